@@ -70,7 +70,7 @@ def test_an_experiment_overrides_the_defaults_and_a_person_overrides_both():
         ("trainer.progress_bar=x", "trainer.progress_bar", "x", "true or false"),
         ("model.d_model=null", "model.d_model", None, ""),
         ("trainer=tpu", "trainer", "tpu", "cpu, ddp, fsdp, gpu$"),
-        ("experiment=mine", "experiment", "mine", "chorales, demo, harmoniser, harmoniser_whole, jsb, .*, jsb_whole"),
+        ("experiment=mine", "experiment", "mine", "chorales, classify, demo, harmoniser, .*, jsb, .*, jsb_whole"),
         ("model=foo", "model", "foo", "chorale, demo, encoder_decoder, .*, jsb, .*recurrent_.*, rnn, small, vaswani$"),
         ("model=[x,-1]", "model", ["x", -1], ""),
         ("data.stretch=fast", "data.stretch", "fast", r"\[fast\]"),

@@ -60,7 +60,7 @@ class Embedder:
             ids = self.tokenizer.encode(score).astype(np.int64)
         except TokenError:
             return None
-        return ids if 0 < len(ids) <= (self.model.reach or len(ids)) else None
+        return ids if 0 < len(ids) <= (getattr(self.model, "reach", None) or len(ids)) else None
 
     def passages(self, score: Score, length_s: float, most: int) -> list[Passage]:
         """At most `most` passages that the model can read, spread over the music; they may overlap by half."""
@@ -77,16 +77,21 @@ class Embedder:
             numbers = order[first : first + ROWS]
             longest = max(len(ids[n]) for n in numbers)
             batch = np.stack([np.pad(ids[n], (0, longest - len(ids[n]))) for n in numbers])  # (B, T)
-            read: list[torch.Tensor] = []
-
-            def keep(block: Block, given: tuple[Any, ...], read: list[torch.Tensor] = read) -> None:
-                if block.layer == self.layer:
-                    read.append(given[0])
-
-            with each_reading(self.model, Block, keep):
-                self.model(torch.as_tensor(batch, device=device))
-            for n, row in zip(numbers, read[0].float().cpu(), strict=True):  # (T, C): what fills up is never seen
+            read = self.read(torch.as_tensor(batch, device=device)).float().cpu()
+            for n, row in zip(numbers, read, strict=True):  # (T, C): what fills up is never seen
                 yield n, row[: len(ids[n])].mean(0).numpy()
+
+    def read(self, batch: torch.Tensor) -> torch.Tensor:
+        """(B, T, C) what the layer gets of ids (B, T)."""
+        read: list[torch.Tensor] = []
+
+        def keep(block: Block, given: tuple[Any, ...]) -> None:
+            if block.layer == self.layer:
+                read.append(given[0])
+
+        with each_reading(self.model, Block, keep):
+            self.model(batch)
+        return read[0]
 
     def vectors(self, scores: Sequence[Score]) -> Vectors:
         """(N, C), in order. Raises UserError for music that the encoding cannot write."""

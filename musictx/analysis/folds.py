@@ -96,16 +96,31 @@ def held_out(heard: Heard, labels: int) -> Figures:
         rest = heard.of(~held)
         (layer,) = rest.fit(labels, [choose_strength(rest, labels)])
         said[held] = layer.logits(means[held]).argmax(1)
-    commonest = int(np.bincount(heard.label).argmax())
+    accuracy = share_interval(float((said == heard.label).mean()), len(np.unique(heard.group)))
+    return figures_of(said, heard.label, labels, accuracy)
+
+
+def figures_of(said: NDArray[np.int64], label: NDArray[Any], labels: int, accuracy: Interval) -> Figures:
+    """The figures of answers (F,) to the right labels (F,)."""
+    commonest = int(np.bincount(label).argmax())
     always = np.full(len(said), commonest)
-    return Figures(
-        said,
-        share_interval(float((said == heard.label).mean()), len(np.unique(heard.group))),
-        macro_f1(said, heard.label, labels),
-        commonest,
-        float((always == heard.label).mean()),
-        macro_f1(always, heard.label, labels),
+    shares = float((always == label).mean()), macro_f1(always, label, labels)
+    return Figures(said, accuracy, macro_f1(said, label, labels), commonest, *shares)
+
+
+def in_words(figures: Figures, labels: list[str], asked: str) -> str:
+    """The figures in a sentence; `asked` says of how many files."""
+    accuracy, always = figures.accuracy, f"always saying {labels[figures.commonest]}"
+    sentence = (
+        f"held-out accuracy {accuracy.mean:.2f} ({accuracy.low:.2f} to {accuracy.high:.2f}), macro F1 "
+        f"{figures.macro_f1:.2f}, {asked}; {always}: "
+        f"{figures.commonest_accuracy:.2f}, macro F1 {figures.commonest_f1:.2f}"
     )
+    if accuracy.mean <= figures.commonest_accuracy:
+        return f"{sentence}; this is not better than {always}"
+    if accuracy.low <= figures.commonest_accuracy:
+        return f"{sentence}; this is not surely better than {always}, so give more files"
+    return sentence
 
 
 def share_interval(share: float, n: int, z: float = 1.95996) -> Interval:
@@ -120,6 +135,6 @@ def share_interval(share: float, n: int, z: float = 1.95996) -> Interval:
 
 
 def macro_f1(said: NDArray[Any], label: NDArray[Any], labels: int) -> float:
-    """The mean over labels of F1: twice what is right, beside what is said and what is there."""
-    scores = [2 * ((said == k) & (label == k)).sum() / ((said == k).sum() + (label == k).sum()) for k in range(labels)]
-    return float(np.mean(scores))
+    """The mean of F1 over the labels that are said or there: twice what is right, beside what is said and is there."""
+    counts = [(((said == k) & (label == k)).sum(), (said == k).sum() + (label == k).sum()) for k in range(labels)]
+    return float(np.mean([2 * right / both for right, both in counts if both]))

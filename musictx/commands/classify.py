@@ -1,7 +1,7 @@
 """musictx classify: the probability of each label for a MIDI file, and the notes that decided."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from rich.table import Table
 from musictx.analysis.deciding import LEAST, deciding_notes, log_odds
 from musictx.analysis.embedding import Embedder
 from musictx.analysis.probe import Probe, load_probe
+from musictx.analysis.trained_labels import Labeller, as_probe, header_of_labels, label_notes
 from musictx.commands import check_new, check_way
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
@@ -24,6 +25,8 @@ from musictx.model.bundle import tensors_hash
 from musictx.model.packaged import BUNDLES, bundle_path, seed_path
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
+from musictx.music.write import write_midi
+from musictx.objectives.classify_notes import ClassifyNotes
 from musictx.setting import setting
 from musictx.viz.raised import plot_raised
 
@@ -37,9 +40,11 @@ class ClassifyConfig:
     """musictx classify: the probability of each label for a MIDI file, and the notes that decided."""
 
     midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale")
-    labels: str = setting(MISSING, "the file of labels that `musictx probe` made")
-    out: str = setting("outputs/classified", "a folder for the picture and the figures as JSON")
-    bundle: str | None = setting(None, "the model that the labels were made with; null: that one, if it is in musictx")
+    labels: str = setting(MISSING, "what `musictx probe` made; or a model that learned labels, its file or its run")
+    out: str = setting("outputs/classified", "a folder for the picture, or labelled tracks, and the figures as JSON")
+    bundle: str | None = setting(
+        None, "the model that `musictx probe` heard the labels with; null: that one, if it is in musictx"
+    )
     passages: int = setting(20, "at most so many passages are heard, spread over the music")
     readings: int = setting(300, "at most so many readings of a passage without some of its notes")
     drums: bool = setting(False, "include the file's drums")
@@ -79,19 +84,22 @@ class Answer(NamedTuple):
 
 def classify(config: ClassifyConfig) -> None:
     device, source, out = check_device(config.device), seed_path(config.midi), Path(config.out)
-    path, picture = out / f"{source.stem}.json", out / f"{source.stem}.png"
-    check_new(config.overwrite, path, picture)
+    path, picture, parts = (out / f"{source.stem}{end}" for end in (".json", ".png", "-tracks.mid"))
+    check_new(config.overwrite, path, picture, parts)
     check_way("out", config.out, out)
     if config.passages < 1:
         raise ConfigError("passages", got=config.passages, allowed="1 or more")
     data = read_bytes(source)
-    probe = load_probe(Path(config.labels))
-    bundle = config.bundle or named_bundle(probe, config.labels)
-    model, tokenizer, _ = open_and_print(bundle, device, continues=False)
-    embedder = probe.embedder(model, tokenizer, tensors_hash(bundle_path(bundle)), Path(config.labels), bundle)
-    tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
-    answer = ask(fit_grid(tracks.merge(config.drums), tokenizer, source), probe, embedder, config)
+    probe, embedder, length = open_labels(config, device)
+    tokenizer = embedder.tokenizer
+    score = fit_grid(read_tracks(data, source, one_tempo=tokenizer.metrical).merge(config.drums), tokenizer, source)
     print(f"{config.labels}: {probe.about.held_out}")
+    if length is not None and isinstance(embedder, Labeller):
+        figures = part_notes(probe.about.labels, score, label_notes(embedder, score, length), parts)
+        write_json(path, config, probe, figures)
+        print(f"{parts}: a track for each label\n{path}: all figures")
+        return
+    answer = ask(score, probe, embedder, config)
     length_s = probe.about.passage_seconds
     if answer.score.duration_s < length_s:
         what = f"shorter than the passages of {length_s:g} s that were learned"
@@ -101,10 +109,33 @@ def classify(config: ClassifyConfig) -> None:
     title = f"{source.stem}: {answer.label} {softmax(answer.mean).max():.2f}"
     what = f"log-odds of {answer.label} that it adds"
     plot_raised(printable(title), answer.score, answer.fall, answer.decided.tolist(), picture, printable(what), PALE)
-    said = {"midi": config.midi, "labels": config.labels, "held_out": probe.about.held_out, **as_json(answer)}
+    write_json(path, config, probe, as_json(answer))
+    print(f"{picture}: the notes that decided, in colour\n{path}: all figures")
+
+
+def open_labels(config: ClassifyConfig, device: str) -> tuple[Probe, Embedder, int | None]:
+    """Labels and the ears that hear them; of a model that labels notes, also how many ids it reads at once. Raises
+    BundleError, ConfigError."""
+    path = bundle_path(config.labels) if Path(config.labels).is_dir() else Path(config.labels)
+    header = header_of_labels(path)
+    if header is None:
+        probe = load_probe(path)
+        bundle = config.bundle or named_bundle(probe, config.labels)
+        model, tokenizer, _ = open_and_print(bundle, device, continues=False)
+        return probe, probe.embedder(model, tokenizer, tensors_hash(bundle_path(bundle)), path, bundle), None
+    if config.bundle is not None:
+        why = f"{config.labels} is a whole model"
+        raise ConfigError("bundle", got=config.bundle, why=why, hint="leave it out")
+    probe = as_probe(header, path)
+    model, tokenizer, _ = open_and_print(str(path), device, continues=False)
+    of_notes = header.objective["name"] == ClassifyNotes.name
+    return probe, Labeller(model, tokenizer), header.objective["length"] if of_notes else None
+
+
+def write_json(path: Path, config: ClassifyConfig, probe: Probe, figures: dict[str, Any]) -> None:
+    said = {"midi": config.midi, "labels": config.labels, "held_out": probe.about.held_out, **figures}
     with replacing(path) as partial:
         partial.write_text(json.dumps(said, indent=1), encoding="utf-8")
-    print(f"{picture}: the notes that decided, in colour\n{path}: all figures")
 
 
 def ask(score: Score, probe: Probe, embedder: Embedder, config: ClassifyConfig) -> Answer:
@@ -135,6 +166,30 @@ def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
     """Probabilities (..., K) of logits (..., K)."""
     share: NDArray[np.float64] = np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
     return share
+
+
+def part_notes(labels: list[str], score: Score, logits: NDArray[np.float64], parts: Path) -> dict[str, Any]:
+    """Writes a track for each label, with the notes that have it; returns all figures."""
+    if not len(score):
+        raise UserError(f"{parts.stem}: no notes", "give more music")
+    probability, label = softmax(logits), logits.argmax(1)
+    table = Table("notes", "label", "mean probability", box=None)
+    for k, name in enumerate(labels):
+        own = probability[label == k, k]
+        table.add_row(str(len(own)), printable(name), f"{own.mean():.2f}" if len(own) else "")
+    Console(highlight=False, markup=False, width=120).print(table)
+    write_midi(replace(score, program=label), parts, names=labels)
+    return {
+        "notes": [
+            note_json(score, n) | {"label": labels[label[n]], "probability": round(float(probability[n, label[n]]), 6)}
+            for n in range(len(score))
+        ]
+    }
+
+
+def note_json(score: Score, n: int) -> dict[str, Any]:
+    pitch = int(score.pitch[n])
+    return {"onset_s": float(score.onset_s[n]), "pitch": pitch, "note": note_name(pitch)}
 
 
 def show(answer: Answer) -> None:
@@ -169,15 +224,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
         "probability": named(answer.mean),
         "log_odds": float(log_odds(answer.mean, int(answer.mean.argmax()))),
         "passages": [{"from_s": from_s, "probability": named(logits)} for from_s, logits in passages],
-        "notes": [
-            {
-                "onset_s": float(score.onset_s[n]),
-                "pitch": int(score.pitch[n]),
-                "note": note_name(int(score.pitch[n])),
-                "log_odds": float(answer.fall[n]),
-            }
-            for n in answer.ranked
-        ],
+        "notes": [note_json(score, n) | {"log_odds": float(answer.fall[n])} for n in answer.ranked],
     }
 
 

@@ -1,10 +1,7 @@
 """musictx probe: learn labels, such as composers, from folders of MIDI files, on top of a frozen model."""
 
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from omegaconf import MISSING
@@ -13,24 +10,21 @@ from rich.progress import track
 from rich.table import Table
 
 from musictx.analysis.embedding import Embedder, Passage
-from musictx.analysis.folds import Figures, Heard, choose_strength, held_out
+from musictx.analysis.folds import Figures, Heard, choose_strength, held_out, in_words
 from musictx.analysis.probe import MOST_SECONDS, About, Probe
 from musictx.commands import check_new, check_suffix, check_way
 from musictx.config.command import Command
-from musictx.data.similar import Signature, group, signature
+from musictx.data.labelled import Labelled, check_labels, each_readable, folder_of, group_files, label_of
 from musictx.data.source import Item, open_source
-from musictx.errors import ConfigError, MidiError, UserError
+from musictx.errors import ConfigError, MidiError
 from musictx.files import only_new, printable
 from musictx.generate.open_bundle import check_device, open_and_print
 from musictx.generate.seeds import fit_grid
 from musictx.model.bundle import tensors_hash
 from musictx.model.packaged import PIANO, bundle_path
 from musictx.music.read import MOST_BYTES, read_tracks
-from musictx.music.score import Score
 from musictx.setting import setting
 from musictx.tokenizers import Tokenizer
-
-FEWEST = 2  # files of a label: one to learn from, one to ask
 
 
 @dataclass
@@ -48,10 +42,8 @@ class ProbeConfig:
     device: str = setting("cpu", "cpu or cuda")
 
 
-class Labelled(NamedTuple):
-    name: str
-    label: str
-    score: Score
+@dataclass(frozen=True)
+class Listened(Labelled):
     heard: list[Passage]
 
 
@@ -68,7 +60,7 @@ def probe(config: ProbeConfig) -> None:
         labels = check_labels(config.path, [label_of(item) for item in items])
         model, tokenizer, _ = open_and_print(config.bundle, device, continues=False)
         embedder = Embedder(model, tokenizer, config.layer)
-        files = list(read_files(items, tokenizer, embedder, config))
+        files = list(each_readable(items, lambda item: read(item, tokenizer, embedder, config)))
     check_labels(config.path, [file.label for file in files], labels)
     alike = group_files(files, labels)
     heard = hear(files, labels, alike, embedder)
@@ -81,57 +73,18 @@ def probe(config: ProbeConfig) -> None:
     print(f"{out}: {len(labels)} labels; L2 {strength:g}, chosen by held-out files")
 
 
-def label_of(item: Item) -> str:
-    """The first folder of its name; "" for a file outside all folders, or one that an archive's system added."""
-    first, slash, _ = item.name.replace(os.sep, "/").partition("/")
-    return first if slash and first != "__MACOSX" and not first.startswith(".") else ""
+def read(item: Item, tokenizer: Tokenizer, embedder: Embedder, config: ProbeConfig) -> Listened:
+    """A file that the model can read. Raises MidiError for any other."""
+    label = folder_of(item)
+    tracks = read_tracks(item.load(MOST_BYTES), item.name, one_tempo=tokenizer.metrical)
+    score = fit_grid(tracks.merge(config.drums), tokenizer, item.name)
+    heard = embedder.passages(score, config.passage_seconds, config.passages)
+    if not heard:
+        raise MidiError(item.name, f"no passage of four notes that {tokenizer.name} ids can write")
+    return Listened(item.name, label, score, heard)
 
 
-def check_labels(path: str, of_files: list[str], labels: list[str] | None = None) -> list[str]:
-    """The labels in alphabetical order; `labels` are those that were there before files were left out. Raises
-    UserError."""
-    labels = labels or sorted({*of_files} - {""})
-    if len(labels) < 2:
-        found = f"one label, {labels[0]}" if labels else "no folder with MIDI files"
-        raise UserError(f"{path} has {found}", "give a folder with at least two folders, one for each label")
-    for label in labels:
-        if (n := of_files.count(label)) < FEWEST:
-            what = f"{path}: label {label} has {n} file{'s' * (n != 1)} with music"
-            raise UserError(what, f"give at least {FEWEST} of each label, better 20")
-    return labels
-
-
-def read_files(items: list[Item], tokenizer: Tokenizer, embedder: Embedder, config: ProbeConfig) -> Iterator[Labelled]:
-    """The files that the model can read; prints why any other is left out."""
-    for item in items:
-        try:
-            if not (label := label_of(item)):
-                raise MidiError(item.name, "in no folder, so it has no label")
-            tracks = read_tracks(item.load(MOST_BYTES), item.name, one_tempo=tokenizer.metrical)
-            score = fit_grid(tracks.merge(config.drums), tokenizer, item.name)
-            heard = embedder.passages(score, config.passage_seconds, config.passages)
-            if not heard:
-                raise MidiError(item.name, f"no passage of four notes that {tokenizer.name} ids can write")
-            yield Labelled(item.name, label, score, heard)
-        except MidiError as error:
-            print(f"left out: {error}")
-
-
-def group_files(files: list[Labelled], labels: list[str]) -> list[int]:
-    """For each file the first that is nearly the same. Prints pairs of two labels; raises UserError for a label whose
-    files are all the same music."""
-    signatures: list[Signature] = [signature(file.score) for file in files]
-    first = group(signatures)
-    for n, file in zip(first, files, strict=True):
-        if files[n].label != file.label:
-            print(f"{file.name} is nearly the same music as {files[n].name}, but has another label")
-    for label in labels:
-        if len({n for n, file in zip(first, files, strict=True) if file.label == label}) < FEWEST:
-            raise UserError(f"all files of label {label} are nearly the same music", "give another piece of it too")
-    return first
-
-
-def hear(files: list[Labelled], labels: list[str], alike: list[int], embedder: Embedder) -> Heard:
+def hear(files: list[Listened], labels: list[str], alike: list[int], embedder: Embedder) -> Heard:
     """What the model hears in all passages of all files."""
     ids = [embedder.tokenizer.encode(part.score).astype(np.int64) for file in files for part in file.heard]
     console = Console(stderr=True)
@@ -151,16 +104,7 @@ def show(figures: Figures, heard: Heard, labels: list[str]) -> str:
         taken = f"{labels[wrong.argmax()]}, {wrong.max()}" if wrong.any() else ""
         table.add_row(printable(label), str(len(said)), str(int((said == k).sum())), printable(taken))
     Console(highlight=False, markup=False, width=120).print(table)
-    accuracy, always = figures.accuracy, f"always saying {labels[figures.commonest]}"
-    sentence = (
-        f"held-out accuracy {accuracy.mean:.2f} ({accuracy.low:.2f} to {accuracy.high:.2f}), macro F1 "
-        f"{figures.macro_f1:.2f}, {len(heard.label)} files; {always}: "
-        f"{figures.commonest_accuracy:.2f}, macro F1 {figures.commonest_f1:.2f}"
-    )
-    if accuracy.mean <= figures.commonest_accuracy:
-        sentence += f"; this is not better than {always}"
-    elif accuracy.low <= figures.commonest_accuracy:
-        sentence += f"; this is not surely better than {always}, so give more files"
+    sentence = in_words(figures, labels, f"{len(heard.label)} files")
     print(sentence)
     return sentence
 

@@ -84,6 +84,8 @@ def run(config: TrainConfig) -> float | None:
         print(f"continue a seed with it: musictx generate bundle={bundle} seed_midi=my.mid")
     elif "source" in objective.inputs:
         print(f"accompany a melody with it: musictx accompany bundle={bundle} melody=my.mid")
+    elif "labels" in header.objective:
+        print(f"classify music with it: musictx classify labels={bundle} midi=my.mid")
     return header.val_nll
 
 

@@ -12,7 +12,9 @@ from musictx.setting import setting
 class DataConfig:
     """The store to learn from, and its windows."""
 
-    path: str = setting(MISSING, "the store, a folder that `musictx prepare` made")
+    path: str = setting(
+        MISSING, "the store, a folder that `musictx prepare` made; of objective=classify a folder or zip of MIDI files"
+    )
     length: int = setting(MISSING, "ids in a training window")
     grow_from: int | None = setting(
         None,
@@ -122,8 +124,8 @@ class TrainConfig:
     )
     objective: str = setting(
         "next_token",
-        "what the model learns from a window: next_token, infill, conditional (voices for a melody), or "
-        "my_module:MyObjective (docs/extending.md)",
+        "what the model learns from a window: next_token, infill, conditional (voices for a melody), classify (names "
+        "of folders), classify_notes (names of tracks), or my_module:MyObjective (docs/extending.md)",
     )
     objective_settings: Any = setting(
         None,

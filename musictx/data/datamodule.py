@@ -29,6 +29,8 @@ class MusicData(L.LightningDataModule):
     Raises StoreError when a split is empty; ConfigError.
     """
 
+    windows: type[RandomCrops] = RandomCrops
+
     def __init__(
         self,
         config: DataConfig,
@@ -54,7 +56,7 @@ class MusicData(L.LightningDataModule):
         for name in ("train", "validation"):
             if not len(self.store.split(name).ids):
                 raise StoreError(f"{self.store.path}: the {name} split has no tokens", AGAIN)
-        self.crops = RandomCrops(
+        self.crops = self.windows(
             train, self.tokenizer, config.length, random_seed, config.transpose, config.stretch, cycle
         )
         period, first = self.crops.period, config.grow_from

@@ -1,5 +1,6 @@
 """Writes MIDI with pretty_midi; reading the file back gives the same notes within one tick."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,16 @@ TICKS_PER_QUARTER = 480
 MAX_MSPQ = 0xFFFFFF  # a MIDI tempo has 24 bits
 
 
-def write_midi(score: Score, path: Path, signature: tuple[int, int] | None = None, text: str = "") -> None:
+def write_midi(
+    score: Score,
+    path: Path,
+    signature: tuple[int, int] | None = None,
+    text: str = "",
+    names: Sequence[str] = (),
+) -> None:
     """Writes one track a program at the score's tempo; a second one only for overlapping notes of one pitch, which one
-    MIDI channel cannot have. `signature` is (beats, unit of a beat), `text` a remark for people. Writes the file whole
-    or not at all."""
+    MIDI channel cannot have. `signature` is (beats, unit of a beat), `text` a remark for people. With `names`, programs
+    are numbers of tracks of these names, all of them pianos. Writes the file whole or not at all."""
     mspq = min(max(round(score.quarter_s * 1e6), 1), MAX_MSPQ)
     # pretty_midi truncates the tempo it writes: a quarter of a microsecond more keeps it from being one too small
     midi = pretty_midi.PrettyMIDI(resolution=TICKS_PER_QUARTER, initial_tempo=6e7 / (mspq + 0.25))
@@ -35,7 +42,10 @@ def write_midi(score: Score, path: Path, signature: tuple[int, int] | None = Non
         fits = (i for i, e in enumerate(ends) if programs[i] == program and e.get(pitch, 0) <= start)
         layer = next(fits, len(layers))
         if layer == len(layers):
-            layers.append(pretty_midi.Instrument(program % DRUMS, is_drum=program == DRUMS))
+            if names:
+                layers.append(pretty_midi.Instrument(0, name=names[program]))
+            else:
+                layers.append(pretty_midi.Instrument(program % DRUMS, is_drum=program == DRUMS))
             programs.append(program)
             ends.append({})
         ends[layer][pitch] = end

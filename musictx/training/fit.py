@@ -19,15 +19,17 @@ from numpy.typing import NDArray
 
 from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
+from musictx.data.labelled_windows import LabelledData
 from musictx.data.store import Store
 from musictx.errors import is_out_of_memory
 from musictx.model.build import describe_model
-from musictx.model.bundle import load_bundle, read_header, save_bundle
+from musictx.model.bundle import add_notes, load_bundle, read_header, save_bundle
 from musictx.model.lora import describe_adapters
 from musictx.model.packaged import bundle_path
 from musictx.objectives import Objective
 from musictx.training.checkpoints import Checkpoints, damaged
 from musictx.training.failure import Guard, less_memory
+from musictx.training.labelled import is_labelled, judge, labelled_store
 from musictx.training.metrics import Metrics
 from musictx.training.module import LanguageModelTraining
 from musictx.training.preflight import carries, check_trainer
@@ -51,18 +53,28 @@ def fit(config: TrainConfig) -> Path:
     check_logger(config.logger)
     L.seed_everything(config.random_seed, verbose=False)
     world_size = config.trainer.devices * config.trainer.num_nodes
-    store = Store(Path(config.data.path), config.tokenizer.name)
-    objective = objective_of(config, store.tokenizer)
-    model = with_weights(new_model(config, objective.tokenizer), config, objective.tokenizer)
-    batches = config.trainer.batch_size, config.random_seed, carries(config), world_size
-    data = MusicData(config.data, store, objective, *batches, cycle=model.cycle)
-    header = header_of(config, model, store.manifest, objective)
-    training = LanguageModelTraining(model, objective, config, header)
-    trainer = build_trainer(config.trainer, data.batches_per_epoch, str(RunFolder(Path(config.out)).checkpoints))
-    trainer.strategy.connect(training)  # says how fsdp's processes share the model
-    trainer.strategy.setup_environment()  # the processes connect: one of them opens the folder for all
+    labelled = is_labelled(config)
     with ExitStack() as holding:
-        return _run(config, data, training, trainer, holding)
+        if labelled:
+            folder = Path(holding.enter_context(TemporaryDirectory()))
+            store = labelled_store(config, folder / "store")
+        else:
+            store = Store(Path(config.data.path), config.tokenizer.name)
+        objective = objective_of(config, store.tokenizer)
+        model = with_weights(new_model(config, objective.tokenizer), config, objective.tokenizer)
+        batches = config.trainer.batch_size, config.random_seed, carries(config), world_size
+        data = (LabelledData if labelled else MusicData)(config.data, store, objective, *batches, cycle=model.cycle)
+        header = header_of(config, model, store.manifest, objective)
+        training = LanguageModelTraining(model, objective, config, header)
+        trainer = build_trainer(config.trainer, data.batches_per_epoch, str(RunFolder(Path(config.out)).checkpoints))
+        trainer.strategy.connect(training)  # says how fsdp's processes share the model
+        trainer.strategy.setup_environment()  # the processes connect: one of them opens the folder for all
+        bundle = _run(config, data, training, trainer, holding)
+        if isinstance(data, LabelledData):
+            held_out = judge(bundle, data, config.trainer.accelerator)
+            add_notes(bundle, held_out=held_out)
+            print(held_out)
+        return bundle
 
 
 def _run(
@@ -75,7 +87,7 @@ def _run(
         if config.init_from is not None:
             before = read_header(bundle_path(config.init_from))
             print(f"init_from={config.init_from}: {before.origin}")
-            if before.added and not training.objective.added:
+            if before.added and before.added != training.header.added[: len(before.added)]:
                 left, name = ", ".join(row[0] for row in before.added), before.objective["name"]
                 print(f"its ids of objective={name} are left out ({left}): objective={name} keeps them")
         print(describe_model(model))
@@ -119,7 +131,7 @@ def _run(
             run.undo()  # the same command can be given again
     if trainer.is_global_zero:
         keep_best(run, checkpoints)
-        plot_losses(run.metrics(), run.curves, config.name, n_ids)
+        plot_losses(run.metrics(), run.curves, config.name, getattr(training.objective, "choices", n_ids))
         run.close()
         close_logger(config.logger, failed=False)
     return run.bundle

@@ -9,6 +9,7 @@ from typing import Any
 import lightning as L
 import numpy as np
 import torch
+import torch.nn.functional as F
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 from torch.distributed.fsdp import FSDPModule, fully_shard
@@ -19,6 +20,7 @@ from musictx.model.build import Model
 from musictx.model.bundle import KEY, BundleHeader
 from musictx.model.recurrent import Past, RecurrentState
 from musictx.objectives import Example, Objective
+from musictx.objectives.classify import Classify
 from musictx.training.optimizer import build_optimizer, warmup_cosine, warmup_hold, window_length
 
 
@@ -28,7 +30,8 @@ def cut(example: Example, length: int) -> Example:
 
 
 class LanguageModelTraining(L.LightningModule):
-    """Logs `train/loss`, `val/nll` (nats per token, over every token of the split) and the learning rate.
+    """Logs `train/loss`, `val/nll` (nats per token, over every token of the split) and the learning rate; with labels
+    also `val/accuracy`.
 
     The chance in a batch depends only on (random seed, number of the batch, process): a resumed run draws the same.
     Checkpoints describe the model by `header`.
@@ -43,7 +46,7 @@ class LanguageModelTraining(L.LightningModule):
         self._step_total: Tensor | float = 0.0  # of the batches of this optimizer step so far: nats
         self._step_count: Tensor | float = 0.0  # and tokens, of a process on average
         self._nll_sum = torch.zeros((), dtype=torch.float64)
-        self._count = 0
+        self._count = self._right = 0
         self.state: RecurrentState | None = None  # of the last batch
         self._packed: dict[str, Any] | None = None  # that state, from a checkpoint
 
@@ -171,7 +174,12 @@ class LanguageModelTraining(L.LightningModule):
     def validation_step(self, batch: Example, _: int) -> None:
         # batches of many lengths: to compile each would take longer than to score it
         with torch.compiler.set_stance("force_eager") if self.config.compile else nullcontext():
-            total, count = self.objective.loss(self.model, batch)
+            if isinstance(self.objective, Classify):  # a batch is a piece
+                logits, label = self.objective.of_piece(self.model, batch)
+                total, count = F.cross_entropy(logits, label, reduction="sum"), torch.tensor(len(label))
+                self._right += int((logits.argmax(1) == label).sum())
+            else:
+                total, count = self.objective.loss(self.model, batch)
         self._nll_sum += total.double().cpu()
         self._count += int(count)
 
@@ -180,8 +188,10 @@ class LanguageModelTraining(L.LightningModule):
         sums = torch.stack([self._nll_sum, torch.tensor(self._count, dtype=torch.float64)]).to(self.device)
         nll_sum, count = self.trainer.strategy.reduce(sums, reduce_op="sum")
         self.log("val/nll", (nll_sum / count).float(), prog_bar=True)
+        if isinstance(self.objective, Classify):
+            self.log("val/accuracy", self._right / float(count), prog_bar=True)
         self._nll_sum.zero_()
-        self._count = 0
+        self._count = self._right = 0
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         config = self.config

@@ -22,7 +22,7 @@ from musictx.model.keyboard import CLEAR, RELEASE, STRIKE, KeyboardState, Keys
 from musictx.model.lora import add_adapters
 from musictx.model.packaged import bundle_path
 from musictx.model.sizes import memory_of, without_memory
-from musictx.objectives import NEXT_TOKEN, Objective, build_objective
+from musictx.objectives import NEXT_TOKEN, Objective, build_objective, find_objective
 from musictx.tokenizers import Tokenizer, Vocab, build_tokenizer
 
 MOVES = ("NOTE_ON", "MELODY_ON"), ("NOTE_OFF", "MELODY_OFF")  # the events that strike keys, and release them
@@ -137,11 +137,11 @@ def keys_of(tokenizer: Tokenizer) -> Keys | None:
 
 def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -> Tensor:
     """(V_old,) the tokenizer's id for each id of the bundle; -1 for ids that the bundle's objective added, where this
-    one adds none. Raises ConfigError where other ids are missing, or mean something else."""
+    one adds none or writes no music. Raises ConfigError where other ids are missing, or mean something else."""
     base, old = tokenizer.vocab.without_added, _vocab_of(header, tokenizer)
     moved = None if old is None else tokenizer.vocab.moved_from(old)
     if moved is None and old is not None and (plain := tokenizer.vocab.moved_from(old.without_added)) is not None:
-        if tokenizer.vocab.added:
+        if tokenizer.vocab.added and find_objective(config.objective).continues:
             extra, name = ", ".join(row.type for row in old.added), header.objective.get("name")
             why = f"it has ids of objective={name} ({extra}), which objective={config.objective} does not have"
             raise ConfigError("init_from", got=config.init_from, why=why, allowed=f"objective={name}, or leave it out")
@@ -221,15 +221,18 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
 
 def objective_notes(config: TrainConfig, objective: Objective, manifest: Manifest) -> dict[str, Any]:
     """What a bundle says about its objective: enough to know its ids without the objective's code. Where its examples
-    are whole, also how much music is in them: in ids, and in seconds where ids mark a melody. Empty for the next
-    token."""
+    are whole, also how much music is in them: in ids, and in seconds where ids mark a melody or labels, whose names it
+    has too. Empty for the next token."""
     if config.objective == NEXT_TOKEN:
         return {}
     added = [list(row) for row in objective.added]
     known = {"name": config.objective, "settings": config.objective_settings or {}, "added": added}
     if objective.continuous:
         return known
-    if objective.tokenizer.melody is not None:
+    labels = manifest.extra.get("labels")
+    if labels is not None:
+        known["labels"] = labels
+    if labels is not None or objective.tokenizer.melody is not None:
         train = manifest.splits["train"]
         known["seconds"] = round(config.data.length * train.seconds / train.tokens, 2)
     return known | {"length": config.data.length}

@@ -1,0 +1,160 @@
+"""From a folder of labelled files to a store, and how well a model knows the labels of pieces that it has not seen."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from musictx.analysis.bootstrap import interval
+from musictx.analysis.folds import deal, figures_of, in_words, share_interval
+from musictx.config.train import TrainConfig
+from musictx.data.labelled import Labelled, check_labels, each_readable, folder_of, group_files, label_of
+from musictx.data.labelled_windows import LabelledData
+from musictx.data.source import Item, open_source
+from musictx.data.store import Corpus, Piece, Store, write_store
+from musictx.errors import ConfigError, MidiError, TokenError, UserError
+from musictx.files import printable
+from musictx.model.bundle import load_bundle
+from musictx.music.read import MOST_BYTES, read_tracks
+from musictx.music.score import Score
+from musictx.objectives import Example, find_objective
+from musictx.objectives.classify import Classify
+from musictx.objectives.classify_notes import ClassifyNotes
+from musictx.tokenizers import Tokenizer, build_tokenizer
+from musictx.tokenizers.labels import labels_of, marked, with_labels
+
+FEWEST = 3  # files of a label: to learn from, to choose the best weights, to measure
+FEWEST_NOTES = 4
+MOST_LABELS = 100  # `Score.program` numbers them
+SPLITS = {0: "test", 1: "validation"}  # by fold; the others are to learn from
+
+
+class Collection(NamedTuple):
+    """Files, whose scores have the number of each note's label as its program, and the labels."""
+
+    files: list[Labelled]
+    labels: list[str]
+
+
+def is_labelled(config: TrainConfig) -> bool:
+    """Whether the objective learns labels from a folder of files, not from a store."""
+    return issubclass(find_objective(config.objective), Classify)
+
+
+def labelled_store(config: TrainConfig, folder: Path) -> Store:
+    """Reads the files of `data.path` into a new store in `folder`, in which every note's label follows its strike. A
+    fifth of the files is for the choice of the best weights, and a fifth for the figures at the end; files that are
+    nearly the same are in one split. Raises UserError."""
+    if (processes := config.trainer.devices * config.trainer.num_nodes) > 1:
+        why = f"objective={config.objective} learns in one process"
+        raise ConfigError("devices", got=processes, why=why, allowed="1")
+    path, tokenizer = config.data.path, build_tokenizer(config.tokenizer.name)
+    of_notes = issubclass(find_objective(config.objective), ClassifyNotes)
+    with_labels(tokenizer, 1)  # refuses encodings without labels before the long reading
+    with open_source(Path(path)) as items:
+        files, labels = (by_track if of_notes else by_folder)(path, items, tokenizer)
+    grown, group = with_labels(tokenizer, len(labels)), group_files(files, [] if of_notes else labels, FEWEST)
+    fold = deal(np.array([0 if of_notes else labels.index(file.label) for file in files]), np.array(group))
+    splits: dict[str, list[Piece]] = {"train": [], "validation": [], "test": []}
+    to_learn: set[int] = set()
+    for file, k in zip(files, fold.tolist(), strict=True):
+        ids = tokenizer.encode(file.score)
+        ids = marked(grown, ids, labels_of(tokenizer, ids, file.score))
+        splits[SPLITS.get(k, "train")].append(Piece(file.name, ids, file.score.duration_s))
+        to_learn |= set(file.score.program.tolist()) if k not in SPLITS else set()
+    for label in sorted(set(range(len(labels))) - to_learn):
+        raise UserError(f"{path}: label {labels[label]} is in no file to learn from", "give more files")
+    corpus = Corpus(printable(Path(path).resolve().stem), "not stated")
+    different = len({g for g, k in zip(group, fold.tolist(), strict=True) if SPLITS.get(k) == "test"})
+    write_store(folder, tokenizer, corpus, splits, [], {"labels": labels, "different_in_test": different})
+    store = Store(folder, tokenizer.name)
+    store.tokenizer = grown
+    return store
+
+
+def by_folder(path: str, items: list[Item], tokenizer: Tokenizer) -> Collection:
+    """Files whose notes have the label of their folder. Prints which are left out; raises UserError."""
+    labels = check_labels(path, [label_of(item) for item in items], fewest=FEWEST)
+    check_number(path, labels)
+
+    def read(item: Item) -> Labelled:
+        label, tracks = folder_of(item), read_tracks(item.load(MOST_BYTES), item.name)
+        return Labelled(item.name, label, checked(item, numbered(tracks.merge(), labels.index(label)), tokenizer))
+
+    files = list(each_readable(items, read))
+    check_labels(path, [file.label for file in files], labels, FEWEST)
+    return Collection(files, labels)
+
+
+def by_track(path: str, items: list[Item], tokenizer: Tokenizer) -> Collection:
+    """Files whose notes have the name of their track as label; drums and tracks without a name are left out. Prints
+    which files are left out; raises UserError."""
+
+    def read(item: Item) -> tuple[Item, list[tuple[str, Score]]]:
+        tracks = read_tracks(item.load(MOST_BYTES), item.name).tracks
+        named = [(track.name.strip(), track.score) for track in tracks if len(track.score) and not track.is_drums]
+        named = [(name, score) for name, score in named if name]
+        if len({name for name, _ in named}) < 2:
+            raise MidiError(item.name, "it has no two tracks with names and notes, so its notes have no labels")
+        checked(item, Score.merge([score for _, score in named]), tokenizer)
+        return item, named
+
+    songs = list(each_readable(items, read))
+    if not songs:
+        raise UserError(f"{path} has no file with two named tracks", "give files whose tracks have the names of labels")
+    names = [name for _, named in songs for name in {name for name, _ in named}]
+    labels = check_labels(path, names, fewest=FEWEST)
+    check_number(path, labels)
+    files = []
+    for item, named in songs:
+        score = Score.merge([numbered(score, labels.index(name)) for name, score in named])
+        files.append(Labelled(item.name, "", score))
+    return Collection(files, labels)
+
+
+def check_number(path: str, labels: list[str]) -> None:
+    if len(labels) > MOST_LABELS:
+        raise UserError(f"{path} has {len(labels)} labels", f"give at most {MOST_LABELS}")
+
+
+def numbered(score: Score, label: int) -> Score:
+    """All notes with the number of a label as their program."""
+    return replace(score, program=np.array(label))
+
+
+def checked(item: Item, score: Score, tokenizer: Tokenizer) -> Score:
+    """The score. Raises MidiError for music that is too short, or that the encoding cannot write."""
+    if len(score) < FEWEST_NOTES:
+        raise MidiError(item.name, f"fewer than {FEWEST_NOTES} notes")
+    try:
+        tokenizer.encode(score)
+    except TokenError as error:
+        raise MidiError(item.name, error.what) from None
+    return score
+
+
+@torch.inference_mode()
+def judge(bundle: Path, data: LabelledData, device: str) -> str:
+    """How well a bundle knows the labels of the test split, whose files nothing has seen, in a sentence. The shares are
+    those of pieces or of notes; notes of one piece are alike, so their interval is one over pieces."""
+    model, header = load_bundle(bundle, device)
+    objective, labels = data.objective, header.objective["labels"]
+    assert isinstance(objective, Classify)
+    said, truth = [], []  # a row of answers a piece
+    for (ids,), targets in data.pieces("test"):
+        logits, label = objective.of_piece(model, Example((ids.to(device),), targets.to(device)))
+        said.append(logits.argmax(1).cpu().numpy())
+        truth.append(label.cpu().numpy())
+    all_said, all_truth = np.concatenate(said), np.concatenate(truth)
+    if isinstance(objective, ClassifyNotes):
+        right = [int((mine == true).sum()) for mine, true in zip(said, truth, strict=True)]
+        accuracy, asked = (
+            interval(right, [len(true) for true in truth]),
+            f"{len(all_truth):,} notes of {len(truth)} files",
+        )
+    else:
+        different = data.store.manifest.extra["different_in_test"]
+        accuracy, asked = share_interval(float((all_said == all_truth).mean()), different), f"{len(truth)} files"
+    return in_words(figures_of(all_said, all_truth, len(labels), accuracy), labels, asked)
