@@ -18,6 +18,7 @@ from musictx.generate.accompanying import (
     read_melody,
     window_of,
 )
+from musictx.generate.control import Control
 from musictx.generate.open_bundle import check_device, choose_and_print, open_and_print
 from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.seeds import Targets, name_targets
@@ -58,12 +59,14 @@ class AccompanyConfig:
     )
     sampler: Sampling = field(default_factory=lambda: Accompany().sampling)
     rules: Rules = field(default_factory=lambda: Accompany().rules)
+    control: Control = field(default_factory=Control)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
 
 
 def accompany(config: AccompanyConfig) -> None:
     device = check_device(config.device)
     check_weights(config.weights, (AUTO, *WEIGHTS))
+    config.control = config.control.read()
     request = Accompany(sampling=config.sampler, **shared(config, Accompany))
     source = seed_path(config.melody)
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}

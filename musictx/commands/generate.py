@@ -147,6 +147,7 @@ def sides(config: GenerateConfig) -> list[Path]:
 
 def generate(config: GenerateConfig) -> None:
     check_weights(config.weights, (AUTO, *WEIGHTS))
+    config.control = config.control.read()
     if config.infill is not None or config.between is not None:
         fill_in(config)
         return

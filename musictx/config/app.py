@@ -28,7 +28,7 @@ PATHS = (
     "path|midi|infill|melody|between|bundle|out|store|downloads|soundfont|input|output|record|init_from|resume|folder"
 )
 PATH_KEY = re.compile(rf"\+{{0,2}}([\w.]*[_.])?({PATHS})")
-TEXT_KEY = re.compile(rf"{PATH_KEY.pattern}|control\.(key|chords)")
+TEXT_KEY = re.compile(rf"{PATH_KEY.pattern}|control\.(key|chords|density|polyphony|register|loudness)")
 TOO_LARGE = "this number is too large"
 
 

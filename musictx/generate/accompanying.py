@@ -105,7 +105,8 @@ def take_melody(
     """One line of notes that the model can hear, on its grid or in seconds; `say` gets what a person should know of it.
     Raises UserError, ConfigError and TokenError, which name the source."""
     score, left = one_line(score, source, request)
-    line = None
+    meter, line = replace(meter, quarter_s=score.quarter_s), None
+    request.control.say(source, Score.empty(), meter.bar_s, 0.0)
     if isinstance(tokenizer, ChoraleTokenizer):
         check_range(score, source, request, tokenizer)
         try:
@@ -195,14 +196,16 @@ def accompany_melody(
     """As many accompaniments as were asked for; a model that counts seconds hears `window_s` of them at once. Raises
     ConfigError, NanError, UserError."""
     if isinstance(tokenizer, MelodyTokenizer):
-        rests = draw_rest(melody.score, model, tokenizer, request, window_s=window_s, device=device, report=report)
+        how: dict[str, Any] = {"meter": melody.meter, "device": device, "report": report}
+        rests = draw_rest(melody.score, model, tokenizer, request, window_s=window_s, **how)
         return [_together(melody, k, *rest) for k, rest in enumerate(rests, 1)]
     assert isinstance(tokenizer, ChoraleTokenizer)
     score, line = melody.score, melody.line
     assert line is not None
     heard = np.where(line.pitch == REST, REST, line.pitch + request.transpose)
     with enough_memory(min(request.rows_at_once, request.variations), "give a shorter melody"):
-        drawn = draw_voices(heard, model, tokenizer, score.quarter_s, request, device=device, report=report)
+        where: dict[str, Any] = {"meter": melody.meter, "from_s": line.first * score.quarter_s / STEPS_PER_QUARTER}
+        drawn = draw_voices(heard, model, tokenizer, score.quarter_s, request, **where, device=device, report=report)
     return [_music(melody, k, grid, mean_log_p, request.transpose) for k, (grid, mean_log_p) in enumerate(drawn, 1)]
 
 

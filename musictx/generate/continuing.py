@@ -62,11 +62,11 @@ def take_primer(seed: Seed, source: object, tokenizer: Tokenizer, request: Conti
             f"from_s={seed.score.duration_s:.2f} continues after it"
         )
     primer = fit_voices(primer, tokenizer, source, request.out_of_range)
-    request.control.say_bar(source, replace(primer.meter, quarter_s=primer.score.quarter_s).bar_s)
     try:
-        tokenizer.encode(primer.score)
+        ids, bar_s = tokenizer.encode(primer.score), replace(primer.meter, quarter_s=primer.score.quarter_s).bar_s
     except TokenError as error:
         raise error.of(source) from None
+    request.control.say(source, tokenizer.decode(ids, primer.score.quarter_s), bar_s, primer.end_s)
     return primer
 
 

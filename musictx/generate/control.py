@@ -1,14 +1,26 @@
-"""What a person asks of new music without another training: its key, chords, density and loudness."""
+"""What a person asks of new music without another training: key, chords, density, polyphony, register, loudness."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
-from musictx.errors import ConfigError
+from musictx.data.source import MIDI_SUFFIXES
+from musictx.errors import ConfigError, MidiError
+from musictx.music.curve import Curve, parse_curve
 from musictx.music.harmony import Chord, ChordLine, Classes, key_classes, parse_chords, spell
+from musictx.music.read import read_midi
+from musictx.music.recognition import chord_track, chords_by_bar
+from musictx.music.score import Score
 from musictx.setting import check_types, setting
 from musictx.tokenizers.rules import Rules, scale_classes
 
-DENSITIES = (1.0, 30.0)  # below, `rules.max_still_s=auto` begins more notes than asked
+CURVES = {  # the least, the most, and in what
+    "density": (1.0, 30.0, "notes a second"),  # below, `rules.max_still_s=auto` begins more notes than asked
+    "polyphony": (1, 30, "notes at once"),
+    "register": (21, 108, "as a pitch"),
+    "loudness": (1, 127, "as a velocity"),
+}
 MOST_STRENGTH = 20.0
+SEED = "seed"
 
 
 @dataclass  # not frozen, as Sampling is not
@@ -19,20 +31,27 @@ class Control:
     key: str | None = setting(None, "the key of new notes, as in 'D minor', F# or Am; null: any")
     chords: str | None = setting(
         None,
-        "chords for new notes, again and again: bars, 'C | Am F | G7', or seconds, '0 C, 4 Am, 8 G7'; null: any",
+        "chords for new notes, again and again: bars, 'C | Am F | G7', or seconds, '0 C, 4 Am, 8 G7'; seed: the seed's "
+        "own, by bar; or a MIDI file of chords; null: any",
     )
     bar_seconds: float | None = setting(None, "how long a bar of chords lasts; null: as long as the seed's")
-    density: float | None = setting(None, "new notes a second; null: as the model likes")
-    loudness: int | None = setting(None, "velocity of new notes, 1 to 127; null: as the model likes")
+    density: int | float | str | None = setting(
+        None, "new notes a second, or a curve, '0 3, 10 8': from 3 to 8 in ten seconds; null: as the model likes"
+    )
+    polyphony: int | float | str | None = setting(
+        None, "about how many new notes sound at once, or a curve; null: as the model likes"
+    )
+    register: int | float | str | None = setting(
+        None, "the pitch around which new notes lie, 60 is middle C, or a curve; null: as the model likes"
+    )
+    loudness: int | float | str | None = setting(
+        None, "velocity of new notes, 1 to 127, or a curve; null: as the model likes"
+    )
     strength: float = setting(6.0, "how firmly: one more makes each note outside the chord 2.7 times as unlikely")
 
     def __post_init__(self) -> None:
+        self.curves()  # before the types are compared: it says what a curve is
         check_types(self)
-        if self.density is not None and not DENSITIES[0] <= self.density <= DENSITIES[1]:  # refuses NaN too
-            allowed = f"{DENSITIES[0]:g} to {DENSITIES[1]:g} notes a second, or null"
-            raise ConfigError("density", got=self.density, allowed=allowed)
-        if self.loudness is not None and not 1 <= self.loudness <= 127:
-            raise ConfigError("loudness", got=self.loudness, allowed="a velocity, 1 to 127, or null")
         if not 0 < self.strength <= MOST_STRENGTH:
             raise ConfigError("strength", got=self.strength, allowed=f"more than 0 and at most {MOST_STRENGTH:g}")
         if self.strength != Control.strength and not self.asked:
@@ -40,10 +59,10 @@ class Control:
                 "strength",
                 got=self.strength,
                 why="nothing is asked for",
-                allowed="key=, chords=, density= or loudness= too",
+                allowed="key=, chords=, density=, polyphony=, register= or loudness= too",
             )
         line, key = self.line, self.classes
-        if self.bar_seconds is not None and (line is None or not line.in_bars):
+        if self.bar_seconds is not None and not self.in_bars:
             raise ConfigError("bar_seconds", got=self.bar_seconds, why="it is for bars", allowed="chords='C | Am' too")
         if self.bar_seconds is not None and not 0.1 <= self.bar_seconds <= 60:
             raise ConfigError("bar_seconds", got=self.bar_seconds, allowed="0.1 to 60 seconds, or null")
@@ -53,29 +72,67 @@ class Control:
     @property
     def asked(self) -> bool:
         """Whether anything is asked for."""
-        return any(each is not None for each in (self.key, self.chords, self.density, self.loudness))
+        return any(getattr(self, name) is not None for name in ("key", "chords", *CURVES))
+
+    def curves(self) -> dict[str, Curve]:
+        """What is asked for as a number or a curve, by name. Raises ConfigError."""
+        given = {name: value for name in CURVES if (value := getattr(self, name)) is not None}
+        return {name: parse_curve(name, value, *CURVES[name]) for name, value in given.items()}
 
     @property
     def line(self) -> ChordLine | None:
-        return parse_chords(self.chords) if self.chords is not None else None
+        """The chords, where the text itself says them."""
+        return None if self.chords is None or self.chords == SEED or self.chord_file else parse_chords(self.chords)
+
+    @property
+    def chord_file(self) -> str | None:
+        """The MIDI file of chords; only `read` opens it, since text on a page must not."""
+        return self.chords if self.chords is not None and self.chords.lower().endswith(MIDI_SUFFIXES) else None
+
+    @property
+    def in_bars(self) -> bool:
+        return self.chords == SEED or (self.line is not None and self.line.in_bars)
 
     @property
     def classes(self) -> Classes | None:
         """The notes of the key."""
         return key_classes(self.key) if self.key is not None else None
 
+    def read(self) -> Self:
+        """With the chords of its MIDI file, if it names one, as text, which is printed. Raises MidiError, and
+        ConfigError for too many."""
+        if self.chord_file is None:
+            return self
+        score = read_midi(self.chord_file)
+        if not len(score):
+            raise MidiError(self.chord_file, "it has no chords", "give a file with notes")
+        text = chord_track(score)
+        print(f"{self.chord_file}: its chords are {text}")
+        return replace(self, chords=text)
+
+    def chords_after(self, seed: Score, bar_s: float, end_s: float) -> str | None:
+        """The chords after a seed that ends at `end_s`, whose bars last `bar_s`, as text. Raises ConfigError for a seed
+        without notes."""
+        if self.chords != SEED:
+            return self.chords
+        if not len(seed):
+            raise ConfigError("chords", got=SEED, why="nothing comes before the new music", allowed="chords, or a seed")
+        return chords_by_bar(seed, self.unit_s(bar_s), max(round(end_s / self.unit_s(bar_s)), 1))
+
     def unit_s(self, bar_s: float) -> float:
         """The unit in which chords begin, where the seed's bar lasts `bar_s`."""
-        if self.line is None or not self.line.in_bars:
+        if not self.in_bars:
             return 1.0
         return bar_s if self.bar_seconds is None else self.bar_seconds
 
-    def say_bar(self, source: object, bar_s: float) -> None:
-        """Prints how long a bar of chords lasts, where that is left to the music of `source`."""
-        if self.line is not None and self.line.in_bars and self.bar_seconds is None:
+    def say(self, source: object, seed: Score, bar_s: float, end_s: float) -> None:
+        """Prints what is left to the seed: how long a bar of chords lasts, and which chords they are."""
+        if self.in_bars and self.bar_seconds is None:
             print(
                 f"{source}: a bar of chords lasts {bar_s:.2f} s, as its own bars do; bar_seconds= names another length"
             )
+        if self.chords == SEED:
+            print(f"{source}: its chords are {self.chords_after(seed, bar_s, end_s)}")
 
     def check_rules(self, rules: Rules) -> None:
         """Raises ConfigError for what the rules exclude."""
@@ -89,7 +146,8 @@ class Control:
                 why, hint = "the rules leave none of its notes", "give a wider range of pitches"
                 raise ConfigError(name, got=got, why=why, hint=hint)
         still_s = rules.max_still_s
-        if self.density is not None and isinstance(still_s, int | float) and self.density * still_s < 1:
+        rarest = min(self.curves()["density"].values) if self.density is not None else float("inf")
+        if isinstance(still_s, int | float) and rarest * still_s < 1:
             why = f"max_still_s={still_s:g} makes more notes than that"
             raise ConfigError("density", got=self.density, why=why, allowed=f"at least {1 / still_s:g}")
 

@@ -44,7 +44,7 @@ def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file
         gap = cut_gap(seed.score, heard, from_s, to_s, seed.meter, tokenizer)
     except (ConfigError, TokenError) as error:
         raise error.of(source) from None
-    request.control.say_bar(source, replace(gap.meter, quarter_s=gap.given.quarter_s).bar_s)
+    say_control(request, source, gap, tokenizer)
     return Around(file.stem if file is not None else "filled", gap, file)
 
 
@@ -54,9 +54,16 @@ def between(a: Seed, b: Seed, files: list[Path], tokenizer: Tokenizer, request: 
     bar_s = replace(a.meter, quarter_s=a.score.quarter_s).bar_s
     seconds = request.length.in_seconds(bar_s)
     assert seconds is not None
-    request.control.say_bar(files[0], bar_s)
     gap = join_with_gap((a.score, heard_a), (b.score, heard_b), seconds, a.meter, tokenizer)
+    say_control(request, files[0], gap, tokenizer)
     return Around("-to-".join(file.stem for file in files), gap, *files)
+
+
+def say_control(request: Fill, source: object, gap: Gap, tokenizer: Tokenizer) -> None:
+    """Prints what the request leaves to the music before the gap."""
+    quarter_s = gap.given.quarter_s
+    before, bar_s = tokenizer.decode(gap.before, quarter_s), replace(gap.meter, quarter_s=quarter_s).bar_s
+    request.control.say(source, before, bar_s, tokenizer.seconds(gap.before, quarter_s))
 
 
 def heard_as(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill) -> Score:

@@ -64,6 +64,8 @@ def made_of(given: Mapping[str, Any], kind: type[T], **others: Any) -> T:
     own."""
     schema: Any = kind
     named = {field.name: given[field.name] for field in fields(schema) if field.name in given} | others
+    if isinstance(control := named.get("control"), Control):
+        named["control"] = control.read()
     own = [name for name in ("rules", "control") if named.get(name) is None]
     return kind(**{name: value for name, value in named.items() if name not in own})
 
@@ -261,6 +263,7 @@ class Model:
         typical: float | None = None,
         seed_guidance: float | str | None = AUTO,
         rules: Rules | None = None,
+        control: Control | None = None,
         rows_at_once: int = Accompany.rows_at_once,
     ) -> list[Accompanied]:
         """Writes alto, tenor and bass below a melody, or the rest of a song with a model of songs; the melody stays.

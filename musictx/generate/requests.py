@@ -226,6 +226,7 @@ class Accompany:
     rules: Rules = field(  # what goes with a melody may wait, since the melody moves
         default_factory=lambda: Rules(max_still_s=None, voice_order=True, voice_ranges=True, no_parallels=True)
     )
+    control: Control = field(default_factory=Control)
     line: str = LINES[0]  # the file is one line; highest: the melody is its highest notes
     transpose: int = 0  # semitones by which the model hears the melody higher
     random_seed: int = 0
@@ -237,6 +238,7 @@ class Accompany:
         if self.sampling.guard:
             raise ConfigError("guard", got=True, why="it is for continuations", allowed="false")
         check_amounts(self.variations, self.random_seed, self.rows_at_once, self.rules)
+        self.control.check_rules(self.rules)
         if self.line not in LINES:
             raise ConfigError("line", got=self.line, allowed=f"one of {', '.join(LINES)}")
         if not FARTHEST[0] <= self.transpose <= FARTHEST[1]:

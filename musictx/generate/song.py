@@ -3,7 +3,9 @@
 A window is as long as in training. Each but the first continues the second half of the one before.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -14,9 +16,10 @@ from musictx.errors import ConfigError, UserError
 from musictx.generate.engine import ByChance, Stream
 from musictx.generate.filters import NanError
 from musictx.generate.requests import Accompany, Sampling
+from musictx.generate.steering import Steering, beside
 from musictx.generate.voices import Report
 from musictx.model.protocol import SourceModel
-from musictx.music.score import Score
+from musictx.music.score import Meter, Score
 from musictx.tokenizers.gap import split_at
 from musictx.tokenizers.performance import MelodyTokenizer
 from musictx.tokenizers.performance.rules import EventRules
@@ -29,7 +32,8 @@ STEP_S = 0.01
 
 
 class Windows:
-    """One accompaniment of a melody's ids (T,), as it is written; (seed, k) is the key of its chance."""
+    """One accompaniment of a melody's ids (T,), as it is written; (seed, k) is the key of its chance. `steer` gives
+    what leads it after the ids written so far."""
 
     def __init__(
         self,
@@ -40,9 +44,10 @@ class Windows:
         rules: Rules,
         key: tuple[int, int],
         device: str,
+        steer: Callable[[Ids], Steering | None] = lambda written: None,
     ) -> None:
         self.melody, self.model, self.tokenizer, self.rules, self.device = melody, model, tokenizer, rules, device
-        self.chance = ByChance(sampling, [key], device)
+        self.steer, self.chance = steer, ByChance(sampling, [key], device)
         self.written: Ids = np.zeros(0, np.uint16)
         self.log_p: list[float] = []
 
@@ -62,6 +67,7 @@ class Windows:
         state = self.model.init_state(source, prompt.shape[1] + most)
         logits = self.model.prefill(prompt, state)
         grammar = EventRules(tokenizer, self.rules, [self.written], self.device)
+        self.chance.steering = self.steer(self.written)
         stream = Stream(self.model, logits, state, grammar, self.chance)
         drawn: list[int] = []
         assert tokenizer.pace is not None
@@ -96,6 +102,7 @@ def draw_rest(
     request: Accompany,
     *,
     window_s: float = WINDOW_S,
+    meter: Meter | None = None,
     device: str = "cpu",
     report: Report = lambda done, of: None,
 ) -> list[tuple[Score, float]]:
@@ -109,9 +116,10 @@ def draw_rest(
     hop_s = max(round(window_s / 2 / STEP_S), 1) * STEP_S
     end_s = tokenizer.seconds(ids)
     starts = np.arange(0, max(end_s - hop_s, STEP_S), hop_s).tolist()
+    steer = partial(beside, request.control, tokenizer, meter=meter or Meter(melody.quarter_s), device=device)
     out = []
     for k in range(request.variations):
-        music = Windows(ids, model, tokenizer, request.sampling, rules, (request.random_seed, k), device)
+        music = Windows(ids, model, tokenizer, request.sampling, rules, (request.random_seed, k), device, steer)
         for n, start_s in enumerate(starts, 1):
             music.extend(start_s, min(start_s + 2 * hop_s, end_s))
             report(k * len(starts) + n, request.variations * len(starts))

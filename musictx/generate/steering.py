@@ -1,7 +1,8 @@
 """Leads a batch to what a `Control` asks for: adds to the logits of each row, step by step.
 
-A key, chords and loudness choose among notes, and among velocities: how probable it is that a note begins stays as the
-model has it. Density makes all notes likelier and waits unlikelier, or the other way round.
+A key, chords, register and loudness choose among notes, and among velocities: how probable it is that a note begins
+stays as the model has it. Density makes all notes likelier and waits unlikelier, or the other way round. Polyphony
+makes beginnings unlikelier and ends likelier where enough notes sound, and ends unlikelier where too few do.
 """
 
 from collections.abc import Sequence
@@ -12,16 +13,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import ConfigError
-from musictx.generate.control import Control
+from musictx.generate.control import SEED, Control
 from musictx.generate.prompt import Prompt
 from musictx.music.grid import STEPS_PER_QUARTER
-from musictx.tokenizers import Tokenizer
+from musictx.music.harmony import LETTERS, ChordLine, Classes, parse_chords
+from musictx.music.score import Meter
+from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.performance.events import VELOCITY_BIN
 
 CLOSE = 1e-6  # of a bar or a second: times are sums of floats
 RECENT_S = 2.0  # notes count for the density, less and less the longer ago they began
-SPREAD = 28.0  # a velocity so far from the loudness asked for is as unwelcome as a note outside the chord
-MOST_GAP = 2.0  # as a logarithm: a rate further from the density asked for leads no more
+SPREAD = {"register": 24.0, "loudness": 28.0}  # so far from what is asked is as unwelcome as a note outside the chord
+MOST_GAP = 2.0  # as a logarithm: a number further from the one asked for leads no more
+ANY = f"0 {'+'.join(LETTERS)}"  # chords of all notes
 
 
 class Steering:
@@ -29,28 +33,46 @@ class Steering:
     cannot take."""
 
     def __init__(
-        self, control: Control, tokenizer: Tokenizer, prompts: Sequence[Prompt], device: torch.device | str
+        self,
+        control: Control,
+        tokenizer: Tokenizer,
+        prompts: Sequence[Prompt],
+        device: torch.device | str,
+        higher: int = 0,
     ) -> None:
+        """The model hears the music so many semitones `higher`."""
+
         def on_device(values: object) -> Tensor:
             return torch.as_tensor(np.asarray(values)).to(device)
 
         check_encoding(control, tokenizer)
         assert tokenizer.pace is not None  # refused above
-        line, strength = control.line, control.strength
         strikes, velocities, waits = strikes_of(tokenizer), velocities_of(tokenizer) >= 0, tokenizer.pace > 0  # (V,)
         units_s = [p.quarter_s / STEPS_PER_QUARTER if tokenizer.metrical else 1.0 for p in prompts]
         self.step_s = on_device(units_s)[:, None]  # (B, 1) of a grid
         self.wait = on_device(np.outer(units_s, tokenizer.pace))  # (B, V) seconds
-        self.now_s = torch.zeros_like(self.wait[:, :1])  # (B, 1) since the new music began
+        self.now_s = torch.zeros_like(self.wait[:, :1])  # (B, 1) in chords and curves
         self.unit_s = on_device([[control.unit_s(p.bar_s)] for p in prompts])  # (B, 1) of what `begins` counts
-        self.begins, self.length = on_device(line.begins if line else [0.0]), line.length if line else 1.0  # (K,)
-        self.strikes, self.velocities = on_device(strikes)[None], on_device(velocities)[None]  # (1, V)
-        self.of_notes = on_device(-strength * strikes * unwelcome(control, tokenizer.pitch)).float()  # (K, V)
-        self.density, self.loudness = control.density, control.loudness
-        away = (velocities_of(tokenizer) - (control.loudness or 0)) / SPREAD
-        self.of_velocities = on_device(-strength * velocities * away**2).float()[None]  # (1, V)
-        self.of_density = on_device(strength * (1.0 * (strikes | velocities) - waits)).float()[None]  # (1, V)
-        self.rate = on_device([[rate_after(p, tokenizer) or control.density or 1.0] for p in prompts])  # (B, 1)
+        lines = [line_after(p, control, tokenizer) for p in prompts]
+        chords, *table = tabled(lines)
+        self.begins, self.which = map(on_device, table)  # (B, K) each
+        self.length = on_device([[line.length] for line in lines])  # (B, 1)
+        self.strength, away = control.strength, strikes * unwelcome(chords, control.classes, tokenizer.pitch - higher)
+        self.of_notes = on_device(-self.strength * away).float()  # (U, V)
+        self.strikes, self.sounds = on_device(strikes)[None], on_device(strikes | velocities)[None]  # (1, V)
+        curves = control.curves()
+        self.curves = {name: (on_device(curve.at_s), on_device(curve.values)) for name, curve in curves.items()}
+        groups = {"register": (strikes, tokenizer.pitch), "loudness": (velocities, velocities_of(tokenizer))}
+        # by curve: the ids that it leads, and their values, (1, V) each
+        self.aims = {name: on_device(np.stack(each))[:, None] for name, each in groups.items() if name in curves}
+        self.of_density = on_device(self.strength * (1.0 * (strikes | velocities) - waits)).float()[None]  # (1, V)
+        first = curves["density"].values[0] if "density" in curves else 1.0
+        self.rate = on_device([[rate_after(p, tokenizer) or first] for p in prompts])  # (B, 1)
+        self.ends, keys = on_device(ends_of(tokenizer))[None], keys_of(tokenizer)
+        down = np.zeros((len(prompts), len(keys) + 1), bool)
+        for row, p in zip(down, prompts, strict=True):
+            row[keys[p.ids]] = strikes[p.ids]  # the last id of a key counts
+        self.keys, self.down = on_device(keys), on_device(down)  # (V,), (B, V + 1) which are down, by their strike
         # (B, voices) the last id of each voice of a grid, first that of the voice which comes next
         self.held = on_device([held_by(p, tokenizer) for p in prompts]) if tokenizer.voices else None
 
@@ -60,26 +82,68 @@ class Steering:
         if self.held is not None:  # all voices of a step take one chord
             now_s = ((now_s / self.step_s + CLOSE).floor()) * self.step_s
         at = (now_s / self.unit_s + CLOSE) % self.length
-        more = self.of_notes[torch.searchsorted(self.begins, at[:, 0], right=True) - 1]  # (B, V)
+        chord = self.which.gather(1, torch.searchsorted(self.begins, at, right=True) - 1)  # (B, 1)
+        more = self.of_notes[chord[:, 0]]  # (B, V)
         if self.held is not None:
             more = more.scatter(1, self.held[:, :1], 0.0)
         logits = lead(logits, more, self.strikes)
-        if self.loudness is not None:
-            logits = lead(logits, self.of_velocities, self.velocities)
-        if self.density is not None:
-            gap = (self.density / self.rate).log().clamp(-MOST_GAP, MOST_GAP)  # (B, 1)
+        for name, (group, values) in self.aims.items():
+            away = (values - self.now(name)) / SPREAD[name]  # (B, V)
+            logits = lead(logits, (-self.strength * away**2).float(), group > 0)
+        if "density" in self.curves:
+            gap = (self.now("density") / self.rate).log().clamp(-MOST_GAP, MOST_GAP)  # (B, 1)
             logits = logits + gap.float() * self.of_density
+        if "polyphony" in self.curves:
+            logits = logits + self.of_polyphony()
         return logits
+
+    def now(self, name: str) -> Tensor:
+        """(B, 1) where a curve is now."""
+        at_s, values = self.curves[name]
+        after = torch.searchsorted(at_s, self.now_s, right=True)
+        before, after = after - 1, after.clamp(max=len(at_s) - 1)
+        share = (self.now_s - at_s[before]) / (at_s[after] - at_s[before]).clamp(min=CLOSE)
+        return values[before] + share * (values[after] - values[before])
+
+    def of_polyphony(self) -> Tensor:
+        """(B, V)."""
+        asked, sounding = self.now("polyphony"), self.down.sum(1, keepdim=True)
+        begins = (asked / (sounding + 1)).log().clamp(-MOST_GAP, 0) * self.sounds
+        ends = ((sounding + 0.5) / asked).log().clamp(-MOST_GAP, MOST_GAP) * self.ends
+        return (self.strength * (begins + ends)).float()
 
     def update(self, ids: Tensor) -> None:
         """One more token a row, (B,)."""
         wait_s = self.wait.gather(1, ids[:, None])  # (B, 1)
         self.now_s = self.now_s + wait_s
-        if self.density is not None:
-            struck = self.strikes[0].index_select(0, ids)[:, None]
+        struck = self.strikes[0].index_select(0, ids)[:, None]  # (B, 1)
+        if "density" in self.curves:
             self.rate = self.rate * (-wait_s / RECENT_S).exp() + struck / RECENT_S
+        if "polyphony" in self.curves:
+            self.down = self.down.scatter(1, self.keys.index_select(0, ids)[:, None], struck)
         if self.held is not None:
             self.held = torch.cat([self.held[:, 1:], ids[:, None]], 1)
+
+
+def beside(
+    control: Control,
+    tokenizer: Tokenizer,
+    written: Ids,
+    meter: Meter,
+    device: torch.device | str,
+    *,
+    rows: int = 1,
+    from_s: float = 0.0,
+    higher: int = 0,
+) -> Steering | None:
+    """Leads rows that go with a melody, after what is `written` from `from_s` on; None where nothing is asked for."""
+    if not control.asked:
+        return None
+    now_s = from_s + tokenizer.seconds(written, meter.quarter_s)
+    prompt = Prompt(written, torch.zeros(0), now_s, meter.quarter_s, meter.bar_s, None, 0)
+    steering = Steering(control, tokenizer, [prompt] * rows, device, higher)
+    steering.now_s += now_s
+    return steering
 
 
 def lead(logits: Tensor, more: Tensor, group: Tensor) -> Tensor:
@@ -95,16 +159,35 @@ def check_encoding(control: Control, tokenizer: Tokenizer) -> None:
     name, hint = tokenizer.name, "leave it out"
     if tokenizer.pace is None or not strikes_of(tokenizer).any():
         raise ConfigError("control", why=f"the ids of {name} do not say when each note begins", hint=hint)
-    if control.density is not None and tokenizer.voices:
-        why = f"{name} has an id for each sixteenth of a voice, however many notes begin"
-        raise ConfigError("density", got=control.density, why=why, hint=hint)
-    if control.loudness is not None and not (velocities_of(tokenizer) >= 0).any():
-        raise ConfigError("loudness", got=control.loudness, why=f"{name} has no velocities", hint=hint)
+    lacks = {
+        "density": "has an id for each sixteenth of a voice, however many notes begin" if tokenizer.voices else "",
+        "polyphony": "has no ids for the ends of notes" if not ends_of(tokenizer).any() else "",
+        "register": "has voices, each in its range" if tokenizer.voices else "",
+        "loudness": "has no velocities" if (velocities_of(tokenizer) < 0).all() else "",
+    }
+    for each in control.curves():
+        if lacks[each]:
+            raise ConfigError(each, got=getattr(control, each), why=f"{name} {lacks[each]}", hint=hint)
 
 
 def strikes_of(tokenizer: Tokenizer) -> NDArray[np.bool_]:
     """(V,) the ids that begin a note, or let it sound on in a grid."""
     return tokenizer.vocab.mask("NOTE_ON", "MELODY_ON", "PITCH")
+
+
+def ends_of(tokenizer: Tokenizer) -> NDArray[np.bool_]:
+    """(V,) the ids that end a note."""
+    return tokenizer.vocab.mask("NOTE_OFF", "MELODY_OFF")
+
+
+def keys_of(tokenizer: Tokenizer) -> NDArray[np.int64]:
+    """(V,) for a strike itself, for the end of a note its strike, V for other ids."""
+    vocab, keys = tokenizer.vocab, np.full(tokenizer.vocab.size, tokenizer.vocab.size)
+    for on, off in (("NOTE_ON", "NOTE_OFF"), ("MELODY_ON", "MELODY_OFF")):
+        strikes, ends = vocab.mask(on), vocab.mask(off)
+        if ends.any():
+            keys[strikes] = keys[ends] = np.flatnonzero(strikes)
+    return keys
 
 
 def velocities_of(tokenizer: Tokenizer) -> NDArray[np.int64]:
@@ -113,11 +196,24 @@ def velocities_of(tokenizer: Tokenizer) -> NDArray[np.int64]:
     return np.where(bins >= 0, bins * VELOCITY_BIN + VELOCITY_BIN // 2, -1)
 
 
-def unwelcome(control: Control, pitch: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(K, V) 1 for pitches outside each chord, and 1 more for those outside the key."""
-    line, key, every = control.line, control.classes, frozenset(range(12))
-    chords = [chord.classes for chord in line.chords] if line else [every]
-    outside = [np.isin(pitch % 12, list(classes), invert=True) for classes in (*chords, key or every)]
+def line_after(prompt: Prompt, control: Control, tokenizer: Tokenizer) -> ChordLine:
+    """The chords of the music after a prompt."""
+    heard = tokenizer.decode(prompt.ids if control.chords == SEED else prompt.ids[:0], prompt.quarter_s)
+    return parse_chords(control.chords_after(heard, prompt.bar_s, prompt.start_s) or ANY)
+
+
+def tabled(lines: Sequence[ChordLine]) -> tuple[list[Classes], list[list[float]], list[list[int]]]:
+    """The chords of all lines, each once (U); when those of each line begin, infinity after the last (B, K); and which
+    they are (B, K)."""
+    rows = [[chord.classes for chord in line.chords] for line in lines]
+    chords, most = list(dict.fromkeys(each for row in rows for each in row)), max(map(len, rows))
+    begins = [[*line.begins, *[np.inf] * most][:most] for line in lines]
+    return chords, begins, [[*map(chords.index, row), *[0] * most][:most] for row in rows]
+
+
+def unwelcome(chords: Sequence[Classes], key: Classes | None, pitch: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(U, V) 1 for pitches outside each chord, and 1 more for those outside the key."""
+    outside = [np.isin(pitch % 12, list(classes), invert=True) for classes in (*chords, key or range(12))]
     return np.array(outside[:-1], float) + outside[-1]
 
 

@@ -6,8 +6,9 @@ hide it too (Ho and Salimans 2022, Classifier-Free Diffusion Guidance; of langua
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,8 +18,10 @@ from torch import Tensor
 from musictx.generate.engine import ByChance, Stream
 from musictx.generate.filters import NanError
 from musictx.generate.requests import Accompany
+from musictx.generate.steering import Steering, beside
 from musictx.model.protocol import SourceModel
 from musictx.music.grid import REST, Grid
+from musictx.music.score import Meter
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import Grammar, build_grammar
 
@@ -35,9 +38,9 @@ class Voices(NamedTuple):
 class BelowMelody:
     """The grammar of four voices, of which the first is given: rows draw the others. Obeys `Grammar`."""
 
-    def __init__(self, grammar: Grammar, melody: Tensor, voices: int) -> None:
-        """`grammar` has seen nothing yet; `melody` are the soprano's ids (S,)."""
-        self.grammar, self.melody, self.lower = grammar, melody, voices - 1
+    def __init__(self, grammar: Grammar, melody: Tensor, voices: int, steering: Steering | None = None) -> None:
+        """`grammar` and `steering` have seen nothing yet; `melody` are the soprano's ids (S,)."""
+        self.grammar, self.melody, self.lower, self.steering = grammar, melody, voices - 1, steering
         self.drawn = 0
         self._sing()
 
@@ -51,7 +54,10 @@ class BelowMelody:
             self._sing()
 
     def _sing(self) -> None:
-        self.grammar.update(self.melody[self.drawn // self.lower].expand(len(self.grammar.legal())))
+        sung = self.melody[self.drawn // self.lower].expand(len(self.grammar.legal()))
+        self.grammar.update(sung)
+        if self.steering is not None:
+            self.steering.update(sung)
 
 
 @torch.inference_mode()
@@ -62,14 +68,16 @@ def draw_voices(
     quarter_s: float,
     request: Accompany,
     *,
+    meter: Meter | None = None,
+    from_s: float = 0.0,
     device: str = "cpu",
     report: Report = lambda done, of: None,
 ) -> list[Voices]:
     """Alto, tenor and bass for a soprano (S,) of pitches or REST, as often as a request asks.
     Variation k is a function of melody, seed and k alone. With seed guidance above 0 each row has a second one beside
-    it, which hears no melody. `report` gets how many tokens of how many are drawn, and may raise to end the drawing.
-    Raises ConfigError for rules that cannot be kept, and for a melody longer than the model has positions. Raises
-    NanError for a model that gives no numbers."""
+    it, which hears no melody. Chords count bars of the `meter`, and the melody begins at `from_s`. `report` gets how
+    many tokens of how many are drawn, and may raise to end the drawing. Raises ConfigError for rules that cannot be
+    kept, and for a melody longer than the model has positions. Raises NanError for a model that gives no numbers."""
     steps = np.full((len(melody), tokenizer.voices), REST, np.int16)
     steps[:, 0] = melody
     soprano = torch.from_numpy(tokenizer.encode_grid(steps)[:: tokenizer.voices].astype(np.int64)).to(device)
@@ -80,13 +88,17 @@ def draw_voices(
     sources = [soprano] if sampling.strength is None else [soprano, torch.full_like(soprano, tokenizer.vocab.pad)]
     start = model.init_state(torch.stack(sources), n_tokens + 1)
     logits = model.prefill(soprano.new_tensor([[tokenizer.vocab.bos]] * len(sources)), start)  # (streams, V)
+    meter = replace(meter or Meter(), quarter_s=quarter_s)
+    where: dict[str, Any] = {"device": device, "from_s": from_s, "higher": request.transpose}
+    steer = partial(beside, request.control, tokenizer, np.zeros(0, np.uint16), meter, **where)
     out = []
     for first in range(0, variations, rows_at_once):
         keys = [(request.random_seed, k) for k in range(first, min(first + rows_at_once, variations))]
         nothing = [np.zeros(0, np.uint16)] * len(keys)
         grammar = build_grammar(tokenizer, request.rules, nothing, [quarter_s] * len(keys), device)
-        below = BelowMelody(grammar, soprano, tokenizer.voices)
-        chance = ByChance(sampling, keys, device)
+        steering = steer(rows=len(keys))
+        below = BelowMelody(grammar, soprano, tokenizer.voices, steering)
+        chance = ByChance(sampling, keys, device, steering)
         of_row = torch.arange(len(sources), device=device).repeat(len(keys))  # (B · streams,)
         stream = Stream(model, logits[of_row], start.take(of_row), below, chance, len(sources))
         drawn = []

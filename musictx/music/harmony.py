@@ -2,9 +2,9 @@
 
 import re
 from dataclasses import dataclass
-from itertools import pairwise
 
 from musictx.errors import ConfigError
+from musictx.music.curve import MOST_S, NUMBER, in_seconds
 
 NATURALS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 ACCIDENTALS = {"#": 1, "b": -1}
@@ -30,9 +30,12 @@ QUALITIES = {
     "m6": (0, 3, 7, 9),
     "9": (0, 2, 4, 7, 10),
 }
-CHORDS = f"a root from A to G, with # or b, and one of {', '.join(filter(None, QUALITIES))} or nothing, as in F#m7"
+CHORDS = (
+    f"a root from A to G, with # or b, and one of {', '.join(filter(None, QUALITIES))} or nothing, as in F#m7; or its "
+    "notes, as in C+D+G"
+)
+NOTES = re.compile(r"(?:\+[A-G][#b]?)+")  # of a chord, after its first
 MOST_CHORDS = 1000
-MOST_S = 3600.0
 
 Classes = frozenset[int]  # pitch classes: 0 is C
 
@@ -52,7 +55,7 @@ def key_classes(name: str) -> Classes:
 
 @dataclass(frozen=True)
 class Chord:
-    """A root and a quality of `QUALITIES`."""
+    """A root and a quality of `QUALITIES`, or a bass with the other notes, as in `+D+G`."""
 
     root: int
     quality: str = ""
@@ -62,6 +65,8 @@ class Chord:
 
     @property
     def classes(self) -> Classes:
+        if NOTES.fullmatch(self.quality):
+            return frozenset({self.root, *(pitch_class(each[0], each[1:]) for each in self.quality[1:].split("+"))})
         return _above(self.root, QUALITIES[self.quality])
 
 
@@ -69,7 +74,7 @@ def parse_chord(name: str) -> Chord:
     """A chord by its name. Raises ConfigError."""
     plain, slash, _ = name.partition("/")
     words = re.fullmatch(r"([A-G])(#{1,2}|b{1,2}|)(.*)", plain)
-    if not words or words[3] not in QUALITIES:
+    if not words or (words[3] not in QUALITIES and not NOTES.fullmatch(words[3])):
         raise ConfigError("chords", got=name, why="this chord is not known", allowed=CHORDS)
     if slash:
         raise ConfigError("chords", got=name, why="the bass of a chord is not steered", allowed=plain)
@@ -87,8 +92,9 @@ class ChordLine:
 
 
 def parse_chords(text: str) -> ChordLine:
-    """A line of chords: bars, `C | Am F | G7`, whose chords share each bar; or seconds, `0 C, 4 Am, 8 G7`, where the
-    last chord is as long as the one before. Raises ConfigError."""
+    """A line of chords: bars, `C | Am F | G7`, whose chords share each bar; or seconds, `0 C, 4 Am, 8 G7`. The last
+    chord is as long as the one before, or ends where a number after it says, `0 C, 4 Am, 8 G7, 10`. Raises
+    ConfigError."""
     line = _in_seconds(text) if re.match(r"[\s\d.,-]*\d", text, re.ASCII) else _in_bars(text)
     if len(line.chords) > MOST_CHORDS:
         raise ConfigError("chords", why=f"there are {len(line.chords)} chords", allowed=f"at most {MOST_CHORDS}")
@@ -104,16 +110,13 @@ def _in_bars(text: str) -> ChordLine:
 
 
 def _in_seconds(text: str) -> ChordLine:
-    allowed = "seconds from 0 on, each with its chord, as in 0 C, 4 Am, 8 G7"
-    pairs = [pair.split() for pair in text.split(",")]
-    if not all(len(pair) == 2 and re.fullmatch(r"\d+(\.\d+)?", pair[0], re.ASCII) for pair in pairs):
-        raise ConfigError("chords", got=text, allowed=allowed)
-    begins = tuple(float(at) for at, _ in pairs)
-    if begins[0] != 0 or begins[-1] > MOST_S or any(later <= at for at, later in pairwise(begins)):
-        why = f"the first chord begins at 0, each later one after the one before, the last by {MOST_S:g} s"
-        raise ConfigError("chords", got=text, why=why, allowed=allowed)
+    text, _, end = text.rpartition(",") if re.search(rf",\s*{NUMBER}\s*$", text, re.ASCII) else (text, "", "")
+    begins, names = in_seconds("chords", text, "seconds from 0 on, each with its chord, as in 0 C, 4 Am, 8 G7")
     last = begins[-1] - begins[-2] if len(begins) > 1 else MOST_S
-    return ChordLine(tuple(parse_chord(name) for _, name in pairs), begins, begins[-1] + last, False)
+    length = float(end) if end else begins[-1] + last
+    if not begins[-1] < length <= 2 * MOST_S:
+        raise ConfigError("chords", got=end.strip(), why="the line ends there", allowed=f"more than {begins[-1]:g}")
+    return ChordLine(tuple(map(parse_chord, names)), begins, length, False)
 
 
 def spell(classes: Classes) -> str:

@@ -11,7 +11,9 @@ from untrained import write_harmoniser
 import musictx
 from musictx.errors import BundleError, ConfigError, TokenError, UserError
 from musictx.generate.accompanying import check_accompanies
+from musictx.generate.control import Control
 from musictx.generate.open_bundle import open_bundle
+from musictx.music.harmony import parse_chords
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.music.write import write_midi
@@ -28,6 +30,25 @@ def tune(*notes, program=73, quarter_s=0.4):
 
 # struck again, dotted, a triplet beside the grid, a rest, legato
 TUNE = tune((1, 1, 67), (2, 1, 67), (3, 1.5, 72), (4.5, 0.5, 71), (5, 1 / 3, 72), (5 + 1 / 3, 0.4, 74), (8, 2, 76))
+
+
+def test_voices_go_with_chords_in_bars_of_the_melody(melody, tmp_path, voices):
+    """The melody is in three quarters and begins with the second; its second bar begins at 1.2 s."""
+    say = ["musictx", "accompany", f"bundle={voices}", "melody=tune.mid"]
+    free = ["rules.voice_order=false", "rules.voice_ranges=false", "rules.no_parallels=false"]
+    said = ok([*say, *free, "out=o", "control.chords=Em | F | C7", "control.strength=20"], tmp_path).stdout
+    assert "tune.mid: a bar of chords lasts 1.20 s" in said
+    text = "Em | F | C7"
+    control = Control(chords=text, strength=20.0)
+    (made,) = musictx.load(voices).accompany(melody, control=control, rules=Rules(max_still_s=None))
+    made.write(tmp_path / "it.mid")
+    assert (tmp_path / "it.mid").read_bytes() == (tmp_path / "o" / "tune-1.mid").read_bytes()
+    assert len(made.voices) > 10
+    for onset_s, pitch in zip(made.voices.onset_s, made.voices.pitch, strict=True):
+        assert pitch % 12 in parse_chords(text).chords[int((onset_s + 1e-6) // 1.2) % 3].classes
+    line = refused([*say, "out=no", "control.chords=seed"], tmp_path)
+    assert line == "error: control.chords=seed: nothing comes before the new music: give chords, or a seed"
+    assert "control.density=3" in refused([*say, "out=no", "control.density=3"], tmp_path)
 
 
 @pytest.fixture

@@ -1,7 +1,9 @@
 """New music is led to a key, chords, a density and a loudness, row by row; what was not asked for stays as it is."""
 
 import copy
+import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from conftest import ok, refused
 from stubs import Said
 
 import musictx
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, MidiError
 from musictx.generate.control import Control
 from musictx.generate.draw import continue_primers
 from musictx.generate.engine import ByChance
@@ -18,8 +20,9 @@ from musictx.generate.primer import Primer
 from musictx.generate.prompt import make_prompt
 from musictx.generate.requests import PLAIN, Continue, Fill, Length
 from musictx.generate.steering import Steering, check_encoding, lead
-from musictx.music.harmony import key_classes, parse_chords
+from musictx.music.harmony import key_classes, parse_chord, parse_chords
 from musictx.music.score import Meter, Score
+from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.rules import Rules
 
@@ -126,6 +129,81 @@ def test_as_loud_as_asked():
         assert abs(music.velocity.mean() - asked) < 4
 
 
+def test_a_curve_leads_from_one_value_to_the_next_and_keeps_the_last():
+    (music,) = drawn(Control(loudness="0 20, 4 120", strength=20.0))
+    for from_s, to_s, asked in ((0, 0.5, 26), (1.75, 2.25, 70), (6, 9, 120)):
+        now = music.velocity[(music.onset_s >= from_s) & (music.onset_s < to_s)]
+        assert abs(now.mean() - asked) < 8
+    (music,) = drawn(Control(density="0 2, 3 2, 4 20"))
+    assert (music.onset_s < 3).sum() * 3 < (music.onset_s >= 5).sum()
+    assert drawn(Control(density="0 6, 5 6")) == drawn(Control(density=6))
+
+
+def test_a_register_is_where_new_notes_lie():
+    (music,) = drawn(Control(register="0 36, 4 36, 5 90", strength=20.0))
+    for now, asked in ((music.onset_s < 4, 36), (music.onset_s > 5, 90)):
+        assert now.sum() > 8
+        assert abs(music.pitch[now].mean() - asked) < 4
+
+
+def test_about_as_many_notes_sound_at_once_as_asked():
+    held = Score([0.0] * 6, [3.0] * 6, range(60, 66), [80] * 6)
+
+    def sounding(music):
+        at = np.arange(3, 9, 0.05)[:, None]
+        return ((music.onset_s <= at) & (music.offset_s > at)).sum(1)
+
+    for seed in (None, held):
+        (one,), (four,) = (drawn(Control(polyphony=asked, strength=20.0), [seed]) for asked in (1, 4))
+        assert sounding(one).max() <= 2
+        assert 3 < sounding(four).mean() < 5
+        assert len(one) > 8
+    (music,) = drawn(Control(polyphony="0 1, 5 1, 6 6", strength=20.0))
+    assert sounding(music)[:40].max() <= 2
+    assert sounding(music)[70:].mean() > 4
+
+
+def chordal(names, bar_s=1.0):
+    """A bar of each chord."""
+    chords = [parse_chord(name) for name in names]
+    notes = [(k * bar_s, (k + 1) * bar_s, 60 + each, 80) for k, chord in enumerate(chords) for each in chord.classes]
+    onset_s, offset_s, pitch, velocity = np.array(notes).T
+    return Score(onset_s, offset_s, pitch, velocity, bar_s / 4)
+
+
+def test_each_seeds_own_chords_come_back_also_in_one_batch(capsys):
+    control, lines = Control(chords="seed", strength=20.0), (["C", "F#m"], ["Eb", "Gm"])
+    seeds = [chordal(lines[0]), chordal(lines[1], 0.6)]
+    together = drawn(control, seeds)
+    for music, line, bar_s, seed in zip(together, lines, (1.0, 0.6), seeds, strict=True):
+        assert wrong(music, " | ".join(line), bar_s) == []
+        assert drawn(control, [seed]) == [music]
+    text = Control(chords="C | F#m", strength=20.0)
+    assert drawn(text, seeds[:1]) == together[:1]
+    control.say("a.mid", seeds[1], 0.6, 1.2)
+    assert "a.mid: its chords are Eb | Gm\n" in capsys.readouterr().out
+    with pytest.raises(ConfigError, match="^chords=seed: nothing comes before the new music: give chords, or a seed"):
+        drawn(control)
+
+
+def test_a_file_of_chords_is_read_where_a_person_names_it_and_nowhere_else(tmp_path, capsys):
+    path = tmp_path / "chords.mid"
+    write_midi(chordal(["C", "F#m", "C+D+F"]), path)
+    control = Control(chords=str(path), strength=20.0)
+    assert control.read().chords == "0 C, 1 F#m, 2 C+D+F, 3"
+    assert capsys.readouterr().out == f"{path}: its chords are 0 C, 1 F#m, 2 C+D+F, 3\n"
+    assert wrong(drawn(control.read())[0], "0 C, 1 F#m, 2 C+D+F, 3") == []
+    with pytest.raises(ConfigError, match="chords.mid: this chord is not known"):
+        drawn(control)
+    with pytest.raises(ConfigError, match="^chords=F#m: F#, A, C# is outside|^chords=F#m: C#, F# is outside key=C"):
+        Control(chords=str(path), key="C").read()
+    with pytest.raises(MidiError, match=r"none.mid: no such file"):
+        Control(chords="none.mid").read()
+    write_midi(Score.empty(), tmp_path / "still.mid")
+    with pytest.raises(MidiError, match=r"still.mid: it has no chords: give a file with notes"):
+        Control(chords=str(tmp_path / "still.mid")).read()
+
+
 def test_how_probable_it_is_that_a_note_begins_stays():
     logits = torch.tensor([[1.0, 2.0, -torch.inf, 0.5], [-torch.inf, -torch.inf, 1.0, 2.0]])
     group, more = torch.tensor([[True, True, True, False]]), torch.tensor([[-4.0, 0.0, -4.0, 0.0]])
@@ -160,10 +238,15 @@ def test_a_gap_is_filled_with_chords(filling, world):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"density": 0.0}, "density=0.0: give 1 to 30 notes a second, or null"),
+        ({"density": 0.0}, "density=0.0: give 1 to 30 notes a second, or a curve"),
+        ({"density": "0 3, 10"}, "density='0 3, 10': give 1 to 30 notes a second, or a curve"),
+        ({"density": "0 3, 10 90"}, "density='0 3, 10 90': give 1 to 30"),
+        ({"density": True}, "density=true: give 1 to 30"),
+        ({"polyphony": 0}, "polyphony=0: give 1 to 30 notes at once"),
+        ({"register": "C4"}, "register=C4: give 21 to 108 as a pitch"),
         ({"density": 1e9}, "density=1000000000.0: give 1 to 30"),
         ({"density": float("nan")}, "density=nan: give 1 to 30"),
-        ({"loudness": 0}, "loudness=0: give a velocity, 1 to 127, or null"),
+        ({"loudness": 0}, "loudness=0: give 1 to 127 as a velocity"),
         ({"key": "C", "strength": 0.0}, "strength=0.0: give more than 0"),
         ({"key": "C", "strength": 21.0}, "strength=21.0: give"),
         ({"strength": 3.0}, "strength=3.0: nothing is asked for: give"),
@@ -189,6 +272,7 @@ def test_impossible_wishes_are_refused(given, said):
         ({"chords": "C | Am"}, {"lowest": 62, "highest": 63}, "chords=C: the rules leave none of its notes: give"),
         ({"key": "C"}, {"lowest": 61, "highest": 61}, "key=C: the rules leave none of its notes: give"),
         ({"density": 2.0}, {"max_still_s": 0.2}, "density=2.0: max_still_s=0.2 makes more notes than that: give at"),
+        ({"density": "0 9, 3 2"}, {"max_still_s": 0.2}, "density='0 9, 3 2': max_still_s=0.2 makes more"),
     ],
 )
 def test_rules_that_exclude_a_wish_are_refused(control, rules, said):
@@ -199,8 +283,9 @@ def test_rules_that_exclude_a_wish_are_refused(control, rules, said):
 
 
 def test_an_encoding_refuses_what_it_cannot_take():
-    for given, name in (({"density": 4.0}, "density=4.0"), ({"loudness": 50}, "loudness=50")):
-        with pytest.raises(ConfigError, match=rf"^{name}: chorale has .*: leave it out"):
+    for name in ("density", "loudness", "polyphony", "register"):
+        given: dict[str, Any] = {name: 25}
+        with pytest.raises(ConfigError, match=rf"^{name}=25: chorale has .*: leave it out"):
             Steering(Control(**given), GRID, [], "cpu")
     timeless = copy.copy(PIANO)
     timeless.pace = None
@@ -221,6 +306,13 @@ def test_a_person_types_chords_as_they_are(world, tmp_path):
     assert music.pitch.tolist() == twin.score.pitch.tolist()
     assert music.onset_s == pytest.approx(twin.score.onset_s, abs=0.002)  # a file counts in ticks
     assert len(new)
+    done = ok([*words, "control.chords=seed", "control.density=0 3, 2 8", "control.loudness=50", "out=own"], tmp_path)
+    assert re.search(r"tune 0.mid: its chords are [A-G].* \| [A-G]", done.stdout)
+    write_midi(chordal(["C", "Am"]), tmp_path / "chords.mid")
+    done = ok([*words, "control.chords=chords.mid", "control.polyphony=3", "out=track"], tmp_path)
+    assert done.stdout.count("chords.mid: its chords are 0 C, 1 Am, 2\n") == 1
+    line = refused([*words, "control.density=0 3, 2", "out=no"], tmp_path)
+    assert line.startswith("error: control.density='0 3, 2': give 1 to 30 notes a second, or a curve with seconds")
     line = refused([*words, "control.chords=C | E7", "control.key=C", "out=no"], tmp_path)
     assert line == "error: control.chords=E7: Ab is outside control.key=C: change one of them"
     assert refused([*words, "control.chords=C/G", "out=no"], tmp_path).startswith("error: control.chords=C/G: the bass")

@@ -7,12 +7,14 @@ import pytest
 import torch
 
 from musictx.errors import ConfigError, UserError
+from musictx.generate.control import Control
 from musictx.generate.filters import NanError
 from musictx.generate.requests import PLAIN, Accompany
 from musictx.generate.song import Windows, draw_rest
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
-from musictx.music.score import Score
+from musictx.music.harmony import parse_chords
+from musictx.music.score import Meter, Score
 from musictx.objectives import build_objective
 from musictx.tokenizers.performance import MelodyTokenizer
 from musictx.tokenizers.rules import Rules
@@ -33,7 +35,7 @@ def build(kind="attention") -> EncoderDecoder | RecurrentEncoderDecoder:
 
 
 def drawn(kind="attention", model=None, melody=MELODY, window_s=20.0, rules=None, **asked):
-    how = {name: asked.pop(name) for name in ("device", "report") if name in asked}
+    how = {name: asked.pop(name) for name in ("device", "report", "meter") if name in asked}
     request = Accompany(PLAIN, rules or Rules(max_still_s=None), **asked)
     return draw_rest(melody, model or build(kind), TOK, request, window_s=window_s, **how)
 
@@ -58,6 +60,17 @@ def test_a_variation_is_a_function_of_melody_seed_and_number():
     first, second = drawn(variations=2, random_seed=3)
     assert [first[0] == drawn(random_seed=seed)[0][0] for seed in (3, 4)] == [True, False]
     assert first[0] != second[0]
+
+
+def test_controls_lead_the_rest_through_all_windows():
+    text = "C | F#"
+    control = Control(chords=text, density="0 3, 9 20", loudness=40, strength=20.0)
+    rules = Rules(max_still_s=None, max_polyphony=8)  # else all keys of a chord may be down
+    ((rest, _),) = drawn(window_s=3.0, rules=rules, control=control, meter=Meter(0.5, (3, 4)))
+    for onset_s, pitch in zip(rest.onset_s, rest.pitch, strict=True):
+        assert pitch % 12 in parse_chords(text).chords[int((onset_s + 1e-6) // 1.5) % 2].classes
+    assert abs(rest.velocity.mean() - 40) < 5
+    assert (rest.onset_s < 4).sum() < (rest.onset_s >= 5).sum()
 
 
 def written(model, window_s) -> Windows:

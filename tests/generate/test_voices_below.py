@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from musictx.generate.control import Control
 from musictx.generate.engine import Uniforms
 from musictx.generate.filters import NanError, draw
 from musictx.generate.requests import PLAIN, Accompany, Sampling
@@ -13,6 +14,8 @@ from musictx.generate.voices import BelowMelody, Voices, draw_voices
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
 from musictx.music.grid import REST
+from musictx.music.harmony import parse_chords
+from musictx.music.score import Meter
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import VOICE_RANGES, Rules
@@ -32,7 +35,7 @@ def build(kind) -> EncoderDecoder | RecurrentEncoderDecoder:
 
 
 def drawn(kind="attention", melody=MELODY, sampling=PLAIN, rules=SINGABLE, **asked) -> list[Voices]:
-    how = {name: asked.pop(name) for name in ("device", "report") if name in asked}
+    how = {name: asked.pop(name) for name in ("device", "report", "meter", "from_s") if name in asked}
     return draw_voices(melody, build(kind), TOK, 0.5, Accompany(sampling, rules, **asked), **how)
 
 
@@ -51,6 +54,22 @@ def test_the_melody_is_kept_and_no_voice_crosses_or_leaves_its_range(kind):
         assert -np.log(TOK.vocab.size) * 2 < voices.mean_log_p < 0
     free = np.concatenate([v.grid for v in drawn(kind, variations=5, rules=Rules())])
     assert (np.diff(free[(free != REST).all(1)], axis=1) > 0).any()  # which the rules forbade
+
+
+@pytest.mark.parametrize(("given", "transpose"), [({}, 0), ({"from_s": 0.25, "meter": Meter(9.0, (2, 4))}, 2)])
+def test_new_voices_are_of_the_chord_of_their_moment_where_the_melody_is(given, transpose):
+    """A bar is two quarters, or four; the melody begins with one, or two sixteenths later."""
+    control, line = Control(chords="C | F#", strength=20.0), parse_chords("C | F#")
+    (voices,) = drawn(rules=Rules(), control=control, transpose=transpose, melody=np.repeat(MELODY, 4), **given)
+    first, bar = (2, 8) if given else (0, 16)
+    n = 0
+    for step, (then, now) in enumerate(zip(voices.grid[:-1, 1:], voices.grid[1:, 1:], strict=True), first + 1):
+        chord = line.chords[step // bar % 2].classes
+        for before, pitch in zip(then, now, strict=True):
+            if pitch not in (before, REST):  # what sounds on may stay
+                n += 1
+                assert (pitch - transpose) % 12 in chord
+    assert n > 30
 
 
 def parallels(grid):

@@ -56,6 +56,8 @@ def test_names_as_musicians_write_them():
     assert {name: spell(parse_chord(name).classes) for name in named} == named
     assert parse_chords("C | Am F | G7").begins == (0, 1, 1.5, 2)
     assert parse_chords("0 C, 4 Am, 8.5 G7").length == 13
+    assert parse_chords("0 C, 4 Am, 8.5 G7, 10.5").length == 10.5
+    assert spell(parse_chord("G+C#+D").classes) == "C#, D, G"
 
 
 def test_a_minor_key_has_the_raised_sixth_and_leading_note_too():
@@ -83,10 +85,15 @@ def test_a_key_that_does_not_exist_is_refused(name):
         ("", "chords=: a bar is empty"),
         ("C | | F", "chords='C | | F': a bar is empty"),
         ("0 C, Am", "chords='0 C, Am': give seconds"),
-        ("1 C, 2 Am", "chords='1 C, 2 Am': the first chord begins at 0"),
-        ("0 C, 4 Am, 4 F", "chords='0 C, 4 Am, 4 F': the first"),
+        ("1 C, 2 Am", "chords='1 C, 2 Am': it begins at 0"),
+        ("0 C, 4 Am, 4 F", "chords='0 C, 4 Am, 4 F': it begins"),
+        ("0 C, 4 Am, 4", "chords=4: the line ends there: give more than 4"),
+        ("0 C, 99999", "chords=99999: the line ends there: give more than 0"),
+        ("3", "chords=3: give seconds"),
+        ("C+", "chords=C+: this chord is not known"),
+        ("C+D | C+H", "chords=C+H: this chord is not known"),
         ("0 C, 1e9 F", "chords='0 C, 1e9 F': give seconds"),
-        ("0 C, 99999 F", "chords='0 C, 99999 F': the first chord"),
+        ("0 C, 99999 F", "chords='0 C, 99999 F': it begins"),
         ("0 C, -1 F", "chords='0 C, -1 F': give seconds"),
         (" ".join(["C"] * 1001), "chords=…: there are 1001 chords: give at most 1000"),
     ],

@@ -1,0 +1,51 @@
+"""Numbers that change over time, as a person writes them: `0 3, 10 8`."""
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from musictx.errors import ConfigError
+
+MOST_S = 3600.0
+NUMBER = r"\d+(?:\.\d+)?"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Values at moments, linear between two of them. The last value continues."""
+
+    at_s: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+def parse_curve(field: str, given: object, least: float, most: float, unit: str) -> Curve:
+    """A number, or text such as `0 3, 10 8`, with values from `least` to `most`. Raises ConfigError, which names the
+    field."""
+    allowed = f"{least:g} to {most:g} {unit}, or a curve with seconds, as in '0 {least:g}, 10 {most:g}', or null"
+    if isinstance(given, str) and not re.fullmatch(NUMBER, given.strip(), re.ASCII):
+        at_s, words = in_seconds(field, given, allowed)
+        if not all(re.fullmatch(NUMBER, word, re.ASCII) for word in words):
+            raise ConfigError(field, got=given, allowed=allowed)
+        curve = Curve(at_s, tuple(map(float, words)))
+    elif isinstance(given, bool | np.bool_) or not isinstance(given, int | float | str | np.number):
+        raise ConfigError(field, got=given, allowed=allowed)
+    else:
+        curve = Curve((0.0,), (float(given),))
+    if not all(least <= value <= most for value in curve.values):  # refuses NaN too
+        raise ConfigError(field, got=given, allowed=allowed)
+    return curve
+
+
+def in_seconds(field: str, text: str, allowed: str) -> tuple[tuple[float, ...], tuple[str, ...]]:
+    """Seconds from 0 on, each with a word after it: `0 C, 4 Am` gives (0.0, 4.0) and ("C", "Am"). Raises
+    ConfigError."""
+    pairs = [pair.split() for pair in text.split(",")]
+    if not all(len(pair) == 2 and re.fullmatch(NUMBER, pair[0], re.ASCII) for pair in pairs):
+        raise ConfigError(field, got=text, allowed=allowed)
+    at_s = tuple(float(at) for at, _ in pairs)
+    if at_s[0] != 0 or at_s[-1] > MOST_S or any(later <= at for at, later in pairwise(at_s)):
+        why = f"it begins at 0, each moment is later than the one before, and the last is at most {MOST_S:g} s"
+        raise ConfigError(field, got=text, why=why, allowed=allowed)
+    return at_s, tuple(word for _, word in pairs)

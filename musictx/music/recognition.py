@@ -1,0 +1,60 @@
+"""Finds the chords of music, bar by bar or where they change, and writes them as text that `parse_chords` reads."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.music.harmony import LETTERS, QUALITIES, Chord
+from musictx.music.score import Score
+
+FOUND = ("", "m", "7", "maj7", "m7", "dim", "m7b5", "aug", "sus4")  # each chord of `QUALITIES` but 9 has such notes
+CHORDS = [Chord(root, quality) for quality in FOUND for root in range(12)]
+NOTES = np.array([[pitch in chord.classes for pitch in range(12)] for chord in CHORDS], float)  # (K, 12)
+ROOTS = np.array([chord.root for chord in CHORDS])  # (K,)
+OF_ROOT = 0.1  # how much a root that sounds counts beside the cosine: chooses among chords that share notes
+TOGETHER_S = 0.05  # notes of one chord begin so close to each other
+
+
+def chords_by_bar(score: Score, bar_s: float, bars: int) -> str:
+    """The chord of each bar, as in `C | Am | F | G7`. An empty bar has the chord before it. There must be notes."""
+    from_s = np.arange(bars)[:, None] * bar_s
+    sounds_s = np.minimum(score.offset_s, from_s + bar_s) - np.maximum(score.onset_s, from_s)  # (bars, N)
+    classes = np.eye(12)[score.pitch % 12]  # (N, 12)
+    seconds = np.maximum(sounds_s, 0.0) @ classes  # (bars, 12)
+    chord = nearest_chord((score.offset_s - score.onset_s) @ classes)
+    found = [chord := nearest_chord(each) if each.any() else chord for each in seconds]
+    return " | ".join(map(str, found))
+
+
+def nearest_chord(seconds: NDArray[np.floating]) -> Chord:
+    """The chord whose notes are nearest to how long each pitch class sounds, (12,): the largest cosine, where a longer
+    root counts a little more."""
+    cosine_times_norm = NOTES @ seconds / np.sqrt(NOTES.sum(1))
+    return CHORDS[int((cosine_times_norm + OF_ROOT * seconds[ROOTS]).argmax())]
+
+
+def chord_track(score: Score) -> str:
+    """All notes that sound together are a chord, from where it changes to where it changes again, as in
+    `0 C, 2 Am, 4 C+D+G, 6`; time counts from the first. There must be notes."""
+    onset_s = np.unique(score.onset_s)
+    found = list[tuple[float, Chord]]()
+    for at_s in onset_s[np.diff(onset_s, prepend=-np.inf) > TOGETHER_S].tolist():
+        by_s = at_s + TOGETHER_S
+        begins, rings = (score.onset_s >= at_s) & (score.onset_s <= by_s), score.offset_s > by_s
+        chord = named(score.pitch[begins | (rings & (score.onset_s < at_s))].tolist())
+        if not found or chord.classes != found[-1][1].classes:
+            found.append((at_s - onset_s[0], chord))
+    end_s = max(score.duration_s - onset_s[0], found[-1][0] + TOGETHER_S)
+    return ", ".join([*(f"{round(at_s, 2):g} {chord}" for at_s, chord in found), f"{round(end_s, 2):g}"])
+
+
+def named(pitches: Sequence[int]) -> Chord:
+    """The chord with exactly these pitch classes, if there is one on the bass; else on another root; else note by
+    note."""
+    bass, classes = min(pitches) % 12, frozenset(pitch % 12 for pitch in pitches)
+    for root in (bass, *range(12)):
+        for quality in QUALITIES:
+            if (chord := Chord(root, quality)).classes == classes:
+                return chord
+    return Chord(bass, "".join(f"+{LETTERS[each]}" for each in sorted(classes - {bass}) or [bass]))
