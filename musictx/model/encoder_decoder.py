@@ -216,8 +216,8 @@ class Side(nn.Module):
 
 
 class EncoderDecoder(nn.Module):
-    """source (B, S · voices), ids (B, T) -> logits (B, T, V) of the target after each of the ids. The ids begin with the
-    token before the target (BOS), which takes no time. So on a grid the id at t is for the step t // target_group."""
+    """source (B, S · voices), ids (B, T) -> logits (B, T, V) of the target after each of the ids. The ids begin with
+    the token before the target (BOS), which takes no time. So on a grid id t is for the step t // target_group."""
 
     pace: Tensor  # (V,) seconds, where ids count time
 
