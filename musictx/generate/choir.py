@@ -17,14 +17,12 @@ from musictx.generate.requests import Accompany
 from musictx.generate.steering import beside
 from musictx.generate.voices import Report, Voices
 from musictx.model.protocol import SourceModel
-from musictx.music.grid import REST
+from musictx.music.grid import OPEN, REST
 from musictx.music.score import Meter
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.chorale.rules import GridRules
 from musictx.tokenizers.grammar import Grammar, build_grammar
 from musictx.tokenizers.rules import parallel
-
-OPEN = -2  # a place of a grid that the model writes; REST is a given silence
 
 
 class AroundVoices:

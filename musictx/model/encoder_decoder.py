@@ -253,7 +253,7 @@ class EncoderDecoder(nn.Module):
 
     def encode(self, source: Tensor) -> Source:
         """The encoded source (B, S · voices), PAD where a row has ended."""
-        chords = source.unflatten(1, (-1, self.config.source_voices))  # (B, S, voices)
+        chords = source.view(len(source), -1, self.config.source_voices)  # (B, S, voices)
         self.config.check_reach(chords.shape[1])
         index = indices(0, chords.shape[1], source.device)  # (1, S)
         at = self.pace[source].double().cumsum(1) if self.config.paced else index // self.config.source_group

@@ -1,14 +1,16 @@
 """Voices around given ones: what is given stays, rules hold on both sides, rows are functions of their keys."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from musictx.errors import UserError
-from musictx.generate.choir import OPEN, draw_around
+from musictx.generate.choir import draw_around
 from musictx.generate.requests import PLAIN, Accompany, Sampling
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from musictx.music.grid import REST
+from musictx.music.grid import OPEN, REST
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import VOICE_RANGES, Rules
 
@@ -25,8 +27,8 @@ STRICT = Rules(voice_order=True, voice_ranges=True, no_parallels=True)
 
 def build(seed=0):
     torch.manual_seed(seed)
-    sizes = {"d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 32, "source_voices": 4, "target_group": 4}
-    return EncoderDecoder(EncoderDecoderConfig(TOK.vocab.size, pad=TOK.vocab.pad, **sizes)).eval()
+    config = EncoderDecoderConfig(TOK.vocab.size, d_model=16, n_layers=1, n_heads=2, d_ff=32, pad=TOK.vocab.pad)
+    return EncoderDecoder(replace(config, source_voices=4, target_group=4)).eval()
 
 
 def grid_of(**voices):

@@ -6,7 +6,7 @@ import torch
 
 from musictx.errors import ConfigError
 from musictx.objectives import build_objective
-from musictx.objectives.voices import REGION_SHARE, SETS, SOPRANO_SHARE
+from musictx.objectives.voices import REGION_SHARE, SETS, SOPRANO_SHARE, Voices
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.performance import PerformanceTokenizer
 
@@ -43,7 +43,7 @@ def test_every_id_is_either_given_or_asked_for():
 
 
 def test_the_shares_of_what_is_given():
-    objective = build_objective("voices", None, TOK)
+    objective = Voices(TOK)
     grids = [objective.choose(30, np.random.default_rng(seed)) for seed in range(2000)]
     whole = [g for g in grids if (g == g[0]).all()]
     assert 1 - len(whole) / 2000 == pytest.approx(REGION_SHARE, abs=0.05)
