@@ -1,6 +1,6 @@
 """A harmoniser that has learned nothing: whatever it writes, what must hold still does."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import torch
 
@@ -15,8 +15,9 @@ CONFIG = EncoderDecoderConfig(TOK.vocab.size, d_model=16, n_layers=2, n_heads=2,
 def write_harmoniser(path, objective="conditional", **notes):
     torch.manual_seed(0)
     learned = {"name": objective, "settings": {}, "added": []}
-    shape = {"kind": "encoder_decoder", **asdict(CONFIG)}
+    config = replace(CONFIG, source_voices=4, target_group=4) if objective == "voices" else CONFIG
+    shape = {"kind": "encoder_decoder", **asdict(config)}
     of = shape, "chorale", TOK.vocab.fingerprint, "none", "none", None, "0"
     header = BundleHeader(*of, notes=notes, objective=learned)
-    save_bundle(path, EncoderDecoder(CONFIG), header)
+    save_bundle(path, EncoderDecoder(config), header)
     return path

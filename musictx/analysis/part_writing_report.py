@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from musictx.analysis.part_writing import RULES, Finding, beats_of, findings
 from musictx.data.store import Store
 from musictx.errors import StoreError
-from musictx.music.grid import CENTRES, N_VOICES, REST, STEPS_PER_QUARTER, Grid, in_steps, quantise, score_to_grid
+from musictx.music.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid, by_height, in_steps, quantise, score_to_grid
 from musictx.music.score import Meter
 from musictx.music.ticks import Tracks
 from musictx.tokenizers.chorale import ChoraleTokenizer
@@ -64,18 +63,6 @@ def separate_voices(tracks: Tracks) -> Grid | None:
         for onset, end, pitch in zip(*span, part.pitch, strict=True):
             grid[onset:end, voice] = pitch
     return grid
-
-
-def by_height(grid: Grid) -> Grid:
-    """The same pitches with no voice above a higher one. Where fewer than four sound, the voices that last sang nearest
-    have them."""
-    result = np.full_like(grid, REST)
-    last = np.array(CENTRES)
-    for step, row in enumerate(grid):
-        pitch = np.sort(row[row != REST])[::-1]
-        voices = min(map(list, combinations(range(N_VOICES), len(pitch))), key=lambda v: abs(pitch - last[v]).sum())
-        result[step, voices] = last[voices] = pitch
-    return result
 
 
 def chorales(store: Store) -> Iterator[Grid]:

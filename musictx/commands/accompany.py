@@ -14,11 +14,12 @@ from musictx.generate.accompanying import (
     Accompanied,
     accompany_melody,
     check_accompanies,
+    check_voices,
     guided,
-    read_melody,
     window_of,
 )
 from musictx.generate.control import Control
+from musictx.generate.melodies import read_melody
 from musictx.generate.open_bundle import check_device, choose_and_print, open_and_print
 from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.seeds import Targets, name_targets
@@ -41,6 +42,10 @@ class AccompanyConfig:
         MISSING, "a MIDI file with one line of notes; with line=highest also elise, gymnopedie or chorale"
     )
     out: str = setting("outputs/accompaniments", "a folder for the melody with its voices")
+    voices: str = setting(Accompany.voices, "the voices that the file has: S, A, T, B, or several, as in SB")
+    rewrite: str | None = setting(None, "write these voices of a file with all four again, as in A; null: none")
+    from_bar: int | None = setting(None, "rewrite: the first bar, counted from 1; null: all bars")
+    to_bar: int | None = setting(None, "rewrite: the last bar")
     line: str = setting(
         Accompany.line, "only: the file has one line; highest: take the highest notes of several lines as the melody"
     )
@@ -74,6 +79,7 @@ def accompany(config: AccompanyConfig) -> None:
     opened = open_and_print(config.bundle, device, config.attention.impl, continues=False)
     task = opened.header.objective.get("name", NEXT_TOKEN)
     check_accompanies(opened.model, opened.tokenizer, task, config.bundle)
+    check_voices(opened.model, request, config.bundle)
     melody = read_melody(source, request, opened.tokenizer)  # before anything is written
     request = guided(request, opened.header, opened.tokenizer, config.bundle)
     if (own := request.sampling.strength) != config.sampler.strength:

@@ -10,14 +10,14 @@ from musictx.generate.accompanying import (
     Accompanied,
     accompany_melody,
     check_accompanies,
+    check_voices,
     guided,
-    read_melody,
-    take_melody,
     window_of,
 )
 from musictx.generate.continuing import Beginning, begin_with, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.control import Control
 from musictx.generate.filling import Around, around, check_fills, fill_all, read_around
+from musictx.generate.melodies import read_melody, take_melody
 from musictx.generate.open_bundle import check_continues, check_device, faster, open_bundle
 from musictx.generate.primer import Part
 from musictx.generate.ranking import Ranking
@@ -252,6 +252,10 @@ class Model:
         melody: str | Path | Score,
         /,
         *,
+        voices: str = Accompany.voices,
+        rewrite: str | None = None,
+        from_bar: int | None = None,
+        to_bar: int | None = None,
         line: str = Accompany.line,
         transpose: int = Accompany.transpose,
         variations: int = Accompany.variations,
@@ -280,6 +284,7 @@ class Model:
         request = made_of(given, Accompany, sampling=made_of(given, Sampling, guard=False))
         objective = self.header.objective.get("name", NEXT_TOKEN) if self.header is not None else "conditional"
         check_accompanies(self.model, self.tokenizer, objective, "this model")
+        check_voices(self.model, request, "this model")
         request = guided(request, self.header, self.tokenizer, "this model")
         if isinstance(melody, Score):
             heard = take_melody(melody, "the melody", request, self.tokenizer, Meter(melody.quarter_s))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from itertools import combinations
 from types import MappingProxyType
 
 from musictx.errors import ConfigError
@@ -125,6 +126,7 @@ MAX_SEED = 2**63 - 1
 RANGES = ("refuse", "drop")
 RANKS = ("likelihood", "motif", "both")
 LINES = ("only", "highest")
+VOICES = ["".join(some) for n in (1, 2, 3) for some in combinations("SATB", n)]
 FARTHEST = (-19, 21)  # semitones: every pitch of the grid, moved back, is one of MIDI's
 
 
@@ -227,6 +229,10 @@ class Accompany:
         default_factory=lambda: Rules(max_still_s=None, voice_order=True, voice_ranges=True, no_parallels=True)
     )
     control: Control = field(default_factory=Control)
+    voices: str = "S"  # the voices that the file has, of S, A, T and B
+    rewrite: str | None = None  # voices of a file with all four, which are written again
+    from_bar: int | None = None  # of what is written again; the first is 1, the last is included
+    to_bar: int | None = None
     line: str = LINES[0]  # the file is one line; highest: the melody is its highest notes
     transpose: int = 0  # semitones by which the model hears the melody higher
     random_seed: int = 0
@@ -241,6 +247,17 @@ class Accompany:
         self.control.check_rules(self.rules)
         if self.line not in LINES:
             raise ConfigError("line", got=self.line, allowed=f"one of {', '.join(LINES)}")
+        for name in ("voices", "rewrite"):
+            if (value := getattr(self, name)) is not None and value not in VOICES:
+                raise ConfigError(name, got=value, allowed=f"one of {', '.join(VOICES)}")
+        if self.rewrite is not None and self.voices != Accompany.voices:
+            raise ConfigError(
+                "voices", got=self.voices, why="rewrite= is for a file with all four", hint="leave it out"
+            )
+        bars = self.from_bar, self.to_bar
+        if bars != (None, None) and (self.rewrite is None or None in bars):
+            allowed = "from_bar= with to_bar= and rewrite="
+            raise ConfigError("from_bar", got=self.from_bar, why=f"to_bar={self.to_bar}", allowed=allowed)
         if not FARTHEST[0] <= self.transpose <= FARTHEST[1]:
             allowed = f"{FARTHEST[0]} to {FARTHEST[1]} semitones"
             raise ConfigError("transpose", got=self.transpose, allowed=allowed)

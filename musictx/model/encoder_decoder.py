@@ -40,6 +40,7 @@ class EncoderDecoderConfig(TransformerConfig):
         1, "each token learns its place in a cycle of so many tokens of both, 16 for a beat; 1: no cycle"
     )
     n_encoder_layers: int = setting(2, "layers of the encoder")
+    source_voices: int = setting(1, "tokens of the source that are heard as one, as the voices of a chord")
     source_group: int = setting(1, "tokens of the source that make one step of time")
     target_group: int = setting(3, "tokens of the target that make one step of time")
     pad: int = -1  # the id that fills sources up; -1: none
@@ -50,13 +51,13 @@ class EncoderDecoderConfig(TransformerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_sizes(self, "n_encoder_layers", "source_group", "target_group")
+        check_sizes(self, "n_encoder_layers", "source_voices", "source_group", "target_group")
         if self.clock != "index" and not self.paced:
             why = "on a grid an encoder-decoder has its own clock"
             raise ConfigError("clock", got=self.clock, why=why, allowed="index")
-        if self.cycle > 1 and self.cycle % self.group:
-            why = f"a step has {self.group} ids"
-            raise ConfigError("cycle", got=self.cycle, why=why, allowed=f"a multiple of {self.group}, or 1")
+        if self.paced and self.source_voices > 1:
+            why = "tokens that count time are heard one by one"
+            raise ConfigError("source_voices", got=self.source_voices, why=why, allowed="1")
 
     @property
     def group(self) -> int:
@@ -74,9 +75,9 @@ class EncoderDecoderConfig(TransformerConfig):
 
 
 def padding(source: Tensor, pad: int) -> Tensor:
-    """(B, S) True where PAD fills up a source, except at its first id: a softmax over nothing is NaN. A source of PAD
-    only is a hidden one: that one id means any source."""
-    masked = source == pad
+    """(B, S) True where PAD fills up a source (B, S), or (B, S, voices), except at its first place: a softmax over
+    nothing is NaN. A source of PAD only is a hidden one: that one place means any source."""
+    masked = (source == pad).view(*source.shape[:2], -1).all(2)
     masked[:, 0] = False
     return masked
 
@@ -215,18 +216,23 @@ class Side(nn.Module):
 
 
 class EncoderDecoder(nn.Module):
-    """source (B, S), ids (B, T) -> logits (B, T, V) of the target after each of the ids. The ids begin with the token
-    before the target (BOS), which takes no time. So on a grid the id at t is for the step t // target_group."""
+    """source (B, S · voices), ids (B, T) -> logits (B, T, V) of the target after each of the ids. The ids begin with
+    the token before the target (BOS), which takes no time. So on a grid id t is for the step t // target_group."""
 
     pace: Tensor  # (V,) seconds, where ids count time
 
     def __init__(self, config: EncoderDecoderConfig, pace: Tensor | None = None) -> None:
         """`pace` as in `Transformer`, for `paced`."""
         super().__init__()
+        if config.cycle > 1 and config.cycle % config.group:  # here: the config of one stream has another cycle
+            why = f"a step has {config.group} ids"
+            raise ConfigError("cycle", got=config.cycle, why=why, allowed=f"a multiple of {config.group}, or 1")
         self.config = config
         if config.paced:
             self.register_buffer("pace", torch.zeros(config.vocab_size) if pace is None else pace.float())
         self.embed = nn.Embedding(config.vocab_size, config.d_model)  # of both streams, and the output head
+        n, c = config.source_voices, config.d_model
+        self.chord = nn.Linear(n * c, c) if n > 1 else None  # a sum would forget which voice has which note
         self.dropout = nn.Dropout(config.dropout)
         heard, written = config.stream(config.source_group), config.stream(config.target_group)
         self.source, self.target = Side(heard), Side(written)
@@ -246,12 +252,15 @@ class EncoderDecoder(nn.Module):
         return self._run(ids, self.encode(source), None)
 
     def encode(self, source: Tensor) -> Source:
-        """The encoded source (B, S), PAD where a row has ended."""
-        self.config.check_reach(source.shape[1])
-        index = indices(0, source.shape[1], source.device)  # (1, S)
+        """The encoded source (B, S · voices), PAD where a row has ended."""
+        chords = source.view(len(source), -1, self.config.source_voices)  # (B, S, voices)
+        self.config.check_reach(chords.shape[1])
+        index = indices(0, chords.shape[1], source.device)  # (1, S)
         at = self.pace[source].double().cumsum(1) if self.config.paced else index // self.config.source_group
-        masked = padding(source, self.config.pad)
-        x, first_v = self.dropout(self.source(self.embed(source), index)), None
+        masked = padding(chords, self.config.pad)
+        heard = self.embed(chords).flatten(2)  # (B, S, voices · C)
+        heard = heard if self.chord is None else self.chord(heard)
+        x, first_v = self.dropout(self.source(heard, index)), None
         for block in self.encoder:
             x, first_v = block(x, first_v, self._own(index, at), None, masked)
         x = self.source.norm(x)

@@ -17,6 +17,7 @@ Grid = NDArray[np.int16]  # (steps, 4) MIDI pitches, S A T B
 Note = tuple[int, int, int]  # onset step, end step, pitch
 
 REST = -1
+OPEN = -2  # a place of a grid that is yet to be written
 N_VOICES = 4
 STEPS_PER_QUARTER = 4
 VELOCITY = 80
@@ -63,6 +64,18 @@ def score_to_grid(score: Score) -> Grid:
             grid[step:end, v] = pitch
             last[v], busy_until[v] = pitch, end
     return grid
+
+
+def by_height(grid: Grid) -> Grid:
+    """The same pitches with no voice above a higher one. Where fewer than four sound, the voices that last sang nearest
+    have them."""
+    result = np.full_like(grid, REST)
+    last = np.array(CENTRES)
+    for step, row in enumerate(grid):
+        pitch = np.sort(row[row != REST])[::-1]
+        voices = min(map(list, combinations(range(N_VOICES), len(pitch))), key=lambda v: abs(pitch - last[v]).sum())
+        result[step, voices] = last[voices] = pitch
+    return result
 
 
 def snap_to_grid(score: Score) -> Score:

@@ -27,15 +27,20 @@ class Parts(NamedTuple):
         return torch.cat([self.before, self.lower[:-1]])
 
 
-def by_voice(window: Tensor, tokenizer: Tokenizer, name: str) -> Parts:
-    """Splits a window (T + 1,), the token before it and then whole steps, by voice; the piece's EOS becomes PAD. Raises
-    ConfigError for windows of other lengths."""
+def whole_steps(window: Tensor, tokenizer: Tokenizer, name: str) -> Tensor:
+    """(S, 4) the steps of a window (T + 1,), which is the token before it and then whole steps; the piece's EOS becomes
+    PAD. Raises ConfigError for windows of other lengths."""
     steps, vocab = window[1:], tokenizer.vocab
     if len(steps) % tokenizer.voices:
         why = f"windows of {len(steps)} ids are not whole steps of {tokenizer.voices} voices"
         hint = f"give length= and segment= as multiples of {tokenizer.voices}"
         raise ConfigError("objective", got=name, why=why, hint=hint)
-    steps = steps.masked_fill(steps == vocab.eos, vocab.pad).view(-1, tokenizer.voices)  # (S, 4)
+    return steps.masked_fill(steps == vocab.eos, vocab.pad).view(-1, tokenizer.voices)
+
+
+def by_voice(window: Tensor, tokenizer: Tokenizer, name: str) -> Parts:
+    """Splits a window (T + 1,) by voice. Raises ConfigError as `whole_steps`."""
+    steps = whole_steps(window, tokenizer, name)
     return Parts(window[:1], steps[:, 0], steps[:, 1:].flatten())
 
 

@@ -3,7 +3,8 @@
 from typing import Any, NamedTuple
 
 from musictx.errors import UserError
-from musictx.generate.accompanying import Accompanied, accompany_melody, guided, nearest_within, take_melody
+from musictx.generate.accompanying import Accompanied, accompany_melody, guided
+from musictx.generate.melodies import nearest_within, take_melody
 from musictx.generate.requests import Accompany, Sampling
 from musictx.model.bundle import BundleHeader
 from musictx.music.melody import together, top_line

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from conftest import ok, refused
 
-from musictx.analysis.part_writing_report import by_height, rates, rules_report, separate_voices
+from musictx.analysis.part_writing_report import rates, rules_report, separate_voices
 from musictx.commands.inspect import inspect
 from musictx.config.app import settings
 from musictx.errors import UserError
-from musictx.music.grid import REST, grid_to_score
+from musictx.music.grid import REST, by_height, grid_to_score
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.music.write import write_midi

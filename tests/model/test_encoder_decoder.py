@@ -151,3 +151,25 @@ def test_learned_places_end():
     for source, ids in ((13, 12), (12, 13)):
         with pytest.raises(ConfigError, match="^max_positions=12: "):
             model(tokens(1, source), tokens(1, ids))
+
+
+def test_the_voices_of_a_source_are_heard_together_and_apart():
+    """A chord is one place of the encoder; which voice has which note matters; a place without notes is not seen."""
+    model = build("relative_fourier", source_voices=4, target_group=4, cycle=20)
+    source, ids = tokens(1, 24), tokens(1, 12)
+    heard = model.encode(source)
+    assert heard.k.shape[3] == 6
+    swapped = source.clone()
+    swapped[0, [8, 9]] = source[0, [9, 8]]
+    swapped[0, 8] = (swapped[0, 9] + 1) % PAD
+    assert not torch.allclose(model(source, ids), model(swapped, ids))
+    turned = source.view(1, 6, 4).flip(2).flatten(1)
+    assert not torch.allclose(model(source, ids), model(turned, ids))
+    longer = torch.cat([source, torch.full((1, 8), PAD)], 1)
+    torch.testing.assert_close(model(longer, ids), model(source, ids))
+    assert model.encode(longer).masked.tolist() == [[False] * 6 + [True] * 2]
+
+
+def test_voices_of_a_source_are_for_a_grid():
+    with pytest.raises(ConfigError, match="source_voices"):
+        replace(CONFIG, source_voices=4, paced=True)

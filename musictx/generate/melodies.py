@@ -1,0 +1,213 @@
+"""Reads what an `Accompany` goes with: one line of a MIDI file or of a score, or several of four voices."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.errors import ConfigError, TokenError, UserError
+from musictx.generate.requests import FARTHEST, Accompany
+from musictx.music.grid import (
+    N_VOICES,
+    OPEN,
+    REST,
+    STEPS_PER_QUARTER,
+    Grid,
+    beside_grid,
+    by_height,
+    grid_to_score,
+    score_to_grid,
+)
+from musictx.music.melody import Line, on_grid, together, top_line
+from musictx.music.read import read_bytes, read_tracks
+from musictx.music.score import Meter, Score
+from musictx.music.ticks import Tracks
+from musictx.tokenizers import Tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.rules import VOICE_RANGES
+
+MOST_S = 1800.0  # of a song
+FOR_CHORALES = "it is for models of chorales"
+SINGERS = ("soprano", "alto", "tenor", "bass")
+
+
+class Melody(NamedTuple):
+    """The notes that are kept, and what the model hears of them."""
+
+    name: str
+    score: Score
+    line: Line | None  # on the grid; None to a model that counts seconds
+    meter: Meter
+    file: Path | None
+    grid: Grid | None = None  # (S, 4) of all voices from step `first` on, OPEN where the model writes
+    first: int = 0
+
+
+def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
+    """The melody of a MIDI file, or all voices that it has. Raises MidiError for a file that is no music, and what
+    `take_melody` does."""
+    counts_beats = bool(tokenizer.voices)
+    tracks = read_tracks(read_bytes(path), path, one_tempo=counts_beats)
+    if counts_beats and tracks.tempo_map is not None and tracks.tempo_map.changes:
+        print(f"{path}: its first tempo is used throughout, since the model counts beats")
+    if said := tracks.remark():
+        print(f"{path}: {said}")
+    if isinstance(tokenizer, ChoraleTokenizer) and (request.rewrite is not None or len(request.voices) > 1):
+        return take_voices(tracks, path, request, tokenizer)
+    return take_melody(tracks.merge(drums=False), path, request, tokenizer, tracks.meter(), path.stem, path)
+
+
+def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: ChoraleTokenizer) -> Melody:
+    """Several voices on the grid, and what of them stays. Raises UserError, ConfigError and TokenError, which name the
+    file."""
+    names = "SATB" if request.rewrite is not None else request.voices
+    lines = lines_of(tracks, names, path)
+    for name, score in zip(names, lines, strict=True):
+        check_range(score, path, request, tokenizer, "SATB".index(name))
+    try:
+        parts = [on_grid(score) for score in lines]
+    except UserError as error:
+        raise error.of(path) from None
+    first, last = min(part.first for part in parts), max(part.first + len(part.pitch) for part in parts)
+    grid = np.full((last - first, N_VOICES), OPEN, np.int16)
+    for name, part in zip(names, parts, strict=True):
+        column = grid[:, "SATB".index(name)]
+        column[:] = REST
+        column[part.first - first :][: len(part.pitch)] = part.pitch
+    kept, meter = Score.merge(lines, tracks.quarter_s), replace(tracks.meter(), quarter_s=tracks.quarter_s)
+    if request.rewrite is not None:
+        region = steps_of(request, meter, kept, path)
+        for name in request.rewrite:
+            grid[max(region.start - first, 0) : max(region.stop - first, 0), "SATB".index(name)] = OPEN
+        later_s = first * tracks.quarter_s / STEPS_PER_QUARTER
+        kept = grid_to_score(np.where(grid == OPEN, REST, grid), tracks.quarter_s)
+        kept = replace(kept, onset_s=kept.onset_s + later_s, offset_s=kept.offset_s + later_s)
+    request.control.say(path, Score.empty(), meter.bar_s, 0.0)
+    return Melody(path.stem, kept, None, meter, path, grid, first)
+
+
+def lines_of(tracks: Tracks, names: str, path: Path) -> list[Score]:
+    """The voices of a file, from the highest down: as many tracks of one line each; or four by height. Raises
+    UserError."""
+    parts = [track.score for track in tracks.tracks if len(track.score) and not track.is_drums]
+    if len(parts) == len(names) and not any(len(together(part)) for part in parts):
+        return sorted(parts, key=lambda part: -float(part.pitch.mean()))
+    if len(names) < N_VOICES:
+        what = f"{path}: {len(parts)} tracks with notes, and {len(names)} voices are asked for, {names}"
+        raise UserError(what, "give each voice a track of one line")
+    try:
+        grid = by_height(score_to_grid(tracks.merge()))
+    except TokenError as error:
+        raise error.of(path) from None
+    columns = [np.where(np.arange(N_VOICES) == v, grid, REST) for v in range(N_VOICES)]
+    voices = [grid_to_score(column, tracks.quarter_s) for column in columns]
+    if any(not len(voice) for voice in voices):
+        raise UserError(f"{path}: fewer than four voices", "give a file with all four, or voices= without rewrite=")
+    return voices
+
+
+def steps_of(request: Accompany, meter: Meter, score: Score, path: Path) -> range:
+    """The sixteenths of the bars to write again; without bars all. Raises ConfigError."""
+    step_s = meter.quarter_s / STEPS_PER_QUARTER
+    if request.from_bar is None or request.to_bar is None:
+        return range(round(score.duration_s / step_s) + 1)
+    lines = meter.bars_s(score.duration_s)
+    if not 1 <= request.from_bar <= request.to_bar < len(lines):
+        allowed = f"bars from 1 to {len(lines) - 1}"
+        raise ConfigError("from_bar", got=request.from_bar, why=f"to_bar={request.to_bar}", allowed=allowed).of(path)
+    return range(round(lines[request.from_bar - 1] / step_s), round(lines[request.to_bar] / step_s))
+
+
+def take_melody(
+    score: Score,
+    source: object,
+    request: Accompany,
+    tokenizer: Tokenizer,
+    meter: Meter,
+    name: str = "melody",
+    file: Path | None = None,
+    say: Callable[[str], None] = print,
+) -> Melody:
+    """One line of notes that the model can hear, on its grid or in seconds; `say` gets what a person should know of it.
+    Raises UserError, ConfigError and TokenError, which name the source."""
+    score, left = one_line(score, source, request)
+    meter, line = replace(meter, quarter_s=score.quarter_s), None
+    request.control.say(source, Score.empty(), meter.bar_s, 0.0)
+    if isinstance(tokenizer, ChoraleTokenizer):
+        check_range(score, source, request, tokenizer, "SATB".index(request.voices[0]))
+        try:
+            line = on_grid(score)
+        except UserError as error:
+            raise error.of(source) from None
+    else:
+        check_song(score, source, request)
+    if left:  # said when nothing is refused any more
+        say(f"{source}: its highest {len(score)} notes are the melody, the other {left} are left out")
+    if line is not None and (beside := int(beside_grid(score).sum())):
+        say(
+            f"{source}: {beside} of its {len(score)} notes begin beside the sixteenths; the voices go by the nearest "
+            "one, the melody stays as it is"
+        )
+    if line is not None and line.unheard:
+        say(
+            f"{source}: {line.unheard} of its {len(score)} notes share a sixteenth with a longer one; the voices go "
+            "with that one, the melody keeps them all"
+        )
+    return Melody(name, score, line, meter, file)
+
+
+def check_song(score: Score, source: object, request: Accompany) -> None:
+    """Raises ConfigError and UserError for what a model of songs, which hears notes where they are, cannot take."""
+    if request.transpose:
+        raise ConfigError("transpose", got=request.transpose, why=FOR_CHORALES, hint="leave it out")
+    if score.duration_s > MOST_S:
+        length = f"{score.duration_s / 60:,.1f} minutes long, at most {MOST_S / 60:g} can be accompanied"
+        raise UserError(f"{source}: {length}", "give a part of it")
+
+
+def one_line(score: Score, source: object, request: Accompany) -> tuple[Score, int]:
+    """The notes that are the melody, and how many others there are. Raises UserError for none, for several lines."""
+    if not len(score):
+        raise UserError(f"{source}: no notes to accompany", "give a file with a melody in it")
+    if not (score.offset_s > score.onset_s).any():
+        raise UserError(f"{source}: none of its {len(score)} notes lasts", "give a melody whose notes have lengths")
+    if request.line == "highest":
+        line = top_line(score)
+        return line, len(score) - len(line)
+    if len(both := together(score)):
+        first = score.onset_s[both[0]] / score.quarter_s
+        raise UserError(
+            f"{source}: {len(both)} of its {len(score)} notes are struck while another sounds, the first at quarter "
+            f"{first:.2f}, and a melody is one line",
+            "line=highest takes its highest notes, or give a file of one line",
+        )
+    return score, 0
+
+
+def check_range(score: Score, source: object, request: Accompany, tokenizer: ChoraleTokenizer, voice: int) -> None:
+    """Raises TokenError for pitches that this voice does not sing or, without rules.voice_ranges, without a token."""
+    sung = request.rules.voice_ranges and request.rules.masks
+    low, high = VOICE_RANGES[voice] if sung else (tokenizer.lo, tokenizer.hi)
+    pitch = score.pitch.astype(int)
+    outside = (pitch + request.transpose < low) | (pitch + request.transpose > high)
+    if not outside.any():
+        return
+    pitches = ", ".join(map(str, np.unique(pitch[outside]).tolist()))
+    advice = "give one that is nearer, or narrower"
+    if (best := nearest_within(pitch, low, high)) is not None:
+        advice = f"transpose={best} lets the model hear it there"
+    raise TokenError(
+        f"{source}: notes of pitch {pitches} ({int(outside.sum())} of {len(score)}) lie outside the "
+        f"{SINGERS[voice]}'s range {low} … {high}",
+        advice,
+    )
+
+
+def nearest_within(pitch: NDArray[np.integer], low: int, high: int) -> int | None:
+    """By how many semitones, octaves first, all pitches come to lie from `low` to `high`; None where none do."""
+    lowest, highest = int(pitch.min()), int(pitch.max())
+    fits = [n for n in range(FARTHEST[0], FARTHEST[1] + 1) if low <= lowest + n and highest + n <= high]
+    return min(fits, key=lambda n: (n % 12 != 0, abs(n)), default=None)

@@ -1,0 +1,110 @@
+"""Voices around given ones: what is given stays, rules hold on both sides, rows are functions of their keys."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from musictx.errors import UserError
+from musictx.generate.choir import draw_around
+from musictx.generate.requests import PLAIN, Accompany, Sampling
+from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from musictx.music.grid import OPEN, REST
+from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.rules import VOICE_RANGES, Rules
+
+TOK = ChoraleTokenizer()
+LOW = np.array([45, 45, 47, REST, 48, 52, 52, 50, 43] * 3, np.int16)
+
+
+def above(semitones):
+    return np.where(LOW == REST, REST, LOW + semitones)
+
+
+STRICT = Rules(voice_order=True, voice_ranges=True, no_parallels=True)
+
+
+def build(seed=0):
+    torch.manual_seed(seed)
+    config = EncoderDecoderConfig(TOK.vocab.size, d_model=16, n_layers=1, n_heads=2, d_ff=32, pad=TOK.vocab.pad)
+    return EncoderDecoder(replace(config, source_voices=4, target_group=4)).eval()
+
+
+def grid_of(**voices):
+    """OPEN, but for the voices S, A, T, B that are named."""
+    grid = np.full((len(LOW), 4), OPEN, np.int16)
+    for name, pitches in voices.items():
+        grid[:, "SATB".index(name)] = pitches
+    return grid
+
+
+def drawn(grid, sampling=PLAIN, rules=STRICT, **asked):
+    return draw_around(grid, build(), TOK, 0.5, Accompany(sampling, rules, **asked))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"B": LOW}, {"T": above(12)}, {"A": above(15)}, {"S": above(24), "B": LOW}, {"A": above(14), "T": above(7)}],
+)
+def test_given_voices_stay_and_free_ones_keep_to_the_rules(given):
+    """The model knows nothing: only the rules keep its voices in place."""
+    for voices in drawn(grid_of(**given), variations=4):
+        grid = voices.grid
+        for v, name in enumerate("SATB"):
+            if name in given:
+                assert grid[:, v].tolist() == given[name].tolist()
+                continue
+            sung = grid[:, v][grid[:, v] != REST]
+            assert ((sung >= VOICE_RANGES[v][0]) & (sung <= VOICE_RANGES[v][1])).all()
+        for step in grid:
+            sung = step[step != REST]
+            assert (np.diff(sung) <= 0).all()
+        for a, b in zip(grid[:-1].tolist(), grid[1:].tolist(), strict=True):
+            for u in range(4):
+                for v in range(u + 1, 4):
+                    if "SATB"[u] in given and "SATB"[v] in given:
+                        continue
+                    if REST in (a[u], a[v], b[u], b[v]) or a[u] == b[u] or a[v] == b[v]:
+                        continue
+                    same_way, apart = (b[u] > a[u]) == (b[v] > a[v]), abs(b[u] - b[v]) % 12
+                    assert not (same_way and apart in (0, 7) and apart == abs(a[u] - a[v]) % 12)
+        assert (grid != REST).mean() > 0.6
+
+
+def test_a_region_is_written_and_nothing_else():
+    (whole,) = drawn(grid_of(S=above(24)), rules=Rules())
+    grid = whole.grid.copy()
+    grid[5:9, 1] = OPEN
+    changed = [voices.grid for voices in drawn(grid, rules=Rules(), variations=6)]
+    for each in changed:
+        differs = each != whole.grid
+        differs[5:9, 1] = False
+        assert not differs.any()
+    assert len({each.tobytes() for each in changed}) > 1
+
+
+def test_a_row_is_a_function_of_its_key_alone():
+    sampling = Sampling(guard=False, seed_guidance=1.0, top_p=0.9)
+    many = drawn(grid_of(B=LOW), sampling, random_seed=5, variations=3, rows_at_once=2)
+    one = drawn(grid_of(B=LOW), sampling, random_seed=5)
+    assert one[0].grid.tolist() == many[0].grid.tolist()
+    assert len({each.grid.tobytes() for each in many}) == 3
+
+
+def test_nats_are_of_the_open_places():
+    """By one full pass over the whole grid."""
+    model, grid = build(), grid_of(A=above(15), B=LOW)
+    (voices,) = draw_around(grid, model, TOK, 0.5, Accompany(PLAIN, Rules()))
+    ids = torch.from_numpy(TOK.encode_grid(voices.grid).astype(np.int64))[None]
+    free = torch.from_numpy((grid == OPEN).flatten())
+    source = ids.masked_fill(free[None], TOK.vocab.pad)
+    read = torch.cat([torch.tensor([[TOK.vocab.bos]]), ids[:, :-1]], 1)
+    with torch.no_grad():
+        log_p = model(source, read).log_softmax(-1).gather(2, ids[..., None])[0, :, 0]
+    assert voices.mean_log_p == pytest.approx(float(log_p[free].mean()), abs=1e-4)
+
+
+def test_nothing_to_write_is_refused():
+    with pytest.raises(UserError, match="every voice is given"):
+        drawn(grid_of(S=above(24), A=above(14), T=above(7), B=LOW))
