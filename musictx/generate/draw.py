@@ -18,7 +18,7 @@ from musictx.generate.outcome import ChordSpan, outcome
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import Prompt, make_prompt
 from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Own
-from musictx.generate.steering import Steering
+from musictx.generate.steering import Steering, line_after
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
 from musictx.music.score import Filled, Score
@@ -169,8 +169,9 @@ class Drawing:
     def _finish(self, take: Take, i: int, k: int) -> Continuation:
         made = self._music(take, i, k)
         to_s = min(made.new_to_s, made.score.duration_s)
-        asked, bar_s = self.request.control, self.prompts[i].bar_s
-        chords, became = outcome(asked, made.new_notes, made.new_from_s, to_s, bar_s)
+        asked, prompt = self.request.control, self.prompts[i]
+        line = line_after(prompt, asked, self.tokenizer) if asked.chords is not None else None
+        chords, became = outcome(asked, made.new_notes, made.new_from_s, to_s, prompt.bar_s, line)
         return replace(made, chords=chords, became=became)
 
     def _music(self, take: Take, i: int, k: int) -> Continuation:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from musictx.generate.control import Control
+from musictx.music.harmony import ChordLine
 from musictx.music.score import Score
 
 CLOSE = 1e-6  # of a bar or a second: times are sums of floats
@@ -22,12 +23,13 @@ class ChordSpan(NamedTuple):
 
 
 def outcome(
-    control: Control, new: Score, from_s: float, to_s: float, bar_s: float
+    control: Control, new: Score, from_s: float, to_s: float, bar_s: float, line: ChordLine | None = None
 ) -> tuple[tuple[ChordSpan, ...], str]:
     """The chords from `from_s` to `to_s`, where a bar of the seed lasts `bar_s`, and words as in `92% in chords, 97% in
-    D minor, 5.8 notes a second`: shares of the new notes."""
+    D minor, 5.8 notes a second`: shares of the new notes. `line`: the chords, where the text does not say them."""
     spans, said = list[ChordSpan](), list[str]()
-    if (line := control.line) is not None:
+    line = line or control.line
+    if line is not None:
         unit_s, count = control.unit_s(bar_s), len(line.chords)
         at = (new.onset_s - from_s) / unit_s + CLOSE  # (N,)
         chord = np.searchsorted(line.begins, at % line.length, side="right") - 1

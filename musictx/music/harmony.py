@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from musictx.errors import ConfigError
 from musictx.music.curve import MOST_S, NUMBER, in_seconds
