@@ -6,7 +6,7 @@ from typing import Self
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, MidiError
 from musictx.music.curve import Curve, parse_curve
-from musictx.music.harmony import Chord, ChordLine, Classes, key_classes, parse_chords, spell
+from musictx.music.harmony import MOST_CHORDS, Chord, ChordLine, Classes, key_classes, parse_chords, spell
 from musictx.music.read import read_midi
 from musictx.music.recognition import chord_track, chords_by_bar
 from musictx.music.score import Score
@@ -117,7 +117,14 @@ class Control:
             return self.chords
         if not len(seed):
             raise ConfigError("chords", got=SEED, why="nothing comes before the new music", allowed="chords, or a seed")
-        return chords_by_bar(seed, self.unit_s(bar_s), max(round(end_s / self.unit_s(bar_s)), 1))
+        bars = max(round(end_s / self.unit_s(bar_s)), 1)
+        if bars > MOST_CHORDS:
+            allowed = f"at most {MOST_CHORDS}, or a longer bar_seconds="
+            raise ConfigError("chords", got=SEED, why=f"the seed has {bars} bars", allowed=allowed)
+        text = chords_by_bar(seed, self.unit_s(bar_s), bars)
+        if self.classes is not None:
+            refuse_outside(parse_chords(text).chords, self.classes, f"key={self.key}")
+        return text
 
     def unit_s(self, bar_s: float) -> float:
         """The unit in which chords begin, where the seed's bar lasts `bar_s`."""
@@ -145,8 +152,14 @@ class Control:
             if not classes & may:
                 why, hint = "the rules leave none of its notes", "give a wider range of pitches"
                 raise ConfigError(name, got=got, why=why, hint=hint)
+        curves, most = self.curves(), rules.max_polyphony
+        if "polyphony" in curves and most is not None and max(curves["polyphony"].values) > most:
+            raise ConfigError("polyphony", got=self.polyphony, why=f"max_polyphony={most}", allowed="no more than that")
+        if "register" in curves and not all(rules.lowest <= at <= rules.highest for at in curves["register"].values):
+            allowed = f"{rules.lowest} to {rules.highest}, as the rules say"
+            raise ConfigError("register", got=self.register, allowed=allowed)
         still_s = rules.max_still_s
-        rarest = min(self.curves()["density"].values) if self.density is not None else float("inf")
+        rarest = min(curves["density"].values) if self.density is not None else float("inf")
         if isinstance(still_s, int | float) and rarest * still_s < 1:
             why = f"max_still_s={still_s:g} makes more notes than that"
             raise ConfigError("density", got=self.density, why=why, allowed=f"at least {1 / still_s:g}")

@@ -104,6 +104,8 @@ class Drawing:
         if gaps:  # all that the model hears must stay in the window
             most = max(most_tokens(gap, tokenizer) for gap in gaps)
             self.request = request = replace(request, window=None, max_tokens=request.max_tokens or most)
+        asks = request.control.chords is not None  # once, before anything is drawn
+        self.lines = [line_after(p, request.control, tokenizer) if asks else None for p in self.prompts]
         self.bare = list[torch.Tensor]()
         if sampling.strength is not None:
             if not seeded:
@@ -169,9 +171,10 @@ class Drawing:
     def _finish(self, take: Take, i: int, k: int) -> Continuation:
         made = self._music(take, i, k)
         to_s = min(made.new_to_s, made.score.duration_s)
-        asked, prompt = self.request.control, self.prompts[i]
-        line = line_after(prompt, asked, self.tokenizer) if asked.chords is not None else None
-        chords, became = outcome(asked, made.new_notes, made.new_from_s, to_s, prompt.bar_s, line)
+        new, prompt = made.new_notes, self.prompts[i]
+        if not self.request.include_seed:  # where notes that the seed held begin again, and are not new
+            new = new.select(new.onset_s > made.new_from_s + 1e-6)
+        chords, became = outcome(self.request.control, new, made.new_from_s, to_s, prompt.bar_s, self.lines[i])
         return replace(made, chords=chords, became=became)
 
     def _music(self, take: Take, i: int, k: int) -> Continuation:

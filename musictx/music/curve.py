@@ -8,7 +8,7 @@ import numpy as np
 
 from musictx.errors import ConfigError
 
-MOST_S = 3600.0
+LEAST_S, MOST_S = 0.01, 3600.0  # from one moment to the next; the last moment
 NUMBER = r"\d+(?:\.\d+)?"
 
 
@@ -31,6 +31,8 @@ def parse_curve(field: str, given: object, least: float, most: float, unit: str)
         curve = Curve(at_s, tuple(map(float, words)))
     elif isinstance(given, bool | np.bool_) or not isinstance(given, int | float | str | np.number):
         raise ConfigError(field, got=given, allowed=allowed)
+    elif not isinstance(given, str) and not least <= given <= most:  # a huge int has no float
+        raise ConfigError(field, got=given, allowed=allowed)
     else:
         curve = Curve((0.0,), (float(given),))
     if not all(least <= value <= most for value in curve.values):  # refuses NaN too
@@ -45,7 +47,7 @@ def in_seconds(field: str, text: str, allowed: str) -> tuple[tuple[float, ...], 
     if not all(len(pair) == 2 and re.fullmatch(NUMBER, pair[0], re.ASCII) for pair in pairs):
         raise ConfigError(field, got=text, allowed=allowed)
     at_s = tuple(float(at) for at, _ in pairs)
-    if at_s[0] != 0 or at_s[-1] > MOST_S or any(later <= at for at, later in pairwise(at_s)):
-        why = f"it begins at 0, each moment is later than the one before, and the last is at most {MOST_S:g} s"
+    if at_s[0] != 0 or at_s[-1] > MOST_S or any(later < at + LEAST_S for at, later in pairwise(at_s)):
+        why = f"it begins at 0, each moment is at least {LEAST_S:g} s later, and the last is at most {MOST_S:g} s"
         raise ConfigError(field, got=text, why=why, allowed=allowed)
     return at_s, tuple(word for _, word in pairs)

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from musictx.errors import ConfigError
-from musictx.music.curve import MOST_S, NUMBER, in_seconds
+from musictx.music.curve import LEAST_S, MOST_S, NUMBER, in_seconds
 
 NATURALS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 ACCIDENTALS = {"#": 1, "b": -1}
@@ -120,8 +120,9 @@ def _in_seconds(text: str) -> ChordLine:
     begins, names = in_seconds("chords", text, "seconds from 0 on, each with its chord, as in 0 C, 4 Am, 8 G7")
     last = begins[-1] - begins[-2] if len(begins) > 1 else MOST_S
     length = float(end) if end else begins[-1] + last
-    if not begins[-1] < length <= 2 * MOST_S:
-        raise ConfigError("chords", got=end.strip(), why="the line ends there", allowed=f"more than {begins[-1]:g}")
+    if not begins[-1] + LEAST_S <= length <= 2 * MOST_S:
+        allowed = f"more than {begins[-1]:g} and at most {2 * MOST_S:g}"
+        raise ConfigError("chords", got=end.strip(), why="the line ends there", allowed=allowed)
     return ChordLine(tuple(map(parse_chord, names)), begins, length, False)
 
 

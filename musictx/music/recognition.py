@@ -1,6 +1,7 @@
 """Finds the chords of music, bar by bar or where they change, and writes them as text that `parse_chords` reads."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +40,11 @@ def chord_track(score: Score) -> str:
     `0 C, 2 Am, 4 C+D+G, 6`; time counts from the first. There must be notes."""
     onset_s = np.unique(score.onset_s)
     found = list[tuple[float, Chord]]()
-    for at_s in onset_s[np.diff(onset_s, prepend=-np.inf) > TOGETHER_S].tolist():
-        by_s = at_s + TOGETHER_S
-        begins, rings = (score.onset_s >= at_s) & (score.onset_s <= by_s), score.offset_s > by_s
-        chord = named(score.pitch[begins | (rings & (score.onset_s < at_s))].tolist())
+    first_s = onset_s[np.diff(onset_s, prepend=-np.inf) > TOGETHER_S].tolist()
+    for at_s, next_s in pairwise([*first_s, max(score.duration_s, first_s[-1] + TOGETHER_S)]):
+        begins = (score.onset_s >= at_s) & (score.onset_s <= at_s + TOGETHER_S)
+        rings = (score.onset_s < at_s) & (score.offset_s > (at_s + next_s) / 2)  # legato and pedal end sooner
+        chord = named(score.pitch[begins | rings].tolist())
         if not found or chord.classes != found[-1][1].classes:
             found.append((at_s - onset_s[0], chord))
     end_s = max(score.duration_s - onset_s[0], found[-1][0] + TOGETHER_S)

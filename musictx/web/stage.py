@@ -90,8 +90,8 @@ def rolls(step: Step, path: Path, width_in: float = WIDTH_IN) -> tuple[str, list
         (f"{'variation ' * wide}{k}: {take.became}".rstrip(": "), take.score, take.new) for k, take in takes
     ]
     panels = panels or [(step.music.name, step.score, np.inf)]
-    end_s = max(score.duration_s for _, score, _ in panels)
-    row_s = end_s / math.ceil(end_s / PHONE_ROW_S) if end_s and not wide else None
+    end_s = max(1.0, *(score.duration_s for _, score, _ in panels))  # as on the roll
+    row_s = end_s / math.ceil(end_s / PHONE_ROW_S) if not wide else None
     with PEN:
         figure = plot_rolls(panels, None, row_s, [take.chords for take in step.takes], width_in)
         save_figure(figure, path)
