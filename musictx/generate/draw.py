@@ -169,13 +169,16 @@ class Drawing:
         self.batch = None
 
     def _finish(self, take: Take, i: int, k: int) -> Continuation:
-        made = self._music(take, i, k)
-        to_s = min(made.new_to_s, made.score.duration_s)
-        new, prompt = made.new_notes, self.prompts[i]
-        if not self.request.include_seed:  # where notes that the seed held begin again, and are not new
-            new = new.select(new.onset_s > made.new_from_s + 1e-6)
-        chords, became = outcome(self.request.control, new, made.new_from_s, to_s, prompt.bar_s, self.lines[i])
-        return replace(made, chords=chords, became=became)
+        made, prompt = self._music(take, i, k), self.prompts[i]
+        if not self.request.control.asked:
+            return made
+        whole = made
+        if not self.request.include_seed:  # there, notes that the seed holds begin again and seem new
+            whole = _continued(take, prompt, k, self.tokenizer, replace(self.request, include_seed=True))
+        to_s, later_s = min(whole.new_to_s, whole.score.duration_s), made.new_from_s - whole.new_from_s
+        asked = self.request.control, whole.new_notes, whole.new_from_s, to_s, prompt.bar_s, self.lines[i]
+        chords, became = outcome(*asked)
+        return replace(made, chords=tuple(chord.later(later_s) for chord in chords), became=became)
 
     def _music(self, take: Take, i: int, k: int) -> Continuation:
         gap, prompt = self.primers[i], self.prompts[i]

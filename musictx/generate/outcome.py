@@ -1,7 +1,7 @@
 """What became of a `Control` in new music: each chord with its share of the notes, and all of it in words."""
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -20,6 +20,9 @@ class ChordSpan(NamedTuple):
     from_s: float
     to_s: float
     share: float | None  # None: no note begins
+
+    def later(self, seconds: float) -> Self:
+        return self._replace(from_s=self.from_s + seconds, to_s=self.to_s + seconds)
 
 
 def outcome(

@@ -24,17 +24,16 @@ def parse_curve(field: str, given: object, least: float, most: float, unit: str)
     """A number, or text such as `0 3, 10 8`, with values from `least` to `most`. Raises ConfigError, which names the
     field."""
     allowed = f"{least:g} to {most:g} {unit}, or a curve with seconds, as in '0 {least:g}, 10 {most:g}', or null"
+    is_number = isinstance(given, int | float | str | np.number) and not isinstance(given, bool | np.bool_)
     if isinstance(given, str) and not re.fullmatch(NUMBER, given.strip(), re.ASCII):
         at_s, words = in_seconds(field, given, allowed)
         if not all(re.fullmatch(NUMBER, word, re.ASCII) for word in words):
             raise ConfigError(field, got=given, allowed=allowed)
         curve = Curve(at_s, tuple(map(float, words)))
-    elif isinstance(given, bool | np.bool_) or not isinstance(given, int | float | str | np.number):
-        raise ConfigError(field, got=given, allowed=allowed)
-    elif not isinstance(given, str) and not least <= given <= most:  # a huge int has no float
+    elif not is_number or (isinstance(given, int) and given > most):  # some have no float
         raise ConfigError(field, got=given, allowed=allowed)
     else:
-        curve = Curve((0.0,), (float(given),))
+        curve = Curve((0.0,), (float(given),))  # type: ignore[arg-type]
     if not all(least <= value <= most for value in curve.values):  # refuses NaN too
         raise ConfigError(field, got=given, allowed=allowed)
     return curve

@@ -40,7 +40,7 @@ def test_key_and_density():
 
 def test_chords_too_short_for_a_picture_count_in_words():
     new = notes((0.0, 60), (1.0, 61))
-    assert outcome(Control(chords="0 C, 0.0001 C"), new, 0.0, 60.0, 2.0) == ((), "50% in chords")
+    assert outcome(Control(chords="0 C, 0.01 C"), new, 0.0, 60.0, 2.0) == ((), "50% in chords")
 
 
 def test_silence_has_no_shares():

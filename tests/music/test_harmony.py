@@ -88,7 +88,7 @@ def test_a_key_that_does_not_exist_is_refused(name):
         ("1 C, 2 Am", "chords='1 C, 2 Am': it begins at 0"),
         ("0 C, 4 Am, 4 F", "chords='0 C, 4 Am, 4 F': it begins"),
         ("0 C, 4 Am, 4", "chords=4: the line ends there: give more than 4"),
-        ("0 C, 99999", "chords=99999: the line ends there: give more than 0"),
+        ("0 C, 99999", "chords=99999: the line ends there: give more than 0 and at most 7200"),
         ("3", "chords=3: give seconds"),
         ("C+", "chords=C+: this chord is not known"),
         ("C+D | C+H", "chords=C+H: this chord is not known"),

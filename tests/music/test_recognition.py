@@ -73,3 +73,15 @@ def test_a_track_begins_with_its_first_chord_and_takes_strummed_and_repeated_cho
 @pytest.mark.parametrize("end", [0.0, 0.001])
 def test_a_track_of_one_short_note_is_a_line(end):
     assert parse_chords(chord_track(Score([0.0], [end], [60], [80]))).chords == (parse_chord("C+C"),)
+
+
+def test_legato_is_no_chord():
+    """C major sounds a little into F major; a pedal note under all three belongs to each."""
+    notes = (
+        [(0, 2.1, p) for p in (60, 64, 67)] + [(2, 4.1, p) for p in (65, 69, 72)] + [(4, 6, p) for p in (67, 71, 74)]
+    )
+    onset_s, offset_s, pitch = np.array(notes, float).T
+    legato = Score(onset_s, offset_s, pitch.astype(int), [80] * 9)
+    assert chord_track(legato) == "0 C, 2 F, 4 G, 6"
+    pedal = Score.merge([legato, Score([0.0], [6.0], [36], [80])], 0.5)
+    assert chord_track(pedal) == "0 C, 2 F, 4 C+D+G+B, 6"
