@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from shutil import copyfile
 from typing import NamedTuple
 
 import numpy as np
@@ -19,29 +20,31 @@ from musictx.commands.train import train
 from musictx.config.app import settings
 from musictx.config.command import Command
 from musictx.config.prepare import PrepareFolderConfig, SelectConfig
-from musictx.config.train import TokenizerConfig
-from musictx.data.corpora.folder import prepare_folder
+from musictx.config.train import TokenizerConfig, TrainConfig
+from musictx.data.corpora.folder import OTHER, prepare_folder
 from musictx.data.prepare import assign_splits, print_summary
 from musictx.data.store import Split, Store
 from musictx.errors import ConfigError, StoreError
 from musictx.files import printable, replacing
 from musictx.generate.open_bundle import Opened, check_device, open_bundle
 from musictx.model.build import KINDS, kind_of
-from musictx.model.bundle import add_notes, load_bundle, save_bundle
+from musictx.model.bundle import add_notes
 from musictx.model.packaged import BUNDLE, PIANO, bundle_path
 from musictx.music.write import write_midi
 from musictx.objectives import NEXT_TOKEN, build_objective
 from musictx.setting import setting
-from musictx.training.run_folder import RunFolder
+from musictx.training.run_folder import RunFolder, store_hash
+from musictx.training.start import sized_as_bundle
 
 HELD_OUT = 2  # pieces that measure, and nothing else
-PASSAGE = 512  # tokens
+PASSAGE = 256  # tokens
+LEAST = 10  # passages: an interval over fewer is too often too narrow
 LORA = ("trainer.lora_rank=8", "trainer.lr=5e-3")  # docs/training.md: as good as all weights, at a third less time
 ALL_WEIGHTS = ("trainer.lr=3e-4",)
 BATCH = 4  # windows a step
 READINGS, STEPS = 10, (60, 200)  # of the music; and at least, at most
 PATIENCE = 3
-SAID = 20  # files that were left out
+OWN = ("sampler", "seed_guidance")  # notes of a bundle that its tuned model keeps
 
 
 @dataclass
@@ -72,38 +75,62 @@ class Gain(NamedTuple):
 
     @property
     def is_better(self) -> bool:
-        """On every piece, and surely over the passages."""
-        return self.difference.high < 0 and max(self.of_pieces) < 0
+        """On every piece, and surely over enough passages."""
+        return self.passages >= LEAST and self.difference.high < 0 and max(self.of_pieces) < 0
 
 
 def tune(config: TuneConfig) -> Path:
-    """Returns the new bundle. Raises UserError."""
+    """Returns the new bundle, which is written last: until then the same command resumes. Raises UserError."""
     device, out = check_device(config.device), Path(config.out)
-    bundle = out / BUNDLE
+    bundle, music, seed, run = out / BUNDLE, out / "music", out / "held-out.mid", RunFolder(out / "run")
     if config.max_steps is not None and config.max_steps < 1:
         raise ConfigError("max_steps", got=config.max_steps, allowed="1 or more, or null")
     check_way("out", config.out, out)
-    check_new(config.overwrite, bundle)
+    if out.resolve().is_relative_to(Path(config.path).resolve()):
+        why = f"it is in path={config.path}, and would be read as your music"
+        raise ConfigError("out", got=config.out, why=why, allowed="another folder")
+    check_new(config.overwrite, bundle, *([] if run.has_begun else [out / "gain.json", seed, music]))
     before = open_bundle(bundle_path(config.bundle), device)
+    if ":" in (name := before.header.objective.get("name", NEXT_TOKEN)):
+        why, hint = (
+            f"it learned objective={name}, which is not in musictx",
+            "musictx train with init_from= and objective=",
+        )
+        raise ConfigError("bundle", got=config.bundle, why=why, hint=hint)
     store = prepared(config, before)
-    run = train(*words_of(config, before, store), objective_settings=before.header.objective.get("settings"))
-    if run is None or RunFolder(run.parent).is_unfinished:  # another process writes; or Ctrl-C, and a line said so
-        return bundle
-    save_bundle(bundle, *load_bundle(run))
-    own = ("sampler", "seed_guidance")
-    add_notes(bundle, **{name: before.header.notes[name] for name in own if name in before.header.notes})
-    test, after = store.split("test"), open_bundle(bundle, device)
-    found = gain(before, after, test, device)
+    words, own = words_of(config, before, store), {"objective_settings": before.header.objective.get("settings")}
+    done = not config.overwrite and is_done(run, settings("train", *words, **own), store)
+    if not done and (train(*words, **own) is None or run.is_unfinished):
+        return bundle  # another process writes; or Ctrl-C, and a line said so
+    add_notes(run.bundle, **{x: before.header.notes[x] for x in OWN if x in before.header.notes})
+    test = different(store)
+    found = gain(before, open_bundle(run.bundle, device), test, device)
     say(found, config, test)
     with replacing(out / "gain.json") as partial:
         said = {"begun_with": config.bundle, "held_out": [printable(name) for name in test.names], **found._asdict()}
         partial.write_text(json.dumps(said, indent=1), encoding="utf-8")
-    seed = out / "held-out.mid"
     write_midi(store.tokenizer.decode(np.asarray(test[0])), seed)
     words = [f"device={device}", "seed_seconds=15", "variations=3", "png=true", "overwrite=true"]
-    generate(settings("generate", *words, bundle=str(bundle), seed_midi=str(seed), out=str(out / "music")))
+    generate(settings("generate", *words, bundle=str(run.bundle), seed_midi=str(seed), out=str(music)))
+    with replacing(bundle) as partial:
+        copyfile(run.bundle, partial)
     print(f"{bundle}: the model; musictx generate bundle={out} seed_midi=my.mid continues a file with it")
     return bundle
+
+
+def is_done(run: RunFolder, asked: TrainConfig, store: Store) -> bool:
+    """Whether that very training has ended already, and the rest was cut short."""
+    return run.is_finished and not run.differences(sized_as_bundle(asked)) and run.record().store == store_hash(store)
+
+
+def different(store: Store) -> Split:
+    """The held-out pieces, one of each group of near-duplicates: copies would seem to measure more."""
+    test = store.split("test")
+    copies = {name for group in store.manifest.extra["near_duplicates"] for name in group[1:]}
+    kept = [n for n, name in enumerate(test.names) if name not in copies]
+    pieces = [test[n] for n in kept]
+    bounds = np.cumsum([0, *map(len, pieces)]).astype(np.int64)
+    return Split(np.concatenate(pieces), bounds, [test.names[n] for n in kept])
 
 
 def prepared(config: TuneConfig, before: Opened) -> Store:
@@ -119,8 +146,9 @@ def prepared(config: TuneConfig, before: Opened) -> Store:
     )
     manifest = prepare_folder(asked, lambda _, keys: held_out(keys, config.random_seed))
     print_summary(store, manifest)
-    for name, reason in manifest.dropped[:SAID]:
-        print(f"left out: {printable(name)}: {printable(reason)}")
+    for name, reason in manifest.dropped:
+        if reason != OTHER:
+            print(f"left out: {printable(name)}: {printable(reason)}")
     return Store(store)
 
 
@@ -201,6 +229,8 @@ def say(found: Gain, config: TuneConfig, test: Split) -> None:
         print("better on each of these pieces; other pieces of yours were not asked")
     elif d.low > 0:
         print("worse: your pieces may differ too much from each other; more of them would help")
+    elif found.passages < LEAST:
+        print(f"not surely better: {found.passages} passages are too few, {LEAST} are the least; give longer pieces")
     else:
         print("not surely better: the interval reaches 0, or one of the pieces is no better; more pieces would help")
 

@@ -15,7 +15,7 @@ from musictx.music.score import Score
 from musictx.music.write import write_midi
 
 
-def write_clockwork(path, seed, lowest=60, step_s=0.2, notes=150):
+def write_clockwork(path, seed, lowest=60, step_s=0.2, notes=400):
     """Five pitches in any order, all as long and as loud."""
     onset_s = np.arange(notes) * step_s
     pitch = lowest + np.random.default_rng(seed).choice([0, 2, 4, 7, 9], notes)
@@ -81,6 +81,29 @@ def test_a_finished_model_is_not_replaced_unasked(tuned, learned):
     assert "out/model.safetensors exists already" in refused(words, folder)
 
 
+def test_what_was_cut_short_after_the_training_is_finished_without_another(tuned, learned):
+    folder, _ = tuned
+    trained = (folder / "out/run/metrics.csv").stat().st_mtime_ns
+    model = (folder / "out/model.safetensors").read_bytes()
+    for name in ("model.safetensors", "gain.json", "music/held-out-2.mid"):
+        (folder / "out" / name).unlink()
+    ok(["musictx", "tune", "path=mine", f"bundle={learned}", "out=out"], folder)
+    assert (folder / "out/model.safetensors").read_bytes() == model
+    assert (folder / "out/music/held-out-2.mid").exists()
+    assert (folder / "out/run/metrics.csv").stat().st_mtime_ns == trained
+
+
+def test_files_of_a_person_stay(tmp_path, world):
+    for n in range(4):
+        write_clockwork(tmp_path / f"mine/{n}.mid", n)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/held-out.mid").write_text("mine")
+    tune = ["musictx", "tune", "path=mine", f"bundle={world.bundle}"]
+    assert "held-out.mid exists already" in refused([*tune, "out=other"], tmp_path)
+    assert "would be read as your music" in refused([*tune, "out=mine/deeper"], tmp_path)
+    assert "would be read as your music" in refused([*tune, "out=mine"], tmp_path)
+
+
 def test_wrong_input_is_one_line(tmp_path, world, voices):
     for n in range(3):
         write_clockwork(tmp_path / f"few/{n}.mid", n)
@@ -108,19 +131,20 @@ def test_two_pieces_measure_and_copies_stay_together():
 
 
 def test_passages_cover_each_piece():
-    split = Split(np.arange(1500, dtype=np.uint16), np.array([0, 500, 1500]), ["one", "two"])
+    split = Split(np.arange(700, dtype=np.uint16), np.array([0, 200, 700]), ["one", "two"])
     passages, piece = cut(split)
-    assert [len(each) for each in passages] == [500, PASSAGE, 1000 - PASSAGE]
+    assert [len(each) for each in passages] == [200, PASSAGE, 500 - PASSAGE]
     assert piece.tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "of_pieces", "better"),
+    ("low", "high", "of_pieces", "passages", "better"),
     [
-        (-0.3, -0.1, [-0.2, -0.2], True),
-        (-0.3, 0.01, [-0.2, -0.1], False),
-        (-0.3, -0.1, [-0.4, 0.01], False),
+        (-0.3, -0.1, [-0.2, -0.2], 10, True),
+        (-0.3, -0.1, [-0.2, -0.2], 9, False),
+        (-0.3, 0.01, [-0.2, -0.1], 99, False),
+        (-0.3, -0.1, [-0.4, 0.01], 99, False),
     ],
 )
-def test_better_needs_the_interval_and_every_piece(low, high, of_pieces, better):
-    assert Gain(2.0, 1.8, Interval(-0.2, low, high), of_pieces, 9).is_better is better
+def test_better_needs_the_interval_every_piece_and_enough_passages(low, high, of_pieces, passages, better):
+    assert Gain(2.0, 1.8, Interval(-0.2, low, high), of_pieces, passages).is_better is better
