@@ -15,7 +15,7 @@ from musictx.music.score import Score
 from musictx.music.write import write_midi
 
 
-def write_clockwork(path, seed, lowest=60, step_s=0.2, notes=400):
+def write_clockwork(path, seed, lowest=60, step_s=0.2, notes=350):
     """Five pitches in any order, all as long and as loud."""
     onset_s = np.arange(notes) * step_s
     pitch = lowest + np.random.default_rng(seed).choice([0, 2, 4, 7, 9], notes)
@@ -30,7 +30,7 @@ def learned(tmp_path_factory):
         write_clockwork(folder / f"slow/tune {n}.mid", 100 + n, 48, 0.3)
     ok(["musictx", "prepare", "folder", "path=slow", "out=store"], folder)
     sizes = ["model.d_model=32", "model.n_layers=1", "model.n_heads=2", "model.d_ff=64", "model.dropout=0"]
-    steps = ["data.length=128", "trainer.max_steps=150", "trainer.lr=1e-2", "trainer.validate_every=50"]
+    steps = ["data.length=128", "trainer.max_steps=80", "trainer.lr=1e-2", "trainer.validate_every=40"]
     ok(["musictx", "train", "data.path=store", "out=run", *sizes, *steps], folder)
     return folder / "run"
 
@@ -44,7 +44,7 @@ def tuned(learned, tmp_path_factory):
     (folder / "mine/diary.mid").write_text("Dear diary")
     (folder / "mine/empty.mid").write_bytes(b"")
     write_midi(Score.empty(), folder / "mine/silent.mid")
-    return folder, ok(["musictx", "tune", "path=mine", f"bundle={learned}", "out=out"], folder).stdout
+    return folder, ok(["musictx", "tune", "path=mine", f"bundle={learned}", "out=out", "max_steps=30"], folder).stdout
 
 
 def test_a_model_learns_and_says_so(tuned):
@@ -66,28 +66,20 @@ def test_a_model_learns_and_says_so(tuned):
     ]
 
 
-def test_the_new_model_keeps_both_origins(tuned):
+def test_a_tuned_model_keeps_both_origins_and_is_finished_but_not_replaced(tuned, learned):
     folder, _ = tuned
     with safe_open(folder / "out/model.safetensors", "pt") as file:
         header = json.loads(file.metadata()["musictx"])
         names = list(file.keys())
     assert header["corpus"] == "slow + mine"
     assert not any("parametrizations" in name for name in names)
-
-
-def test_a_finished_model_is_not_replaced_unasked(tuned, learned):
-    folder, _ = tuned
-    words = ["musictx", "tune", "path=mine", f"bundle={learned}", "out=out"]
+    words = ["musictx", "tune", "path=mine", f"bundle={learned}", "out=out", "max_steps=30"]
     assert "out/model.safetensors exists already" in refused(words, folder)
-
-
-def test_what_was_cut_short_after_the_training_is_finished_without_another(tuned, learned):
-    folder, _ = tuned
     trained = (folder / "out/run/metrics.csv").stat().st_mtime_ns
     model = (folder / "out/model.safetensors").read_bytes()
     for name in ("model.safetensors", "gain.json", "music/held-out-2.mid"):
         (folder / "out" / name).unlink()
-    ok(["musictx", "tune", "path=mine", f"bundle={learned}", "out=out"], folder)
+    ok(["musictx", "tune", "path=mine", f"bundle={learned}", "out=out", "max_steps=30"], folder)
     assert (folder / "out/model.safetensors").read_bytes() == model
     assert (folder / "out/music/held-out-2.mid").exists()
     assert (folder / "out/run/metrics.csv").stat().st_mtime_ns == trained
