@@ -16,7 +16,9 @@ from musictx.music.score import Score
 from musictx.objectives.classify import Classify
 from musictx.objectives.classify_notes import ClassifyNotes
 from musictx.tokenizers import Tokenizer
-from musictx.tokenizers.labels import steps, strikes, struck
+from musictx.tokenizers.labels import MOST_LABELS, steps, strikes, struck
+
+MOST_LENGTH = 2**20  # ids that a model reads at once
 
 
 class Labeller(Embedder):
@@ -44,8 +46,8 @@ def as_probe(header: BundleHeader, path: Path) -> Probe:
     held_out: Any = header.notes.get("held_out", "not measured, since the training was stopped")
     said: dict[str, Any] = {"labels": None, "seconds": None, "length": None, **header.objective}
     labels, seconds, length = said["labels"], said["seconds"], said["length"]
-    numbers = fits(length, int) and length > 1 and fits(seconds, float) and 0 < seconds < MOST_SECONDS
-    named = fits(labels, list[str]) and len(set(labels)) == len(labels) > 1
+    numbers = fits(length, int) and 1 < length <= MOST_LENGTH and fits(seconds, float) and 0 < seconds < MOST_SECONDS
+    named = fits(labels, list[str]) and 1 < len(set(labels)) == len(labels) <= MOST_LABELS
     if not (named and numbers and header.added == [["LABEL", 0, len(labels) - 1]] and fits(held_out, str)):
         raise BundleError(f"{path}: what its header says of labels is damaged", AGAIN)
     K = len(labels)
@@ -61,7 +63,7 @@ def label_notes(ear: Labeller, score: Score, length: int) -> NDArray[np.float64]
     tokenizer, device = ear.tokenizer, next(ear.model.parameters()).device
     ids = tokenizer.encode(score)
     whole = np.append(tokenizer.vocab.bos, ids).astype(np.int64)
-    half = max(length // 2, 1)
+    half = max(min(length, len(whole) + 1) // 2, 1)  # a short piece is one window
     starts = list(range(0, max(len(whole) - half, 1), half))
     found = np.zeros((len(whole), len(range(*ear.labels.indices(tokenizer.vocab.size)))))
     for first in range(0, len(starts), ROWS):

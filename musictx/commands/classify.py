@@ -95,6 +95,8 @@ def classify(config: ClassifyConfig) -> None:
     score = fit_grid(read_tracks(data, source, one_tempo=tokenizer.metrical).merge(config.drums), tokenizer, source)
     print(f"{config.labels}: {probe.about.held_out}")
     if length is not None and isinstance(embedder, Labeller):
+        if not len(score):
+            raise UserError(f"{source}: no notes", "give more music")
         figures = part_notes(probe.about.labels, score, label_notes(embedder, score, length), parts)
         write_json(path, config, probe, figures)
         print(f"{parts}: a track for each label\n{path}: all figures")
@@ -127,8 +129,11 @@ def open_labels(config: ClassifyConfig, device: str) -> tuple[Probe, Embedder, i
         why = f"{config.labels} is a whole model"
         raise ConfigError("bundle", got=config.bundle, why=why, hint="leave it out")
     probe = as_probe(header, path)
-    model, tokenizer, _ = open_and_print(str(path), device, continues=False)
     of_notes = header.objective["name"] == ClassifyNotes.name
+    for name in ("passages", "readings") if of_notes else ():
+        if (given := getattr(config, name)) != getattr(ClassifyConfig, name):
+            raise ConfigError(name, got=given, why=f"{config.labels} reads all notes once", hint="leave it out")
+    model, tokenizer, _ = open_and_print(str(path), device, continues=False)
     return probe, Labeller(model, tokenizer), header.objective["length"] if of_notes else None
 
 
@@ -170,8 +175,6 @@ def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
 
 def part_notes(labels: list[str], score: Score, logits: NDArray[np.float64], parts: Path) -> dict[str, Any]:
     """Writes a track for each label, with the notes that have it; returns all figures."""
-    if not len(score):
-        raise UserError(f"{parts.stem}: no notes", "give more music")
     probability, label = softmax(logits), logits.argmax(1)
     table = Table("notes", "label", "mean probability", box=None)
     for k, name in enumerate(labels):

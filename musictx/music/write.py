@@ -43,7 +43,8 @@ def write_midi(
         layer = next(fits, len(layers))
         if layer == len(layers):
             if names:
-                layers.append(pretty_midi.Instrument(0, name=names[program]))
+                name = names[program].encode().decode("latin-1")  # the bytes of UTF-8, since mido writes Latin-1
+                layers.append(pretty_midi.Instrument(0, name=name))
             else:
                 layers.append(pretty_midi.Instrument(program % DRUMS, is_drum=program == DRUMS))
             programs.append(program)

@@ -20,6 +20,7 @@ class Classify(NextToken):
     store without labels."""
 
     name = "classify"  # what `objective=` calls it
+    case = "piece"  # what has one answer
     continuous = False
     continues = False
 

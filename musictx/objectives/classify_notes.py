@@ -13,6 +13,7 @@ class ClassifyNotes(Classify):
     """As `Classify`, but a note's logits are those of the id that strikes it. A causal model knows no later note."""
 
     name = "classify_notes"
+    case = "note"
 
     def answers(self, model: Callable[..., Tensor], example: Example) -> tuple[Tensor, Tensor, Tensor]:
         """Of a batch: the logits of each note (N, K), its label (N,) and its row (N,)."""

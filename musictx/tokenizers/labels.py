@@ -13,6 +13,7 @@ from musictx.tokenizers.performance.events import STEPS_PER_S
 from musictx.tokenizers.vocab import Ids
 
 LABEL = "LABEL"
+MOST_LABELS = 100  # `Score.program` numbers them
 
 
 def with_labels(tokenizer: Tokenizer, labels: int) -> Tokenizer:

@@ -131,7 +131,9 @@ def _run(
             run.undo()  # the same command can be given again
     if trainer.is_global_zero:
         keep_best(run, checkpoints)
-        plot_losses(run.metrics(), run.curves, config.name, getattr(training.objective, "choices", n_ids))
+        objective = training.objective
+        choices, case = getattr(objective, "choices", n_ids), getattr(objective, "case", "token")
+        plot_losses(run.metrics(), run.curves, config.name, choices, case)
         run.close()
         close_logger(config.logger, failed=False)
     return run.bundle
@@ -187,12 +189,13 @@ POINTS = 40
 Floats = NDArray[np.float64]
 
 
-def plot_losses(rows: list[Metrics], path: Path, name: str, vocab_size: int) -> None:
-    """Draws training loss and validation NLL over optimizer steps, beside the NLL of guessing blindly."""
+def plot_losses(rows: list[Metrics], path: Path, name: str, choices: int, case: str = "token") -> None:
+    """Draws training loss and validation NLL over optimizer steps, beside the NLL of guessing blindly which of the
+    `choices` a case is."""
     curves = {label: curve(rows, key) for label, key in (("training", "train/loss"), ("validation", "val/nll"))}
     known = {label: each for label, each in curves.items() if len(each[0])}
-    blind = math.log(vocab_size)
-    plot_curves(known, path, "optimizer steps", "nats per token", name, [(blind, f"guessing blindly {blind:.2f}")])
+    blind = math.log(choices)
+    plot_curves(known, path, "optimizer steps", f"nats per {case}", name, [(blind, f"guessing blindly {blind:.2f}")])
 
 
 def curve(rows: list[Metrics], key: str) -> tuple[Floats, Floats, Floats, Floats]:

@@ -1,5 +1,6 @@
 """From a folder of labelled files to a store, and how well a model knows the labels of pieces that it has not seen."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -7,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from musictx.analysis.bootstrap import interval
 from musictx.analysis.folds import deal, figures_of, in_words, share_interval
 from musictx.config.train import TrainConfig
 from musictx.data.labelled import Labelled, check_labels, each_readable, folder_of, group_files, label_of
@@ -16,18 +16,19 @@ from musictx.data.source import Item, open_source
 from musictx.data.store import Corpus, Piece, Store, write_store
 from musictx.errors import ConfigError, MidiError, TokenError, UserError
 from musictx.files import printable
-from musictx.model.bundle import load_bundle
+from musictx.model.bundle import load_bundle, read_header
+from musictx.model.packaged import bundle_path
 from musictx.music.read import MOST_BYTES, read_tracks
 from musictx.music.score import Score
 from musictx.objectives import Example, find_objective
 from musictx.objectives.classify import Classify
 from musictx.objectives.classify_notes import ClassifyNotes
 from musictx.tokenizers import Tokenizer, build_tokenizer
-from musictx.tokenizers.labels import labels_of, marked, with_labels
+from musictx.tokenizers.labels import MOST_LABELS, labels_of, marked, with_labels
+from musictx.training.run_folder import store_hash
 
 FEWEST = 3  # files of a label: to learn from, to choose the best weights, to measure
 FEWEST_NOTES = 4
-MOST_LABELS = 100  # `Score.program` numbers them
 SPLITS = {0: "test", 1: "validation"}  # by fold; the others are to learn from
 
 
@@ -56,7 +57,8 @@ def labelled_store(config: TrainConfig, folder: Path) -> Store:
     with open_source(Path(path)) as items:
         files, labels = (by_track if of_notes else by_folder)(path, items, tokenizer)
     grown, group = with_labels(tokenizer, len(labels)), group_files(files, [] if of_notes else labels, FEWEST)
-    fold = deal(np.array([0 if of_notes else labels.index(file.label) for file in files]), np.array(group))
+    dealt_by = np.array([0 if of_notes else labels.index(file.label) for file in files])
+    fold = deal(dealt_by, np.array(group), each_label=True)
     splits: dict[str, list[Piece]] = {"train": [], "validation": [], "test": []}
     to_learn: set[int] = set()
     for file, k in zip(files, fold.tolist(), strict=True):
@@ -71,7 +73,17 @@ def labelled_store(config: TrainConfig, folder: Path) -> Store:
     write_store(folder, tokenizer, corpus, splits, [], {"labels": labels, "different_in_test": different})
     store = Store(folder, tokenizer.name)
     store.tokenizer = grown
+    store.manifest.extra["data"] = store_hash(store)
+    check_same_files(config, store)
     return store
+
+
+def check_same_files(config: TrainConfig, store: Store) -> None:
+    """Raises ConfigError for a bundle that learned labels of other files: these may be held out now."""
+    before = {} if config.init_from is None else read_header(bundle_path(config.init_from)).objective
+    if "labels" in before and before.get("data") != store.manifest.extra["data"]:
+        why = "it learned labels of other files, some of which may be held out now"
+        raise ConfigError("init_from", got=config.init_from, why=why, hint="leave it out, or give the same files")
 
 
 def by_folder(path: str, items: list[Item], tokenizer: Tokenizer) -> Collection:
@@ -89,8 +101,8 @@ def by_folder(path: str, items: list[Item], tokenizer: Tokenizer) -> Collection:
 
 
 def by_track(path: str, items: list[Item], tokenizer: Tokenizer) -> Collection:
-    """Files whose notes have the name of their track as label; drums and tracks without a name are left out. Prints
-    which files are left out; raises UserError."""
+    """Files whose notes have the name of their track as label; drums, tracks without a name and names in few files
+    are left out. Prints which files and names are left out; raises UserError."""
 
     def read(item: Item) -> tuple[Item, list[tuple[str, Score]]]:
         tracks = read_tracks(item.load(MOST_BYTES), item.name).tracks
@@ -105,6 +117,12 @@ def by_track(path: str, items: list[Item], tokenizer: Tokenizer) -> Collection:
     if not songs:
         raise UserError(f"{path} has no file with two named tracks", "give files whose tracks have the names of labels")
     names = [name for _, named in songs for name in {name for name, _ in named}]
+    count = Counter(names)
+    rare = sorted(name for name in count if count[name] < FEWEST)
+    if rare and len(count) - len(rare) > 1:
+        print(f"left out: tracks in fewer than {FEWEST} files: {printable(', '.join(rare))}")
+        songs = [(item, [track for track in named if track[0] not in rare]) for item, named in songs]
+        songs, names = [song for song in songs if song[1]], [name for name in names if name not in rare]
     labels = check_labels(path, names, fewest=FEWEST)
     check_number(path, labels)
     files = []
@@ -138,7 +156,7 @@ def checked(item: Item, score: Score, tokenizer: Tokenizer) -> Score:
 @torch.inference_mode()
 def judge(bundle: Path, data: LabelledData, device: str) -> str:
     """How well a bundle knows the labels of the test split, whose files nothing has seen, in a sentence. The shares are
-    those of pieces or of notes; notes of one piece are alike, so their interval is one over pieces."""
+    those of pieces or of notes; notes of one piece are alike, so the interval counts different pieces in both cases."""
     model, header = load_bundle(bundle, device)
     objective, labels = data.objective, header.objective["labels"]
     assert isinstance(objective, Classify)
@@ -148,13 +166,9 @@ def judge(bundle: Path, data: LabelledData, device: str) -> str:
         said.append(logits.argmax(1).cpu().numpy())
         truth.append(label.cpu().numpy())
     all_said, all_truth = np.concatenate(said), np.concatenate(truth)
+    different = data.store.manifest.extra["different_in_test"]
+    accuracy = share_interval(float((all_said == all_truth).mean()), different)
+    asked = f"{len(truth)} files"
     if isinstance(objective, ClassifyNotes):
-        right = [int((mine == true).sum()) for mine, true in zip(said, truth, strict=True)]
-        accuracy, asked = (
-            interval(right, [len(true) for true in truth]),
-            f"{len(all_truth):,} notes of {len(truth)} files",
-        )
-    else:
-        different = data.store.manifest.extra["different_in_test"]
-        accuracy, asked = share_interval(float((all_said == all_truth).mean()), different), f"{len(truth)} files"
+        asked = f"{len(all_truth):,} notes of {asked}"
     return in_words(figures_of(all_said, all_truth, len(labels), accuracy), labels, asked)

@@ -12,6 +12,7 @@ from musictx.config.train import TrainConfig, TrainerConfig
 from musictx.errors import ConfigError, as_word
 from musictx.model.build import KINDS, check_inputs
 from musictx.objectives import find_objective
+from musictx.objectives.classify import Classify
 from musictx.training.optimizer import OPTIMIZERS, SCHEDULES
 
 PRECISIONS = ("32-true", "bf16-mixed", "bf16-true", "16-mixed")
@@ -98,6 +99,9 @@ def _check_model(config: TrainConfig) -> None:
     check_inputs(config.model.kind, config.objective, objective.inputs)
     if trainer.hide_source and "source" not in objective.inputs:
         raise ConfigError("hide_source", got=trainer.hide_source, why=f"{asked} has no source to hide", hint=LEAVE)
+    if trainer.scheduled_sampling and issubclass(objective, Classify):
+        why = f"{asked} guesses labels, which are no inputs"
+        raise ConfigError("scheduled_sampling", got=trainer.scheduled_sampling, why=why, hint=LEAVE)
     if trainer.checkpoint_activations and not kind.blocks:
         raise ConfigError("checkpoint_activations", got=True, why=f"{named} has no blocks", hint=LEAVE)
     if trainer.lora_rank is not None and config.init_from is None:

@@ -221,8 +221,8 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
 
 def objective_notes(config: TrainConfig, objective: Objective, manifest: Manifest) -> dict[str, Any]:
     """What a bundle says about its objective: enough to know its ids without the objective's code. Where its examples
-    are whole, also how much music is in them: in ids, and in seconds where ids mark a melody or labels, whose names it
-    has too. Empty for the next token."""
+    are whole, also how much music is in them: in ids, and in seconds where ids mark a melody or labels. Of labels also
+    their names, and the hash of their files. Empty for the next token."""
     if config.objective == NEXT_TOKEN:
         return {}
     added = [list(row) for row in objective.added]
@@ -231,7 +231,7 @@ def objective_notes(config: TrainConfig, objective: Objective, manifest: Manifes
         return known
     labels = manifest.extra.get("labels")
     if labels is not None:
-        known["labels"] = labels
+        known["labels"], known["data"] = labels, manifest.extra["data"]
     if labels is not None or objective.tokenizer.melody is not None:
         train = manifest.splits["train"]
         known["seconds"] = round(config.data.length * train.seconds / train.tokens, 2)

@@ -188,6 +188,13 @@ def test_overlapping_notes_of_one_pitch_go_to_a_second_track(tmp_path):
     assert len(mido.MidiFile(tmp_path / "b.mid").tracks) == 2  # tempo, notes
 
 
+def test_names_of_tracks_come_back_in_any_script(tmp_path):
+    score = Score([0, 1, 2], [1, 2, 3], [60, 61, 62], [80, 80, 80], program=[0, 1, 2])
+    names = ["Flöte", "メロディー", "🎹"]
+    write_midi(score, tmp_path / "a.mid", names=names)
+    assert [track.name for track in read_tracks(read_bytes(tmp_path / "a.mid"), "a").tracks] == names
+
+
 def test_a_pedal_has_the_notes_of_both_programs_of_its_channel(read):
     body = b"\x00\xc0\x00\x00\xb0\x40\x7f" + HALF_SECOND_C + b"\x00\xc0\x05" + HALF_SECOND_C.replace(b"\x3c", b"\x40")
     score = read(midi(body + b"\x87\x40\xb0\x40\x00" + END))

@@ -7,13 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import TINY, ok, refused
-from runs import val_nll
+from runs import fit, val_nll
 
+from musictx.config.app import settings
 from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.music.write import write_midi
+from musictx.training.labelled import labelled_store
 from musictx.training.metrics import read_metrics
+
+SHUFFLED = np.random.default_rng(0).permutation(40)
 
 QUICK = [
     *TINY,
@@ -54,6 +58,7 @@ def songs(tmp_path_factory):
     for seed in range(6):
         write_midi(duet(seed), folder / f"music/{seed}.mid", names=["BASS", "TUNE"])
     write_midi(tune(60, 5), folder / "music/nameless.mid")
+    write_midi(duet(6), folder / "music/other.mid", names=["BASS", "Stray"])
     said = ok(["musictx", "train", "objective=classify_notes", "data.path=music", "out=run", *QUICK], folder).stdout
     return folder, said
 
@@ -93,7 +98,9 @@ def test_a_trained_model_classifies_as_a_probe_does(pieces):
 def test_labels_of_notes_are_learned_and_become_tracks(songs):
     folder, said = songs
     assert "left out: nameless.mid: it has no two tracks with names and notes" in said
-    assert "held-out accuracy 1.00 (1.00 to 1.00), macro F1 1.00, 120 notes of 2 files" in said
+    assert "left out: tracks in fewer than 3 files: Stray" in said
+    assert "held-out accuracy 1.00 (0.20 to 1.00), macro F1 1.00, 120 notes of 2 files" in said
+    assert "this is not surely better than always saying BASS, so give more files" in said
     header = read_header(folder / "run/model.safetensors")
     assert val_nll(folder / "run/model.safetensors") < 0.1
     assert header.objective["labels"] == ["BASS", "TUNE"]
@@ -108,6 +115,67 @@ def test_labels_of_notes_are_learned_and_become_tracks(songs):
     assert len(notes) == 60
     assert {(note["pitch"] > 60, note["label"]) for note in notes} == {(False, "BASS"), (True, "TUNE")}
     assert all(note["probability"] > 0.5 for note in notes)
+
+
+def test_a_window_longer_than_the_piece_is_the_whole_piece(songs, tmp_path):
+    learned, header = load_bundle(songs[0] / "run/model.safetensors")
+    save_bundle(tmp_path / "a.safetensors", learned, replace(header, objective=header.objective | {"length": 2**20}))
+    write_midi(duet(50), tmp_path / "my.mid")
+    ok(["musictx", "classify", "midi=my.mid", "labels=a.safetensors", "out=parts"], tmp_path)
+    assert len(json.loads((tmp_path / "parts/my.json").read_text())["notes"]) == 60
+
+
+def test_what_a_model_of_notes_does_not_use_is_refused(songs, tmp_path):
+    given = ["musictx", "classify", f"labels={songs[0]}/run", "out=o"]
+    write_midi(tune(60, 0, notes=0), tmp_path / "empty.mid")
+    write_midi(duet(50), tmp_path / "my.mid")
+    for name in ("passages", "readings"):
+        line = refused([*given, "midi=my.mid", f"{name}=400"], tmp_path)
+        assert f"{name}=400: {songs[0]}/run reads all notes once: leave it out" in line
+    assert "empty.mid: no notes: give more music" in refused([*given, "midi=empty.mid"], tmp_path)
+
+
+def config_of(path, *words):
+    return settings("train", "objective=classify", f"data.path={path}", "out=run", *QUICK, *words)
+
+
+def test_the_splits_share_no_music_and_each_has_all_labels(tmp_path):
+    for label, lowest in (("low", 30), ("middle", 55), ("high", 80)):
+        for seed in range(3):
+            write_midi(tune(lowest, seed + lowest), tmp_path / f"music/{label}/{seed}.mid")
+        twin = tune(lowest, lowest)  # of the file 0
+        write_midi(replace(twin, velocity=twin.velocity + 1), tmp_path / f"music/{label}/twin.mid")
+    store = labelled_store(config_of(tmp_path / "music"), tmp_path / "store")
+    names = {name: store.split(name).names for name in ("train", "validation", "test")}
+    assert sorted(file for files in names.values() for file in files) == sorted(
+        f"{label}/{file}.mid" for label in ("low", "middle", "high") for file in (0, 1, 2, "twin")
+    )
+    for files in names.values():
+        assert {file.split("/")[0] for file in files} == {"low", "middle", "high"}
+        for label in ("low", "middle", "high"):
+            assert (f"{label}/0.mid" in files) == (f"{label}/twin.mid" in files)
+
+
+def test_labels_without_a_reason_are_not_known_of_held_out_files(tmp_path):
+    """Each file has a key for itself, so that its label could be learned by heart."""
+    for n in range(40):
+        own = np.random.default_rng(n).random(30) < 0.7
+        score = tune(72, n)
+        own_key = replace(score, pitch=np.where(own, 30 + n, score.pitch))
+        write_midi(own_key, tmp_path / f"music/{'ab'[int(SHUFFLED[n]) % 2]}/{n}.mid")
+    words = ("trainer.max_steps=40", "data.transpose=0", "data.stretch=[1.0]", f"out={tmp_path}/run")
+    held_out = read_header(fit(config_of(tmp_path / "music", *words))).notes["held_out"]
+    assert "8 files" in held_out
+    assert "this is not" in held_out
+
+
+def test_a_bundle_that_learned_other_files_is_no_beginning(pieces, tmp_path):
+    shutil.copytree(pieces[0] / "music", tmp_path / "music")
+    write_midi(tune(30, 50), tmp_path / "music/low/more.mid")
+    words = ["musictx", "train", "objective=classify", "data.path=music", "out=new", *QUICK[len(TINY) :]]
+    line = refused([*words, f"init_from={pieces[0]}/run"], tmp_path)
+    assert "it learned labels of other files, some of which may be held out now: leave it out" in line
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_bundle_can_be_the_beginning_whatever_ids_it_has(pieces, world, tmp_path):
@@ -129,6 +197,7 @@ def test_a_bundle_can_be_the_beginning_whatever_ids_it_has(pieces, world, tmp_pa
         (["data.path=few", "tokenizer=chorale", "data=chorales", "data.path=few"], "its ids do not strike each note"),
         (["data.path=few", "objective=classify_notes"], "few has no file with two named tracks"),
         (["data.path=few", "data.carry=true"], "objective=classify needs whole windows"),
+        (["data.path=few", "trainer.scheduled_sampling=0.1"], "objective=classify guesses labels, which are no inputs"),
     ],
 )
 def test_mistakes_of_training_are_one_line(pieces, tmp_path, words, said):
@@ -162,6 +231,8 @@ def test_mistakes_with_a_trained_model_are_one_line(pieces, world, tmp_path):
         {"seconds": float("nan")},
         {"seconds": None},
         {"length": "64"},
+        {"length": 10**12},
+        {"labels": [str(n) for n in range(60_000)], "added": [["LABEL", 0, 59_999]]},
     ):
         changed = replace(header, objective=header.objective | changes)
         save_bundle(tmp_path / "bad.safetensors", learned, changed)
