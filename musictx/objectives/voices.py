@@ -36,7 +36,7 @@ class Voices(NextToken):
         if tokenizer.voices != N_VOICES:
             why = f"{tokenizer.name} tokens are not a grid of four voices"
             raise ConfigError("objective", got=self.name, why=why, allowed="tokenizer=chorale")
-        if given != "any" and (not given or given not in VOICE_SETS):
+        if given not in ("any", *VOICE_SETS):
             raise ConfigError("given", got=given, allowed=f"any, or one of {', '.join(VOICE_SETS)}")
         self.given = None if given == "any" else given
 
