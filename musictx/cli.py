@@ -30,7 +30,6 @@ examples
   musictx train experiment=chorales trainer.max_epochs=5 model.d_model=128
   musictx generate seed_midi=elise out=continued                       the piano model inside musictx, and a seed
   musictx accompany melody=my_tune.mid out=harmonised variations=3 png=true
-  musictx inspect midi=my.mid       musictx inspect store=my_store json=true   musictx verify store=my_store
 """
 
 

@@ -27,12 +27,14 @@ from musictx.tokenizers.rules import parallel
 
 class AroundVoices:
     """The grammar of four voices of which some are given: there only the given id is legal. A free voice does not cross
-    a given one below, nor move in parallels with it, where the rules forbid that. Obeys `Grammar`."""
+    a given one below, nor move in parallels with it, where the rules forbid that; nor does it leave for given notes of
+    the next step in parallels. Obeys `Grammar`."""
 
     def __init__(
         self, grammar: Grammar, given: list[int], tokenizer: ChoraleTokenizer, device: torch.device | str
     ) -> None:
-        """`grammar` has seen all steps before those of `given`, ids in their order, -1 where free."""
+        """`grammar` has seen all steps before those of `given`, ids in their order, -1 where free. The last step of
+        `given` may only be looked at."""
         self.grammar, self.given, self.tokenizer = grammar, given, tokenizer
         self.pitch = torch.from_numpy(tokenizer.pitch.astype(np.int64)).to(device)  # (V,)
         self.drawn = 0
@@ -45,6 +47,8 @@ class AroundVoices:
             return only
         may, rest = legal.clone(), self.tokenizer.rest
         v = self.drawn % self.tokenizer.voices
+        if isinstance(self.grammar, GridRules) and self.grammar.no_parallels:
+            may &= ~self._leaves_in_parallels(self.grammar, v)
         for lower in range(v + 1, self.tokenizer.voices):
             below = self.given[self.drawn + lower - v]
             if below >= 0 and below != rest and isinstance(self.grammar, GridRules):
@@ -59,6 +63,19 @@ class AroundVoices:
             then, then_below = grammar.last[:, v, None], grammar.last[:, lower, None]  # (B, 1)
             goes = goes & ~parallel(self.pitch[None], torch.full_like(then, below), then, then_below)
         return goes
+
+    def _leaves_in_parallels(self, grammar: GridRules, v: int) -> Tensor:
+        """(B, V) the ids from which voice `v` would move in parallels with another into the next step, as far as the
+        notes of both are known."""
+        n, first = self.tokenizer.voices, self.drawn - v
+        now, then = self.given[first : first + n], self.given[first + n :][:n]
+        parallels = torch.zeros(len(grammar.last), len(self.pitch), dtype=torch.bool, device=self.pitch.device)
+        for other in range(n):
+            if other == v or not then or min(then[v], then[other]) < 0 or (other > v and now[other] < 0):
+                continue
+            sung = grammar.last[:, other, None] if other < v else self.pitch[now[other]]
+            parallels |= parallel(self.pitch[then[v]], self.pitch[then[other]], self.pitch[None], sung)
+        return parallels
 
     def update(self, ids: Tensor) -> None:
         self.grammar.update(ids)
@@ -87,14 +104,14 @@ def draw_around(
     ids = torch.from_numpy(tokenizer.encode_grid(np.where(free, REST, given)).astype(np.int64)).to(device)  # (4S,)
     source = torch.where(torch.from_numpy(free.flatten()).to(device), tokenizer.vocab.pad, ids)
     before = ids[: first * tokenizer.voices]
-    forced = torch.where(source == tokenizer.vocab.pad, -1, ids)[len(before) : (last + 1) * tokenizer.voices].tolist()
+    forced = torch.where(source == tokenizer.vocab.pad, -1, ids)[len(before) : (last + 2) * tokenizer.voices].tolist()
     sampling = request.sampling if request.sampling.strength else replace(request.sampling, seed_guidance=None)
     sources = [source] if sampling.strength is None else [source, torch.full_like(source, tokenizer.vocab.pad)]
     start = model.init_state(torch.stack(sources), len(ids) + 1)
     read = torch.cat([ids.new_tensor([tokenizer.vocab.bos]), before]).expand(len(sources), -1)
     logits = model.prefill(read, start)  # (streams, V)
     meter = replace(meter or Meter(), quarter_s=quarter_s)
-    heard, count, out = before.cpu().numpy().astype(np.uint16), len(forced), list[Voices]()
+    heard, count, out = before.cpu().numpy().astype(np.uint16), (last + 1 - first) * tokenizer.voices, list[Voices]()
     batches = -(-request.variations // request.rows_at_once)
     for begin in range(0, request.variations, request.rows_at_once):
         keys = [(request.random_seed, k) for k in range(begin, min(begin + request.rows_at_once, request.variations))]
@@ -112,7 +129,7 @@ def draw_around(
         if not stream.finite.all():
             raise NanError
         found, log_p = (torch.stack(column, 1).cpu().numpy() for column in zip(*drawn, strict=True))  # (B, count)
-        asked = np.array(forced) < 0
+        asked = np.array(forced[:count]) < 0
         for row, nats in zip(found, log_p, strict=True):
             grid = np.where(free, REST, given).astype(np.int16)
             grid[first : last + 1] = tokenizer.pitch[row].reshape(-1, tokenizer.voices)

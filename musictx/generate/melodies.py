@@ -15,10 +15,11 @@ from musictx.music.grid import (
     OPEN,
     REST,
     STEPS_PER_QUARTER,
+    VOICES,
     Grid,
     beside_grid,
     by_height,
-    grid_to_score,
+    in_steps,
     score_to_grid,
 )
 from musictx.music.melody import Line, on_grid, together, top_line
@@ -63,10 +64,8 @@ def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
 def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: ChoraleTokenizer) -> Melody:
     """Several voices on the grid, and what of them stays. Raises UserError, ConfigError and TokenError, which name the
     file."""
-    names = "SATB" if request.rewrite is not None else request.voices
+    names = VOICES if request.rewrite is not None else request.voices
     lines = lines_of(tracks, names, path)
-    for name, score in zip(names, lines, strict=True):
-        check_range(score, path, request, tokenizer, "SATB".index(name))
     try:
         parts = [on_grid(score) for score in lines]
     except UserError as error:
@@ -74,39 +73,70 @@ def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Chora
     first, last = min(part.first for part in parts), max(part.first + len(part.pitch) for part in parts)
     grid = np.full((last - first, N_VOICES), OPEN, np.int16)
     for name, part in zip(names, parts, strict=True):
-        column = grid[:, "SATB".index(name)]
+        column = grid[:, VOICES.index(name)]
         column[:] = REST
         column[part.first - first :][: len(part.pitch)] = part.pitch
-    kept, meter = Score.merge(lines, tracks.quarter_s), replace(tracks.meter(), quarter_s=tracks.quarter_s)
+    meter = replace(tracks.meter(), quarter_s=tracks.quarter_s)
     if request.rewrite is not None:
-        region = steps_of(request, meter, kept, path)
-        for name in request.rewrite:
-            grid[max(region.start - first, 0) : max(region.stop - first, 0), "SATB".index(name)] = OPEN
-        later_s = first * tracks.quarter_s / STEPS_PER_QUARTER
-        kept = grid_to_score(np.where(grid == OPEN, REST, grid), tracks.quarter_s)
-        kept = replace(kept, onset_s=kept.onset_s + later_s, offset_s=kept.offset_s + later_s)
+        region = steps_of(request, meter, Score.merge(lines), path)
+        within = grid[max(region.start - first, 0) : max(region.stop - first, 0)]
+        if (within == REST).all():
+            got, why = request.from_bar, "no music in these bars"
+            raise ConfigError("from_bar", got=got, why=why, allowed="bars with music").of(path)
+        within[:, [VOICES.index(name) for name in request.rewrite]] = OPEN
+        lines = [
+            without(line, region) if name in request.rewrite else line for name, line in zip(names, lines, strict=True)
+        ]
+    for name, line in zip(names, lines, strict=True):
+        check_range(line, path, request, tokenizer, VOICES.index(name))
+    kept = Score.merge(lines, tracks.quarter_s)
     request.control.say(path, Score.empty(), meter.bar_s, 0.0)
+    say_beside(kept, path, sum(part.unheard for part in parts), print)
     return Melody(path.stem, kept, None, meter, path, grid, first)
+
+
+def without(line: Score, region: range) -> Score:
+    """A line without what sounds in a region of sixteenths: the notes around the region stay as they are, those that
+    cross a border of it are cut there."""
+    step_s, (onset, end) = line.quarter_s / STEPS_PER_QUARTER, in_steps(line)
+    from_s, to_s = region.start * step_s, region.stop * step_s
+    stays = line.select((end <= region.start) | (onset >= region.stop))
+    before = line.select((onset < region.start) & (end > region.start))
+    after = line.select((onset < region.stop) & (end > region.stop))
+    cut = replace(before, offset_s=np.full(len(before), from_s)), replace(after, onset_s=np.full(len(after), to_s))
+    return Score.merge([stays, *cut], line.quarter_s)
 
 
 def lines_of(tracks: Tracks, names: str, path: Path) -> list[Score]:
     """The voices of a file, from the highest down: as many tracks of one line each; or four by height. Raises
     UserError."""
     parts = [track.score for track in tracks.tracks if len(track.score) and not track.is_drums]
-    if len(parts) == len(names) and not any(len(together(part)) for part in parts):
+    chords = [k for k, part in enumerate(parts, 1) if len(together(part))]
+    if len(parts) == len(names) and not chords:
         return sorted(parts, key=lambda part: -float(part.pitch.mean()))
     if len(names) < N_VOICES:
         what = f"{path}: {len(parts)} tracks with notes, and {len(names)} voices are asked for, {names}"
+        if len(parts) == len(names):
+            what = f"{path}: track {chords[0]} of its {len(parts)} with notes has chords"
         raise UserError(what, "give each voice a track of one line")
     try:
-        grid = by_height(score_to_grid(tracks.merge()))
+        voices = apart(tracks.merge())
     except TokenError as error:
         raise error.of(path) from None
-    columns = [np.where(np.arange(N_VOICES) == v, grid, REST) for v in range(N_VOICES)]
-    voices = [grid_to_score(column, tracks.quarter_s) for column in columns]
     if any(not len(voice) for voice in voices):
         raise UserError(f"{path}: fewer than four voices", "give a file with all four, or voices= without rewrite=")
     return voices
+
+
+def apart(score: Score) -> list[Score]:
+    """The notes of four voices, each in the voice that it has by height at its onset. Raises TokenError for more."""
+    grid, (onset, end) = by_height(score_to_grid(score)), in_steps(score)
+    voice, busy_until = np.zeros(len(score), np.int64), [0] * N_VOICES
+    for i in np.argsort(onset, kind="stable").tolist():
+        same = np.flatnonzero(grid[onset[i]] == score.pitch[i]).tolist()  # several in unison
+        voice[i] = v = min(same, key=lambda v: busy_until[v])
+        busy_until[v] = end[i]
+    return [score.select(voice == v) for v in range(N_VOICES)]
 
 
 def steps_of(request: Accompany, meter: Meter, score: Score, path: Path) -> range:
@@ -137,7 +167,7 @@ def take_melody(
     meter, line = replace(meter, quarter_s=score.quarter_s), None
     request.control.say(source, Score.empty(), meter.bar_s, 0.0)
     if isinstance(tokenizer, ChoraleTokenizer):
-        check_range(score, source, request, tokenizer, "SATB".index(request.voices[0]))
+        check_range(score, source, request, tokenizer, VOICES.index(request.voices[0]))
         try:
             line = on_grid(score)
         except UserError as error:
@@ -146,17 +176,23 @@ def take_melody(
         check_song(score, source, request)
     if left:  # said when nothing is refused any more
         say(f"{source}: its highest {len(score)} notes are the melody, the other {left} are left out")
-    if line is not None and (beside := int(beside_grid(score).sum())):
+    if line is not None:
+        say_beside(score, source, line.unheard, say)
+    return Melody(name, score, line, meter, file)
+
+
+def say_beside(score: Score, source: object, unheard: int, say: Callable[[str], None]) -> None:
+    """Says how many notes are not heard where they are, or not at all."""
+    if beside := int(beside_grid(score).sum()):
         say(
             f"{source}: {beside} of its {len(score)} notes begin beside the sixteenths; the voices go by the nearest "
             "one, the melody stays as it is"
         )
-    if line is not None and line.unheard:
+    if unheard:
         say(
-            f"{source}: {line.unheard} of its {len(score)} notes share a sixteenth with a longer one; the voices go "
+            f"{source}: {unheard} of its {len(score)} notes share a sixteenth with a longer one; the voices go "
             "with that one, the melody keeps them all"
         )
-    return Melody(name, score, line, meter, file)
 
 
 def check_song(score: Score, source: object, request: Accompany) -> None:

@@ -272,7 +272,7 @@ class Model:
     ) -> list[Accompanied]:
         """Writes alto, tenor and bass below a melody, or the rest of a song with a model of songs; the melody stays.
 
-        `melody` is a MIDI file, or a score, which counts four beats a bar.
+        `melody` is a MIDI file, or a score of one line, which counts four beats a bar.
 
         Units:
             `transpose` in semitones.
@@ -287,6 +287,10 @@ class Model:
         check_voices(self.model, request, "this model")
         request = guided(request, self.header, self.tokenizer, "this model")
         if isinstance(melody, Score):
+            for name in ("voices", "rewrite"):
+                if len(value := getattr(request, name) or "") > (name == "voices"):
+                    why, hint = "a Score does not say which voice sings", "give a MIDI file"
+                    raise ConfigError(name, got=value, why=why, hint=hint)
             heard = take_melody(melody, "the melody", request, self.tokenizer, Meter(melody.quarter_s))
         elif isinstance(melody, str | Path):
             heard = read_melody(seed_path(str(melody)), request, self.tokenizer)

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from itertools import combinations
 from types import MappingProxyType
 
 from musictx.errors import ConfigError
 from musictx.generate.control import Control
 from musictx.generate.primer import Part, only_one
+from musictx.music.grid import VOICE_SETS
 from musictx.setting import check_types, setting
 from musictx.tokenizers.rules import AUTO, Rules
 
@@ -126,7 +126,6 @@ MAX_SEED = 2**63 - 1
 RANGES = ("refuse", "drop")
 RANKS = ("likelihood", "motif", "both")
 LINES = ("only", "highest")
-VOICES = ["".join(some) for n in (1, 2, 3) for some in combinations("SATB", n)]
 FARTHEST = (-19, 21)  # semitones: every pitch of the grid, moved back, is one of MIDI's
 
 
@@ -248,12 +247,14 @@ class Accompany:
         if self.line not in LINES:
             raise ConfigError("line", got=self.line, allowed=f"one of {', '.join(LINES)}")
         for name in ("voices", "rewrite"):
-            if (value := getattr(self, name)) is not None and value not in VOICES:
-                raise ConfigError(name, got=value, allowed=f"one of {', '.join(VOICES)}")
+            if (value := getattr(self, name)) is not None and value not in VOICE_SETS:
+                raise ConfigError(name, got=value, allowed=f"one of {', '.join(VOICE_SETS)}")
         if self.rewrite is not None and self.voices != Accompany.voices:
             raise ConfigError(
                 "voices", got=self.voices, why="rewrite= is for a file with all four", hint="leave it out"
             )
+        if self.line != LINES[0] and (self.rewrite is not None or len(self.voices) > 1):
+            raise ConfigError("line", got=self.line, why="it is for one voice", hint="leave it out")
         bars = self.from_bar, self.to_bar
         if bars != (None, None) and (self.rewrite is None or None in bars):
             allowed = "from_bar= with to_bar= and rewrite="

@@ -99,9 +99,14 @@ def _check_model(config: TrainConfig) -> None:
     check_inputs(config.model.kind, config.objective, objective.inputs)
     if trainer.hide_source and "source" not in objective.inputs:
         raise ConfigError("hide_source", got=trainer.hide_source, why=f"{asked} has no source to hide", hint=LEAVE)
+<<<<<<< HEAD
     if trainer.scheduled_sampling and issubclass(objective, Classify):
         why = f"{asked} guesses labels, which are no inputs"
         raise ConfigError("scheduled_sampling", got=trainer.scheduled_sampling, why=why, hint=LEAVE)
+=======
+    if "source" in objective.inputs:
+        _check_source(config, getattr(objective, "source_voices", 1))
+>>>>>>> w-voi
     if trainer.checkpoint_activations and not kind.blocks:
         raise ConfigError("checkpoint_activations", got=True, why=f"{named} has no blocks", hint=LEAVE)
     if trainer.lora_rank is not None and config.init_from is None:
@@ -114,6 +119,18 @@ def _check_model(config: TrainConfig) -> None:
             raise ConfigError(name, got=value, why=f"{asked} needs whole windows", hint=LEAVE)
     if config.data.carry and not kind.carries:
         raise ConfigError("carry", got=True, why=f"{named} has no state to carry", hint=LEAVE)
+
+
+def _check_source(config: TrainConfig, voices: int) -> None:
+    """Raises ConfigError for a model that does not hear the source in steps of so many `voices`."""
+    model, asked = config.model, f"objective={config.objective}"
+    if voices > 1 and not hasattr(model, "source_voices"):
+        why = f"kind={model.kind} hears the voices of its source one by one"
+        raise ConfigError("objective", got=config.objective, why=why, allowed="another, or experiment=voices")
+    for name in ("source_voices", "target_group") if voices > 1 else ("source_voices",):
+        if (got := getattr(model, name, voices)) != voices:
+            why = f"{asked} has {voices} voices in a step" if voices > 1 else f"{asked} has one voice in its source"
+            raise ConfigError(name, got=got, why=why, allowed=str(voices))
 
 
 def _check_windows(config: TrainConfig) -> None:

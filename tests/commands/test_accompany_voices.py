@@ -7,7 +7,7 @@ from conftest import ok, refused
 from untrained import write_harmoniser
 
 import musictx
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 from musictx.music.grid import grid_to_score
 from musictx.music.read import read_midi
 from musictx.music.score import Score
@@ -31,6 +31,27 @@ def write_tracks(path, *voices, quarter_s=0.5):
         now = 0
         for tick, kind, pitch in sorted(events, key=lambda e: (e[0], e[1] == "note_on")):
             track.append(mido.Message(kind, note=int(pitch), velocity=70, time=tick - now))
+            now = tick
+        midi.tracks.append(track)
+    midi.save(path)
+
+
+def write_scores(path, scores, quarter_s=0.5):
+    """Each score as a track of its own, with all its velocities."""
+    midi = mido.MidiFile(ticks_per_beat=1000)
+    for k, score in enumerate(scores):
+        track = mido.MidiTrack()
+        if not k:
+            track.append(mido.MetaMessage("set_tempo", tempo=round(quarter_s * 1e6)))
+        columns = (score.onset_s, score.offset_s, score.pitch, score.velocity)
+        events = [
+            (round(t * 1000 / quarter_s), struck, int(pitch), int(velocity) * struck)
+            for on, off, pitch, velocity in zip(*columns, strict=True)
+            for t, struck in ((on, 1), (off, 0))
+        ]
+        now = 0
+        for tick, _, pitch, velocity in sorted(events, key=lambda event: event[:2]):
+            track.append(mido.Message("note_on", note=pitch, velocity=velocity, time=tick - now))
             now = tick
         midi.tracks.append(track)
     midi.save(path)
@@ -87,6 +108,55 @@ def test_a_voice_of_some_bars_is_written_again(choir, file):
     assert ended != set(GRID[16:, 1].tolist())
 
 
+def played(score: Score):
+    """Every note, bit for bit."""
+    return list(zip(score.onset_s, score.offset_s, score.pitch, score.velocity, score.program, strict=True))
+
+
+def expressive(voice, longest=4):
+    """Struck again every `longest` sixteenths, loud and soft, a little beside the sixteenths."""
+    at = np.arange(0, 24, longest)
+    beside = 0.003 * (at // longest % 3) + 0.001 * voice
+    return Score(at / 8 + beside, (at + longest) / 8 - 0.02 + beside, GRID[at, voice], 50 + at + 5 * voice, 0.5)
+
+
+@pytest.mark.parametrize("file", ["apart.mid", "one.mid"])
+def test_notes_outside_what_is_written_again_stay_bit_for_bit(choir, file):
+    """The second bar of four quarters is seconds 2 to 4; one note of the alto crosses its beginning, one is in it."""
+    lines = [expressive(v) for v in (0, 2, 3)]
+    alto = Score([0.0, 0.75, 1.5, 2.5], [0.75, 1.5, 2.5, 3.0], [64, 64, 68, 64], [31, 47, 63, 79], 0.5)
+    lines.insert(1, alto)
+    tracks = [Score.merge(lines, 0.5)] if file == "one.mid" else lines
+    write_scores(choir / file, tracks)
+    given = read_midi(choir / file)
+    model = musictx.load(choir / "choir.safetensors")
+    (made,) = model.accompany(choir / file, rewrite="A", from_bar=2, to_bar=2)
+    kept = given.select(~np.isin(given.velocity, [63, 79]))
+    assert len(kept) == len(given) - 2
+    cut = Score([1.5], [2.0], [68], [63], 0.5)
+    assert sorted(played(made.melody)) == sorted(played(kept) + played(cut))
+    assert (made.voices.onset_s >= 2.0).all()
+
+
+def test_a_note_through_a_rewritten_bar_has_a_beginning_and_an_end(choir):
+    others = [expressive(v) for v in (0, 2, 3)]
+    write_scores(choir / "through.mid", [others[0], Score([0.25], [2.75], [67], [33], 0.25), *others[1:]], 0.25)
+    model = musictx.load(choir / "choir.safetensors")
+    (made,) = model.accompany(choir / "through.mid", rewrite="A", from_bar=2, to_bar=2)
+    ends = made.melody.select(made.melody.velocity == 33)
+    assert list(zip(ends.onset_s, ends.offset_s, strict=True)) == [(0.25, 1.0), (2.0, 2.75)]
+
+
+def test_a_voice_out_of_range_can_be_written_again(choir):
+    model = musictx.load(choir / "choir.safetensors")
+    alto = np.where(np.arange(24) // 8 == 1, 79, GRID[:, 1])
+    write_tracks(choir / "high.mid", np.full(24, 81), alto, *GRID.T[2:])
+    with pytest.raises(UserError, match="outside the alto's range"):
+        model.accompany(choir / "high.mid", rewrite="T")
+    (made,) = model.accompany(choir / "high.mid", rewrite="A")
+    assert len(made.voices)
+
+
 def test_python_takes_voices_too(choir):
     model = musictx.load(choir / "choir.safetensors")
     (made,) = model.accompany(choir / "outer.mid", voices="SB")
@@ -94,6 +164,13 @@ def test_python_takes_voices_too(choir):
     assert len(made.voices)
     with pytest.raises(ConfigError, match="voices="):
         model.accompany(choir / "outer.mid", voices="XY")
+
+
+def test_a_score_has_no_names_of_voices(choir):
+    model = musictx.load(choir / "choir.safetensors")
+    for voices, rewrite in (("SB", None), ("S", "A")):
+        with pytest.raises(ConfigError, match="a Score does not say which voice sings: give a MIDI file"):
+            model.accompany(read_midi(choir / "all.mid"), voices=voices, rewrite=rewrite)
 
 
 def test_wrong_input_is_one_line(choir, voices):
@@ -105,4 +182,20 @@ def test_wrong_input_is_one_line(choir, voices):
     assert "from_bar=3" in refused([*say, "melody=all.mid", "rewrite=A", "from_bar=3", "to_bar=9"], choir)
     assert "to_bar=2" in refused([*say, "melody=all.mid", "to_bar=2"], choir)
     assert "fewer than four voices" in refused([*say, "melody=outer.mid", "rewrite=A"], choir)
+    write_scores(choir / "chords.mid", [grid_to_score(GRID[:, :2], 0.5), expressive(3)])
+    said = refused([*say, "melody=chords.mid", "voices=SB"], choir)
+    assert "track 1 of its 2 with notes has chords: give each voice a track of one line" in said
+    for words in (["voices=SB"], ["rewrite=A"]):
+        assert "line=highest: it is for one voice" in refused([*say, "melody=all.mid", "line=highest", *words], choir)
+    rests = [Score([0.0, 5.0], [1.0, 6.0], [p, p], [70, 70], 0.5) for p in (72, 64, 55, 48)]
+    write_scores(choir / "rests.mid", rests)
+    said = refused([*say, "melody=rests.mid", "rewrite=A", "from_bar=2", "to_bar=2"], choir)
+    assert said.startswith("error: rests.mid: from_bar=2: no music in these bars")
     assert not (choir / "no").exists()
+
+
+def test_notes_beside_the_grid_are_said(choir):
+    write_scores(choir / "beside.mid", [Score([0.03, 1.0], [1.0, 2.0], [p, p], [70, 70], 0.5) for p in (72, 48)])
+    words = ["bundle=choir.safetensors", "melody=beside.mid", "voices=SB", "out=beside"]
+    said = ok(["musictx", "accompany", *words], choir)
+    assert "2 of its 4 notes begin beside the sixteenths" in said.stdout

@@ -84,6 +84,17 @@ def test_a_region_is_written_and_nothing_else():
     assert len({each.tobytes() for each in changed}) > 1
 
 
+def test_a_region_leads_into_what_follows_without_parallels():
+    """The free alto is never a fifth or an octave below the soprano's 74, from where both would rise by a tone. Bass
+    and tenor rest."""
+    grid = np.full((9, 4), REST, np.int16)
+    grid[:, 0], grid[7, 1], grid[8] = 74, OPEN, (76, 69, REST, REST)
+    lasts = {int(voices.grid[7, 1]) for voices in drawn(grid, variations=200)}
+    assert 67 not in lasts
+    assert len(lasts) > 8
+    assert 67 in {int(voices.grid[7, 1]) for voices in drawn(grid, rules=Rules(), variations=200)}
+
+
 def test_a_row_is_a_function_of_its_key_alone():
     sampling = Sampling(guard=False, seed_guidance=1.0, top_p=0.9)
     many = drawn(grid_of(B=LOW), sampling, random_seed=5, variations=3, rows_at_once=2)

@@ -89,4 +89,4 @@ IMPOSSIBLE = {
 )
 def test_impossible_sizes_are_refused(kind, field, value):
     with pytest.raises(ConfigError, match=f"^{field}={value}: .*give"):
-        model_config(kind, {"vocab_size": 9, field: value})
+        build_model(model_config(kind, {"vocab_size": 9, field: value}))

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from musictx.errors import ConfigError
+from musictx.music.grid import VOICE_SETS, VOICES
 from musictx.objectives import build_objective
-from musictx.objectives.voices import REGION_SHARE, SETS, SOPRANO_SHARE, Voices
+from musictx.objectives.voices import REGION_SHARE, SOPRANO_SHARE, Voices
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.performance import PerformanceTokenizer
 
@@ -38,8 +39,8 @@ def test_every_id_is_either_given_or_asked_for():
         assert (np.where(given, source, targets) == np.arange(40).reshape(-1, 4)).all()
         assert ((targets == PAD) == given).all()
         assert ids.flatten().tolist() == window[:-1].tolist()
-        seen.add(tuple(given.all(0).nonzero()[0].tolist()))
-    assert set(SETS) <= seen
+        seen.add("".join(VOICES[v] for v in given.all(0).nonzero()[0]))
+    assert set(VOICE_SETS) <= seen
 
 
 def test_the_shares_of_what_is_given():
@@ -48,10 +49,20 @@ def test_the_shares_of_what_is_given():
     whole = [g for g in grids if (g == g[0]).all()]
     assert 1 - len(whole) / 2000 == pytest.approx(REGION_SHARE, abs=0.05)
     only_soprano = np.mean([g[0].tolist() == [True, False, False, False] for g in whole])
-    assert only_soprano == pytest.approx(SOPRANO_SHARE + (1 - SOPRANO_SHARE) / len(SETS), abs=0.05)
+    assert only_soprano == pytest.approx(SOPRANO_SHARE + (1 - SOPRANO_SHARE) / len(VOICE_SETS), abs=0.05)
     for region in grids:
         if not (region == region[0]).all() and region[0].all():  # all is given, then less, then all again
             assert (np.diff(region.all(1).astype(int)) == -1).sum() <= 1
+
+
+def test_every_example_asks_for_something():
+    """Also where most of the window is after the piece."""
+    for window in (WINDOW, torch.cat([WINDOW, torch.full((400,), PAD)])):
+        for seed in range(300):
+            source, _, targets = (np.array(x) for x in asked("any", window, seed))
+            assert (targets != PAD).any()
+            assert (targets[8:] == PAD).all()
+            assert (source[8:] == PAD).all()
 
 
 def test_wrong_voices_and_wrong_tokens_are_refused():

@@ -117,6 +117,33 @@ def test_what_does_not_go_with_it(world, tmp_path, setting, text):
     assert not (tmp_path / "run").exists()
 
 
+FOUR = ["model.source_voices=4", "model.target_group=4", "model.cycle=20"]
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "text"),
+    [
+        (
+            TINY,
+            ["objective=voices"],
+            "source_voices=1: objective=voices has 4 voices in a step: give 4",
+        ),
+        (TINY, ["objective=voices", "model.source_voices=4"], "target_group=3: objective=voices"),
+        (TINY, FOUR, "source_voices=4: objective=conditional has one voice"),
+        (CELLS, ["objective=voices"], "objective=voices: kind=recurrent_encoder_decoder"),
+    ],
+)
+def test_a_model_of_another_shape_is_refused(world, tmp_path, model, settings, text):
+    with pytest.raises(ConfigError, match=f"^{text}"):
+        fit(conditional(world, tmp_path / "run", *settings, model=model))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_of_four_voices_learns_any(world, tmp_path):
+    bundle = fit(conditional(world, tmp_path / "run", "objective=voices", *FOUR))
+    assert read_header(bundle).objective["name"] == "voices"
+
+
 def test_what_adapts_blocks_refuses_a_bundle_of_a_kind_without(world, tmp_path):
     settings = [f"init_from={write_harmoniser(tmp_path / 'b.safetensors')}", "trainer.lora_rank=2"]
     with pytest.raises(ConfigError, match="^lora_rank=2: kind=encoder_decoder has no blocks"):
