@@ -99,14 +99,11 @@ def _check_model(config: TrainConfig) -> None:
     check_inputs(config.model.kind, config.objective, objective.inputs)
     if trainer.hide_source and "source" not in objective.inputs:
         raise ConfigError("hide_source", got=trainer.hide_source, why=f"{asked} has no source to hide", hint=LEAVE)
-<<<<<<< HEAD
     if trainer.scheduled_sampling and issubclass(objective, Classify):
         why = f"{asked} guesses labels, which are no inputs"
         raise ConfigError("scheduled_sampling", got=trainer.scheduled_sampling, why=why, hint=LEAVE)
-=======
     if "source" in objective.inputs:
         _check_source(config, getattr(objective, "source_voices", 1))
->>>>>>> w-voi
     if trainer.checkpoint_activations and not kind.blocks:
         raise ConfigError("checkpoint_activations", got=True, why=f"{named} has no blocks", hint=LEAVE)
     if trainer.lora_rank is not None and config.init_from is None:
