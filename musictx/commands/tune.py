@@ -39,7 +39,7 @@ from musictx.training.start import sized_as_bundle
 HELD_OUT = 2  # pieces that measure, and nothing else
 PASSAGE = 256  # tokens
 LEAST = 10  # passages: an interval over fewer is too often too narrow
-LORA = ("trainer.lora_rank=8", "trainer.lr=5e-3")  # docs/training.md: as good as all weights, at a third less time
+LORA = ("trainer.lora_rank=8", "trainer.lr=5e-3")  # docs/training.md: as good as all weights
 ALL_WEIGHTS = ("trainer.lr=3e-4",)
 BATCH = 4  # windows a step
 READINGS, STEPS = 10, (60, 200)  # of the music; and at least, at most
