@@ -173,7 +173,7 @@ class Drawing:
         if not self.request.control.asked:
             return made
         whole = made
-        if not self.request.include_seed:  # there, notes that the seed holds begin again and seem new
+        if not self.request.include_seed:  # there, sounding notes of the seed begin again and seem new
             whole = _continued(take, prompt, k, self.tokenizer, replace(self.request, include_seed=True))
         to_s, later_s = min(whole.new_to_s, whole.score.duration_s), made.new_from_s - whole.new_from_s
         asked = self.request.control, whole.new_notes, whole.new_from_s, to_s, prompt.bar_s, self.lines[i]

@@ -1,4 +1,4 @@
-"""Voices around given ones: what is given stays, rules hold on both sides, rows are functions of their keys."""
+"""Voices around given ones: what is given stays, rules apply on both sides, rows are functions of their keys."""
 
 from dataclasses import replace
 
