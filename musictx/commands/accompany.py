@@ -96,13 +96,16 @@ def write(pieces: list[Accompanied], files: Targets) -> None:
     for path, music in zip(files.midi, pieces, strict=True):
         music.write(path)
         notes = f"{len(music.melody)} notes of the melody, unchanged, {len(music.voices)} new ones"
-        print(f"{path}: {notes}, {-music.mean_log_p:.3f} nats a token")
+        became = f" ({music.became})" if music.became else ""
+        print(f"{path}: {notes}{became}, {-music.mean_log_p:.3f} nats a token")
     for path, music in zip(files.wav, pieces, strict=False):
         music.write(path)
     if files.png:
         from musictx.viz.piano_roll import piano_roll  # takes 0.4 s, so only those who draw wait for it
 
-        piano_roll([(music.name, music.score, music.new) for music in pieces], files.png)
+        piano_roll(
+            [(music.title, music.score, music.new) for music in pieces], files.png, chords=[m.chords for m in pieces]
+        )
         print(f"{files.png}: the melody and its voices as piano rolls")
 
 

@@ -1,6 +1,6 @@
 """musictx generate: continue a seed MIDI file, or fill a gap."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from musictx.analysis.provenance import Provenance
@@ -249,9 +249,8 @@ def write(source: Path, files: Targets, pieces: list[Music], config: GenerateCon
     if files.png and pieces:
         from musictx.viz.piano_roll import piano_roll  # takes 0.4 s, so only those who draw wait for it
 
-        names = [path.stem for path in files.midi]
-        panels = [(n, m.score, m.new) for n, m in zip(names, pieces, strict=False)]
-        piano_roll(panels, files.png, chords=[m.chords for m in pieces])
+        named = [replace(m, name=path.stem) for path, m in zip(files.midi, pieces, strict=False)]
+        piano_roll([(m.title, m.score, m.new) for m in named], files.png, chords=[m.chords for m in named])
         shown = "the seed and its continuations" if pieces[0].is_new is None else "what is kept and what is new"
         print(f"{files.png}: {shown}, as piano rolls")
 

@@ -10,6 +10,7 @@ from musictx.errors import BundleError, ConfigError
 from musictx.generate.choir import draw_around
 from musictx.generate.engine import enough_memory
 from musictx.generate.melodies import FOR_CHORALES, Melody
+from musictx.generate.outcome import outcome
 from musictx.generate.requests import Accompany
 from musictx.generate.result import Music
 from musictx.generate.song import WINDOW_S, draw_rest
@@ -85,6 +86,23 @@ def accompany_melody(
 ) -> list[Accompanied]:
     """As many accompaniments as were asked for; a model that counts seconds hears `window_s` of them at once. Raises
     ConfigError, NanError, UserError."""
+    made = _accompany(melody, model, tokenizer, request, report, window_s, device)
+    if not request.control.asked:
+        return made
+    where = 0.0, melody.score.duration_s, melody.meter.bar_s
+    became = [outcome(request.control, music.voices, *where) for music in made]
+    return [replace(music, chords=chords, became=said) for music, (chords, said) in zip(made, became, strict=True)]
+
+
+def _accompany(
+    melody: Melody,
+    model: SourceModel,
+    tokenizer: Tokenizer,
+    request: Accompany,
+    report: Report,
+    window_s: float,
+    device: str,
+) -> list[Accompanied]:
     if isinstance(tokenizer, MelodyTokenizer):
         how: dict[str, Any] = {"meter": melody.meter, "device": device, "report": report}
         rests = draw_rest(melody.score, model, tokenizer, request, window_s=window_s, **how)

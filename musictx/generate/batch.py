@@ -1,6 +1,7 @@
 """Draws rows together until each is as long as asked. The repetition guard warms a row while it goes in circles."""
 
 from collections.abc import Iterator
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.generate.engine import ByChance, Drawn, Stream
+from musictx.generate.particles import Particles
 from musictx.generate.requests import Length
 from musictx.tokenizers import Ids, Tokenizer
 
@@ -73,8 +75,10 @@ class Batch:
     The caller may stop after any step, and says why with `stop`.
     """
 
-    def __init__(self, stream: Stream, progress: list[Progress], limit: int) -> None:
-        self.stream, self.progress = stream, progress
+    def __init__(
+        self, stream: Stream, progress: list[Progress], limit: int, particles: Particles | None = None
+    ) -> None:
+        self.stream, self.progress, self.particles = stream, progress, particles
         assert isinstance(stream.choose, ByChance)
         self.chance = stream.choose
         self.limit, n = limit, len(progress)
@@ -108,11 +112,13 @@ class Batch:
         self.stopped = why
 
     def takes(self) -> list[Take]:
-        """Every row up to the look that found it long enough: the same whatever other rows the batch has."""
+        """Every row up to the look that found it long enough, the same whatever other rows the batch has; of particles
+        the best."""
         self._gather()
         why = self.stopped or f"max_tokens={self.limit}"
         rows = zip(self.rows, self.log_p, self.enough.tolist(), strict=True)
-        return [Take(row[: n or None], log_p[: n or None], "" if n else why) for row, log_p, n in rows]
+        takes = [Take(row[: n or None], log_p[: n or None], "" if n else why) for row, log_p, n in rows]
+        return takes if self.particles is None else [takes[row] for row in self.particles.best()]
 
     def _look(self) -> None:
         self._gather()
@@ -120,10 +126,18 @@ class Batch:
             bad = int((~self.stream.finite).nonzero()[0])
             raise NoNumbers(bad, self.rows[bad])
         shares = [p.after(row) for p, row in zip(self.progress, self.rows, strict=True)]
-        self.enough[(self.enough == 0) & (np.array(shares) >= 1)] = self.rows.shape[1]
+        sounding = self.enough == 0
+        self.enough[sounding & (np.array(shares) >= 1)] = self.rows.shape[1]
+        if self.particles is not None:
+            self._move(self.particles.look(sounding))
         if self.chance.sampling.guard:
             self.warmth = warmed(self.warmth, self.rows)
             self.chance.heat((self.chance.sampling.temperature * self.warmth).tolist())
+
+    def _move(self, rows: NDArray[np.int64]) -> None:
+        self.rows, self.log_p = self.rows[rows], self.log_p[rows]
+        self.enough, self.warmth = self.enough[rows], self.warmth[rows]
+        self.progress = [copy(self.progress[row]) for row in rows]
 
     def _gather(self) -> None:
         if self.new:

@@ -1,8 +1,6 @@
 """Four voices of which some are given, anywhere: a bass, two outer voices, all but the alto of two bars. The model
 writes the rest, sixteenth by sixteenth, and hears all that is given before it begins."""
 
-from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,17 +9,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import UserError
-from musictx.generate.engine import ByChance, Stream
-from musictx.generate.filters import NanError
 from musictx.generate.requests import Accompany
-from musictx.generate.steering import beside
-from musictx.generate.voices import Report, Voices
+from musictx.generate.steering import Steering
+from musictx.generate.voices import Voices, draw_rows
 from musictx.model.protocol import SourceModel
 from musictx.music.grid import OPEN, REST
-from musictx.music.score import Meter
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.chorale.rules import GridRules
-from musictx.tokenizers.grammar import Grammar, build_grammar
+from musictx.tokenizers.grammar import Grammar
 from musictx.tokenizers.rules import parallel
 
 
@@ -81,8 +76,10 @@ class AroundVoices:
         self.grammar.update(ids)
         self.drawn += 1
 
+    def take(self, rows: Tensor) -> None:
+        self.grammar.take(rows)
 
-@torch.inference_mode()
+
 def draw_around(
     given: NDArray[np.integer],
     model: SourceModel,
@@ -90,13 +87,11 @@ def draw_around(
     quarter_s: float,
     request: Accompany,
     *,
-    meter: Meter | None = None,
-    from_s: float = 0.0,
     device: str = "cpu",
-    report: Report = lambda done, of: None,
+    **more: Any,
 ) -> list[Voices]:
-    """Writes the OPEN places of a grid (S, 4), as often as a request asks; `meter`, `from_s`, `report` and errors as in
-    `draw_voices`. Nats are a token of those places. Raises UserError where nothing is open."""
+    """Writes the OPEN places of a grid (S, 4), as often as a request asks; `more` and errors as in `draw_voices`. Nats
+    are a token of those places. Raises UserError where nothing is open."""
     free = given == OPEN
     if not free.any():
         raise UserError("every voice is given, and none is left to write", "name the voices that the file has")
@@ -105,33 +100,16 @@ def draw_around(
     source = torch.where(torch.from_numpy(free.flatten()).to(device), tokenizer.vocab.pad, ids)
     before = ids[: first * tokenizer.voices]
     forced = torch.where(source == tokenizer.vocab.pad, -1, ids)[len(before) : (last + 2) * tokenizer.voices].tolist()
-    sampling = request.sampling if request.sampling.strength else replace(request.sampling, seed_guidance=None)
-    sources = [source] if sampling.strength is None else [source, torch.full_like(source, tokenizer.vocab.pad)]
-    start = model.init_state(torch.stack(sources), len(ids) + 1)
-    read = torch.cat([ids.new_tensor([tokenizer.vocab.bos]), before]).expand(len(sources), -1)
-    logits = model.prefill(read, start)  # (streams, V)
-    meter = replace(meter or Meter(), quarter_s=quarter_s)
-    heard, count, out = before.cpu().numpy().astype(np.uint16), (last + 1 - first) * tokenizer.voices, list[Voices]()
-    batches = -(-request.variations // request.rows_at_once)
-    for begin in range(0, request.variations, request.rows_at_once):
-        keys = [(request.random_seed, k) for k in range(begin, min(begin + request.rows_at_once, request.variations))]
-        grammar = build_grammar(tokenizer, request.rules, [heard] * len(keys), [quarter_s] * len(keys), device)
-        around = AroundVoices(grammar, forced, tokenizer, device)
-        where: dict[str, Any] = {"rows": len(keys), "from_s": from_s, "higher": request.transpose}
-        steering = beside(request.control, tokenizer, heard, meter, device, **where)
-        chance = ByChance(sampling, keys, device, steering)
-        of_row = torch.arange(len(sources), device=device).repeat(len(keys))  # (B · streams,)
-        stream = Stream(model, logits[of_row], start.take(of_row), around, chance, len(sources))
-        drawn = []
-        for each in islice(stream, count):
-            drawn.append(each)
-            report(begin // request.rows_at_once * count + len(drawn), batches * count)
-        if not stream.finite.all():
-            raise NanError
-        found, log_p = (torch.stack(column, 1).cpu().numpy() for column in zip(*drawn, strict=True))  # (B, count)
-        asked = np.array(forced[:count]) < 0
-        for row, nats in zip(found, log_p, strict=True):
-            grid = np.where(free, REST, given).astype(np.int16)
-            grid[first : last + 1] = tokenizer.pitch[row].reshape(-1, tokenizer.voices)
-            out.append(Voices(grid, float(nats[asked].astype(np.float64).mean())))
+    count = (last + 1 - first) * tokenizer.voices
+    asked = np.array(forced[:count]) < 0
+
+    def around(grammar: Grammar, _: Steering | None) -> Grammar:
+        return AroundVoices(grammar, forced, tokenizer, device)
+
+    rows = draw_rows(source, before, count, around, model, tokenizer, quarter_s, request, device=device, **more)
+    out = []
+    for row, log_p in rows:
+        grid = np.where(free, REST, given).astype(np.int16)
+        grid[first : last + 1] = tokenizer.pitch[row].reshape(-1, tokenizer.voices)
+        out.append(Voices(grid, float(log_p[asked].mean())))
     return out

@@ -11,7 +11,7 @@ from musictx.music.read import read_midi
 from musictx.music.recognition import chord_track, chords_by_bar
 from musictx.music.score import Score
 from musictx.setting import check_types, setting
-from musictx.tokenizers.rules import Rules, scale_classes
+from musictx.tokenizers.rules import AUTO, Rules, scale_classes
 
 CURVES = {  # the least, the most, and in what
     "density": (1.0, 30.0, "notes a second"),  # below, `rules.max_still_s=auto` begins more notes than asked
@@ -20,6 +20,7 @@ CURVES = {  # the least, the most, and in what
     "loudness": (1, 127, "as a velocity"),
 }
 MOST_STRENGTH = 20.0
+PARTICLES, MOST_PARTICLES = 4, 64
 SEED = "seed"
 
 
@@ -48,19 +49,23 @@ class Control:
         None, "velocity of new notes, 1 to 127, or a curve; null: as the model likes"
     )
     strength: float = setting(6.0, "how firmly: one more makes each note outside the chord 2.7 times as unlikely")
+    particles: int | str = setting(
+        AUTO,
+        "so many draws side by side, of which those that the model itself finds likeliest replace the others; "
+        f"auto: {PARTICLES}, for the rest of a song 1",
+    )
 
     def __post_init__(self) -> None:
         self.curves()  # before the types are compared: it says what a curve is
         check_types(self)
         if not 0 < self.strength <= MOST_STRENGTH:
             raise ConfigError("strength", got=self.strength, allowed=f"more than 0 and at most {MOST_STRENGTH:g}")
-        if self.strength != Control.strength and not self.asked:
-            raise ConfigError(
-                "strength",
-                got=self.strength,
-                why="nothing is asked for",
-                allowed="key=, chords=, density=, polyphony=, register= or loudness= too",
-            )
+        for name in ("strength", "particles"):
+            if (value := getattr(self, name)) != getattr(Control, name) and not self.asked:
+                allowed = "key=, chords=, density=, polyphony=, register= or loudness= too"
+                raise ConfigError(name, got=value, why="nothing is asked for", allowed=allowed)
+        if self.particles != AUTO and (isinstance(self.particles, str) or not 0 < self.particles <= MOST_PARTICLES):
+            raise ConfigError("particles", got=self.particles, allowed=f"1 to {MOST_PARTICLES}, or auto")
         line, key = self.line, self.classes
         if self.bar_seconds is not None and not self.in_bars:
             raise ConfigError("bar_seconds", got=self.bar_seconds, why="it is for bars", allowed="chords='C | Am' too")
@@ -73,6 +78,13 @@ class Control:
     def asked(self) -> bool:
         """Whether anything is asked for."""
         return any(getattr(self, name) is not None for name in ("key", "chords", *CURVES))
+
+    @property
+    def rows(self) -> int:
+        """How many draws there are of each piece of new music."""
+        if not self.asked:
+            return 1
+        return PARTICLES if isinstance(self.particles, str) else self.particles
 
     def curves(self) -> dict[str, Curve]:
         """What is asked for as a number or a curve, by name. Raises ConfigError."""

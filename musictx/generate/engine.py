@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import UserError, is_out_of_memory
@@ -18,6 +19,7 @@ from musictx.generate.guidance import guided
 from musictx.generate.requests import Sampling
 from musictx.generate.steering import Steering
 from musictx.model.protocol import LanguageModel, Steps
+from musictx.model.static_steps import StaticSteps
 from musictx.tokenizers.grammar import Grammar
 
 PREFILL_BLOCK = 512  # tokens: attention over a whole prompt of T at once would take memory O(T²)
@@ -42,6 +44,7 @@ class ByChance:
     ) -> None:
         self.sampling, self.uniforms, self.steering = sampling, Uniforms(keys, device), steering
         self.temperature = torch.full((len(keys), 1), sampling.temperature, device=device)
+        self.ease, self.drawn = torch.zeros(2, len(keys), 2, device=device)  # as in `Particles`
 
     def heat(self, temperatures: Sequence[float]) -> None:
         """Sets each row's temperature from now on."""
@@ -53,12 +56,20 @@ class ByChance:
         strength = self.sampling.strength
         streams = [logits] if strength is None else [logits[::2], logits[1::2]]
         masked, *bare = (torch.where(legal, each, -torch.inf) for each in streams)
+        plain = led = masked
         if self.steering is not None:
-            masked, *bare = (self.steering(each) for each in (masked, *bare))
+            (led, liked), *others = (self.steering(each) for each in (masked, *bare))
+            masked, bare = led, [each for each, _ in others]
         if strength is not None:
             masked = guided(masked, bare[0], strength)
         ids = draw(masked, self.sampling, self.temperature, self.uniforms.next())
         if self.steering is not None:
+            own, liked, steered = (
+                x.gather(1, ids[:, None]) for x in (plain.log_softmax(1), liked, led.log_softmax(1))
+            )  # (B, 1)
+            struck = self.steering.strikes[0].index_select(0, ids)[:, None].long()
+            self.ease.scatter_add_(1, struck, own + liked - steered)
+            self.drawn.scatter_add_(1, struck, torch.ones_like(own))
             self.steering.update(ids)
         return ids
 
@@ -102,6 +113,32 @@ class Stream:
         self.grammar.update(ids)
         self.finite &= ~log_p[:, 0].isnan()
         return Drawn(ids, log_p.gather(1, ids[:, None])[:, 0])
+
+    def ease(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What rows gained since the last call, and in how many ids, as in `Particles`: (B, 2), of ids that begin no
+        note and of those that do."""
+        assert isinstance(self.choose, ByChance)
+        sums = self.choose.ease, self.choose.drawn
+        ease, drawn = (x.double().cpu().numpy().copy() for x in sums)
+        for x in sums:
+            x.zero_()
+        return ease, drawn
+
+    @torch.inference_mode()
+    def take(self, rows: NDArray[np.int64]) -> None:
+        """Row b goes where row rows[b] is, of the same prompt; each keeps its own chance."""
+        assert isinstance(self.choose, ByChance)
+        at = torch.from_numpy(rows).to(self.finite.device)
+        several = (at[:, None] * self.streams + torch.arange(self.streams, device=at.device)).flatten()
+        self.finite = self.finite[at]
+        if isinstance(self.model, StaticSteps):
+            self.model.take(several)
+        else:
+            self.state = self.state.take(several)
+        self.ids = None if self.ids is None else self.ids[at]
+        self.grammar.take(at)
+        if self.choose.steering is not None:
+            self.choose.steering.take(at)
 
 
 class BatchRow(NamedTuple):

@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from musictx.generate.control import Control
-from musictx.music.harmony import ChordLine
+from musictx.music.harmony import ChordLine, pitch_name
 from musictx.music.score import Score
 
 CLOSE = 1e-6  # of a bar or a second: times are sums of floats
@@ -29,7 +29,8 @@ def outcome(
     control: Control, new: Score, from_s: float, to_s: float, bar_s: float, line: ChordLine | None = None
 ) -> tuple[tuple[ChordSpan, ...], str]:
     """The chords from `from_s` to `to_s`, where a bar of the seed lasts `bar_s`, and words as in `92% in chords, 97% in
-    D minor, 5.8 notes a second`: shares of the new notes. `line`: the chords, where the text does not say them."""
+    D minor, 3.1 to 5.8 notes a second`: shares of the new notes; of a curve its first and last third. `line`: the
+    chords, where the text does not say them."""
     spans, said = list[ChordSpan](), list[str]()
     line = line or control.line
     if line is not None:
@@ -49,6 +50,27 @@ def outcome(
                 spans.append(ChordSpan(str(line.chords[k % count]), start, end, share))
     if control.classes is not None and len(new):
         said += [f"{np.isin(new.pitch % 12, list(control.classes)).mean():.0%} in {control.key}"]
-    if control.density is not None and from_s < to_s:
-        said += [f"{len(new) / (to_s - from_s):.1f} notes a second"]
+    for name, curve in control.curves().items():
+        third_s = (to_s - from_s) / 3
+        parts = [(from_s, from_s + third_s), (to_s - third_s, to_s)] if len(set(curve.values)) > 1 else [(from_s, to_s)]
+        if from_s < to_s and (became := [x for part in parts if (x := _measured(name, new, *part)) is not None]):
+            said += [SAID[name].format(" to ".join(became))]
     return tuple(spans), ", ".join(said)
+
+
+SAID = {"density": "{} notes a second", "polyphony": "{} at once", "register": "around {}", "loudness": "velocity {}"}
+
+
+def _measured(name: str, new: Score, from_s: float, to_s: float) -> str | None:
+    """What CURVES name, between two moments; None for the mean of no notes."""
+    begun = (new.onset_s >= from_s - CLOSE) & (new.onset_s < to_s - CLOSE)
+    if name == "density":
+        return f"{begun.sum() / (to_s - from_s):.1f}"
+    if name == "polyphony":
+        sounds_s = np.minimum(new.offset_s, to_s) - np.maximum(new.onset_s, from_s)
+        return f"{sounds_s.clip(min=0).sum() / (to_s - from_s):.1f}"
+    if not begun.any():
+        return None
+    if name == "register":
+        return pitch_name(round(float(new.pitch[begun].mean())))
+    return f"{new.velocity[begun].mean():.0f}"

@@ -28,6 +28,11 @@ class Music(Continuation):
     seed: Path | None  # the file that it continues
     after: Path | None = None  # the second file, if it goes between two
 
+    @property
+    def title(self) -> str:
+        """What a picture says above it."""
+        return f"{self.name}: {self.became}" if self.became else self.name
+
     def write(self, path: str | Path, text: str = "") -> None:
         """A MIDI file, a picture (.png .svg .pdf), a film (.gif .mp4) or sound (.wav .flac), by the suffix of `path`.
         `text` is a remark for people inside the MIDI file.
@@ -54,4 +59,4 @@ class Music(Continuation):
 
         if suffix not in FORMATS:
             raise UserError(f"{path}", f"give a name that ends in one of {', '.join((*MIDI, *FORMATS))}")
-        write_as(self.score, path, self.name, self.new, chords=self.chords)
+        write_as(self.score, path, self.title, self.new, chords=self.chords)

@@ -23,7 +23,7 @@ from musictx.music.score import Meter, Score
 from musictx.tokenizers.gap import split_at
 from musictx.tokenizers.performance import MelodyTokenizer
 from musictx.tokenizers.performance.rules import EventRules
-from musictx.tokenizers.rules import Rules
+from musictx.tokenizers.rules import AUTO, Rules
 from musictx.tokenizers.vocab import Ids
 
 WINDOW_S = 20.0  # what 512 ids of POP909 last, where a model does not name its training windows
@@ -112,6 +112,8 @@ def draw_rest(
     rules = replace(request.rules, voice_order=False, voice_ranges=False, no_parallels=False)  # these are for chorales
     if not rules.masks:
         raise ConfigError("masks", got=False, why="the model would write notes of the melody", hint="leave it out")
+    if (several := request.control.particles) not in (AUTO, 1):
+        raise ConfigError("particles", got=several, why="a song is written window by window", allowed="1, or auto")
     ids = tokenizer.encode(tokenizer.sung_by(melody))
     hop_s = max(round(window_s / 2 / STEP_S), 1) * STEP_S
     end_s = tokenizer.seconds(ids)

@@ -76,8 +76,8 @@ class Steering:
         # (B, voices) the last id of each voice of a grid, first that of the voice which comes next
         self.held = on_device([held_by(p, tokenizer) for p in prompts]) if tokenizer.voices else None
 
-    def __call__(self, logits: Tensor) -> Tensor:
-        """Logits (B, V), -inf where illegal -> those led to what is asked."""
+    def __call__(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits (B, V), -inf where illegal -> those led to what is asked, and how welcome each id is."""
         now_s = self.now_s
         if self.held is not None:  # all voices of a step take one chord
             now_s = ((now_s / self.step_s + CLOSE).floor()) * self.step_s
@@ -86,16 +86,19 @@ class Steering:
         more = self.of_notes[chord[:, 0]]  # (B, V)
         if self.held is not None:
             more = more.scatter(1, self.held[:, :1], 0.0)
-        logits = lead(logits, more, self.strikes)
+        logits, liked = lead(logits, more, self.strikes)
         for name, (group, values) in self.aims.items():
             away = (values - self.now(name)) / SPREAD[name]  # (B, V)
-            logits = lead(logits, (-self.strength * away**2).float(), group > 0)
+            logits, more = lead(logits, (-self.strength * away**2).float(), group > 0)
+            liked = liked + more
         if "density" in self.curves:
             gap = (self.now("density") / self.rate).log().clamp(-MOST_GAP, MOST_GAP)  # (B, 1)
-            logits = logits + gap.float() * self.of_density
+            more = gap.float() * self.of_density
+            logits, liked = logits + more, liked + more
         if "polyphony" in self.curves:
-            logits = logits + self.of_polyphony()
-        return logits
+            more = self.of_polyphony()
+            logits, liked = logits + more, liked + more
+        return logits, liked
 
     def now(self, name: str) -> Tensor:
         """(B, 1) where a curve is now."""
@@ -124,6 +127,11 @@ class Steering:
         if self.held is not None:
             self.held = torch.cat([self.held[:, 1:], ids[:, None]], 1)
 
+    def take(self, rows: Tensor) -> None:
+        """Row b goes where row rows[b] is, of the same prompt."""
+        self.now_s, self.rate, self.down = self.now_s[rows], self.rate[rows], self.down[rows]
+        self.held = None if self.held is None else self.held[rows]
+
 
 def beside(
     control: Control,
@@ -146,12 +154,14 @@ def beside(
     return steering
 
 
-def lead(logits: Tensor, more: Tensor, group: Tensor) -> Tensor:
-    """Logits (B, V) with `more` on the ids of a group (1, V), whose probability together stays as it is."""
+def lead(logits: Tensor, more: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
+    """Logits (B, V) with `more` on the ids of a group (1, V), whose probability together stays as it is; and what is
+    added, (B, V)."""
     inside = torch.where(group, logits, -torch.inf)
     led = inside + more
     back = inside.logsumexp(1, keepdim=True) - led.logsumexp(1, keepdim=True)  # NaN where none of them is legal
-    return torch.where(group & back.isfinite(), led + back, logits)
+    can = group & back.isfinite()
+    return torch.where(can, led + back, logits), torch.where(can, more, 0.0)
 
 
 def check_encoding(control: Control, tokenizer: Tokenizer) -> None:

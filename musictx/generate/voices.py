@@ -4,9 +4,8 @@ Guidance by the melody is `guidance.guided` with a second stream that does not s
 hide it too (Ho and Salimans 2022, Classifier-Free Diffusion Guidance; of language models Sanchez et al. 2023).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -15,13 +14,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from musictx.generate.batch import LOOK_EVERY
 from musictx.generate.engine import ByChance, Stream
 from musictx.generate.filters import NanError
+from musictx.generate.particles import Particles, keys_of
 from musictx.generate.requests import Accompany
 from musictx.generate.steering import Steering, beside
 from musictx.model.protocol import SourceModel
 from musictx.music.grid import REST, Grid
 from musictx.music.score import Meter
+from musictx.tokenizers import Ids
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import Grammar, build_grammar
 
@@ -53,6 +55,9 @@ class BelowMelody:
         if self.drawn % self.lower == 0 and self.drawn < len(self.melody) * self.lower:
             self._sing()
 
+    def take(self, rows: Tensor) -> None:
+        self.grammar.take(rows)
+
     def _sing(self) -> None:
         sung = self.melody[self.drawn // self.lower].expand(len(self.grammar.legal()))
         self.grammar.update(sung)
@@ -61,8 +66,11 @@ class BelowMelody:
 
 
 @torch.inference_mode()
-def draw_voices(
-    melody: NDArray[np.integer],
+def draw_rows(
+    source: Tensor,
+    heard: Tensor,
+    count: int,
+    around: Callable[[Grammar, Steering | None], Grammar],
     model: SourceModel,
     tokenizer: ChoraleTokenizer,
     quarter_s: float,
@@ -72,44 +80,69 @@ def draw_voices(
     from_s: float = 0.0,
     device: str = "cpu",
     report: Report = lambda done, of: None,
+) -> Iterator[tuple[Ids, NDArray[np.float64]]]:
+    """`count` ids and their log-probabilities (T,), as often as a request asks, beside a source (S,) and after what is
+    heard (T,); `around` makes the grammar. With seed guidance above 0 each row has a second one beside it, which hears
+    no source. Chords count bars of the `meter`, and the source begins at `from_s`. `report` gets how many tokens of how
+    many are drawn, and may raise to end the drawing. Raises ConfigError, NanError."""
+    strength, several, variations = request.sampling.strength, request.control.rows, request.variations
+    sampling = request.sampling if strength else replace(request.sampling, seed_guidance=None)  # 0 takes no time
+    sources = [source, torch.full_like(source, tokenizer.vocab.pad)] if strength else [source]
+    start = model.init_state(torch.stack(sources), len(heard) + count + 1)
+    read = torch.cat([source.new_tensor([tokenizer.vocab.bos]), heard]).expand(len(sources), -1)
+    logits = model.prefill(read, start)  # (streams, V)
+    meter, written = replace(meter or Meter(), quarter_s=quarter_s), heard.cpu().numpy().astype(np.uint16)
+    at_once = max(request.rows_at_once // several, 1)
+    for first in range(0, variations, at_once):
+        each = range(first, min(first + at_once, variations))
+        keys = [key for k in each for key in keys_of(request.random_seed, k, several)]
+        grammar = build_grammar(tokenizer, request.rules, [written] * len(keys), [quarter_s] * len(keys), device)
+        steering = beside(
+            request.control, tokenizer, written, meter, device, rows=len(keys), from_s=from_s, higher=request.transpose
+        )
+        chance = ByChance(sampling, keys, device, steering)
+        of_row = torch.arange(len(sources), device=device).repeat(len(keys))  # (B · streams,)
+        state = start.take(of_row)
+        stream = Stream(model, logits[of_row], state, around(grammar, steering), chance, len(sources))
+        particles = Particles(stream, several, keys)
+        ids = torch.zeros(len(keys), 0, dtype=torch.long, device=device)
+        log_p = torch.zeros(len(keys), 0, device=device)
+        for n, drawn in enumerate(islice(stream, count), 1):
+            ids, log_p = (torch.cat([old, new[:, None]], 1) for old, new in zip((ids, log_p), drawn, strict=True))
+            report(first // at_once * count + n, -(-variations // at_once) * count)
+            if several > 1 and n % LOOK_EVERY == 0 and stream.finite.all():
+                moved = particles.look()
+                ids, log_p = ids[moved], log_p[moved]
+        if not stream.finite.all():
+            raise NanError
+        best = particles.best()
+        yield from zip(ids[best].cpu().numpy().astype(np.uint16), log_p[best].double().cpu().numpy(), strict=True)
+
+
+def draw_voices(
+    melody: NDArray[np.integer],
+    model: SourceModel,
+    tokenizer: ChoraleTokenizer,
+    quarter_s: float,
+    request: Accompany,
+    *,
+    device: str = "cpu",
+    **more: Any,
 ) -> list[Voices]:
-    """Alto, tenor and bass for a soprano (S,) of pitches or REST, as often as a request asks.
-    Variation k is a function of melody, seed and k alone. With seed guidance above 0 each row has a second one beside
-    it, which hears no melody. Chords count bars of the `meter`, and the melody begins at `from_s`. `report` gets how
-    many tokens of how many are drawn, and may raise to end the drawing. Raises ConfigError for rules that cannot be
-    kept, and for a melody longer than the model has positions. Raises NanError for a model that gives no numbers."""
+    """Alto, tenor and bass for a soprano (S,) of pitches or REST, as often as a request asks; `more` as in `draw_rows`.
+    Variation k is a function of melody, seed and k alone. Raises ConfigError for rules that cannot be kept, and for a
+    melody longer than the model has positions. Raises NanError for a model that gives no numbers."""
     steps = np.full((len(melody), tokenizer.voices), REST, np.int16)
     steps[:, 0] = melody
     soprano = torch.from_numpy(tokenizer.encode_grid(steps)[:: tokenizer.voices].astype(np.int64)).to(device)
-    n_tokens = len(soprano) * (tokenizer.voices - 1)
-    sampling, variations, rows_at_once = request.sampling, request.variations, request.rows_at_once
-    if not sampling.strength:
-        sampling = replace(sampling, seed_guidance=None)  # 0 takes no time
-    sources = [soprano] if sampling.strength is None else [soprano, torch.full_like(soprano, tokenizer.vocab.pad)]
-    start = model.init_state(torch.stack(sources), n_tokens + 1)
-    logits = model.prefill(soprano.new_tensor([[tokenizer.vocab.bos]] * len(sources)), start)  # (streams, V)
-    meter = replace(meter or Meter(), quarter_s=quarter_s)
-    where: dict[str, Any] = {"device": device, "from_s": from_s, "higher": request.transpose}
-    steer = partial(beside, request.control, tokenizer, np.zeros(0, np.uint16), meter, **where)
+
+    def below(grammar: Grammar, steering: Steering | None) -> Grammar:
+        return BelowMelody(grammar, soprano, tokenizer.voices, steering)
+
+    asked = soprano[:0], len(soprano) * (tokenizer.voices - 1), below, model, tokenizer, quarter_s, request
     out = []
-    for first in range(0, variations, rows_at_once):
-        keys = [(request.random_seed, k) for k in range(first, min(first + rows_at_once, variations))]
-        nothing = [np.zeros(0, np.uint16)] * len(keys)
-        grammar = build_grammar(tokenizer, request.rules, nothing, [quarter_s] * len(keys), device)
-        steering = steer(rows=len(keys))
-        below = BelowMelody(grammar, soprano, tokenizer.voices, steering)
-        chance = ByChance(sampling, keys, device, steering)
-        of_row = torch.arange(len(sources), device=device).repeat(len(keys))  # (B · streams,)
-        stream = Stream(model, logits[of_row], start.take(of_row), below, chance, len(sources))
-        drawn = []
-        for each in islice(stream, n_tokens):
-            drawn.append(each)
-            report(first // rows_at_once * n_tokens + len(drawn), -(-variations // rows_at_once) * n_tokens)
-        if not stream.finite.all():
-            raise NanError
-        ids, log_p = (torch.stack(column, 1).cpu().numpy() for column in zip(*drawn, strict=True))
-        for row, nats in zip(ids, log_p, strict=True):
-            lower = tokenizer.pitch[row].reshape(len(soprano), -1)  # (S, 3)
-            grid = np.concatenate([steps[:, :1], lower.astype(np.int16)], 1)
-            out.append(Voices(grid, float(nats.astype(np.float64).mean())))
+    for ids, log_p in draw_rows(soprano, *asked, device=device, **more):
+        lower = tokenizer.pitch[ids].reshape(len(soprano), -1)  # (S, 3)
+        grid = np.concatenate([steps[:, :1], lower.astype(np.int16)], 1)
+        out.append(Voices(grid, float(log_p.mean())))
     return out

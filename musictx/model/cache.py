@@ -194,6 +194,14 @@ class Ring:
         for layer, x in recent.items():
             self.recent[layer].copy_(x)  # its memory stays
 
+    def take(self, rows: Tensor) -> None:
+        """Row b goes where row rows[b] is."""
+        for x in (self.k, self.v):
+            x.copy_(x[:, rows])  # its memory stays, here and below
+        for x in (self.behind, self.clock, *self.recent.values()):
+            x.copy_(x[rows])
+        self.keyboard = None if self.keyboard is None else self.keyboard[rows]
+
     def begin(self, t: int) -> Tensor:
         """Makes room for one token a row; returns its position in its row, (B, 1)."""
         assert t == 1, "a ring takes steps of one token"

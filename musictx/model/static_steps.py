@@ -67,6 +67,11 @@ class StaticSteps:
             self.advance()
         return self.logits
 
+    def take(self, rows: Tensor) -> None:
+        """Row b goes where row rows[b] is, after the first step."""
+        assert self.ring is not None
+        self.ring.take(rows)
+
     def _take(self, state: KVCache) -> None:
         """Moves a cache here; keeps the graph while the shapes are the same."""
         if state.k.shape[3] < state.end:

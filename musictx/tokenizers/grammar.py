@@ -24,6 +24,10 @@ class Grammar(Protocol):
         """One more token a row, (B,)."""
         ...
 
+    def take(self, rows: Tensor) -> None:
+        """Row b goes where row rows[b] is, of the same prompt."""
+        ...
+
 
 class Free:
     """Any event may follow any other; PAD, BOS and EOS never may."""
@@ -38,6 +42,9 @@ class Free:
 
     def update(self, ids: Tensor) -> None:
         """Does nothing: what came before forbids nothing."""
+
+    def take(self, rows: Tensor) -> None:
+        """Does nothing: all rows are alike."""
 
 
 def build_grammar(

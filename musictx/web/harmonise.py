@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied, accompany_melody, guided
+from musictx.generate.control import Control
 from musictx.generate.melodies import nearest_within, take_melody
 from musictx.generate.requests import Accompany, Sampling
 from musictx.model.bundle import BundleHeader
@@ -30,6 +31,8 @@ class VoicesWish(NamedTuple):
     temperature: float = Sampling.temperature
     seed_guidance: float | str = AUTO  # guidance by the melody, 0 for none
     variations: int = 2
+    chords: str | None = None  # these two: empty or None: any
+    key: str | None = None
 
 
 def harmonise(
@@ -44,6 +47,7 @@ def harmonise(
     transpose = nearest_within(melody.pitch, *VOICE_RANGES[0]) or 0
     request = Accompany(
         Sampling(wish.temperature, guard=False, seed_guidance=wish.seed_guidance),
+        control=Control(key=wish.key or None, chords=(wish.chords or "").strip() or None),
         line=line,
         transpose=transpose,
         random_seed=turn.random_seed,

@@ -101,7 +101,8 @@ class Page:
             guides = below is not None and below.header.hides_source
             own = below.header.seed_guidance or 0.0 if below else 0.0
             seed_guidance = slider(HOW_CLOSE_MELODY, 0, MOST_GUIDANCE, own, 0.25, visible=guides)
-            self.voices_wish = [temperature, seed_guidance, self._how_many(usual.variations)]
+            key = gr.Dropdown(KEYS, value="", label="key")
+            self.voices_wish = [temperature, seed_guidance, self._how_many(usual.variations), key]
         self.accompany = gr.Button("Accompany", variant="primary", interactive=False)
 
     def _how_many(self, usual: int) -> Any:
@@ -151,7 +152,8 @@ class Page:
         for asked in (self.go.click, self.chords.submit):
             on(asked, self.go_on, *wish, **busy)
         on(self.fill_it.click, self.fill, *self.region, *wish, **busy)
-        on(self.accompany.click, self.put_voices, *self.voices_wish, **busy)
+        *voices, key = self.voices_wish
+        on(self.accompany.click, self.put_voices, *voices, self.chords, key, **busy)
         on(self.stage.choose, self.choose)
         look = {"concurrency_id": "look", "concurrency_limit": 1}
         on(self.stage.pick, self.pick_note, self.layer, **look)

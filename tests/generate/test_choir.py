@@ -8,6 +8,7 @@ import torch
 
 from musictx.errors import UserError
 from musictx.generate.choir import draw_around
+from musictx.generate.control import Control
 from musictx.generate.requests import PLAIN, Accompany, Sampling
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.music.grid import OPEN, REST
@@ -95,18 +96,20 @@ def test_a_region_leads_into_what_follows_without_parallels():
     assert 67 in {int(voices.grid[7, 1]) for voices in drawn(grid, rules=Rules(), variations=200)}
 
 
-def test_a_row_is_a_function_of_its_key_alone():
+@pytest.mark.parametrize("control", [Control(), Control(chords="C | F# G", bar_seconds=0.5, particles=2)])
+def test_a_row_is_a_function_of_its_key_alone(control):
     sampling = Sampling(guard=False, seed_guidance=1.0, top_p=0.9)
-    many = drawn(grid_of(B=LOW), sampling, random_seed=5, variations=3, rows_at_once=2)
-    one = drawn(grid_of(B=LOW), sampling, random_seed=5)
+    many = drawn(grid_of(B=LOW), sampling, random_seed=5, variations=3, rows_at_once=2, control=control)
+    one = drawn(grid_of(B=LOW), sampling, random_seed=5, control=control)
     assert one[0].grid.tolist() == many[0].grid.tolist()
     assert len({each.grid.tobytes() for each in many}) == 3
 
 
-def test_nats_are_of_the_open_places():
+@pytest.mark.parametrize("control", [Control(), Control(chords="C | F# G", bar_seconds=0.5, particles=4)])
+def test_nats_are_of_the_open_places(control):
     """By one full pass over the whole grid."""
     model, grid = build(), grid_of(A=above(15), B=LOW)
-    (voices,) = draw_around(grid, model, TOK, 0.5, Accompany(PLAIN, Rules()))
+    (voices,) = draw_around(grid, model, TOK, 0.5, Accompany(PLAIN, Rules(), control))
     ids = torch.from_numpy(TOK.encode_grid(voices.grid).astype(np.int64))[None]
     free = torch.from_numpy((grid == OPEN).flatten())
     source = ids.masked_fill(free[None], TOK.vocab.pad)

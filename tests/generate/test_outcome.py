@@ -35,7 +35,17 @@ def test_key_and_density():
     new = notes((0.0, 62), (0.5, 63), (1.0, 73), (1.5, 74))
     both = Control(key="D minor", density=4.0)
     assert outcome(both, new, 0.0, 2.0, 2.0) == ((), "75% in D minor, 2.0 notes a second")
-    assert outcome(Control(loudness=80), new, 0.0, 2.0, 2.0) == outcome(Control(), new, 0.0, 2.0, 2.0) == ((), "")
+    assert outcome(Control(), new, 0.0, 2.0, 2.0) == ((), "")
+
+
+def test_curves_are_said_by_their_first_and_last_third():
+    new = Score([0.0, 1.0, 2.0, 7.0, 8.0], [1.0, 3.0, 3.0, 9.0, 9.0], [60, 60, 61, 72, 74], [40, 40, 40, 90, 80])
+    control = Control(density="0 1, 9 2", polyphony="0 1, 9 2", register="0 60, 9 72", loudness="0 40, 9 90")
+    said = "1.0 to 0.7 notes a second, 1.3 to 1.0 at once, around C4 to C#5, velocity 40 to 85"
+    assert outcome(control, new, 0.0, 9.0, 2.0) == ((), said)
+    steady = Control(polyphony=2, register="0 60, 9 60", loudness=80)
+    assert outcome(steady, new, 0.0, 9.0, 2.0)[1] == "0.8 at once, around F4, velocity 58"
+    assert outcome(control, new, 3.0, 6.0, 2.0)[1] == "0.0 to 0.0 notes a second, 0.0 to 0.0 at once"
 
 
 def test_chords_too_short_for_a_picture_count_in_words():
@@ -44,6 +54,6 @@ def test_chords_too_short_for_a_picture_count_in_words():
 
 
 def test_silence_has_no_shares():
-    control = Control(key="C", chords="C", density=3.0)
+    control = Control(key="C", chords="C", density=3.0, loudness=60)
     assert outcome(control, notes(), 4.0, 6.0, 2.0) == ((("C", 4.0, 6.0, None),), "0.0 notes a second")
     assert outcome(control, notes(), 4.0, 4.0, 2.0) == ((), "")

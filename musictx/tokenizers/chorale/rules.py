@@ -18,6 +18,7 @@ from musictx.tokenizers.chorale.tokens import ChoraleTokenizer
 from musictx.tokenizers.rules import AUTO, GRID_NOTE_S, VOICE_RANGES, Rules, parallel
 
 CEILING = 128  # above all pitches
+MOVING = ("last", "before", "held", "silent", "still", "moved", "ceiling")  # from step to step
 
 
 class GridRules:
@@ -108,6 +109,10 @@ class GridRules:
             self.ceiling = torch.full_like(self.ceiling, CEILING)
             self.still = torch.where(self.moved, 1, self.still + 1)
             self.moved = torch.zeros_like(self.moved)
+
+    def take(self, rows: Tensor) -> None:
+        for name in MOVING:
+            setattr(self, name, getattr(self, name)[rows])
 
 
 def _moves(grid: NDArray[np.integer]) -> NDArray[np.bool_]:

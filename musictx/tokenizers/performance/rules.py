@@ -19,6 +19,8 @@ from musictx.tokenizers.performance.events import NEVER, STEPS_PER_S, EventTable
 from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.tokenizer import Tokenizer
 
+MOVING = ("struck", "now", "strike_by", "oldest", "silent", "sound_by", "next", "has_velocity")  # from step to step
+
 
 class EventRules:
     """Obeys `musictx.tokenizers.grammar.Grammar`. Times are steps of the encoding's clock, int64. It uses tables, not
@@ -93,6 +95,10 @@ class EventRules:
         self.sound_by = torch.where(self.silent, self.sound_by, self.now + self.max_silence)
         self.next = self.follow.index_select(0, ids)
         self.has_velocity = self.has_velocity | self.is_velocity.index_select(0, ids)
+
+    def take(self, rows: Tensor) -> None:
+        for name in MOVING:
+            setattr(self, name, getattr(self, name)[rows])
 
 
 def _steps(seconds: float) -> int:

@@ -1,0 +1,63 @@
+"""Several draws of one piece of new music, side by side: those that steering had to bend least replace the others.
+
+Each row gains what the model itself gave to the notes that steering likes, and a row that gained little ends:
+sequential Monte Carlo (Gordon et al. 1993; of language models Lew et al. 2023, arXiv 2306.03081). Rows are compared
+note by note and wait by wait: else each note would be a loss, and the music with the fewest notes would win.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.generate.engine import Stream
+
+FEW = 0.5  # rows are drawn again where their weight lies on fewer than this share of them
+
+
+def keys_of(random_seed: int, variation: int, particles: int) -> list[tuple[int, int]]:
+    """Keys of chance of a variation's rows; the first is its key without particles."""
+    return [(random_seed, variation + (k << 32)) for k in range(particles)]
+
+
+class Particles:
+    """The weights of a stream's rows, `each` for one variation."""
+
+    def __init__(self, stream: Stream, each: int, keys: Sequence[tuple[int, int]]) -> None:
+        """`keys`: those of the rows' chance."""
+        self.stream, self.each = stream, each
+        self.worth = np.zeros(len(keys))  # (B,) logarithms
+        self.chance = [np.random.default_rng([*key, each]) for key in keys[::each]]
+
+    def look(self, counts: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+        """Adds what the rows that count gained since the last look, and draws rows again. Row b of the stream is then
+        what row rows[b] was, (B,)."""
+        self.worth += compared(*self.stream.ease(), self.each, counts)
+        rows = np.arange(len(self.worth))
+        for chance, group in zip(self.chance, rows.reshape(-1, self.each).copy(), strict=True):
+            share = np.exp(self.worth[group] - self.worth[group].max())
+            share /= share.sum()
+            if 1 / (share**2).sum() < FEW * self.each:
+                at = (np.arange(self.each) + chance.random()) / self.each
+                rows[group] = group[np.minimum(np.searchsorted(share.cumsum(), at), self.each - 1)]
+                self.worth[group] = 0.0
+        if (rows != np.arange(len(rows))).any():
+            self.stream.take(rows)
+        return rows
+
+    def best(self) -> NDArray[np.int64]:
+        """The row of each variation with the highest weight."""
+        best: NDArray[np.int64] = self.worth.reshape(-1, self.each).argmax(1)
+        return best + np.arange(0, len(self.worth), self.each)
+
+
+def compared(
+    ease: NDArray[np.float64], drawn: NDArray[np.float64], each: int, counts: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
+    """(B,) what each row gained, less the mean of its `each` for as many ids of either sort, (B, 2); 0 where a row does
+    not count."""
+    live = np.ones(len(ease)) if counts is None else counts.astype(float)
+    ease, drawn = ((x * live[:, None]).reshape(-1, each, 2) for x in (ease, drawn))
+    mean = ease.sum(1, keepdims=True) / np.maximum(drawn.sum(1, keepdims=True), 1)
+    gained: NDArray[np.float64] = (ease - drawn * mean).sum(2).reshape(-1)
+    return gained

@@ -1,0 +1,184 @@
+"""Particles: rows of one piece of music that replace each other are in every part what they replaced."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from stubs import Said
+
+from musictx.errors import ConfigError
+from musictx.generate.control import Control
+from musictx.generate.draw import continue_primers
+from musictx.generate.engine import BatchRow, begin_stream
+from musictx.generate.particles import Particles, compared, keys_of
+from musictx.generate.prompt import make_prompt
+from musictx.generate.requests import PLAIN, Continue, Length
+from musictx.generate.steering import Steering
+from musictx.model.recurrent import Recurrent, RecurrentConfig
+from musictx.model.static_steps import StaticSteps
+from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.grammar import build_grammar
+from musictx.tokenizers.rules import Rules
+from musictx.training.start import keys_of as keys_seen
+
+PIANO, GRID = build_tokenizer("performance"), build_tokenizer("chorale")
+ASKED = {
+    "performance": Control(chords="C | F#", density=9, polyphony=3, bar_seconds=0.5),
+    "chorale": Control(chords="C F | G"),
+}
+
+
+def build(kind, tokenizer):
+    torch.manual_seed(0)
+    sees = {"keyboard": "head"} if tokenizer is PIANO else {}
+    if kind == "lstm":
+        model = Recurrent(RecurrentConfig(tokenizer.vocab.size, d_model=16, n_layers=2, **sees))
+    else:
+        sizes = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "conv": 3}
+        model = Transformer(TransformerConfig(tokenizer.vocab.size, position="relative_fourier", **sizes, **sees))
+    for part in model.modules():
+        if sees and hasattr(part, "learn"):
+            part.learn(keys_seen(tokenizer))
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.2)
+    return model.eval()
+
+
+@pytest.mark.parametrize("guidance", [None, 1.0])
+@pytest.mark.parametrize(
+    ("kind", "tokenizer"), [("transformer", PIANO), ("static", PIANO), ("lstm", PIANO), ("transformer", GRID)]
+)
+def test_rows_that_moved_continue_as_what_they_were(kind, tokenizer, guidance):
+    model = build(kind, tokenizer)
+    prompts = [make_prompt(None, tokenizer, None, "cpu")] * 4
+    bare = [prompts[0].heard] if guidance is not None else []
+    grammar, fresh = (build_grammar(tokenizer, Rules(), [p.ids for p in prompts], [0.5] * 4, "cpu") for _ in range(2))
+    steering, led = (Steering(ASKED[tokenizer.name], tokenizer, prompts, "cpu") for _ in range(2))
+    rows = [BatchRow(0, key) for key in keys_of(3, 1, 4)]
+    sampling = replace(PLAIN, seed_guidance=guidance)
+    asked = StaticSteps(model) if kind == "static" else model
+    stream = begin_stream(asked, [prompts[0].heard], rows, sampling, grammar, 64, False, bare, steering)
+    ids, log_p = torch.zeros(4, 0, dtype=torch.long), torch.zeros(4, 0)
+    for step in range(40):
+        if step in (9, 22, 23):
+            order = np.array([[2, 0, 0, 3], [1, 1, 1, 0], [3, 2, 1, 0]][step % 3])
+            stream.take(order)
+            ids, log_p = ids[order], log_p[order]
+        each = next(stream)
+        ids, log_p = torch.cat([ids, each.ids[:, None]], 1), torch.cat([log_p, each.log_p[:, None]], 1)
+    with torch.inference_mode():
+        read = torch.cat([prompts[0].heard.expand(4, -1), ids], 1)
+        whole = model(read)[:, len(prompts[0].heard) - 1 : -1].log_softmax(-1).gather(2, ids[..., None])[..., 0]
+    torch.testing.assert_close(log_p, whole, atol=1e-4, rtol=1e-4)
+    for step in range(40):
+        fresh.update(ids[:, step])
+        led.update(ids[:, step])
+    assert torch.equal(grammar.legal(), fresh.legal())
+    logits = torch.randn(4, tokenizer.vocab.size)
+    for mine, new in zip(steering(logits), led(logits), strict=True):
+        torch.testing.assert_close(mine, new)
+
+
+def two_worlds():
+    """The first note decides: after a low one the model likes C major, after a high one it dislikes all of it."""
+    vocab = PIANO.vocab
+    on, pitch = vocab.mask("NOTE_ON"), PIANO.pitch
+    in_c = torch.from_numpy(on & np.isin(pitch % 12, [0, 4, 7])).float()
+    always = torch.from_numpy(np.where(on, 0.0, -6.0) + 3.0 * vocab.mask("NOTE_OFF")).float()
+    return always, in_c, torch.from_numpy(on), torch.from_numpy(pitch)
+
+
+class Worlds(Said):
+    """A model that remembers which world each row is in."""
+
+    def __init__(self):
+        super().__init__(None)
+        self.always, self.in_c, self.on, self.pitch = two_worlds()
+
+    def init_state(self, batch, max_T, rolling=False):
+        return World(torch.zeros(batch))
+
+    def prefill(self, ids, state):
+        for id_ in ids.T:
+            state.length += 1
+            begins = (state.world == 0) & self.on[id_]
+            state.world = torch.where(begins, torch.where(self.pitch[id_] < 60, 1.0, -1.0), state.world)
+        return self.always + 4 * state.world[:, None] * self.in_c
+
+
+class World:
+    def __init__(self, world, length=0):
+        self.world, self.length = world, length
+
+    def take(self, rows):
+        return World(self.world[rows], self.length)
+
+    @classmethod
+    def join(cls, states):
+        return cls(torch.cat([state.world for state in states]), states[0].length)
+
+
+def low_first(particles, **more):
+    """Which variations are of the world where the model itself likes the chord: their notes are likelier."""
+    control = Control(chords="C", strength=8.0, particles=particles)
+    asked = Continue(PLAIN, Length(tokens=96), Rules(max_polyphony=20), control, variations=12, random_seed=2)
+    (found,) = continue_primers([None], Worlds(), PIANO, replace(asked, **more))
+    return [each.mean_log_p > -7.9 for each in found], found
+
+
+def test_particles_find_the_music_in_which_the_model_likes_the_chords():
+    assert 2 <= sum(low_first(1)[0]) <= 10
+    assert sum(low_first(8)[0]) == 12
+
+
+def test_a_variation_is_the_same_whatever_else_is_drawn():
+    _, together = low_first(4)
+    for more in ({"rows_at_once": 4}, {"rows_at_once": 1}, {"variations": 3}):
+        _, found = low_first(4, **more)
+        assert [each.score for each in found] == [each.score for each in together[: len(found)]]
+
+
+def test_a_row_with_many_notes_is_no_worse_than_one_with_few():
+    """Notes and waits of the first two rows are equally easy; the third has easier ones."""
+    ease = np.array([[0.0, -8.0], [-6.0, -2.0], [0.0, -1.0]])
+    drawn = np.array([[0.0, 4.0], [3.0, 1.0], [2.0, 2.0]])
+    gained = compared(ease[:2], drawn[:2], 2)
+    np.testing.assert_allclose(gained, [0.0, 0.0], atol=1e-12)
+    assert compared(ease, drawn, 3).argmax() == 2
+    assert compared(ease, drawn, 3, np.array([True, True, False])).tolist() == pytest.approx([0.0, 0.0, 0.0])
+
+
+def test_one_row_of_each_weight_survives_and_keys_differ():
+    class Still:
+        moved = None
+
+        def ease(self):
+            notes = np.array([-3.0, -2.7, -3.0, 0.0, 50.0, 0.0])
+            return np.stack([np.zeros(6), notes], 1), np.ones((6, 2))
+
+        def take(self, rows):
+            self.moved = rows
+
+    stream = Still()
+    keys = [*keys_of(0, 0, 3), *keys_of(0, 1, 3)]
+    assert len(set(keys)) == 6
+    assert keys[::3] == [(0, 0), (0, 1)]
+    particles = Particles(stream, 3, keys)
+    assert particles.look().tolist() == [0, 1, 2, 4, 4, 4]
+    assert stream.moved.tolist() == [0, 1, 2, 4, 4, 4]
+    particles.look(np.array([True, False, True, False, False, False]))  # rows that are long enough gain no more
+    np.testing.assert_allclose(particles.worth, [-0.1, 0.2, -0.1, 0.0, 0.0, 0.0], atol=1e-9)
+    assert particles.best().tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("many", [0, 65])
+def test_the_number_is_checked(many):
+    with pytest.raises(ConfigError, match=f"^particles={many}: give 1 to 64, or auto"):
+        Control(key="C", particles=many)
+    with pytest.raises(ConfigError, match="^particles=2: nothing is asked for"):
+        Control(particles=2)
+    assert [Control().rows, Control(key="C").rows, Control(key="C", particles=1).rows] == [1, 4, 1]
+    with pytest.raises(ConfigError, match="^particles=many: give 1 to 64, or auto"):
+        Control(key="C", particles="many")
