@@ -43,7 +43,7 @@ class Embedder:
 
     def __init__(self, model: Any, tokenizer: Tokenizer, layer: int | None = None, field: str = "bundle") -> None:
         """`layer` counts the blocks before the reading; None: two thirds of all. `field` is what names the model."""
-        n_layers = model.config.n_layers if can(model, "readout") else 0
+        n_layers = model.config.n_layers if can(model, "readout") or can(model, "both_ways") else 0
         if n_layers < 2:
             kind = f"a model of kind {kind_of(model)}"
             raise ConfigError(
@@ -71,12 +71,14 @@ class Embedder:
     @torch.inference_mode()
     def embed(self, ids: Sequence[NDArray[np.int64]]) -> Iterator[tuple[int, Vectors]]:
         """The number of each passage with its vector (C,), those of like length together."""
-        device = next(self.model.parameters()).device
+        device, pad = next(self.model.parameters()).device, self.tokenizer.vocab.pad
         order = sorted(range(len(ids)), key=lambda n: len(ids[n]))
         for first in range(0, len(order), ROWS):
             numbers = order[first : first + ROWS]
             longest = max(len(ids[n]) for n in numbers)
-            batch = np.stack([np.pad(ids[n], (0, longest - len(ids[n]))) for n in numbers])  # (B, T)
+            batch = np.stack(
+                [np.pad(ids[n], (0, longest - len(ids[n])), constant_values=pad) for n in numbers]
+            )  # (B, T)
             read = self.read(torch.as_tensor(batch, device=device)).float().cpu()
             for n, row in zip(numbers, read, strict=True):  # (T, C): what fills up is never seen
                 yield n, row[: len(ids[n])].mean(0).numpy()

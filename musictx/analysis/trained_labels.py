@@ -68,7 +68,9 @@ def label_notes(ear: Labeller, score: Score, length: int) -> NDArray[np.float64]
     found = np.zeros((len(whole), len(range(*ear.labels.indices(tokenizer.vocab.size)))))
     for first in range(0, len(starts), ROWS):
         windows = [whole[start : start + 2 * half] for start in starts[first : first + ROWS]]
-        batch = np.stack([np.pad(window, (0, 2 * half - len(window))) for window in windows])  # (B, T)
+        batch = np.stack(
+            [np.pad(window, (0, 2 * half - len(window)), constant_values=tokenizer.vocab.pad) for window in windows]
+        )  # (B, T)
         logits = ear.read(torch.as_tensor(batch, device=device)).float().cpu().numpy()
         for start, window, row in zip(starts[first : first + ROWS], windows, logits, strict=True):
             skipped = half if start else 0

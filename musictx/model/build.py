@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from musictx.errors import ConfigError
+from musictx.model.encoder import Encoder, EncoderConfig
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.keyboard import KeyboardState, Keys
 from musictx.model.position import describe
@@ -33,6 +34,7 @@ class Kind(NamedTuple):
     adapters: bool = False  # the linear layers of its blocks learn LoRA
     packed: bool = False  # on a CPU bfloat16 is only for its linear layers
     static_steps: bool = False  # graph=true
+    both_ways: bool = False  # a token sees later ones too: it continues nothing
     readout: bool = False  # its attention over the past can be read
     gates: bool = False  # the gates of its cells can be read, if they have any
 
@@ -61,6 +63,17 @@ KINDS: dict[str, Kind] = {
         _layers_of_cells,
         carries=True,
         gates=True,
+    ),
+    "encoder": Kind(
+        EncoderConfig,
+        Encoder,
+        lambda config, pace: Encoder(config),
+        lambda config: (
+            f"{config.n_layers} layers that read both ways",
+            f"attention: {config.position}, by definition",
+        ),
+        packed=True,
+        both_ways=True,
     ),
     "encoder_decoder": Kind(
         EncoderDecoderConfig,

@@ -13,6 +13,7 @@ from musictx.errors import ConfigError, as_word
 from musictx.model.build import KINDS, check_inputs
 from musictx.objectives import find_objective
 from musictx.objectives.classify import Classify
+from musictx.objectives.masked import Masked
 from musictx.training.optimizer import OPTIMIZERS, SCHEDULES
 
 PRECISIONS = ("32-true", "bf16-mixed", "bf16-true", "16-mixed")
@@ -97,10 +98,13 @@ def _check_model(config: TrainConfig) -> None:
     trainer, objective, kind = config.trainer, find_objective(config.objective), KINDS[config.model.kind]
     named, asked = f"kind={config.model.kind}", f"objective={config.objective}"
     check_inputs(config.model.kind, config.objective, objective.inputs)
+    if kind.both_ways and objective.continues:
+        why, allowed = f"{named} sees the ids that come next", "masked, classify or classify_notes"
+        raise ConfigError("objective", got=config.objective, why=why, allowed=allowed)
     if trainer.hide_source and "source" not in objective.inputs:
         raise ConfigError("hide_source", got=trainer.hide_source, why=f"{asked} has no source to hide", hint=LEAVE)
-    if trainer.scheduled_sampling and issubclass(objective, Classify):
-        why = f"{asked} guesses labels, which are no inputs"
+    if trainer.scheduled_sampling and issubclass(objective, Classify | Masked):
+        why = f"{asked} guesses what is no input"
         raise ConfigError("scheduled_sampling", got=trainer.scheduled_sampling, why=why, hint=LEAVE)
     if "source" in objective.inputs:
         _check_source(config, getattr(objective, "source_voices", 1))

@@ -27,6 +27,9 @@ class Below:
     def update(self, ids):
         pass
 
+    def take(self, rows):
+        pass
+
 
 def build(position="relative", **changes) -> Transformer:
     torch.manual_seed(0)

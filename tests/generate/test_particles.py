@@ -1,6 +1,7 @@
 """Particles: rows of one piece of music that replace each other are in every part what they replaced."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +16,8 @@ from musictx.generate.particles import Particles, compared, keys_of
 from musictx.generate.prompt import make_prompt
 from musictx.generate.requests import PLAIN, Continue, Length
 from musictx.generate.steering import Steering
-from musictx.model.recurrent import Recurrent, RecurrentConfig
+from musictx.model.build import build_model, model_config
 from musictx.model.static_steps import StaticSteps
-from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
@@ -32,15 +32,10 @@ ASKED = {
 
 def build(kind, tokenizer):
     torch.manual_seed(0)
-    sees = {"keyboard": "head"} if tokenizer is PIANO else {}
-    if kind == "lstm":
-        model = Recurrent(RecurrentConfig(tokenizer.vocab.size, d_model=16, n_layers=2, **sees))
-    else:
-        sizes = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "conv": 3}
-        model = Transformer(TransformerConfig(tokenizer.vocab.size, position="relative_fourier", **sizes, **sees))
-    for part in model.modules():
-        if sees and hasattr(part, "learn"):
-            part.learn(keys_seen(tokenizer))
+    kind = "recurrent" if kind == "lstm" else "transformer"
+    sizes: dict[str, Any] = {"d_model": 16, "n_layers": 2, "keyboard": "head" if tokenizer is PIANO else "none"}
+    attends = {"n_heads": 2, "d_ff": 32, "conv": 3, "position": "relative_fourier"} if kind == "transformer" else {}
+    model = build_model(model_config(kind, sizes | attends, vocab_size=tokenizer.vocab.size), keys=keys_seen(tokenizer))
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.2)
     return model.eval()
@@ -161,7 +156,7 @@ def test_one_row_of_each_weight_survives_and_keys_differ():
         def take(self, rows):
             self.moved = rows
 
-    stream = Still()
+    stream: Any = Still()
     keys = [*keys_of(0, 0, 3), *keys_of(0, 1, 3)]
     assert len(set(keys)) == 6
     assert keys[::3] == [(0, 0), (0, 1)]

@@ -197,7 +197,7 @@ def test_a_bundle_can_be_the_beginning_whatever_ids_it_has(pieces, world, tmp_pa
         (["data.path=few", "tokenizer=chorale", "data=chorales", "data.path=few"], "its ids do not strike each note"),
         (["data.path=few", "objective=classify_notes"], "few has no file with two named tracks"),
         (["data.path=few", "data.carry=true"], "objective=classify needs whole windows"),
-        (["data.path=few", "trainer.scheduled_sampling=0.1"], "objective=classify guesses labels, which are no inputs"),
+        (["data.path=few", "trainer.scheduled_sampling=0.1"], "objective=classify guesses what is no input"),
     ],
 )
 def test_mistakes_of_training_are_one_line(pieces, tmp_path, words, said):

@@ -1,0 +1,100 @@
+"""Guessing hidden notes from the music on both sides (Devlin et al. 2019, BERT).
+
+A note is hidden as a whole: its beginning and its end, or all sixteenths that it lasts. Else a model would read the one
+off the other. With `pairs` a window is two halves in their order, or exchanged, and its first id says which (Lan et al.
+2020, ALBERT; in BERT the other half is of another text, which a key gives away in music).
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from musictx.errors import ConfigError
+from musictx.objectives import Example
+from musictx.objectives.next_token import NextToken
+from musictx.tokenizers import EventRange, Tokenizer
+
+HIDDEN, OTHER = 0.8, 0.1  # shares of the chosen ids: MASK in their place, any other id; the rest stay as they are
+
+
+class Masked(NextToken):
+    """Obeys `musictx.objectives.Objective`. Raises ConfigError for an impossible share."""
+
+    added = (EventRange("MASK", 0, 0), EventRange("CLS", 0, 0), EventRange("SEP", 0, 0), EventRange("FOLLOWS", 0, 1))
+    continuous = False
+    continues = False
+
+    def __init__(self, tokenizer: Tokenizer, share: float = 0.15, pairs: bool = False) -> None:
+        """`share` of the ids is guessed; `pairs`: a second task is whether the second half follows the first."""
+        if not 0 < share < 1:
+            raise ConfigError("share", got=share, allowed="a share of the ids, above 0 and below 1")
+        super().__init__(tokenizer)
+        self.share, self.pairs = share, pairs
+        self.mask, self.cls, self.sep, self.follows = (
+            tokenizer.vocab.offsets[row.type]
+            for row in self.added  # the first id of each
+        )
+
+    def example(self, window: Tensor, rng: np.random.Generator) -> Example:
+        """Inputs (T,): the ids with some hidden. Targets (T,): the hidden ids; with pairs, which order it is, at 0."""
+        ids = window[: len(window) - 1].numpy().copy()
+        targets = np.full(len(ids), self.pad)
+        first = 0
+        if self.pairs:
+            ids, targets[0] = self.paired(ids, int(rng.integers(2)))
+            first = 1
+        music = np.flatnonzero(ids[first:] < self.tokenizer.vocab.n_events) + first
+        for place in self.chosen(ids[music], rng):
+            at, how = music[place], rng.random()
+            targets[at] = ids[at]
+            if how < HIDDEN:
+                ids[at] = self.mask
+            elif how < HIDDEN + OTHER:
+                ids[at] = rng.integers(self.tokenizer.vocab.n_events, size=len(at))
+        return Example((torch.from_numpy(ids),), torch.from_numpy(targets))
+
+    def paired(self, ids: NDArray[np.int64], follows: int) -> tuple[NDArray[np.int64], int]:
+        """The ids (T,) as CLS, one half, SEP, the other; and the id of the answer. What has no room is left out."""
+        music = ids[ids != self.pad]
+        half = min(len(music), len(ids) - 2) // 2 // self.tokenizer.group * self.tokenizer.group
+        halves = [music[:half], music[half : 2 * half]]
+        one, other = halves if follows else halves[::-1]
+        out = np.full(len(ids), self.pad)
+        out[: 2 * half + 2] = np.concatenate([[self.cls], one, [self.sep], other])
+        return out, self.follows + follows
+
+    def chosen(self, ids: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[np.intp]]:
+        """The places of notes and of other ids, each a whole, at random until they are the share of all ids (T,)."""
+        note = notes_of(self.tokenizer, ids)
+        order = np.argsort(note, kind="stable")
+        wholes = np.split(order, np.flatnonzero(np.diff(note[order])) + 1) if len(ids) else []
+        found, n = list[NDArray[np.intp]](), 0
+        for k in rng.permutation(len(wholes)):
+            if n >= self.share * len(ids):
+                break
+            found.append(wholes[k])
+            n += len(wholes[k])
+        return found
+
+
+def notes_of(tokenizer: Tokenizer, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(T,) a number for each id, the same for all ids of a note: its beginning and end, or the run of one pitch in a
+    voice of a grid. Any other id has its own."""
+    own = np.arange(len(ids))
+    if tokenizer.voices:
+        before = own - tokenizer.voices
+        for at in np.flatnonzero(before >= 0).tolist():
+            if ids[at] == ids[before[at]]:
+                own[at] = own[before[at]]
+        return own
+    vocab = tokenizer.vocab
+    for on, off in (("NOTE_ON", "NOTE_OFF"), ("MELODY_ON", "MELODY_OFF")):
+        begins, ends, sounding = vocab.mask(on)[ids], vocab.mask(off)[ids], dict[int, int]()
+        for at in np.flatnonzero(begins | ends).tolist():
+            pitch = int(tokenizer.pitch[ids[at]])
+            if begins[at]:
+                sounding[pitch] = at
+            elif pitch in sounding:
+                own[at] = sounding.pop(pitch)
+    return own

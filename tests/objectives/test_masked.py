@@ -1,0 +1,101 @@
+"""Hidden notes: whole, as many as asked, the same for the same number; the order of two halves."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from musictx.errors import ConfigError
+from musictx.objectives import build_objective
+from musictx.objectives.masked import Masked, notes_of
+from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
+
+PIANO, GRID = build_tokenizer("performance"), ChoraleTokenizer()
+
+
+def masked(settings) -> Masked:
+    objective = build_objective("masked", settings, PIANO)
+    assert isinstance(objective, Masked)
+    return objective
+
+
+def window_of(tokenizer, words, length=None):
+    ids = [tokenizer.vocab.bos, *(tokenizer.vocab.id(type, int(value)) for type, value in map(str.split, words))]
+    return torch.tensor(ids + [tokenizer.vocab.pad] * ((length or len(ids)) - len(ids)))
+
+
+PHRASE = "VELOCITY 20,NOTE_ON 60,NOTE_ON 64,TIME_SHIFT 50,NOTE_OFF 60,NOTE_ON 60,TIME_SHIFT 50,NOTE_OFF 64,NOTE_OFF 60"
+
+
+def test_a_note_is_its_beginning_and_its_end():
+    ids = window_of(PIANO, PHRASE.split(","))[1:].numpy()
+    assert notes_of(PIANO, ids).tolist() == [0, 1, 2, 3, 1, 5, 6, 2, 5]
+    alone = window_of(PIANO, ["NOTE_OFF 60", "NOTE_ON 60"])[1:].numpy()  # a window may begin within a note
+    assert notes_of(PIANO, alone).tolist() == [0, 1]
+
+
+def test_a_note_of_a_grid_is_its_run_in_its_voice():
+    steps = np.array([[72, 67, 64, 48], [72, 65, 64, 48], [72, 67, 64, 64]])
+    assert notes_of(GRID, GRID.encode_grid(steps).astype(np.int64)).reshape(3, 4).tolist() == [
+        [0, 1, 2, 3],
+        [0, 5, 2, 3],
+        [0, 9, 2, 11],
+    ]
+
+
+@given(number=st.integers(0, 2**32), pairs=st.booleans(), kept=st.integers(4, 60))
+@settings(max_examples=60, deadline=None)
+def test_hidden_notes_are_whole_and_nothing_else_changes(number, pairs, kept):
+    words = [*PHRASE.split(",")] * 8
+    window = window_of(PIANO, words[:kept], 66)
+    objective = masked({"pairs": pairs})
+    (ids,), targets = objective.example(window, np.random.default_rng(number))
+    again = objective.example(window, np.random.default_rng(number))
+    assert torch.equal(ids, again.inputs[0])
+    assert torch.equal(targets, again.targets)
+    assert len(ids) == len(targets) == 65
+    vocab = objective.tokenizer.vocab
+    counts, music = targets != PIANO.vocab.pad, window[:-1].clone()
+    if pairs:
+        assert ids[0] == vocab.id("CLS")
+        said = int(targets[0]) - vocab.offsets["FOLLOWS"]
+        half = min(kept + 1, 63) // 2
+        halves = [music[:half], music[half : 2 * half]]
+        one, other = halves if said else halves[::-1]
+        end = torch.full((65 - 2 * half - 2,), PIANO.vocab.pad)
+        music = torch.cat([ids[:1], one, torch.tensor([vocab.id("SEP")]), other, end])
+        counts[0] = False
+    assert torch.equal(ids[~counts], music[~counts])
+    assert torch.equal(targets[counts], music[counts])
+    sounds = np.flatnonzero(music.numpy() < PIANO.vocab.n_events)
+    note = notes_of(PIANO, music.numpy()[sounds])
+    hidden = set(note[counts.numpy()[sounds]].tolist())
+    assert not hidden & set(note[~counts.numpy()[sounds]].tolist())
+    assert 0.15 * len(sounds) <= counts.sum() <= 0.15 * len(sounds) + 2
+
+
+def test_most_hidden_ids_are_mask_some_are_others_some_stay():
+    window = window_of(PIANO, [*PHRASE.split(",")] * 200)
+    objective = masked({"share": 0.5})
+    (ids,), targets = objective.example(window, np.random.default_rng(0))
+    counts = targets != PIANO.vocab.pad
+    hidden = (ids[counts] == objective.mask).float().mean()
+    stays = (ids[counts] == targets[counts]).float().mean()
+    assert 0.75 < hidden < 0.85
+    assert 0.07 < stays < 0.14
+    assert 0.5 <= counts.sum() / len(ids) < 0.505
+
+
+def test_halves_come_in_both_orders_and_the_first_id_says_which():
+    window, objective = window_of(PIANO, [*PHRASE.split(",")] * 3), masked({"pairs": True})
+    said = [int(objective.example(window, np.random.default_rng(k)).targets[0]) - objective.follows for k in range(40)]
+    assert 10 < sum(said) < 30
+    assert set(said) == {0, 1}
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1])
+def test_an_impossible_share_is_refused(share):
+    with pytest.raises(ConfigError, match=f"^share={share}: "):
+        masked({"share": share})

@@ -1,0 +1,53 @@
+"""model=encoder objective=masked, then labels of pieces from what it learned, as a person gives the commands."""
+
+import pytest
+from conftest import TINY, ok, refused
+from test_learning_labels import QUICK, tune
+
+from musictx.model.bundle import read_header
+from musictx.music.write import write_midi
+from musictx.training.metrics import read_metrics
+
+SHORT = [word for word in QUICK if not word.startswith("model.")]
+
+
+MASKED = ["model=encoder", "objective=masked"]
+DEEP = ["model.dropout=0", "model.n_layers=2"]  # a probe reads between two layers
+
+
+@pytest.fixture(scope="module")
+def reader(world, tmp_path_factory):
+    """A run that has learned to guess hidden notes, and two folders of labelled music."""
+    folder = tmp_path_factory.mktemp("reader")
+    for seed in range(6):
+        write_midi(tune(30, seed), folder / f"music/low/{seed}.mid")
+        write_midi(tune(75, 100 + seed), folder / f"music/high/{seed}.mid")
+    settings = "objective_settings={pairs: true, share: 0.2}"
+    ok(["musictx", "train", *MASKED, settings, f"data.path={world.store}", "out=run", *TINY, *SHORT, *DEEP], folder)
+    return folder
+
+
+def test_it_learns_to_guess(reader):
+    rows = [row["val/nll"] for row in read_metrics(reader / "run/metrics.csv") if "val/nll" in row]
+    assert float(rows[-1]) < float(rows[0])
+    header = read_header(reader / "run/model.safetensors")
+    assert header.objective["settings"] == {"pairs": True, "share": 0.2}
+    assert [row[0] for row in header.objective["added"]] == ["MASK", "CLS", "SEP", "FOLLOWS"]
+
+
+def test_what_it_learned_is_the_beginning_of_a_model_of_labels(reader):
+    words = ["musictx", "train", "objective=classify", "data.path=music", "init_from=run", "out=labels", *SHORT]
+    assert "held-out accuracy 1.00 (" in ok(words, reader).stdout
+    said = ok(["musictx", "classify", "midi=music/low/0.mid", "labels=labels", "out=decided"], reader).stdout
+    assert "low" in said
+    said = ok(["musictx", "probe", "path=music", "bundle=run", "out=probe.safetensors"], reader).stdout
+    assert "12 files; always saying high: 0.50" in said
+
+
+def test_it_continues_nothing(reader, world, tmp_path):
+    line = refused(["musictx", "train", "model=encoder", f"data.path={world.store}", "out=no", *TINY], tmp_path)
+    assert "objective=next_token: model.kind=encoder sees the ids that come next: give masked, classify" in line
+    words = ["trainer.scheduled_sampling=0.1", f"data.path={world.store}", "out=no", *TINY]
+    assert "objective=masked guesses what is no input" in refused(["musictx", "train", *MASKED, *words], tmp_path)
+    line = refused(["musictx", "generate", f"bundle={reader}/run", "seed_midi=null", "out=o"], tmp_path)
+    assert "was trained for objective masked, and cannot continue music" in line
