@@ -1,4 +1,5 @@
-"""Where the ending of a finished piece begins: its last chord, and the slow chords before it.
+"""Where the ending of a finished piece begins: its last chord, and the slow chords before it; or all that rings to the
+end, where that is much, and for long.
 
 After an ending a model only sustains the last chord. So a finished seed is continued from where its ending begins.
 Only the times of notes count, so that music of any style is heard alike.
@@ -16,6 +17,7 @@ REST = 2.0  # a last chord that sounds for so many usual waits, and for `REST_S`
 REST_S = 0.75
 LONG = 1.5  # and it has a note that is so many times as long as the usual one: under a pedal all notes are long
 SLOW = 1.5  # a chord belongs to the ending too if the wait after it is so many times the usual one
+RINGING, RINGING_S = 8, 2.0  # so many notes that sound at the end, half of them for so long, are an ending
 MOST_S = 12.0  # an ending is no longer than this, nor than a third of the music
 
 
@@ -26,6 +28,10 @@ def ending_s(score: Score) -> float | None:
     end_s = score.duration_s
     if len(onset_s) < FEW:
         return None
+    earliest_s = end_s - min(MOST_S, end_s / 3)
+    ringing_s = score.onset_s[(score.offset_s > end_s - TOGETHER_S) & (score.onset_s >= earliest_s)]
+    if len(ringing_s) >= RINGING and end_s - np.median(ringing_s) >= RINGING_S:
+        return float(ringing_s.min())
     waits_s = np.diff(onset_s)
     recent = waits_s[onset_s[1:] >= end_s - RECENT_S]
     usual_s = float(np.quantile(recent if len(recent) >= FEW else waits_s, USUAL))
@@ -36,7 +42,6 @@ def ending_s(score: Score) -> float | None:
     if len(before) and lengths_s[last].max() < LONG * float(np.median(before)):
         return None
     first = len(onset_s) - 1
-    earliest_s = end_s - min(MOST_S, end_s / 3)
     while waits_s[first - 1] > SLOW * usual_s and onset_s[first - 1] >= earliest_s:
         first -= 1
     return float(onset_s[first])

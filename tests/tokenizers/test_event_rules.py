@@ -9,6 +9,7 @@ from stubs import noise
 from musictx.errors import ConfigError
 from musictx.generate.engine import BatchRow, begin_stream
 from musictx.generate.requests import PLAIN
+from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import Grammar, build_grammar
 from musictx.tokenizers.rules import Rules
@@ -199,3 +200,21 @@ def test_with_masks_whatever_a_model_says_the_music_is_whole(score, seed, favour
             part = music.select(music.pitch == pitch)
             assert (part.onset_s[1:] >= part.offset_s[:-1] - 1e-9).all()
         assert TOK.normalise(music) == music
+
+
+def test_ten_notes_begin_at_one_moment_or_as_many_as_in_the_seed():
+    wide = Score([0.0] * 14 + [1.0], [0.5] * 14 + [1.5], [*range(40, 54), 60], [80] * 15)
+    prompts = [TOK.encode(wide), TOK.encode(Score([0.0], [1.0], [60], [80]))]
+    now = build_grammar(TOK, Rules(), prompts, [0.5, 0.5], "cpu")
+    on, wait = (torch.from_numpy(VOCAB.mask(name)) for name in ("NOTE_ON", "TIME_SHIFT"))
+    begun = [0, 0]
+    for pitch in range(80, 100):
+        legal = now.legal()
+        for row in range(2):
+            begun[row] += bool(legal[row, VOCAB.id("NOTE_ON", pitch)])
+            assert legal[row, wait].any()
+            assert legal[row, on].any() == legal[row, VOCAB.id("VELOCITY", 3)]
+        now.update(torch.tensor([VOCAB.id("NOTE_ON", pitch)] * 2))
+    assert begun == [14, 10]
+    now.update(torch.tensor([VOCAB.id("TIME_SHIFT", 1)] * 2))
+    assert now.legal()[:, VOCAB.id("NOTE_ON", 20)].all()

@@ -2,7 +2,8 @@
 
 No NOTE_OFF for a silent pitch nor in the step of its NOTE_ON. No NOTE_ON for a sounding pitch, which must end first, as
 in the encoding. A velocity before the first note, and a note after a drawn VELOCITY. No silence, note or wait
-for a new note longer than the rules say. A note that has sounded too long ends before anything else: else a model
+for a new note longer than the rules say. At one moment no more notes begin than ten fingers strike, or than begin
+somewhere in the seed. A note that has sounded too long ends before anything else: else a model
 that would sustain it, and may let no time pass, strikes all others. At least one id is always legal: a note or
 its velocity, while a note may begin; else time may pass, unless such a note must end.
 """
@@ -19,7 +20,8 @@ from musictx.tokenizers.performance.events import NEVER, STEPS_PER_S, EventTable
 from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.tokenizer import Tokenizer
 
-MOVING = ("struck", "now", "strike_by", "oldest", "silent", "sound_by", "next", "has_velocity")  # from step to step
+FINGERS = 10  # in MAESTRO and POP909 at most 9 notes begin within 10 ms
+MOVING = ("struck", "now", "strike_by", "oldest", "silent", "sound_by", "next", "has_velocity", "at_once")  # by step
 
 
 class EventRules:
@@ -57,6 +59,8 @@ class EventRules:
         waits = [np.diff(np.unique(seed.onset_s)) for seed in seeds]
         self.max_still = on_device([[_steps(rules.still_s(wait_s))] for wait_s in waits])  # (B, 1)
         self.max_note = on_device([[_steps(rules.note_s(seed.offset_s - seed.onset_s))] for seed in seeds])  # (B, 1)
+        self.most_at_once = on_device([[max(FINGERS, _most_at_once(seed.onset_s))] for seed in seeds])  # (B, 1)
+        self.at_once = torch.zeros_like(self.most_at_once)  # (B, 1) notes that have begun now
         places = [table.place(prompt) for prompt in prompts]
         self.struck = on_device([[*p.struck, NEVER] for p in places])  # (B, P + 1) NEVER or more where silent
         self.now = on_device([[p.now] for p in places])  # (B, 1)
@@ -79,7 +83,7 @@ class EventRules:
         overdue = ends <= self.now
         overdue &= ~self.silent  # (B, 1)
         until = torch.minimum(ends, self.strike_by)
-        on &= ~overdue
+        on &= ~overdue & (self.at_once < self.most_at_once)
         others = on.any(1, keepdim=True).expand(-1, self.n_others)
         on &= self.has_velocity
         off = struck < torch.where(overdue, self.now - self.max_note + 1, self.now)
@@ -88,6 +92,7 @@ class EventRules:
     def update(self, ids: Tensor) -> None:
         pitch, steps, later = self.moves.index_select(0, ids).unbind(1)  # (B, 1) each
         self.struck = self.struck.scatter(1, pitch, self.now + later)
+        self.at_once = (self.at_once + (later == 0)) * (steps == 0)
         self.now = self.now + steps
         self.strike_by = torch.where(later == 0, self.now + self.max_still, self.strike_by)
         self.oldest = self.struck.amin(1, keepdim=True)
@@ -99,6 +104,11 @@ class EventRules:
     def take(self, rows: Tensor) -> None:
         for name in MOVING:
             setattr(self, name, getattr(self, name)[rows])
+
+
+def _most_at_once(onset_s: NDArray[np.float64]) -> int:
+    """How many notes begin in one step, at most."""
+    return int(np.unique(np.rint(onset_s * STEPS_PER_S), return_counts=True)[1].max(initial=0))
 
 
 def _steps(seconds: float) -> int:
