@@ -24,7 +24,7 @@ PAGE = ROOT / "docs/results.md"
 SCORE = "python studies/evidence.py --archive maestro-v3.0.0-midi.zip --pop pop909.zip --only likelihood"
 GUIDE = "python studies/guidance.py --store outputs/stores/maestro --models piano --strengths 0.5 1 --draws 2"
 GUIDE += " --json studies/results/guidance/piano.json pieces=24 seed_seconds=10 length_seconds=15 span_seconds=5"
-PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --pieces 6 --draws 1 --copies"
+PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --copies"
 CHOOSE = "python studies/piano.py --archive maestro-v3.0.0-midi.zip --asap asap.zip --pop pop909.zip --device cuda"
 CHOOSE += " --results studies/results"
 TRAIN = "musictx benchmarks/training.py device=cuda batch=8 public_compiled=true workers=[1]"
@@ -75,10 +75,15 @@ def piano(results: Path) -> list[dict[str, Any]]:
                 rows.append(row(claim, kept, "", command, path))
     if (path := results / "alive.json").exists():
         found = json.loads(path.read_text(encoding="utf-8"))["piano, default"]["all"]
-        for claim, key in (("waits over 3 s", "still 3 s"), ("notes over 8 s", "over 8 s")):
-            n, true = found["continuations"], found["true"][key]
-            claimed = f"in {n} continuations: {claim}, in the composers' music {true}"
-            rows.append(row(claimed, [found["drawn"][key]], "", PLAY, path))
+        n = found["continuations"]
+        for claim, figure in {
+            f"waits over 3 s where composers and seeds have none, in {n} continuations": found["stuck"],
+            "notes over 8 s": found["drawn"]["over 8 s"],
+            "composers' notes over 8 s": found["true"]["over 8 s"],
+            "waits that the net ended": found["net, waits"],
+            "notes that the net ended": found["net, notes"],
+        }.items():
+            rows.append(row(f"held-out pieces, continued by the defaults: {claim}", [figure], "", PLAY, path))
     if (path := results / "piano-shares.json").exists():
         found = json.loads(path.read_text(encoding="utf-8"))
         hours = {f"{each['share']:g} of the last stage": each["hour"] for each in found["rows"]}
@@ -152,6 +157,37 @@ def planted(results: Path) -> list[Table]:
     ]
 
 
+MET = {  # of the figures of `alive.py`
+    "continuations that wait over 3 s, where composers and seeds do not": ("stuck",),
+    "notes": ("drawn", "notes"),
+    "over 8 s": ("drawn", "over 8 s"),
+    "composers' notes": ("true", "notes"),
+    "composers' over 8 s": ("true", "over 8 s"),
+    "half to twice the seed's pace": ("drawn", "half to twice the pace"),
+    "composers' pace": ("true", "half to twice the pace"),
+    "notes in the seed's scale": ("drawn", "in scale"),
+    "composers' scale": ("true", "in scale"),
+    "most copied of training, notes": ("drawn", "most copied of training"),
+    "composers' most copied": ("true", "most copied of training"),
+}
+
+
+def met(results: Path) -> list[Table]:
+    """What a person meets, by the piece and the part of it that is the seed."""
+    if not (path := results / "alive.json").exists():
+        return []
+    found = json.loads(path.read_text(encoding="utf-8"))["piano, default"]
+    columns = []
+    for name, keys in MET.items():
+        figures: dict[str, list[float] | None] = {}
+        for seeds, of in found.items():
+            for key in keys:
+                of = of[key]
+            figures[seeds] = [of]
+        columns.append(Column(name, figures, PLAY, path))
+    return [Table("What a person meets: three continuations of 30 s of each held-out piece", "", columns)]
+
+
 STRANGER, RESET = "gain against a stranger, part", "gain against a reset, part 1"
 SHOWN = {  # of the figures of `baselines.py`, by split
     "validation": {
@@ -192,7 +228,7 @@ def kinds(results: Path) -> list[Table]:
 def cells(results: Path) -> list[dict[str, Any]]:
     """The rows of the tables; Holm's p is a row as well."""
     rows = []
-    for table in planted(results) + kinds(results):
+    for table in met(results) + planted(results) + kinds(results):
         for name, figures, command, path in table.columns:
             for kind, figure in figures.items():
                 for what, values in (("", (figure or [])[:3]), (P, (figure or [])[3:])):
@@ -277,6 +313,8 @@ def spanned(row: dict[str, Any] | None, p: dict[str, Any] | None) -> str:
     if row is None:
         return ""
     value, low, high = (said(row[key], row["unit"]) for key in ("figure", "low", "high"))
+    if not low:
+        return value
     return f"{value} ({low} to {high}" + (f"; p {p['figure']:.3f})" if p else ")")
 
 

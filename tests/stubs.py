@@ -16,6 +16,9 @@ class Rows:
     def take(self, rows):
         return Rows(len(rows), self.length)
 
+    def move(self, rows):
+        pass
+
     @classmethod
     def join(cls, states):
         return cls(sum(state.rows for state in states), max(state.length for state in states))

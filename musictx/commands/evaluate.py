@@ -18,7 +18,7 @@ from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
 from musictx.files import replacing
 from musictx.generate.open_bundle import Opened, check_device, open_and_print
-from musictx.model.build import check_inputs, describe_model, kind_of
+from musictx.model.build import check_objective, describe_model, kind_of
 from musictx.model.packaged import bundle_path
 from musictx.model.weights import check_weights, describe_weights, with_weights
 from musictx.objectives import NEXT_TOKEN, Objective, build_objective, find_objective
@@ -93,7 +93,7 @@ def scored_by(bundle: str, opened: Opened, asked: str | None) -> tuple[str, Obje
     name = asked or getattr(find_objective(trained), "compared_by", trained)
     settings = header.objective.get("settings") if name == trained else None
     objective = build_objective(name, settings, opened.tokenizer, opened.model.cycle)
-    check_inputs(kind_of(opened.model), name, objective.inputs)
+    check_objective(kind_of(opened.model), name, objective)
     added = [list(row) for row in objective.added]
     if added != header.added[: len(added)]:
         types = ", ".join(row.type for row in objective.added)

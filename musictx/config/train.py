@@ -124,8 +124,9 @@ class TrainConfig:
     )
     objective: str = setting(
         "next_token",
-        "what the model learns from a window: next_token, infill, conditional (voices for a melody), classify (names "
-        "of folders), classify_notes (names of tracks), or my_module:MyObjective (docs/extending.md)",
+        "what the model learns from a window: next_token, infill, conditional (voices for a melody), masked "
+        "(hidden notes), classify (names of folders), classify_notes (names of tracks), or my_module:MyObjective "
+        "(docs/extending.md)",
     )
     objective_settings: Any = setting(
         None,

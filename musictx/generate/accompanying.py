@@ -11,6 +11,7 @@ from musictx.generate.choir import draw_around
 from musictx.generate.engine import enough_memory
 from musictx.generate.melodies import FOR_CHORALES, Melody
 from musictx.generate.outcome import outcome
+from musictx.generate.particles import rows_each
 from musictx.generate.requests import Accompany
 from musictx.generate.result import Music
 from musictx.generate.song import WINDOW_S, draw_rest
@@ -90,8 +91,13 @@ def accompany_melody(
     if not request.control.asked:
         return made
     where = 0.0, melody.score.duration_s, melody.meter.bar_s
-    became = [outcome(request.control, music.voices, *where) for music in made]
-    return [replace(music, chords=chords, became=said) for music, (chords, said) in zip(made, became, strict=True)]
+    out = []
+    for music in made:
+        chords, became = outcome(request.control, music.voices, *where)
+        if request.rewrite is not None:  # other bars were not asked for
+            chords = tuple(chord for chord in chords if chord.share is not None)
+        out.append(replace(music, chords=chords, became=became))
+    return out
 
 
 def _accompany(
@@ -113,7 +119,9 @@ def _accompany(
     assert given is not None
     heard = np.where(given >= 0, given + request.transpose, given)
     where: dict[str, Any] = {"meter": melody.meter, "from_s": first * quarter_s / STEPS_PER_QUARTER, "device": device}
-    with enough_memory(min(request.rows_at_once, request.variations), "give a shorter melody"):
+    each = rows_each(request)
+    rows = max(min(request.rows_at_once, request.variations * each), each)
+    with enough_memory(rows, "give a shorter melody", each):
         if hears_all(model):
             drawn = draw_around(heard, model, tokenizer, quarter_s, request, **where, report=report)
         else:

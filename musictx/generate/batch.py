@@ -118,7 +118,7 @@ class Batch:
         why = self.stopped or f"max_tokens={self.limit}"
         rows = zip(self.rows, self.log_p, self.enough.tolist(), strict=True)
         takes = [Take(row[: n or None], log_p[: n or None], "" if n else why) for row, log_p, n in rows]
-        return takes if self.particles is None else [takes[row] for row in self.particles.best()]
+        return takes if self.particles is None else [takes[row] for row in self.particles.best(self.enough > 0)]
 
     def _look(self) -> None:
         self._gather()

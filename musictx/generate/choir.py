@@ -76,8 +76,8 @@ class AroundVoices:
         self.grammar.update(ids)
         self.drawn += 1
 
-    def take(self, rows: Tensor) -> None:
-        self.grammar.take(rows)
+    def move(self, rows: Tensor) -> None:
+        self.grammar.move(rows)
 
 
 def draw_around(

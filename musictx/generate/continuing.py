@@ -99,9 +99,9 @@ def continue_all(
 
 def draw_all(drawing: Drawing) -> list[list[Continuation]]:
     """All continuations; after Ctrl-C those that exist by then. Raises UserError when memory runs out."""
-    rows = min(drawing.request.rows_at_once, len(drawing.asked))
+    rows = max(min(drawing.request.rows_at_once, len(drawing.asked) * drawing.each), drawing.each)
     try:
-        with enough_memory(rows, "give Continue.window=512 tokens to look back, or fewer"):
+        with enough_memory(rows, "give Continue.window=512 tokens to look back, or fewer", drawing.each):
             for _ in drawing:
                 pass
     except KeyboardInterrupt:

@@ -1,5 +1,6 @@
 """What a person asks of new music without another training: key, chords, density, polyphony, register, loudness."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -51,7 +52,7 @@ class Control:
     strength: float = setting(6.0, "how firmly: one more makes each note outside the chord 2.7 times as unlikely")
     particles: int | str = setting(
         AUTO,
-        "so many draws side by side, of which those that the model itself finds likeliest replace the others; "
+        "so many draws side by side, of which those that had to be led least replace the others; "
         f"auto: {PARTICLES}, for the rest of a song 1",
     )
 
@@ -144,14 +145,14 @@ class Control:
             return 1.0
         return bar_s if self.bar_seconds is None else self.bar_seconds
 
-    def say(self, source: object, seed: Score, bar_s: float, end_s: float) -> None:
-        """Prints what is left to the seed: how long a bar of chords lasts, and which chords they are."""
+    def say(
+        self, source: object, seed: Score, bar_s: float, end_s: float, say: Callable[[str], object] = print
+    ) -> None:
+        """Says what is left to the seed: how long a bar of chords lasts, and which chords they are."""
         if self.in_bars and self.bar_seconds is None:
-            print(
-                f"{source}: a bar of chords lasts {bar_s:.2f} s, as its own bars do; bar_seconds= names another length"
-            )
+            say(f"{source}: a bar of chords lasts {bar_s:.2f} s, as its own bars do; bar_seconds= names another length")
         if self.chords == SEED:
-            print(f"{source}: its chords are {self.chords_after(seed, bar_s, end_s)}")
+            say(f"{source}: its chords are {self.chords_after(seed, bar_s, end_s)}")
 
     def check_rules(self, rules: Rules) -> None:
         """Raises ConfigError for what the rules exclude."""

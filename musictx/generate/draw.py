@@ -15,7 +15,7 @@ from musictx.generate.filters import nan_error
 from musictx.generate.gap import Gap, fill, gap_prompt, most_tokens, music_of, split_drawn
 from musictx.generate.guidance import NothingToHold, bare_prompt
 from musictx.generate.outcome import ChordSpan, outcome
-from musictx.generate.particles import Particles, keys_of
+from musictx.generate.particles import Particles, keys_of, rows_each
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import Prompt, make_prompt
 from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Own
@@ -117,21 +117,22 @@ class Drawing:
             self.bare = [_bare(p.heard, sampling.strength, period, asked) for p in self.prompts]
         self.asked = [(i, k) for i in range(len(self.prompts)) for k in range(request.rows)]
         # the size of a batch must not shorten its rows
-        most = min(len(self.asked) * request.control.rows, Continue.rows_at_once)
+        self.each = rows_each(request)
+        most = max(min(len(self.asked) * self.each, Continue.rows_at_once), self.each)
         self.limit = _limit(request, most, tokenizer.group)
         self.takes: list[tuple[int, int, Take]] = []  # prompt, variation, row as drawn
         self.rows: list[tuple[int, int]] = []  # of the batch under way
         self.batch: Batch | None = None
 
     def __iter__(self) -> Iterator[Drawn]:
-        at_once = max(self.request.rows_at_once // self.request.control.rows, 1)
+        at_once = max(self.request.rows_at_once // self.each, 1)
         for first in range(0, len(self.asked), at_once):
             self.rows = self.asked[first : first + at_once]
             try:
                 self.batch = self._begin(self.rows)
                 yield from self.batch
             except NoNumbers as error:
-                heard = self.prompts[self.rows[error.row // self.request.control.rows][0]].heard
+                heard = self.prompts[self.rows[error.row // self.each][0]].heard
                 ids = torch.cat([heard, torch.from_numpy(error.ids.astype(np.int64)).to(heard.device)])
                 model = self.model.model if isinstance(self.model, StaticSteps) else self.model
                 raise nan_error(model, ids) from None
@@ -154,17 +155,16 @@ class Drawing:
     def _begin(self, rows: Sequence[tuple[int, int]]) -> Batch:
         """A batch of rows (prompt, variation), ready to draw; reads each of their prompts once."""
         request, tokenizer, used = self.request, self.tokenizer, sorted({i for i, _ in rows})
-        several = request.control.rows
-        each = [self.prompts[i] for i, _ in rows for _ in range(several)]
+        each = [self.prompts[i] for i, _ in rows for _ in range(self.each)]
         ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
         grammar = build_grammar(tokenizer, request.rules, ids, quarter_s, self.device)
-        keys = [BatchRow(used.index(i), key) for i, k in rows for key in keys_of(request.random_seed, k, several)]
+        keys = [BatchRow(used.index(i), key) for i, k in rows for key in keys_of(request.random_seed, k, self.each)]
         heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
         room, rolling = _room([self.prompts[i] for i in used], self.limit, request.window)
         steering = Steering(request.control, tokenizer, each, self.device) if request.control.asked else None
         stream = begin_stream(self.model, heard, keys, request.sampling, grammar, room, rolling, bare, steering)
         progress = [Progress(request.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
-        particles = Particles(stream, several, [row.key for row in keys]) if several > 1 else None
+        particles = Particles(stream, self.each, [row.key for row in keys]) if self.each > 1 else None
         return Batch(stream, progress, self.limit, particles)
 
     def _keep(self) -> None:

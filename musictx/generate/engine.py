@@ -56,20 +56,17 @@ class ByChance:
         strength = self.sampling.strength
         streams = [logits] if strength is None else [logits[::2], logits[1::2]]
         masked, *bare = (torch.where(legal, each, -torch.inf) for each in streams)
-        plain = led = masked
         if self.steering is not None:
-            (led, liked), *others = (self.steering(each) for each in (masked, *bare))
-            masked, bare = led, [each for each, _ in others]
+            (masked, eased), *others = (self.steering(each) for each in (masked, *bare))
+            bare = [each for each, _ in others]
         if strength is not None:
             masked = guided(masked, bare[0], strength)
         ids = draw(masked, self.sampling, self.temperature, self.uniforms.next())
         if self.steering is not None:
-            own, liked, steered = (
-                x.gather(1, ids[:, None]) for x in (plain.log_softmax(1), liked, led.log_softmax(1))
-            )  # (B, 1)
+            free = (legal.sum(1, keepdim=True) > 1).float()  # (B, 1)
             struck = self.steering.strikes[0].index_select(0, ids)[:, None].long()
-            self.ease.scatter_add_(1, struck, own + liked - steered)
-            self.drawn.scatter_add_(1, struck, torch.ones_like(own))
+            self.ease.scatter_add_(1, struck, eased.gather(1, ids[:, None]) * free)
+            self.drawn.scatter_add_(1, struck, free)
             self.steering.update(ids)
         return ids
 
@@ -114,31 +111,29 @@ class Stream:
         self.finite &= ~log_p[:, 0].isnan()
         return Drawn(ids, log_p.gather(1, ids[:, None])[:, 0])
 
-    def ease(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """What rows gained since the last call, and in how many ids, as in `Particles`: (B, 2), of ids that begin no
-        note and of those that do."""
+    def gains(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """What rows gained since the last call, as in `Particles`: (B, 2) by ids that begin no note and those that do,
+        and how many these were; (B,) how far each row now is from the numbers that are asked for."""
         assert isinstance(self.choose, ByChance)
+        assert self.choose.steering is not None
         sums = self.choose.ease, self.choose.drawn
-        ease, drawn = (x.double().cpu().numpy().copy() for x in sums)
+        ease, drawn, away = (x.double().cpu().numpy().copy() for x in (*sums, self.choose.steering.away()))
         for x in sums:
             x.zero_()
-        return ease, drawn
+        return ease, drawn, away
 
     @torch.inference_mode()
-    def take(self, rows: NDArray[np.int64]) -> None:
-        """Row b goes where row rows[b] is, of the same prompt; each keeps its own chance."""
+    def move(self, rows: NDArray[np.int64]) -> None:
+        """Row b becomes what row rows[b] was, (B,), of the same prompt; each keeps its own chance."""
         assert isinstance(self.choose, ByChance)
         at = torch.from_numpy(rows).to(self.finite.device)
         several = (at[:, None] * self.streams + torch.arange(self.streams, device=at.device)).flatten()
         self.finite = self.finite[at]
-        if isinstance(self.model, StaticSteps):
-            self.model.take(several)
-        else:
-            self.state = self.state.take(several)
+        (self.model if isinstance(self.model, StaticSteps) else self.state).move(several)
         self.ids = None if self.ids is None else self.ids[at]
-        self.grammar.take(at)
+        self.grammar.move(at)
         if self.choose.steering is not None:
-            self.choose.steering.take(at)
+            self.choose.steering.move(at)
 
 
 class BatchRow(NamedTuple):
@@ -191,15 +186,18 @@ def prefill(
 
 
 @contextmanager
-def enough_memory(rows: int, otherwise: str) -> Iterator[None]:
-    """Raises UserError where memory runs out within it: the advice is fewer rows together, or `otherwise` for one."""
+def enough_memory(rows: int, otherwise: str, each: int = 1) -> Iterator[None]:
+    """Raises UserError where memory runs out within it. The advice is fewer rows together; or fewer particles, where
+    one piece of music has `each` rows; or `otherwise`."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
         what, advice = f"{rows} rows drawn together", f"give rows_at_once={rows // 2}"
-        if rows == 1:
+        if rows <= each > 1:
+            advice = "give control.particles=1"
+        elif rows == 1:
             what, advice = "a single row", otherwise
         raise UserError(f"out of memory with {what}", advice) from None
 

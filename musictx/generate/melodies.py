@@ -165,7 +165,7 @@ def take_melody(
     Raises UserError, ConfigError and TokenError, which name the source."""
     score, left = one_line(score, source, request)
     meter, line = replace(meter, quarter_s=score.quarter_s), None
-    request.control.say(source, Score.empty(), meter.bar_s, 0.0)
+    request.control.say(source, Score.empty(), meter.bar_s, 0.0, say)
     if isinstance(tokenizer, ChoraleTokenizer):
         check_range(score, source, request, tokenizer, VOICES.index(request.voices[0]))
         try:

@@ -62,6 +62,8 @@ def check_continues(model: object, header: BundleHeader | None, bundle: object) 
         takes = " and ".join(inputs)
         what = f"{bundle}: {kind_of(model)} models take {takes}, and cannot continue music"
         raise BundleError(what, "give another")
+    if can(model, "both_ways"):
+        raise BundleError(f"{bundle}: {kind_of(model)} models read music, and continue none", "give another")
     task = header.objective.get("name", NEXT_TOKEN) if header is not None else NEXT_TOKEN
     if ":" not in task and not find_objective(task).continues:
         raise BundleError(f"{bundle} was trained for objective {task}, and cannot continue music", "give another")

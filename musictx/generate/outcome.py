@@ -53,8 +53,8 @@ def outcome(
     for name, curve in control.curves().items():
         third_s = (to_s - from_s) / 3
         parts = [(from_s, from_s + third_s), (to_s - third_s, to_s)] if len(set(curve.values)) > 1 else [(from_s, to_s)]
-        if from_s < to_s and (became := [x for part in parts if (x := _measured(name, new, *part)) is not None]):
-            said += [SAID[name].format(" to ".join(became))]
+        if from_s < to_s and any(became := [_measured(name, new, *part) for part in parts]):
+            said += [SAID[name].format(" to ".join(x or "–" for x in became))]
     return tuple(spans), ", ".join(said)
 
 

@@ -1,18 +1,36 @@
 """Several draws of one piece of new music, side by side: those that steering had to bend least replace the others.
 
-Each row gains what the model itself gave to the notes that steering likes, and a row that gained little ends:
-sequential Monte Carlo (Gordon et al. 1993; of language models Lew et al. 2023, arXiv 2306.03081). Rows are compared
-note by note and wait by wait: else each note would be a loss, and the music with the fewest notes would win.
+A row gains what the model itself gave to the notes that are asked for, and loses where it is far from a number that is
+asked for; rows with little end: sequential Monte Carlo (Gordon et al. 1993; of language models Lew et al. 2023, arXiv
+2306.03081). Rows are compared note by note: else each note would be a loss, and the music with the fewest would win.
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from musictx.generate.control import Control
 from musictx.generate.engine import Stream
+from musictx.generate.requests import Sampling
 
 FEW = 0.5  # rows are drawn again where their weight lies on fewer than this share of them
+
+
+class Led(Protocol):
+    """A request."""
+
+    @property
+    def control(self) -> Control: ...
+
+    @property
+    def sampling(self) -> Sampling: ...
+
+
+def rows_each(request: Led) -> int:
+    """How many rows each piece of new music has; one where all would be the same."""
+    return request.control.rows if request.sampling.temperature else 1
 
 
 def keys_of(random_seed: int, variation: int, particles: int) -> list[tuple[int, int]]:
@@ -32,8 +50,12 @@ class Particles:
     def look(self, counts: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """Adds what the rows that count gained since the last look, and draws rows again. Row b of the stream is then
         what row rows[b] was, (B,)."""
-        self.worth += compared(*self.stream.ease(), self.each, counts)
         rows = np.arange(len(self.worth))
+        if self.each == 1:
+            return rows
+        counts = np.ones(len(rows), dtype=bool) if counts is None else counts
+        ease, drawn, away = self.stream.gains()
+        self.worth += compared(ease, drawn, self.each, counts) - np.where(counts, away, 0.0)
         for chance, group in zip(self.chance, rows.reshape(-1, self.each).copy(), strict=True):
             share = np.exp(self.worth[group] - self.worth[group].max())
             share /= share.sum()
@@ -42,22 +64,22 @@ class Particles:
                 rows[group] = group[np.minimum(np.searchsorted(share.cumsum(), at), self.each - 1)]
                 self.worth[group] = 0.0
         if (rows != np.arange(len(rows))).any():
-            self.stream.take(rows)
+            self.stream.move(rows)
         return rows
 
-    def best(self) -> NDArray[np.int64]:
-        """The row of each variation with the highest weight."""
-        best: NDArray[np.int64] = self.worth.reshape(-1, self.each).argmax(1)
+    def best(self, whole: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+        """The row of each variation with the highest weight, of those that are `whole` if there are any."""
+        worth = self.worth if whole is None else np.where(whole, self.worth + np.ptp(self.worth) + 1, self.worth)
+        best: NDArray[np.int64] = worth.reshape(-1, self.each).argmax(1)
         return best + np.arange(0, len(self.worth), self.each)
 
 
 def compared(
-    ease: NDArray[np.float64], drawn: NDArray[np.float64], each: int, counts: NDArray[np.bool_] | None = None
+    ease: NDArray[np.float64], drawn: NDArray[np.float64], each: int, counts: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """(B,) what each row gained, less the mean of its `each` for as many ids of either sort, (B, 2); 0 where a row does
     not count."""
-    live = np.ones(len(ease)) if counts is None else counts.astype(float)
-    ease, drawn = ((x * live[:, None]).reshape(-1, each, 2) for x in (ease, drawn))
+    ease, drawn = ((x * counts[:, None]).reshape(-1, each, 2) for x in (ease, drawn))
     mean = ease.sum(1, keepdims=True) / np.maximum(drawn.sum(1, keepdims=True), 1)
     gained: NDArray[np.float64] = (ease - drawn * mean).sum(2).reshape(-1)
     return gained

@@ -151,8 +151,10 @@ class Request:
         self.control.check_rules(self.rules)
         if self.max_tokens is not None and not 0 < self.max_tokens <= MOST_TOKENS:
             raise ConfigError("max_tokens", got=self.max_tokens, allowed=f"1 to {MOST_TOKENS}")
-        if self.max_tokens is not None and self.max_tokens * self.rows > MOST_TOKENS:
-            most = f"at most {MOST_TOKENS // self.rows} for variations={self.rows}"
+        rows = self.rows * self.control.rows
+        if self.max_tokens is not None and self.max_tokens * rows > MOST_TOKENS:
+            particles = f" and particles={self.control.rows}" if rows > self.rows else ""
+            most = f"at most {MOST_TOKENS // rows} for variations={self.rows}{particles}"
             raise ConfigError("max_tokens", got=self.max_tokens, allowed=most)
         if self.window is not None and self.window < 8:
             allowed = "8 tokens or more, or null for the model's own"

@@ -77,7 +77,8 @@ class Steering:
         self.held = on_device([held_by(p, tokenizer) for p in prompts]) if tokenizer.voices else None
 
     def __call__(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits (B, V), -inf where illegal -> those led to what is asked, and how welcome each id is."""
+        """Logits (B, V), -inf where illegal -> those led to what is asked; and (B, V) the logarithm of
+        what share of its group the model itself gave to what is asked, for the ids of groups."""
         now_s = self.now_s
         if self.held is not None:  # all voices of a step take one chord
             now_s = ((now_s / self.step_s + CLOSE).floor()) * self.step_s
@@ -86,19 +87,26 @@ class Steering:
         more = self.of_notes[chord[:, 0]]  # (B, V)
         if self.held is not None:
             more = more.scatter(1, self.held[:, :1], 0.0)
-        logits, liked = lead(logits, more, self.strikes)
+        logits, eased = lead(logits, more, self.strikes)
         for name, (group, values) in self.aims.items():
             away = (values - self.now(name)) / SPREAD[name]  # (B, V)
-            logits, more = lead(logits, (-self.strength * away**2).float(), group > 0)
-            liked = liked + more
+            logits, ease = lead(logits, (-self.strength * away**2).float(), group > 0)
+            eased = eased + ease
         if "density" in self.curves:
             gap = (self.now("density") / self.rate).log().clamp(-MOST_GAP, MOST_GAP)  # (B, 1)
-            more = gap.float() * self.of_density
-            logits, liked = logits + more, liked + more
+            logits = logits + gap.float() * self.of_density
         if "polyphony" in self.curves:
-            more = self.of_polyphony()
-            logits, liked = logits + more, liked + more
-        return logits, liked
+            logits = logits + self.of_polyphony()
+        return logits, eased
+
+    def away(self) -> Tensor:
+        """(B,) how far density and polyphony are from what is asked: squares of logarithms, times the strength."""
+        away = torch.zeros_like(self.rate)
+        now = {"density": self.rate, "polyphony": self.down.sum(1, keepdim=True).clamp(min=0.5)}
+        for name, is_ in now.items():
+            if name in self.curves:
+                away = away + (self.now(name) / is_).log().clamp(-MOST_GAP, MOST_GAP) ** 2
+        return self.strength * away[:, 0]
 
     def now(self, name: str) -> Tensor:
         """(B, 1) where a curve is now."""
@@ -127,8 +135,8 @@ class Steering:
         if self.held is not None:
             self.held = torch.cat([self.held[:, 1:], ids[:, None]], 1)
 
-    def take(self, rows: Tensor) -> None:
-        """Row b goes where row rows[b] is, of the same prompt."""
+    def move(self, rows: Tensor) -> None:
+        """Row b becomes what row rows[b] was, (B,), of the same prompt."""
         self.now_s, self.rate, self.down = self.now_s[rows], self.rate[rows], self.down[rows]
         self.held = None if self.held is None else self.held[rows]
 
@@ -155,13 +163,13 @@ def beside(
 
 
 def lead(logits: Tensor, more: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits (B, V) with `more` on the ids of a group (1, V), whose probability together stays as it is; and what is
-    added, (B, V)."""
+    """Logits (B, V) with `more` on the ids of a group (1, V), whose probability together stays as it is; and for these
+    ids the logarithm of the mean exp(more) under their probabilities, (B, V), 0 for others."""
     inside = torch.where(group, logits, -torch.inf)
     led = inside + more
     back = inside.logsumexp(1, keepdim=True) - led.logsumexp(1, keepdim=True)  # NaN where none of them is legal
     can = group & back.isfinite()
-    return torch.where(can, led + back, logits), torch.where(can, more, 0.0)
+    return torch.where(can, led + back, logits), torch.where(can, -back, 0.0)
 
 
 def check_encoding(control: Control, tokenizer: Tokenizer) -> None:

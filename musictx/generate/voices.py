@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.generate.batch import LOOK_EVERY
-from musictx.generate.engine import ByChance, Stream
+from musictx.generate.engine import ByChance, Drawn, Stream
 from musictx.generate.filters import NanError
-from musictx.generate.particles import Particles, keys_of
+from musictx.generate.particles import Particles, keys_of, rows_each
 from musictx.generate.requests import Accompany
 from musictx.generate.steering import Steering, beside
 from musictx.model.protocol import SourceModel
@@ -55,8 +55,8 @@ class BelowMelody:
         if self.drawn % self.lower == 0 and self.drawn < len(self.melody) * self.lower:
             self._sing()
 
-    def take(self, rows: Tensor) -> None:
-        self.grammar.take(rows)
+    def move(self, rows: Tensor) -> None:
+        self.grammar.move(rows)
 
     def _sing(self) -> None:
         sung = self.melody[self.drawn // self.lower].expand(len(self.grammar.legal()))
@@ -85,7 +85,7 @@ def draw_rows(
     heard (T,); `around` makes the grammar. With seed guidance above 0 each row has a second one beside it, which hears
     no source. Chords count bars of the `meter`, and the source begins at `from_s`. `report` gets how many tokens of how
     many are drawn, and may raise to end the drawing. Raises ConfigError, NanError."""
-    strength, several, variations = request.sampling.strength, request.control.rows, request.variations
+    strength, several, variations = request.sampling.strength, rows_each(request), request.variations
     sampling = request.sampling if strength else replace(request.sampling, seed_guidance=None)  # 0 takes no time
     sources = [source, torch.full_like(source, tokenizer.vocab.pad)] if strength else [source]
     start = model.init_state(torch.stack(sources), len(heard) + count + 1)
@@ -102,21 +102,31 @@ def draw_rows(
         )
         chance = ByChance(sampling, keys, device, steering)
         of_row = torch.arange(len(sources), device=device).repeat(len(keys))  # (B · streams,)
-        state = start.take(of_row)
-        stream = Stream(model, logits[of_row], state, around(grammar, steering), chance, len(sources))
-        particles = Particles(stream, several, keys)
-        ids = torch.zeros(len(keys), 0, dtype=torch.long, device=device)
-        log_p = torch.zeros(len(keys), 0, device=device)
-        for n, drawn in enumerate(islice(stream, count), 1):
-            ids, log_p = (torch.cat([old, new[:, None]], 1) for old, new in zip((ids, log_p), drawn, strict=True))
-            report(first // at_once * count + n, -(-variations // at_once) * count)
-            if several > 1 and n % LOOK_EVERY == 0 and stream.finite.all():
-                moved = particles.look()
-                ids, log_p = ids[moved], log_p[moved]
-        if not stream.finite.all():
-            raise NanError
-        best = particles.best()
-        yield from zip(ids[best].cpu().numpy().astype(np.uint16), log_p[best].double().cpu().numpy(), strict=True)
+        rows = around(grammar, steering)
+        stream = Stream(model, logits[of_row], start.take(of_row), rows, chance, len(sources))
+        particles, moves, drawn = Particles(stream, several, keys), list[NDArray[np.int64]](), list[Drawn]()
+        for each_row in islice(stream, count):
+            drawn.append(each_row)
+            report(first // at_once * count + len(drawn), -(-variations // at_once) * count)
+            if len(drawn) % LOOK_EVERY == 0 or len(drawn) == count:
+                if not stream.finite.all():
+                    raise NanError
+                moves.append(particles.look())
+        yield from zip(*traced(drawn, moves, particles.best()), strict=True)
+
+
+def traced(
+    drawn: list[Drawn], moves: list[NDArray[np.int64]], rows: NDArray[np.int64]
+) -> tuple[Ids, NDArray[np.float64]]:
+    """The ids and log-probabilities (N, T) of some rows (N,), from the last token back through all moves of rows."""
+    ids, log_p = (torch.stack(column, 1).cpu().numpy() for column in zip(*drawn, strict=True))  # (B, T)
+    parts = []
+    for k, moved in reversed(list(enumerate(moves))):
+        rows = moved[rows]
+        part = slice(k * LOOK_EVERY, (k + 1) * LOOK_EVERY)
+        parts.append((ids[rows, part], log_p[rows, part]))
+    found, nats = (np.concatenate(column[::-1], 1) for column in zip(*parts, strict=True))
+    return found.astype(np.uint16), nats.astype(np.float64)
 
 
 def draw_voices(

@@ -110,6 +110,18 @@ def check_inputs(kind: str, objective: str, inputs: tuple[str, ...]) -> None:
         raise ConfigError("objective", got=objective, why=why, allowed=allowed)
 
 
+def check_objective(kind: str, name: str, objective: Any) -> None:
+    """Raises ConfigError for an objective, its class or an instance, that makes no sense for this kind of model."""
+    check_inputs(kind, name, objective.inputs)
+    reads_ahead = [each for each, row in KINDS.items() if row.both_ways]
+    if KINDS[kind].both_ways and objective.continues:
+        why, allowed = f"kind={kind} sees the ids that come next", "masked, classify or classify_notes"
+        raise ConfigError("objective", got=name, why=why, allowed=allowed)
+    if getattr(objective, "both_ways", False) and not KINDS[kind].both_ways:
+        why = f"kind={kind} does not see the music after a hidden note"
+        raise ConfigError("objective", got=name, why=why, allowed=f"another, or kind={' or '.join(reads_ahead)}")
+
+
 def asked(config: Any, known: Mapping[str, Any]) -> dict[str, Any]:
     """Of what training knows, what a config, or its class, asks for: the fields that are no `setting` of a person."""
     names = {field.name for field in fields(config) if "meaning" not in field.metadata}

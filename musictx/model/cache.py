@@ -116,6 +116,16 @@ class KVCache:
         taken.recent = {layer: x[rows] for layer, x in self.recent.items()}
         return taken
 
+    def move(self, rows: Tensor) -> None:
+        """Row b becomes what row rows[b] was, (B,); in place, layer by layer, so it takes little memory."""
+        to = (rows != torch.arange(len(rows), device=rows.device)).nonzero()[:, 0]
+        for x in (*self.k, *self.v):  # (B, H, room, ·)
+            x[to, :, : self.end] = x[rows[to], :, : self.end]
+        self.clock = self.clock[rows]
+        self.behind = None if self.behind is None else self.behind[rows]
+        self.keyboard = None if self.keyboard is None else self.keyboard[rows]
+        self.recent = {layer: x[rows] for layer, x in self.recent.items()}
+
     @classmethod
     def join(cls, caches: Sequence[KVCache]) -> KVCache:
         """Caches of one model and of equal room as one batch; each row continues as it would alone."""
@@ -194,8 +204,8 @@ class Ring:
         for layer, x in recent.items():
             self.recent[layer].copy_(x)  # its memory stays
 
-    def take(self, rows: Tensor) -> None:
-        """Row b goes where row rows[b] is."""
+    def move(self, rows: Tensor) -> None:
+        """Row b becomes what row rows[b] was, (B,)."""
         for x in (self.k, self.v):
             x.copy_(x[:, rows])  # its memory stays, here and below
         for x in (self.behind, self.clock, *self.recent.values()):

@@ -111,6 +111,10 @@ class SourceState:
         """The rows (n,) of this batch, in that order."""
         return SourceState(self.source.take(rows), self.past.take(rows))
 
+    def move(self, rows: Tensor) -> None:
+        """Row b becomes what row rows[b] was, (B,), of the same source."""
+        self.past.move(rows)
+
 
 class EncoderBlock(Block):
     """A block in which a token sees all others of its row."""

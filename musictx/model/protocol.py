@@ -15,6 +15,10 @@ class State(Protocol):
         """The rows (n,) of this batch, in that order. A row may come several times: one prefill serves them all."""
         ...
 
+    def move(self, rows: Tensor) -> None:
+        """Row b becomes what row rows[b] was, (B,)."""
+        ...
+
     @classmethod
     def join(cls, states: Sequence[Self]) -> Self:
         """States of equal room, of prompts of any lengths, as one batch; each row continues as it would alone."""

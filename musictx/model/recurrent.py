@@ -61,6 +61,10 @@ class RecurrentState:
         keyboard = None if self.keyboard is None else self.keyboard[rows]
         return RecurrentState(hidden, self.past and self.past.take(rows), self.length, keyboard)
 
+    def move(self, rows: Tensor) -> None:
+        """Row b becomes what row rows[b] was, (B,)."""
+        vars(self).update(vars(self.take(rows)))
+
     @classmethod
     def join(cls, states: Sequence[RecurrentState]) -> RecurrentState:
         """States of one model as one batch; each row continues as it would alone."""

@@ -84,6 +84,10 @@ class HeardState:
         asking, hearing = (tuple(x.index_select(1, rows) for x in part) for part in (self.asking, self.hearing))
         return HeardState(self.rows[rows], self.masked[rows], asking, hearing, self.length)
 
+    def move(self, rows: Tensor) -> None:
+        """Row b becomes what row rows[b] was, (B,)."""
+        vars(self).update(vars(self.take(rows)))
+
 
 class RecurrentEncoderDecoder(nn.Module):
     """source (B, S), ids (B, T) -> logits (B, T, V), as `EncoderDecoder`."""

@@ -67,10 +67,10 @@ class StaticSteps:
             self.advance()
         return self.logits
 
-    def take(self, rows: Tensor) -> None:
-        """Row b goes where row rows[b] is, after the first step."""
+    def move(self, rows: Tensor) -> None:
+        """Row b becomes what row rows[b] was, (B,), after the first step."""
         assert self.ring is not None
-        self.ring.take(rows)
+        self.ring.move(rows)
 
     def _take(self, state: KVCache) -> None:
         """Moves a cache here; keeps the graph while the shapes are the same."""

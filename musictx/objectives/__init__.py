@@ -17,6 +17,7 @@ import numpy as np
 from torch import Tensor
 
 from musictx.errors import ConfigError
+from musictx.files import fits
 from musictx.tokenizers import EventRange, Tokenizer, with_added
 
 NEXT_TOKEN = "next_token"
@@ -82,13 +83,18 @@ def build_objective(name: str, settings: Any, tokenizer: Tokenizer, cycle: int =
     if not isinstance(settings, Mapping | None):
         hint = "as in 'objective_settings={name: 1}'"
         raise ConfigError("objective_settings", got=settings, allowed="names and values", hint=hint)
-    parameters = list(signature(cls).parameters)[1:]
+    defaults = {each.name: each.default for each in signature(cls).parameters.values()}
+    parameters = list(defaults)[1:]
     allowed = [each for each in parameters if each != "cycle"]
     for setting, value in (settings or {}).items():
         if setting not in allowed:
             has = ", ".join(allowed) or "no settings"
             why = f"it is not a setting, objective={name} has {has}"
             raise ConfigError(f"objective_settings.{setting}", got=value, why=why)
+        usual = defaults[setting]
+        if isinstance(usual, bool | float) and not fits(value, type(usual)):
+            form = "true or false" if isinstance(usual, bool) else "a number"
+            raise ConfigError(f"objective_settings.{setting}", got=value, allowed=form)
     known = {"cycle": cycle} if "cycle" in parameters else {}
     built: Objective = cls(with_added(tokenizer, cls.added), **(settings or {}), **known)
     return built

@@ -1,8 +1,8 @@
 """Guessing hidden notes from the music on both sides (Devlin et al. 2019, BERT).
 
-A note is hidden as a whole: its beginning and its end, or all sixteenths that it lasts. Else a model would read the one
-off the other. With `pairs` a window is two halves in their order, or exchanged, and its first id says which (Lan et al.
-2020, ALBERT; in BERT the other half is of another text, which a key gives away in music).
+A note is hidden as a whole: its beginning and its end, or all sixteenths that it lasts. Else a model would read one of
+them off the other. With `pairs` a window is two halves in their order, or exchanged, and its first id says which (Lan
+et al. 2020, ALBERT; in BERT the other half is of another text, which a key gives away in music).
 """
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import ConfigError
+from musictx.music.grid import REST
 from musictx.objectives import Example
 from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import EventRange, Tokenizer
@@ -24,9 +25,18 @@ class Masked(NextToken):
     added = (EventRange("MASK", 0, 0), EventRange("CLS", 0, 0), EventRange("SEP", 0, 0), EventRange("FOLLOWS", 0, 1))
     continuous = False
     continues = False
+    both_ways = True  # for models that see later ids too
 
-    def __init__(self, tokenizer: Tokenizer, share: float = 0.15, pairs: bool = False) -> None:
-        """`share` of the ids is guessed; `pairs`: a second task is whether the second half follows the first."""
+    def __init__(self, tokenizer: Tokenizer, share: float = 0.15, pairs: bool = False, cycle: int = 1) -> None:
+        """`share` of the ids is guessed; `pairs`: a second task is whether the second half follows the first. `cycle`
+        is the model's."""
+        vocab = tokenizer.vocab
+        if not tokenizer.voices and not vocab.mask("NOTE_ON", "MELODY_ON").any():
+            allowed = "performance or chorale"
+            raise ConfigError("TokenizerConfig.name", got=tokenizer.name, why="its notes have no ends", allowed=allowed)
+        if pairs and cycle > 1:
+            why = f"model.cycle={cycle} counts places from the beginning, and there are two"
+            raise ConfigError("pairs", got=True, why=why, allowed="false, or cycle=1")
         if not 0 < share < 1:
             raise ConfigError("share", got=share, allowed="a share of the ids, above 0 and below 1")
         super().__init__(tokenizer)
@@ -40,11 +50,11 @@ class Masked(NextToken):
         """Inputs (T,): the ids with some hidden. Targets (T,): the hidden ids; with pairs, which order it is, at 0."""
         ids = window[: len(window) - 1].numpy().copy()
         targets = np.full(len(ids), self.pad)
-        first = 0
         if self.pairs:
             ids, targets[0] = self.paired(ids, int(rng.integers(2)))
-            first = 1
-        music = np.flatnonzero(ids[first:] < self.tokenizer.vocab.n_events) + first
+        music = np.flatnonzero(ids < self.tokenizer.vocab.n_events)
+        if not self.pairs and self.tokenizer.voices:
+            music = music[music > 0]  # the first id may be the last of the step before
         for place in self.chosen(ids[music], rng):
             at, how = music[place], rng.random()
             targets[at] = ids[at]
@@ -55,9 +65,12 @@ class Masked(NextToken):
         return Example((torch.from_numpy(ids),), torch.from_numpy(targets))
 
     def paired(self, ids: NDArray[np.int64], follows: int) -> tuple[NDArray[np.int64], int]:
-        """The ids (T,) as CLS, one half, SEP, the other; and the id of the answer. What has no room is left out."""
-        music = ids[ids != self.pad]
+        """The ids (T,) as CLS, one half, SEP, the other, without BOS and EOS, which would give the order away; and the
+        id of the answer, PAD where the music is too short for halves. What has no room is left out."""
+        music = ids[1:][ids[1:] < self.tokenizer.vocab.n_events]
         half = min(len(music), len(ids) - 2) // 2 // self.tokenizer.group * self.tokenizer.group
+        if half < 1:
+            return ids, self.pad
         halves = [music[:half], music[half : 2 * half]]
         one, other = halves if follows else halves[::-1]
         out = np.full(len(ids), self.pad)
@@ -85,7 +98,7 @@ def notes_of(tokenizer: Tokenizer, ids: NDArray[np.int64]) -> NDArray[np.int64]:
     if tokenizer.voices:
         before = own - tokenizer.voices
         for at in np.flatnonzero(before >= 0).tolist():
-            if ids[at] == ids[before[at]]:
+            if ids[at] == ids[before[at]] and tokenizer.pitch[ids[at]] != REST:
                 own[at] = own[before[at]]
         return own
     vocab = tokenizer.vocab

@@ -24,8 +24,8 @@ class Grammar(Protocol):
         """One more token a row, (B,)."""
         ...
 
-    def take(self, rows: Tensor) -> None:
-        """Row b goes where row rows[b] is, of the same prompt."""
+    def move(self, rows: Tensor) -> None:
+        """Row b becomes what row rows[b] was, (B,), of the same prompt."""
         ...
 
 
@@ -43,7 +43,7 @@ class Free:
     def update(self, ids: Tensor) -> None:
         """Does nothing: what came before forbids nothing."""
 
-    def take(self, rows: Tensor) -> None:
+    def move(self, rows: Tensor) -> None:
         """Does nothing: all rows are alike."""
 
 

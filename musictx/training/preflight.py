@@ -10,7 +10,7 @@ from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvir
 from musictx.config.model import check_settings
 from musictx.config.train import TrainConfig, TrainerConfig
 from musictx.errors import ConfigError, as_word
-from musictx.model.build import KINDS, check_inputs
+from musictx.model.build import KINDS, check_objective
 from musictx.objectives import find_objective
 from musictx.objectives.classify import Classify
 from musictx.objectives.masked import Masked
@@ -97,10 +97,7 @@ def _check_model(config: TrainConfig) -> None:
     """Raises ConfigError for what the kind of model or the objective cannot do."""
     trainer, objective, kind = config.trainer, find_objective(config.objective), KINDS[config.model.kind]
     named, asked = f"kind={config.model.kind}", f"objective={config.objective}"
-    check_inputs(config.model.kind, config.objective, objective.inputs)
-    if kind.both_ways and objective.continues:
-        why, allowed = f"{named} sees the ids that come next", "masked, classify or classify_notes"
-        raise ConfigError("objective", got=config.objective, why=why, allowed=allowed)
+    check_objective(config.model.kind, config.objective, objective)
     if trainer.hide_source and "source" not in objective.inputs:
         raise ConfigError("hide_source", got=trainer.hide_source, why=f"{asked} has no source to hide", hint=LEAVE)
     if trainer.scheduled_sampling and issubclass(objective, Classify | Masked):

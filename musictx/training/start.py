@@ -172,11 +172,16 @@ def _vocab_of(header: BundleHeader, tokenizer: Tokenizer) -> Vocab | None:
 
 def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> dict[str, Tensor]:
     """The tensors of `old`; where a tensor has a row for each id, new ids keep their row of `new`."""
-    kept = moved >= 0
+    kept, same = moved >= 0, torch.equal(moved, torch.arange(len(moved), device=moved.device))
     return {
-        name: tensor if tensor.shape == new[name].shape else new[name].index_copy(0, moved[kept], tensor[kept])
+        name: new[name].index_copy(0, moved[kept], tensor[kept])
+        if tensor.shape != new[name].shape or (name.endswith(BY_ID) and not same)
+        else tensor
         for name, tensor in old.items()
     }
+
+
+BY_ID = ("embed.weight", "pace", "keyboard.key", "keyboard.act", "keyboard.wait_us")  # have a row for each id
 
 
 def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1, paced: bool = False) -> Any:

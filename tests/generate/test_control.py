@@ -230,7 +230,7 @@ def test_a_file_of_chords_is_read_where_a_person_names_it_and_nowhere_else(tmp_p
 def test_how_probable_it_is_that_a_note_begins_stays():
     logits = torch.tensor([[1.0, 2.0, -torch.inf, 0.5], [-torch.inf, -torch.inf, 1.0, 2.0]])
     group, more = torch.tensor([[True, True, True, False]]), torch.tensor([[-4.0, 0.0, -4.0, 0.0]])
-    led, liked = lead(logits, more, group)
+    led, eased = lead(logits, more, group)
     led, before = led.softmax(1), logits.softmax(1)
     torch.testing.assert_close(led[:, :3].sum(1), before[:, :3].sum(1))
     torch.testing.assert_close(led[0, 0] / led[0, 1], before[0, 0] / before[0, 1] * torch.tensor(-4.0).exp())
@@ -239,7 +239,9 @@ def test_how_probable_it_is_that_a_note_begins_stays():
     unled, nothing = lead(none, more[:1], group)
     assert torch.equal(unled, none)
     assert not nothing.any()
-    assert liked.tolist() == [[-4.0, 0.0, -4.0, 0.0], [-4.0, 0.0, -4.0, 0.0]]
+    mean = torch.log((logits[0, 0].exp() * torch.tensor(-4.0).exp() + logits[0, 1].exp()) / logits[0, :2].exp().sum())
+    assert eased[0].tolist() == pytest.approx([float(mean)] * 3 + [0.0])
+    assert eased[1].tolist() == pytest.approx([-4.0] * 3 + [0.0])
 
 
 def test_a_grid_is_led_to_chords_too_and_holds_what_sounds():

@@ -27,7 +27,7 @@ class Below:
     def update(self, ids):
         pass
 
-    def take(self, rows):
+    def move(self, rows):
         pass
 
 

@@ -12,7 +12,7 @@ from musictx.errors import ConfigError
 from musictx.generate.control import Control
 from musictx.generate.draw import continue_primers
 from musictx.generate.engine import BatchRow, begin_stream
-from musictx.generate.particles import Particles, compared, keys_of
+from musictx.generate.particles import Particles, compared, keys_of, rows_each
 from musictx.generate.prompt import make_prompt
 from musictx.generate.requests import PLAIN, Continue, Length
 from musictx.generate.steering import Steering
@@ -59,7 +59,7 @@ def test_rows_that_moved_continue_as_what_they_were(kind, tokenizer, guidance):
     for step in range(40):
         if step in (9, 22, 23):
             order = np.array([[2, 0, 0, 3], [1, 1, 1, 0], [3, 2, 1, 0]][step % 3])
-            stream.take(order)
+            stream.move(order)
             ids, log_p = ids[order], log_p[order]
         each = next(stream)
         ids, log_p = torch.cat([ids, each.ids[:, None]], 1), torch.cat([log_p, each.log_p[:, None]], 1)
@@ -110,6 +110,9 @@ class World:
     def take(self, rows):
         return World(self.world[rows], self.length)
 
+    def move(self, rows):
+        self.world = self.world[rows]
+
     @classmethod
     def join(cls, states):
         return cls(torch.cat([state.world for state in states]), states[0].length)
@@ -128,6 +131,21 @@ def test_particles_find_the_music_in_which_the_model_likes_the_chords():
     assert sum(low_first(8)[0]) == 12
 
 
+def test_rows_near_the_density_and_polyphony_asked_for_are_kept():
+    prompts = [make_prompt(None, PIANO, None, "cpu")] * 3
+    steering = Steering(Control(density="0 4, 10 8", polyphony=2, strength=2.0), PIANO, prompts, "cpu")
+    steering.rate = torch.tensor([[4.0], [8.0], [1.0]], dtype=torch.float64)
+    steering.down[0, :2] = steering.down[1, :2] = True
+    away = steering.away()
+    assert away.tolist() == pytest.approx([0.0, 2 * np.log(2) ** 2, 2 * (np.log(4) ** 2 + np.log(4) ** 2)])
+
+
+def test_only_one_row_is_drawn_where_all_would_be_the_same():
+    request = Continue(replace(PLAIN, temperature=0.0), control=Control(key="C"))
+    assert rows_each(request) == 1
+    assert rows_each(replace(request, sampling=PLAIN)) == 4
+
+
 def test_a_variation_is_the_same_whatever_else_is_drawn():
     _, together = low_first(4)
     for more in ({"rows_at_once": 4}, {"rows_at_once": 1}, {"variations": 3}):
@@ -139,9 +157,10 @@ def test_a_row_with_many_notes_is_no_worse_than_one_with_few():
     """Notes and waits of the first two rows are equally easy; the third has easier ones."""
     ease = np.array([[0.0, -8.0], [-6.0, -2.0], [0.0, -1.0]])
     drawn = np.array([[0.0, 4.0], [3.0, 1.0], [2.0, 2.0]])
-    gained = compared(ease[:2], drawn[:2], 2)
+    both, all_three = np.ones(2, dtype=bool), np.ones(3, dtype=bool)
+    gained = compared(ease[:2], drawn[:2], 2, both)
     np.testing.assert_allclose(gained, [0.0, 0.0], atol=1e-12)
-    assert compared(ease, drawn, 3).argmax() == 2
+    assert compared(ease, drawn, 3, all_three).argmax() == 2
     assert compared(ease, drawn, 3, np.array([True, True, False])).tolist() == pytest.approx([0.0, 0.0, 0.0])
 
 
@@ -149,11 +168,11 @@ def test_one_row_of_each_weight_survives_and_keys_differ():
     class Still:
         moved = None
 
-        def ease(self):
+        def gains(self):
             notes = np.array([-3.0, -2.7, -3.0, 0.0, 50.0, 0.0])
-            return np.stack([np.zeros(6), notes], 1), np.ones((6, 2))
+            return np.stack([np.zeros(6), notes], 1), np.ones((6, 2)), np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.5])
 
-        def take(self, rows):
+        def move(self, rows):
             self.moved = rows
 
     stream: Any = Still()
@@ -166,6 +185,8 @@ def test_one_row_of_each_weight_survives_and_keys_differ():
     particles.look(np.array([True, False, True, False, False, False]))  # rows that are long enough gain no more
     np.testing.assert_allclose(particles.worth, [-0.1, 0.2, -0.1, 0.0, 0.0, 0.0], atol=1e-9)
     assert particles.best().tolist() == [1, 3]
+    assert particles.best(np.array([True, False, True, False, False, True])).tolist() == [0, 5]  # whole ones first
+    assert particles.best(np.zeros(6, dtype=bool)).tolist() == [1, 3]
 
 
 @pytest.mark.parametrize("many", [0, 65])

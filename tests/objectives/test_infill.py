@@ -64,7 +64,7 @@ def test_a_share_of_windows_stays_as_it_is():
 
 @pytest.mark.parametrize("plain", [-0.1, 1.1, float("nan")])
 def test_shares_that_are_none(plain):
-    with pytest.raises(ConfigError, match=r"^plain=.*: "):
+    with pytest.raises(ConfigError, match=r"^(objective_settings\.)?plain=.*: "):
         built("chorale", plain)
 
 

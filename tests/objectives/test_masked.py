@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from musictx.errors import ConfigError
+from musictx.music.grid import REST
 from musictx.objectives import build_objective
 from musictx.objectives.masked import Masked, notes_of
 from musictx.tokenizers import build_tokenizer
@@ -43,9 +44,21 @@ def test_a_note_of_a_grid_is_its_run_in_its_voice():
         [0, 5, 2, 3],
         [0, 9, 2, 11],
     ]
+    rests = np.array([[72, REST, 64, 48], [72, REST, 64, 48]])
+    assert notes_of(GRID, GRID.encode_grid(rests).astype(np.int64)).tolist() == [0, 1, 2, 3, 0, 5, 2, 3]
 
 
-@given(number=st.integers(0, 2**32), pairs=st.booleans(), kept=st.integers(4, 60))
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(ConfigError, match="^pairs=true: model.cycle=16 counts places"):
+        build_objective("masked", {"pairs": True}, GRID, cycle=16)
+    with pytest.raises(ConfigError, match="its notes have no ends: give performance or chorale"):
+        build_objective("masked", {}, build_tokenizer("miditok-remi"))
+    for name, value in (("share", "15%"), ("pairs", "maybe")):
+        with pytest.raises(ConfigError, match=f"^objective_settings.{name}={value}: "):
+            masked({name: value})
+
+
+@given(number=st.integers(0, 2**32), pairs=st.booleans(), kept=st.integers(0, 60))
 @settings(max_examples=60, deadline=None)
 def test_hidden_notes_are_whole_and_nothing_else_changes(number, pairs, kept):
     words = [*PHRASE.split(",")] * 8
@@ -58,11 +71,11 @@ def test_hidden_notes_are_whole_and_nothing_else_changes(number, pairs, kept):
     assert len(ids) == len(targets) == 65
     vocab = objective.tokenizer.vocab
     counts, music = targets != PIANO.vocab.pad, window[:-1].clone()
-    if pairs:
+    if pairs and kept > 1:
         assert ids[0] == vocab.id("CLS")
         said = int(targets[0]) - vocab.offsets["FOLLOWS"]
-        half = min(kept + 1, 63) // 2
-        halves = [music[:half], music[half : 2 * half]]
+        half = min(kept, 63) // 2
+        halves = [music[1 : half + 1], music[half + 1 : 2 * half + 1]]
         one, other = halves if said else halves[::-1]
         end = torch.full((65 - 2 * half - 2,), PIANO.vocab.pad)
         music = torch.cat([ids[:1], one, torch.tensor([vocab.id("SEP")]), other, end])
@@ -74,6 +87,8 @@ def test_hidden_notes_are_whole_and_nothing_else_changes(number, pairs, kept):
     hidden = set(note[counts.numpy()[sounds]].tolist())
     assert not hidden & set(note[~counts.numpy()[sounds]].tolist())
     assert 0.15 * len(sounds) <= counts.sum() <= 0.15 * len(sounds) + 2
+    short = objective.example(window[:2], np.random.default_rng(number))  # as the last window of a long piece may be
+    assert (len(short.inputs[0]), len(short.targets)) == (1, 1)
 
 
 def test_most_hidden_ids_are_mask_some_are_others_some_stay():

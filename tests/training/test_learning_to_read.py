@@ -50,4 +50,8 @@ def test_it_continues_nothing(reader, world, tmp_path):
     words = ["trainer.scheduled_sampling=0.1", f"data.path={world.store}", "out=no", *TINY]
     assert "objective=masked guesses what is no input" in refused(["musictx", "train", *MASKED, *words], tmp_path)
     line = refused(["musictx", "generate", f"bundle={reader}/run", "seed_midi=null", "out=o"], tmp_path)
-    assert "was trained for objective masked, and cannot continue music" in line
+    assert "encoder models read music, and continue none" in line
+    words = [f"bundle={reader}/run", f"data.path={world.store}", "objective=next_token"]
+    assert "kind=encoder sees the ids that come next" in refused(["musictx", "evaluate", *words], tmp_path)
+    words = ["model=small", "objective=masked", f"data.path={world.store}", "out=no", *TINY]
+    assert "does not see the music after a hidden note" in refused(["musictx", "train", *words], tmp_path)

@@ -110,7 +110,7 @@ class GridRules:
             self.still = torch.where(self.moved, 1, self.still + 1)
             self.moved = torch.zeros_like(self.moved)
 
-    def take(self, rows: Tensor) -> None:
+    def move(self, rows: Tensor) -> None:
         for name in MOVING:
             setattr(self, name, getattr(self, name)[rows])
 

@@ -101,7 +101,7 @@ class EventRules:
         self.next = self.follow.index_select(0, ids)
         self.has_velocity = self.has_velocity | self.is_velocity.index_select(0, ids)
 
-    def take(self, rows: Tensor) -> None:
+    def move(self, rows: Tensor) -> None:
         for name in MOVING:
             setattr(self, name, getattr(self, name)[rows])
 
