@@ -101,7 +101,7 @@ class Page:
             guides = below is not None and below.header.hides_source
             own = below.header.seed_guidance or 0.0 if below else 0.0
             seed_guidance = slider(HOW_CLOSE_MELODY, 0, MOST_GUIDANCE, own, 0.25, visible=guides)
-            key = gr.Dropdown(KEYS, value="", label="key")
+            key = gr.Dropdown(KEYS, value="", label="key of the voices")
             self.voices_wish = [temperature, seed_guidance, self._how_many(usual.variations), key]
         self.accompany = gr.Button("Accompany", variant="primary", interactive=False)
 

@@ -115,7 +115,7 @@ def test_a_file_is_continued_heard_and_taken_home(visit, tmp_path):
 def test_chords_key_and_register_are_asked_for_on_a_telephone(visit):
     page = visit(width=390, height=844)
     begin(page)
-    chords = page.get_by_label("chords for Continue and Fill")
+    chords = page.get_by_label("chords for new music")
     page.get_by_label("number input for new music, seconds").fill("5")
     for typed, said in (("H7", "chords=H7: this chord is not known: give"), ("G | F#", "is outside key=G major")):
         chords.fill(typed)
@@ -375,6 +375,15 @@ def test_a_melody_is_dropped_or_played_and_gets_voices(visit, tmp_path):
     button(page, "Take it").click()
     status(page, "played: 4 notes")
     page.get_by_role("spinbutton", name="number input for variations").fill("1")
+    chords = page.get_by_label("chords for new music")
+    choose(page, "key of the voices", "C major")
+    chords.fill("C | F#")
+    button(page, "Accompany").click()
+    page.locator(".status.wrong", has_text="is outside key=C major").wait_for()
+    chords.fill("C | G7")
     button(page, "Accompany").click()
     status(page, "1 accompaniment of played")
+    status(page, "a bar of chords lasts 2.00 s")
     assert linked(page, "MIDI")[0] == "played-1.mid"
+    shown = page.locator(".picture img").evaluate("image => atob(image.currentSrc.split(',')[1])")
+    assert re.search(r"in chords, 100% in C major", shown)
