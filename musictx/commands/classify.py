@@ -23,6 +23,7 @@ from musictx.generate.open_bundle import check_device, open_and_print
 from musictx.generate.seeds import fit_grid
 from musictx.model.bundle import tensors_hash
 from musictx.model.packaged import BUNDLES, bundle_path, seed_path
+from musictx.music.harmony import pitch_name
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.music.write import write_midi
@@ -31,7 +32,6 @@ from musictx.setting import setting
 from musictx.viz.raised import plot_raised
 
 NAMED = 10  # notes that decided most
-KEYS = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 PALE = 0.05  # a change of the log-odds that has a strong colour only where none is larger
 
 
@@ -192,7 +192,7 @@ def part_notes(labels: list[str], score: Score, logits: NDArray[np.float64], par
 
 def note_json(score: Score, n: int) -> dict[str, Any]:
     pitch = int(score.pitch[n])
-    return {"onset_s": float(score.onset_s[n]), "pitch": pitch, "note": note_name(pitch)}
+    return {"onset_s": float(score.onset_s[n]), "pitch": pitch, "note": pitch_name(pitch)}
 
 
 def show(answer: Answer) -> None:
@@ -206,13 +206,9 @@ def show(answer: Answer) -> None:
     console.print(table)
     table = Table("second", "note", f"log-odds of {printable(answer.label)} that it adds", box=None)
     for n in answer.decided:
-        table.add_row(f"{answer.score.onset_s[n]:.2f}", note_name(int(answer.score.pitch[n])), f"{answer.fall[n]:+.3f}")
+        note = pitch_name(int(answer.score.pitch[n]))
+        table.add_row(f"{answer.score.onset_s[n]:.2f}", note, f"{answer.fall[n]:+.3f}")
     console.print(table)
-
-
-def note_name(pitch: int) -> str:
-    """C4 for 60."""
-    return f"{KEYS[pitch % 12]}{pitch // 12 - 1}"
 
 
 def as_json(answer: Answer) -> dict[str, Any]:
