@@ -20,6 +20,7 @@ from musictx.generate.requests import Sampling
 from musictx.generate.steering import Steering
 from musictx.model.protocol import LanguageModel, Steps
 from musictx.model.static_steps import StaticSteps
+from musictx.model.transformer import Transformer
 from musictx.tokenizers.grammar import Grammar
 
 PREFILL_BLOCK = 512  # tokens: attention over a whole prompt of T at once would take memory O(T²)
@@ -179,10 +180,12 @@ def prefill(
     for i in sorted(set(of_row)):
         state = model.init_state(1, room, rolling)
         logits[i], states[i] = read(model, prompts[i], state, room), state
-    each = [states[i] for i in of_row]
+    each, rows = [states[i] for i in of_row], torch.cat([logits[i] for i in of_row])
+    if isinstance(model, Transformer):
+        numbers = sorted(states)
+        return rows, model.after_prompts([states[i] for i in numbers], [numbers.index(i) for i in of_row], room)
     same = torch.zeros(len(each), dtype=torch.long, device=prompts[0].device)
-    joint = each[0].take(same) if len(states) == 1 else type(each[0]).join(each)
-    return torch.cat([logits[i] for i in of_row]), joint
+    return rows, each[0].take(same) if len(states) == 1 else type(each[0]).join(each)
 
 
 @contextmanager

@@ -1,0 +1,61 @@
+"""Many rows after few prompts: the keys and values of each prompt are in memory once, and one product reads them for
+all its rows.
+
+A step on a CPU takes as long as its keys and values take to come out of memory. Rows of one seed differ only in what
+they add to it; and with guidance every second row has a prompt that is far shorter.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from musictx.model.cache import KVCache
+
+
+class PromptCache(KVCache):
+    """A cache of what each row adds to its prompt, for steps of one token. All logits are products of queries and keys:
+    not for forms of position that add a table."""
+
+    def __init__(self, prompts: Sequence[KVCache], of_row: Sequence[int], room: int) -> None:
+        """Row b continues prompts[of_row[b]], each a cache of one row; there is room for so many new tokens, of rolling
+        caches without end."""
+        rows, like = [prompts[i] for i in of_row], prompts[0]
+        shape = like.k.shape[0], len(rows), like.k.shape[2], room * (1 + (like.window is not None))
+        k, v = (x.new_empty((*shape, x.shape[4])) for x in (like.k, like.v))
+        length = max(p.length for p in rows)
+        behind = torch.tensor([[length - p.length] for p in rows], device=k.device)
+        clock = torch.cat([p.clock for p in rows])
+        super().__init__(k, v, clock, like.window, length, 0, behind if behind.any() else None)
+        keyboards = [p.keyboard for p in rows if p.keyboard is not None]
+        self.keyboard = torch.cat(keyboards) if keyboards else None
+        self.recent = {layer: torch.cat([p.recent[layer] for p in rows]) for layer in like.recent}
+        self.longest = length  # tokens of the longest prompt
+        self.groups = [
+            (prompts[i], torch.tensor([b for b, j in enumerate(of_row) if j == i], device=k.device))
+            for i in sorted(set(of_row))
+        ]
+
+    def _masked(self, t: int) -> None:
+        """No row sees a slot that is not its own."""
+
+    def take(self, rows: Tensor) -> KVCache:
+        raise TypeError("rows of a PromptCache only move among those of their prompt")
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
+        """One query a row, (B, H, 1, Dk), over its prompt and its own keys and values (B, H, T, ·) -> (B, H, 1, D)."""
+        assert q.shape[2] == 1, "a prompt cache takes steps of one token"
+        q, found = q * scale, v.new_empty(*q.shape[:3], v.shape[3])
+        own = (k @ q.mT)[..., 0].transpose(1, 2)  # (B, T, H)
+        n_own = self.length - self.longest + 1
+        for prompt, rows in self.groups:
+            most = prompt.end if self.window is None else min(self.window - n_own, prompt.end)
+            seen = slice(prompt.end - max(most, 0), prompt.end)
+            keys, values = prompt.k[layer, 0, :, seen], prompt.v[layer, 0, :, seen]  # (H, S, ·)
+            of_prompt = (keys @ q[rows, :, 0].permute(1, 2, 0)).permute(2, 0, 1)  # (N, H, S)
+            logits = torch.cat([of_prompt, own[rows].transpose(1, 2)], 2)  # (N, H, S + T)
+            weights = logits.to(torch.promote_types(q.dtype, torch.float32)).softmax(2).to(v.dtype)
+            s = keys.shape[1]
+            mine = weights[:, :, None, s:] @ v[rows]  # (N, H, 1, D)
+            found[rows] = (weights[:, :, :s].transpose(0, 1) @ values).transpose(0, 1)[:, :, None] + mine
+        return found
