@@ -11,8 +11,7 @@ from musictx.generate.choir import draw_around
 from musictx.generate.engine import enough_memory
 from musictx.generate.melodies import FOR_CHORALES, Melody
 from musictx.generate.outcome import outcome
-from musictx.generate.particles import rows_each
-from musictx.generate.requests import Accompany
+from musictx.generate.requests import Accompany, rows_each
 from musictx.generate.result import Music
 from musictx.generate.song import WINDOW_S, draw_rest
 from musictx.generate.voices import Report, draw_voices

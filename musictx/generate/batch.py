@@ -129,7 +129,8 @@ class Batch:
         sounding = self.enough == 0
         self.enough[sounding & (np.array(shares) >= 1)] = self.rows.shape[1]
         if self.particles is not None:
-            self._move(self.particles.look(sounding))
+            ends = self.enough.all() or self.rows.shape[1] == self.limit
+            self._move(self.particles.look(sounding, bool(ends)))
         if self.chance.sampling.guard:
             self.warmth = warmed(self.warmth, self.rows)
             self.chance.heat((self.chance.sampling.temperature * self.warmth).tolist())

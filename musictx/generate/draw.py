@@ -15,10 +15,10 @@ from musictx.generate.filters import nan_error
 from musictx.generate.gap import Gap, fill, gap_prompt, most_tokens, music_of, split_drawn
 from musictx.generate.guidance import NothingToHold, bare_prompt
 from musictx.generate.outcome import ChordSpan, outcome
-from musictx.generate.particles import Particles, keys_of, rows_each
+from musictx.generate.particles import Particles, keys_of
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import Prompt, make_prompt
-from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Own
+from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Own, rows_each
 from musictx.generate.steering import Steering, line_after
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps

@@ -18,9 +18,10 @@ from musictx.generate.filters import draw
 from musictx.generate.guidance import guided
 from musictx.generate.requests import Sampling
 from musictx.generate.steering import Steering
+from musictx.model.cache import KVCache
+from musictx.model.prompt_cache import PromptCache
 from musictx.model.protocol import LanguageModel, Steps
 from musictx.model.static_steps import StaticSteps
-from musictx.model.transformer import Transformer
 from musictx.tokenizers.grammar import Grammar
 
 PREFILL_BLOCK = 512  # tokens: attention over a whole prompt of T at once would take memory O(T²)
@@ -159,7 +160,7 @@ def begin_stream(
     after its `bare` prompt too. The model's state has room for `room` tokens; with `rolling` for the last ones."""
     streams = 1 if sampling.strength is None else 2
     of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]
-    logits, state = prefill(model, [*prompts, *bare], of_row, room, rolling)
+    logits, state = prefill(model, [*prompts, *bare], of_row, room, rolling, steps_only=True)
     chance = ByChance(sampling, [row.key for row in rows], logits.device, steering)
     return Stream(model, logits, state, grammar, chance, streams)
 
@@ -173,19 +174,26 @@ def read(model: LanguageModel, ids: Tensor, state: Any, room: int) -> Tensor:
 
 @torch.inference_mode()
 def prefill(
-    model: LanguageModel, prompts: Sequence[Tensor], of_row: Sequence[int], room: int, rolling: bool
+    model: LanguageModel,
+    prompts: Sequence[Tensor],
+    of_row: Sequence[int],
+    room: int,
+    rolling: bool,
+    steps_only: bool = False,
 ) -> tuple[Tensor, Any]:
-    """Reads each prompt (T,) once -> logits (B, V) after it and the joint state; row b continues prompt of_row[b]."""
+    """Reads each prompt (T,) once -> logits (B, V) after it and the joint state; row b continues prompt of_row[b]. With
+    `steps_only` the state may be one that takes single tokens and joins no other."""
     logits, states = {}, {}
     for i in sorted(set(of_row)):
         state = model.init_state(1, room, rolling)
         logits[i], states[i] = read(model, prompts[i], state, room), state
-    each, rows = [states[i] for i in of_row], torch.cat([logits[i] for i in of_row])
-    if isinstance(model, Transformer):
+    each, after = [states[i] for i in of_row], torch.cat([logits[i] for i in of_row])
+    if steps_only and getattr(model, "shares_prompts", False) and type(each[0]) is KVCache:
         numbers = sorted(states)
-        return rows, model.after_prompts([states[i] for i in numbers], [numbers.index(i) for i in of_row], room)
+        own = room if rolling else max(room - max(state.length for state in each), 1)
+        return after, PromptCache([states[i] for i in numbers], [numbers.index(i) for i in of_row], own)
     same = torch.zeros(len(each), dtype=torch.long, device=prompts[0].device)
-    return rows, each[0].take(same) if len(states) == 1 else type(each[0]).join(each)
+    return after, each[0].take(same) if len(states) == 1 else type(each[0]).join(each)
 
 
 @contextmanager

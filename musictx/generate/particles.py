@@ -6,31 +6,13 @@ asked for; rows with little end: sequential Monte Carlo (Gordon et al. 1993; of 
 """
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.generate.control import Control
 from musictx.generate.engine import Stream
-from musictx.generate.requests import Sampling
 
 FEW = 0.5  # rows are drawn again where their weight lies on fewer than this share of them
-
-
-class Led(Protocol):
-    """A request."""
-
-    @property
-    def control(self) -> Control: ...
-
-    @property
-    def sampling(self) -> Sampling: ...
-
-
-def rows_each(request: Led) -> int:
-    """How many rows each piece of new music has; one where all would be the same."""
-    return request.control.rows if request.sampling.temperature else 1
 
 
 def keys_of(random_seed: int, variation: int, particles: int) -> list[tuple[int, int]]:
@@ -47,15 +29,18 @@ class Particles:
         self.worth = np.zeros(len(keys))  # (B,) logarithms
         self.chance = [np.random.default_rng([*key, each]) for key in keys[::each]]
 
-    def look(self, counts: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """Adds what the rows that count gained since the last look, and draws rows again. Row b of the stream is then
-        what row rows[b] was, (B,)."""
+    def look(self, counts: NDArray[np.bool_] | None = None, last: bool = False) -> NDArray[np.int64]:
+        """Adds what the rows that count gained since the last look, and draws rows again, unless it is the `last` look.
+        Row b of the stream is then what row rows[b] was, (B,)."""
         rows = np.arange(len(self.worth))
         if self.each == 1:
             return rows
         counts = np.ones(len(rows), dtype=bool) if counts is None else counts
         ease, drawn, away = self.stream.gains()
-        self.worth += compared(ease, drawn, self.each, counts) - np.where(counts, away, 0.0)
+        away, one = away[:, None], np.ones((len(rows), 1))
+        self.worth += compared(ease, drawn, self.each, counts) - compared(away, one, self.each, counts)
+        if last:
+            return rows
         for chance, group in zip(self.chance, rows.reshape(-1, self.each).copy(), strict=True):
             share = np.exp(self.worth[group] - self.worth[group].max())
             share /= share.sum()
@@ -77,9 +62,9 @@ class Particles:
 def compared(
     ease: NDArray[np.float64], drawn: NDArray[np.float64], each: int, counts: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """(B,) what each row gained, less the mean of its `each` for as many ids of either sort, (B, 2); 0 where a row does
-    not count."""
-    ease, drawn = ((x * counts[:, None]).reshape(-1, each, 2) for x in (ease, drawn))
+    """(B,) what each row gained, less the mean of its `each` for as many ids of each sort, (B, sorts); 0 where a row
+    does not count."""
+    ease, drawn = ((x * counts[:, None]).reshape(-1, each, x.shape[1]) for x in (ease, drawn))
     mean = ease.sum(1, keepdims=True) / np.maximum(drawn.sum(1, keepdims=True), 1)
     gained: NDArray[np.float64] = (ease - drawn * mean).sum(2).reshape(-1)
     return gained

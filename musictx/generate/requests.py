@@ -151,9 +151,9 @@ class Request:
         self.control.check_rules(self.rules)
         if self.max_tokens is not None and not 0 < self.max_tokens <= MOST_TOKENS:
             raise ConfigError("max_tokens", got=self.max_tokens, allowed=f"1 to {MOST_TOKENS}")
-        rows = self.rows * self.control.rows
+        rows = self.rows * rows_each(self)
         if self.max_tokens is not None and self.max_tokens * rows > MOST_TOKENS:
-            particles = f" and particles={self.control.rows}" if rows > self.rows else ""
+            particles = f" and particles={rows // self.rows}" if rows > self.rows else ""
             most = f"at most {MOST_TOKENS // rows} for variations={self.rows}{particles}"
             raise ConfigError("max_tokens", got=self.max_tokens, allowed=most)
         if self.window is not None and self.window < 8:
@@ -264,6 +264,11 @@ class Accompany:
         if not FARTHEST[0] <= self.transpose <= FARTHEST[1]:
             allowed = f"{FARTHEST[0]} to {FARTHEST[1]} semitones"
             raise ConfigError("transpose", got=self.transpose, allowed=allowed)
+
+
+def rows_each(request: Request | Accompany) -> int:
+    """How many rows each piece of new music has, as in `Particles`; one where all would be the same."""
+    return request.control.rows if request.sampling.temperature else 1
 
 
 def check_amounts(variations: int, random_seed: int, rows_at_once: int, rules: Rules) -> None:

@@ -17,8 +17,8 @@ from torch import Tensor
 from musictx.generate.batch import LOOK_EVERY
 from musictx.generate.engine import ByChance, Drawn, Stream
 from musictx.generate.filters import NanError
-from musictx.generate.particles import Particles, keys_of, rows_each
-from musictx.generate.requests import Accompany
+from musictx.generate.particles import Particles, keys_of
+from musictx.generate.requests import Accompany, rows_each
 from musictx.generate.steering import Steering, beside
 from musictx.model.protocol import SourceModel
 from musictx.music.grid import REST, Grid
@@ -111,7 +111,7 @@ def draw_rows(
             if len(drawn) % LOOK_EVERY == 0 or len(drawn) == count:
                 if not stream.finite.all():
                     raise NanError
-                moves.append(particles.look())
+                moves.append(particles.look(last=len(drawn) == count))
         yield from zip(*traced(drawn, moves, particles.best()), strict=True)
 
 

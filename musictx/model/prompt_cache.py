@@ -1,16 +1,19 @@
 """Many rows after few prompts: the keys and values of each prompt are in memory once, and one product reads them for
 all its rows.
 
-A step on a CPU takes as long as its keys and values take to come out of memory. Rows of one seed differ only in what
-they add to it; and with guidance every second row has a prompt that is far shorter.
+Behind a long seed, a step on a CPU mostly waits for keys and values. Rows of one seed differ only in what they add to
+it; and with guidance every second row has a prompt that is far shorter.
 """
 
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from musictx.model.cache import KVCache
+
+BLOCK = 4  # rows in a product, always: else a row's rounding, and so its music, would depend on the number of others
 
 
 class PromptCache(KVCache):
@@ -31,10 +34,10 @@ class PromptCache(KVCache):
         self.keyboard = torch.cat(keyboards) if keyboards else None
         self.recent = {layer: torch.cat([p.recent[layer] for p in rows]) for layer in like.recent}
         self.longest = length  # tokens of the longest prompt
-        self.groups = [
-            (prompts[i], torch.tensor([b for b, j in enumerate(of_row) if j == i], device=k.device))
-            for i in sorted(set(of_row))
-        ]
+        self.blocks = list[tuple[KVCache, Tensor]]()  # a prompt and at most BLOCK of its rows
+        for i in sorted(set(of_row)):
+            whole = torch.tensor([b for b, j in enumerate(of_row) if j == i], device=k.device)
+            self.blocks += [(prompts[i], part) for part in torch.split(whole, BLOCK)]
 
     def _masked(self, t: int) -> None:
         """No row sees a slot that is not its own."""
@@ -45,17 +48,19 @@ class PromptCache(KVCache):
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
         """One query a row, (B, H, 1, Dk), over its prompt and its own keys and values (B, H, T, ·) -> (B, H, 1, D)."""
         assert q.shape[2] == 1, "a prompt cache takes steps of one token"
-        q, found = q * scale, v.new_empty(*q.shape[:3], v.shape[3])
-        own = (k @ q.mT)[..., 0].transpose(1, 2)  # (B, T, H)
+        q, t = q * scale, k.shape[2]
+        own = (k @ q.mT)[..., 0]  # (B, H, T)
+        found, weighs = v.new_empty(*q.shape[:2], v.shape[3]), v.new_empty(*q.shape[:2], t)  # (B, H, ·)
         n_own = self.length - self.longest + 1
-        for prompt, rows in self.groups:
+        for prompt, rows in self.blocks:
             most = prompt.end if self.window is None else min(self.window - n_own, prompt.end)
             seen = slice(prompt.end - max(most, 0), prompt.end)
             keys, values = prompt.k[layer, 0, :, seen], prompt.v[layer, 0, :, seen]  # (H, S, ·)
-            of_prompt = (keys @ q[rows, :, 0].permute(1, 2, 0)).permute(2, 0, 1)  # (N, H, S)
-            logits = torch.cat([of_prompt, own[rows].transpose(1, 2)], 2)  # (N, H, S + T)
+            n, empty = len(rows), (0, 0, 0, 0, 0, BLOCK - len(rows))  # which fill the block up
+            asked = F.pad(q[rows, :, 0], empty).permute(1, 2, 0)  # (H, Dk, BLOCK)
+            logits = torch.cat([(keys @ asked).permute(2, 0, 1)[:n], own[rows]], 2)  # (N, H, S + T)
             weights = logits.to(torch.promote_types(q.dtype, torch.float32)).softmax(2).to(v.dtype)
-            s = keys.shape[1]
-            mine = weights[:, :, None, s:] @ v[rows]  # (N, H, 1, D)
-            found[rows] = (weights[:, :, :s].transpose(0, 1) @ values).transpose(0, 1)[:, :, None] + mine
-        return found
+            weighs[rows] = weights[..., -t:]
+            of_prompt = F.pad(weights[..., :-t], empty).transpose(0, 1)  # (H, BLOCK, S)
+            found[rows] = (of_prompt @ values).transpose(0, 1)[:n]
+        return found[:, :, None] + weighs[:, :, None] @ v

@@ -1,7 +1,6 @@
 """Decoder-only Transformer; its form of position is one of `position.FORMS`."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +13,7 @@ from musictx.model.cache import Cache, KVCache, indices
 from musictx.model.conv import WIDEST, ShortConv
 from musictx.model.keyboard import KEYBOARDS, SEEN, KeyboardState
 from musictx.model.position import CLOCKS, FORMS, timed_forms
+from musictx.model.position.form import Form
 from musictx.model.prompt_cache import PromptCache
 from musictx.model.sizes import check_shares, check_sizes, one_of
 from musictx.setting import setting
@@ -233,14 +233,12 @@ class Transformer(nn.Module):
         widths = self.key_width, c.d_model // c.n_heads
         return KVCache.empty(c.n_layers, batch, c.n_heads, max_T, widths, self.embed.weight.detach(), rolling)
 
-    def after_prompts(self, prompts: Sequence[KVCache], of_row: Sequence[int], room: int) -> KVCache:
-        """One state for rows that continue prompts, with room for so many tokens in all, or without end."""
-        if self.embed.weight.device.type != "cpu" or not FORMS[self.config.position].products:
-            states = [prompts[i] for i in of_row]
-            same = torch.zeros(len(states), dtype=torch.long, device=self.embed.weight.device)
-            return states[0].take(same) if len(prompts) == 1 else KVCache.join(states)
-        longest = max(p.length for p in prompts)
-        return PromptCache(prompts, of_row, room if prompts[0].window is not None else max(room - longest, 1))
+    @property
+    def shares_prompts(self) -> bool:
+        """Whether its rows may read a prompt's keys and values together: on a CPU, where attention is a product of
+        queries and keys."""
+        plain = FORMS[self.config.position].forward is Form.forward
+        return plain and self.embed.weight.device.type == "cpu"
 
     def prefill(self, ids: Tensor, state: Cache) -> Tensor:
         """Reads ids (B, T) into the cache -> logits (B, V) after the last."""

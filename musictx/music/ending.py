@@ -17,7 +17,7 @@ REST = 2.0  # a last chord that sounds for so many usual waits, and for `REST_S`
 REST_S = 0.75
 LONG = 1.5  # and it has a note that is so many times as long as the usual one: under a pedal all notes are long
 SLOW = 1.5  # a chord belongs to the ending too if the wait after it is so many times the usual one
-RINGING, RINGING_S = 8, 2.0  # so many notes that sound at the end, half of them for so long, are an ending
+RINGING, RINGING_S = 8, 2.0  # so many notes that sound at the end, half of them for so long, are an ending too
 MOST_S = 12.0  # an ending is no longer than this, nor than a third of the music
 
 
@@ -29,15 +29,18 @@ def ending_s(score: Score) -> float | None:
     if len(onset_s) < FEW:
         return None
     earliest_s = end_s - min(MOST_S, end_s / 3)
-    ringing_s = score.onset_s[(score.offset_s > end_s - TOGETHER_S) & (score.onset_s >= earliest_s)]
-    if len(ringing_s) >= RINGING and end_s - np.median(ringing_s) >= RINGING_S:
-        return float(ringing_s.min())
+    lengths_s = score.offset_s - score.onset_s
+    ringing = (score.offset_s > end_s - TOGETHER_S) & (score.onset_s >= earliest_s)
+    if ringing.sum() >= RINGING and (onset_s < (first_s := float(score.onset_s[ringing].min()))).sum() >= FEW:
+        usual_s = float(np.median(lengths_s[~ringing]))
+        if np.median(lengths_s[ringing]) >= max(RINGING_S, LONG * usual_s):
+            return first_s
     waits_s = np.diff(onset_s)
     recent = waits_s[onset_s[1:] >= end_s - RECENT_S]
     usual_s = float(np.quantile(recent if len(recent) >= FEW else waits_s, USUAL))
     if end_s - onset_s[-1] < max(REST * usual_s, REST_S):
         return None
-    lengths_s, last = score.offset_s - score.onset_s, score.onset_s >= onset_s[-1]
+    last = score.onset_s >= onset_s[-1]
     before = lengths_s[~last & (score.onset_s >= end_s - RECENT_S)]
     if len(before) and lengths_s[last].max() < LONG * float(np.median(before)):
         return None

@@ -92,7 +92,7 @@ def build_objective(name: str, settings: Any, tokenizer: Tokenizer, cycle: int =
             why = f"it is not a setting, objective={name} has {has}"
             raise ConfigError(f"objective_settings.{setting}", got=value, why=why)
         usual = defaults[setting]
-        if isinstance(usual, bool | float) and not fits(value, type(usual)):
+        if ":" not in name and isinstance(usual, bool | float) and not fits(value, type(usual)):
             form = "true or false" if isinstance(usual, bool) else "a number"
             raise ConfigError(f"objective_settings.{setting}", got=value, allowed=form)
     known = {"cycle": cycle} if "cycle" in parameters else {}

@@ -12,9 +12,9 @@ from musictx.errors import ConfigError
 from musictx.generate.control import Control
 from musictx.generate.draw import continue_primers
 from musictx.generate.engine import BatchRow, begin_stream
-from musictx.generate.particles import Particles, compared, keys_of, rows_each
+from musictx.generate.particles import Particles, compared, keys_of
 from musictx.generate.prompt import make_prompt
-from musictx.generate.requests import PLAIN, Continue, Length
+from musictx.generate.requests import PLAIN, Continue, Length, rows_each
 from musictx.generate.steering import Steering
 from musictx.model.build import build_model, model_config
 from musictx.model.static_steps import StaticSteps
@@ -170,7 +170,7 @@ def test_one_row_of_each_weight_survives_and_keys_differ():
 
         def gains(self):
             notes = np.array([-3.0, -2.7, -3.0, 0.0, 50.0, 0.0])
-            return np.stack([np.zeros(6), notes], 1), np.ones((6, 2)), np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.5])
+            return np.stack([np.zeros(6), notes], 1), np.ones((6, 2)), np.array([0.0, 0.0, 0.0, 0.5, 0.5, 0.5])
 
         def move(self, rows):
             self.moved = rows
@@ -182,7 +182,11 @@ def test_one_row_of_each_weight_survives_and_keys_differ():
     particles = Particles(stream, 3, keys)
     assert particles.look().tolist() == [0, 1, 2, 4, 4, 4]
     assert stream.moved.tolist() == [0, 1, 2, 4, 4, 4]
-    particles.look(np.array([True, False, True, False, False, False]))  # rows that are long enough gain no more
+    assert particles.look(last=True).tolist() == list(range(6))  # none moves at the end
+    np.testing.assert_allclose(particles.worth[:3], [-0.2, 0.4, -0.2], atol=1e-9)
+    assert particles.worth.argmax() == 4
+    particles.worth[:] = -0.1, 0.2, -0.1, 0.0, 0.0, 0.0
+    particles.look(np.array([True, False, True, True, False, True]))  # rows that are long enough gain and lose nothing
     np.testing.assert_allclose(particles.worth, [-0.1, 0.2, -0.1, 0.0, 0.0, 0.0], atol=1e-9)
     assert particles.best().tolist() == [1, 3]
     assert particles.best(np.array([True, False, True, False, False, True])).tolist() == [0, 5]  # whole ones first

@@ -31,6 +31,9 @@ FLOW = [(k * 0.25, k * 0.25 + 0.25) for k in range(40)]  # quavers up to 10 s
         ([*FLOW, *((10 + k / 2, 18.0) for k in range(16)), (17.6, 17.9), (17.9, 18.0)], 12.0),  # and moves meanwhile
         ([*FLOW, *((10 + k / 4, 12.0) for k in range(8))], None),  # too short
         ([*((0.0, 18.0) for _ in range(9)), *((k / 4, k / 4 + 0.25) for k in range(71))], None),  # over a long chord
+        ([(k * 2.0, k * 2.0 + 2.0) for k in range(12) for _ in range(8)], None),
+        ([(k / 4, (k // 16 + 1) * 4.0) for k in range(64)], None),  # under a pedal up to the bar line
+        ([(20 + k / 2, 27.0) for k in range(10)], None),  # nothing comes before
         ([(0, 8)], None),  # so few say nothing of the pace
         ([*FLOW[:6], (1.5, 9)], None),
         ([(k * 2.0, k * 2.0 + 2.0) for k in range(12)], None),  # slow music

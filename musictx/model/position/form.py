@@ -27,7 +27,6 @@ class Form(nn.Module):
     (B or 1, T) float64 is the clock that both read: the tokens' index, or musical time.
     """
 
-    products: ClassVar[bool] = True  # logits are products of `queries` and `keys`, and nothing else
     timed: ClassVar[bool] = False  # whether it can count musical time instead of the index
     limit: ClassVar[str | None] = None  # the setting with the number of positions; None: unlimited
     preset: ClassVar[tuple[str, ...]] = ()  # parameters whose initial values the form sets itself

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 class Table(Form):
     """logit(i, j) = q_i · (k_j + e_{i-j}) / sqrt(D); distances past the last row share it."""
 
-    products = False
-
     def __init__(self, n_heads: int, d_head: int, max_distance: int, impl: str) -> None:
         super().__init__(d_head)
         self.impl = impl

@@ -60,10 +60,10 @@ class EventRules:
         self.max_still = on_device([[_steps(rules.still_s(wait_s))] for wait_s in waits])  # (B, 1)
         self.max_note = on_device([[_steps(rules.note_s(seed.offset_s - seed.onset_s))] for seed in seeds])  # (B, 1)
         self.most_at_once = on_device([[max(FINGERS, _most_at_once(seed.onset_s))] for seed in seeds])  # (B, 1)
-        self.at_once = torch.zeros_like(self.most_at_once)  # (B, 1) notes that have begun now
         places = [table.place(prompt) for prompt in prompts]
         self.struck = on_device([[*p.struck, NEVER] for p in places])  # (B, P + 1) NEVER or more where silent
         self.now = on_device([[p.now] for p in places])  # (B, 1)
+        self.at_once = (self.struck == self.now).sum(1, keepdim=True)  # (B, 1) notes that have begun now
         self.sound_by = on_device([[p.silent_since + self.max_silence] for p in places])  # (B, 1) for silent rows
         # (B, 1) the step by which a new note begins
         self.strike_by = on_device([[p.struck_last] for p in places]) + self.max_still
