@@ -143,8 +143,8 @@ def test_a_wait_that_reaches_the_end_of_a_window_is_left_to_the_next(monkeypatch
 
 def test_a_model_that_lets_no_time_pass_is_said(monkeypatch):
     model = build()
-    read = model.prefill
-    monkeypatch.setattr(model, "prefill", lambda ids, state: read(ids, state) - 1e4 * torch.from_numpy(TOK.pace).clamp(min=0))
+    read, slow = model.prefill, 1e4 * torch.from_numpy(TOK.pace).clamp(min=0)
+    monkeypatch.setattr(model, "prefill", lambda ids, state: read(ids, state) - slow)
     with pytest.raises(UserError, match=r"91 tokens.* of 0\.9 seconds.*temperature="):
         drawn(model=model, melody=MELODY.clip(0.1, 1.0))
 
