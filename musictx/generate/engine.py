@@ -66,7 +66,7 @@ class ByChance:
         ids = draw(masked, self.sampling, self.temperature, self.uniforms.next())
         if self.steering is not None:
             free = (legal.sum(1, keepdim=True) > 1).float()  # (B, 1)
-            struck = self.steering.strikes[0].index_select(0, ids)[:, None].long()
+            struck = self.steering.begins_note().expand(len(ids), -1).gather(1, ids[:, None]).long()
             self.ease.scatter_add_(1, struck, eased.gather(1, ids[:, None]) * free)
             self.drawn.scatter_add_(1, struck, free)
             self.steering.update(ids)

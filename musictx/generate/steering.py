@@ -84,10 +84,7 @@ class Steering:
             now_s = ((now_s / self.step_s + CLOSE).floor()) * self.step_s
         at = (now_s / self.unit_s + CLOSE) % self.length
         chord = self.which.gather(1, torch.searchsorted(self.begins, at, right=True) - 1)  # (B, 1)
-        more = self.of_notes[chord[:, 0]]  # (B, V)
-        if self.held is not None:
-            more = more.scatter(1, self.held[:, :1], 0.0)
-        logits, eased = lead(logits, more, self.strikes)
+        logits, eased = lead(logits, self.of_notes[chord[:, 0]], self.begins_note())
         for name, (group, values) in self.aims.items():
             away = (values - self.now(name)) / SPREAD[name]  # (B, V)
             logits, ease = lead(logits, (-self.strength * away**2).float(), group > 0)
@@ -98,6 +95,12 @@ class Steering:
         if "polyphony" in self.curves:
             logits = logits + self.of_polyphony()
         return logits, eased
+
+    def begins_note(self) -> Tensor:
+        """(B or 1, V) the ids that begin a note now; on a grid a voice that keeps its pitch begins none."""
+        if self.held is None:
+            return self.strikes
+        return self.strikes.expand(len(self.held), -1).scatter(1, self.held[:, :1], False)
 
     def away(self) -> Tensor:
         """(B,) how far density and polyphony are from what is asked: squares of logarithms, times the strength."""

@@ -257,6 +257,19 @@ def test_a_grid_is_led_to_chords_too_and_holds_what_sounds():
     assert wrong(replace(new, onset_s=new.onset_s - 2.0), text) == []
 
 
+def test_a_voice_of_a_grid_keeps_its_pitch_as_probably_as_without_chords():
+    hymn = Score([0.0] * 4, [2.0] * 4, [72, 67, 64, 48], [80] * 4, 0.5)
+    prompt = make_prompt(Primer(hymn, 2.0, Meter(0.5)), GRID, None, "cpu")
+    steering = Steering(Control(chords="F#", strength=20.0), GRID, [prompt], "cpu")
+    logits = torch.randn(1, GRID.vocab.size, generator=torch.Generator().manual_seed(0))
+    led, before = steering(logits)[0].softmax(1)[0], logits.softmax(1)[0]
+    keeps, rest = int(GRID.encode_grid(np.array([[72, 67, 64, 48]]))[0]), GRID.rest
+    assert led[[keeps, rest]].tolist() == pytest.approx(before[[keeps, rest]].tolist())
+    assert steering.begins_note().sum() == steering.strikes.sum() - 1
+    new = np.flatnonzero((led > 1e-4).numpy()).tolist()
+    assert all(GRID.pitch[id_] % 12 in parse_chord("F#").classes for id_ in new if id_ < rest and id_ != keeps)
+
+
 def test_a_gap_is_filled_with_chords(filling, world):
     for particles in (1, 4):
         control = Control(chords="E", strength=20.0, particles=particles)
