@@ -24,9 +24,10 @@ from musictx.music.harmony import key_classes, parse_chord, parse_chords
 from musictx.music.score import Meter, Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import Rules
 
-PIANO, GRID = build_tokenizer("performance"), build_tokenizer("chorale")
+PIANO, GRID = build_tokenizer("performance"), ChoraleTokenizer()
 
 
 def restless(tokenizer):
