@@ -279,7 +279,7 @@ def read_cell(path: Path, key: str) -> Cell | None:
 def keep(path: Path, facts: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as partial:
-        partial.write_text(json.dumps(facts, indent=1), encoding="utf-8")
+        partial.write_text(json.dumps(facts) + "\n", encoding="utf-8")
 
 
 def write(bundle: Path, sampling: Sampling) -> None:
