@@ -75,7 +75,7 @@ class Drawing:
     drawing are as long as the request says. An iterator: each step gives a token a row of one batch.
 
     The caller may stop after any step, at a deadline or when a person asks for it, and says why with `stop`.
-    `continuations` gives what exists by then; lists may be short.
+    `continuations` gives what exists by then, also between two steps; lists may be short.
 
     Variation k of a primer is a function of the primer, the random seed and k, whatever else is asked for. Music
     longer than the window is drawn looking back that far. Where the sampling says auto, the bundle's `own` counts.
@@ -147,7 +147,8 @@ class Drawing:
     def continuations(self) -> list[list[Continuation]]:
         """The continuations that have begun, primer by primer, in order."""
         out: list[list[Continuation]] = [[] for _ in self.prompts]
-        for i, k, take in self.takes:
+        under_way = zip(self.rows, self.batch.takes(), strict=True) if self.batch is not None else ()
+        for i, k, take in [*self.takes, *((*row, take) for row, take in under_way)]:
             if len(take.ids):
                 out[i].append(self._finish(take, i, k))
         return out

@@ -4,7 +4,7 @@ limit.
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -23,9 +23,10 @@ from musictx.music.harmony import pitch_name
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.gap import knows_gaps
 from musictx.tokenizers.rules import AUTO, Rules
-from musictx.web.session import PageMusic, is_number
+from musictx.web.session import PageMusic, Step, is_number
 
 REPORT_EVERY = 16  # tokens
+FIRST_S = 2.0  # after this time music that is under way is shown, and again after twice as long, and so on
 SLIDER_S = 0.1  # the step of the slider that chooses a primer
 HOW_CLOSE = "how close to the seed"  # the name of its slider
 Report = Callable[[float, float], None]  # gets the seconds that are written, and how many there will be
@@ -107,7 +108,10 @@ class Turn:
         return time.monotonic() - self.began_s
 
 
-def draw_takes(music: PageMusic, wish: Wish, ready: Ready, turn: Turn) -> tuple[Continuation, ...]:
+Taking = Generator[Step, None, tuple[Continuation, ...]]  # yields what is under way
+
+
+def draw_takes(music: PageMusic, wish: Wish, ready: Ready, turn: Turn) -> Taking:
     """The continuations, shorter than wished if the turn was over. Raises UserError for impossible wishes."""
     check_wish(wish, turn.limits)
     primer = make_primer(music, wish, on_beat=ready.tokenizer.voices > 0)
@@ -130,7 +134,7 @@ class Region(NamedTuple):
     to_s: Any
 
 
-def fill_takes(music: PageMusic, region: Region, wish: Wish, ready: Ready, turn: Turn) -> tuple[Continuation, ...]:
+def fill_takes(music: PageMusic, region: Region, wish: Wish, ready: Ready, turn: Turn) -> Taking:
     """The music with new music in the region, as often as wished; the rest of the region is silent if the turn was
     over. Raises UserError for impossible wishes."""
     gap = make_gap(music, region, ready.tokenizer)
@@ -142,9 +146,9 @@ def fill_takes(music: PageMusic, region: Region, wish: Wish, ready: Ready, turn:
     return in_time(Drawing([gap], ready.model, ready.tokenizer, asked, own=ready.own), music, gap.seconds, turn)
 
 
-def in_time(drawing: Drawing, music: PageMusic, length_s: float, turn: Turn) -> tuple[Continuation, ...]:
+def in_time(drawing: Drawing, music: PageMusic, length_s: float, turn: Turn) -> Taking:
     """What is drawn until the turn is over. Raises UserError if that is nothing."""
-    seen = list[int]()
+    seen, show_s = list[int](), FIRST_S
     for step in drawing:
         if turn.over:
             drawing.stop(went_by(turn.limits))
@@ -152,6 +156,9 @@ def in_time(drawing: Drawing, music: PageMusic, length_s: float, turn: Turn) -> 
         seen.append(int(step.ids[0]))
         if len(seen) % REPORT_EVERY == 0:
             turn.report(drawing.tokenizer.seconds(np.array(seen), music.score.quarter_s), length_s)
+            if turn.took_s > show_s:
+                show_s = 2 * turn.took_s
+                yield Step(music, tuple(drawing.continuations()[0]))
     if not seen:
         raise UserError(f"{went_by(turn.limits)} before any music was drawn", "give less of a primer")
     return tuple(drawing.continuations()[0])

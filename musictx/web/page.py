@@ -2,7 +2,7 @@
 
 import html
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,11 @@ from musictx.web.components import Closed, come_far, slider, status_line
 from musictx.web.draw import HOW_CLOSE, SLIDER_S, Region, Wish
 from musictx.web.harmonise import HOW_CLOSE_MELODY, VoicesWish
 from musictx.web.session import Session
-from musictx.web.studio import Studio
+from musictx.web.studio import Answer, Studio
 from musictx.web.uploads import Uploads
 
 Updates = dict[Any, Any]  # by component: what is not in it stays as it is
+Showing = Generator[Updates, None, Updates]
 
 CSS = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 FORGET_S = 3600.0  # a person who is gone
@@ -135,7 +136,7 @@ class Page:
         parts += [self.accompany, self.filling, *self.region, self.chords]
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
 
-        def on(event: Any, action: Callable[..., Updates], *inputs: Any, **how: Any) -> None:
+        def on(event: Any, action: Callable[..., Updates | Showing], *inputs: Any, **how: Any) -> None:
             event(self._answered(action), [self.session, *inputs], parts, **(quiet | how))
 
         on(self.file.upload, self.upload, self.file)
@@ -183,16 +184,27 @@ class Page:
     def take_played(self, session: Session, event: gr.EventData) -> Updates:
         return self._begin(self.studio.played(session, (event._data or {}).get("notes")))
 
-    def go_on(self, session: Session, *wish: Any) -> Updates:
-        session, what = self.studio.go_on(session, Wish(*wish), come_far)
+    def go_on(self, session: Session, *wish: Any) -> Showing:
+        session, what = yield from self._under_way(self.studio.go_on(session, Wish(*wish), come_far))
         return self._show(session, new=False) | self._layers_of(session) | {self.status: status_line(what)}
 
-    def fill(self, session: Session, from_s: Any, to_s: Any, *wish: Any) -> Updates:
-        session, what = self.studio.fill(session, Region(from_s, to_s), Wish(*wish), come_far)
+    def fill(self, session: Session, from_s: Any, to_s: Any, *wish: Any) -> Showing:
+        region = Region(from_s, to_s)
+        session, what = yield from self._under_way(self.studio.fill(session, region, Wish(*wish), come_far))
         assert session.now
         done = session.now.takes[0]
         borders = round(done.new_from_s, 2), round(done.new_to_s, 2)  # those that the model can keep to
         return self._show(session) | {self.status: status_line(what)} | dict(zip(self.region, borders, strict=True))
+
+    def _under_way(self, answer: Answer) -> Generator[Updates, None, tuple[Session, str]]:
+        """Shows music while it is drawn."""
+        while True:
+            try:
+                step = next(answer)
+            except StopIteration as end:
+                whole: tuple[Session, str] = end.value
+                return whole
+            yield {self.stage: stage.sketch(step)}
 
     def put_voices(self, session: Session, *wish: Any) -> Updates:
         session, what = self.studio.harmonise(session, VoicesWish(*wish), come_far)
@@ -261,15 +273,18 @@ class Page:
         count = self.studio.count_layers(session)
         return [(ALL_HEADS, -1), *((f"layer {k}, each head", k) for k in range(count))]
 
-    def _answered(self, action: Callable[..., Updates]) -> Callable[..., Updates]:
+    def _answered(self, action: Callable[..., Updates | Showing]) -> Callable[..., Iterator[Updates]]:
         """The action, with a person's mistakes in the status line and nothing else changed."""
 
         @wraps(action)
-        def safely(*args: Any, **kwargs: Any) -> Updates:
+        def safely(*args: Any, **kwargs: Any) -> Iterator[Updates]:
             try:
                 with self.studio.work.action():
-                    return action(*args, **kwargs) or {self.status: gr.skip()}
+                    shown = action(*args, **kwargs)
+                    if not isinstance(shown, dict):
+                        shown = yield from shown
+                    yield shown or {self.status: gr.skip()}
             except UserError as error:
-                return {self.status: status_line(str(error), wrong=True)}
+                yield {self.status: status_line(str(error), wrong=True)}
 
         return safely

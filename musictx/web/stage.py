@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from urllib.parse import quote
 
@@ -73,6 +74,13 @@ def shown(step: Step, place: Path) -> str:
         f'srcset="{narrow}"><img alt="piano roll" src="{picture}"></picture><i class="playhead"></i></div>'
         f'<div class="player">{choose}<audio controls preload="auto" src="{_address(wav)}"></audio>{links}</div>'
     )
+
+
+def sketch(step: Step) -> str:
+    """The HTML of a step that is under way: only its rolls."""
+    with TemporaryDirectory() as place:
+        picture, _ = rolls(step, Path(place, "roll.svg"))
+    return f'<div class="sketch"><img alt="the music so far" src="{picture}"></div>'
 
 
 def begins_s(score: Score) -> float:

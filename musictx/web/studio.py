@@ -4,7 +4,7 @@ Actions under way are counted, so that the end of the server can wait for the fi
 """
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,8 @@ from musictx.web.harmonise import Harmoniser, VoicesWish, harmonise
 from musictx.web.session import PageMusic, Session, Step, examples, read_played
 from musictx.web.stage import PEN, as_data, stage
 from musictx.web.uploads import read_upload
+
+Answer = Generator[Step, None, tuple[Session, str]]  # yields steps under way; the words say what became of it
 
 
 class Studio:
@@ -57,22 +59,22 @@ class Studio:
     def played(self, session: Session, notes: Any) -> Session:
         return self._begin(session, read_played(notes))
 
-    def go_on(self, session: Session, wish: Wish, report: Report) -> tuple[Session, str]:
-        """Continues the newest music; and what became of it in words."""
+    def go_on(self, session: Session, wish: Wish, report: Report) -> Answer:
+        """Continues the newest music."""
         now, turn = self._now(session, "no music to continue"), self._turn(report)
         music = self._heard(now.music, wish.model or now.music.model)
-        takes = draw_takes(music, wish, self.models[music.model], turn)
+        takes = yield from draw_takes(music, wish, self.models[music.model], turn)
         said = self._sentence(takes, wish, f"of {music.name}", turn, CLICK)
         return session.push(Step(music, takes)), said + self._remark(music, now.music)
 
-    def fill(self, session: Session, region: Region, wish: Wish, report: Report) -> tuple[Session, str]:
-        """Writes a region of the music again; and what became of it in words."""
+    def fill(self, session: Session, region: Region, wish: Wish, report: Report) -> Answer:
+        """Writes a region of the music again."""
         now, turn = self._now(session, "no music to fill"), self._turn(report)
         whole = now.as_music
         if now.filled:
             whole = whole._replace(name=now.music.name)  # filled again
         music = self._heard(whole, wish.model or whole.model)
-        takes = fill_takes(music, region, wish, self._filling(music.model), turn)
+        takes = yield from fill_takes(music, region, wish, self._filling(music.model), turn)
         where = f"of {music.name} from {takes[0].new_from_s:.2f} to {takes[0].new_to_s:.2f} s"
         said = self._sentence(takes, wish, where, turn, "The rest is kept.")
         return session.push(Step(music, takes)), said + self._remark(music, whole)
