@@ -97,6 +97,51 @@ def piano(results: Path) -> list[dict[str, Any]]:
     return rows
 
 
+ALONE = {  # what `alive.py` compared: the raw file, how each of its lines is called, and the command
+    "each remedy alone": (
+        "alive-remedies.json",
+        {
+            "piano, default": "both",
+            "piano, no net": "no net",
+            "piano, endings kept": "endings kept",
+            "piano, neither": "neither",
+        },
+        "--ways all",
+    ),
+    "filters": (
+        "alive-filters.json",
+        {
+            "piano, default": "min-p 0.01",
+            "minp03.safetensors, default": "min-p 0.03",
+            "topp95.safetensors, default": "top-p 0.95",
+        },
+        "--bundles piano minp03.safetensors topp95.safetensors",
+    ),
+}
+
+
+def alone(results: Path) -> list[dict[str, Any]]:
+    """What continuations are like without a remedy, or with other filters."""
+    rows = []
+    for what, (file, names, words) in ALONE.items():
+        if (path := results / file).exists():
+            found = json.loads(path.read_text(encoding="utf-8"))
+            for key, name in names.items():
+                of = found[key]["all"]
+                for claim, figure in {
+                    "wait over 3 s where composers and seeds do not": of["stuck"],
+                    "notes over 8 s in a thousand": 1000 * of["drawn"]["over 8 s"] / of["drawn"]["notes"],
+                    "share of half to twice the seed's pace": of["drawn"]["half to twice the pace"],
+                }.items():
+                    of_all = f"{of['continuations']} continuations, {what}: {name}, {claim}"
+                    rows.append(
+                        row(
+                            of_all, [figure], "", f"{PLAY.removesuffix(' --copies')} {words} --pieces 6 --draws 1", path
+                        )
+                    )
+    return rows
+
+
 def gpu(results: Path) -> list[dict[str, Any]]:
     """The rows of a lent GPU: training steps (the median, the slowest, the fastest), the piano's training, checks."""
     rows = []
@@ -240,7 +285,7 @@ def cells(results: Path) -> list[dict[str, Any]]:
 
 def collected() -> list[dict[str, Any]]:
     """The rows of the raw files."""
-    return piano(RESULTS) + gpu(RESULTS) + cells(RESULTS)
+    return piano(RESULTS) + alone(RESULTS) + gpu(RESULTS) + cells(RESULTS)
 
 
 def all_rows() -> list[dict[str, Any]]:

@@ -148,7 +148,7 @@ class Page:
             moved(None, self.primer, js=stage.PRIMER)
         for border in self.region:
             border.change(None, self.region, js=stage.REGION)
-        busy: dict[str, Any] = {"show_progress": "full", "show_progress_on": self.stage}
+        busy: dict[str, Any] = {"show_progress": "full", "show_progress_on": self.status}  # the stage shows music
         busy |= {"concurrency_id": "draw", "concurrency_limit": self.studio.limits.at_once}
         for asked in (self.go.click, self.chords.submit):
             on(asked, self.go_on, *wish, **busy)
