@@ -119,6 +119,10 @@ ALONE = {  # what `alive.py` compared: the raw file, how each of its lines is ca
     ),
 }
 
+COMPARED = (
+    "waits over 3 s where composers and seeds have none, notes over 8 s in a thousand, share in half to twice the pace"
+)
+
 
 def alone(results: Path) -> list[dict[str, Any]]:
     """What continuations are like without a remedy, or with other filters."""
@@ -129,11 +133,11 @@ def alone(results: Path) -> list[dict[str, Any]]:
             for key, name in names.items():
                 of = found[key]["all"]
                 for claim, figure in {
-                    "wait over 3 s where composers and seeds do not": of["stuck"],
-                    "notes over 8 s in a thousand": 1000 * of["drawn"]["over 8 s"] / of["drawn"]["notes"],
-                    "share of half to twice the seed's pace": of["drawn"]["half to twice the pace"],
+                    "waits": of["stuck"],
+                    "notes": 1000 * of["drawn"]["over 8 s"] / of["drawn"]["notes"],
+                    "pace": of["drawn"]["half to twice the pace"],
                 }.items():
-                    of_all = f"{of['continuations']} continuations, {what}: {name}, {claim}"
+                    of_all = f"{of['continuations']} continuations, {what} ({COMPARED}): {name}, {claim}"
                     rows.append(
                         row(
                             of_all, [figure], "", f"{PLAY.removesuffix(' --copies')} {words} --pieces 6 --draws 1", path
