@@ -97,52 +97,39 @@ def piano(results: Path) -> list[dict[str, Any]]:
     return rows
 
 
-ALONE = {  # what `alive.py` compared: the raw file, how each of its lines is called, and the command
-    "each remedy alone": (
-        "alive-remedies.json",
-        {
-            "piano, default": "both",
-            "piano, no net": "no net",
-            "piano, endings kept": "endings kept",
-            "piano, neither": "neither",
-        },
+COMPARED = "waits over 3 s where composers and seeds have none, notes over 8 s in a thousand, half to twice the pace"
+ALONE = {  # of `alive.py`: the raw file, what was given beside the stores, and the names of what was compared
+    "alive-remedies.json": (
+        "each remedy alone",
         "--ways all",
+        {"both": "piano, default", "no net": "piano, no net", "endings kept": "piano, endings kept"}
+        | {"neither": "piano, neither"},
     ),
-    "filters": (
-        "alive-filters.json",
-        {
-            "piano, default": "min-p 0.01",
-            "minp03.safetensors, default": "min-p 0.03",
-            "topp95.safetensors, default": "top-p 0.95",
-        },
+    "alive-filters.json": (
+        "filters",
         "--bundles piano minp03.safetensors topp95.safetensors",
+        {"min-p 0.01": "piano, default", "min-p 0.03": "minp03.safetensors, default"}
+        | {"top-p 0.95": "topp95.safetensors, default"},
     ),
 }
-
-COMPARED = (
-    "waits over 3 s where composers and seeds have none, notes over 8 s in a thousand, share in half to twice the pace"
-)
 
 
 def alone(results: Path) -> list[dict[str, Any]]:
     """What continuations are like without a remedy, or with other filters."""
     rows = []
-    for what, (file, names, words) in ALONE.items():
+    for file, (what, words, names) in ALONE.items():
         if (path := results / file).exists():
             found = json.loads(path.read_text(encoding="utf-8"))
-            for key, name in names.items():
+            for name, key in names.items():
                 of = found[key]["all"]
-                for claim, figure in {
+                claim = f"{of['continuations']} continuations, {what} ({COMPARED}): {name}"
+                drawn, command = of["drawn"], f"{PLAY.removesuffix(' --copies')} {words} --pieces 6 --draws 1"
+                for which, figure in {
                     "waits": of["stuck"],
-                    "notes": 1000 * of["drawn"]["over 8 s"] / of["drawn"]["notes"],
-                    "pace": of["drawn"]["half to twice the pace"],
+                    "notes": 1000 * drawn["over 8 s"] / drawn["notes"],
+                    "pace": drawn["half to twice the pace"],
                 }.items():
-                    of_all = f"{of['continuations']} continuations, {what} ({COMPARED}): {name}, {claim}"
-                    rows.append(
-                        row(
-                            of_all, [figure], "", f"{PLAY.removesuffix(' --copies')} {words} --pieces 6 --draws 1", path
-                        )
-                    )
+                    rows.append(row(f"{claim}, {which}", [figure], "", command, path))
     return rows
 
 
