@@ -40,7 +40,7 @@ class Control:
         "chords for new notes, again and again: bars, 'C | Am F | G7', or seconds, '0 C, 4 Am, 8 G7'; seed: the seed's "
         "own, by bar; or a MIDI file of chords; null: any",
     )
-    bar_seconds: float | None = setting(None, "how long a bar of chords lasts; null: as long as the seed's")
+    bar_seconds: float | None = setting(None, "how long each bar of chords lasts; null: from bar line to bar line")
     density: int | float | str | None = setting(
         None, "new notes a second, or a curve, '0 3, 10 8': from 3 to 8 in ten seconds; null: as the model likes"
     )

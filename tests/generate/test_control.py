@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ok, refused
-from stubs import Said
+from stubs import restless
 
 import musictx
 from musictx.errors import ConfigError, MidiError
@@ -28,19 +28,6 @@ from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import Rules
 
 PIANO, GRID = build_tokenizer("performance"), ChoraleTokenizer()
-
-
-def restless(tokenizer):
-    """Any note at any time, other logits at each step, the same for all rows."""
-    v = tokenizer.vocab
-    waits = np.abs(v.values("TIME_SHIFT") - 15) < 15 if tokenizer is PIANO else 0.0
-    liked = torch.from_numpy(3.0 * v.mask("VELOCITY") + 2.0 * v.mask("NOTE_OFF") + 3.0 * waits)
-
-    def say(length, rows):
-        chance = torch.Generator().manual_seed(length)
-        return (torch.randn(v.size, generator=chance) + liked).float().expand(rows, -1)
-
-    return Said(say)
 
 
 def tune(quarter_s=0.5):
