@@ -26,7 +26,6 @@ CURVES = {  # the least, the most, and in what
 MOST_STRENGTH = 20.0
 PARTICLES, MOST_PARTICLES = 4, 64
 SEED = "seed"
-Lines = NDArray[np.float64]
 
 
 @dataclass  # not frozen, as Sampling is not
@@ -143,7 +142,7 @@ class Control:
             refuse_outside(parse_chords(text).chords, self.classes, f"key={self.key}")
         return text
 
-    def lines_s(self, meter: Meter, end_s: float) -> tuple[Lines, Lines]:
+    def lines_s(self, meter: Meter, end_s: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The bar lines of chords in a seed in this meter that ends at `end_s`, and those after, in seconds from the
         seed's beginning: two or more of each. Where chords count seconds, these are their lines.
 
@@ -165,9 +164,8 @@ class Control:
         if self.in_bars and self.bar_seconds is None:
             bars_s = np.diff(self.lines_s(meter, end_s)[1])
             lasts = " to ".join(dict.fromkeys(f"{bar_s:.2f}" for bar_s in (bars_s.min(), bars_s.max())))
-            how = "each alike, since its notes keep to no bar lines"
-            if meter.whole_s is not None:
-                how = "from bar line to bar line"
+            alike = "each alike, since its notes keep to no bar lines"
+            how = alike if meter.whole_s is None else "from bar line to bar line"
             say(f"{source}: a bar of chords lasts {lasts} s, {how}; bar_seconds= names another length")
         if self.chords == SEED:
             say(f"{source}: its chords are {self.chords_after(seed, meter, end_s)}")

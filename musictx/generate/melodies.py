@@ -76,7 +76,7 @@ def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Chora
         column = grid[:, VOICES.index(name)]
         column[:] = REST
         column[part.first - first :][: len(part.pitch)] = part.pitch
-    meter = replace(tracks.meter(), quarter_s=tracks.quarter_s)
+    meter = tracks.meter()
     if request.rewrite is not None:
         region = steps_of(request, meter, Score.merge(lines), path)
         within = grid[max(region.start - first, 0) : max(region.stop - first, 0)]
@@ -163,8 +163,7 @@ def take_melody(
 ) -> Melody:
     """One line of notes that the model can hear, on its grid or in seconds; `say` gets what a person should know of it.
     Raises UserError, ConfigError and TokenError, which name the source."""
-    score, left = one_line(score, source, request)
-    meter, line = replace(meter, quarter_s=score.quarter_s), None
+    (score, left), line = one_line(score, source, request), None
     request.control.say(source, Score.empty(), meter, 0.0, say)
     if isinstance(tokenizer, ChoraleTokenizer):
         check_range(score, source, request, tokenizer, VOICES.index(request.voices[0]))

@@ -35,8 +35,8 @@ def outcome(
     spans, said = list[ChordSpan](), list[str]()
     line = line or control.line
     if line is not None:
-        _, lines = control.lines_s(meter, from_s)
-        units, count = np.arange(len(lines), dtype=np.float64), len(line.chords)
+        lines, count = control.lines_s(meter, from_s)[1], len(line.chords)
+        units = np.arange(len(lines), dtype=np.float64)
         at = along(new.onset_s, lines, units).clip(min=0) + CLOSE  # (N,) in units
         chord = np.searchsorted(line.begins, at % line.length, side="right") - 1
         table = np.array([[each in asked.classes for each in range(12)] for asked in line.chords])  # (K, 12)

@@ -55,8 +55,7 @@ class Steering:
         self.now_s = torch.zeros_like(self.wait[:, :1])  # (B, 1) in chords and curves
         lines_s = [control.lines_s(p.meter, p.start_s)[1] - p.start_s for p in prompts]
         n = np.arange(max(map(len, lines_s)), dtype=np.float64)
-        # (B, N) when each unit of what `begins` counts begins
-        self.units_s = on_device([along(n, n[: len(row)], row) for row in lines_s])
+        self.units_s = on_device([along(n, n[: len(row)], row) for row in lines_s])  # (B, N) of what `begins` counts
         lines = [line_after(p, control, tokenizer) for p in prompts]
         chords, *table = tabled(lines)
         self.begins, self.which = map(on_device, table)  # (B, K) each

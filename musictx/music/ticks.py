@@ -127,7 +127,10 @@ class Tracks:
         end_s = max((track.score.duration_s for track in self.tracks), default=0.0)
         meter = self.tempo_map.meter(self.signatures, end_s)
         onset_s = np.unique((self.merge() or self.merge(drums=True)).onset_s)
-        if meter.lines_s is None or not len(onset_s) or not keep_time(self.tempo_map.quarters(onset_s)):
+        if meter.lines_s is None or not len(onset_s):
+            return meter
+        turns = 2 * np.pi * np.outer((1, 2, 3, 4), self.tempo_map.quarters(onset_s))
+        if np.cos(turns).mean(1).max() <= KEEPS_TIME:  # notes gather neither on beats nor on a half, third or fourth
             return meter
         lines = meter.bars_s(end_s, more=2)
         k = int(np.searchsorted(lines, onset_s[0] + CLOSE_S, side="right")) - 1
@@ -165,8 +168,7 @@ class TempoMap:
     def quarters(self, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """(N,) how many quarters come before each moment (N,) of a file that has quarters."""
         at = np.searchsorted(self.base_s, at_s, side="right") - 1
-        ticks: NDArray[np.float64] = self.tempo[at] + (at_s - self.base_s[at]) / self.tick_s[at]
-        return ticks / self.ticks_per_quarter
+        return np.asarray((self.tempo[at] + (at_s - self.base_s[at]) / self.tick_s[at]) / self.ticks_per_quarter)
 
     def meter(self, signatures: Ticks, end_s: float) -> Meter:
         """Bar lines up to the first at or after `end_s`. SMPTE time has no quarters, so its bars are equal."""
@@ -183,11 +185,6 @@ class TempoMap:
         borders = np.append(kept[1:, 0], last + bars[-1])
         lines = [np.arange(*segment) for segment in zip(kept[:, 0], borders, bars, strict=True)]
         return Meter(self.quarter_s, first, self.seconds(np.rint(np.concatenate(lines))))
-
-
-def keep_time(quarters: NDArray[np.float64]) -> bool:
-    """Whether onsets (N,), in quarters, gather on the beat or on its halves, thirds or fourths."""
-    return max(float(np.cos(2 * np.pi * part * quarters).mean()) for part in (1, 2, 3, 4)) > KEEPS_TIME
 
 
 def tracks_in_seconds(midi: RawMidi, one_tempo: bool) -> Tracks:
