@@ -127,7 +127,8 @@ def ours(model: LanguageModel, batch: int, device: str, most: int, sampling: Sam
         start = perf_counter()
         drawn = stream(model, given, batch, sampling, True, len(given.heard) + most, False, device)
         progress = [
-            Progress(Length(tokens=length), given.bar_s, TOKENIZER, given.ids, given.quarter_s) for _ in range(batch)
+            Progress(Length(tokens=length), given.meter.bar_s, TOKENIZER, given.ids, given.quarter_s)
+            for _ in range(batch)
         ]
         Batch(drawn, progress, length).run()  # ends with a look, which waits for the device
         return perf_counter() - start

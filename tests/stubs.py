@@ -1,5 +1,6 @@
 """Models that say what a test wants, without weights, and a score continued."""
 
+import numpy as np
 import torch
 
 from musictx.generate.draw import continue_primers
@@ -52,6 +53,19 @@ def noise(vocab_size, seed=0, loud=3.0, favourites=0):
     liked = torch.zeros(vocab_size)
     liked[torch.randperm(vocab_size, generator=chance)[:favourites]] = 30.0
     return Said(lambda length, rows: torch.randn(rows, vocab_size, generator=chance) * loud + liked)
+
+
+def restless(tokenizer):
+    """Any note at any time, other logits at each step, the same for all rows."""
+    v = tokenizer.vocab
+    waits = np.abs(v.values("TIME_SHIFT") - 15) < 15 if not tokenizer.voices else 0.0
+    liked = torch.from_numpy(3.0 * v.mask("VELOCITY") + 2.0 * v.mask("NOTE_OFF") + 3.0 * waits)
+
+    def say(length, rows):
+        chance = torch.Generator().manual_seed(length)
+        return (torch.randn(v.size, generator=chance) + liked).float().expand(rows, -1)
+
+    return Said(say)
 
 
 def continued(score, model, tokenizer, request):

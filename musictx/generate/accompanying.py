@@ -89,7 +89,7 @@ def accompany_melody(
     made = _accompany(melody, model, tokenizer, request, report, window_s, device)
     if not request.control.asked:
         return made
-    where = 0.0, melody.score.duration_s, melody.meter.bar_s
+    where = 0.0, melody.score.duration_s, melody.meter
     out = []
     for music in made:
         chords, became = outcome(request.control, music.voices, *where)

@@ -63,10 +63,10 @@ def take_primer(seed: Seed, source: object, tokenizer: Tokenizer, request: Conti
         )
     primer = fit_voices(primer, tokenizer, source, request.out_of_range)
     try:
-        ids, bar_s = tokenizer.encode(primer.score), replace(primer.meter, quarter_s=primer.score.quarter_s).bar_s
+        ids = tokenizer.encode(primer.score)
     except TokenError as error:
         raise error.of(source) from None
-    request.control.say(source, tokenizer.decode(ids, primer.score.quarter_s), bar_s, primer.end_s)
+    request.control.say(source, tokenizer.decode(ids, primer.score.quarter_s), primer.meter, primer.end_s)
     return primer
 
 

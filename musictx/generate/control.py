@@ -4,13 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, MidiError
 from musictx.music.curve import Curve, parse_curve
 from musictx.music.harmony import MOST_CHORDS, Chord, ChordLine, Classes, key_classes, parse_chords, spell
 from musictx.music.read import read_midi
 from musictx.music.recognition import chord_track, chords_by_bar
-from musictx.music.score import Score
+from musictx.music.score import Meter, Score
 from musictx.setting import check_types, setting
 from musictx.tokenizers.rules import AUTO, Rules, scale_classes
 
@@ -36,7 +39,7 @@ class Control:
         "chords for new notes, again and again: bars, 'C | Am F | G7', or seconds, '0 C, 4 Am, 8 G7'; seed: the seed's "
         "own, by bar; or a MIDI file of chords; null: any",
     )
-    bar_seconds: float | None = setting(None, "how long a bar of chords lasts; null: as long as the seed's")
+    bar_seconds: float | None = setting(None, "how long each bar of chords lasts; null: from bar line to bar line")
     density: int | float | str | None = setting(
         None, "new notes a second, or a curve, '0 3, 10 8': from 3 to 8 in ten seconds; null: as the model likes"
     )
@@ -123,36 +126,49 @@ class Control:
         print(f"{self.chord_file}: its chords are {text}")
         return replace(self, chords=text)
 
-    def chords_after(self, seed: Score, bar_s: float, end_s: float) -> str | None:
-        """The chords after a seed that ends at `end_s`, whose bars last `bar_s`, as text. Raises ConfigError for a seed
-        without notes."""
+    def chords_after(self, seed: Score, meter: Meter, end_s: float) -> str | None:
+        """The chords after a seed in this meter that ends at `end_s`, as text. Raises ConfigError for a seed without
+        notes."""
         if self.chords != SEED:
             return self.chords
         if not len(seed):
             raise ConfigError("chords", got=SEED, why="nothing comes before the new music", allowed="chords, or a seed")
-        bars = max(round(end_s / self.unit_s(bar_s)), 1)
-        if bars > MOST_CHORDS:
-            allowed = f"at most {MOST_CHORDS}, or a longer bar_seconds="
-            raise ConfigError("chords", got=SEED, why=f"the seed has {bars} bars", allowed=allowed)
-        text = chords_by_bar(seed, self.unit_s(bar_s), bars)
+        before_s, _ = self.lines_s(meter, end_s)
+        if len(before_s) > MOST_CHORDS + 1:
+            why = f"the seed has more than {MOST_CHORDS} bars"
+            raise ConfigError("chords", got=SEED, why=why, allowed="less of it, or a longer bar_seconds=")
+        text = chords_by_bar(seed, before_s)
         if self.classes is not None:
             refuse_outside(parse_chords(text).chords, self.classes, f"key={self.key}")
         return text
 
-    def unit_s(self, bar_s: float) -> float:
-        """The unit in which chords begin, where the seed's bar lasts `bar_s`."""
-        if not self.in_bars:
-            return 1.0
-        return bar_s if self.bar_seconds is None else self.bar_seconds
+    def lines_s(self, meter: Meter, end_s: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The bar lines of chords in a seed in this meter that ends at `end_s`, and those after, in seconds from the
+        seed's beginning: two or more of each. Where chords count seconds, these are their lines.
+
+        The seed's own lines count if its notes keep to them; then bars begin and end at the line nearest to the seed's
+        beginning, without an upbeat, and nearest to its end. Otherwise bars are equal, from both moments on."""
+        if not self.in_bars or self.bar_seconds is not None or meter.whole_s is None or meter.lines_s is None:
+            unit_s = (self.bar_seconds or meter.bar_s) if self.in_bars else 1.0
+            bars = min(max(round(end_s / unit_s), 1), MOST_CHORDS + 1)  # more are refused
+            return unit_s * np.arange(bars + 1, dtype=np.float64), np.array([end_s, end_s + unit_s])
+        lines = np.unique(meter.bars_s(max(end_s, float(meter.lines_s[-1])), more=2))
+        first, last = (int(np.abs(lines - at_s).argmin()) for at_s in (max(meter.whole_s, 0.0), end_s))
+        last = max(first, last)
+        return lines[min(first, max(last - 1, 0)) : max(last, 1) + 1], lines[last:]
 
     def say(
-        self, source: object, seed: Score, bar_s: float, end_s: float, say: Callable[[str], object] = print
+        self, source: object, seed: Score, meter: Meter, end_s: float, say: Callable[[str], object] = print
     ) -> None:
-        """Says what is left to the seed: how long a bar of chords lasts, and which chords they are."""
+        """Says what is left to the seed: where bars of chords begin, and which chords they are."""
         if self.in_bars and self.bar_seconds is None:
-            say(f"{source}: a bar of chords lasts {bar_s:.2f} s, as its own bars do; bar_seconds= names another length")
+            bars_s = np.diff(self.lines_s(meter, end_s)[1])
+            lasts = " to ".join(dict.fromkeys(f"{bar_s:.2f}" for bar_s in (bars_s.min(), bars_s.max())))
+            alike = "each alike, since its notes keep to no bar lines"
+            how = alike if meter.whole_s is None else "from bar line to bar line"
+            say(f"{source}: a bar of chords lasts {lasts} s, {how}; bar_seconds= names another length")
         if self.chords == SEED:
-            say(f"{source}: its chords are {self.chords_after(seed, bar_s, end_s)}")
+            say(f"{source}: its chords are {self.chords_after(seed, meter, end_s)}")
 
     def check_rules(self, rules: Rules) -> None:
         """Raises ConfigError for what the rules exclude."""

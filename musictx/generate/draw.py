@@ -164,7 +164,7 @@ class Drawing:
         room, rolling = _room([self.prompts[i] for i in used], self.limit, request.window)
         steering = Steering(request.control, tokenizer, each, self.device) if request.control.asked else None
         stream = begin_stream(self.model, heard, keys, request.sampling, grammar, room, rolling, bare, steering)
-        progress = [Progress(request.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
+        progress = [Progress(request.length, p.meter.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
         particles = Particles(stream, self.each, [row.key for row in keys]) if self.each > 1 else None
         return Batch(stream, progress, self.limit, particles)
 
@@ -181,7 +181,7 @@ class Drawing:
         if not self.request.include_seed:  # there, sounding notes of the seed begin again and seem new
             whole = _continued(take, prompt, k, self.tokenizer, replace(self.request, include_seed=True))
         to_s, later_s = min(whole.new_to_s, whole.score.duration_s), made.new_from_s - whole.new_from_s
-        asked = self.request.control, whole.new_notes, whole.new_from_s, to_s, prompt.bar_s, self.lines[i]
+        asked = self.request.control, whole.new_notes, whole.new_from_s, to_s, prompt.meter, self.lines[i]
         chords, became = outcome(*asked)
         return replace(made, chords=tuple(chord.later(later_s) for chord in chords), became=became)
 
@@ -223,7 +223,7 @@ def _room(prompts: Sequence[Prompt], limit: int, window: int | None) -> tuple[in
 def _continued(take: Take, prompt: Prompt, k: int, tokenizer: Tokenizer, request: Continue) -> Continuation:
     """Makes music of ids: cut at the length asked for, with or without the primer."""
     ids, start_s, end_s = take.ids, prompt.start_s, np.inf
-    if (seconds := request.length.in_seconds(prompt.bar_s)) is not None:
+    if (seconds := request.length.in_seconds(prompt.meter.bar_s)) is not None:
         end_s = start_s + seconds
     score = tokenizer.decode(np.concatenate([prompt.ids, ids]), prompt.quarter_s)
     if request.length.notes is not None:

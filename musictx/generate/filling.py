@@ -1,6 +1,5 @@
 """Fills gaps as a `Fill` asks: a region of a piece, or what comes between two."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,8 +50,7 @@ def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file
 def between(a: Seed, b: Seed, files: list[Path], tokenizer: Tokenizer, request: Fill) -> Around:
     """The gap between two pieces. Raises UserError."""
     heard_a, heard_b = (heard_as(seed, file, tokenizer, request) for seed, file in zip((a, b), files, strict=True))
-    bar_s = replace(a.meter, quarter_s=a.score.quarter_s).bar_s
-    seconds = request.length.in_seconds(bar_s)
+    seconds = request.length.in_seconds(a.meter.bar_s)
     assert seconds is not None
     gap = join_with_gap((a.score, heard_a), (b.score, heard_b), seconds, a.meter, tokenizer)
     say_control(request, files[0], gap, tokenizer)
@@ -62,8 +60,8 @@ def between(a: Seed, b: Seed, files: list[Path], tokenizer: Tokenizer, request: 
 def say_control(request: Fill, source: object, gap: Gap, tokenizer: Tokenizer) -> None:
     """Prints what the request leaves to the music before the gap."""
     quarter_s = gap.given.quarter_s
-    before, bar_s = tokenizer.decode(gap.before, quarter_s), replace(gap.meter, quarter_s=quarter_s).bar_s
-    request.control.say(source, before, bar_s, tokenizer.seconds(gap.before, quarter_s))
+    before = tokenizer.decode(gap.before, quarter_s)
+    request.control.say(source, before, gap.meter, tokenizer.seconds(gap.before, quarter_s))
 
 
 def heard_as(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill) -> Score:

@@ -112,9 +112,8 @@ def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, device: str, 
     first = read_first(tokenizer, after, len(begin) - 1 + needed, length, period)
     heard = torch.from_numpy(np.concatenate([first, begin]).astype(np.int64)).to(device)
     quarter_s = gap.given.quarter_s
-    bar_s, unheard = replace(gap.meter, quarter_s=quarter_s).bar_s, len(before) - (len(begin) - 1)
-    program, start_s = program_of(gap.given, tokenizer), tokenizer.seconds(before, quarter_s)
-    return Prompt(before, heard, start_s, quarter_s, bar_s, program, unheard)
+    program, unheard = program_of(gap.given, tokenizer), len(before) - (len(begin) - 1)
+    return Prompt(before, heard, tokenizer.seconds(before, quarter_s), quarter_s, gap.meter, program, unheard)
 
 
 def room_beside(

@@ -52,7 +52,7 @@ def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     `take_melody` does."""
     counts_beats = bool(tokenizer.voices)
     tracks = read_tracks(read_bytes(path), path, one_tempo=counts_beats)
-    if counts_beats and tracks.tempo_map is not None and tracks.tempo_map.changes:
+    if counts_beats and tracks.tempo_map.changes:
         print(f"{path}: its first tempo is used throughout, since the model counts beats")
     if said := tracks.remark():
         print(f"{path}: {said}")
@@ -76,7 +76,7 @@ def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Chora
         column = grid[:, VOICES.index(name)]
         column[:] = REST
         column[part.first - first :][: len(part.pitch)] = part.pitch
-    meter = replace(tracks.meter(), quarter_s=tracks.quarter_s)
+    meter = tracks.meter()
     if request.rewrite is not None:
         region = steps_of(request, meter, Score.merge(lines), path)
         within = grid[max(region.start - first, 0) : max(region.stop - first, 0)]
@@ -90,7 +90,7 @@ def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Chora
     for name, line in zip(names, lines, strict=True):
         check_range(line, path, request, tokenizer, VOICES.index(name))
     kept = Score.merge(lines, tracks.quarter_s)
-    request.control.say(path, Score.empty(), meter.bar_s, 0.0)
+    request.control.say(path, Score.empty(), meter, 0.0)
     say_beside(kept, path, sum(part.unheard for part in parts), print)
     return Melody(path.stem, kept, None, meter, path, grid, first)
 
@@ -163,9 +163,8 @@ def take_melody(
 ) -> Melody:
     """One line of notes that the model can hear, on its grid or in seconds; `say` gets what a person should know of it.
     Raises UserError, ConfigError and TokenError, which name the source."""
-    score, left = one_line(score, source, request)
-    meter, line = replace(meter, quarter_s=score.quarter_s), None
-    request.control.say(source, Score.empty(), meter.bar_s, 0.0, say)
+    (score, left), line = one_line(score, source, request), None
+    request.control.say(source, Score.empty(), meter, 0.0, say)
     if isinstance(tokenizer, ChoraleTokenizer):
         check_range(score, source, request, tokenizer, VOICES.index(request.voices[0]))
         try:

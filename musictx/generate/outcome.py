@@ -6,8 +6,9 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from musictx.generate.control import Control
+from musictx.music.curve import along
 from musictx.music.harmony import ChordLine, pitch_name
-from musictx.music.score import Score
+from musictx.music.score import Meter, Score
 
 CLOSE = 1e-6  # of a bar or a second: times are sums of floats
 MOST_SPANS = 2000  # more are not seen in a picture
@@ -26,25 +27,28 @@ class ChordSpan(NamedTuple):
 
 
 def outcome(
-    control: Control, new: Score, from_s: float, to_s: float, bar_s: float, line: ChordLine | None = None
+    control: Control, new: Score, from_s: float, to_s: float, meter: Meter, line: ChordLine | None = None
 ) -> tuple[tuple[ChordSpan, ...], str]:
-    """The chords from `from_s` to `to_s`, where a bar of the seed lasts `bar_s`, and words as in `92% in chords, 97% in
-    D minor, 3.1 to 5.8 notes a second`: shares of the new notes; of a curve its first and last third. `line`: the
-    chords, where the text does not say them."""
+    """The chords from `from_s` to `to_s` after a seed in this meter, and words as in `92% in chords, 97% in D minor,
+    3.1 to 5.8 notes a second`: shares of the new notes; of a curve its first and last third. `line`: the chords, where
+    the text does not say them."""
     spans, said = list[ChordSpan](), list[str]()
     line = line or control.line
     if line is not None:
-        unit_s, count = control.unit_s(bar_s), len(line.chords)
-        at = (new.onset_s - from_s) / unit_s + CLOSE  # (N,)
+        lines, count = control.lines_s(meter, from_s)[1], len(line.chords)
+        units = np.arange(len(lines), dtype=np.float64)
+        at = along(new.onset_s, lines, units).clip(min=0) + CLOSE  # (N,) in units
         chord = np.searchsorted(line.begins, at % line.length, side="right") - 1
         table = np.array([[each in asked.classes for each in range(12)] for asked in line.chords])  # (K, 12)
         inside, span = table[chord, new.pitch % 12], at // line.length * count + chord
         said += [f"{inside.mean():.0%} in chords"] if len(new) else []
-        rounds = int(np.ceil((to_s - from_s) / (line.length * unit_s)))
+        rounds = int(np.ceil(along(np.array([to_s]), lines, units)[0] / line.length))
         if rounds * count <= MOST_SPANS:
-            starts = [from_s + (k * line.length + begin) * unit_s for k in range(rounds) for begin in line.begins]
-            starts = [start for start in starts if start < to_s - CLOSE]
-            for k, (start, end) in enumerate(pairwise([*starts, to_s])):
+            begins = [k * line.length + begin for k in range(rounds) for begin in line.begins]
+            starts = np.append(along(np.array(begins), units, lines)[1:], to_s).clip(from_s, to_s).tolist()
+            for k, (start, end) in enumerate(pairwise([from_s, *starts])):
+                if end - start < CLOSE:
+                    continue
                 here = inside[span == k]
                 share = float(here.mean()) if len(here) else None
                 spans.append(ChordSpan(str(line.chords[k % count]), start, end, share))

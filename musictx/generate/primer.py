@@ -94,7 +94,7 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:
         given = [f"seed_{name}=" for name in AMOUNTS if getattr(part, name) is not None]
         more = "from_s=" if part.until_s is not None else (given or ["seed_seconds="])[0]
         raise UserError("no notes to continue", f"give a seed with music in it, or raise {more}")
-    return Primer(primer, stop_s - start_s, meter, left_out_s)
+    return Primer(primer, stop_s - start_s, meter.part(start_s, stop_s), left_out_s)
 
 
 def _beat(at_s: float, score: Score) -> float:

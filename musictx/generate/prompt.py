@@ -1,6 +1,5 @@
 """A primer as a model reads it: its ids up to the moment at which it ends, only the newest if there are too many."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ class Prompt(NamedTuple):
     heard: torch.Tensor
     start_s: float  # when the new music begins
     quarter_s: float
-    bar_s: float
+    meter: Meter
     program: int | None  # for all notes, if ids do not say it
     unheard: int  # number of oldest ids that the model does not read
 
@@ -30,7 +29,8 @@ def make_prompt(primer: Primer | None, tokenizer: Tokenizer, window: int | None,
     Raises TokenError for a primer beyond the vocabulary."""
     bos = np.array([tokenizer.vocab.bos])
     if primer is None:
-        primer = Primer(tokenizer.decode(np.zeros(0, np.uint16)), 0.0, Meter())
+        nothing = tokenizer.decode(np.zeros(0, np.uint16))
+        primer = Primer(nothing, 0.0, Meter(nothing.quarter_s))
     quarter_s = primer.score.quarter_s
     ids = tokenizer.encode(primer.score)
     ids = np.concatenate([ids, tokenizer.silence(primer.end_s - tokenizer.seconds(ids, quarter_s), quarter_s)])
@@ -43,7 +43,7 @@ def make_prompt(primer: Primer | None, tokenizer: Tokenizer, window: int | None,
         torch.from_numpy(heard.astype(np.int64)).to(device),
         tokenizer.seconds(ids, quarter_s),
         quarter_s,
-        replace(primer.meter, quarter_s=quarter_s).bar_s,
+        primer.meter,
         program_of(primer.score, tokenizer),
         max(len(ids) - len(heard), 0),
     )

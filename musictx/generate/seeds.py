@@ -116,7 +116,7 @@ def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object,
         said.append("its drums are left out, drums=true takes them")
     if pedal := tracks.remark(drums):
         said.append(pedal)
-    if tokenizer.metrical and tracks.tempo_map is not None and tracks.tempo_map.changes:
+    if tokenizer.metrical and tracks.tempo_map.changes:
         said.append("its first tempo is used throughout, since the model counts beats")
     if said:
         print(f"{source}: {'; '.join(said)}")

@@ -15,6 +15,7 @@ from torch import Tensor
 from musictx.errors import ConfigError
 from musictx.generate.control import SEED, Control
 from musictx.generate.prompt import Prompt
+from musictx.music.curve import along
 from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.harmony import LETTERS, ChordLine, Classes, parse_chords
 from musictx.music.score import Meter
@@ -52,7 +53,9 @@ class Steering:
         self.step_s = on_device(units_s)[:, None]  # (B, 1) of a grid
         self.wait = on_device(np.outer(units_s, tokenizer.pace))  # (B, V) seconds
         self.now_s = torch.zeros_like(self.wait[:, :1])  # (B, 1) in chords and curves
-        self.unit_s = on_device([[control.unit_s(p.bar_s)] for p in prompts])  # (B, 1) of what `begins` counts
+        lines_s = [control.lines_s(p.meter, p.start_s)[1] - p.start_s for p in prompts]
+        n = np.arange(max(map(len, lines_s)), dtype=np.float64)
+        self.units_s = on_device([along(n, n[: len(row)], row) for row in lines_s])  # (B, N) of what `begins` counts
         lines = [line_after(p, control, tokenizer) for p in prompts]
         chords, *table = tabled(lines)
         self.begins, self.which = map(on_device, table)  # (B, K) each
@@ -82,7 +85,9 @@ class Steering:
         now_s = self.now_s
         if self.held is not None:  # all voices of a step take one chord
             now_s = ((now_s / self.step_s + CLOSE).floor()) * self.step_s
-        at = (now_s / self.unit_s + CLOSE) % self.length
+        unit = (torch.searchsorted(self.units_s, now_s, right=True) - 1).clamp(0, self.units_s.shape[1] - 2)
+        begun_s, end_s = self.units_s.gather(1, unit), self.units_s.gather(1, unit + 1)
+        at = ((unit + (now_s - begun_s) / (end_s - begun_s)).clamp(min=0) + CLOSE) % self.length
         chord = self.which.gather(1, torch.searchsorted(self.begins, at, right=True) - 1)  # (B, 1)
         logits, eased = lead(logits, self.of_notes[chord[:, 0]], self.begins_note())
         for name, (group, values) in self.aims.items():
@@ -159,7 +164,7 @@ def beside(
     if not control.asked:
         return None
     now_s = from_s + tokenizer.seconds(written, meter.quarter_s)
-    prompt = Prompt(written, torch.zeros(0), now_s, meter.quarter_s, meter.bar_s, None, 0)
+    prompt = Prompt(written, torch.zeros(0), 0.0, meter.quarter_s, meter, None, 0)
     steering = Steering(control, tokenizer, [prompt] * rows, device, higher)
     steering.now_s += now_s
     return steering
@@ -220,7 +225,7 @@ def velocities_of(tokenizer: Tokenizer) -> NDArray[np.int64]:
 def line_after(prompt: Prompt, control: Control, tokenizer: Tokenizer) -> ChordLine:
     """The chords of the music after a prompt."""
     heard = tokenizer.decode(prompt.ids if control.chords == SEED else prompt.ids[:0], prompt.quarter_s)
-    return parse_chords(control.chords_after(heard, prompt.bar_s, prompt.start_s) or ANY)
+    return parse_chords(control.chords_after(heard, prompt.meter, prompt.start_s) or ANY)
 
 
 def tabled(lines: Sequence[ChordLine]) -> tuple[list[Classes], list[list[float]], list[list[int]]]:

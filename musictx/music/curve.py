@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 
@@ -37,6 +38,13 @@ def parse_curve(field: str, given: object, least: float, most: float, unit: str)
     if not all(least <= value <= most for value in curve.values):  # refuses NaN too
         raise ConfigError(field, got=given, allowed=allowed)
     return curve
+
+
+def along(at: NDArray[np.float64], xs: NDArray[np.float64], ys: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(N,) where the line through points (K,) is at each of N places; its first and last piece continue."""
+    k = (np.searchsorted(xs, at, side="right") - 1).clip(0, len(xs) - 2)
+    result: NDArray[np.float64] = ys[k] + (at - xs[k]) / (xs[k + 1] - xs[k]) * (ys[k + 1] - ys[k])
+    return result
 
 
 def in_seconds(field: str, text: str, allowed: str) -> tuple[tuple[float, ...], tuple[str, ...]]:

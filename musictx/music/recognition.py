@@ -17,10 +17,11 @@ OF_ROOT = 0.1  # how much a root that sounds counts beside the cosine: chooses a
 TOGETHER_S = 0.05  # notes of one chord begin so close to each other
 
 
-def chords_by_bar(score: Score, bar_s: float, bars: int) -> str:
-    """The chord of each bar, as in `C | Am | F | G7`. An empty bar has the chord before it. There must be notes."""
-    from_s = np.arange(bars)[:, None] * bar_s
-    sounds_s = np.minimum(score.offset_s, from_s + bar_s) - np.maximum(score.onset_s, from_s)  # (bars, N)
+def chords_by_bar(score: Score, lines_s: NDArray[np.float64]) -> str:
+    """The chord of each bar between lines (bars + 1,), as in `C | Am | F | G7`. An empty bar has the chord before it.
+    There must be notes."""
+    from_s, to_s = lines_s[:-1, None], lines_s[1:, None]
+    sounds_s = np.minimum(score.offset_s, to_s) - np.maximum(score.onset_s, from_s)  # (bars, N)
     classes = np.eye(12)[score.pitch % 12]  # (N, 12)
     seconds = np.maximum(sounds_s, 0.0) @ classes  # (bars, 12)
     chord = nearest_chord((score.offset_s - score.onset_s) @ classes)

@@ -150,27 +150,40 @@ def _check(columns: tuple[NDArray[Any], ...]) -> None:
 
 
 MOST_BARS = 100_000  # a file that claims more is damaged
+LEAST_BAR_S = 0.001  # … or shorter ones
 
 
 @dataclass(frozen=True)
 class Meter:
     """Four quarters a bar unless a file says otherwise. `lines_s` are a file's bar lines, through all its changes of
-    tempo and time signature, up to the first one after its music; without them all bars are equal."""
+    tempo and time signature, up to the first one after its music; without them all bars are equal. `whole_s` is where
+    the first bar after an upbeat begins; None: the notes keep to no bar lines, as in a free performance."""
 
     quarter_s: float = 0.5
     signature: tuple[int, int] = (4, 4)
     lines_s: NDArray[np.float64] | None = None  # (K,)
+    whole_s: float | None = None
 
     @property
     def bar_s(self) -> float:
         """The length of a bar at the first tempo and in the first time signature."""
         beats, unit = self.signature
-        return self.quarter_s * 4 * beats / unit
+        return max(self.quarter_s * 4 * beats / unit, LEAST_BAR_S)
 
-    def bars_s(self, until_s: float) -> NDArray[np.float64]:
-        """Bar lines in seconds from 0 to the first at or after `until_s`."""
+    def bars_s(self, until_s: float, more: int = 0) -> NDArray[np.float64]:
+        """Bar lines in seconds up to the first at or after `until_s`, and so many `more`. After those of a file bars
+        are as long as its last one."""
         lines = self.lines_s if self.lines_s is not None and len(self.lines_s) else np.zeros(1)
-        missing = int(np.ceil(min(max(until_s - lines[-1], 0.0) / self.bar_s, MOST_BARS)))
-        lines = np.concatenate([lines, lines[-1] + self.bar_s * np.arange(1, missing + 1)])
-        upto: NDArray[np.float64] = lines[: int(np.searchsorted(lines, until_s - 1e-6)) + 1]
+        bar_s = float(np.diff(lines[-2:]).sum()) or self.bar_s
+        missing = int(np.ceil(min(max(until_s - lines[-1], 0.0) / bar_s, MOST_BARS))) + more
+        lines = np.concatenate([lines, lines[-1] + bar_s * np.arange(1, missing + 1)])
+        upto: NDArray[np.float64] = lines[: int(np.searchsorted(lines, until_s - 1e-6)) + 1 + more]
         return upto
+
+    def part(self, start_s: float, end_s: float) -> Meter:
+        """The bars of a part, whose time 0 is `start_s`, as if the music ended at `end_s`."""
+        if self.lines_s is None:
+            return self
+        lines = self.bars_s(end_s)
+        lines = lines[max(int(np.searchsorted(lines, start_s + 1e-6, side="right")) - 1, 0) :] - start_s
+        return replace(self, lines_s=lines, whole_s=None if self.whole_s is None else self.whole_s - start_s)

@@ -127,8 +127,7 @@ def read_music(data: bytes) -> PageMusic | str:
     """Runs where files are read: the music without drums and without a name, or why there is none."""
     try:
         tracks = read_tracks(data, "")
-        changes = tracks.tempo_map is not None and tracks.tempo_map.changes
-        even = read_tracks(data, "", one_tempo=True) if changes else None
+        even = read_tracks(data, "", one_tempo=True) if tracks.tempo_map.changes else None
     except MidiError as error:
         return error.reason
     score = tracks.merge()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ok, refused
-from stubs import Said
+from stubs import restless
 
 import musictx
 from musictx.errors import ConfigError, MidiError
@@ -28,19 +28,6 @@ from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import Rules
 
 PIANO, GRID = build_tokenizer("performance"), ChoraleTokenizer()
-
-
-def restless(tokenizer):
-    """Any note at any time, other logits at each step, the same for all rows."""
-    v = tokenizer.vocab
-    waits = np.abs(v.values("TIME_SHIFT") - 15) < 15 if tokenizer is PIANO else 0.0
-    liked = torch.from_numpy(3.0 * v.mask("VELOCITY") + 2.0 * v.mask("NOTE_OFF") + 3.0 * waits)
-
-    def say(length, rows):
-        chance = torch.Generator().manual_seed(length)
-        return (torch.randn(v.size, generator=chance) + liked).float().expand(rows, -1)
-
-    return Said(say)
 
 
 def tune(quarter_s=0.5):
@@ -74,10 +61,10 @@ def test_the_share_of_each_chord_is_the_same_without_the_seed():
 
 def test_a_seed_of_too_many_bars_is_refused_before_any_is_looked_at():
     control = Control(chords="seed", bar_seconds=0.1)
-    with pytest.raises(ConfigError, match="^chords=seed: the seed has 36000 bars: give at most 1000"):
-        control.chords_after(tune(), 2.0, 3600.0)
+    with pytest.raises(ConfigError, match="^chords=seed: the seed has more than 1000 bars: give less of it"):
+        control.chords_after(tune(), Meter(), 3600.0)
     with pytest.raises(ConfigError, match="is outside key=F#"):
-        Control(chords="seed", key="F#").chords_after(tune(), 2.0, 3.0)
+        Control(chords="seed", key="F#").chords_after(tune(), Meter(), 3.0)
 
 
 def wrong(score, text, bar_s=1.0):
@@ -204,7 +191,7 @@ def test_each_seeds_own_chords_come_back_also_in_one_batch(capsys):
         assert drawn(control, [seed]) == [music]
     text = Control(chords="C | F#m", strength=20.0)
     assert drawn(text, seeds[:1]) == together[:1]
-    control.say("a.mid", seeds[1], 0.6, 1.2)
+    control.say("a.mid", seeds[1], Meter(0.15), 1.2)
     assert "a.mid: its chords are Eb | Gm\n" in capsys.readouterr().out
     with pytest.raises(ConfigError, match="^chords=seed: nothing comes before the new music: give chords, or a seed"):
         drawn(control)

@@ -4,7 +4,9 @@ import pytest
 
 from musictx.generate.control import Control
 from musictx.generate.outcome import outcome
-from musictx.music.score import Score
+from musictx.music.score import Meter, Score
+
+NINE = Meter(2.25)  # seconds a bar
 
 
 def notes(*pairs):
@@ -14,7 +16,7 @@ def notes(*pairs):
 
 def test_a_note_counts_for_the_chord_in_which_it_begins():
     new = notes((10.0, 60), (10.5, 62), (11.9, 64), (12.0, 65), (13.0, 48), (16.0, 67), (16.9, 64))
-    chords, words = outcome(Control(chords="C | F Gb | G"), new, 10.0, 17.0, 2.0)
+    chords, words = outcome(Control(chords="C | F Gb | G"), new, 10.0, 17.0, Meter())
     assert list(chords) == [
         ("C", 10.0, 12.0, pytest.approx(2 / 3)),
         ("F", 12.0, 13.0, 1.0),
@@ -27,33 +29,33 @@ def test_a_note_counts_for_the_chord_in_which_it_begins():
 
 def test_chords_in_seconds_and_in_bars_of_another_length():
     new = notes((0.0, 60), (1.0, 69))
-    assert outcome(Control(chords="0 C, 1 Am"), new, 0.0, 2.0, 9.0)[0] == (("C", 0, 1, 1.0), ("Am", 1, 2, 1.0))
-    assert outcome(Control(chords="C | Am", bar_seconds=1.0), new, 0.0, 1.5, 9.0)[0][1] == ("Am", 1.0, 1.5, 1.0)
+    assert outcome(Control(chords="0 C, 1 Am"), new, 0.0, 2.0, NINE)[0] == (("C", 0, 1, 1.0), ("Am", 1, 2, 1.0))
+    assert outcome(Control(chords="C | Am", bar_seconds=1.0), new, 0.0, 1.5, NINE)[0][1] == ("Am", 1.0, 1.5, 1.0)
 
 
 def test_key_and_density():
     new = notes((0.0, 62), (0.5, 63), (1.0, 73), (1.5, 74))
     both = Control(key="D minor", density=4.0)
-    assert outcome(both, new, 0.0, 2.0, 2.0) == ((), "75% in D minor, 2.0 notes a second")
-    assert outcome(Control(), new, 0.0, 2.0, 2.0) == ((), "")
+    assert outcome(both, new, 0.0, 2.0, Meter()) == ((), "75% in D minor, 2.0 notes a second")
+    assert outcome(Control(), new, 0.0, 2.0, Meter()) == ((), "")
 
 
 def test_curves_are_said_by_their_first_and_last_third():
     new = Score([0.0, 1.0, 2.0, 7.0, 8.0], [1.0, 3.0, 3.0, 9.0, 9.0], [60, 60, 61, 72, 74], [40, 40, 40, 90, 80])
     control = Control(density="0 1, 9 2", polyphony="0 1, 9 2", register="0 60, 9 72", loudness="0 40, 9 90")
     said = "1.0 to 0.7 notes a second, 1.3 to 1.0 at once, around C4 to C#5, velocity 40 to 85"
-    assert outcome(control, new, 0.0, 9.0, 2.0) == ((), said)
+    assert outcome(control, new, 0.0, 9.0, Meter()) == ((), said)
     steady = Control(polyphony=2, register="0 60, 9 60", loudness=80)
-    assert outcome(steady, new, 0.0, 9.0, 2.0)[1] == "0.8 at once, around F4, velocity 58"
-    assert outcome(control, new, 3.0, 6.0, 2.0)[1] == "0.0 to 0.0 notes a second, 0.0 to 0.0 at once"
+    assert outcome(steady, new, 0.0, 9.0, Meter())[1] == "0.8 at once, around F4, velocity 58"
+    assert outcome(control, new, 3.0, 6.0, Meter())[1] == "0.0 to 0.0 notes a second, 0.0 to 0.0 at once"
 
 
 def test_chords_too_short_for_a_picture_count_in_words():
     new = notes((0.0, 60), (1.0, 61))
-    assert outcome(Control(chords="0 C, 0.01 C"), new, 0.0, 60.0, 2.0) == ((), "50% in chords")
+    assert outcome(Control(chords="0 C, 0.01 C"), new, 0.0, 60.0, Meter()) == ((), "50% in chords")
 
 
 def test_silence_has_no_shares():
     control = Control(key="C", chords="C", density=3.0, loudness=60)
-    assert outcome(control, notes(), 4.0, 6.0, 2.0) == ((("C", 4.0, 6.0, None),), "0.0 notes a second")
-    assert outcome(control, notes(), 4.0, 4.0, 2.0) == ((), "")
+    assert outcome(control, notes(), 4.0, 6.0, Meter()) == ((("C", 4.0, 6.0, None),), "0.0 notes a second")
+    assert outcome(control, notes(), 4.0, 4.0, Meter()) == ((), "")

@@ -9,6 +9,7 @@ from musictx.music.harmony import QUALITIES, Chord, parse_chord, parse_chords
 from musictx.music.recognition import chord_track, chords_by_bar, named, nearest_chord
 from musictx.music.score import Score
 
+BARS = np.arange(0.0, 10.0, 2.0)
 keys, chords = st.integers(0, 11), st.builds(Chord, st.integers(0, 11), st.sampled_from(sorted(QUALITIES)))
 
 
@@ -33,7 +34,7 @@ def progression(key):
 def test_a_progression_is_found_in_every_key_and_inversion(key, lowest, arpeggio):
     line = progression(key)
     music = played(line, lowest=lowest, arpeggio=arpeggio)
-    assert chords_by_bar(music, 2.0, 4) == " | ".join(map(str, line))
+    assert chords_by_bar(music, BARS) == " | ".join(map(str, line))
     if not arpeggio:
         track = parse_chords(chord_track(music))
         assert (track.chords, track.begins, track.length) == (tuple(line), (0, 2, 4, 6), 8)
@@ -41,13 +42,13 @@ def test_a_progression_is_found_in_every_key_and_inversion(key, lowest, arpeggio
 
 def test_a_few_passing_notes_change_no_chord():
     passing = Score([0.5, 3.5], [0.75, 3.75], [62, 71], [80, 80])
-    assert chords_by_bar(Score.merge([played(progression(0)), passing]), 2.0, 4) == "C | Am | F | G"
+    assert chords_by_bar(Score.merge([played(progression(0)), passing]), BARS) == "C | Am | F | G"
 
 
 def test_an_empty_bar_has_the_chord_before_it_and_what_comes_before_all_music_that_of_all_music():
-    assert chords_by_bar(played(progression(0)[:1]), 2.0, 3) == "C | C | C"
+    assert chords_by_bar(played(progression(0)[:1]), BARS[:4]) == "C | C | C"
     late = Score([4.0] * 3, [6.0] * 3, [57, 60, 64], [80] * 3)
-    assert chords_by_bar(late, 2.0, 3) == "Am | Am | Am"
+    assert chords_by_bar(late, BARS[:4]) == "Am | Am | Am"
 
 
 @given(chord=chords)

@@ -1,0 +1,184 @@
+"""Chords by bar begin at the bar lines of the music that a file has, and at equal bars where its notes keep to none."""
+
+from typing import Any
+
+import mido
+import numpy as np
+import pytest
+from conftest import refused
+from stubs import restless
+
+import musictx
+from musictx.config.web import Limits
+from musictx.generate.control import Control
+from musictx.generate.model import Model
+from musictx.music.harmony import parse_chord
+from musictx.music.read import read_bytes, read_tracks
+from musictx.music.score import Meter
+from musictx.tokenizers import build_tokenizer, with_added
+from musictx.tokenizers.gap import ADDED, with_gap_clock
+from musictx.tokenizers.rules import Rules
+from musictx.web.draw import Ready, Turn, Wish, draw_takes
+from musictx.web.uploads import read_upload
+
+PIANO = build_tokenizer("performance")
+PLAIN: dict[str, Any] = {"top_p": None, "guard": False, "seed_guidance": None, "rules": Rules(max_polyphony=20)}
+
+
+def midi(path, chords, *changes):
+    """Chords of (from, to, name) in quarters, at 120 quarters a minute or by changes of (quarter, message)."""
+    events = [(int(480 * quarter), 0, message) for quarter, message in changes]
+    for begin, end, name in chords:
+        for pitch in parse_chord(name).classes:
+            events.append((round(480 * begin), 2, mido.Message("note_on", note=60 + pitch, velocity=80)))
+            events.append((round(480 * end), 1, mido.Message("note_off", note=60 + pitch)))
+    track, now = mido.MidiTrack(), 0
+    for tick, _, message in sorted(events, key=lambda event: event[:2]):
+        track.append(message.copy(time=tick - now))
+        now = tick
+    mido.MidiFile(tracks=[track], ticks_per_beat=480).save(path)
+    return path
+
+
+def signature(beats, unit=4):
+    return mido.MetaMessage("time_signature", numerator=beats, denominator=unit)
+
+
+def tempo(quarters_a_minute):
+    return mido.MetaMessage("set_tempo", tempo=mido.bpm2tempo(quarters_a_minute))
+
+
+def follows(music, *spans):
+    """Whether all that is new between the moments of (from, to, name) belongs to these chords, which were asked for."""
+    assert [chord[:3] for chord in music.chords] == [
+        (name, pytest.approx(from_s), pytest.approx(to_s)) for from_s, to_s, name in spans
+    ]
+    new = music.new_notes
+    for from_s, to_s, name in spans:
+        begun = new.pitch[(new.onset_s >= from_s + 1e-3) & (new.onset_s < to_s - 1e-3)] % 12
+        assert len(begun) > 2 or to_s - from_s < 1
+        assert set(begun.tolist()) <= parse_chord(name).classes
+
+
+def continued(path, from_s, seconds, chords="seed"):
+    control = Control(chords=chords, strength=20.0)
+    asked: dict[str, Any] = {"from_s": from_s, "seconds": seconds, "control": control, "random_seed": 4}
+    (music,) = Model(restless(PIANO), PIANO).continue_midi(path, **asked, **PLAIN)
+    return music
+
+
+WALTZ = [(0, 1, "G7"), (1, 4, "C"), (4, 7, "F"), (7, 10, "Am")]
+UPBEATS = [  # a bar of one quarter, or the last quarter of a bar that begins with a rest
+    (WALTZ, [(0, signature(1)), (1, signature(3))], 5.0),
+    ([(begin + 2, end + 2, name) for begin, end, name in WALTZ], [(0, signature(3))], 6.0),
+]
+
+
+@pytest.mark.parametrize(("chords", "changes", "end_s"), UPBEATS)
+def test_an_upbeat_does_not_shift_the_chords(tmp_path, capsys, chords, changes, end_s):
+    path = midi(tmp_path / "waltz.mid", chords, *changes)
+    spans = [(0.0, 1.5, "C"), (1.5, 3.0, "F"), (3.0, 4.5, "Am"), (4.5, 6.0, "C")]
+    spans = [(end_s + from_s, end_s + to_s, name) for from_s, to_s, name in spans]
+    follows(continued(path, end_s, 6.0), *spans)
+    said = capsys.readouterr().out
+    assert f"{path}: a bar of chords lasts 1.50 s, from bar line to bar line; bar_seconds= names another length" in said
+    assert f"{path}: its chords are C | F | Am\n" in said
+    music = read_upload(path.read_bytes(), "waltz.mid", Limits())
+    wish = Wish(from_s=end_s, length_s=6.0, top_p=1.0, variations=1, chords="seed")
+    takes = draw_takes(music, wish, Ready(restless(PIANO), PIANO), Turn(Limits(), lambda *of: None, lambda: False))
+    assert [chord.name for chord in takes[0].chords] == ["C", "F", "Am", "C"]
+    assert [chord.from_s for chord in takes[0].chords] == pytest.approx([from_s for from_s, *_ in spans])
+
+
+SLOWER = [(0, 4, "C"), (4, 8, "Am"), (8, 12, "F"), (12, 16, "G")], (8, tempo(60))  # bars begin at 0, 2, 4 and 8 s
+
+
+def test_bars_follow_a_change_of_tempo_and_continue_in_the_last(tmp_path, capsys):
+    path = midi(tmp_path / "slower.mid", *SLOWER)
+    follows(continued(path, 12.0, 10.0), (12, 16, "C"), (16, 20, "Am"), (20, 22, "F"))
+    said = capsys.readouterr().out
+    assert "a bar of chords lasts 4.00 s, from bar line to bar line" in said
+    assert "its chords are C | Am | F | G\n" in said
+    follows(continued(path, 4.0, 5.0), (4, 6, "C"), (6, 8, "Am"), (8, 9, "C"))  # of what is heard only
+
+
+def test_new_music_within_a_bar_begins_with_the_first_chord_up_to_a_line_at_least_half_a_bar_later(tmp_path):
+    path = midi(tmp_path / "slower.mid", *SLOWER)
+    follows(continued(path, 6.4, 8.0, "C | F# Bb"), (6.4, 12, "C"), (12, 14, "F#"), (14, 14.4, "Bb"))
+    follows(continued(path, 5.0, 8.0, "C | F# Bb"), (5, 8, "C"), (8, 10, "F#"), (10, 12, "Bb"), (12, 13, "C"))
+    follows(continued(path, 7.0, 4.0, "D Eb | F#"), (7, 10, "D"), (10, 11, "Eb"))
+    follows(
+        continued(path, 5.9, 3.0, "D Eb Gb | F#"), (5.9, 6.7 - 1 / 30, "Eb"), (6.7 - 1 / 30, 8, "Gb"), (8, 8.9, "F#")
+    )
+
+
+def test_a_gap_has_the_bars_of_its_piece(tmp_path, capsys):
+    gapped = with_gap_clock(with_added(PIANO, ADDED))
+    path = midi(tmp_path / "slower.mid", *SLOWER)
+    asked: dict[str, Any] = {"from_s": 2.0, "to_s": 8.0, "random_seed": 4}
+    plain = {name: value for name, value in PLAIN.items() if name != "seed_guidance"}
+    for chords, spans in (
+        ("D | Eb", [(2, 4, "D"), (4, 8, "Eb")]),
+        ("seed", [(2, 4, "C"), (4, 8, "C")]),
+    ):
+        control = Control(chords=chords, strength=20.0)
+        (music,) = Model(restless(gapped), gapped).fill(path, **asked, control=control, **plain)
+        follows(music, *spans)
+    said = capsys.readouterr().out
+    assert "a bar of chords lasts 2.00 to 4.00 s, from bar line to bar line" in said
+    assert "its chords are C\n" in said
+
+
+def test_voices_follow_the_bars_of_the_melody(tmp_path, voices, capsys):
+    notes = [(k, k + 1, "+".join([name] * 2)) for k, name in enumerate("GCEGFAFEC", 2)]
+    path = midi(tmp_path / "tune.mid", notes, (0, signature(3)))
+    control = Control(chords="G | D", strength=20.0)
+    (music,) = musictx.load(voices).accompany(path, control=control, transpose=0)
+    spans = [(0, 3, "G"), (3, 4.5, "D"), (4.5, 5.5, "G")]
+    assert [chord[:3] for chord in music.chords] == [(name, from_s, to_s) for from_s, to_s, name in spans]
+    for from_s, to_s, name in spans:
+        begun = music.voices.pitch[(music.voices.onset_s >= from_s) & (music.voices.onset_s < to_s)] % 12
+        assert len(begun) > 2
+        assert set(begun.tolist()) <= parse_chord(name).classes
+    assert "tune.mid: a bar of chords lasts 1.50 s, from bar line to bar line" in capsys.readouterr().out
+
+
+def free(path):
+    """Played without a beat, in a file that says 120 quarters a minute and four quarters a bar, as recorders do."""
+    begin = np.cumsum(np.abs(np.sin(np.arange(40) ** 2)) + 0.05) + 0.13
+    chords = [(at, at + 0.2, "C" if k < 20 else "F#m") for k, at in enumerate(begin.tolist())]
+    return midi(path, chords, (0, tempo(120)), (0, signature(4)))
+
+
+def test_a_performance_has_equal_bars_from_the_new_music_on(tmp_path, capsys):
+    path = free(tmp_path / "free.mid")
+    meter = read_tracks(read_bytes(path), path).meter()
+    assert (meter.whole_s, meter.bar_s) == (None, 2.0)
+    follows(continued(path, 10.7, 5.0, "D | Eb"), (10.7, 12.7, "D"), (12.7, 14.7, "Eb"), (14.7, 15.7, "D"))
+    said = capsys.readouterr().out
+    assert f"{path}: a bar of chords lasts 2.00 s, each alike, since its notes keep to no bar lines;" in said
+    continued(path, 10.7, 1.0)
+    assert capsys.readouterr().out.count(" | ") == 4  # five bars in 10.7 s
+
+
+def test_a_part_has_the_bar_lines_of_the_whole():
+    meter = Meter(0.5, (1, 4), np.array([0.0, 0.5, 2.0, 3.5, 6.5, 9.5]), 0.5)
+    part = meter.part(1.0, 4.0)
+    assert part.lines_s is not None
+    assert (part.lines_s.tolist(), part.whole_s) == ([-0.5, 1.0, 2.5, 5.5], -0.5)
+    assert part.bars_s(9.0).tolist() == [-0.5, 1.0, 2.5, 5.5, 8.5, 11.5]
+    assert Meter(0.5).part(1.0, 4.0) == Meter(0.5)
+    before_s, after_s = Control(chords="seed").lines_s(part, 3.0)
+    assert (before_s.tolist(), after_s.tolist()) == ([-0.5, 1.0, 2.5], [2.5, 5.5, 8.5, 11.5])
+    before_s, after_s = Control(chords="seed").lines_s(meter.part(0.0, 0.5), 0.5)  # only an upbeat
+    assert (before_s.tolist(), after_s.tolist()) == ([0.0, 0.5], [0.5, 1.0, 1.5])
+
+
+def test_a_seed_of_too_many_bars_is_refused_in_a_line(world, tmp_path):
+    midi(tmp_path / "fast.mid", [(4 * k, 4 * k + 4, "C") for k in range(1002)], (0, tempo(60000)))
+    words = ["musictx", "generate", f"bundle={world.bundle}", "seed_midi=fast.mid", "from_s=4.008", "out=no"]
+    line = refused([*words, "control.chords=seed"], tmp_path)
+    assert line.startswith("error: control.chords=seed: the seed has more than 1000 bars: give less of it")
+    midi(tmp_path / "fast.mid", WALTZ, *UPBEATS[0][1])
+    line = refused([*words, "control.chords=seed", "control.key=F# major"], tmp_path)
+    assert line.startswith("error: control.chords=C: C, E, G is outside control.key=F# major")
