@@ -72,3 +72,12 @@ def continued(score, model, tokenizer, request):
     """The continuations of a whole score, or of nothing."""
     primer = None if score is None else Primer(score, score.duration_s, Meter(score.quarter_s))
     return continue_primers([primer], model, tokenizer, request)[0]
+
+
+def whole(answer):
+    """What a generator returns in the end."""
+    while True:
+        try:
+            next(answer)
+        except StopIteration as end:
+            return end.value

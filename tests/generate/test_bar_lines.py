@@ -6,7 +6,7 @@ import mido
 import numpy as np
 import pytest
 from conftest import refused
-from stubs import restless
+from stubs import restless, whole
 
 import musictx
 from musictx.config.web import Limits
@@ -85,7 +85,8 @@ def test_an_upbeat_does_not_shift_the_chords(tmp_path, capsys, chords, changes, 
     assert f"{path}: its chords are C | F | Am\n" in said
     music = read_upload(path.read_bytes(), "waltz.mid", Limits())
     wish = Wish(from_s=end_s, length_s=6.0, top_p=1.0, variations=1, chords="seed")
-    takes = draw_takes(music, wish, Ready(restless(PIANO), PIANO), Turn(Limits(), lambda *of: None, lambda: False))
+    turn = Turn(Limits(), lambda *of: None, lambda: False)
+    takes = whole(draw_takes(music, wish, Ready(restless(PIANO), PIANO), turn))
     assert [chord.name for chord in takes[0].chords] == ["C", "F", "Am", "C"]
     assert [chord.from_s for chord in takes[0].chords] == pytest.approx([from_s for from_s, *_ in spans])
 

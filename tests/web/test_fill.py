@@ -6,7 +6,8 @@ from html import unescape
 
 import numpy as np
 import pytest
-from wishes import HYMN, now, quiet, whole
+from stubs import whole
+from wishes import HYMN, now, quiet
 
 from musictx.config.web import Limits
 from musictx.errors import UserError

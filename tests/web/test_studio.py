@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 import soundfile
 from strategies import slowing
-from wishes import HYMN, now, quiet, whole
+from stubs import whole
+from wishes import HYMN, now, quiet
 
 from musictx.config.web import Limits
 from musictx.errors import UserError

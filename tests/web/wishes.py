@@ -13,12 +13,3 @@ def now(session: Session) -> Step:
 
 def quiet(*said):
     """Hears how far it has come, and reports to no one."""
-
-
-def whole(answer):
-    """What a generator returns in the end."""
-    while True:
-        try:
-            next(answer)
-        except StopIteration as end:
-            return end.value
