@@ -13,11 +13,12 @@ from time import perf_counter
 from typing import Any
 
 import torch
-from facts import begin, keep, wait, why
+from facts import begin, wait, why
 from torch import Tensor
 
 from musictx.config.command import Command
 from musictx.errors import ConfigError
+from musictx.files import write_json
 from musictx.model.attention import IMPLEMENTATIONS, relative_attention
 from musictx.model.attention.plain import causal_attention
 from musictx.model.position.fourier import Fourier
@@ -178,7 +179,7 @@ def bench_attention(config: BenchAttentionConfig) -> None:
     print(report(rows))
     if config.out:
         facts = {"where": where, "config": asdict(config), "kernels": [asdict(row) for row in rows]}
-        keep(Path(config.out), facts)
+        write_json(Path(config.out), facts)
 
 
 COMMAND = Command("bench_attention", bench_attention, BenchAttentionConfig)

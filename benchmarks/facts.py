@@ -1,8 +1,6 @@
 """Shared by all benchmarks: the machine in words, waiting for a device, memory, medians, a file of results."""
 
-import json
 import platform
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -10,7 +8,6 @@ import psutil
 import torch
 
 from musictx.errors import ConfigError
-from musictx.files import replacing
 from musictx.generate.open_bundle import check_device
 
 
@@ -51,9 +48,3 @@ def rates(amount: float, seconds: list[float]) -> tuple[float, str]:
 def why(error: Exception) -> str:
     """An error as the end of a row."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:120]
-
-
-def keep(path: Path, facts: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as partial:
-        partial.write_text(json.dumps(facts, indent=1), encoding="utf-8")

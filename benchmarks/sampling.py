@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from facts import begin, keep, memory_mb, rates, wait, why
+from facts import begin, memory_mb, rates, wait, why
 from public import NAME, PublicConfig, PublicTransformer, generate, next_id
 
 from musictx.config.command import Command
 from musictx.errors import ConfigError
+from musictx.files import write_json
 from musictx.generate.batch import Batch, Progress
 from musictx.generate.engine import BatchRow, Stream, begin_stream
 from musictx.generate.guidance import bare_prompt
@@ -331,7 +332,7 @@ def bench_sampling(config: BenchSamplingConfig) -> None:
         print(report_curve(curves, config.context))
     if config.out:
         facts = {"where": where, "config": asdict(config), "rows": [asdict(row) for row in rows], "masks_cost": costs}
-        keep(Path(config.out), facts | {"rolling": [[p._asdict() for p in curve] for curve in curves]})
+        write_json(Path(config.out), facts | {"rolling": [[p._asdict() for p in curve] for curve in curves]})
 
 
 COMMAND = Command("bench_sampling", bench_sampling, BenchSamplingConfig)

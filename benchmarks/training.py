@@ -19,7 +19,7 @@ from time import perf_counter
 
 import numpy as np
 import torch
-from facts import begin, keep, rates, wait, why
+from facts import begin, rates, wait, why
 from public import NAME, PublicConfig, PublicTraining, PublicTransformer
 from torch import Tensor
 from torch.utils.data import DataLoader
@@ -28,6 +28,7 @@ from musictx.config.command import Command
 from musictx.data.dataset import RandomCrops
 from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
+from musictx.files import write_json
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.score import Score
 from musictx.objectives.next_token import NextToken
@@ -247,7 +248,7 @@ def bench_training(config: BenchTrainingConfig) -> None:
     print(report(rows, loading, config.batch * config.length))
     if config.out:
         facts = {"where": where, "config": asdict(config), "rows": [asdict(row) for row in rows]}
-        keep(Path(config.out), facts | {"loading": [asdict(each) for each in loading]})
+        write_json(Path(config.out), facts | {"loading": [asdict(each) for each in loading]})
 
 
 COMMAND = Command("bench_training", bench_training, BenchTrainingConfig)

@@ -1,5 +1,6 @@
 """Writes a file whole or not at all. Where a person asks, only if no other has appeared under its name."""
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -63,6 +64,13 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_json(path: Path, facts: Any) -> None:
+    """Facts as JSON, in a folder that is made if there is none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(facts, indent=1), encoding="utf-8")
 
 
 def only_new(task: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -38,7 +38,7 @@ from musictx.config.app import parse_options, settings
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
 from musictx.errors import UserError
-from musictx.files import replacing
+from musictx.files import write_json
 from musictx.generate.continuing import begin_with, continue_all
 from musictx.generate.open_bundle import Opened, open_bundle
 from musictx.generate.requests import Continue, Sampling
@@ -252,18 +252,18 @@ def study(args: argparse.Namespace, words: list[str]) -> None:
                         piano_roll(panels[:10], at.with_suffix(".png"), row_s=SHOWN_S + args.seconds)
                         for title, score, _ in panels[:10]:
                             write_midi(score, folder / f"{title.replace(', ', '-').replace(' ', '-')}.mid")
-                        keep(at.with_suffix(".json"), {"of": key, **found._asdict()})
+                        write_json(at.with_suffix(".json"), {"of": key, **found._asdict()})
                     cells.append(found)
                     facts.setdefault(name, {})[found.name] = summary([found])
                     print(f"{name}, {found.name}: {summary([found])}", flush=True)
             whole = summary(cells)
             facts[name]["all"] = whole | {"tensors_sha256": tensors_hash(bundle_path(bundle))}
             print(f"{name}, all cells: {whole}", flush=True)
-            keep(args.out, facts)
+            write_json(args.out, facts)
             if best is None or better(whole, best[1]):
                 best = name, whole
     assert best is not None
-    keep(args.out, facts | {"chosen": best[0]})
+    write_json(args.out, facts | {"chosen": best[0]})
     print(f"{args.out}: all figures; the rule of choice takes {best[0]}")
 
 
@@ -274,12 +274,6 @@ def read_cell(path: Path, key: str) -> Cell | None:
         return None
     drawn = [[Figures(*row) for row in rows] for rows in kept["drawn"]]
     return Cell(**kept | {"drawn": drawn, "true": [Figures(*row) for row in kept["true"]]})
-
-
-def keep(path: Path, facts: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as partial:
-        partial.write_text(json.dumps(facts) + "\n", encoding="utf-8")
 
 
 def write(bundle: Path, sampling: Sampling) -> None:

@@ -35,7 +35,7 @@ from musictx.data.prepare import finish
 from musictx.data.similar import signature
 from musictx.data.store import Piece, Split, Store
 from musictx.errors import BundleError, StoreError, UserError
-from musictx.files import replacing
+from musictx.files import write_json
 from musictx.model.build import kind_of
 from musictx.model.bundle import BundleHeader, load_bundle, save_bundle
 from musictx.music.write import write_midi
@@ -226,9 +226,8 @@ def made(official: Store, out: Path, fraction: float, overrides: list[str]) -> t
         for steps, long_steps, dropout in RECIPES
     ]
     rows = compared(list(dict.fromkeys(scaled)), selection, out / "compared", overrides)
-    with replacing(out / "chorale-selection.json") as partial:
-        found = {"held_out": selection.split("validation").names, "recipes": rows, "settings": overrides}
-        partial.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    found = {"held_out": selection.split("validation").names, "recipes": rows, "settings": overrides}
+    write_json(out / "chorale-selection.json", found)
     recipe = Recipe(*(rows[0][name] for name in Recipe._fields))
     return rows[0], selection, learn(recipe, official, out / "final", 1, overrides)
 

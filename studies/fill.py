@@ -12,7 +12,6 @@ writes all figures as JSON, a picture of what the right side is worth over time,
 """
 
 import argparse
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from musictx.analysis.repeats import CorpusIndex
 from musictx.analysis.statistics import features
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
-from musictx.files import replacing
+from musictx.files import write_json
 from musictx.generate.draw import Drawing
 from musictx.generate.filling import hears
 from musictx.generate.gap import fill, music_of
@@ -182,12 +181,6 @@ def plainly(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def keep(path: Path, facts: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as partial:
-        partial.write_text(json.dumps(facts, indent=1), encoding="utf-8")
-
-
 def run() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
@@ -213,11 +206,11 @@ def run() -> None:
     for seconds, each in found.items():
         each["known"] = known_of(args, seconds, model, plain, store)
         print(f"{seconds:g} s: true middles cost {shown(each['known'].gain)} less with both sides", flush=True)
-        keep(args.out, plainly(found) | made_of)  # what is known so far
+        write_json(args.out, plainly(found) | made_of)  # what is known so far
     for seconds, each in found.items():
         each.update(filled_of(args, seconds, model, plain, store, index))
         print(f"{seconds:g} s: {each['pieces']} gaps filled", flush=True)
-        keep(args.out, plainly(found) | made_of)
+        write_json(args.out, plainly(found) | made_of)
     print(table(found))
     curves = {}
     for seconds, each in found.items():

@@ -30,7 +30,7 @@ from musictx.config.app import parse_options, settings
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Split
 from musictx.errors import UserError
-from musictx.files import replacing
+from musictx.files import write_json
 from musictx.generate.held_out import continue_beginnings
 from musictx.generate.open_bundle import Opened, common_store, find_bundles, name_bundles, open_bundle
 from musictx.generate.requests import Continue
@@ -138,9 +138,7 @@ def study(args: argparse.Namespace) -> None:
         kept[name] = known | {"test": found} if args.test else {"validation": found, "chosen": choose(found["rows"])}
         kept[name]["tensors_sha256"] = tensors_hash(bundle)
         print(f"{name}: seed_guidance={kept[name]['chosen']}")
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(args.json) as partial:
-            partial.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+        write_json(args.json, kept)
 
 
 def write(path: Path, bundles: dict[str, Path]) -> None:

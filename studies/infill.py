@@ -8,7 +8,6 @@ their clock becomes musical time: on a grid every token takes the same time, so 
 the time at which it sounds. Official validation chooses nothing; the test split is read only with `--test`.
 """
 
-import json
 import math
 import sys
 from dataclasses import replace
@@ -20,7 +19,7 @@ from chorales import COMMON, TEMPERATURES, load, made, nll_by_temperature, optio
 from musictx.config.app import parse_options
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
-from musictx.files import replacing
+from musictx.files import write_json
 from musictx.model.bundle import save_bundle
 from musictx.tokenizers import Tokenizer
 
@@ -69,8 +68,7 @@ def main() -> None:
     row = recipe | {"temperature": TEMPERATURES[best], "nll": nll[best], "nll_at_1": nll[TEMPERATURES.index(1.0)]}
     more = nll[best] - recipe["nll"]
     print(f"on {len(selection.split('validation'))} held-out pieces plain continuation has {more:+.4f} nats a token")
-    with replacing(args.out / "infill-selection.json") as partial:
-        partial.write_text(json.dumps(row | {"before": recipe["nll"]}, indent=1), encoding="utf-8")
+    write_json(args.out / "infill-selection.json", row | {"before": recipe["nll"]})
     write_bundle(taught["final"], row, selection, official, bundle, made_by="studies/infill.py")
     score_all(bundle, official, args.results or args.out, args.test)
 

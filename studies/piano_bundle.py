@@ -22,7 +22,7 @@ import torch
 from musictx.commands.evaluate import evaluate, file_hash
 from musictx.data.store import Store
 from musictx.errors import UserError
-from musictx.files import replacing
+from musictx.files import replacing, write_json
 from musictx.model.build import KINDS
 from musictx.model.bundle import BundleHeader, load_bundle, read_header, save_bundle, tensors_hash, write_header
 
@@ -83,7 +83,7 @@ def score(bundle: Path, store: Path, split: str, out: Path) -> dict[str, Any]:
         words = [f"data.path={store}", f"data.segment={SEGMENT}", f"split={split}", f"out={out}"]
         evaluate(f"bundle={bundle}", *words)
         known = json.loads(out.read_text(encoding="utf-8")) | read
-        keep(known, out)
+        write_json(out, known)
     return known
 
 
@@ -128,7 +128,7 @@ def mean_by_validation(models: list[Path], stores: list[Path], trained_on: Path,
             rows = shares_by_validation(models, stores, trained_on, tried)
             results.mkdir(parents=True, exist_ok=True)
             found = {"rows": rows, "chosen": choose(rows), "models": hashes}
-            keep(found, kept)
+            write_json(kept, found)
         write_mean(models, [1 - found["chosen"], found["chosen"]], trained_on, tried)
         if target.exists() and tensors_hash(target) == tensors_hash(tried):
             print(f"{target}: kept, it has these weights already")
@@ -138,11 +138,6 @@ def mean_by_validation(models: list[Path], stores: list[Path], trained_on: Path,
             shutil.copy(tried, partial)
 
 
-def keep(found: dict[str, Any], out: Path) -> None:
-    with replacing(out) as partial:
-        partial.write_text(json.dumps(found, indent=1), encoding="utf-8")
-
-
 def score_all(bundle: Path, store: Path, results: Path, test: bool) -> None:
     """Scores, writes the validation's likelihood into the header and the file's hash into all results."""
     results.mkdir(parents=True, exist_ok=True)
@@ -150,4 +145,4 @@ def score_all(bundle: Path, store: Path, results: Path, test: bool) -> None:
     found = {split: score(bundle, store, split, out) for split, out in files.items()}
     write_header(bundle, replace(read_header(bundle), val_nll=found["validation"]["per_token"][0]))
     for split, out in files.items():
-        keep(found[split] | {"bundle_sha256": file_hash(bundle)}, out)
+        write_json(out, found[split] | {"bundle_sha256": file_hash(bundle)})

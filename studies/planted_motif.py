@@ -31,7 +31,7 @@ import torch.nn.functional as F
 
 from musictx.config.mistakes import in_one_line
 from musictx.errors import ConfigError
-from musictx.files import replacing
+from musictx.files import replacing, write_json
 from musictx.model.build import build_model, model_config
 from musictx.tokenizers import build_tokenizer
 
@@ -183,8 +183,7 @@ def run() -> None:
         table[kind] = {"rate": rate, "parameters": each[0]["parameters"], "steps": [run["steps"] for run in each]}
         for what in (*WHATS, CHANCE):
             table[kind][what] = {str(n): [run[what][str(n)] for run in each] for n in LENGTHS}
-        with replacing(kept) as partial:
-            partial.write_text(json.dumps(table), encoding="utf-8")
+        write_json(kept, table)
         plot(table, args.out / "planted-motif.png")
     print(f"{args.out}: planted-motif.json and planted-motif.png")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from musictx.files import replacing
+from musictx.files import write_json
 from musictx.training.optimizer import build_optimizer
 
 
@@ -50,9 +50,7 @@ class Runs:
     def get(self, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         if key not in self.known:
             self.known[key] = json.loads(json.dumps(make()))
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(self.path) as partial:
-                partial.write_text(json.dumps(self.known), encoding="utf-8")
+            write_json(self.path, self.known)
         found: dict[str, Any] = self.known[key]
         return found
 

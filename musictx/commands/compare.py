@@ -1,6 +1,5 @@
 """musictx compare: measure several models on one store: a report with a table and pictures."""
 
-import json
 import statistics as stats
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from musictx.config.command import Command
 from musictx.config.train import AttentionConfig, DataConfig
 from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
-from musictx.files import replacing
+from musictx.files import write_json
 from musictx.generate.held_out import continue_beginnings
 from musictx.generate.open_bundle import (
     COMPOSER,
@@ -126,8 +125,7 @@ def compare(config: CompareConfig) -> None:
         print(f"{name}: {nll.per_token.mean:.4f} nats per token")
     out.mkdir(parents=True, exist_ok=True)
     write_report(out, rows, held_out, config, store)
-    with replacing(out / "report.json") as partial:
-        partial.write_text(json.dumps([row.plain() for row in rows], indent=1), encoding="utf-8")
+    write_json(out / "report.json", [row.plain() for row in rows])
     print(f"{out}/report.md: the table and what it means, with pictures and report.json beside it")
 
 

@@ -1,6 +1,5 @@
 """musictx evaluate: measure nats per token of a split, beside uniform and unigram baselines."""
 
-import json
 import math
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
@@ -16,7 +15,7 @@ from musictx.config.command import Command
 from musictx.config.train import AttentionConfig, DataConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
-from musictx.files import replacing
+from musictx.files import write_json
 from musictx.generate.open_bundle import Opened, check_device, open_and_print
 from musictx.model.build import check_objective, describe_model, kind_of
 from musictx.model.packaged import bundle_path
@@ -147,8 +146,7 @@ def run(config: EvaluateConfig) -> Evaluation:
             "bundle_sha256": file_hash(bundle_path(config.bundle)),
             **({} if name == NEXT_TOKEN else {"objective": name}),
         }
-        with replacing(Path(config.out)) as partial:
-            partial.write_text(json.dumps(said, indent=1), encoding="utf-8")
+        write_json(Path(config.out), said)
         print(f"{config.out}: these figures as JSON")
     return figures
 

@@ -18,7 +18,7 @@ from musictx.commands import check_new, check_way
 from musictx.config.command import Command
 from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError
-from musictx.files import only_new, printable, replacing
+from musictx.files import only_new, printable, replacing, write_json
 from musictx.generate.open_bundle import check_device, open_and_print
 from musictx.generate.seeds import fit_grid
 from musictx.model.bundle import tensors_hash
@@ -136,9 +136,7 @@ def write(
         panels.append((like, score, 0.0))
     piano_roll(panels, out / f"{stem}.png")
     rows = [near._asdict() | {"of_s": passage.from_s} for near, passage in best]
-    with replacing(out / "similar.json") as partial:
-        found_json = {"pieces": [near._asdict() for near in pieces], "passages": rows}
-        partial.write_text(json.dumps(found_json, indent=1), encoding="utf-8")
+    write_json(out / "similar.json", {"pieces": [near._asdict() for near in pieces], "passages": rows})
 
 
 COMMAND = Command("similar", only_new(similar), SimilarConfig)

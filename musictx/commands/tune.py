@@ -1,6 +1,5 @@
 """musictx tune: teach a model your own music in minutes, and measure on two held-out pieces whether it learned."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,7 +24,7 @@ from musictx.data.corpora.folder import OTHER, prepare_folder
 from musictx.data.prepare import assign_splits, print_summary
 from musictx.data.store import Split, Store
 from musictx.errors import ConfigError, StoreError
-from musictx.files import printable, replacing
+from musictx.files import printable, replacing, write_json
 from musictx.generate.open_bundle import Opened, check_device, open_bundle
 from musictx.model.build import KINDS, kind_of
 from musictx.model.bundle import add_notes
@@ -106,9 +105,8 @@ def tune(config: TuneConfig) -> Path:
     test = different(store)
     found = gain(before, open_bundle(run.bundle, device), test, device)
     say(found, config, test)
-    with replacing(out / "gain.json") as partial:
-        said = {"begun_with": config.bundle, "held_out": [printable(name) for name in test.names], **found._asdict()}
-        partial.write_text(json.dumps(said, indent=1), encoding="utf-8")
+    said = {"begun_with": config.bundle, "held_out": [printable(name) for name in test.names], **found._asdict()}
+    write_json(out / "gain.json", said)
     write_midi(store.tokenizer.decode(np.asarray(test[0])), seed)
     words = [f"device={device}", "seed_seconds=15", "variations=3", "png=true", "overwrite=true"]
     generate(settings("generate", *words, bundle=str(run.bundle), seed_midi=str(seed), out=str(music)))

@@ -25,7 +25,7 @@ from musictx.config.model import schemas, settings_of_kind
 from musictx.config.train import TrainConfig
 from musictx.data.store import Store, whole_split
 from musictx.errors import ConfigError, UserError
-from musictx.files import replacing
+from musictx.files import replacing, write_json
 from musictx.model.packaged import BUNDLE
 from musictx.system import lock
 from musictx.training.checkpoints import LAST, check_whole
@@ -200,9 +200,7 @@ class RunFolder:
                 shutil.rmtree(self.path)
             else:
                 self.path.rename(self._aside)
-        self.path.mkdir(parents=True, exist_ok=True)
-        with replacing(self.path / RECORD) as partial:
-            partial.write_text(json.dumps(asdict(record), indent=1))
+        write_json(self.path / RECORD, asdict(record))
         with replacing(self.path / CONFIG) as partial:
             partial.write_text(OmegaConf.to_yaml(OmegaConf.structured(config)), encoding="utf-8")
         return None
