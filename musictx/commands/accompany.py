@@ -10,14 +10,7 @@ from musictx.commands import shared
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.files import only_new
-from musictx.generate.accompanying import (
-    Accompanied,
-    accompany_melody,
-    check_accompanies,
-    check_voices,
-    guided,
-    window_of,
-)
+from musictx.generate.accompanying import Accompanied, accompany_melody, ready, window_of
 from musictx.generate.control import Control
 from musictx.generate.melodies import read_melody
 from musictx.generate.open_bundle import check_device, choose_and_print, open_and_print
@@ -26,7 +19,6 @@ from musictx.generate.seeds import Targets, name_targets
 from musictx.model.build import describe_model
 from musictx.model.packaged import seed_path
 from musictx.model.weights import AUTO, WEIGHTS, check_weights, for_steps
-from musictx.objectives import NEXT_TOKEN
 from musictx.setting import setting
 from musictx.tokenizers.rules import Rules
 
@@ -77,11 +69,8 @@ def accompany(config: AccompanyConfig) -> None:
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
     (targets,) = name_targets([source], Path(config.out), config.variations, **extras)
     opened = open_and_print(config.bundle, device, config.attention.impl, continues=False)
-    task = opened.header.objective.get("name", NEXT_TOKEN)
-    check_accompanies(opened.model, opened.tokenizer, task, config.bundle)
-    check_voices(opened.model, request, config.bundle)
+    request = ready(request, opened.model, opened.tokenizer, opened.header, config.bundle)
     melody = read_melody(source, request, opened.tokenizer)  # before anything is written
-    request = guided(request, opened.header, opened.tokenizer, config.bundle)
     if (own := request.sampling.strength) != config.sampler.strength:
         print(f"sampler.seed_guidance={own:g}, as its bundle says; null for voices that no melody guides")
     print(describe_model(opened.model))

@@ -21,6 +21,7 @@ from musictx.model.protocol import SourceModel
 from musictx.music.grid import N_VOICES, OPEN, REST, STEPS_PER_QUARTER, Grid, grid_to_score
 from musictx.music.melody import Line
 from musictx.music.score import Score, marked
+from musictx.objectives import NEXT_TOKEN
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.performance import MelodyTokenizer
@@ -51,17 +52,17 @@ def check_accompanies(model: Any, tokenizer: Tokenizer, objective: str, bundle: 
         raise BundleError(f"{bundle} has {tokenizer.name} tokens", "give one of chorale or performance-melody tokens")
 
 
-def check_voices(model: Any, request: Accompany, bundle: object) -> None:
-    """Raises ConfigError where voices are given, or written again, that the model cannot take."""
+def ready(
+    request: Accompany, model: Any, tokenizer: Tokenizer, header: BundleHeader | None, bundle: object
+) -> Accompany:
+    """With the guidance that the bundle names, where it was left to that. Raises BundleError for a model of another
+    task, and ConfigError for voices that it cannot take and for guidance that it was not trained for."""
+    objective = header.objective.get("name", NEXT_TOKEN) if header is not None else "conditional"
+    check_accompanies(model, tokenizer, objective, bundle)
     for name in ("voices", "rewrite"):
         if (value := getattr(request, name)) not in (None, "S") and not hears_all(model):
             why, hint = f"{bundle} only writes below a soprano", "give one trained with experiment=voices"
             raise ConfigError(name, got=value, why=why, hint=hint)
-
-
-def guided(request: Accompany, header: BundleHeader | None, tokenizer: Tokenizer, bundle: object) -> Accompany:
-    """With the guidance that the bundle names, where it was left to that. Raises ConfigError for a model of songs, and
-    for one that was never trained without a melody."""
     sampler = request.sampling.suited(header.sampling if header is not None else {})
     if sampler.strength and not tokenizer.voices:
         raise ConfigError("seed_guidance", got=sampler.strength, why=FOR_CHORALES, hint="leave it out")

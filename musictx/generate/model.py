@@ -6,14 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from musictx.errors import ConfigError
-from musictx.generate.accompanying import (
-    Accompanied,
-    accompany_melody,
-    check_accompanies,
-    check_voices,
-    guided,
-    window_of,
-)
+from musictx.generate.accompanying import Accompanied, accompany_melody, ready, window_of
 from musictx.generate.continuing import Beginning, begin_with, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.control import Control
 from musictx.generate.filling import Around, around, check_fills, fill_all, read_around
@@ -29,7 +22,6 @@ from musictx.model.packaged import bundle_path, seed_path
 from musictx.model.protocol import LanguageModel
 from musictx.model.weights import AUTO
 from musictx.music.score import Meter, Score
-from musictx.objectives import NEXT_TOKEN
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.rules import Rules
 
@@ -282,10 +274,7 @@ class Model:
         """
         given = locals()
         request = made_of(given, Accompany, sampling=made_of(given, Sampling, guard=False))
-        objective = self.header.objective.get("name", NEXT_TOKEN) if self.header is not None else "conditional"
-        check_accompanies(self.model, self.tokenizer, objective, "this model")
-        check_voices(self.model, request, "this model")
-        request = guided(request, self.header, self.tokenizer, "this model")
+        request = ready(request, self.model, self.tokenizer, self.header, "this model")
         if isinstance(melody, Score):
             for name in ("voices", "rewrite"):
                 if len(value := getattr(request, name) or "") > (name == "voices"):
@@ -296,6 +285,6 @@ class Model:
             heard = read_melody(seed_path(str(melody)), request, self.tokenizer)
         else:
             raise ConfigError("melody", got=melody, allowed="a MIDI file or a Score")
-        model: Any = self.model  # it takes a source, as `check_accompanies` made sure
+        model: Any = self.model  # it takes a source, as `ready` made sure
         window_s = window_of(self.header)
         return accompany_melody(heard, model, self.tokenizer, request, window_s=window_s, device=self.device)

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from musictx.errors import UserError
-from musictx.generate.accompanying import Accompanied, accompany_melody, guided
+from musictx.generate.accompanying import Accompanied, accompany_melody, ready
 from musictx.generate.control import Control
 from musictx.generate.melodies import nearest_within, take_melody
 from musictx.generate.requests import Accompany, Sampling
@@ -53,7 +53,7 @@ def harmonise(
         random_seed=turn.random_seed,
         variations=int(wish.variations),
     )
-    request = guided(request, harmoniser.header, harmoniser.tokenizer, "the model here")
+    request = ready(request, *harmoniser, "the model here")
     heard = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name, say=said.append)
     if transpose:
         said.append(f"The model hears it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}")
