@@ -191,6 +191,12 @@ def world(tmp_path_factory):
     )
 
 
+@pytest.fixture
+def no_curves(monkeypatch):
+    """No picture of the losses of a training in this process, which takes longer than all of its steps."""
+    monkeypatch.setattr("musictx.training.fit.plot_losses", lambda *_: None)
+
+
 @pytest.fixture(scope="session")
 def voices(tmp_path_factory):
     """The bundle of a harmoniser that has learned nothing."""

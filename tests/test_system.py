@@ -1,11 +1,6 @@
 """Where a system has no locks, limits and counts of memory, music is still read, learned, made and heard."""
 
-import os
-import subprocess
-import sys
-
-import pytest
-from conftest import QUICK, TINY, ok, write_tunes
+from conftest import QUICK, ROOT, TINY, ok, write_tunes
 
 from musictx.data.parallel.journal import Journal
 
@@ -28,52 +23,51 @@ for module, name in ((os, "sched_getaffinity"), (os, "posix_fallocate"), (signal
 """
 
 
-@pytest.fixture
-def bare(tmp_path):
-    """The environment of a system that has none of them."""
+# one process does all: most of its time goes into what it imports
+DO = """
+import sys
+from pathlib import Path
+import musictx.web.server
+import musictx.system as system
+from musictx.cli import main
+from musictx.config.web import Limits
+from musictx.web.uploads import Uploads, read_upload
+for line in Path("commands").read_text().splitlines():
+    sys.argv = line.split()
+    main()
+    print("---")
+uploads = Uploads(Path("uploads"), Limits())
+path = uploads.keep("tune.mid", Path("midi/sub0/tune 0.mid").read_bytes())
+music = read_upload(uploads.take(path), path.name, Limits())
+print(music.name, len(music.score), system.peak_gib(), system.LIMITS, system.usable_cores() > 0)
+"""
+COMMANDS = f"""\
+musictx prepare folder path=midi out=store test_fraction=0
+musictx train data.path=store out=run {" ".join([*TINY, *QUICK])}
+musictx generate seed_midi=chorale bundle=chorale length_seconds=1 wav=true out=o
+musictx jam input=elise bundle=piano reply_seconds=1 output=session.mid
+"""
+
+
+def test_a_store_is_made_and_learned_music_is_made_and_heard_and_the_page_reads_an_upload(tmp_path):
     (tmp_path / "hidden").mkdir()
     (tmp_path / "hidden/sitecustomize.py").write_text(HIDE)
-    return {"PYTHONPATH": str(tmp_path / "hidden")}
-
-
-def test_music_is_made_and_heard(bare, tmp_path):
-    words = ["seed_midi=chorale", "bundle=chorale", "length_seconds=1", "wav=true", "out=o"]
-    ok(["musictx", "generate", *words], tmp_path, **bare)
-    assert {path.suffix for path in (tmp_path / "o").iterdir()} == {".mid", ".wav"}
-    ok(["musictx", "jam", "input=elise", "bundle=piano", "reply_seconds=1", "output=session.mid"], tmp_path, **bare)
-    assert (tmp_path / "session.mid").stat().st_size > 100
-
-
-def test_a_store_is_made_and_learned(bare, tmp_path):
+    (tmp_path / "do.py").write_text(DO)
+    (tmp_path / "commands").write_text(COMMANDS)
     write_tunes(tmp_path / "midi", 2)
-    done = ok(["musictx", "prepare", "folder", "path=midi", "out=store", "test_fraction=0"], tmp_path, **bare)
-    assert done.stdout.count("nothing keeps a bad file from taking too much time or memory") == 1
-    assert "2 files in, 2 kept, 0 left out" in done.stdout
-    done = ok(["musictx", "train", "data.path=store", "out=run", *TINY, *QUICK], tmp_path, **bare)
-    assert "cannot be locked" in done.stdout
+    done = ok([tmp_path / "do.py"], tmp_path, PYTHONPATH=f"{tmp_path / 'hidden'}:{ROOT}")
+    prepared, trained, _, _, read = done.stdout.split("---\n")
+    assert prepared.count("nothing keeps a bad file from taking too much time or memory") == 1
+    assert "2 files in, 2 kept, 0 left out" in prepared
+    assert "cannot be locked" in trained
+    assert {path.suffix for path in (tmp_path / "o").iterdir()} == {".mid", ".wav"}
+    assert (tmp_path / "session.mid").stat().st_size > 100
+    said, *facts = read.splitlines()
+    assert "nothing keeps a bad file from taking too much time or memory" in said, done.stderr
+    assert facts == ["tune 60 None False True"], done.stderr
 
 
 def test_a_preparation_that_cannot_be_locked_says_so_and_continues(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("musictx.system.fcntl", None)
     with Journal(tmp_path / "store", "recipe").locked():
         assert "cannot be locked" in capsys.readouterr().out
-
-
-def test_the_page_reads_an_upload_and_nothing_is_counted(bare, tmp_path):
-    write_tunes(tmp_path, 1)
-    code = """
-from pathlib import Path
-import musictx.web.server
-import musictx.system as system
-from musictx.config.web import Limits
-from musictx.web.uploads import Uploads, read_upload
-uploads = Uploads(Path("uploads"), Limits())
-path = uploads.keep("tune.mid", Path("sub0/tune 0.mid").read_bytes())
-music = read_upload(uploads.take(path), path.name, Limits())
-print(music.name, len(music.score), system.peak_gib(), system.LIMITS, system.usable_cores() > 0)
-"""
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=os.environ | bare)
-    said, *facts = done.stdout.splitlines()
-    assert "nothing keeps a bad file from taking too much time or memory" in said, done.stderr
-    assert facts == ["tune 60 None False True"], done.stderr

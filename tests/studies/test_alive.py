@@ -2,16 +2,20 @@
 
 import json
 import re
+import sys
 
+import alive
 import numpy as np
+import pytest
 from alive import Cell, Figures, better, in_scale, measure, summary, true_music, waits_s
 from conftest import ok, run
 from strategies import score_of
 
+from musictx.data.store import Piece, Store, write_store
+from musictx.errors import UserError
 from musictx.model.bundle import read_header, tensors_hash
 from musictx.music.read import read_midi
 from musictx.music.score import Score
-from musictx.music.write import write_midi
 
 SEED = Score(np.arange(20) * 0.5, np.arange(20) * 0.5 + 0.5, [60, 62, 64, 65, 67] * 4, [80] * 20)
 
@@ -50,29 +54,42 @@ def test_who_waits_where_seed_and_composer_do_not_loses():
     assert not better(summary(calm), summary(calm))
 
 
-def test_the_study_on_a_tiny_model(world, tmp_path):
-    rng = np.random.default_rng(0)
-    for k in range(8):
-        pitch = rng.integers(50, 80, 60)
-        write_midi(Score(np.arange(60) * 0.5, np.arange(60) * 0.5 + 0.4, pitch, [80] * 60), tmp_path / f"in/{k}.mid")
-    ok(["data_prep/folder.py", "path=in", "out=store", "workers=1"], tmp_path)
-    words = ["studies/alive.py", "--stores", "store", "--bundles", world.bundle, "--split", "train", "--pieces", 2]
-    out = ok([*words, "--ways", "all", "--draws", 1, "--seconds", 2, "--copies", "--out", "a.json"], tmp_path).stdout
-    found = json.loads((tmp_path / "a.json").read_text())
+def test_the_study_on_a_tiny_model(world, tmp_path, monkeypatch, capsys):
+    store, rng, onset_s = Store(world.store), np.random.default_rng(0), np.arange(60) * 0.5
+    long = [Score(onset_s, onset_s + 0.4, rng.integers(50, 80, 60), [80] * 60) for _ in range(2)]
+    pieces = [Piece(str(k), store.tokenizer.encode(score), 1.0) for k, score in enumerate([SEED, *long])]
+    splits = {"train": pieces, "validation": pieces}
+    write_store(tmp_path / "store", store.tokenizer, store.manifest.corpus, splits, [])
+    monkeypatch.chdir(tmp_path)
+
+    def study(*words):
+        where = ["--stores", "store", "--bundles", str(world.bundle), "--split", "train", "--out", "a.json"]
+        monkeypatch.setattr(sys, "argv", ["alive.py", *where, "--pieces", "2", "--draws", "1", "--copies", *words])
+        alive.run()
+        return json.loads((tmp_path / "a.json").read_text())
+
+    forms = dict(alive.FORMS)
+    monkeypatch.setattr(alive, "FORMS", {form: forms[form] for form in ("whole", "first 5 s")})
+    found = study("--ways", "all", "--seconds", "5")
     names = [f"model.safetensors, {way}" for way in ("default", "neither", "no net", "endings kept")]
     assert [name for name in found if name in names] == names
     assert found["chosen"] in names
-    assert re.search(rf"the rule of choice takes {found['chosen']}$", out.strip())
+    assert re.search(rf"the rule of choice takes {found['chosen']}$", capsys.readouterr().out.strip())
     default = found[names[0]]
-    assert default["all"]["continuations"] == 4 * 2
+    assert default["all"]["continuations"] == 2 * 2
     assert default["all"]["tensors_sha256"] == tensors_hash(world.bundle)
     assert default["all"]["drawn"]["still 3 s"] == 0, "the net catches a model that has learned nothing"
     folder = tmp_path / "a" / "model.safetensors-default"
     assert (folder / "store-whole.png").stat().st_size > 1000
     assert len(read_midi(folder / "store-whole-1.mid"))
-    few = run([*words, "--seconds", 900], tmp_path)
-    assert few.returncode == 2
-    assert "pieces of the train split are longer than 920 s:" in few.stderr
+    (folder / "store-whole.png").unlink()
+    monkeypatch.setattr(alive, "FORMS", forms)
+    again = study("--seconds", "5")[names[0]]
+    assert again["all"]["continuations"] == 4 * 2
+    assert again["store, whole"] == default["store, whole"]
+    assert not (folder / "store-whole.png").exists(), "a cell that is there is not drawn again"
+    with pytest.raises(UserError, match="pieces of the train split are longer than 920 s:"):
+        study("--seconds", "900")
 
 
 def test_filters_are_written_into_the_header_alone(world, tmp_path):

@@ -21,12 +21,12 @@ def test_the_pieces_that_are_measured_are_spread_evenly_and_keep_all_their_gaps(
     assert spread(found, None) == spread(found, 99) == found
 
 
-def test_a_plain_twin_may_be_missing(world, tmp_path):
-    words = ["studies/fill.py", "--store", world.hymn_store, "--bundle", "chorale", "--split", "train", "--threads", 1]
+def test_a_plain_twin_may_be_missing(world, filling, tmp_path):
+    words = ["studies/fill.py", "--store", world.hymn_store, "--bundle", filling, "--split", "train", "--threads", 1]
     words += ["--seconds", 2.4, "--gaps", 1, "--scored", 1, "--pieces", 4]
     alone, beside = tmp_path / "alone.json", tmp_path / "beside.json"
     ok([*words, "--out", str(alone)], ROOT)
-    said = ok([*words, "--out", str(beside), "--plain", "chorale"], ROOT).stdout
+    said = ok([*words, "--out", str(beside), "--plain", filling], ROOT).stdout
     without, with_twin = (json.loads(path.read_text())["2.4"] for path in (alone, beside))
     assert without["known"]["plain"] is None
     assert with_twin["known"]["plain"] == without["known"]["left"] == with_twin["known"]["left"]

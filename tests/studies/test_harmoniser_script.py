@@ -33,7 +33,7 @@ def prepare(folder):
     return folder / "store"
 
 
-def test_the_script_makes_a_bundle_that_accompanies_and_continues(store, tmp_path, monkeypatch, capsys):
+def test_the_script_makes_a_bundle_that_accompanies_and_continues(store, tmp_path, monkeypatch, capsys, no_curves):
     monkeypatch.chdir(tmp_path)
     words = ["--store", str(store.path), "--out", "o", *SIZES, "trainer.max_steps=2", "trainer.validate_every=1"]
     words += ["trainer.warmup_steps=1", "trainer.batch_size=2", "trainer.precision=32-true", "model.cycle=16"]
