@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from musictx.analysis.heads import Looks, attention_to_melody, attention_to_past, ids_by_height, last_below, repeats
+from musictx.analysis.pictures import looked_at, opened
 from musictx.analysis.seed_gain import raised_by_seed
+from musictx.analysis.trained_labels import as_probe
 from musictx.commands import check_new
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
@@ -23,7 +25,10 @@ from musictx.generate.seeds import fit_grid
 from musictx.model.build import can
 from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.gates import GATES, read_gates
-from musictx.model.packaged import seed_path
+from musictx.model.packaged import bundle_path, seed_path
+from musictx.model.roll import FRAME_S, LOWEST
+from musictx.model.se_resnet import SEResNet
+from musictx.model.vit import PATCH, ViT
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.setting import setting
@@ -32,13 +37,15 @@ from musictx.tokenizers.tokenizer import Trace
 from musictx.viz.arcs import choose_heads, plot_arcs, plot_heads
 from musictx.viz.figure import FORMATS
 from musictx.viz.gates import plot_gates
+from musictx.viz.patches import plot_patches
 from musictx.viz.raised import plot_raised
 
 
 @dataclass
 class AttendConfig:
     """musictx attend: show which past notes the model looks at when it generates a note, and what each head does. Of an
-    LSTM: how open its gates are at each note."""
+    LSTM: how open its gates are at each note. Of a model of pictures: the patches that its class token looks at, or the
+    channels that its gates open."""
 
     bundle: str | None = setting(
         None,
@@ -64,7 +71,8 @@ class AttendConfig:
 
 
 MOST_TOKENS = 2048  # that the model sees
-OF_PAST = ("at", "seed_seconds", "layer", "head", "motif_notes")
+OF_NOTE = ("at", "seed_seconds", "motif_notes")
+OF_PAST = (*OF_NOTE, "layer", "head")
 
 
 class Music(NamedTuple):
@@ -91,17 +99,27 @@ def attend(config: AttendConfig) -> None:
     model, tokenizer, header = open_and_print(bundle, device, config.attention.impl, continues=False)
     reads_melody = isinstance(model, EncoderDecoder) and header.objective.get("name") == "conditional"
     has_gates = can(model, "gates") and model.config.cell == "lstm"
-    if not (has_gates or reads_melody or can(model, "readout")):
-        why, allowed = "no attention over its past to look at", "a Transformer or an LSTM"
+    has_channels, length = isinstance(model, SEResNet) and model.config.gates, 0
+    if can(model, "picture"):
+        as_probe(header, bundle_path(bundle))  # refuses a damaged header
+        length = header.objective["length"]
+    if not (has_gates or has_channels or reads_melody or isinstance(model, ViT) or can(model, "readout")):
+        why, allowed = (
+            "no attention over its past and no gates to look at",
+            "a Transformer, an LSTM or a net with gates",
+        )
         raise ConfigError("bundle", got=bundle, why=why, allowed=allowed)
-    for name in OF_PAST if has_gates else ("seed_seconds",) if reads_melody else ():
+    unused = ("seed_seconds",) if reads_melody else OF_NOTE if isinstance(model, ViT) else ()
+    for name in OF_PAST if has_gates or has_channels else unused:
         if (value := getattr(config, name)) != getattr(AttendConfig, name):
             why = "it is for models that look at their own past"
             raise ConfigError(name, got=value, why=why, hint="leave it out")
-    whats = ["gates"] if has_gates else ["attention", "heads", *(["raised"] * (config.seed_seconds is not None))]
+    whats = ["attention", "heads", *(["raised"] * (config.seed_seconds is not None))]
+    if has_gates or length:
+        whats = ["class-token" if isinstance(model, ViT) else "gates"]
     pictures = [Path(config.out) / f"{source.stem}-{what}.{config.format}" for what in whats]
     check_new(config.overwrite, *pictures)
-    if not has_gates:
+    if not (has_gates or has_channels):
         check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
     tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
     score = tracks.merge(config.drums)
@@ -114,6 +132,10 @@ def attend(config: AttendConfig) -> None:
     music = Music(ids, tokenizer.trace(ids, score.quarter_s), source.stem, pictures)
     if has_gates:
         show_gates(model, music, device)
+    elif isinstance(model, ViT):
+        show_patches(model, music, config, length, device)
+    elif has_channels:
+        show_channels(model, music, length, device)
     elif reads_melody:
         show_melody(model, tokenizer, music, config, device)
     else:
@@ -170,7 +192,7 @@ def show_gates(model: Any, music: Music, device: str) -> None:
     """Draws the gates of all cells, and prints each layer's means where a note begins and elsewhere."""
     ids, traced, (path,) = music.ids, music.traced, music.pictures
     found = read_gates(model, torch.as_tensor(ids.astype(np.int64), device=device)[None])[:, 0].cpu().numpy()
-    gates = {name: found[:, n] for n, name in enumerate(GATES)}  # (L, T, C)
+    gates = {name: list(found[:, n]) for n, name in enumerate(GATES)}  # of each layer (T, C)
     plot_gates(f"{music.stem}: the gates of its cells", traced.score, traced.time_s, gates, path)
     begins = np.zeros(len(ids), bool)
     begins[traced.struck_by] = True
@@ -180,6 +202,28 @@ def show_gates(model: Any, music: Music, device: str) -> None:
         table.add_row(str(layer), *(f"{mean:.3f}" for mean in means))
     Console(highlight=False, markup=False, width=120).print(table)
     print(f"{path}: how open each layer's gates are; 1 lets all through")
+
+
+def show_patches(model: ViT, music: Music, config: AttendConfig, length: int, device: str) -> None:
+    """Draws where the class token of each window looks."""
+    (path,), score = music.pictures, music.traced.score
+    views = looked_at(model, music.ids, music.traced, length, config.layer, config.head, device)
+    of = " ".join(f"{name} {n}" for name, n in (("layer", config.layer), ("head", config.head)) if n is not None)
+    what = "look of the class token; 1: even"
+    title = f"{music.stem}: where the class token looks, {of or 'mean of all heads'}"
+    plot_patches(title, score, views, LOWEST, (PATCH, PATCH * FRAME_S), what, path)
+    most = max(view.weight.max() for view in views)
+    print(f"{path}: where the class token of {len(views)} windows looks, at most {most:.1f} times as much as evenly")
+
+
+def show_channels(model: SEResNet, music: Music, length: int, device: str) -> None:
+    """Draws how open each block's gate is for its channels, window by window, and prints the extremes."""
+    (path,), score = music.pictures, music.traced.score
+    time_s, blocks = opened(model, music.ids, music.traced, length, device)
+    plot_gates(f"{music.stem}: the gates of its channels", score, time_s, {"channel": blocks}, path, "block")
+    for n, share in enumerate(blocks):
+        print(f"block {n}: {share.shape[1]} channels, open {share.min():.2f} to {share.max():.2f}")
+    print(f"{path}: how open each channel is in {len(time_s)} windows; 1 lets all through")
 
 
 def raised_notes(
