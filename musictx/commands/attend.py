@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 
 from musictx.analysis.heads import Looks, attention_to_melody, attention_to_past, ids_by_height, last_below, repeats
-from musictx.analysis.pictures import looked_at, opened
 from musictx.analysis.seed_gain import raised_by_seed
 from musictx.analysis.trained_labels import as_probe
 from musictx.commands import check_new
@@ -27,8 +26,8 @@ from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.gates import GATES, read_gates
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.model.roll import FRAME_S, LOWEST
-from musictx.model.se_resnet import SEResNet
-from musictx.model.vit import PATCH, ViT
+from musictx.model.se_resnet import SEResNet, read_channels
+from musictx.model.vit import PATCH, ViT, read_class_token
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.setting import setting
@@ -37,7 +36,7 @@ from musictx.tokenizers.tokenizer import Trace
 from musictx.viz.arcs import choose_heads, plot_arcs, plot_heads
 from musictx.viz.figure import FORMATS
 from musictx.viz.gates import plot_gates
-from musictx.viz.patches import plot_patches
+from musictx.viz.patches import View, plot_patches
 from musictx.viz.raised import plot_raised
 
 
@@ -71,8 +70,7 @@ class AttendConfig:
 
 
 MOST_TOKENS = 2048  # that the model sees
-OF_NOTE = ("at", "seed_seconds", "motif_notes")
-OF_PAST = (*OF_NOTE, "layer", "head")
+OF_PAST = ("at", "seed_seconds", "layer", "head", "motif_notes")
 
 
 class Music(NamedTuple):
@@ -99,27 +97,22 @@ def attend(config: AttendConfig) -> None:
     model, tokenizer, header = open_and_print(bundle, device, config.attention.impl, continues=False)
     reads_melody = isinstance(model, EncoderDecoder) and header.objective.get("name") == "conditional"
     has_gates = can(model, "gates") and model.config.cell == "lstm"
-    has_channels, length = isinstance(model, SEResNet) and model.config.gates, 0
-    if can(model, "picture"):
-        as_probe(header, bundle_path(bundle))  # refuses a damaged header
-        length = header.objective["length"]
-    if not (has_gates or has_channels or reads_melody or isinstance(model, ViT) or can(model, "readout")):
-        why, allowed = (
-            "no attention over its past and no gates to look at",
-            "a Transformer, an LSTM or a net with gates",
-        )
+    opens, looks = isinstance(model, SEResNet) and model.config.gates, isinstance(model, ViT)
+    if not (has_gates or reads_melody or opens or looks or can(model, "readout")):
+        why, allowed = "no attention over its past and no gates to look at", "a Transformer or a net with gates"
         raise ConfigError("bundle", got=bundle, why=why, allowed=allowed)
-    unused = ("seed_seconds",) if reads_melody else OF_NOTE if isinstance(model, ViT) else ()
-    for name in OF_PAST if has_gates or has_channels else unused:
+    unused = ("seed_seconds",) if reads_melody else ("at", "seed_seconds", "motif_notes") if looks else ()
+    for name in OF_PAST if has_gates or opens else unused:
         if (value := getattr(config, name)) != getattr(AttendConfig, name):
             why = "it is for models that look at their own past"
             raise ConfigError(name, got=value, why=why, hint="leave it out")
-    whats = ["attention", "heads", *(["raised"] * (config.seed_seconds is not None))]
-    if has_gates or length:
-        whats = ["class-token" if isinstance(model, ViT) else "gates"]
+    if opens or looks:
+        as_probe(header, bundle_path(bundle))  # refuses a damaged header
+    whats = ["gates"] if has_gates or opens else ["class-token"] if looks else ["attention", "heads"]
+    whats += ["raised"] * (config.seed_seconds is not None)
     pictures = [Path(config.out) / f"{source.stem}-{what}.{config.format}" for what in whats]
     check_new(config.overwrite, *pictures)
-    if not (has_gates or has_channels):
+    if not (has_gates or opens):
         check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
     tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
     score = tracks.merge(config.drums)
@@ -132,10 +125,8 @@ def attend(config: AttendConfig) -> None:
     music = Music(ids, tokenizer.trace(ids, score.quarter_s), source.stem, pictures)
     if has_gates:
         show_gates(model, music, device)
-    elif isinstance(model, ViT):
-        show_patches(model, music, config, length, device)
-    elif has_channels:
-        show_channels(model, music, length, device)
+    elif opens or looks:
+        show_pictures(model, music, header.objective["length"], config, device)
     elif reads_melody:
         show_melody(model, tokenizer, music, config, device)
     else:
@@ -204,26 +195,27 @@ def show_gates(model: Any, music: Music, device: str) -> None:
     print(f"{path}: how open each layer's gates are; 1 lets all through")
 
 
-def show_patches(model: ViT, music: Music, config: AttendConfig, length: int, device: str) -> None:
-    """Draws where the class token of each window looks."""
-    (path,), score = music.pictures, music.traced.score
-    views = looked_at(model, music.ids, music.traced, length, config.layer, config.head, device)
-    of = " ".join(f"{name} {n}" for name, n in (("layer", config.layer), ("head", config.head)) if n is not None)
-    what = "look of the class token; 1: even"
-    title = f"{music.stem}: where the class token looks, {of or 'mean of all heads'}"
-    plot_patches(title, score, views, LOWEST, (PATCH, PATCH * FRAME_S), what, path)
-    most = max(view.weight.max() for view in views)
-    print(f"{path}: where the class token of {len(views)} windows looks, at most {most:.1f} times as much as evenly")
-
-
-def show_channels(model: SEResNet, music: Music, length: int, device: str) -> None:
-    """Draws how open each block's gate is for its channels, window by window, and prints the extremes."""
-    (path,), score = music.pictures, music.traced.score
-    time_s, blocks = opened(model, music.ids, music.traced, length, device)
-    plot_gates(f"{music.stem}: the gates of its channels", score, time_s, {"channel": blocks}, path, "block")
-    for n, share in enumerate(blocks):
-        print(f"block {n}: {share.shape[1]} channels, open {share.min():.2f} to {share.max():.2f}")
-    print(f"{path}: how open each channel is in {len(time_s)} windows; 1 lets all through")
+def show_pictures(model: ViT | SEResNet, music: Music, length: int, config: AttendConfig, device: str) -> None:
+    """Draws what the class token looks at, or how open gates are, in windows as long as those of training."""
+    ids, score, (path,) = music.ids, music.traced.score, music.pictures
+    starts = range(0, len(ids), length)
+    edges_s = np.append(0.0, music.traced.time_s)[[*starts, len(ids)]]  # (W + 1,) between windows
+    windows = [torch.as_tensor(ids[n : n + length].astype(np.int64), device=device)[None] for n in starts]
+    if isinstance(model, SEResNet):
+        found = zip(*(read_channels(model, x) for x in windows), strict=True)
+        gates = {"channel": [torch.cat(layer).cpu().numpy() for layer in found]}  # of each layer (W, C)
+        plot_gates(f"{music.stem}: the gates of its channels", score, edges_s[:-1], gates, path)
+        print(f"{path}: how open each layer's channels are in {len(windows)} windows; 1 lets all through")
+        return
+    views: list[View] = []
+    layers, heads = (slice(n, None if n is None else n + 1) for n in (config.layer, config.head))
+    for x, from_s, to_s in zip(windows, edges_s, edges_s[1:], strict=False):
+        weight = read_class_token(model, x)[layers, 0, heads].mean((0, 1)).cpu().numpy()  # (P, N)
+        rows, columns = (PATCH * np.arange(n + 1) for n in weight.shape)
+        views.append((weight * weight.size, LOWEST - 0.5 + rows, np.minimum(from_s + columns * FRAME_S, to_s)))
+    title = f"{music.stem}: where the class token of each window looks"
+    plot_patches(title, score, views, "how much; 1: as much as evenly", path)
+    print(f"{path}: where the class token looks in {len(windows)} windows")
 
 
 def raised_notes(

@@ -13,7 +13,6 @@ from musictx.model.keyboard import Keys, KeyTable
 from musictx.model.position import describe
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
-from musictx.model.roll import FRAME_S
 from musictx.model.se_resnet import SEResNet, SEResNetConfig
 from musictx.model.sizes import one_of
 from musictx.model.transformer import Transformer, TransformerConfig
@@ -38,7 +37,7 @@ class Kind(NamedTuple):
     packed: bool = False  # on a CPU bfloat16 is only for its linear layers
     static_steps: bool = False  # graph=true
     both_ways: bool = False  # a token sees later ones too: it continues nothing
-    picture: bool = False  # it sees a piano roll of its ids, for labels only
+    picture: bool = False  # all that it sees is a piano roll of its ids: it knows labels only
     readout: bool = False  # its attention over the past can be read
     gates: bool = False  # the gates of its cells can be read, if they have any
 
@@ -48,8 +47,8 @@ def _layers_of_cells(config: RecurrentConfig) -> tuple[str, str]:
     return f"{config.n_layers} layers of {config.cell} cells{past}", ""
 
 
-def _of_picture(config: ViTConfig | SEResNetConfig, made_of: str) -> tuple[str, str]:
-    return f"{made_of} on a piano roll of {config.n_frames * FRAME_S:g} s", ""
+def _of_picture(config: ViTConfig | SEResNetConfig) -> tuple[str, str]:
+    return f"{config.n_layers} layers on a piano roll of {config.n_frames} frames", ""
 
 
 KINDS: dict[str, Kind] = {
@@ -83,21 +82,9 @@ KINDS: dict[str, Kind] = {
         packed=True,
         both_ways=True,
     ),
-    "vit": Kind(
-        ViTConfig,
-        ViT,
-        lambda config, pace: ViT(config),
-        lambda config: _of_picture(config, f"{config.n_layers} layers"),
-        both_ways=True,
-        picture=True,
-    ),
+    "vit": Kind(ViTConfig, ViT, lambda config, pace: ViT(config), _of_picture, both_ways=True, picture=True),
     "se_resnet": Kind(
-        SEResNetConfig,
-        SEResNet,
-        lambda config, pace: SEResNet(config),
-        lambda config: _of_picture(config, f"convolutions {'with' if config.gates else 'without'} gates"),
-        both_ways=True,
-        picture=True,
+        SEResNetConfig, SEResNet, lambda config, pace: SEResNet(config), _of_picture, both_ways=True, picture=True
     ),
     "encoder_decoder": Kind(
         EncoderDecoderConfig,
@@ -137,16 +124,12 @@ def check_inputs(kind: str, objective: str, inputs: tuple[str, ...]) -> None:
 def check_objective(kind: str, name: str, objective: Any) -> None:
     """Raises ConfigError for an objective, its class or an instance, that makes no sense for this kind of model."""
     check_inputs(kind, name, objective.inputs)
-    row, guesses = KINDS[kind], getattr(objective, "both_ways", False)
-    reads_ahead = [each for each, other in KINDS.items() if other.both_ways and not other.picture]
-    if row.picture and (objective.continues or guesses):
-        why, allowed = f"kind={kind} sees a picture of all notes, and guesses no ids", "classify or classify_notes"
-        raise ConfigError("objective", got=name, why=why, allowed=allowed)
+    row, reads_ahead = KINDS[kind], [each for each, row in KINDS.items() if row.both_ways and not row.picture]
     if row.both_ways and objective.continues:
-        why, allowed = f"kind={kind} sees the ids that come next", "masked, classify or classify_notes"
-        raise ConfigError("objective", got=name, why=why, allowed=allowed)
-    if guesses and not row.both_ways:
-        why = f"kind={kind} does not see the music after a hidden note"
+        why, allowed = f"kind={kind} sees the ids that come next", "masked, " * (not row.picture)
+        raise ConfigError("objective", got=name, why=why, allowed=f"{allowed}classify or classify_notes")
+    if getattr(objective, "both_ways", False) and kind not in reads_ahead:
+        why = f"kind={kind} does not see {'hidden notes' if row.picture else 'the music after a hidden note'}"
         raise ConfigError("objective", got=name, why=why, allowed=f"another, or kind={' or '.join(reads_ahead)}")
 
 

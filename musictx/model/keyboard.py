@@ -32,8 +32,7 @@ class Keys(NamedTuple):
 
 
 class KeyTable(nn.Module):
-    """What each id does, (V,) each: a model's part of which `Keys` says more. No id moves a key until `learn` says
-    which do, or tensors are loaded."""
+    """Knows `Keys`. No id moves a key until `learn` says which do, or tensors are loaded."""
 
     key: Tensor
     act: Tensor

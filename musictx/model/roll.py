@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.model.keyboard import CLEAR, N_KEYS, RELEASE, STRIKE, KeyTable
@@ -12,14 +12,8 @@ from musictx.model.keyboard import CLEAR, N_KEYS, RELEASE, STRIKE, KeyTable
 LOWEST, N_PIANO = 21, 88  # the keys of a piano
 FRAME_S = 0.05
 FRAME_US = round(FRAME_S * 1e6)
-COARSEST, MOST = 16, 4096  # frames: models join so many into one place, and see no more
+COARSEST, MOST = 16, 4096  # frames
 FRAMES = "frames of 50 ms in the picture of a window; notes that begin later are not seen"
-
-
-def check_frames(n_frames: object) -> None:
-    """Raises ConfigError for a picture of an impossible length."""
-    if not isinstance(n_frames, int) or not COARSEST <= n_frames <= MOST or n_frames % COARSEST:
-        raise ConfigError("n_frames", got=n_frames, allowed=f"a multiple of {COARSEST} up to {MOST}")
 
 
 class Picture(NamedTuple):
@@ -45,7 +39,10 @@ class Roll(KeyTable):
     sounds until its release, its next strike, other music (CLEAR) or the end of the ids."""
 
     def __init__(self, vocab_size: int, n_frames: int) -> None:
+        """Raises ConfigError for an impossible number of frames."""
         super().__init__(vocab_size)
+        if n_frames not in range(COARSEST, MOST + 1, COARSEST):
+            raise ConfigError("n_frames", got=n_frames, allowed=f"a multiple of {COARSEST} up to {MOST}")
         self.n_frames = n_frames
 
     @torch.no_grad()
@@ -68,16 +65,3 @@ class Roll(KeyTable):
         piano, low = slice(LOWEST, LOWEST + N_PIANO), key - LOWEST
         seen = strikes & (low >= 0) & (low < N_PIANO) & (begin < n - 1)
         return Picture(roll[:, :, piano, :-1], low * seen, begin * seen, seen)
-
-
-class Answers(nn.Module):
-    """Logits (B, T, V) from a vector of the whole picture (B, C) and one of each id's note (B, T, C), 0 for others."""
-
-    def __init__(self, d_model: int, vocab_size: int) -> None:
-        super().__init__()
-        self.norm, self.mix = nn.LayerNorm(d_model), nn.Linear(d_model, d_model)
-        self.head = nn.Linear(d_model, vocab_size)
-
-    def forward(self, whole: Tensor, notes: Tensor) -> Tensor:
-        logits: Tensor = self.head(F.gelu(self.mix(self.norm(whole[:, None] + notes))))
-        return logits

@@ -2,7 +2,7 @@
 Hu et al. 2018).
 
 It reads music and continues none: `objective=classify` and `classify_notes` train it. A note's answer comes from its
-place in the map of each stage (hypercolumns, Hariharan et al. 2015), and from the mean of the last map.
+place in the map of each block (hypercolumns, Hariharan et al. 2015), and from the mean of the last map.
 """
 
 from dataclasses import dataclass
@@ -13,12 +13,11 @@ from torch import Tensor, nn
 
 from musictx.errors import ConfigError
 from musictx.model.readout import each_reading
-from musictx.model.roll import FRAMES, N_PIANO, Answers, Roll, check_frames
+from musictx.model.roll import FRAMES, N_PIANO, Roll
 from musictx.model.sizes import check_shares, check_sizes
 from musictx.setting import setting
 
-STAGES, GROUPS, SQUEEZE = 3, 4, 4  # groups of channels with a norm each; how much narrower a gate is inside
-STEM, STEM_STRIDE = (3, 7), (1, 4)  # keys and frames of the first convolution
+GROUPS, SQUEEZE = 4, 4  # groups of channels with a norm each; how many times narrower a gate is inside
 
 
 @dataclass(frozen=True)
@@ -29,17 +28,16 @@ class SEResNetConfig:
     """
 
     vocab_size: int
-    d_model: int = setting(128, "channels of the last of three stages; each stage has twice those of the one before")
-    n_blocks: int = setting(1, "residual blocks in a stage")
+    d_model: int = setting(128, "channels of the last block; each block has twice those of the one before")
+    n_layers: int = setting(3, "residual blocks; each has half the keys and frames of the one before")
     gates: bool = setting(True, "each block opens its channels by what the whole picture has (squeeze and excitation)")
     dropout: float = setting(0.1, "share dropped in training, before the answers")
     n_frames: int = setting(256, FRAMES)
 
     def __post_init__(self) -> None:
-        check_sizes(self, "vocab_size", "d_model", "n_blocks")
+        check_sizes(self, "vocab_size", "d_model", "n_layers")
         check_shares(self, "dropout")
-        check_frames(self.n_frames)
-        if self.d_model % (least := GROUPS * 2 ** (STAGES - 1)):
+        if self.d_model % (least := GROUPS * 2 ** (self.n_layers - 1)):
             raise ConfigError("d_model", got=self.d_model, allowed=f"a multiple of {least}")
 
 
@@ -52,25 +50,24 @@ class Gate(nn.Module):
 
     def shares(self, x: Tensor) -> Tensor:
         """(B, C, P, N) -> (B, C), between 0 and 1."""
-        return self.excite(F.relu(self.squeeze(x.mean((2, 3))))).sigmoid()  # type: ignore[no-any-return]
+        return torch.sigmoid(self.excite(F.relu(self.squeeze(x.mean((2, 3))))))
 
     def forward(self, x: Tensor) -> Tensor:
         return x * self.shares(x)[..., None, None]
 
 
 class Residual(nn.Module):
-    """Two convolutions, whose gated sum with the input, or with a convolution of it, is (B, C, P, N)."""
+    """Two convolutions, gated and added to a plain one: (B, C_in, P, N) -> (B, C, P / stride, N / stride)."""
 
     def __init__(self, c_in: int, c: int, stride: int, gates: bool) -> None:
         super().__init__()
-        self.near_1, self.norm_1 = nn.Conv2d(c_in, c, 3, stride, 1, bias=False), nn.GroupNorm(GROUPS, c)
-        self.near_2, self.norm_2 = nn.Conv2d(c, c, 3, 1, 1, bias=False), nn.GroupNorm(GROUPS, c)
+        first, second = nn.Conv2d(c_in, c, 3, stride, 1, bias=False), nn.Conv2d(c, c, 3, 1, 1, bias=False)
+        self.near = nn.Sequential(first, nn.GroupNorm(GROUPS, c), nn.ReLU(), second, nn.GroupNorm(GROUPS, c))
         self.gate = Gate(c) if gates else nn.Identity()
-        self.shortcut = nn.Identity() if (c_in, stride) == (c, 1) else nn.Conv2d(c_in, c, 1, stride, bias=False)
+        self.shortcut = nn.Conv2d(c_in, c, 1, stride, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        y = self.norm_2(self.near_2(F.relu(self.norm_1(self.near_1(x)))))
-        return F.relu(self.shortcut(x) + self.gate(y))
+        return F.relu(self.shortcut(x) + self.gate(self.near(x)))
 
 
 class SEResNet(nn.Module):
@@ -80,27 +77,28 @@ class SEResNet(nn.Module):
 
     def __init__(self, config: SEResNetConfig) -> None:
         super().__init__()
-        self.config, c, first = config, config.d_model, config.d_model >> (STAGES - 1)
+        self.config, c = config, config.d_model
+        widths = [c >> n for n in reversed(range(config.n_layers))]
         self.roll = Roll(config.vocab_size, config.n_frames)
-        self.stem = nn.Conv2d(2, first, STEM, STEM_STRIDE, (STEM[0] // 2, STEM[1] // 2))
-        self.height = nn.Parameter(torch.zeros(first, N_PIANO, 1))  # a convolution does not know how high it is
-        self.stages, self.read, before = nn.ModuleList(), nn.ModuleList(), first
-        for stage in range(STAGES):
-            width, stride = first << stage, 1 + (stage > 0)
-            more = [Residual(width, width, 1, config.gates) for _ in range(config.n_blocks - 1)]
-            self.stages.append(nn.Sequential(Residual(before, width, stride, config.gates), *more))
-            self.read.append(nn.Linear(width, c, bias=False))
-            before = width
-        self.dropout, self.answers = nn.Dropout(config.dropout), Answers(c, config.vocab_size)
+        self.stem = nn.Conv2d(2, widths[0], (3, 7), (1, 4), (1, 3))  # keys and frames
+        self.height = nn.Parameter(torch.zeros(widths[0], N_PIANO, 1))  # a convolution does not know how high it is
+        pairs = zip([widths[0], *widths], widths, strict=False)
+        self.blocks = nn.ModuleList([Residual(*pair, 1 + (n > 0), config.gates) for n, pair in enumerate(pairs)])
+        self.read = nn.ModuleList([nn.Linear(width, c, bias=False) for width in widths])
+        self.dropout, self.norm, self.head = (
+            nn.Dropout(config.dropout),
+            nn.LayerNorm(c),
+            nn.Linear(c, config.vocab_size),
+        )
 
     def forward(self, ids: Tensor) -> Tensor:
-        picture = self.roll(ids)
+        picture, notes = self.roll(ids), []
         x = F.relu(self.stem(picture.roll) + self.height)
-        notes = torch.zeros((), device=ids.device)
-        for stage, read in zip(self.stages, self.read, strict=True):
-            x = stage(x)
-            notes = notes + read(picture.at_notes(x))  # (B, T, C)
-        logits: Tensor = self.answers(self.dropout(x.mean((2, 3))), self.dropout(notes))
+        for block, read in zip(self.blocks, self.read, strict=True):
+            x = block(x)
+            notes.append(read(picture.at_notes(x)))  # (B, T, C)
+        both = x.mean((2, 3))[:, None] + torch.stack(notes).sum(0)
+        logits: Tensor = self.head(self.dropout(F.gelu(self.norm(both))))
         return logits
 
 

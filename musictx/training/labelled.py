@@ -76,19 +76,12 @@ def labelled_store(config: TrainConfig, folder: Path) -> Store:
     store.tokenizer = grown
     store.manifest.extra["data"] = store_hash(store)
     check_same_files(config, store)
-    check_picture(config, store)
-    return store
-
-
-def check_picture(config: TrainConfig, store: Store) -> None:
-    """Raises ConfigError for windows that are, on average, longer than the picture of a model that sees one."""
     train, length = store.manifest.splits["train"], config.data.length
-    seen_s = FRAME_S * getattr(config.model, "n_frames", np.inf)
     lasts_s = train.seconds * min(length / train.tokens, 1 / len(train.pieces))
-    if lasts_s > seen_s:
+    if lasts_s > (seen_s := FRAME_S * getattr(config.model, "n_frames", np.inf)):  # in a picture
         why = f"its windows last {lasts_s:.1f} s on average, and model.n_frames shows {seen_s:g} s"
-        allowed = f"{int(length * seen_s / lasts_s)} or fewer, or more frames"
-        raise ConfigError("length", got=length, why=why, allowed=allowed)
+        raise ConfigError("length", got=length, why=why, hint="lower it, or raise model.n_frames")
+    return store
 
 
 def check_same_files(config: TrainConfig, store: Store) -> None:

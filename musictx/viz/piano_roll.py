@@ -82,12 +82,6 @@ def plot_rolls(
     return figure
 
 
-def time_rows(end_s: float) -> tuple[int, float]:
-    """How many rows music so long has, and the seconds of a row; rows begin at whole seconds."""
-    n_rows = int(min(max(np.ceil(end_s / ROW_S - 1e-9), 1), MOST_ROWS))
-    return n_rows, end_s if n_rows == 1 else float(np.ceil(end_s / n_rows))
-
-
 def roll_in(low: int, high: int) -> float:
     """The height of a row of these keys."""
     return max(KEY_IN * (high - low), LEAST_IN)

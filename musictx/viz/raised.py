@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from musictx.music.score import Score
 from musictx.viz.figure import FAINT, INK, new_figure, save_figure
-from musictx.viz.piano_roll import WIDTH_IN, boxes, key_range, plot_keys, plot_time, roll_in, time_rows
+from musictx.viz.piano_roll import MOST_ROWS, ROW_S, WIDTH_IN, boxes, key_range, plot_keys, plot_time, roll_in
 
 HUES = LinearSegmentedColormap.from_list("raised", ["#D55E00", "#e8e6e3", "#0072B2"])  # for colour-blind eyes too
 PLAIN = "#d5d8dc"  # of notes that have no figure
@@ -32,7 +32,8 @@ def plot_raised(
     another suffix."""
     low, high = key_range([score])
     end_s = max(score.duration_s, 1.0)
-    n_rows, width_s = time_rows(end_s)
+    n_rows = int(min(max(np.ceil(end_s / ROW_S - 1e-9), 1), MOST_ROWS))
+    width_s = end_s if n_rows == 1 else np.ceil(end_s / n_rows)
     most = max(float(np.nanmax(np.abs(raised), initial=0.0)), least)
     figure = new_figure(WIDTH_IN, (roll_in(low, high) + 0.5) * n_rows + 0.2)
     rows = figure.subplots(n_rows, squeeze=False)[:, 0]

@@ -143,25 +143,25 @@ def test_what_the_class_token_looks_at_is_what_it_adds():
 
 
 def test_gates_are_shares_of_channels_and_off_there_are_none():
-    model, ids = build("se_resnet", n_blocks=2), stream(40, rows=2)
+    model, ids = build("se_resnet"), stream(40, rows=2)
     found = read_channels(model, ids)
-    assert [share.shape for share in found] == [(2, c) for c in (4, 4, 8, 8, 16, 16)]
+    assert [share.shape for share in found] == [(2, c) for c in (4, 8, 16)]
     assert all(((share > 0) & (share < 1)).all() for share in found)
     before = model(ids)
-    last = model.stages[2][1].gate
+    last = model.blocks[2].gate
     last.excite.bias.data.fill_(-50)  # the gate shut: the block adds nothing
     assert float(read_channels(model, ids)[-1].max()) < 1e-6
     assert not torch.isclose(model(ids), before).all()
-    plain = build("se_resnet", n_blocks=2, gates=False)
+    plain = build("se_resnet", gates=False)
     of_gates = {name for name, _ in model.named_parameters()} - {name for name, _ in plain.named_parameters()}
     assert of_gates == {name for name, _ in model.named_parameters() if ".gate." in name}
-    assert len(of_gates) == 6 * 4
+    assert len(of_gates) == 3 * 4
     assert read_channels(plain, ids) == []
 
 
 def test_what_they_say_of_themselves_and_refuse():
-    assert describe_model(build("vit")).startswith("model: 2 layers on a piano roll of 2.4 s, ")
-    assert describe_model(build("se_resnet")).startswith("model: convolutions with gates on a piano roll of 2.4 s, ")
+    assert describe_model(build("vit")).startswith("model: 2 layers on a piano roll of 48 frames, ")
+    assert describe_model(build("se_resnet")).startswith("model: 3 layers on a piano roll of 48 frames, ")
     for kind in ("vit", "se_resnet"):
         for wrong in (0, 20, 4112, 2**30, "48"):
             with pytest.raises(ConfigError, match=f"^n_frames={wrong}: give a multiple of 16 up to 4096"):
