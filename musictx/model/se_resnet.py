@@ -80,8 +80,7 @@ class SEResNet(nn.Module):
         self.config, c = config, config.d_model
         widths = [c >> n for n in reversed(range(config.n_layers))]
         self.roll = Roll(config.vocab_size, config.n_frames)
-        self.stem = nn.Conv2d(2, widths[0], (3, 7), (1, 4), (1, 3))  # keys and frames
-        self.height = nn.Parameter(torch.zeros(widths[0], N_PIANO, 1))  # a convolution does not know how high it is
+        self.stem = nn.Conv2d(4, widths[0], (3, 7), (1, 4), (1, 3))  # keys and frames
         pairs = zip([widths[0], *widths], widths, strict=False)
         self.blocks = nn.ModuleList([Residual(*pair, 1 + (n > 0), config.gates) for n, pair in enumerate(pairs)])
         self.read = nn.ModuleList([nn.Linear(width, c, bias=False) for width in widths])
@@ -93,7 +92,8 @@ class SEResNet(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         picture, notes = self.roll(ids), []
-        x = F.relu(self.stem(picture.roll) + self.height)
+        height = torch.linspace(-1, 1, N_PIANO, device=ids.device)[:, None]  # which a convolution does not know
+        x = F.relu(self.stem(torch.cat([picture.roll, picture.roll * height], 1)))
         for block, read in zip(self.blocks, self.read, strict=True):
             x = block(x)
             notes.append(read(picture.at_notes(x)))  # (B, T, C)

@@ -56,6 +56,8 @@ class ViT(nn.Module):
         self.last_norm, self.norm, self.dropout = nn.LayerNorm(c), nn.LayerNorm(c), nn.Dropout(config.dropout)
         self.head = nn.Linear(c, config.vocab_size)
         initialise(self, config)
+        self.cells.reset_parameters()  # at the size of a Transformer's weights, notes would be heard late
+        self.read.reset_parameters()
 
     def forward(self, ids: Tensor) -> Tensor:
         picture = self.roll(ids)
