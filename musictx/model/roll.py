@@ -10,8 +10,7 @@ from musictx.errors import ConfigError
 from musictx.model.keyboard import CLEAR, N_KEYS, RELEASE, STRIKE, KeyTable
 
 LOWEST, N_PIANO = 21, 88  # the keys of a piano
-FRAME_S = 0.05
-FRAME_US = round(FRAME_S * 1e6)
+FRAME_S, FRAME_US = 0.05, 50_000
 COARSEST, MOST = 16, 4096  # frames
 FRAMES = "frames of 50 ms in the picture of a window; notes that begin later are not seen"
 

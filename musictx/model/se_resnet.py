@@ -84,21 +84,19 @@ class SEResNet(nn.Module):
         pairs = zip([widths[0], *widths], widths, strict=False)
         self.blocks = nn.ModuleList([Residual(*pair, 1 + (n > 0), config.gates) for n, pair in enumerate(pairs)])
         self.read = nn.ModuleList([nn.Linear(width, c, bias=False) for width in widths])
-        self.dropout, self.norm, self.head = (
-            nn.Dropout(config.dropout),
-            nn.LayerNorm(c),
-            nn.Linear(c, config.vocab_size),
-        )
+        self.norm, self.dropout = nn.LayerNorm(c), nn.Dropout(config.dropout)
+        self.head = nn.Linear(c, config.vocab_size)
 
     def forward(self, ids: Tensor) -> Tensor:
         picture, notes = self.roll(ids), []
         height = torch.linspace(-1, 1, N_PIANO, device=ids.device)[:, None]  # which a convolution does not know
-        x = F.relu(self.stem(torch.cat([picture.roll, picture.roll * height], 1)))
+        both = torch.cat([picture.roll, picture.roll * height], 1)  # (B, 4, 88, F)
+        x = F.relu(self.stem(both.to(self.stem.weight.dtype)))
         for block, read in zip(self.blocks, self.read, strict=True):
             x = block(x)
             notes.append(read(picture.at_notes(x)))  # (B, T, C)
-        both = x.mean((2, 3))[:, None] + torch.stack(notes).sum(0)
-        logits: Tensor = self.head(self.dropout(F.gelu(self.norm(both))))
+        x = self.norm(x.mean((2, 3))[:, None] + torch.stack(notes).sum(0))
+        logits: Tensor = self.head(self.dropout(F.gelu(x)))
         return logits
 
 

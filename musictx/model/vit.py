@@ -61,7 +61,8 @@ class ViT(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         picture = self.roll(ids)
-        x = self.patch(picture.roll) + self.rows.weight.mT[..., None] + self.columns.weight.mT[:, None]  # (B, C, P, N)
+        x = self.patch(picture.roll.to(self.patch.weight.dtype))  # (B, C, P, N)
+        x = x + self.rows.weight.mT[..., None] + self.columns.weight.mT[:, None]
         tokens = torch.cat([self.class_token.expand(len(ids), -1, -1), x.flatten(2).mT], 1)  # (B, 1 + P · N, C)
         tokens, first_v, index = self.dropout(tokens), None, indices(0, tokens.shape[1], ids.device)
         for block in self.blocks:

@@ -95,6 +95,7 @@ def test_an_answer_depends_on_all_notes_and_on_no_padding_nor_row_beside(kind):
     first, last = (torch.tensor([[ON + 60, WAIT + 9, OFF + 60, ON + 72, WAIT + late, OFF + 72]]) for late in (9, 30))
     assert not torch.isclose(model(first)[0, 0], model(last)[0, 0]).all()  # a later note, to an earlier one
     assert torch.isfinite(model(torch.full((2, 3), TOK.vocab.pad))).all()
+    assert model.bfloat16()(ids).dtype is torch.bfloat16
 
 
 @kinds

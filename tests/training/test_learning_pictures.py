@@ -1,4 +1,4 @@
-"""model=vit and model=se_resnet learn labels from piano rolls, and show what they see, as a person gives the commands."""
+"""model=vit and model=se_resnet learn labels from piano rolls and show what they see, as a person gives commands."""
 
 import json
 
@@ -16,6 +16,7 @@ from musictx.music.write import write_midi
 from musictx.viz.patches import plot_patches
 
 QUICK = [*(word for word in ALL if not word.startswith("model.")), "model.n_frames=160", "model.dropout=0"]
+QUICK += ["trainer.max_epochs=600", "trainer.max_steps=100", "trainer.lr=0.007"]
 KINDS = {
     "vit": ["model=vit", "model.d_model=16", "model.n_layers=2", "model.n_heads=2", "model.d_ff=32"],
     "se_resnet": ["model=se_resnet", "model.d_model=16"],
@@ -58,7 +59,7 @@ def test_both_tasks_are_learned(folder, kind):
 def test_where_the_class_token_looks_is_drawn(folder):
     given = ["musictx", "attend", "bundle=vit-music", "midi=my.mid"]
     assert (
-        "looks/my-class-token.png: where the class token looks in 5 windows" in ok([*given, "out=looks"], folder).stdout
+        "looks/my-class-token.png: where the class token looks in 6 windows" in ok([*given, "out=looks"], folder).stdout
     )
     ok([*given, "out=layer", "layer=1", "head=0"], folder)
     assert imread(folder / "looks/my-class-token.png").std() > 0.05
@@ -98,10 +99,10 @@ def test_wrong_use_is_one_line(folder, world, tmp_path):
             line = refused([*given, f"data.path={world.store}", f"objective={objective}"], tmp_path)
             assert f"objective={objective}: model.kind={kind} " in line
         train = [*given, f"data.path={folder}/music", "objective=classify"]
-        line = refused([*train, "model.n_frames=20"], tmp_path)
-        assert "model.n_frames=20: give a multiple of 16 up to 4096" in line
+        line = refused([*train, "model.n_frames=100"], tmp_path)
+        assert "model.n_frames=100: give a multiple of 16 up to 4096" in line
         line = refused([*train, "model.n_frames=16"], tmp_path)
-        assert "data.length=64: its windows last 4" in line
+        assert "data.length=64: its windows last 2." in line
         assert "and model.n_frames shows 0.8 s: lower it, or raise model.n_frames" in line
         bundle = f"{folder}/{kind}-music"
         line = refused(["musictx", "generate", f"bundle={bundle}", f"seed_midi={folder}/my.mid", "out=new"], tmp_path)
