@@ -76,8 +76,10 @@ def test_every_other_command_runs_in_order(world, tmp_path):
         if words[0] == "make" or words[:2] == ["musictx", "serve"]:  # tests/web has its own
             continue
         smaller = SMALLER.get(" ".join(words[:2]), SMALLER.get(" ".join(words[:3]), []))
-        if "model=lstm" in words:
+        if {"model=lstm", "model=se_resnet"} & set(words):
             smaller = [*QUICK, "model.d_model=16", "trainer.progress_bar=false"]
+        if "model=vit" in words:
+            smaller = [word for word in smaller if not word.startswith("model.max_distance")]
         if words[1] == "tune":  # no model of millions of weights in a test
             smaller = [f"bundle={world.bundle}", "max_steps=2"]
         if "objective=infill" in words:

@@ -43,7 +43,8 @@ class Embedder:
 
     def __init__(self, model: Any, tokenizer: Tokenizer, layer: int | None = None, field: str = "bundle") -> None:
         """`layer` counts the blocks before the reading; None: two thirds of all. `field` is what names the model."""
-        n_layers = model.config.n_layers if can(model, "readout") or can(model, "both_ways") else 0
+        reads = can(model, "readout") or (can(model, "both_ways") and not can(model, "picture"))
+        n_layers = model.config.n_layers if reads else 0
         if n_layers < 2:
             kind = f"a model of kind {kind_of(model)}"
             raise ConfigError(

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from musictx.analysis.heads import Looks, attention_to_melody, attention_to_past, ids_by_height, last_below, repeats
 from musictx.analysis.seed_gain import raised_by_seed
+from musictx.analysis.trained_labels import as_probe
 from musictx.commands import check_new
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
@@ -23,7 +24,10 @@ from musictx.generate.seeds import fit_grid
 from musictx.model.build import can
 from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.gates import GATES, read_gates
-from musictx.model.packaged import seed_path
+from musictx.model.packaged import bundle_path, seed_path
+from musictx.model.roll import FRAME_S, LOWEST
+from musictx.model.se_resnet import SEResNet, read_channels
+from musictx.model.vit import PATCH, ViT, read_class_token
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.setting import setting
@@ -32,13 +36,15 @@ from musictx.tokenizers.tokenizer import Trace
 from musictx.viz.arcs import choose_heads, plot_arcs, plot_heads
 from musictx.viz.figure import FORMATS
 from musictx.viz.gates import plot_gates
+from musictx.viz.patches import View, plot_patches
 from musictx.viz.raised import plot_raised
 
 
 @dataclass
 class AttendConfig:
     """musictx attend: show which past notes the model looks at when it generates a note, and what each head does. Of an
-    LSTM: how open its gates are at each note."""
+    LSTM: how open its gates are at each note. Of a model of pictures: the patches that its class token looks at, or the
+    channels that its gates open."""
 
     bundle: str | None = setting(
         None,
@@ -91,17 +97,22 @@ def attend(config: AttendConfig) -> None:
     model, tokenizer, header = open_and_print(bundle, device, config.attention.impl, continues=False)
     reads_melody = isinstance(model, EncoderDecoder) and header.objective.get("name") == "conditional"
     has_gates = can(model, "gates") and model.config.cell == "lstm"
-    if not (has_gates or reads_melody or can(model, "readout")):
-        why, allowed = "no attention over its past to look at", "a Transformer or an LSTM"
+    opens, looks = isinstance(model, SEResNet) and model.config.gates, isinstance(model, ViT)
+    if not (has_gates or reads_melody or opens or looks or can(model, "readout")):
+        why, allowed = "no attention over its past and no gates to look at", "a Transformer or a net with gates"
         raise ConfigError("bundle", got=bundle, why=why, allowed=allowed)
-    for name in OF_PAST if has_gates else ("seed_seconds",) if reads_melody else ():
+    unused = ("seed_seconds",) if reads_melody else ("at", "seed_seconds", "motif_notes") if looks else ()
+    for name in OF_PAST if has_gates or opens else unused:
         if (value := getattr(config, name)) != getattr(AttendConfig, name):
             why = "it is for models that look at their own past"
             raise ConfigError(name, got=value, why=why, hint="leave it out")
-    whats = ["gates"] if has_gates else ["attention", "heads", *(["raised"] * (config.seed_seconds is not None))]
+    if opens or looks:
+        as_probe(header, bundle_path(bundle))  # refuses a damaged header
+    whats = ["gates"] if has_gates or opens else ["class-token"] if looks else ["attention", "heads"]
+    whats += ["raised"] * (config.seed_seconds is not None)
     pictures = [Path(config.out) / f"{source.stem}-{what}.{config.format}" for what in whats]
     check_new(config.overwrite, *pictures)
-    if not has_gates:
+    if not (has_gates or opens):
         check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
     tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
     score = tracks.merge(config.drums)
@@ -114,6 +125,8 @@ def attend(config: AttendConfig) -> None:
     music = Music(ids, tokenizer.trace(ids, score.quarter_s), source.stem, pictures)
     if has_gates:
         show_gates(model, music, device)
+    elif opens or looks:
+        show_pictures(model, music, header.objective["length"], config, device)
     elif reads_melody:
         show_melody(model, tokenizer, music, config, device)
     else:
@@ -170,7 +183,7 @@ def show_gates(model: Any, music: Music, device: str) -> None:
     """Draws the gates of all cells, and prints each layer's means where a note begins and elsewhere."""
     ids, traced, (path,) = music.ids, music.traced, music.pictures
     found = read_gates(model, torch.as_tensor(ids.astype(np.int64), device=device)[None])[:, 0].cpu().numpy()
-    gates = {name: found[:, n] for n, name in enumerate(GATES)}  # (L, T, C)
+    gates = {name: list(found[:, n]) for n, name in enumerate(GATES)}  # of each layer (T, C)
     plot_gates(f"{music.stem}: the gates of its cells", traced.score, traced.time_s, gates, path)
     begins = np.zeros(len(ids), bool)
     begins[traced.struck_by] = True
@@ -180,6 +193,29 @@ def show_gates(model: Any, music: Music, device: str) -> None:
         table.add_row(str(layer), *(f"{mean:.3f}" for mean in means))
     Console(highlight=False, markup=False, width=120).print(table)
     print(f"{path}: how open each layer's gates are; 1 lets all through")
+
+
+def show_pictures(model: ViT | SEResNet, music: Music, length: int, config: AttendConfig, device: str) -> None:
+    """Draws what the class token looks at, or how open gates are, in windows as long as those of training."""
+    ids, score, (path,) = music.ids, music.traced.score, music.pictures
+    starts = range(0, len(ids), length)
+    edges_s = np.append(0.0, music.traced.time_s)[[*starts, len(ids)]]  # (W + 1,) between windows
+    windows = [torch.as_tensor(ids[n : n + length].astype(np.int64), device=device)[None] for n in starts]
+    if isinstance(model, SEResNet):
+        found = zip(*(read_channels(model, x) for x in windows), strict=True)
+        gates = {"channel": [torch.cat(layer).cpu().numpy() for layer in found]}  # of each layer (W, C)
+        plot_gates(f"{music.stem}: the gates of its channels", score, edges_s[:-1], gates, path)
+        print(f"{path}: how open each layer's channels are in {len(windows)} windows; 1 lets all through")
+        return
+    views: list[View] = []
+    layers, heads = (slice(n, None if n is None else n + 1) for n in (config.layer, config.head))
+    for x, from_s, to_s in zip(windows, edges_s, edges_s[1:], strict=False):
+        weight = read_class_token(model, x)[layers, 0, heads].mean((0, 1)).cpu().numpy()  # (P, N)
+        rows, columns = (PATCH * np.arange(n + 1) for n in weight.shape)
+        views.append((weight * weight.size, LOWEST - 0.5 + rows, np.minimum(from_s + columns * FRAME_S, to_s)))
+    title = f"{music.stem}: where the class token of each window looks"
+    plot_patches(title, score, views, "how much; 1: as much as evenly", path)
+    print(f"{path}: where the class token looks in {len(windows)} windows")
 
 
 def raised_notes(

@@ -9,12 +9,14 @@ from torch import Tensor
 from musictx.errors import ConfigError
 from musictx.model.encoder import Encoder, EncoderConfig
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from musictx.model.keyboard import KeyboardState, Keys
+from musictx.model.keyboard import Keys, KeyTable
 from musictx.model.position import describe
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
+from musictx.model.se_resnet import SEResNet, SEResNetConfig
 from musictx.model.sizes import one_of
 from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.model.vit import ViT, ViTConfig
 
 Model = Transformer | Recurrent  # these continue music; the others obey `protocol.SourceModel`
 SOURCE = ("source", "ids")  # the inputs of a model of a source and a target
@@ -35,6 +37,7 @@ class Kind(NamedTuple):
     packed: bool = False  # on a CPU bfloat16 is only for its linear layers
     static_steps: bool = False  # graph=true
     both_ways: bool = False  # a token sees later ones too: it continues nothing
+    picture: bool = False  # all that it sees is a piano roll of its ids: it knows labels only
     readout: bool = False  # its attention over the past can be read
     gates: bool = False  # the gates of its cells can be read, if they have any
 
@@ -42,6 +45,10 @@ class Kind(NamedTuple):
 def _layers_of_cells(config: RecurrentConfig) -> tuple[str, str]:
     past = f", additive attention over {config.window} past states" if config.additive else ""
     return f"{config.n_layers} layers of {config.cell} cells{past}", ""
+
+
+def _of_picture(config: ViTConfig | SEResNetConfig) -> tuple[str, str]:
+    return f"{config.n_layers} layers on a piano roll of {config.n_frames} frames", ""
 
 
 KINDS: dict[str, Kind] = {
@@ -74,6 +81,10 @@ KINDS: dict[str, Kind] = {
         ),
         packed=True,
         both_ways=True,
+    ),
+    "vit": Kind(ViTConfig, ViT, lambda config, pace: ViT(config), _of_picture, both_ways=True, picture=True),
+    "se_resnet": Kind(
+        SEResNetConfig, SEResNet, lambda config, pace: SEResNet(config), _of_picture, both_ways=True, picture=True
     ),
     "encoder_decoder": Kind(
         EncoderDecoderConfig,
@@ -113,12 +124,12 @@ def check_inputs(kind: str, objective: str, inputs: tuple[str, ...]) -> None:
 def check_objective(kind: str, name: str, objective: Any) -> None:
     """Raises ConfigError for an objective, its class or an instance, that makes no sense for this kind of model."""
     check_inputs(kind, name, objective.inputs)
-    reads_ahead = [each for each, row in KINDS.items() if row.both_ways]
-    if KINDS[kind].both_ways and objective.continues:
-        why, allowed = f"kind={kind} sees the ids that come next", "masked, classify or classify_notes"
-        raise ConfigError("objective", got=name, why=why, allowed=allowed)
-    if getattr(objective, "both_ways", False) and not KINDS[kind].both_ways:
-        why = f"kind={kind} does not see the music after a hidden note"
+    row, reads_ahead = KINDS[kind], [each for each, row in KINDS.items() if row.both_ways and not row.picture]
+    if row.both_ways and objective.continues:
+        why, allowed = f"kind={kind} sees the ids that come next", "masked, " * (not row.picture)
+        raise ConfigError("objective", got=name, why=why, allowed=f"{allowed}classify or classify_notes")
+    if getattr(objective, "both_ways", False) and kind not in reads_ahead:
+        why = f"kind={kind} does not see {'hidden notes' if row.picture else 'the music after a hidden note'}"
         raise ConfigError("objective", got=name, why=why, allowed=f"another, or kind={' or '.join(reads_ahead)}")
 
 
@@ -137,12 +148,12 @@ def model_config(kind: str, settings: Mapping[str, Any], **known: Any) -> Any:
 
 def build_model(config: Any, pace: Tensor | None = None, keys: Keys | None = None) -> Model:
     """The model of a config; `pace` (V,) as in `Transformer`. `keys`: what each id does to the keyboard, for a model
-    that sees it; a loaded model brings its own."""
+    that sees it or a picture of it; a loaded model brings its own."""
     (row,) = (kind for kind in KINDS.values() if kind.config is type(config))
     model: Model = row.build(config, pace)
     if keys is not None:
         for part in model.modules():
-            if isinstance(part, KeyboardState):
+            if isinstance(part, KeyTable):
                 part.learn(keys)
     return model
 

@@ -31,19 +31,31 @@ class Keys(NamedTuple):
     wait_us: Tensor
 
 
-class KeyboardState(nn.Module):
-    """Follows all keys. Their state between two calls is (B, 2, 128) float64: whether each is down, and the seconds
-    since it was struck."""
+class KeyTable(nn.Module):
+    """Knows `Keys`. No id moves a key until `learn` says which do, or tensors are loaded."""
 
     key: Tensor
     act: Tensor
     wait_us: Tensor
 
-    def __init__(self, form: str, vocab_size: int, d_model: int) -> None:
-        """`form`: input, head or both. No id moves a key until `learn` says which do, or tensors are loaded."""
+    def __init__(self, vocab_size: int) -> None:
         super().__init__()
         for name in Keys._fields:
             self.register_buffer(name, torch.zeros(vocab_size, dtype=torch.long))
+
+    def learn(self, keys: Keys) -> None:
+        """Takes what each id does from a tokenizer."""
+        for own, table in zip((self.key, self.act, self.wait_us), keys, strict=True):
+            own.copy_(table)
+
+
+class KeyboardState(KeyTable):
+    """Follows all keys. Their state between two calls is (B, 2, 128) float64: whether each is down, and the seconds
+    since it was struck."""
+
+    def __init__(self, form: str, vocab_size: int, d_model: int) -> None:
+        """`form`: input, head or both."""
+        super().__init__(vocab_size)
         self.input = nn.Linear(N_FEATURES * N_KEYS, d_model, bias=False) if form != "head" else None
         self.near = self.read = self.steer = None
         if form != "input":
@@ -59,11 +71,6 @@ class KeyboardState(nn.Module):
             self.read.reset_parameters()
             nn.init.zeros_(self.steer.weight)
             nn.init.zeros_(self.steer.bias)
-
-    def learn(self, keys: Keys) -> None:
-        """Takes what each id does from a tokenizer."""
-        for own, table in zip((self.key, self.act, self.wait_us), keys, strict=True):
-            own.copy_(table)
 
     def up(self, batch: int) -> Tensor:
         """All keys up, and none ever struck: (B, 2, 128)."""

@@ -16,7 +16,7 @@ from musictx.config.model import kind_of_settings, schema_of
 from musictx.config.train import TrainConfig
 from musictx.data.store import Manifest
 from musictx.errors import ConfigError, UserError
-from musictx.model.build import Model, build_model, kind_of, model_config
+from musictx.model.build import KINDS, Model, build_model, kind_of, model_config
 from musictx.model.bundle import BundleHeader, load_bundle, read_header
 from musictx.model.keyboard import CLEAR, RELEASE, STRIKE, KeyboardState, Keys
 from musictx.model.lora import add_adapters
@@ -75,12 +75,13 @@ def new_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     paced = pace is not None and not tokenizer.voices  # a voice alone is not as fast as four
     settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad, paced)
     keys = keys_of(tokenizer)
-    keyboard = config.model.keyboard
-    if keys is None and keyboard != "none":
+    keyboard, kind = config.model.keyboard, config.model.kind
+    if keys is None and (keyboard != "none" or KINDS[kind].picture):
         if config.init_from is not None:  # its ids are the reason, not a setting
             moved_ids(config, read_header(bundle_path(config.init_from)), tokenizer)
         why = f"{tokenizer.name} tokens do not strike and release keys in seconds"
-        raise ConfigError("keyboard", got=keyboard, why=why, allowed="none, or tokenizer=performance")
+        field, got, allowed = ("kind", kind, "another") if keyboard == "none" else ("keyboard", keyboard, "none")
+        raise ConfigError(field, got=got, why=why, allowed=f"{allowed}, or tokenizer=performance")
     check_memory(settings)
     return build_model(settings, None if pace is None else torch.from_numpy(pace), keys)
 
@@ -181,7 +182,7 @@ def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> 
     }
 
 
-BY_ID = ("embed.weight", "pace", "keyboard.key", "keyboard.act", "keyboard.wait_us")  # have a row for each id
+BY_ID = ("embed.weight", "head.weight", "head.bias", "pace", ".key", ".act", ".wait_us")  # have a row for each id
 
 
 def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1, paced: bool = False) -> Any:

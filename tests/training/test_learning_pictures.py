@@ -1,0 +1,123 @@
+"""model=vit and model=se_resnet learn labels from piano rolls and show what they see, as a person gives commands."""
+
+import json
+
+import numpy as np
+import pytest
+from conftest import ok, refused
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
+from runs import val_nll
+from test_learning_labels import QUICK as ALL
+from test_learning_labels import duet, tune
+
+from musictx.model.bundle import load_bundle, read_header, save_bundle
+from musictx.music.write import write_midi
+from musictx.viz.patches import plot_patches
+
+QUICK = [*(word for word in ALL if not word.startswith("model.")), "model.n_frames=160", "model.dropout=0"]
+QUICK += ["trainer.max_epochs=600", "trainer.max_steps=100", "trainer.lr=0.007"]
+KINDS = {
+    "vit": ["model=vit", "model.d_model=16", "model.n_layers=2", "model.n_heads=2", "model.d_ff=32"],
+    "se_resnet": ["model=se_resnet", "model.d_model=16"],
+}
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """For each kind a run that has learned high from low, and one that has learned the two tracks of songs."""
+    folder = tmp_path_factory.mktemp("pictures")
+    for seed in range(6):
+        write_midi(tune(30, seed), folder / f"music/low/{seed}.mid")
+        write_midi(tune(75, 100 + seed), folder / f"music/high/{seed}.mid")
+        write_midi(duet(seed), folder / f"songs/{seed}.mid", names=["BASS", "TUNE"])
+    write_midi(tune(75, 999, notes=90), folder / "my.mid")
+    write_midi(duet(50), folder / "song.mid")
+    for kind, words in KINDS.items():
+        for objective, path in (("classify", "music"), ("classify_notes", "songs")):
+            given = ["musictx", "train", f"objective={objective}", f"data.path={path}", f"out={kind}-{path}"]
+            ok([*given, *words, *QUICK], folder)
+    return folder
+
+
+@kinds
+def test_both_tasks_are_learned(folder, kind):
+    for path in ("music", "songs"):
+        bundle = folder / f"{kind}-{path}/model.safetensors"
+        assert val_nll(bundle) < 0.2  # 0.69 by chance
+        assert "held-out accuracy 1.00 (" in read_header(bundle).notes["held_out"]
+    ok(["musictx", "classify", "midi=my.mid", f"labels={kind}-music", f"out={kind}-one"], folder)
+    found = json.loads((folder / f"{kind}-one/my.json").read_text())
+    assert found["label"] == "high"
+    assert len(found["notes"]) > 15
+    ok(["musictx", "classify", "midi=song.mid", f"labels={kind}-songs", f"out={kind}-two"], folder)
+    notes = json.loads((folder / f"{kind}-two/song.json").read_text())["notes"]
+    assert {(note["pitch"] > 60, note["label"]) for note in notes} == {(False, "BASS"), (True, "TUNE")}
+
+
+def test_where_the_class_token_looks_is_drawn(folder):
+    given = ["musictx", "attend", "bundle=vit-music", "midi=my.mid"]
+    assert (
+        "looks/my-class-token.png: where the class token looks in 6 windows" in ok([*given, "out=looks"], folder).stdout
+    )
+    ok([*given, "out=layer", "layer=1", "head=0"], folder)
+    assert imread(folder / "looks/my-class-token.png").std() > 0.05
+    assert (folder / "looks/my-class-token.png").read_bytes() != (folder / "layer/my-class-token.png").read_bytes()
+    assert "layer=2: give 0 to 1" in refused([*given, "out=o", "layer=2"], folder)
+    for word in ("at=3", "seed_seconds=2", "motif_notes=5"):
+        assert f"{word.split('=')[0]}=" in refused([*given, "out=o", word], folder)
+
+
+def test_how_open_the_channels_are_is_drawn(folder):
+    given = ["musictx", "attend", "bundle=se_resnet-songs", "midi=song.mid"]
+    said = ok([*given, "out=open"], folder).stdout
+    assert "open/song-gates.png: how open each layer's channels are in" in said
+    assert imread(folder / "open/song-gates.png").std() > 0.05
+    assert "layer=0: it is for models that look at their own past: leave it out" in refused(
+        [*given, "out=o", "layer=0"], folder
+    )
+
+
+def test_the_weight_of_a_patch_is_its_colour_where_it_lies(tmp_path):
+    """A heavy patch between seconds 4 and 8, high up; nothing is shown after second 8."""
+    score, weight = tune(60, 0, notes=60), np.zeros((2, 2))
+    weight[1, 1] = 3.0
+    plot_patches("a", score, [(weight, np.array([58, 70, 86]), np.array([0, 4, 8]))], "weight", tmp_path / "a.png")
+    image = imread(tmp_path / "a.png")[:, :, :3].astype(float)
+    heavy = (np.abs(image - np.array(to_rgb("#7f2704"))) < 0.02).all(-1)[:, :1150]  # the darkest orange, beside the bar
+    rows, columns = np.nonzero(heavy)
+    assert len(rows) > 3000
+    assert rows.max() < 0.65 * image.shape[0]
+    assert 0.3 * 1150 < columns.min() < columns.max() < 0.75 * 1150
+
+
+def test_wrong_use_is_one_line(folder, world, tmp_path):
+    for kind, words in KINDS.items():
+        given = ["musictx", "train", *words, "out=no", *QUICK]
+        for objective in ("next_token", "infill", "masked"):
+            line = refused([*given, f"data.path={world.store}", f"objective={objective}"], tmp_path)
+            assert f"objective={objective}: model.kind={kind} " in line
+        train = [*given, f"data.path={folder}/music", "objective=classify"]
+        line = refused([*train, "model.n_frames=100"], tmp_path)
+        assert "model.n_frames=100: give a multiple of 16 up to 4096" in line
+        line = refused([*train, "model.n_frames=16"], tmp_path)
+        assert "data.length=64: its windows last 2." in line
+        assert "and model.n_frames shows 0.8 s: lower it, or raise model.n_frames" in line
+        bundle = f"{folder}/{kind}-music"
+        line = refused(["musictx", "generate", f"bundle={bundle}", f"seed_midi={folder}/my.mid", "out=new"], tmp_path)
+        assert f"{kind} models read music, and continue none" in line
+        line = refused(["musictx", "probe", f"path={folder}/music", f"bundle={bundle}", "out=p.safetensors"], tmp_path)
+        assert "there is no layer to read" in line
+    learned, header = load_bundle(folder / "vit-music/model.safetensors")
+    header.objective["length"] = "64"
+    save_bundle(tmp_path / "bad.safetensors", learned, header)
+    line = refused(["musictx", "attend", "bundle=bad.safetensors", f"midi={folder}/my.mid", "out=o"], tmp_path)
+    assert "what its header says of labels is damaged" in line
+
+
+def test_a_net_without_gates_has_none_to_show(folder, tmp_path):
+    words = ["musictx", "train", "objective=classify", f"data.path={folder}/music", "out=plain", *KINDS["se_resnet"]]
+    ok([*words, *QUICK, "model.gates=false", "trainer.max_steps=2"], tmp_path)
+    line = refused(["musictx", "attend", "bundle=plain", f"midi={folder}/my.mid", "out=o"], tmp_path)
+    assert "no attention over its past and no gates to look at" in line
