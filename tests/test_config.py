@@ -71,7 +71,7 @@ def test_an_experiment_overrides_the_defaults_and_a_person_overrides_both():
         ("model.d_model=null", "model.d_model", None, ""),
         ("trainer=tpu", "trainer", "tpu", "cpu, ddp, fsdp, gpu$"),
         ("experiment=mine", "experiment", "mine", "chorales, classify, demo, harmoniser, .*, jsb, .*, jsb_whole"),
-        ("model=foo", "model", "foo", "chorale, demo, encoder, encoder_decoder, .*, jsb, .*, rnn, small, vaswani$"),
+        ("model=foo", "model", "foo", "chorale, demo, encoder, .*, small, vaswani, vit$"),
         ("model=[x,-1]", "model", ["x", -1], ""),
         ("data.stretch=fast", "data.stretch", "fast", r"\[fast\]"),
         ("data.stretch=${name}", "data.stretch", "${…}", ""),

@@ -162,4 +162,4 @@ def test_the_gates_of_an_lstm(world, tmp_path):
     assert refused([*args, "layer=1", "overwrite=true"], tmp_path).startswith("error: layer=1: ")
     assert "gates.svg exists already" in refused(args, tmp_path)
     args[2] = "bundle=rnn.safetensors"
-    assert refused([*args, "out=other"], tmp_path).endswith("give a Transformer or an LSTM")
+    assert refused([*args, "out=other"], tmp_path).endswith("give a Transformer or a net with gates")
