@@ -11,7 +11,9 @@ from musictx.analysis.embedding import ROWS, Embedder
 from musictx.analysis.probe import MOST_SECONDS, About, Layer, Probe
 from musictx.errors import BundleError
 from musictx.files import fits
+from musictx.model.build import can
 from musictx.model.bundle import AGAIN, BundleHeader, read_header
+from musictx.model.roll import FRAME_S, cuts
 from musictx.music.score import Score
 from musictx.objectives.classify import Classify
 from musictx.objectives.classify_notes import ClassifyNotes
@@ -57,24 +59,28 @@ def as_probe(header: BundleHeader, path: Path) -> Probe:
 
 @torch.inference_mode()
 def label_notes(ear: Labeller, score: Score, length: int) -> NDArray[np.float64]:
-    """(N, K) the logits of each note's labels. The model reads windows of `length` ids; except in the first, only notes
-    of the second half are asked, so each has half a window before it. Raises TokenError for music that it cannot
-    write."""
+    """(N, K) the logits of each note's labels. The model reads windows of `length` ids, or as long as its picture;
+    except in the first, only notes of the second half are asked, so each has half a window before it. Raises TokenError
+    for music that it cannot write."""
     tokenizer, device = ear.tokenizer, next(ear.model.parameters()).device
     ids = tokenizer.encode(score)
     whole = np.append(tokenizer.vocab.bos, ids).astype(np.int64)
-    half = max(min(length, len(whole) + 1) // 2, 1)  # a short piece is one window
-    starts = list(range(0, max(len(whole) - half, 1), half))
+    if can(ear.model, "picture"):
+        time_s = np.append(0.0, tokenizer.trace(ids, score.quarter_s).time_s)
+        edges = cuts(time_s, ear.model.config.n_frames * FRAME_S / 2).tolist()
+    else:
+        edges = [*range(0, len(whole), max(length // 2, 1)), len(whole)]
+    parts = [(edges[k], edges[k + (k > 0)], edges[min(k + 2, len(edges) - 1)]) for k in range(max(len(edges) - 2, 1))]
+    longest = max(stop - start for start, _, stop in parts)
     found = np.zeros((len(whole), len(range(*ear.labels.indices(tokenizer.vocab.size)))))
-    for first in range(0, len(starts), ROWS):
-        windows = [whole[start : start + 2 * half] for start in starts[first : first + ROWS]]
+    for first in range(0, len(parts), ROWS):
+        windows = [whole[start:stop] for start, _, stop in parts[first : first + ROWS]]
         batch = np.stack(
-            [np.pad(window, (0, 2 * half - len(window)), constant_values=tokenizer.vocab.pad) for window in windows]
+            [np.pad(window, (0, longest - len(window)), constant_values=tokenizer.vocab.pad) for window in windows]
         )  # (B, T)
         logits = ear.read(torch.as_tensor(batch, device=device)).float().cpu().numpy()
-        for start, window, row in zip(starts[first : first + ROWS], windows, logits, strict=True):
-            skipped = half if start else 0
-            found[start + skipped : start + len(window)] = row[skipped : len(window)]
+        for (start, asked, stop), row in zip(parts[first : first + ROWS], logits, strict=True):
+            found[asked:stop] = row[asked - start : stop - start]
     of_key = dict(zip(struck(tokenizer, ids), found[strikes(tokenizer, ids) + 1], strict=True))
     keys = zip(score.pitch.tolist(), steps(score).tolist(), strict=True)
     return np.array([of_key[key] for key in keys])

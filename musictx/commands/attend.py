@@ -25,7 +25,7 @@ from musictx.model.build import can
 from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.gates import GATES, read_gates
 from musictx.model.packaged import bundle_path, seed_path
-from musictx.model.roll import FRAME_S, LOWEST
+from musictx.model.roll import FRAME_S, LOWEST, cuts
 from musictx.model.se_resnet import SEResNet, read_channels
 from musictx.model.vit import PATCH, ViT, read_class_token
 from musictx.music.read import read_bytes, read_tracks
@@ -126,7 +126,7 @@ def attend(config: AttendConfig) -> None:
     if has_gates:
         show_gates(model, music, device)
     elif opens or looks:
-        show_pictures(model, music, header.objective["length"], config, device)
+        show_pictures(model, music, config, device)
     elif reads_melody:
         show_melody(model, tokenizer, music, config, device)
     else:
@@ -195,12 +195,12 @@ def show_gates(model: Any, music: Music, device: str) -> None:
     print(f"{path}: how open each layer's gates are; 1 lets all through")
 
 
-def show_pictures(model: ViT | SEResNet, music: Music, length: int, config: AttendConfig, device: str) -> None:
-    """Draws what the class token looks at, or how open gates are, in windows as long as those of training."""
+def show_pictures(model: ViT | SEResNet, music: Music, config: AttendConfig, device: str) -> None:
+    """Draws what the class token looks at, or how open gates are, in windows as long as the picture."""
     ids, score, (path,) = music.ids, music.traced.score, music.pictures
-    starts = range(0, len(ids), length)
-    edges_s = np.append(0.0, music.traced.time_s)[[*starts, len(ids)]]  # (W + 1,) between windows
-    windows = [torch.as_tensor(ids[n : n + length].astype(np.int64), device=device)[None] for n in starts]
+    edges = cuts(music.traced.time_s, model.config.n_frames * FRAME_S)
+    edges_s = np.append(0.0, music.traced.time_s)[edges]  # (W + 1,) between windows
+    windows = [torch.as_tensor(part.astype(np.int64), device=device)[None] for part in np.split(ids, edges[1:-1])]
     if isinstance(model, SEResNet):
         found = zip(*(read_channels(model, x) for x in windows), strict=True)
         gates = {"channel": [torch.cat(layer).cpu().numpy() for layer in found]}  # of each layer (W, C)

@@ -146,15 +146,15 @@ class Control:
         """The bar lines of chords in a seed in this meter that ends at `end_s`, and those after, in seconds from the
         seed's beginning: two or more of each. Where chords count seconds, these are their lines.
 
-        The seed's own lines count if its notes keep to them; then bars begin and end at the line nearest to the seed's
-        beginning, without an upbeat, and nearest to its end. Otherwise bars are equal, from both moments on."""
+        The seed's own lines count if its notes keep to them. Then bars begin at the line nearest to its beginning,
+        without an upbeat, and end at the line nearest to its end. Otherwise bars are equal, from both moments on."""
         if not self.in_bars or self.bar_seconds is not None or meter.whole_s is None or meter.lines_s is None:
             unit_s = (self.bar_seconds or meter.bar_s) if self.in_bars else 1.0
             bars = min(max(round(end_s / unit_s), 1), MOST_CHORDS + 1)  # more are refused
             return unit_s * np.arange(bars + 1, dtype=np.float64), np.array([end_s, end_s + unit_s])
         lines = np.unique(meter.bars_s(max(end_s, float(meter.lines_s[-1])), more=2))
-        first, last = (int(np.abs(lines - at_s).argmin()) for at_s in (max(meter.whole_s, 0.0), end_s))
-        last = max(first, last)
+        first, last = (int(np.abs(lines - at_s).round(2).argmin()) for at_s in (max(meter.whole_s, 0.0), end_s))
+        last = max(last, first if first == 1 else 0)  # an upbeat; later bars may be empty
         return lines[min(first, max(last - 1, 0)) : max(last, 1) + 1], lines[last:]
 
     def say(
@@ -164,7 +164,11 @@ class Control:
         if self.in_bars and self.bar_seconds is None:
             bars_s = np.diff(self.lines_s(meter, end_s)[1])
             lasts = " to ".join(dict.fromkeys(f"{bar_s:.2f}" for bar_s in (bars_s.min(), bars_s.max())))
-            alike = "each alike, since its notes keep to no bar lines"
+            alike = (
+                "each alike, since "
+                + ("its notes keep to no" if meter.lines_s is not None else "it has no")
+                + " bar lines"
+            )
             how = alike if meter.whole_s is None else "from bar line to bar line"
             say(f"{source}: a bar of chords lasts {lasts} s, {how}; bar_seconds= names another length")
         if self.chords == SEED:

@@ -81,6 +81,8 @@ def labelled_store(config: TrainConfig, folder: Path) -> Store:
     if lasts_s > (seen_s := FRAME_S * getattr(config.model, "n_frames", np.inf)):  # in a picture
         why = f"its windows last {lasts_s:.1f} s on average, and model.n_frames shows {seen_s:g} s"
         raise ConfigError("length", got=length, why=why, hint="lower it, or raise model.n_frames")
+    if np.isfinite(seen_s):
+        print(f"windows last {lasts_s:.1f} s on average; model.n_frames shows their first {seen_s:g} s")
     return store
 
 

@@ -21,6 +21,7 @@ from musictx.model.bundle import BundleHeader, load_bundle, read_header
 from musictx.model.keyboard import CLEAR, RELEASE, STRIKE, KeyboardState, Keys
 from musictx.model.lora import add_adapters
 from musictx.model.packaged import bundle_path
+from musictx.model.roll import FRAME_S
 from musictx.model.sizes import memory_of, without_memory
 from musictx.objectives import NEXT_TOKEN, Objective, build_objective, find_objective
 from musictx.tokenizers import Tokenizer, Vocab, build_tokenizer
@@ -240,7 +241,8 @@ def objective_notes(config: TrainConfig, objective: Objective, manifest: Manifes
         known["labels"], known["data"] = labels, manifest.extra["data"]
     if labels is not None or objective.tokenizer.melody is not None:
         train = manifest.splits["train"]
-        known["seconds"] = round(config.data.length * train.seconds / train.tokens, 2)
+        shown_s = FRAME_S * config.model.n_frames if KINDS[config.model.kind].picture else np.inf
+        known["seconds"] = round(min(config.data.length * train.seconds / train.tokens, shown_s), 2)
     return known | {"length": config.data.length}
 
 

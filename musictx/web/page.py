@@ -185,18 +185,18 @@ class Page:
         return self._begin(self.studio.played(session, (event._data or {}).get("notes")))
 
     def go_on(self, session: Session, *wish: Any) -> Showing:
-        session, what = yield from self._under_way(self.studio.go_on(session, Wish(*wish), come_far))
+        session, what = yield from self._under_way(session, self.studio.go_on(session, Wish(*wish), come_far))
         return self._show(session, new=False) | self._layers_of(session) | {self.status: status_line(what)}
 
     def fill(self, session: Session, from_s: Any, to_s: Any, *wish: Any) -> Showing:
-        region = Region(from_s, to_s)
-        session, what = yield from self._under_way(self.studio.fill(session, region, Wish(*wish), come_far))
+        answer = self.studio.fill(session, Region(from_s, to_s), Wish(*wish), come_far)
+        session, what = yield from self._under_way(session, answer)
         assert session.now
         done = session.now.takes[0]
         borders = round(done.new_from_s, 2), round(done.new_to_s, 2)  # those that the model can keep to
         return self._show(session) | {self.status: status_line(what)} | dict(zip(self.region, borders, strict=True))
 
-    def _under_way(self, answer: Answer) -> Generator[Updates, None, tuple[Session, str]]:
+    def _under_way(self, session: Session, answer: Answer) -> Generator[Updates, None, tuple[Session, str]]:
         """Shows music while it is drawn."""
         while True:
             try:
@@ -204,6 +204,9 @@ class Page:
             except StopIteration as end:
                 whole: tuple[Session, str] = end.value
                 return whole
+            except UserError:
+                yield {self.stage: self.studio.show(session)}  # in place of a sketch
+                raise
             yield {self.stage: stage.sketch(step)}
 
     def put_voices(self, session: Session, *wish: Any) -> Updates:

@@ -83,6 +83,7 @@ document.addEventListener("region", (event) => {
   frame();
 });
 watch("value", () => {
+  if (!element.querySelector(".picture")) return; // a sketch of what comes
   drag = null; // its panel may be gone
   lock(false);
   frame();

@@ -144,6 +144,32 @@ def test_voices_follow_the_bars_of_the_melody(tmp_path, voices, capsys):
     assert "tune.mid: a bar of chords lasts 1.50 s, from bar line to bar line" in capsys.readouterr().out
 
 
+def test_bars_of_rest_before_the_melody_have_chords_too(tmp_path, voices):
+    notes = [(k, k + 1, "+".join([name] * 2)) for k, name in enumerate("GCEGFAFEC", 6)]  # after two bars
+    path = midi(tmp_path / "tune.mid", notes, (0, signature(3)))
+    (music,) = musictx.load(voices).accompany(path, control=Control(chords="G | D", strength=20.0), transpose=0)
+    bars = [(chord.from_s, chord.name) for chord in music.chords]
+    assert bars == [(1.5 * n, "GD"[n % 2]) for n in range(len(bars))]
+    assert len(bars) == 5
+
+
+@pytest.mark.parametrize(("each", "whole_s"), [(1 / 8, 0.0), (1 / 6, 0.0), (1 / 5, 0.0), (1 / 7, None)])
+def test_straight_notes_keep_to_bar_lines(tmp_path, each, whole_s):
+    path = midi(tmp_path / "straight.mid", [(k * each, (k + 1) * each, "C") for k in range(64)])
+    assert read_tracks(read_bytes(path), path).meter().whole_s == whole_s
+
+
+@pytest.mark.parametrize("usec", [1, 1000])
+def test_music_of_no_length_has_bars(tmp_path, usec):
+    path = midi(tmp_path / "fast.mid", [(0, 1, "C")] * 2, (0, mido.MetaMessage("set_tempo", tempo=usec)))
+    assert read_tracks(read_bytes(path), path).meter().bars_s(1.0)[0] == 0.0
+
+
+def test_a_slower_second_bar_makes_no_upbeat_of_the_first(tmp_path):
+    path = midi(tmp_path / "slow.mid", [(k, k + 1, "C") for k in range(12)], (4, tempo(50)))
+    assert read_tracks(read_bytes(path), path).meter().whole_s == 0.0
+
+
 def free(path):
     """Played without a beat, in a file that says 120 quarters a minute and four quarters a bar, as recorders do."""
     begin = np.cumsum(np.abs(np.sin(np.arange(40) ** 2)) + 0.05) + 0.13

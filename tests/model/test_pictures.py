@@ -1,5 +1,7 @@
 """The piano roll of ids is that of their notes; both models of pictures see all of it, and each note where it is."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -8,12 +10,16 @@ from hypothesis import strategies as st
 from proofs import learn
 from test_keys_in_sight import KEYS, TOK, stream
 
+from musictx.analysis.trained_labels import Labeller, label_notes
 from musictx.errors import ConfigError
 from musictx.model.build import build_model, describe_model, model_config
-from musictx.model.roll import Picture, Roll
+from musictx.model.roll import Picture, Roll, cuts
 from musictx.model.se_resnet import read_channels
 from musictx.model.vit import read_class_token
 from musictx.music.score import Score
+from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.labels import with_labels
+from musictx.training.start import keys_of
 
 SIZES = {"d_model": 16, "dropout": 0.0, "n_frames": 48}
 DEEP = {"n_layers": 2, "n_heads": 2, "d_ff": 32, "qk_norm": True, "value_residual": True}
@@ -148,16 +154,39 @@ def test_gates_are_shares_of_channels_and_off_there_are_none():
     found = read_channels(model, ids)
     assert [share.shape for share in found] == [(2, c) for c in (4, 8, 16)]
     assert all(((share > 0) & (share < 1)).all() for share in found)
-    before = model(ids)
-    last = model.blocks[2].gate
-    last.excite.bias.data.fill_(-50)  # the gate shut: the block adds nothing
+    last, x = model.blocks[2], torch.randn(2, 8, 22, 3)
+    assert not torch.allclose(last(x), last.shortcut(x).relu(), atol=1e-3)
+    last.gate.excite.bias.data.fill_(-50)  # the gate shut: the block adds nothing
     assert float(read_channels(model, ids)[-1].max()) < 1e-6
-    assert not torch.isclose(model(ids), before).all()
+    torch.testing.assert_close(last(x), last.shortcut(x).relu())
     plain = build("se_resnet", gates=False)
     of_gates = {name for name, _ in model.named_parameters()} - {name for name, _ in plain.named_parameters()}
     assert of_gates == {name for name, _ in model.named_parameters() if ".gate." in name}
     assert len(of_gates) == 3 * 4
     assert read_channels(plain, ids) == []
+
+
+@given(st.lists(st.floats(0, 9), min_size=1, max_size=60), st.floats(1.5, 20))
+def test_parts_end_before_the_picture(waits_s, lasts_s):
+    time_s = np.cumsum(np.minimum(waits_s, 1.0))
+    edges = cuts(time_s, lasts_s)
+    assert edges[0] == 0
+    assert edges[-1] == len(time_s)
+    assert (np.diff(edges) > 0).all()
+    for part in np.split(time_s, edges[1:-1]):
+        assert part[-1] - part[0] < lasts_s - 1 + 1e-6  # the first id may have waited for a second
+
+
+def test_each_note_of_slow_music_is_in_the_picture_that_answers():
+    tokenizer = with_labels(build_tokenizer("performance"), 2)
+    model: Any
+    sizes, vocab = SIZES | DEEP | {"n_frames": 96}, tokenizer.vocab  # 4.8 s
+    model = build_model(model_config("vit", sizes, vocab_size=vocab.size, pad=vocab.pad), keys=keys_of(tokenizer))
+    ear: Any = Labeller(model, tokenizer)
+    ear.read = lambda batch: model.roll(batch).seen[..., None].float().expand(-1, -1, 2)
+    onset_s = np.cumsum(np.tile([0.4, 0.9, 3.7, 0.1], 12))
+    slow = Score(onset_s, onset_s + 0.3, np.resize(np.arange(50, 70), len(onset_s)), [80] * len(onset_s), 0.5)
+    assert label_notes(ear, slow, 256).min() == 1.0
 
 
 def test_what_they_say_of_themselves_and_refuse():

@@ -9,6 +9,7 @@ from base64 import b64decode
 from html import unescape
 from itertools import count
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import Mock
 from urllib.parse import unquote
 
@@ -32,6 +33,7 @@ from musictx.web import draw, stage
 from musictx.web.arcs import Point
 from musictx.web.draw import Ready, Region, Wish
 from musictx.web.harmonise import VoicesWish
+from musictx.web.page import Page
 from musictx.web.session import OLD_HUNDREDTH, Session, Step
 from musictx.web.studio import Studio
 
@@ -160,6 +162,21 @@ def test_music_is_shown_while_it_is_drawn(opened, tmp_path, monkeypatch):
         found, whole_music = ({*zip(score.onset_s, score.pitch, strict=True)} for score in (over, late.score))
         assert len(found) > 4
         assert found <= whole_music
+
+
+def test_a_mistake_after_a_sketch_gives_the_stage_back(studio):
+    begun = studio.example(Session(), HYMN)
+
+    def answer():
+        yield now(begun)
+        raise UserError("no numbers")
+
+    page: Any = SimpleNamespace(studio=studio, stage="stage")
+    shown = Page._under_way(page, begun, answer())
+    assert 'class="sketch"' in next(shown)["stage"]
+    assert next(shown)["stage"] == studio.show(begun)
+    with pytest.raises(UserError, match="no numbers"):
+        next(shown)
 
 
 def test_time_runs_out(opened, tmp_path, monkeypatch):
