@@ -13,13 +13,14 @@ from musictx.errors import BundleError
 from musictx.files import fits
 from musictx.model.build import can
 from musictx.model.bundle import AGAIN, BundleHeader, read_header
-from musictx.model.roll import FRAME_S, cuts
+from musictx.model.roll import FRAME_S
 from musictx.music.score import Score
 from musictx.objectives.classify import Classify
 from musictx.objectives.classify_notes import ClassifyNotes
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.labels import MOST_LABELS, steps, strikes, struck
 
+LONGEST_WAIT_S = 1.0  # of one id: the first of a part may wait
 MOST_LENGTH = 2**20  # ids that a model reads at once
 
 
@@ -55,6 +56,12 @@ def as_probe(header: BundleHeader, path: Path) -> Probe:
     K = len(labels)
     layer = Layer(np.eye(K, dtype=np.float32), *(np.full(K, x, np.float32) for x in (0, 0, 1)))
     return Probe(layer, About(labels, str(path), "", 0, max(float(seconds), 1.0), held_out))
+
+
+def cuts(time_s: NDArray[np.float64], lasts_s: float) -> NDArray[np.int64]:
+    """(K,) from 0 to T: where to cut ids of these times (T,), so that all notes of a part begin within `lasts_s`."""
+    inner = np.searchsorted(time_s, np.arange(0.0, time_s[-1], max(lasts_s - LONGEST_WAIT_S, FRAME_S)))
+    return np.unique([0, *inner, len(time_s)])
 
 
 @torch.inference_mode()

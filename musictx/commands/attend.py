@@ -13,7 +13,7 @@ from rich.table import Table
 
 from musictx.analysis.heads import Looks, attention_to_melody, attention_to_past, ids_by_height, last_below, repeats
 from musictx.analysis.seed_gain import raised_by_seed
-from musictx.analysis.trained_labels import as_probe
+from musictx.analysis.trained_labels import as_probe, cuts
 from musictx.commands import check_new
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
@@ -25,7 +25,7 @@ from musictx.model.build import can
 from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.gates import GATES, read_gates
 from musictx.model.packaged import bundle_path, seed_path
-from musictx.model.roll import FRAME_S, LOWEST, cuts
+from musictx.model.roll import FRAME_S, LOWEST
 from musictx.model.se_resnet import SEResNet, read_channels
 from musictx.model.vit import PATCH, ViT, read_class_token
 from musictx.music.read import read_bytes, read_tracks

@@ -2,10 +2,8 @@
 
 from typing import NamedTuple
 
-import numpy as np
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import ConfigError
@@ -14,14 +12,7 @@ from musictx.model.keyboard import CLEAR, N_KEYS, RELEASE, STRIKE, KeyTable
 LOWEST, N_PIANO = 21, 88  # the keys of a piano
 FRAME_S, FRAME_US = 0.05, 50_000
 COARSEST, MOST = 16, 4096  # frames
-LONGEST_WAIT_S = 1.0  # of one id: the first of a part may wait
 FRAMES = "frames of 50 ms in the picture of a window; notes that begin later are not seen"
-
-
-def cuts(time_s: NDArray[np.float64], lasts_s: float) -> NDArray[np.int64]:
-    """(K,) from 0 to T: where to cut ids of these times (T,), so that all notes of a part begin within `lasts_s`."""
-    inner = np.searchsorted(time_s, np.arange(0.0, time_s[-1], max(lasts_s - LONGEST_WAIT_S, FRAME_S)))
-    return np.unique([0, *inner, len(time_s)])
 
 
 class Picture(NamedTuple):

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from proofs import learn
 from test_keys_in_sight import KEYS, TOK, stream
 
-from musictx.analysis.trained_labels import Labeller, label_notes
+from musictx.analysis.trained_labels import Labeller, cuts, label_notes
 from musictx.errors import ConfigError
 from musictx.model.build import build_model, describe_model, model_config
-from musictx.model.roll import Picture, Roll, cuts
+from musictx.model.roll import Picture, Roll
 from musictx.model.se_resnet import read_channels
 from musictx.model.vit import read_class_token
 from musictx.music.score import Score

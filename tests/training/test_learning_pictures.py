@@ -59,7 +59,7 @@ def test_both_tasks_are_learned(folder, kind):
 def test_where_the_class_token_looks_is_drawn(folder):
     given = ["musictx", "attend", "bundle=vit-music", "midi=my.mid"]
     assert (
-        "looks/my-class-token.png: where the class token looks in 6 windows" in ok([*given, "out=looks"], folder).stdout
+        "looks/my-class-token.png: where the class token looks in 3 windows" in ok([*given, "out=looks"], folder).stdout
     )
     ok([*given, "out=layer", "layer=1", "head=0"], folder)
     assert imread(folder / "looks/my-class-token.png").std() > 0.05
