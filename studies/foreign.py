@@ -1,15 +1,16 @@
 """Does other music for four voices help the chorale model, and do longer training and averaged weights?
 
-    python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.zip     # resumes; about 43 hours of a core
+    python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.zip     # resumes; about 10 hours of a core
     python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.zip --test --bundle outputs/foreign.safetensors
 
 Everything is chosen by five folds of the 229 training pieces; similar pieces share a fold. A run is `chorales.learn`'s
 two stages. Each of `FORMS` learns foreign music before Bach, in a third of the first stage's steps, or beside him, in
 as many pieces as his: all for the same steps. Foreign pieces like one of the official validation or test are left out.
-The rules, in this order, each by the mean nats a token over all folds at the best temperature: the form, at a quarter
-of the steps; then its length, of `LENGTHS`; then whether the weights of the last stage are averaged over three random
-seeds. At the end, the chosen recipe and the same with Bach alone learn all 229, and get the temperature of their folds.
-The official splits are read once: two rows.
+The rules, in this order, each by the mean nats a token over all folds at the best temperature: the form; then its
+length, of `LENGTHS`; then whether the weights of the last stage are averaged over three random seeds. The models of the
+folds are `SMALL`, with `SHARE` of the steps. At the end, the chosen recipe and the same with Bach alone learn all 229
+at full size. Their temperature is the best of a run at full size without the first fold. The official splits are read
+once: two rows.
 """
 
 import argparse
@@ -48,12 +49,14 @@ FORMS: dict[str, tuple[tuple[str, ...], bool]] = {  # what is learned with Bach,
 }
 STEPS, LONG_STEPS, DROPOUT = 3000, 400, 0.2  # of the shipped model
 FOLDS, LENGTHS, SEEDS = 5, (1.0, 2.0), (0, 1, 2)
+SMALL = ("model.d_model=128", "model.n_layers=3", "model.d_ff=352", "trainer.batch_size=4")
+SHARE = 1 / 3  # of all steps
 ALIKE = 0.4  # of a sketch: such pieces count as one
 
 
 class Recipe(NamedTuple):
     form: str
-    length: float = 0.25  # of STEPS
+    length: float = 1.0  # of STEPS
     averaged: bool = False
 
 
@@ -87,35 +90,41 @@ class Study:
             finish(train + out, [], self.official.tokenizer, self.official.manifest.corpus, lambda *_: splits, config)
         return path
 
-    def learn(self, recipe: Recipe, fold: int | None) -> list[Path]:
+    def learn(self, recipe: Recipe, fold: int | None, small: bool = False) -> list[Path]:
         """The bundles of a recipe: one, or one for each random seed of the last stage."""
         names, before = FORMS[recipe.form]
-        steps = max(round(STEPS * recipe.length * self.fraction), 3)
-        last = max(round(LONG_STEPS * min(recipe.length, 1) * self.fraction), 1)
-        folder, bundle = self.out / "runs" / f"{recipe.form.replace(' ', '-')}-{recipe.length:g}-{fold}", None
+        share, size = (self.fraction * SHARE, SMALL) if small else (self.fraction, ())
+        steps = max(round(STEPS * recipe.length * share), 3)
+        last = max(round(LONG_STEPS * min(recipe.length, 1) * share), 1)
+        name = f"{recipe.form.replace(' ', '-')}-{recipe.length:g}-{fold}{'-small' * small}"
+
+        def stage(experiment: str, store: Path, steps: int, part: str, start: Path | None, seed: int = 0) -> Path:
+            words = [f"experiment={experiment}", *COMMON, f"data.path={store}", f"random_seed={seed}"]
+            words += [f"out={self.out / 'runs' / name / part}", f"init_from={start or 'null'}"]
+            words += [f"trainer.max_steps={steps}", f"trainer.warmup_steps={max(steps // 20, 1)}"]
+            words += [f"trainer.validate_every={steps}", f"model.dropout={DROPOUT}", *size, *self.overrides]
+            return trained(*words)
+
+        bundle = None
         if before:
-            bundle = self.stage("jsb", self.store(names, True, fold), steps // 3, folder / "before", None)
+            bundle = stage("jsb", self.store(names, True, fold), steps // 3, "before", None)
             steps -= steps // 3
-        bundle = self.stage("jsb", self.store(() if before else names, False, fold), steps, folder / "first", bundle)
+        bundle = stage("jsb", self.store(() if before else names, False, fold), steps, "first", bundle)
         alone = self.store((), False, fold)
         seeds = SEEDS if recipe.averaged else SEEDS[:1]
-        return [self.stage("jsb_whole", alone, last, folder / f"last-{seed}", bundle, seed) for seed in seeds]
+        return [stage("jsb_whole", alone, last, f"last-{seed}", bundle, seed) for seed in seeds]
 
-    def stage(self, experiment: str, store: Path, steps: int, out: Path, start: Path | None, seed: int = 0) -> Path:
-        words = [f"experiment={experiment}", *COMMON, f"data.path={store}", f"out={out}", f"random_seed={seed}"]
-        words += [f"trainer.max_steps={steps}", f"trainer.warmup_steps={max(steps // 20, 1)}"]
-        words += [f"trainer.validate_every={steps}", f"model.dropout={DROPOUT}", *self.overrides]
-        return trained(*words, *([f"init_from={start}"] if start else ["init_from=null"]))
+    def held_out(self, recipe: Recipe, fold: int, small: bool = False) -> list[float]:
+        """Nats a token of a fold that the recipe did not learn, at each of `TEMPERATURES`."""
+        tokenizer = self.official.tokenizer
+        split = Store(self.store((), False, fold), tokenizer.name).split("validation")
+        return nll_by_temperature(averaged(self.learn(recipe, fold, small)), split, tokenizer)
 
     def nats(self, recipe: Recipe) -> dict[str, Any]:
         """The recipe's nats a token in each fold at the temperature that is best for their mean."""
 
         def make() -> dict[str, Any]:
-            found = []
-            for fold in range(FOLDS):
-                held_out = Store(self.store((), False, fold), self.official.tokenizer.name).split("validation")
-                model = averaged(self.learn(recipe, fold))
-                found.append(nll_by_temperature(model, held_out, self.official.tokenizer))
+            found = [self.held_out(recipe, fold, small=True) for fold in range(FOLDS)]
             best = int(np.mean(found, 0).argmin())
             of = [nll[best] for nll in found]
             return {"temperature": TEMPERATURES[best], "folds": of, "nll": float(np.mean(of))}
@@ -136,16 +145,16 @@ class Study:
         return list(dict.fromkeys((chosen, chosen._replace(form="Bach alone"))))
 
     def write(self, recipe: Recipe, target: Path) -> None:
-        """The bundle of a recipe that learned all training pieces, float16, with the temperature of its folds."""
+        """The bundle of a recipe that learned all training pieces, float16, with its temperature."""
         sources = self.learn(recipe, None)
         model, header = averaged(sources), load(sources[0])[1]
-        row = self.nats(recipe)
-        divide_logits(model, row["temperature"])
+        temperature = TEMPERATURES[int(np.argmin(self.held_out(recipe, 0)))]
+        divide_logits(model, temperature)
         music = [NAMES[name] for name in FORMS[recipe.form][0]]
         notes = header.notes | {
             "made_by": "studies/foreign.py",
             "recipe": recipe._asdict(),
-            "calibrated": row["temperature"],
+            "calibrated": temperature,
         }
         corpus = " and ".join([self.official.manifest.corpus.name, *music])
         licence = "CC BY 4.0" if music else self.official.manifest.corpus.licence
