@@ -147,10 +147,14 @@ def attention_to_melody(
         where = f"note {note + 1}, at {traced.score.onset_s[note]:.2f} s"
         why = f"{where}, belongs to the melody, which the model does not write"
         raise ConfigError("at", why=why, allowed="a note below it")
-    lower = steps[:, 1:].reshape(-1)
-    query = step * (tokenizer.voices - 1) + voice - 1
-    read = np.concatenate([[tokenizer.vocab.bos], lower[:query]])
-    melody, before = (torch.from_numpy(x)[None].to(device) for x in (steps[:, 0], read))
+    all_voices = model.config.source_voices > 1  # of a chord in the source, and in the stream
+    unheard = 0 if all_voices else 1
+    query = step * (tokenizer.voices - unheard) + voice - unheard
+    read = np.concatenate([[tokenizer.vocab.bos], steps[:, unheard:].reshape(-1)[:query]])
+    source = steps[:, 0]
+    if all_voices:
+        source = np.where(np.arange(tokenizer.voices) == 0, steps, tokenizer.vocab.pad).reshape(-1)
+    melody, before = (torch.from_numpy(x)[None].to(device) for x in (source, read))
     rows = read_cross_attention(model, melody, before, query)
     w = rows.double().cpu().numpy()  # (L, H, S)
     owner = traced.note[:: tokenizer.voices]  # (S,) the soprano's note in each sixteenth, -1 in a rest

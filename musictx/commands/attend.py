@@ -95,7 +95,7 @@ def attend(config: AttendConfig) -> None:
     bundle = name_bundle(config.bundle, [source], config.drums)
     model: Any
     model, tokenizer, header = open_and_print(bundle, device, config.attention.impl, continues=False)
-    reads_melody = isinstance(model, EncoderDecoder) and header.objective.get("name") == "conditional"
+    reads_melody = isinstance(model, EncoderDecoder) and header.objective.get("name") in ("conditional", "voices")
     has_gates = can(model, "gates") and model.config.cell == "lstm"
     opens, looks = isinstance(model, SEResNet) and model.config.gates, isinstance(model, ViT)
     if not (has_gates or reads_melody or opens or looks or can(model, "readout")):

@@ -61,7 +61,7 @@ def ready(
     check_accompanies(model, tokenizer, objective, bundle)
     for name in ("voices", "rewrite"):
         if (value := getattr(request, name)) not in (None, "S") and not hears_all(model):
-            why, hint = f"{bundle} only writes below a soprano", "give one trained with experiment=voices"
+            why, hint = f"{bundle} only writes below a soprano", "give harmoniser"
             raise ConfigError(name, got=value, why=why, hint=hint)
     sampler = request.sampling.suited(header.sampling if header is not None else {})
     if sampler.strength and not tokenizer.voices:

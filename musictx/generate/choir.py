@@ -103,7 +103,7 @@ def draw_around(
     count = (last + 1 - first) * tokenizer.voices
     asked = np.array(forced[:count]) < 0
 
-    def around(grammar: Grammar, _: Steering | None) -> Grammar:
+    def around(grammar: Grammar, _: Steering | None) -> Grammar:  # steering sees every id of the stream
         return AroundVoices(grammar, forced, tokenizer, device)
 
     rows = draw_rows(source, before, count, around, model, tokenizer, quarter_s, request, device=device, **more)

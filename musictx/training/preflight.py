@@ -124,7 +124,7 @@ def _check_source(config: TrainConfig, voices: int) -> None:
     model, asked = config.model, f"objective={config.objective}"
     if voices > 1 and not hasattr(model, "source_voices"):
         why = f"kind={model.kind} hears the voices of its source one by one"
-        raise ConfigError("objective", got=config.objective, why=why, allowed="another, or experiment=voices")
+        raise ConfigError("objective", got=config.objective, why=why, allowed="another, or experiment=harmoniser")
     for name in ("source_voices", "target_group") if voices > 1 else ("source_voices",):
         if (got := getattr(model, name, voices)) != voices:
             why = f"{asked} has {voices} voices in a step" if voices > 1 else f"{asked} has one voice in its source"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ok, refused
-from untrained import TOK
+from untrained import TOK, write_harmoniser
 
 from musictx.analysis.heads import attention_to_melody, ids_by_height, last_below
 from musictx.errors import ConfigError, UserError
@@ -69,6 +69,17 @@ def test_each_note_of_the_melody_has_the_weight_of_its_sixteenths(voices):
     alone = TOK.encode_grid(np.where(np.arange(4) == 0, GRID, REST).astype(np.int16))
     with pytest.raises(UserError, match="one line"):
         last_below(TOK.trace(alone, 0.6), TOK)
+
+
+def test_a_model_of_any_voices_hears_the_melody_alone(tmp_path):
+    model, ids = opened(write_harmoniser(tmp_path / "any.safetensors", "voices")), TOK.encode_grid(GRID)
+    traced = TOK.trace(ids, 0.6)
+    looks = attention_to_melody(model, TOK, ids, traced, last_below(traced, TOK), "cpu")
+    hidden = torch.from_numpy(np.where(np.arange(48) % 4 == 0, ids, TOK.vocab.pad).astype(np.int64))[None]
+    read = torch.from_numpy(np.append(TOK.vocab.bos, ids[: 8 * 4 + 2]).astype(np.int64))[None]
+    rows = read_cross_attention(model, hidden, read, 8 * 4 + 2).numpy()  # the tenor of the ninth sixteenth
+    assert rows.shape[-1] == len(GRID)
+    assert looks.sounding == pytest.approx(rows[..., 8], abs=1e-6)
 
 
 def test_the_highest_note_of_each_sixteenth_is_the_melodys_whatever_voices_a_file_seems_to_have():

@@ -36,7 +36,7 @@ def prepare(folder):
 def test_the_script_makes_a_bundle_that_accompanies_and_continues(store, tmp_path, monkeypatch, capsys, no_curves):
     monkeypatch.chdir(tmp_path)
     words = ["--store", str(store.path), "--out", "o", *SIZES, "trainer.max_steps=2", "trainer.validate_every=1"]
-    words += ["trainer.warmup_steps=1", "trainer.batch_size=2", "trainer.precision=32-true", "model.cycle=16"]
+    words += ["trainer.warmup_steps=1", "trainer.batch_size=2", "trainer.precision=32-true"]
     for more in ([], ["--test"]):
         monkeypatch.setattr(sys, "argv", ["harmoniser.py", *words, *more])
         harmoniser.main()
@@ -46,7 +46,8 @@ def test_the_script_makes_a_bundle_that_accompanies_and_continues(store, tmp_pat
         split: json.loads((tmp_path / "o" / f"harmoniser-{split}.json").read_text()) for split in ("validation", "test")
     }
     assert said["validation"]["per_token"][0] == pytest.approx(header.val_nll, abs=1e-6)
-    assert said["test"]["tokens"] == (8 + 12 + 16) * 3
+    assert said["test"]["pieces"] == 3
+    assert len(said["test"]["given"]) == 14
     assert header.notes["made_by"] == "studies/harmoniser.py"
     assert header.model["trained_length"] == 1024
     melody = Score(np.arange(4) * 0.5, np.arange(4) * 0.5 + 0.5, [60, 62, 64, 65], [80] * 4, 0.5)
