@@ -1,7 +1,8 @@
 """The recurrent encoder-decoder with additive attention (Bahdanau et al. 2015): the Transformer's baseline.
 
 The encoder reads both ways. The decoder's lowest layer queries the source, and the layers above get what it found
-(Wu et al. 2016, section 3): so a whole target is read layer by layer, not token by token.
+(Wu et al. 2016, section 3): so a whole target is read layer by layer, not token by token. With `fixed_context` the
+decoder hears one vector in each step instead (Cho et al. 2014, section 2.2).
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class RecurrentEncoderDecoderConfig:
     n_encoder_layers: int = setting(1, "layers of the encoder, which reads in both directions")
     cell: str = setting("gru", "gru or lstm")
     d_attention: int = setting(64, "width of the attention over the source")
+    fixed_context: bool = setting(False, "one vector for the whole source, its last states, in place of attention")
     dropout: float = setting(0.1, "share dropped in training")
     pad: int = -1  # the id that fills sources up; -1: none
 
@@ -127,6 +129,8 @@ class RecurrentEncoderDecoder(nn.Module):
         whole = (last if self.config.cell == "gru" else last[0])[-2:].transpose(0, 1).flatten(1)  # (B, C)
         first = torch.tanh(self.begin(whole)).view(len(source), self.config.n_layers, -1).transpose(0, 1).contiguous()
         parts = (first[:1], first[1:])  # (layers, B, C) each
+        if self.config.fixed_context:  # attention to a single row finds that row
+            h, masked = whole[:, None], masked.new_zeros(len(source), 1)
         asking, hearing = ((x, torch.zeros_like(x)) if self.config.cell == "lstm" else (x,) for x in parts)
         return HeardState(self.attention.rows(h), masked, asking, hearing)
 

@@ -26,7 +26,7 @@ SHAPES: list[dict[str, Any]] = [
 ]
 CASES: list[dict[str, Any]] = [{"position": form, **shape} for form in FORMS for shape in SHAPES]
 CASES += [{"position": form, "paced": True, "clock": "time"} for form, of in FORMS.items() if of.timed]
-CASES += [{"cell": "gru"}, {"cell": "lstm"}]
+CASES += [{"cell": "gru"}, {"cell": "lstm"}, {"cell": "gru", "fixed_context": True}]
 cases = pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case.values())))
 
 
@@ -34,7 +34,7 @@ def build(cell=None, **changes):
     if cell is None:
         return build_transformer(**changes)
     torch.manual_seed(0)
-    return RecurrentEncoderDecoder(replace(CONFIG, cell=cell)).double().eval()
+    return RecurrentEncoderDecoder(replace(CONFIG, cell=cell, **changes)).double().eval()
 
 
 @cases
@@ -57,6 +57,11 @@ def test_cached_steps_equal_one_full_pass_and_the_source_is_read_once(case, pref
             rows = torch.tensor([2, 0, 1])
             state, ids, full = state.take(rows), ids[rows], full[rows]
     assert state.length == prefill + 9
+
+
+def test_a_fixed_context_is_one_vector_however_long_the_source_is():
+    model = build("lstm", fixed_context=True)
+    assert [model.init_state(tokens(2, n), 1).rows.shape for n in (3, 9)] == [(2, 1, 5 + 12)] * 2
 
 
 @cases
