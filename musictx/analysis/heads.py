@@ -137,27 +137,27 @@ def ids_by_height(tokenizer: Tokenizer, score: Score) -> Ids:
 
 
 def attention_to_melody(
-    model: EncoderDecoder, tokenizer: Tokenizer, ids: Ids, traced: Trace, note: int, device: str
+    model: EncoderDecoder, tokenizer: Tokenizer, ids: Ids, traced: Trace, note: int, device: str, melody_voice: int = 0
 ) -> MelodyLooks:
-    """What the heads look at for note number `note` of a piece's ids (T,), soprano, alto, tenor and bass. Raises
-    ConfigError for a note of the melody, which the model reads and does not write."""
+    """What the heads look at for note number `note` of a piece's ids (T,), soprano, alto, tenor and bass, of which one
+    is the melody. Raises ConfigError for a note of the melody, which the model reads and does not write."""
     steps = ids.reshape(-1, tokenizer.voices).astype(np.int64)  # (S, 4)
     step, voice = divmod(int(traced.struck_by[note]), tokenizer.voices)
-    if voice == 0:
+    if voice == melody_voice:
         where = f"note {note + 1}, at {traced.score.onset_s[note]:.2f} s"
         why = f"{where}, belongs to the melody, which the model does not write"
-        raise ConfigError("at", why=why, allowed="a note below it")
+        raise ConfigError("at", why=why, allowed="a note of another voice")
     all_voices = model.config.source_voices > 1  # of a chord in the source, and in the stream
     unheard = 0 if all_voices else 1
     query = step * (tokenizer.voices - unheard) + voice - unheard
     read = np.concatenate([[tokenizer.vocab.bos], steps[:, unheard:].reshape(-1)[:query]])
     source = steps[:, 0]
     if all_voices:
-        source = np.where(np.arange(tokenizer.voices) == 0, steps, tokenizer.vocab.pad).reshape(-1)
+        source = np.where(np.arange(tokenizer.voices) == melody_voice, steps, tokenizer.vocab.pad).reshape(-1)
     melody, before = (torch.from_numpy(x)[None].to(device) for x in (source, read))
     rows = read_cross_attention(model, melody, before, query)
     w = rows.double().cpu().numpy()  # (L, H, S)
-    owner = traced.note[:: tokenizer.voices]  # (S,) the soprano's note in each sixteenth, -1 in a rest
+    owner = traced.note[melody_voice :: tokenizer.voices]  # (S,) the melody's note in each sixteenth, -1 in a rest
     weight = np.zeros((*w.shape[:2], len(traced.score)))
     for s in np.flatnonzero(owner >= 0):
         weight[:, :, owner[s]] += w[:, :, s]

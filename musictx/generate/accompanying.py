@@ -34,6 +34,7 @@ class Accompanied(Music):
     melody: Score
     voices: Score
     transposed: int  # semitones by which the model heard it higher
+    given: str  # the voices that it is, as in SB
 
     @property
     def new(self) -> NDArray[np.bool_]:
@@ -112,7 +113,7 @@ def _accompany(
     if isinstance(tokenizer, MelodyTokenizer):
         how: dict[str, Any] = {"meter": melody.meter, "device": device, "report": report}
         rests = draw_rest(melody.score, model, tokenizer, request, window_s=window_s, **how)
-        return [_together(melody, k, *rest) for k, rest in enumerate(rests, 1)]
+        return [_together(melody, k, *rest, request) for k, rest in enumerate(rests, 1)]
     assert isinstance(tokenizer, ChoraleTokenizer)
     quarter_s, first = melody.score.quarter_s, melody.line.first if melody.line is not None else melody.first
     given = melody.grid if melody.line is None else alone(melody.line, request.voices)
@@ -126,7 +127,7 @@ def _accompany(
             drawn = draw_around(heard, model, tokenizer, quarter_s, request, **where, report=report)
         else:
             drawn = draw_voices(heard[:, 0], model, tokenizer, quarter_s, request, **where, report=report)
-    return [_music(melody, k, first, given, *voices, request.transpose) for k, voices in enumerate(drawn, 1)]
+    return [_music(melody, k, first, given, *voices, request) for k, voices in enumerate(drawn, 1)]
 
 
 def alone(line: Line, voice: str) -> Grid:
@@ -147,19 +148,19 @@ def window_of(header: BundleHeader | None) -> float:
 
 
 def _music(
-    melody: Melody, k: int, first: int, given: Grid, grid: Grid, mean_log_p: float, transposed: int
+    melody: Melody, k: int, first: int, given: Grid, grid: Grid, mean_log_p: float, request: Accompany
 ) -> Accompanied:
     """The new voices, moved to where the melody is, and the melody itself."""
     score, new = melody.score, np.where(given == OPEN, grid, REST)
-    new[new != REST] -= transposed
+    new[new != REST] -= request.transpose
     voices = grid_to_score(new, score.quarter_s)
     later_s = first * score.quarter_s / STEPS_PER_QUARTER
     program = np.array(np.bincount(score.program).argmax() if len(score) else 0)
     voices = replace(voices, onset_s=voices.onset_s + later_s, offset_s=voices.offset_s + later_s, program=program)
-    return _together(melody, k, voices, mean_log_p, transposed)
+    return _together(melody, k, voices, mean_log_p, request)
 
 
-def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, transposed: int = 0) -> Accompanied:
+def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, request: Accompany) -> Accompanied:
     return Accompanied(
         Score.merge([melody.score, voices], melody.score.quarter_s),
         new_from_s=0.0,
@@ -169,5 +170,6 @@ def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, transpos
         seed=melody.file,
         melody=melody.score,
         voices=voices,
-        transposed=transposed,
+        transposed=request.transpose,
+        given=request.voices,
     )

@@ -74,16 +74,17 @@ class AttentionReader:
 
 @dataclass
 class MelodyReader(AttentionReader):
-    """Reads out of a harmoniser what a note looks at in the melody above it."""
+    """Reads out of a harmoniser what a note looks at in the melody."""
 
     transposed: int = 0  # semitones by which the model heard the melody higher
+    voice: int = 0  # that the melody is
     first: ClassVar[int] = 0
 
     def look(self, score: Score, traced: Trace, note: int) -> NDArray[Any]:
-        if traced.struck_by[note] % self.tokenizer.voices == 0:
-            raise UserError("this note is one of the melody, which was given", "click one below it")
+        if traced.struck_by[note] % self.tokenizer.voices == self.voice:
+            raise UserError("this note is one of the melody, which was given", "click another")
         ids = ids_by_height(self.tokenizer, score.transpose(self.transposed))
-        return attention_to_melody(self.model, self.tokenizer, ids, traced, note, "cpu").weight
+        return attention_to_melody(self.model, self.tokenizer, ids, traced, note, "cpu", self.voice).weight
 
     def motif(self, traced: Trace, note: int) -> list[NDArray[Any]]:
         return []

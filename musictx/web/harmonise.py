@@ -8,6 +8,7 @@ from musictx.generate.control import Control
 from musictx.generate.melodies import nearest_within, take_melody
 from musictx.generate.requests import Accompany, Sampling
 from musictx.model.bundle import BundleHeader
+from musictx.music.grid import VOICES
 from musictx.music.melody import together, top_line
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.rules import AUTO, VOICE_RANGES
@@ -33,6 +34,7 @@ class VoicesWish(NamedTuple):
     variations: int = 2
     chords: str | None = None  # these two: empty or None: any
     key: str | None = None
+    voice: str = Accompany.voices  # that the melody is
 
 
 def harmonise(
@@ -44,10 +46,11 @@ def harmonise(
     score, meter = music.written or music.played or Heard(music.score, music.meter)
     line, said = "highest" if len(together(score)) else "only", list[str]()
     melody = top_line(score) if line == "highest" else score
-    transpose = nearest_within(melody.pitch, *VOICE_RANGES[0]) or 0
+    transpose = nearest_within(melody.pitch, *VOICE_RANGES[VOICES.index(wish.voice)]) or 0
     request = Accompany(
         Sampling(wish.temperature, guard=False, seed_guidance=wish.seed_guidance),
         control=Control(key=wish.key or None, chords=(wish.chords or "").strip() or None),
+        voices=wish.voice,
         line=line,
         transpose=transpose,
         random_seed=turn.random_seed,

@@ -11,6 +11,8 @@ import gradio as gr
 
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import UserError
+from musictx.generate.melodies import SINGERS
+from musictx.music.grid import VOICES
 from musictx.music.harmony import pitch_name
 from musictx.web import session, stage
 from musictx.web.arcs import Point
@@ -96,14 +98,16 @@ class Page:
 
     def _controls_of_voices(self) -> None:
         usual, below = VoicesWish(), self.studio.harmoniser
-        gr.HTML("<p>Alto, tenor and bass below the highest notes.</p>", js_on_load=None)
+        gr.HTML("<p>The other three voices of a choir, around the highest notes.</p>", js_on_load=None)
         with gr.Group():
             temperature = slider("temperature", 0, 2, usual.temperature, 0.05)
             guides = below is not None and below.header.hides_source
             own = below.header.seed_guidance or 0.0 if below else 0.0
             seed_guidance = slider(HOW_CLOSE_MELODY, 0, MOST_GUIDANCE, own, 0.25, visible=guides)
+            singers = list(zip(SINGERS, VOICES, strict=True))
+            voice = gr.Dropdown(singers, value=usual.voice, label="the highest notes are the")
             key = gr.Dropdown(KEYS, value="", label="key of the voices")
-            self.voices_wish = [temperature, seed_guidance, self._how_many(usual.variations), key]
+            self.voices_wish = [temperature, seed_guidance, self._how_many(usual.variations), key, voice]
         self.accompany = gr.Button("Accompany", variant="primary", interactive=False)
 
     def _how_many(self, usual: int) -> Any:
@@ -153,8 +157,8 @@ class Page:
         for asked in (self.go.click, self.chords.submit):
             on(asked, self.go_on, *wish, **busy)
         on(self.fill_it.click, self.fill, *self.region, *wish, **busy)
-        *voices, key = self.voices_wish
-        on(self.accompany.click, self.put_voices, *voices, self.chords, key, **busy)
+        *voices, key, voice = self.voices_wish
+        on(self.accompany.click, self.put_voices, *voices, self.chords, key, voice, **busy)
         on(self.stage.choose, self.choose)
         look = {"concurrency_id": "look", "concurrency_limit": 1}
         on(self.stage.pick, self.pick_note, self.layer, **look)

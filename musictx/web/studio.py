@@ -18,6 +18,7 @@ from musictx.generate.accompanying import Accompanied
 from musictx.generate.draw import Continuation
 from musictx.generate.open_bundle import choose_bundle
 from musictx.model.build import can
+from musictx.music.grid import VOICES
 from musictx.web.arcs import AttentionReader, MelodyReader, Point
 from musictx.web.draw import Ready, Region, Report, Turn, Wish, draw_takes, fill_takes, went_by
 from musictx.web.fit import fit, shorten
@@ -157,7 +158,7 @@ class Studio:
     def _reader(self, step: Step) -> AttentionReader:
         take = step.takes[step.chosen] if step.takes else None
         if isinstance(take, Accompanied) and self.melody_reader is not None:
-            return replace(self.melody_reader, transposed=take.transposed)
+            return replace(self.melody_reader, transposed=take.transposed, voice=VOICES.index(take.given))
         return self.readers[step.music.model]
 
     def _begin(self, session: Session, music: PageMusic) -> Session:

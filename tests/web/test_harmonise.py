@@ -76,6 +76,22 @@ def test_of_four_voices_the_highest_are_the_melody_and_a_note_below_looks_at_it(
     assert studio.count_layers(further) == 1  # of the model that continues it
 
 
+def test_a_bass_gets_voices_above_that_look_at_it(models, tmp_path):
+    below = open_bundle(write_harmoniser(tmp_path / "any.safetensors", "voices"), continues=False)
+    studio = studio_of((models[0], Harmoniser(*below)), tmp_path)
+    played = studio.played(Session(), [[k, k + 1.0, p, 90] for k, p in enumerate((43, 48, 50, 43))])
+    after, _ = studio.harmonise(played, WISH._replace(voice="B", variations=1), quiet)
+    take = after.now.takes[0]
+    assert take.melody == played.now.music.score
+    assert take.voices.pitch.min() >= 43
+    traced = studio.melody_reader.traced(take.score)
+    bass = traced.struck_by % 4 == 3
+    assert traced.score.pitch[bass].tolist() == [43, 48, 50, 43]
+    assert studio.arcs(after, int(np.flatnonzero(~bass)[2]), None).startswith("<img")
+    with pytest.raises(UserError, match="^this note"):
+        studio.arcs(after, int(np.flatnonzero(bass)[1]), None)
+
+
 def test_the_slider_guides_and_at_0_does_not(models, tmp_path, monkeypatch):
     asked = Mock(side_effect=accompany_melody)
     monkeypatch.setattr(harmonise, "accompany_melody", asked)
