@@ -129,7 +129,7 @@ class Study:
             of = [nll[best] for nll in found]
             return {"temperature": TEMPERATURES[best], "folds": of, "nll": float(np.mean(of))}
 
-        row = self.runs.get(f"{recipe}, {self.fraction:g} of all steps, {' '.join(self.overrides)}", make)
+        row = self.runs.get(f"{recipe}, {self.fraction:g} of all steps, small, {' '.join(self.overrides)}", make)
         print(f"{recipe}: {row['nll']:.4f} at temperature {row['temperature']:.2f}", flush=True)
         return row
 

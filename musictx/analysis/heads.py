@@ -120,7 +120,7 @@ def repeats(score: Score, motif_notes: int) -> dict[int, Indices]:
 class MelodyLooks(NamedTuple):
     """What one note looks at in the melody, in L layers of H heads."""
 
-    weight: NDArray[Any]  # (L, H, N) on each note, 0 below the melody; what is missing lies on the melody's rests
+    weight: NDArray[Any]  # (L, H, N) on each note, 0 on other voices; what is missing lies on the melody's rests
     sounding: NDArray[Any]  # (L, H) share on the sixteenth that the note begins with
     steps_away: NDArray[Any]  # (L, H) mean distance in sixteenths, earlier or later
 
@@ -165,10 +165,10 @@ def attention_to_melody(
     return MelodyLooks(weight, w[:, :, step], (w * away).sum(-1))
 
 
-def last_below(traced: Trace, tokenizer: Tokenizer) -> int:
-    """The last note below the melody. Raises UserError if there is none."""
-    below = np.flatnonzero(traced.struck_by % tokenizer.voices > 0)
-    if not len(below):
+def last_beside(traced: Trace, tokenizer: Tokenizer, voice: int = 0) -> int:
+    """The last note that is not of the melody's voice. Raises UserError if there is none."""
+    others = np.flatnonzero(traced.struck_by % tokenizer.voices != voice)
+    if not len(others):
         hint = "give a file that `musictx accompany` wrote, or other four voices"
         raise UserError("all notes are in one line", hint)
-    return int(below[np.argmax(traced.struck_by[below])])
+    return int(others[np.argmax(traced.struck_by[others])])

@@ -1,4 +1,4 @@
-"""musictx accompany: write alto, tenor and bass below a melody, or the rest of a song; the melody stays."""
+"""musictx accompany: write the voices around those that a file has, or the rest of a song; what is there stays."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,10 +25,11 @@ from musictx.tokenizers.rules import Rules
 
 @dataclass
 class AccompanyConfig:
-    """musictx accompany: write alto, tenor and bass, or the rest of a song, and leave the melody unchanged."""
+    """musictx accompany: write the other voices of a choir, or the rest of a song, and leave the melody unchanged."""
 
     bundle: str = setting(
-        "harmoniser", "the model: harmoniser, a file that `musictx train objective=conditional` made, or a run's folder"
+        "harmoniser",
+        "harmoniser, a file that `musictx train` made with objective=voices or conditional, or a run's folder",
     )
     melody: str = setting(
         MISSING, "a MIDI file with one line of notes; with line=highest also elise, gymnopedie or chorale"

@@ -11,7 +11,7 @@ from omegaconf import MISSING
 from rich.console import Console
 from rich.table import Table
 
-from musictx.analysis.heads import Looks, attention_to_melody, attention_to_past, ids_by_height, last_below, repeats
+from musictx.analysis.heads import Looks, attention_to_melody, attention_to_past, ids_by_height, last_beside, repeats
 from musictx.analysis.seed_gain import raised_by_seed
 from musictx.analysis.trained_labels import as_probe, cuts
 from musictx.commands import check_new
@@ -19,6 +19,7 @@ from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new
+from musictx.generate.melodies import SINGERS
 from musictx.generate.open_bundle import check_device, name_bundle, open_and_print
 from musictx.generate.seeds import fit_grid
 from musictx.model.build import can
@@ -28,6 +29,7 @@ from musictx.model.packaged import bundle_path, seed_path
 from musictx.model.roll import FRAME_S, LOWEST
 from musictx.model.se_resnet import SEResNet, read_channels
 from musictx.model.vit import PATCH, ViT, read_class_token
+from musictx.music.grid import VOICES
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.setting import setting
@@ -61,6 +63,7 @@ class AttendConfig:
     )
     layer: int | None = setting(None, "layer, counted from 0; null: the mean of all")
     head: int | None = setting(None, "head of that layer, counted from 0; null: all heads, each in its colour")
+    voice: str = setting("S", "of four voices, the one that the harmoniser was given: S, A, T or B")
     motif_notes: int = setting(4, "notes in a motif; its earlier occurrences are marked")
     format: str = setting("png", "format of the pictures: png, svg or pdf")
     drums: bool = setting(False, "include the file's drums")
@@ -96,6 +99,10 @@ def attend(config: AttendConfig) -> None:
     model: Any
     model, tokenizer, header = open_and_print(bundle, device, config.attention.impl, continues=False)
     reads_melody = isinstance(model, EncoderDecoder) and header.objective.get("name") in ("conditional", "voices")
+    if config.voice not in [*VOICES]:
+        raise ConfigError("voice", got=config.voice, allowed="S, A, T or B")
+    if config.voice != AttendConfig.voice and not (reads_melody and model.config.source_voices > 1):
+        raise ConfigError("voice", got=config.voice, why=f"{bundle} is given no such voice", hint="leave it out")
     has_gates = can(model, "gates") and model.config.cell == "lstm"
     opens, looks = isinstance(model, SEResNet) and model.config.gates, isinstance(model, ViT)
     if not (has_gates or reads_melody or opens or looks or can(model, "readout")):
@@ -134,17 +141,17 @@ def attend(config: AttendConfig) -> None:
 
 
 def show_melody(model: EncoderDecoder, tokenizer: Tokenizer, music: Music, config: AttendConfig, device: str) -> None:
-    """Draws and prints what a note below a melody looks at in the melody."""
-    traced, (arcs, maps) = music.traced, music.pictures
-    note = last_below(traced, tokenizer) if config.at is None else find_note(traced.score, config.at)
-    looked = attention_to_melody(model, tokenizer, music.ids, traced, note, device)
+    """Draws and prints what a note beside a melody looks at in the melody."""
+    traced, (arcs, maps), voice = music.traced, music.pictures, VOICES.index(config.voice)
+    note = last_beside(traced, tokenizer, voice) if config.at is None else find_note(traced.score, config.at)
+    looked = attention_to_melody(model, tokenizer, music.ids, traced, note, device, voice)
     heads, what = choose_heads(looked.weight, config.layer, config.head)
     title = f"{music.stem}: {music.where(note)}, its looks at the melody, {what}"
     plot_arcs(title, traced.score, note, heads, [], arcs)
     on = "on the sixteenth it begins with"
     plot_heads([(on, looked.sounding, ".0%"), ("sixteenths away", looked.steps_away, ".1f")], maps)
     share = f"{looked.sounding.mean():.1%} of the weight lies on the melody's sixteenth it begins with"
-    print(f"{music.where(note)}; {share}")
+    print(f"{music.where(note)}; {share}; the melody is the {SINGERS[voice]}")
     print(f"{arcs}: what it looks at in the melody, {what}\n{maps}: all heads")
 
 

@@ -91,8 +91,13 @@ def scored_by(bundle: str, opened: Opened, asked: str | None) -> tuple[str, Obje
         raise ConfigError("objective", got=asked, why=why, allowed=f"objective={trained} to run it, or {NEXT_TOKEN}")
     name = asked or getattr(find_objective(trained), "compared_by", trained)
     settings = header.objective.get("settings") if name == trained else None
+    settings = getattr(find_objective(name), "compared_with", {}) | (settings or {})
     objective = build_objective(name, settings, opened.tokenizer, opened.model.cycle)
     check_objective(kind_of(opened.model), name, objective)
+    heard = getattr(getattr(opened.model, "config", None), "source_voices", 1)
+    if heard != (voices := getattr(objective, "source_voices", 1)):
+        why = f"{bundle} hears {heard} voices of its source as one, and this objective gives {voices}"
+        raise ConfigError("objective", got=name, why=why, allowed=trained)
     added = [list(row) for row in objective.added]
     if added != header.added[: len(added)]:
         types = ", ".join(row.type for row in objective.added)
@@ -132,6 +137,7 @@ def run(config: EvaluateConfig) -> Evaluation:
     how = f"inputs of {data.segment} tokens" if data.segment else "whole pieces"
     kind = describe_weights(opened.model)
     how += "" if name == NEXT_TOKEN else f", objective={name}"
+    how += f", given {given}" if (given := getattr(objective, "given", None)) else ""
     print(f"{config.split} split of {store.path}: {figures.pieces} pieces, {figures.tokens:,} tokens, {how}, {kind}")
     print("negative log-likelihood, nats per token")
     print(f"  uniform  {figures.uniform:.4f}")

@@ -1,6 +1,6 @@
-"""Writes what goes with a melody as an `Accompany` asks: voices below it, or the rest of a song."""
+"""Writes what goes with a melody as an `Accompany` asks: voices around it, or the rest of a song."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from musictx.generate.voices import Report, draw_voices
 from musictx.model.build import SOURCE, inputs_of
 from musictx.model.bundle import BundleHeader
 from musictx.model.protocol import SourceModel
-from musictx.music.grid import N_VOICES, OPEN, REST, STEPS_PER_QUARTER, Grid, grid_to_score
+from musictx.music.grid import N_VOICES, OPEN, REST, STEPS_PER_QUARTER, VOICES, Grid, grid_to_score
 from musictx.music.melody import Line
 from musictx.music.score import Score, marked
 from musictx.objectives import NEXT_TOKEN
@@ -29,12 +29,13 @@ from musictx.tokenizers.performance import MelodyTokenizer
 
 @dataclass(frozen=True, kw_only=True)
 class Accompanied(Music):
-    """A melody, note for note as it was given, and the new voices below it; `score` is both."""
+    """A melody, note for note as it was given, and the new voices around it; `score` is both."""
 
     melody: Score
     voices: Score
     transposed: int  # semitones by which the model heard it higher
-    given: str  # the voices that it is, as in SB
+    given: str  # the voices that it is, as in SB; none for the melody of a song
+    grid: Grid | None = field(default=None, compare=False)  # (S, 4) of all voices, untransposed; None for a song
 
     @property
     def new(self) -> NDArray[np.bool_]:
@@ -43,7 +44,7 @@ class Accompanied(Music):
 
 
 def check_accompanies(model: Any, tokenizer: Tokenizer, objective: str, bundle: object) -> None:
-    """Raises BundleError for a model that was not trained to write voices below a melody, or the rest of a song."""
+    """Raises BundleError for a model that was not trained to write voices, or the rest of a song."""
     if inputs_of(model) != SOURCE or objective not in ("conditional", "voices"):
         raise BundleError(
             f"{bundle} was trained for objective {objective}, and accompanies no melody",
@@ -130,10 +131,15 @@ def _accompany(
     return [_music(melody, k, first, given, *voices, request) for k, voices in enumerate(drawn, 1)]
 
 
+def staying(request: Accompany) -> str:
+    """The voices of which no note is written again."""
+    return "".join(v for v in VOICES if v not in request.rewrite) if request.rewrite else request.voices
+
+
 def alone(line: Line, voice: str) -> Grid:
     """A grid (S, 4) with one line in its voice; the others are open."""
     grid = np.full((len(line.pitch), N_VOICES), OPEN, np.int16)
-    grid[:, "SATB".index(voice)] = line.pitch
+    grid[:, VOICES.index(voice)] = line.pitch
     return grid
 
 
@@ -157,7 +163,8 @@ def _music(
     later_s = first * score.quarter_s / STEPS_PER_QUARTER
     program = np.array(np.bincount(score.program).argmax() if len(score) else 0)
     voices = replace(voices, onset_s=voices.onset_s + later_s, offset_s=voices.offset_s + later_s, program=program)
-    return _together(melody, k, voices, mean_log_p, request)
+    whole = np.concatenate([np.full((first, N_VOICES), REST, np.int16), np.where(given == OPEN, new, given)])
+    return replace(_together(melody, k, voices, mean_log_p, request), grid=whole)
 
 
 def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, request: Accompany) -> Accompanied:
@@ -171,5 +178,5 @@ def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, request:
         melody=melody.score,
         voices=voices,
         transposed=request.transpose,
-        given=request.voices,
+        given="" if melody.grid is None and melody.line is None else staying(request),
     )

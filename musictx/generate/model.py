@@ -262,7 +262,7 @@ class Model:
         control: Control | None = None,
         rows_at_once: int = Accompany.rows_at_once,
     ) -> list[Accompanied]:
-        """Writes alto, tenor and bass below a melody, or the rest of a song with a model of songs; the melody stays.
+        """Writes the other voices around a melody, or the rest of a song with a model of songs; the melody stays.
 
         `melody` is a MIDI file, or a score of one line, which counts four beats a bar.
 

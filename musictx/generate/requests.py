@@ -223,7 +223,7 @@ class Fill(Request):
 
 @dataclass(frozen=True)
 class Accompany:
-    """Alto, tenor and bass below a melody, or the rest of a song. Raises ConfigError for what no model can do."""
+    """The other voices around those of a file, or the rest of a song. Raises ConfigError for what no model can do."""
 
     sampling: Sampling = field(default_factory=lambda: Sampling(guard=False))
     rules: Rules = field(  # what goes with a melody may wait, since the melody moves

@@ -27,7 +27,7 @@ TABLE_S = 0.1  # seconds of a row of a table of distances from target to source,
 
 @dataclass(frozen=True)
 class EncoderDecoderConfig(TransformerConfig):
-    """The model to train: an encoder-decoder Transformer, for objective=conditional.
+    """The model to train: an encoder-decoder Transformer, for objective=voices and conditional.
 
     Raises ConfigError for impossible sizes.
     """

@@ -36,7 +36,7 @@ class RecurrentEncoderDecoderConfig:
     n_layers: int = setting(2, "layers of the decoder, 2 or more: the lowest queries the source")
     n_encoder_layers: int = setting(1, "layers of the encoder, which reads in both directions")
     cell: str = setting("gru", "gru or lstm")
-    d_attention: int = setting(64, "width of the attention over the source")
+    d_attention: int = setting(64, "width of the attention over the source, where there is one")
     fixed_context: bool = setting(False, "one vector for the whole source, its last states, in place of attention")
     dropout: float = setting(0.1, "share dropped in training")
     pad: int = -1  # the id that fills sources up; -1: none
@@ -70,6 +70,20 @@ class SourceAttention(AdditiveAttention):
             [self.look(q, rows, seen.expand(-1, q.shape[1], -1)) for q in self.query(s).split(BLOCK, 1)], 1
         )
         return torch.tanh(self.join(torch.cat([found.to(s.dtype), s], -1)))
+
+
+class FixedContext(nn.Module):
+    """As `SourceAttention`, of a single row (B, 1, C), which each state is mixed with."""
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.join = nn.Linear(2 * d_model, d_model)
+
+    def rows(self, h: Tensor) -> Tensor:
+        return h
+
+    def attend(self, s: Tensor, rows: Tensor, masked: Tensor) -> Tensor:
+        return torch.tanh(self.join(torch.cat([rows.expand_as(s), s], -1)))
 
 
 class HeardState:
@@ -106,7 +120,7 @@ class RecurrentEncoderDecoder(nn.Module):
         )
         self.begin = nn.Linear(c, config.n_layers * c)  # the decoder's first states
         self.asks = cell(c, c, 1, batch_first=True)
-        self.attention = SourceAttention(c, config.d_attention, 1)
+        self.attention = FixedContext(c) if config.fixed_context else SourceAttention(c, config.d_attention, 1)
         self.hears = cell(c, c, config.n_layers - 1, batch_first=True, dropout=between[1])
         nn.init.normal_(self.embed.weight, std=0.2)  # as in `Recurrent`, for the same reason
 
@@ -129,8 +143,8 @@ class RecurrentEncoderDecoder(nn.Module):
         whole = (last if self.config.cell == "gru" else last[0])[-2:].transpose(0, 1).flatten(1)  # (B, C)
         first = torch.tanh(self.begin(whole)).view(len(source), self.config.n_layers, -1).transpose(0, 1).contiguous()
         parts = (first[:1], first[1:])  # (layers, B, C) each
-        if self.config.fixed_context:  # attention to a single row finds that row
-            h, masked = whole[:, None], masked.new_zeros(len(source), 1)
+        if self.config.fixed_context:
+            h, masked = whole[:, None], masked[:, :1]
         asking, hearing = ((x, torch.zeros_like(x)) if self.config.cell == "lstm" else (x,) for x in parts)
         return HeardState(self.attention.rows(h), masked, asking, hearing)
 

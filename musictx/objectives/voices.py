@@ -1,5 +1,7 @@
 """Any voices of a chorale, given any others: those that a person has go in, the rest comes out."""
 
+from typing import Any, ClassVar
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -29,6 +31,7 @@ class Voices(NextToken):
     inputs: tuple[str, ...] = ("source", "ids")
     continuous = False
     continues = False
+    compared_with: ClassVar[dict[str, Any]] = {"given": "S"}  # settings of `musictx evaluate`
     source_voices = N_VOICES  # that the model hears as one, and writes as one step
 
     def __init__(self, tokenizer: Tokenizer, given: str = "any") -> None:

@@ -11,6 +11,7 @@ from musictx.config.model import check_settings
 from musictx.config.train import TrainConfig, TrainerConfig
 from musictx.errors import ConfigError, as_word
 from musictx.model.build import KINDS, check_objective
+from musictx.music.grid import N_VOICES
 from musictx.objectives import find_objective
 from musictx.objectives.classify import Classify
 from musictx.objectives.masked import Masked
@@ -125,10 +126,13 @@ def _check_source(config: TrainConfig, voices: int) -> None:
     if voices > 1 and not hasattr(model, "source_voices"):
         why = f"kind={model.kind} hears the voices of its source one by one"
         raise ConfigError("objective", got=config.objective, why=why, allowed="another, or experiment=harmoniser")
-    for name in ("source_voices", "target_group") if voices > 1 else ("source_voices",):
-        if (got := getattr(model, name, voices)) != voices:
-            why = f"{asked} has {voices} voices in a step" if voices > 1 else f"{asked} has one voice in its source"
-            raise ConfigError(name, got=got, why=why, allowed=str(voices))
+    steps = [("source_voices", voices, "its source")]
+    if config.tokenizer.name == "chorale":
+        steps.append(("target_group", N_VOICES if voices > 1 else N_VOICES - 1, "a step of its target"))
+    for name, right, of in steps:
+        if (got := getattr(model, name, right)) != right:
+            n = "one voice" if right == 1 else f"{right} voices"
+            raise ConfigError(name, got=got, why=f"{asked} has {n} in {of}", allowed=str(right))
 
 
 def _check_windows(config: TrainConfig) -> None:

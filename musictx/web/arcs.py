@@ -7,10 +7,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.analysis.heads import attention_to_melody, attention_to_past, ids_by_height, repeats
+from musictx.analysis.heads import attention_to_melody, attention_to_past, repeats
 from musictx.errors import ConfigError, UserError
+from musictx.generate.accompanying import Accompanied
+from musictx.music.grid import REST, VOICES
 from musictx.music.score import Score
-from musictx.tokenizers import Tokenizer
+from musictx.tokenizers import Ids, Tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.tokenizer import Trace
 from musictx.viz.arcs import choose_heads, plot_arcs
 
@@ -74,20 +77,27 @@ class AttentionReader:
 
 @dataclass
 class MelodyReader(AttentionReader):
-    """Reads out of a harmoniser what a note looks at in the melody."""
+    """Reads out of a harmoniser what a note of an accompaniment looks at in the melody."""
 
-    transposed: int = 0  # semitones by which the model heard the melody higher
-    voice: int = 0  # that the melody is
+    take: Accompanied | None = None
     first: ClassVar[int] = 0
 
+    def ids(self, transpose: int = 0) -> Ids:
+        assert self.take is not None
+        assert self.take.grid is not None
+        assert isinstance(self.tokenizer, ChoraleTokenizer)
+        return self.tokenizer.encode_grid(np.where(self.take.grid == REST, REST, self.take.grid + transpose))
+
     def look(self, score: Score, traced: Trace, note: int) -> NDArray[Any]:
-        if traced.struck_by[note] % self.tokenizer.voices == self.voice:
+        assert self.take is not None
+        voice = VOICES.index(self.take.given)
+        if traced.struck_by[note] % self.tokenizer.voices == voice:
             raise UserError("this note is one of the melody, which was given", "click another")
-        ids = ids_by_height(self.tokenizer, score.transpose(self.transposed))
-        return attention_to_melody(self.model, self.tokenizer, ids, traced, note, "cpu", self.voice).weight
+        ids = self.ids(self.take.transposed)
+        return attention_to_melody(self.model, self.tokenizer, ids, traced, note, "cpu", voice).weight
 
     def motif(self, traced: Trace, note: int) -> list[NDArray[Any]]:
         return []
 
     def traced(self, score: Score) -> Trace:
-        return self.tokenizer.trace(ids_by_height(self.tokenizer, score), score.quarter_s)
+        return self.tokenizer.trace(self.ids(), score.quarter_s)

@@ -1,5 +1,6 @@
-"""Voices below the music at the page."""
+"""Voices around a melody at the page."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from musictx.errors import UserError
@@ -45,17 +46,17 @@ def harmonise(
     check_most("variations", wish.variations, turn.limits.variations)
     score, meter = music.written or music.played or Heard(music.score, music.meter)
     line, said = "highest" if len(together(score)) else "only", list[str]()
-    melody = top_line(score) if line == "highest" else score
-    transpose = nearest_within(melody.pitch, *VOICE_RANGES[VOICES.index(wish.voice)]) or 0
     request = Accompany(
         Sampling(wish.temperature, guard=False, seed_guidance=wish.seed_guidance),
         control=Control(key=wish.key or None, chords=(wish.chords or "").strip() or None),
         voices=wish.voice,
         line=line,
-        transpose=transpose,
         random_seed=turn.random_seed,
         variations=int(wish.variations),
     )
+    melody, sung = top_line(score) if line == "highest" else score, VOICE_RANGES[VOICES.index(request.voices[0])]
+    transpose = nearest_within(melody.pitch, *sung) or 0
+    request = replace(request, transpose=transpose)
     request = ready(request, *harmoniser, "the model here")
     heard = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name, say=said.append)
     if transpose:

@@ -18,7 +18,6 @@ from musictx.generate.accompanying import Accompanied
 from musictx.generate.draw import Continuation
 from musictx.generate.open_bundle import choose_bundle
 from musictx.model.build import can
-from musictx.music.grid import VOICES
 from musictx.web.arcs import AttentionReader, MelodyReader, Point
 from musictx.web.draw import Ready, Region, Report, Turn, Wish, draw_takes, fill_takes, went_by
 from musictx.web.fit import fit, shorten
@@ -81,7 +80,7 @@ class Studio:
         return session.push(Step(music, takes)), said + self._remark(music, whole)
 
     def harmonise(self, session: Session, wish: VoicesWish, report: Report) -> tuple[Session, str]:
-        """Voices below the newest music; and what became of it in words."""
+        """Voices around the newest music; and what became of it in words."""
         music, turn = self._now(session, "no melody").music, self._turn(report)
         if self.harmoniser is None:
             raise UserError("no model here writes voices")
@@ -158,7 +157,7 @@ class Studio:
     def _reader(self, step: Step) -> AttentionReader:
         take = step.takes[step.chosen] if step.takes else None
         if isinstance(take, Accompanied) and self.melody_reader is not None:
-            return replace(self.melody_reader, transposed=take.transposed, voice=VOICES.index(take.given))
+            return replace(self.melody_reader, take=take)
         return self.readers[step.music.model]
 
     def _begin(self, session: Session, music: PageMusic) -> Session:

@@ -8,7 +8,7 @@ import torch
 from conftest import ok, refused
 from untrained import TOK, write_harmoniser
 
-from musictx.analysis.heads import attention_to_melody, ids_by_height, last_below
+from musictx.analysis.heads import attention_to_melody, ids_by_height, last_beside
 from musictx.errors import ConfigError, UserError
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.encoder_decoder import DecoderBlock, EncoderDecoder
@@ -65,21 +65,31 @@ def test_each_note_of_the_melody_has_the_weight_of_its_sixteenths(voices):
     assert looks.steps_away == pytest.approx((rows * away).sum(-1), abs=1e-5)
     with pytest.raises(ConfigError, match=r"^at=…: "):
         attention_to_melody(model, TOK, ids, traced, melody[0], "cpu")
-    assert pitch[last_below(traced, TOK)] == 59
+    assert pitch[last_beside(traced, TOK)] == 59
     alone = TOK.encode_grid(np.where(np.arange(4) == 0, GRID, REST).astype(np.int16))
     with pytest.raises(UserError, match="one line"):
-        last_below(TOK.trace(alone, 0.6), TOK)
+        last_beside(TOK.trace(alone, 0.6), TOK)
 
 
-def test_a_model_of_any_voices_hears_the_melody_alone(tmp_path):
-    model, ids = opened(write_harmoniser(tmp_path / "any.safetensors", "voices")), TOK.encode_grid(GRID)
+@pytest.mark.parametrize("voice", range(4))
+def test_a_model_of_any_voices_hears_the_melody_alone(tmp_path, voice):
+    model = opened(write_harmoniser(tmp_path / "any.safetensors", "voices"))
+    ids = TOK.encode_grid(GRID)
     traced = TOK.trace(ids, 0.6)
-    looks = attention_to_melody(model, TOK, ids, traced, last_below(traced, TOK), "cpu")
-    hidden = torch.from_numpy(np.where(np.arange(48) % 4 == 0, ids, TOK.vocab.pad).astype(np.int64))[None]
-    read = torch.from_numpy(np.append(TOK.vocab.bos, ids[: 8 * 4 + 2]).astype(np.int64))[None]
-    rows = read_cross_attention(model, hidden, read, 8 * 4 + 2).numpy()  # the tenor of the ninth sixteenth
+    note = last_beside(traced, TOK, voice)
+    at = int(traced.struck_by[note])
+    assert at % 4 != voice
+    looks = attention_to_melody(model, TOK, ids, traced, note, "cpu", voice)
+    hidden = torch.from_numpy(np.where(np.arange(48) % 4 == voice, ids, TOK.vocab.pad).astype(np.int64))[None]
+    read = torch.from_numpy(np.append(TOK.vocab.bos, ids[:at]).astype(np.int64))[None]
+    rows = read_cross_attention(model, hidden, read, at).numpy()
     assert rows.shape[-1] == len(GRID)
-    assert looks.sounding == pytest.approx(rows[..., 8], abs=1e-6)
+    assert looks.sounding == pytest.approx(rows[..., at // 4], abs=1e-6)
+    of_melody = np.isin(traced.struck_by % 4, voice)
+    assert (looks.weight[..., of_melody] > 0).all()
+    assert (looks.weight[..., ~of_melody] == 0).all()
+    with pytest.raises(ConfigError, match=r"^at=…: "):
+        attention_to_melody(model, TOK, ids, traced, int(np.flatnonzero(of_melody)[0]), "cpu", voice)
 
 
 def test_the_highest_note_of_each_sixteenth_is_the_melodys_whatever_voices_a_file_seems_to_have():

@@ -106,7 +106,7 @@ def test_it_writes_above_a_bass_and_writes_a_tenor_again(chorale, tmp_path):
 
 
 def test_it_is_guided_by_a_melody_where_that_is_asked_for_alone(chorale):
-    """Guidance changes its voices, but brought no sure gain with the rules: docs/results.md."""
+    """Guidance changes its voices, but brought no sure gain: docs/results.md."""
     model = musictx.load("harmoniser")
     assert model.header is not None
     assert model.header.seed_guidance is None

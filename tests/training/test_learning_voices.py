@@ -8,10 +8,13 @@ from conftest import ok, refused
 from runs import config_of, curve, fit
 from untrained import write_harmoniser
 
+from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.commands.train import alone
+from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.bundle import load_bundle, read_header
+from musictx.objectives.voices import Voices
 from musictx.tokenizers import build_tokenizer
 from musictx.training.module import LanguageModelTraining
 
@@ -126,10 +129,11 @@ FOUR = ["model.source_voices=4", "model.target_group=4", "model.cycle=20"]
         (
             TINY,
             ["objective=voices"],
-            "source_voices=1: objective=voices has 4 voices in a step: give 4",
+            "source_voices=1: objective=voices has 4 voices in its source: give 4",
         ),
         (TINY, ["objective=voices", "model.source_voices=4"], "target_group=3: objective=voices"),
         (TINY, FOUR, "source_voices=4: objective=conditional has one voice"),
+        (TINY, ["model.target_group=4"], "target_group=4: objective=conditional has 3 voices .*: give 3"),
         (CELLS, ["objective=voices"], "objective=voices: kind=recurrent_encoder_decoder"),
     ],
 )
@@ -142,6 +146,13 @@ def test_a_model_of_another_shape_is_refused(world, tmp_path, model, settings, t
 def test_a_model_of_four_voices_learns_any(world, tmp_path):
     bundle = fit(conditional(world, tmp_path / "run", "objective=voices", *FOUR))
     assert read_header(bundle).objective["name"] == "voices"
+    say = ["musictx", "evaluate", f"bundle={bundle}", f"data.path={world.hymn_store}", "data=chorales", "out=it.json"]
+    assert "objective=voices, given S" in ok(say, tmp_path).stdout
+    split = Store(world.hymn_store, "chorale").split("validation")
+    model, tokenizer, _ = open_bundle(bundle, continues=False)
+    below = negative_log_likelihood(model, split, tokenizer, None, objective=Voices(tokenizer, "S"))
+    assert json.loads((tmp_path / "it.json").read_text())["per_token"][0] == pytest.approx(below.nll, rel=1e-5)
+    assert "objective=conditional: " in refused([*say[:-1], "objective=conditional"], tmp_path)
 
 
 def test_what_adapts_blocks_refuses_a_bundle_of_a_kind_without(world, tmp_path):

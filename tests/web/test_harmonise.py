@@ -62,7 +62,7 @@ def test_of_four_voices_the_highest_are_the_melody_and_a_note_below_looks_at_it(
     after, what = studio.harmonise(studio.example(Session(), HYMN), WISH, quiet)
     assert re.search(r"its highest \d+ notes", what)
     assert studio.count_layers(after) == 2
-    traced = studio.melody_reader.traced(after.now.score)
+    traced = studio._reader(after.now).traced(after.now.score)
     voice = traced.struck_by % 4
     below, melody = (int(np.flatnonzero(which)[3]) for which in (voice == 3, voice == 0))
     assert studio.arcs(after, below, None).startswith('<img alt="attention arcs" src="data:image/svg')
@@ -84,7 +84,7 @@ def test_a_bass_gets_voices_above_that_look_at_it(models, tmp_path):
     take = after.now.takes[0]
     assert take.melody == played.now.music.score
     assert take.voices.pitch.min() >= 43
-    traced = studio.melody_reader.traced(take.score)
+    traced = studio._reader(after.now).traced(take.score)
     bass = traced.struck_by % 4 == 3
     assert traced.score.pitch[bass].tolist() == [43, 48, 50, 43]
     assert studio.arcs(after, int(np.flatnonzero(~bass)[2]), None).startswith("<img")
