@@ -143,6 +143,8 @@ def attend(config: AttendConfig) -> None:
 def show_melody(model: EncoderDecoder, tokenizer: Tokenizer, music: Music, config: AttendConfig, device: str) -> None:
     """Draws and prints what a note beside a melody looks at in the melody."""
     traced, (arcs, maps), voice = music.traced, music.pictures, VOICES.index(config.voice)
+    if not (traced.struck_by % tokenizer.voices == voice).any():
+        raise ConfigError("voice", got=config.voice, why="the file has no note of this voice", allowed="another")
     note = last_beside(traced, tokenizer, voice) if config.at is None else find_note(traced.score, config.at)
     looked = attention_to_melody(model, tokenizer, music.ids, traced, note, device, voice)
     heads, what = choose_heads(looked.weight, config.layer, config.head)

@@ -33,7 +33,9 @@ class EvaluateConfig:
     data: DataConfig = field(default_factory=DataConfig)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
     objective: str | None = setting(
-        None, "the objective to score: next_token, infill or another; null: the bundle's own, but never infill"
+        None,
+        "the objective to score: next_token, infill or another; null: the bundle's own, but never infill; "
+        "voices is scored with the soprano given",
     )
     split: str = setting("validation", "train, validation or test")
     out: str | None = setting(None, "a JSON file for the figures; null: none")
@@ -91,7 +93,7 @@ def scored_by(bundle: str, opened: Opened, asked: str | None) -> tuple[str, Obje
         raise ConfigError("objective", got=asked, why=why, allowed=f"objective={trained} to run it, or {NEXT_TOKEN}")
     name = asked or getattr(find_objective(trained), "compared_by", trained)
     settings = header.objective.get("settings") if name == trained else None
-    settings = getattr(find_objective(name), "compared_with", {}) | (settings or {})
+    settings = vars(find_objective(name)).get("compared_with", {}) | (settings or {})
     objective = build_objective(name, settings, opened.tokenizer, opened.model.cycle)
     check_objective(kind_of(opened.model), name, objective)
     heard = getattr(getattr(opened.model, "config", None), "source_voices", 1)

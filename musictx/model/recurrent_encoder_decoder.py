@@ -51,6 +51,9 @@ class RecurrentEncoderDecoderConfig:
             why = "each half reads in one direction"
             raise ConfigError("d_model", got=self.d_model, why=why, allowed="an even number")
         one_of("cell", self.cell, CELLS)
+        if self.fixed_context and self.d_attention != type(self).d_attention:
+            why, hint = "fixed_context=true has no attention", "leave it out"
+            raise ConfigError("d_attention", got=self.d_attention, why=why, hint=hint)
 
 
 class SourceAttention(AdditiveAttention):
@@ -87,8 +90,8 @@ class FixedContext(nn.Module):
 
 
 class HeardState:
-    """The state of a decoder: `rows` (B, S, A + C) of the source with `masked` (B, S). Also the hidden states of its
-    lowest layer and of those above, (h,) or (h, c), each (layers, B, C)."""
+    """The state of a decoder: `rows` (B, S, A + C) of the source, or (B, 1, C), with `masked` (B, S). Also the hidden
+    states of its lowest layer and of those above, (h,) or (h, c), each (layers, B, C)."""
 
     def __init__(
         self, rows: Tensor, masked: Tensor, asking: tuple[Tensor, ...], hearing: tuple[Tensor, ...], length: int = 0

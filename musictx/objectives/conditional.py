@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from musictx.errors import ConfigError
+from musictx.music.grid import N_VOICES
 from musictx.music.score import Score
 from musictx.objectives import Example
 from musictx.objectives.next_token import NextToken
@@ -61,6 +62,7 @@ class Conditional(NextToken):
     inputs: tuple[str, ...] = ("source", "ids")
     continuous = False
     continues = False
+    target_voices = N_VOICES - 1  # that the model writes as one step of a grid
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__(tokenizer)

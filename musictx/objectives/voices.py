@@ -32,7 +32,8 @@ class Voices(NextToken):
     continuous = False
     continues = False
     compared_with: ClassVar[dict[str, Any]] = {"given": "S"}  # settings of `musictx evaluate`
-    source_voices = N_VOICES  # that the model hears as one, and writes as one step
+    source_voices = N_VOICES  # that the model hears as one
+    target_voices = N_VOICES  # that the model writes as one step of a grid
 
     def __init__(self, tokenizer: Tokenizer, given: str = "any") -> None:
         super().__init__(tokenizer)

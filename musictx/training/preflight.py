@@ -11,7 +11,6 @@ from musictx.config.model import check_settings
 from musictx.config.train import TrainConfig, TrainerConfig
 from musictx.errors import ConfigError, as_word
 from musictx.model.build import KINDS, check_objective
-from musictx.music.grid import N_VOICES
 from musictx.objectives import find_objective
 from musictx.objectives.classify import Classify
 from musictx.objectives.masked import Masked
@@ -105,7 +104,7 @@ def _check_model(config: TrainConfig) -> None:
         why = f"{asked} guesses what is no input"
         raise ConfigError("scheduled_sampling", got=trainer.scheduled_sampling, why=why, hint=LEAVE)
     if "source" in objective.inputs:
-        _check_source(config, getattr(objective, "source_voices", 1))
+        _check_source(config, getattr(objective, "source_voices", 1), vars(objective).get("target_voices"))
     if trainer.checkpoint_activations and not kind.blocks:
         raise ConfigError("checkpoint_activations", got=True, why=f"{named} has no blocks", hint=LEAVE)
     if trainer.lora_rank is not None and config.init_from is None:
@@ -120,15 +119,16 @@ def _check_model(config: TrainConfig) -> None:
         raise ConfigError("carry", got=True, why=f"{named} has no state to carry", hint=LEAVE)
 
 
-def _check_source(config: TrainConfig, voices: int) -> None:
-    """Raises ConfigError for a model that does not hear the source in steps of so many `voices`."""
+def _check_source(config: TrainConfig, voices: int, written: int | None) -> None:
+    """Raises ConfigError for a model that does not hear the source in steps of so many `voices`, or does not write
+    steps of as many as the objective says of a grid."""
     model, asked = config.model, f"objective={config.objective}"
     if voices > 1 and not hasattr(model, "source_voices"):
         why = f"kind={model.kind} hears the voices of its source one by one"
         raise ConfigError("objective", got=config.objective, why=why, allowed="another, or experiment=harmoniser")
     steps = [("source_voices", voices, "its source")]
-    if config.tokenizer.name == "chorale":
-        steps.append(("target_group", N_VOICES if voices > 1 else N_VOICES - 1, "a step of its target"))
+    if config.tokenizer.name == "chorale" and written is not None:
+        steps.append(("target_group", written, "a step of its target"))
     for name, right, of in steps:
         if (got := getattr(model, name, right)) != right:
             n = "one voice" if right == 1 else f"{right} voices"

@@ -112,3 +112,14 @@ def test_the_command_draws_both_pictures(voices, tmp_path):
     assert "layer=5: give 0 to 1" in refused([*say, "layer=5"], tmp_path)
     assert "belongs to the melody" in refused([*say, "at=note7"], tmp_path)
     assert "seed_seconds=1.0: " in refused([*say, "seed_seconds=1"], tmp_path)
+
+
+def test_the_command_takes_any_voice_as_the_melody(tmp_path, voices):
+    write_harmoniser(tmp_path / "any.safetensors", "voices")
+    write_midi(grid_to_score(GRID, 0.6), tmp_path / "sung.mid")
+    write_midi(grid_to_score(np.where(np.arange(4) < 2, GRID, REST), 0.6), tmp_path / "two.mid")
+    say = ["musictx", "attend", "bundle=any.safetensors", "midi=sung.mid", "out=look"]
+    assert "the melody is the bass" in ok([*say, "voice=B"], tmp_path).stdout
+    assert refused([*say, "voice=SA"], tmp_path) == "error: voice=SA: give S, A, T or B"
+    assert "voice=B: the file has no note" in refused([*say, "midi=two.mid", "voice=B", "overwrite=true"], tmp_path)
+    assert "voice=A: " in refused([*say, f"bundle={voices}", "voice=A"], tmp_path)

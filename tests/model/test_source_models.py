@@ -10,6 +10,7 @@ import torch
 from test_encoder_decoder import PAD
 from test_encoder_decoder import build as build_transformer
 
+from musictx.errors import ConfigError
 from musictx.model.position import FORMS
 from musictx.model.recurrent_encoder_decoder import (
     RecurrentEncoderDecoder,
@@ -34,6 +35,8 @@ def build(cell=None, **changes):
     if cell is None:
         return build_transformer(**changes)
     torch.manual_seed(0)
+    if changes.get("fixed_context"):
+        changes["d_attention"] = RecurrentEncoderDecoderConfig.d_attention
     return RecurrentEncoderDecoder(replace(CONFIG, cell=cell, **changes)).double().eval()
 
 
@@ -62,6 +65,8 @@ def test_cached_steps_equal_one_full_pass_and_the_source_is_read_once(case, pref
 def test_a_fixed_context_is_one_vector_however_long_the_source_is():
     model = build("lstm", fixed_context=True)
     assert [model.init_state(tokens(2, n), 1).rows.shape for n in (3, 9)] == [(2, 1, 12)] * 2
+    with pytest.raises(ConfigError, match="^d_attention=5: fixed_context=true has no attention"):
+        replace(CONFIG, fixed_context=True)
 
 
 @cases

@@ -15,6 +15,7 @@ from musictx.config.web import Limits
 from musictx.errors import UserError
 from musictx.generate.accompanying import accompany_melody
 from musictx.generate.open_bundle import open_bundle
+from musictx.music.grid import REST
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.web import harmonise
@@ -79,14 +80,22 @@ def test_of_four_voices_the_highest_are_the_melody_and_a_note_below_looks_at_it(
 def test_a_bass_gets_voices_above_that_look_at_it(models, tmp_path):
     below = open_bundle(write_harmoniser(tmp_path / "any.safetensors", "voices"), continues=False)
     studio = studio_of((models[0], Harmoniser(*below)), tmp_path)
-    played = studio.played(Session(), [[k, k + 1.0, p, 90] for k, p in enumerate((43, 48, 50, 43))])
+    late = [[k + 1.0, k + 2.0, p, 90] for k, p in enumerate((31, 36, 38, 31)) if k != 2]  # an octave below; a rest
+    played = studio.played(Session(), late)
     after, _ = studio.harmonise(played, WISH._replace(voice="B", variations=1), quiet)
     take = after.now.takes[0]
     assert take.melody == played.now.music.score
-    assert take.voices.pitch.min() >= 43
-    traced = studio._reader(after.now).traced(take.score)
+    assert (take.given, take.transposed) == ("B", 12)
+    reader = studio._reader(after.now)
+    traced = reader.traced(take.score)
     bass = traced.struck_by % 4 == 3
-    assert traced.score.pitch[bass].tolist() == [43, 48, 50, 43]
+    assert traced.score.pitch[bass].tolist() == [31, 36, 31]
+    assert traced.score.onset_s[bass].tolist() == pytest.approx(take.melody.onset_s.tolist(), abs=0.1)
+    heard = reader.tokenizer.decode_grid(reader.ids(12))
+    assert set(heard[:, 3].tolist()) == {REST, 43, 48}
+    assert sorted(set(zip(traced.score.onset_s.round(2), traced.score.pitch, strict=True))) == sorted(
+        set(zip(take.score.onset_s.round(2), take.score.pitch, strict=True))
+    )
     assert studio.arcs(after, int(np.flatnonzero(~bass)[2]), None).startswith("<img")
     with pytest.raises(UserError, match="^this note"):
         studio.arcs(after, int(np.flatnonzero(bass)[1]), None)
