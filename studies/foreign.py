@@ -1,6 +1,6 @@
 """Does other music for four voices help the chorale model, and do longer training and averaged weights?
 
-    python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.zip     # resumes; about 10 hours of a core
+    python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.zip     # resumes; 10 GPU minutes
     python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.zip --test --bundle outputs/foreign.safetensors
 
 Everything is chosen by five folds of the 229 training pieces; similar pieces share a fold. A run is `chorales.learn`'s
@@ -8,9 +8,8 @@ two stages. Each of `FORMS` learns foreign music before Bach, in a third of the 
 as many pieces as his: all for the same steps. Foreign pieces like one of the official validation or test are left out.
 The rules, in this order, each by the mean nats a token over all folds at the best temperature: the form; then its
 length, of `LENGTHS`; then whether the weights of the last stage are averaged over three random seeds. The models of the
-folds are `SMALL`, with `SHARE` of the steps. At the end, the chosen recipe and the same with Bach alone learn all 229
-at full size. Their temperature is the best of a run at full size without the first fold. The official splits are read
-once: two rows.
+folds learn for `SHARE` of the steps. At the end, the chosen recipe and the same with Bach alone learn all 229 for all
+steps. Their temperature is the best of such a run without the first fold. The official splits are read once: two rows.
 """
 
 import argparse
@@ -49,8 +48,7 @@ FORMS: dict[str, tuple[tuple[str, ...], bool]] = {  # what is learned with Bach,
 }
 STEPS, LONG_STEPS, DROPOUT = 3000, 400, 0.2  # of the shipped model
 FOLDS, LENGTHS, SEEDS = 5, (1.0, 2.0), (0, 1, 2)
-SMALL = ("model.d_model=128", "model.n_layers=3", "model.d_ff=352", "trainer.batch_size=4")
-SHARE = 1 / 3  # of all steps
+SHARE = 1 / 3  # of all steps: the models of the folds
 ALIKE = 0.4  # of a sketch: such pieces count as one
 
 
@@ -90,19 +88,19 @@ class Study:
             finish(train + out, [], self.official.tokenizer, self.official.manifest.corpus, lambda *_: splits, config)
         return path
 
-    def learn(self, recipe: Recipe, fold: int | None, small: bool = False) -> list[Path]:
+    def learn(self, recipe: Recipe, fold: int | None, share: float = 1.0) -> list[Path]:
         """The bundles of a recipe: one, or one for each random seed of the last stage."""
         names, before = FORMS[recipe.form]
-        share, size = (self.fraction * SHARE, SMALL) if small else (self.fraction, ())
+        name = f"{recipe.form.replace(' ', '-')}-{recipe.length:g}-{fold}-{share:.2g}"
+        share *= self.fraction
         steps = max(round(STEPS * recipe.length * share), 3)
         last = max(round(LONG_STEPS * min(recipe.length, 1) * share), 1)
-        name = f"{recipe.form.replace(' ', '-')}-{recipe.length:g}-{fold}{'-small' * small}"
 
         def stage(experiment: str, store: Path, steps: int, part: str, start: Path | None, seed: int = 0) -> Path:
             words = [f"experiment={experiment}", *COMMON, f"data.path={store}", f"random_seed={seed}"]
             words += [f"out={self.out / 'runs' / name / part}", f"init_from={start or 'null'}"]
             words += [f"trainer.max_steps={steps}", f"trainer.warmup_steps={max(steps // 20, 1)}"]
-            words += [f"trainer.validate_every={steps}", f"model.dropout={DROPOUT}", *size, *self.overrides]
+            words += [f"trainer.validate_every={steps}", f"model.dropout={DROPOUT}", *self.overrides]
             return trained(*words)
 
         bundle = None
@@ -114,22 +112,22 @@ class Study:
         seeds = SEEDS if recipe.averaged else SEEDS[:1]
         return [stage("jsb_whole", alone, last, f"last-{seed}", bundle, seed) for seed in seeds]
 
-    def held_out(self, recipe: Recipe, fold: int, small: bool = False) -> list[float]:
+    def held_out(self, recipe: Recipe, fold: int, share: float = 1.0) -> list[float]:
         """Nats a token of a fold that the recipe did not learn, at each of `TEMPERATURES`."""
         tokenizer = self.official.tokenizer
         split = Store(self.store((), False, fold), tokenizer.name).split("validation")
-        return nll_by_temperature(averaged(self.learn(recipe, fold, small)), split, tokenizer)
+        return nll_by_temperature(averaged(self.learn(recipe, fold, share)), split, tokenizer)
 
     def nats(self, recipe: Recipe) -> dict[str, Any]:
         """The recipe's nats a token in each fold at the temperature that is best for their mean."""
 
         def make() -> dict[str, Any]:
-            found = [self.held_out(recipe, fold, small=True) for fold in range(FOLDS)]
+            found = [self.held_out(recipe, fold, SHARE) for fold in range(FOLDS)]
             best = int(np.mean(found, 0).argmin())
             of = [nll[best] for nll in found]
             return {"temperature": TEMPERATURES[best], "folds": of, "nll": float(np.mean(of))}
 
-        row = self.runs.get(f"{recipe}, {self.fraction:g} of all steps, small, {' '.join(self.overrides)}", make)
+        row = self.runs.get(f"{recipe}, {self.fraction:g} of all steps, {' '.join(self.overrides)}", make)
         print(f"{recipe}: {row['nll']:.4f} at temperature {row['temperature']:.2f}", flush=True)
         return row
 
