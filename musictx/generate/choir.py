@@ -21,9 +21,9 @@ from musictx.tokenizers.rules import parallel
 
 
 class AroundVoices:
-    """The grammar of four voices of which some are given: there only the given id is legal. A free voice does not cross
-    a given one below, nor move in parallels with it, where the rules forbid that; nor does it leave for given notes of
-    the next step in parallels. Obeys `Grammar`."""
+    """The grammar of four voices of which some are given. A free voice does not cross a given one below, nor move in
+    parallels with it, where the rules forbid that; nor does it leave for given notes of the next step in parallels.
+    Obeys `Grammar`."""
 
     def __init__(
         self, grammar: Grammar, given: list[int], tokenizer: ChoraleTokenizer, device: torch.device | str
@@ -35,12 +35,7 @@ class AroundVoices:
         self.drawn = 0
 
     def legal(self) -> Tensor:
-        legal, id_ = self.grammar.legal(), self.given[self.drawn]  # (B, V)
-        if id_ >= 0:
-            only = torch.zeros_like(legal)
-            only[:, id_] = True
-            return only
-        may, rest = legal.clone(), self.tokenizer.rest
+        may, rest = self.grammar.legal().clone(), self.tokenizer.rest  # (B, V)
         v = self.drawn % self.tokenizer.voices
         if isinstance(self.grammar, GridRules) and self.grammar.no_parallels:
             may &= ~self._leaves_in_parallels(self.grammar, v)
@@ -106,7 +101,9 @@ def draw_around(
     def around(grammar: Grammar, _: Steering | None) -> Grammar:  # steering sees every id of the stream
         return AroundVoices(grammar, forced, tokenizer, device)
 
-    rows = draw_rows(source, before, count, around, model, tokenizer, quarter_s, request, device=device, **more)
+    rows = draw_rows(
+        source, before, count, around, model, tokenizer, quarter_s, request, given=forced[:count], device=device, **more
+    )
     out = []
     for row, log_p in rows:
         grid = np.where(free, REST, given).astype(np.int16)

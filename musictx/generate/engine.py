@@ -28,7 +28,7 @@ PREFILL_BLOCK = 512  # tokens: attention over a whole prompt of T at once would 
 
 
 class Drawn(NamedTuple):
-    """One token a row: its id, and the model's own log-probability of it, (B,) each."""
+    """One token a row: its id, and the model's own log-probability of it, 0 where it was given, (B,) each."""
 
     ids: Tensor
     log_p: Tensor
@@ -72,6 +72,13 @@ class ByChance:
             self.steering.update(ids)
         return ids
 
+    def take(self, ids: Tensor) -> None:
+        """Ids (B,) that are given, not drawn. A random number a row is left out, so that what follows does not depend
+        on how many ids are given."""
+        self.uniforms.next()
+        if self.steering is not None:
+            self.steering.update(ids)
+
 
 class Stream:
     """An endless iterator, one token a row at every step: the one loop behind all music that a model makes.
@@ -79,7 +86,8 @@ class Stream:
     The caller decides when to stop. Nothing here waits for the device, so the caller must check `finite` now and then.
     `choose` takes logits (B · streams, V) and what is legal (B, V), and gives ids (B,), as `ByChance` does.
     `logits` (B · streams, V) and `state` are those after the prompts. Several streams of one row read the same music
-    after different beginnings; reported probabilities are those of the first.
+    after different beginnings; reported probabilities are those of the first. With `given`, the first ids of all rows
+    are these, and -1 is where rows draw: the model reads a given id together with the next one that it is asked about.
     """
 
     def __init__(
@@ -90,28 +98,41 @@ class Stream:
         grammar: Grammar,
         choose: Callable[[Tensor, Tensor], Tensor],
         streams: int = 1,
+        given: Sequence[int] = (),
     ) -> None:
         self.model, self.logits, self.state, self.grammar = model, logits, state, grammar
+        self.given = iter(given)
         self.choose, self.streams = choose, streams
         # False once a row's logits were NaN or infinite
         self.finite = torch.ones(len(logits) // streams, dtype=torch.bool, device=logits.device)
-        self.ids: Tensor | None = None
+        self.unread: list[Tensor] = []  # (B,) each: ids that the model has not read yet
 
     def __iter__(self) -> Self:
         return self
 
     @torch.inference_mode()
     def __next__(self) -> Drawn:
-        if self.ids is not None:
-            ids = self.ids if self.streams == 1 else self.ids.repeat_interleave(self.streams)
-            self.logits = self.model.step(ids, self.state)  # (B · streams, V)
-        logits = self.logits.float()
+        if (given := next(self.given, -1)) >= 0:
+            assert isinstance(self.choose, ByChance)
+            ids = torch.full((len(self.finite),), given, device=self.finite.device)
+            self.choose.take(ids)
+            return self._keep(ids, torch.zeros_like(self.choose.temperature[:, 0]))
+        if self.unread:
+            ids = torch.stack(self.unread, 1).repeat_interleave(self.streams, 0)  # (B · streams, T)
+            one = ids.shape[1] == 1
+            self.logits = self.model.step(ids[:, 0], self.state) if one else self.model.prefill(ids, self.state)
+            self.unread = []
+        logits = self.logits.float()  # (B · streams, V)
         # (B, V) all NaN where a logit is NaN or +infinity, or none is finite
         log_p = logits[:: self.streams].log_softmax(-1)
-        self.ids = ids = self.choose(logits, self.grammar.legal())
-        self.grammar.update(ids)
+        ids = self.choose(logits, self.grammar.legal())
         self.finite &= ~log_p[:, 0].isnan()
-        return Drawn(ids, log_p.gather(1, ids[:, None])[:, 0])
+        return self._keep(ids, log_p.gather(1, ids[:, None])[:, 0])
+
+    def _keep(self, ids: Tensor, log_p: Tensor) -> Drawn:
+        self.grammar.update(ids)
+        self.unread.append(ids)
+        return Drawn(ids, log_p)
 
     def gains(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """What rows gained since the last call, as in `Particles`: (B, 2) by ids that begin no note and those that do,
@@ -132,7 +153,7 @@ class Stream:
         several = (at[:, None] * self.streams + torch.arange(self.streams, device=at.device)).flatten()
         self.finite = self.finite[at]
         (self.model if isinstance(self.model, StaticSteps) else self.state).move(several)
-        self.ids = None if self.ids is None else self.ids[at]
+        self.unread = [ids[at] for ids in self.unread]
         self.grammar.move(at)
         if self.choose.steering is not None:
             self.choose.steering.move(at)

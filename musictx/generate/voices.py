@@ -4,7 +4,7 @@ Guidance by the melody is `guidance.guided` with a second stream that does not s
 hide it too (Ho and Salimans 2022, Classifier-Free Diffusion Guidance; of language models Sanchez et al. 2023).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -76,15 +76,17 @@ def draw_rows(
     quarter_s: float,
     request: Accompany,
     *,
+    given: Sequence[int] = (),
     meter: Meter | None = None,
     from_s: float = 0.0,
     device: str = "cpu",
     report: Report = lambda done, of: None,
 ) -> Iterator[tuple[Ids, NDArray[np.float64]]]:
     """`count` ids and their log-probabilities (T,), as often as a request asks, beside a source (S,) and after what is
-    heard (T,); `around` makes the grammar. With seed guidance above 0 each row has a second one beside it, which hears
-    no source. Chords count bars of the `meter`, and the source begins at `from_s`. `report` gets how many tokens of how
-    many are drawn, and may raise to end the drawing. Raises ConfigError, NanError."""
+    heard (T,); `around` makes the grammar, and `given` are as in `Stream`. With seed guidance above 0 each row has a
+    second one beside it, which hears no source. Chords count bars of the `meter`, and the source begins at `from_s`.
+    `report` gets how many tokens of how many are drawn, and may raise to end the drawing. Raises ConfigError,
+    NanError."""
     strength, several, variations = request.sampling.strength, rows_each(request), request.variations
     sampling = request.sampling if strength else replace(request.sampling, seed_guidance=None)  # 0 takes no time
     sources = [source, torch.full_like(source, tokenizer.vocab.pad)] if strength else [source]
@@ -103,7 +105,7 @@ def draw_rows(
         chance = ByChance(sampling, keys, device, steering)
         of_row = torch.arange(len(sources), device=device).repeat(len(keys))  # (B · streams,)
         rows = around(grammar, steering)
-        stream = Stream(model, logits[of_row], start.take(of_row), rows, chance, len(sources))
+        stream = Stream(model, logits[of_row], start.take(of_row), rows, chance, len(sources), given)
         particles, moves, drawn = Particles(stream, several, keys), list[NDArray[np.int64]](), list[Drawn]()
         for each_row in islice(stream, count):
             drawn.append(each_row)
