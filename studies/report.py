@@ -86,14 +86,12 @@ def piano(results: Path) -> list[dict[str, Any]]:
             rows.append(row(f"held-out pieces, continued by the defaults: {claim}", [figure], "", PLAY, path))
     if (path := results / "piano-shares.json").exists():
         found = json.loads(path.read_text(encoding="utf-8"))
-        hours = {f"{each['share']:g} of the last stage": each["hour"] for each in found["rows"]}
-        rows += [
-            row(f"the piano's MAESTRO hour: {which}", [hour], "nats a token", CHOOSE, path)
-            for which, hour in hours.items()
-        ]
-        pop = next(each["pop"] for each in found["rows"] if each["share"] == found["chosen"])
-        claim = f"{found['chosen']:g} of the last stage, the share that the rule takes: 91 pop songs"
-        rows.append(row(claim, [pop], "nats a token", CHOOSE, path))
+        of, nats = "the piano, by the share of its last stage: ", {}
+        for each in found["rows"]:
+            nats[f"{each['share']:g}, MAESTRO hour"] = each["hour"]
+            if each["share"] == found["chosen"]:
+                nats[f"{each['share']:g}, which the rule takes, 91 pop songs"] = each["pop"]
+        rows += [row(of + which, [figure], "nats a token", CHOOSE, path) for which, figure in nats.items()]
     return rows
 
 
@@ -142,7 +140,7 @@ def gpu(results: Path) -> list[dict[str, Any]]:
         for each in sorted(found["rows"], key=lambda each: each["attention_dropout"]):
             name = each["name"].partition(", attention dropout")[0].removeprefix("musictx, ")
             name = name.replace("relative_fourier", "Fourier").replace("relative", "learned table")
-            claim = f"training on one H100, dropout of {each['attention_dropout']:g} on attention weights: {name}"
+            claim = f"training on one H100: {name}, dropout of {each['attention_dropout']:g} on attention weights"
             rates = [tokens / f(each["seconds"]) for f in (statistics.median, max, min)]
             rows.append(row(claim, rates, "tokens/s", TRAIN, path))
     if (path := results / "piano-training-h100.json").exists():
@@ -150,11 +148,12 @@ def gpu(results: Path) -> list[dict[str, Any]]:
         rates = [each["train/tokens_per_s"] for stage in stages for each in stage["rows"]]
         claim = "the piano model, which sees the keyboard, through `trainer.compile`"
         rows.append(row(claim, [statistics.median(rates) / 1e6], "million tokens/s", CHOOSE, path))
-    if (path := results / "check-h100.txt").exists():
-        text = path.read_text(encoding="utf-8")
-        held, failed = (len(re.findall(rf"  {word}\b", text)) for word in ("ok", "FAILED"))
-        claim = f"checks that held; {failed} failed; the lent time ended before those of `triton`"
-        rows.append(row(claim, [held], "", "musictx check device=cuda", path))
+    for file, what in {"check-h100.txt": "H100, all but `triton`", "check-h200.txt": "H200, all kernels"}.items():
+        if (path := results / file).exists():
+            text = path.read_text(encoding="utf-8")
+            held, failed = (len(re.findall(rf"  {word}\b", text)) for word in ("ok", "FAILED"))
+            claim = f"checks that held: {what}, {failed} failed"
+            rows.append(row(claim, [held], "", "musictx check device=cuda", path))
     return [each | {"section": "On a GPU"} for each in rows]
 
 
