@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from musictx.errors import UserError
-from musictx.generate.choir import draw_around
+from musictx.generate import choir
+from musictx.generate.choir import AroundVoices, draw_around
 from musictx.generate.control import Control
 from musictx.generate.requests import PLAIN, Accompany, Sampling
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
@@ -71,6 +72,36 @@ def test_given_voices_stay_and_free_ones_keep_to_the_rules(given):
                     same_way, apart = (b[u] > a[u]) == (b[v] > a[v]), abs(b[u] - b[v]) % 12
                     assert not (same_way and apart in (0, 7) and apart == abs(a[u] - a[v]) % 12)
         assert (grid != REST).mean() > 0.6
+
+
+class OneByOne(AroundVoices):
+    """A given id is drawn like any other, as the only legal one."""
+
+    def legal(self):
+        if (given := self.given[self.drawn]) < 0:
+            return super().legal()
+        only = torch.zeros_like(self.grammar.legal())
+        only[:, given] = True
+        return only
+
+
+@pytest.mark.parametrize("asked", [{}, {"control": Control(chords="G | D", particles=4)}])
+@pytest.mark.parametrize("given", [{"B": LOW}, {"S": above(24), "B": LOW}])
+@pytest.mark.parametrize("strength", [0.0, 0.5])
+def test_given_ids_are_read_together_with_the_next(given, asked, strength, monkeypatch):
+    """The music is the same as by a step for each id; the model is asked only about ids that it writes."""
+    request = {"variations": 3, "sampling": replace(PLAIN, seed_guidance=strength), **asked}
+    steps = []
+    prefill = EncoderDecoder.prefill
+    monkeypatch.setattr(EncoderDecoder, "prefill", lambda *a: steps.append(a[1].shape[1]) or prefill(*a))
+    together = drawn(grid_of(**given), **request)
+    assert len(steps) <= len(LOW) * (4 - len(given)) + 1
+    rows = choir.draw_rows
+    monkeypatch.setattr(choir, "draw_rows", lambda *a, given, **more: rows(*a, **more))
+    monkeypatch.setattr(choir, "AroundVoices", OneByOne)
+    for a, b in zip(together, drawn(grid_of(**given), **request), strict=True):
+        assert a.grid.tolist() == b.grid.tolist()
+        assert a.mean_log_p == pytest.approx(b.mean_log_p, abs=1e-5)
 
 
 def test_a_region_is_written_and_nothing_else():
