@@ -11,6 +11,7 @@ from musictx.generate import choir
 from musictx.generate.choir import AroundVoices, draw_around
 from musictx.generate.control import Control
 from musictx.generate.requests import PLAIN, Accompany, Sampling
+from musictx.generate.voices import draw_rows
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.music.grid import OPEN, REST
 from musictx.tokenizers.chorale import ChoraleTokenizer
@@ -91,13 +92,16 @@ class OneByOne(AroundVoices):
 def test_given_ids_are_read_together_with_the_next(given, asked, strength, monkeypatch):
     """The music is the same as by a step for each id; the model is asked only about ids that it writes."""
     request = {"variations": 3, "sampling": replace(PLAIN, seed_guidance=strength), **asked}
-    steps = []
-    prefill = EncoderDecoder.prefill
-    monkeypatch.setattr(EncoderDecoder, "prefill", lambda *a: steps.append(a[1].shape[1]) or prefill(*a))
+    steps, prefill = [], EncoderDecoder.prefill
+
+    def counted(self, ids, state):
+        steps.append(ids.shape[1])
+        return prefill(self, ids, state)
+
+    monkeypatch.setattr(EncoderDecoder, "prefill", counted)
     together = drawn(grid_of(**given), **request)
     assert len(steps) <= len(LOW) * (4 - len(given)) + 1
-    rows = choir.draw_rows
-    monkeypatch.setattr(choir, "draw_rows", lambda *a, given, **more: rows(*a, **more))
+    monkeypatch.setattr(choir, "draw_rows", lambda *a, given, **more: draw_rows(*a, **more))
     monkeypatch.setattr(choir, "AroundVoices", OneByOne)
     for a, b in zip(together, drawn(grid_of(**given), **request), strict=True):
         assert a.grid.tolist() == b.grid.tolist()
