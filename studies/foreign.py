@@ -1,7 +1,7 @@
 """Does other music for four voices help the chorale model, and do longer training and averaged weights?
 
-    python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.zip     # resumes; 10 GPU minutes
-    python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.zip --test --bundle outputs/foreign.safetensors
+    python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.zip  # resumes; trainer.accelerator=cuda
+    python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.zip --test
 
 Everything is chosen by five folds of the 229 training pieces; similar pieces share a fold. A run is `chorales.learn`'s
 two stages. Each of `FORMS` learns foreign music before Bach, in a third of the first stage's steps, or beside him, in

@@ -28,6 +28,7 @@ PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/p
 CHOOSE = "python studies/piano.py --archive maestro-v3.0.0-midi.zip --asap asap.zip --pop pop909.zip --device cuda"
 CHOOSE += " --results studies/results"
 TRAIN = "musictx benchmarks/training.py device=cuda batch=8 public_compiled=true workers=[1]"
+FOREIGN = "python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.zip trainer.accelerator=cuda"
 P = ", Holm's p"
 BASELINES = "OMP_NUM_THREADS=1 python studies/baselines.py"
 PLANTED = "OMP_NUM_THREADS=1 python studies/planted_motif.py"
@@ -132,7 +133,7 @@ def alone(results: Path) -> list[dict[str, Any]]:
 
 
 def gpu(results: Path) -> list[dict[str, Any]]:
-    """The rows of a lent GPU: training steps (the median, the slowest, the fastest), the piano's training, checks."""
+    """The rows of a lent GPU: steps (the median, the slowest, the fastest), the piano's training, checks, folds."""
     rows = []
     if (path := results / "training-h100.json").exists():
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -148,12 +149,20 @@ def gpu(results: Path) -> list[dict[str, Any]]:
         rates = [each["train/tokens_per_s"] for stage in stages for each in stage["rows"]]
         claim = "the piano model, which sees the keyboard, through `trainer.compile`"
         rows.append(row(claim, [statistics.median(rates) / 1e6], "million tokens/s", CHOOSE, path))
-    for file, what in {"check-h100.txt": "H100, all but `triton`", "check-h200.txt": "H200, all kernels"}.items():
+    for file, what in (
+        ("check-h100.txt", "H100, all but `triton`"),
+        ("check-h200.txt", "H200, `parts=[kernels]`, with `triton`"),
+    ):
         if (path := results / file).exists():
             text = path.read_text(encoding="utf-8")
             held, failed = (len(re.findall(rf"  {word}\b", text)) for word in ("ok", "FAILED"))
             claim = f"checks that held: {what}, {failed} failed"
             rows.append(row(claim, [held], "", "musictx check device=cuda", path))
+    if (path := results / "foreign.json").exists():
+        for recipe, found in json.loads(path.read_text(encoding="utf-8")).items():
+            form, steps = recipe.split("'")[1], float(recipe.partition("length=")[2].partition(",")[0]) / 3
+            claim = f"other music for four voices and Bach, full size, five folds: {form}, {steps:.2f} of all steps"
+            rows.append(row(claim, [found["nll"]], "nats a token", FOREIGN, path))
     return [each | {"section": "On a GPU"} for each in rows]
 
 

@@ -21,9 +21,9 @@ from musictx.tokenizers.rules import parallel
 
 
 class AroundVoices:
-    """The grammar of four voices of which some are given. A free voice does not cross a given one below, nor move in
-    parallels with it, where the rules forbid that; nor does it leave for given notes of the next step in parallels.
-    Obeys `Grammar`."""
+    """The grammar of four voices of which some are given; rows draw at free places alone. A free voice does not cross a
+    given one below, nor move in parallels with it, where the rules forbid that; nor does it leave for given notes of
+    the next step in parallels. Obeys `Grammar`."""
 
     def __init__(
         self, grammar: Grammar, given: list[int], tokenizer: ChoraleTokenizer, device: torch.device | str

@@ -87,7 +87,8 @@ class Stream:
     `choose` takes logits (B · streams, V) and what is legal (B, V), and gives ids (B,), as `ByChance` does.
     `logits` (B · streams, V) and `state` are those after the prompts. Several streams of one row read the same music
     after different beginnings; reported probabilities are those of the first. With `given`, the first ids of all rows
-    are these, and -1 is where rows draw: the model reads a given id together with the next one that it is asked about.
+    are these, and rows draw where it is -1. The model reads a given id together with the next one that rows draw, so
+    its state must take several ids at once.
     """
 
     def __init__(

@@ -83,10 +83,10 @@ def draw_rows(
     report: Report = lambda done, of: None,
 ) -> Iterator[tuple[Ids, NDArray[np.float64]]]:
     """`count` ids and their log-probabilities (T,), as often as a request asks, beside a source (S,) and after what is
-    heard (T,); `around` makes the grammar, and `given` are as in `Stream`. With seed guidance above 0 each row has a
-    second one beside it, which hears no source. Chords count bars of the `meter`, and the source begins at `from_s`.
-    `report` gets how many tokens of how many are drawn, and may raise to end the drawing. Raises ConfigError,
-    NanError."""
+    heard (T,). `around` makes the grammar; `given` are as in `Stream`, with a log-probability of 0. With seed guidance
+    above 0 each row has a second one beside it, which hears no source. Chords count bars of the `meter`, and the source
+    begins at `from_s`. `report` gets how many tokens of how many are drawn, and may raise to end the drawing. Raises
+    ConfigError, NanError."""
     strength, several, variations = request.sampling.strength, rows_each(request), request.variations
     sampling = request.sampling if strength else replace(request.sampling, seed_guidance=None)  # 0 takes no time
     sources = [source, torch.full_like(source, tokenizer.vocab.pad)] if strength else [source]

@@ -10,6 +10,7 @@ from musictx.errors import UserError
 from musictx.generate import choir
 from musictx.generate.choir import AroundVoices, draw_around
 from musictx.generate.control import Control
+from musictx.generate.engine import Stream
 from musictx.generate.requests import PLAIN, Accompany, Sampling
 from musictx.generate.voices import draw_rows
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
@@ -98,9 +99,17 @@ def test_given_ids_are_read_together_with_the_next(given, asked, strength, monke
         steps.append(ids.shape[1])
         return prefill(self, ids, state)
 
+    moved, move = [], Stream.move
+
+    def watched(self, rows):
+        moved.append(len(self.unread))
+        move(self, rows)
+
+    monkeypatch.setattr(Stream, "move", watched)
     monkeypatch.setattr(EncoderDecoder, "prefill", counted)
     together = drawn(grid_of(**given), **request)
     assert len(steps) <= len(LOW) * (4 - len(given)) + 1
+    assert bool(asked) == any(unread > 1 for unread in moved)  # particles move rows between reads
     monkeypatch.setattr(choir, "draw_rows", lambda *a, given, **more: draw_rows(*a, **more))
     monkeypatch.setattr(choir, "AroundVoices", OneByOne)
     for a, b in zip(together, drawn(grid_of(**given), **request), strict=True):
