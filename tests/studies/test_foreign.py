@@ -57,9 +57,10 @@ def test_the_rules_choose_form_then_length_then_the_mean(study, monkeypatch):
         return {"nll": 1 - worth - 0.01 * recipe.length - 0.001 * recipe.averaged}
 
     monkeypatch.setattr(study, "nats", nats)
-    chosen, alone = study.choice()
+    chosen, alone = study.choice(form_only=False)
     assert chosen == foreign.Recipe("Polish before", 2.0, True)
     assert alone == chosen._replace(form="Bach alone")
+    assert study.choice(form_only=True) == [foreign.Recipe("Polish before"), foreign.Recipe("Bach alone")]
 
 
 def test_a_trial_learns_foreign_music_first(study, world):
