@@ -10,6 +10,7 @@ import pytest
 import torch
 from conftest import ROOT, ok, refused
 from safetensors import safe_open
+from torch.nn import functional
 
 from musictx.errors import BundleError
 from musictx.generate.open_bundle import open_and_print, open_bundle
@@ -17,6 +18,8 @@ from musictx.model.bundle import read_header, tensors_hash
 from musictx.model.packaged import FOLDER, bundle_path, shipped_bundle
 from musictx.music.grid import score_to_grid
 from musictx.music.read import read_midi
+from musictx.objectives import build_objective
+from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.gap import knows_gaps
 
 sys.path.insert(0, str(ROOT / "studies"))
@@ -253,7 +256,7 @@ def test_a_name_comes_before_a_file_and_what_is_neither_is_said(tmp_path, monkey
     assert bundle_path("./piano").samefile(tmp_path / "piano")
     assert bundle_path("mine").samefile(tmp_path / "mine")
     for wrong in ("pinao", ""):
-        with pytest.raises(BundleError, match=f"^{wrong}: .* piano, chorale or harmoniser"):
+        with pytest.raises(BundleError, match=f"^{wrong}: .* piano, chorale, harmoniser or encoder"):
             bundle_path(wrong)
 
 
@@ -282,9 +285,26 @@ def test_a_package_without_one_says_where_to_get_it(monkeypatch, tmp_path):
         shipped_bundle("chorale")
 
 
-def test_the_card_says_what_the_piano_bundle_says_of_itself():
-    model, _, header = open_bundle(shipped_bundle("piano"))
-    card = (ROOT / "docs" / "models.md").read_text().partition("## The piano model")[2]
+@pytest.mark.parametrize("seed", ["elise", "gymnopedie"])
+def test_the_encoder_guesses_hidden_notes_from_the_music_around_them(seed):
+    model = open_bundle(shipped_bundle("encoder"), continues=False).model
+    tokenizer = build_tokenizer("performance")
+    objective, vocab = build_objective("masked", None, tokenizer), tokenizer.vocab
+    ids = tokenizer.encode(read_midi(FOLDER / f"{seed}.mid")).astype(np.int64)
+    example = objective.example(torch.tensor([vocab.bos, *ids, vocab.eos]), np.random.default_rng(0))
+    hidden, known = example.targets != vocab.pad, example.inputs[0].clone()
+    music = (~hidden).nonzero()[1:, 0]
+    known[music] = known[music[torch.randperm(len(music), generator=torch.Generator().manual_seed(0))]]
+    with torch.no_grad():
+        logits = [model(inputs[None])[0] for inputs in (example.inputs[0], known)]  # (T, V) each
+    nll = [float(functional.cross_entropy(each, example.targets, ignore_index=vocab.pad)) for each in logits]
+    assert nll[0] < 2.5 < 4 < nll[1]  # ln 388 is 6.0
+
+
+@pytest.mark.parametrize("name", ["piano", "encoder"])
+def test_the_card_says_what_the_bundle_says_of_itself(name):
+    model, _, header = open_bundle(shipped_bundle(name), continues=False)
+    card = (ROOT / "docs" / "models.md").read_text().partition(f"## The {name}")[2]
     parameters = sum(p.numel() for p in model.parameters())
     said = (f"validation **{header.val_nll:.3f}**", f"{parameters / 1e6:.1f} million parameters", header.licence)
-    assert all(text in card for text in (*said, f"{shipped_bundle('piano').stat().st_size / 1e6:.1f} MB"))
+    assert all(text in card for text in (*said, f"{shipped_bundle(name).stat().st_size / 1e6:.1f} MB"))

@@ -8,10 +8,10 @@ from pathlib import Path
 from musictx.errors import BundleError, MidiError
 
 FOLDER = Path(__file__).parents[1] / "bundles"
-PIANO, CHORALE, HARMONISER = "piano", "chorale", "harmoniser"
+PIANO, CHORALE, HARMONISER, ENCODER = "piano", "chorale", "harmoniser", "encoder"
 BUNDLE = "model.safetensors"  # in the folder of a run
 NAMES = (PIANO, CHORALE)  # models that continue music
-BUNDLES = (*NAMES, HARMONISER)
+BUNDLES = (*NAMES, HARMONISER, ENCODER)
 KNOWN = f"{' or '.join(NAMES)}, the models inside musictx"
 SEEDS = ("elise", "gymnopedie", "chorale")
 KNOWN_SEEDS = f"{', '.join(SEEDS[:-1])} or {SEEDS[-1]}, the seeds inside musictx"

@@ -173,7 +173,7 @@ def test_how_a_model_cannot_be_loaded(field, value):
 
 
 def test_what_is_no_bundle(tmp_path):
-    with pytest.raises(BundleError, match="nowhere: .*piano, chorale or harmoniser"):
+    with pytest.raises(BundleError, match="nowhere: .*piano, chorale, harmoniser or encoder"):
         musictx.load("nowhere")
     with pytest.raises(BundleError, match="model.safetensors"):
         musictx.load(tmp_path)
