@@ -184,7 +184,10 @@ def by_program(track: mido.MidiTrack) -> Iterator[mido.MidiTrack]:
             notes[part].append(mido.Message("note_off", channel=channel, note=pitch, time=tick))
     yield one_by_one(clock)
     for (channel, number), events in notes.items():
-        head = mido.MetaMessage("track_name", name=name), mido.Message("program_change", channel=channel, program=number)
+        head = (
+            mido.MetaMessage("track_name", name=name),
+            mido.Message("program_change", channel=channel, program=number),
+        )
         yield one_by_one([*head, *sorted([*events, *pedal[channel]], key=lambda message: message.time)])
 
 
