@@ -44,7 +44,7 @@ class Score:
         pitch, velocity, program = (np.asarray(x).astype(np.int64) for x in (pitch, velocity, program))
         program = np.broadcast_to(program, pitch.shape) if program.ndim == 0 else program
         _check((onset, offset, pitch, velocity, program))
-        order = _in_time(onset, (program, velocity, offset, pitch))
+        order = np.lexsort((program, velocity, offset, pitch, onset))
         columns: list[NDArray[Any]] = [onset, offset, *(x.astype(np.uint8) for x in (pitch, velocity, program))]
         for name, values in zip(COLUMNS, columns, strict=True):
             column = values[order]
@@ -110,33 +110,15 @@ class Filled(NamedTuple):
 
 def marked(given: Score, new: Score) -> tuple[Score, NDArray[np.bool_]]:
     """The notes of both scores, at the tempo of the first, and which of them belong to the second (N,)."""
-    both = (given, new)
-    onset, *ties = (
-        np.concatenate([getattr(each, name) for each in both])
-        for name in ("onset_s", "program", "velocity", "offset_s", "pitch")
-    )
-    order = _in_time(onset, tuple(ties))
-    return Score.merge(both, given.quarter_s), (np.arange(len(order)) >= len(given))[order]
-
-
-def _in_time(onset: NDArray[Any], ties: tuple[NDArray[Any], ...]) -> NDArray[np.intp]:
-    """(N,) the order by onset; equal onsets go by the columns of `ties`, the last column first, as in lexsort."""
-    order = np.argsort(onset, kind="stable")  # nearly free if the notes are in order already
-    same = np.diff(onset[order]) == 0
-    if same.any():
-        tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
-        rows = order[tied]
-        order[tied] = rows[np.lexsort((*(column[rows] for column in ties), onset[rows]))]
-    return order
+    both, columns = (given, new), ("program", "velocity", "offset_s", "pitch", "onset_s")
+    order = np.lexsort([np.concatenate([getattr(each, name) for each in both]) for name in columns])
+    return Score.merge(both, given.quarter_s), order >= len(given)
 
 
 def _check(columns: tuple[NDArray[Any], ...]) -> None:
     onset, offset, pitch, velocity, program = columns
-    if any(column.ndim != 1 for column in columns):
-        raise ValueError(f"columns have one dimension each, not {', '.join(str(column.ndim) for column in columns)}")
-    lengths = [len(column) for column in columns]
-    if len(set(lengths)) > 1:
-        raise ValueError(f"columns differ in length: {', '.join(map(str, lengths))}")
+    if {column.shape for column in columns} != {(pitch.size,)}:
+        raise ValueError(f"columns differ in length: {', '.join(str(column.size) for column in columns)}")
     for what, bad in (
         ("onset_s must be finite and at least 0", ~np.isfinite(onset) | (onset < 0)),
         ("offset_s must be finite and not before onset_s", ~np.isfinite(offset) | (offset < onset)),

@@ -39,12 +39,6 @@ def whole_steps(window: Tensor, tokenizer: Tokenizer, name: str) -> Tensor:
     return steps.masked_fill(steps == vocab.eos, vocab.pad).view(-1, tokenizer.voices)
 
 
-def by_voice(window: Tensor, tokenizer: Tokenizer, name: str) -> Parts:
-    """Splits a window (T + 1,) by voice. Raises ConfigError as `whole_steps`."""
-    steps = whole_steps(window, tokenizer, name)
-    return Parts(window[:1], steps[:, 0], steps[:, 1:].flatten())
-
-
 def by_track(window: Tensor, tokenizer: Tokenizer) -> Parts:
     """Of a window (T + 1,): each part with its waits, from the same moment on. A wait that the window's end cuts
     short is in neither part: only its whole shifts are certain. Nothing at all is one PAD."""
@@ -71,13 +65,12 @@ class Conditional(NextToken):
             hint = "choose tokenizer=chorale or performance_melody"
             raise ConfigError("objective", got=self.name, why=why, hint=hint)
 
-    def parts(self, window: Tensor) -> Parts:
-        """Of a window (T + 1,), filled up with PAD. Raises ConfigError as `by_voice`."""
-        voices = self.tokenizer.voices
-        return by_voice(window, self.tokenizer, self.name) if voices else by_track(window, self.tokenizer)
-
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
-        parts = self.parts(window)
+        if self.tokenizer.voices:
+            steps = whole_steps(window, self.tokenizer, self.name)
+            parts = Parts(window[:1], steps[:, 0], steps[:, 1:].flatten())
+        else:
+            parts = by_track(window, self.tokenizer)
         return Example((parts.melody, parts.read), parts.lower)
 
     def asked(self, score: Score) -> Score:

@@ -1,20 +1,19 @@
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import SHARED_DATA
+from strategies import SHARED_DATA, rows, score_of
 
 from musictx.errors import TokenError
-from musictx.music.grid import grid_to_score, score_to_grid, snap_to_grid
+from musictx.music.grid import grid_to_score, score_to_grid, snap_to_grid, thin_to_voices
 from musictx.music.score import Score
 
-FREE = st.builds(
-    lambda notes: replace(Score(*np.array(notes, dtype=float).reshape(-1, 4).T), quarter_s=0.6),
-    st.lists(st.tuples(st.floats(0, 3), st.floats(3, 4), st.integers(58, 61), st.just(90.0)), max_size=4),
-)
+
+def any_notes(low, high, most):
+    notes = st.lists(st.tuples(st.floats(0, 3), st.floats(3, 4), st.integers(low, high)), max_size=most)
+    return notes.map(lambda notes: score_of(*notes, quarter_s=0.6))  # a sixteenth is 0.15 s
 
 
 def test_equal_pitches_in_a_row_are_one_held_note():
@@ -42,11 +41,30 @@ def test_five_notes_at_once_are_too_many():
         score_to_grid(score)
 
 
-@given(FREE)
+@given(any_notes(58, 61, 4))
 def test_snapping_is_what_the_grid_hears_and_happens_once(score):
     snapped = snap_to_grid(score)
     assert snap_to_grid(snapped) == snapped
     assert grid_to_score(score_to_grid(score), score.quarter_s) == snapped
+
+
+def test_of_more_than_four_the_oldest_inside_ends():
+    thin, lost = thin_to_voices(Score([0, 0, 0, 0, 0.6], [1.2] * 5, [48, 55, 64, 72, 67], [90] * 5, 0.6, np.array(40)))
+    assert lost == 1
+    assert {(note[2], note[0], round(note[1], 6), note[4]) for note in rows(thin)} == {
+        *((48, 0, 1.2, 40), (55, 0, 0.6, 40), (64, 0, 1.2, 40), (67, 0.6, 1.2, 40), (72, 0, 1.2, 40))
+    }
+    thin, lost = thin_to_voices(Score([0] * 6, [0.6] * 6, [40, 47, 52, 56, 59, 64], [90] * 6, 0.6))
+    assert (len(thin), lost) == (4, 2)
+    assert {40, 64} <= set(thin.pitch.tolist())
+
+
+@given(any_notes(40, 90, 14))
+def test_any_music_fits_the_grid_when_thinned_and_what_fits_already_is_only_snapped(score):
+    thin, lost = thin_to_voices(score)
+    score_to_grid(thin)
+    if not lost:
+        assert thin == snap_to_grid(score)
 
 
 def test_real_chorales_keep_all_their_notes_and_most_of_their_voices():

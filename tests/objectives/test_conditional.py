@@ -113,20 +113,6 @@ def timed(ids):
     return [(int(at), int(i)) for at, i in zip(step, ids, strict=True) if i < SPECIALS[0] and not SONG.pace[i]]
 
 
-@given(songs, st.integers(0, 60), st.integers(2, 60))
-@settings(deadline=None)
-def test_melody_and_rest_together_are_the_music_of_any_window(music, start, length):
-    whole = torch.tensor([SPECIALS[1], *SONG.encode(music).tolist(), SPECIALS[2], SPECIALS[0]])
-    window = whole[min(start, len(whole) - 2) :][:length]
-    parts = by_track(window, SONG)
-    melody, rest = (timed(part.numpy()) for part in (parts.melody, parts.lower))
-    assert sorted(melody + rest) == sorted(timed(window[1:].numpy()))
-    assert all(SONG.sung[i] for _, i in melody)
-    assert not any(SONG.sung[i] for _, i in rest)
-    assert parts.before.tolist() == window[:1].tolist()
-    assert len(parts.read) == len(parts.lower)
-
-
 @given(songs, songs)
 @settings(deadline=None)
 def test_neither_part_shows_through_the_other(music, other):

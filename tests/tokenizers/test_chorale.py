@@ -35,3 +35,4 @@ def test_an_unfinished_step_is_filled_with_rests_and_eos_ends():
     stream = np.array([TOK.vocab.bos, 40, 41, TOK.vocab.eos, 42])
     np.testing.assert_array_equal(TOK.decode_grid(stream), [[61, 62, -1, -1]])
     assert TOK.seconds(np.zeros(10, np.uint16), 0.6) == pytest.approx(0.3)
+    assert TOK.silence(0.31, 0.6).tolist() == [TOK.rest] * 8

@@ -125,14 +125,6 @@ def test_polyphony_pitches_and_scales_are_limited():
             grammar(stream(), **{rule: True})
 
 
-def test_rows_with_and_without_a_velocity_continue():
-    both = grammar(stream(("VELOCITY", 1), ("TIME_SHIFT", 5)), stream(("TIME_SHIFT", 5)))
-    assert ["NOTE_ON" in words(legal) for legal in both.legal()] == [True, False]
-    for event in (("VELOCITY", 2), ("NOTE_ON", 60)):
-        both.update(torch.tensor([VOCAB.id(*event)] * 2))
-    assert all(words(legal)["NOTE_ON"] == [p for p in range(128) if p != 60] for legal in both.legal())
-
-
 def test_a_prompt_that_ends_in_a_velocity_has_a_way_on():
     full = stream(("VELOCITY", 1), ("NOTE_ON", 60), ("NOTE_ON", 62), ("VELOCITY", 3))
     assert words(grammar(full, max_polyphony=2).legal()[0]) == {"TIME_SHIFT": "all"}
