@@ -136,14 +136,6 @@ def test_the_place_in_a_beat_counts():
     assert not torch.allclose(out[0], out[1])
 
 
-def test_learned_places_end():
-    model = build("learned", max_positions=12)
-    model(tokens(1, 12), tokens(1, 12))
-    for source, ids in ((13, 12), (12, 13)):
-        with pytest.raises(ConfigError, match="^max_positions=12: "):
-            model(tokens(1, source), tokens(1, ids))
-
-
 def test_the_voices_of_a_source_are_heard_together_and_apart():
     """A chord is one place of the encoder; which voice has which note matters; a place without notes is not seen."""
     model = build("relative_fourier", source_voices=4, target_group=4, cycle=20)

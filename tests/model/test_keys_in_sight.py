@@ -199,7 +199,7 @@ def test_which_key_is_down_is_learned_at_any_lag():
         ids = torch.cat([keys + TOK.vocab.offsets["NOTE_ON"], waits], 1)
         return model(ids)[:, -1], keys[:, 0] + TOK.vocab.offsets["NOTE_OFF"]
 
-    learn(model, batch, 1e-2, 80)
+    learn(model, batch, 1e-2, 50)
     with torch.inference_mode():  # ten times farther back than in training
         assert float(F.cross_entropy(*batch(40))) < 0.2 < math.log(12)
 

@@ -6,7 +6,6 @@ import pytest
 import torch
 from proofs import assert_same, learn, results, tokens
 
-from musictx.errors import ConfigError
 from musictx.model.attention.relative import reference
 from musictx.model.position import FORMS, timed_forms
 from musictx.model.position.absolute import Sines, sinusoidal
@@ -138,13 +137,6 @@ def test_a_model_drops_attention_weights_in_training_alone():
         plain, model = build(position), build(position, attention_dropout=0.2)
         assert torch.equal(plain(ids), model(ids))
         assert not torch.equal(plain.train()(ids), model.train()(ids))
-
-
-def test_learned_places_end():
-    model = build("learned", max_positions=12)
-    model(tokens(1, 12))
-    with pytest.raises(ConfigError, match="^max_positions=12: "):
-        model(tokens(1, 13))
 
 
 def test_wavelengths_begin_where_distances_are():
