@@ -111,20 +111,14 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def check_inputs(kind: str, objective: str, inputs: tuple[str, ...]) -> None:
-    """Raises ConfigError for an objective whose examples, with `inputs`, this kind of model does not take."""
-    if KINDS[kind].inputs != inputs:
-        gives, takes = (" and ".join(names) for names in (inputs, KINDS[kind].inputs))
-        able = " or ".join(name for name, row in KINDS.items() if row.inputs == inputs)
-        why = f"it gives {gives}, kind={kind} takes {takes}"
-        allowed = f"another, or kind={able}" if able else "another"
-        raise ConfigError("objective", got=objective, why=why, allowed=allowed)
-
-
 def check_objective(kind: str, name: str, objective: Any) -> None:
     """Raises ConfigError for an objective, its class or an instance, that makes no sense for this kind of model."""
-    check_inputs(kind, name, objective.inputs)
     row, reads_ahead = KINDS[kind], [each for each, row in KINDS.items() if row.both_ways and not row.picture]
+    if row.inputs != objective.inputs:
+        gives, takes = (" and ".join(names) for names in (objective.inputs, row.inputs))
+        able = " or ".join(each for each, row in KINDS.items() if row.inputs == objective.inputs)
+        why = f"it gives {gives}, kind={kind} takes {takes}"
+        raise ConfigError("objective", got=name, why=why, allowed=f"another, or kind={able}" if able else "another")
     if row.both_ways and objective.continues:
         why, allowed = f"kind={kind} sees the ids that come next", "masked, " * (not row.picture)
         raise ConfigError("objective", got=name, why=why, allowed=f"{allowed}classify or classify_notes")
@@ -159,11 +153,8 @@ def build_model(config: Any, pace: Tensor | None = None, keys: Keys | None = Non
 
 
 def _name(model: object) -> str | None:
-    for cls in type(model).__mro__:  # fsdp derives its own class from a model's
-        for name, kind in KINDS.items():
-            if kind.model is cls:
-                return name
-    return None
+    names = {kind.model: name for name, kind in KINDS.items()}  # fsdp derives its own class from a model's
+    return next((names[cls] for cls in type(model).__mro__ if cls in names), None)
 
 
 def kind_of(model: object) -> str:
@@ -175,14 +166,12 @@ def kind_of(model: object) -> str:
 
 def can(model: object, ability: str) -> bool:
     """Whether the model's row has this ability; a model in no row has none."""
-    name = _name(model)
-    return name is not None and bool(getattr(KINDS[name], ability))
+    return (name := _name(model)) is not None and bool(getattr(KINDS[name], ability))
 
 
 def inputs_of(model: object) -> tuple[str, ...]:
     """The inputs of the model; a model in no row is a person's own, which takes ids."""
-    name = _name(model)
-    return KINDS[name].inputs if name is not None else ("ids",)
+    return KINDS[name].inputs if (name := _name(model)) is not None else ("ids",)
 
 
 def describe_model(model: Model) -> str:

@@ -187,14 +187,6 @@ def _tensors(path: Path) -> dict[str, Tensor]:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
 
 
-def _shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Those of all tensors; of a bundle none is read for it."""
-    if _is_checkpoint(path):
-        return {name: tuple(x.shape) for name, x in _tensors(path).items()}
-    with safe_open(path, "pt") as file:
-        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a dict
-
-
 def tensors_hash(path: Path) -> str:
     """The SHA-256 of all tensors, by name: what stays when a header changes."""
     found = sha256()
@@ -215,10 +207,11 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
     if attention:
         config = replace(config, **asked(config, {"attention": attention}))
     try:
-        if wrong := differing(without_memory(lambda: build_model(config)), _shapes(path)):
+        tensors = _tensors(path)
+        if wrong := differing(without_memory(lambda: build_model(config)), tensors):
             raise ValueError(wrong)
         model = build_model(config)
-        model.load_state_dict(_tensors(path))
+        model.load_state_dict(tensors)
     except (*DAMAGE, UserError) as error:
         raise BundleError(f"{path}: its weights are damaged ({reason(error)})", AGAIN) from None
     return Bundle(model.to(device).eval(), header)

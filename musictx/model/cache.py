@@ -80,8 +80,12 @@ class KVCache:
         end = self.end + k.shape[2]
         self.k[layer, :, :, self.end : end] = k
         self.v[layer, :, :, self.end : end] = v
-        first = max(end - self.window, 0) if self.window is not None else 0
-        return self.k[layer, :, :, first:end], self.v[layer, :, :, first:end]
+        seen = slice(self._first(end), end)
+        return self.k[layer, :, :, seen], self.v[layer, :, :, seen]
+
+    def _first(self, end: int) -> int:
+        """The first slot that the token before slot `end` sees."""
+        return max(end - self.window, 0) if self.window is not None else 0
 
     def before(self, layer: int, x: Tensor, n: int) -> Tensor:
         """Stores what a layer's convolution reads of new tokens, x (B, t, C); returns the n before them, (B, n, C)."""
@@ -95,7 +99,7 @@ class KVCache:
         """(B, seen) True where `append`, after `t` more tokens, returns a slot without a token of that row; None if
         there is no such slot."""
         end = self.end + t
-        first = max(end - self.window, 0) if self.window is not None else 0
+        first = self._first(end)
         begin = self.end - self.length  # the slot of the first token ever seen, long overwritten in an old cache
         if self.behind is None or begin + self.most_behind <= first:
             return None
@@ -111,9 +115,8 @@ class KVCache:
         k, v = (x.new_empty((x.shape[0], len(rows), *x.shape[2:])) for x in (self.k, self.v))
         for new, old in ((k, self.k), (v, self.v)):
             new[:, :, :, : self.end] = old[:, rows, :, : self.end]
-        taken = KVCache(k, v, self.clock[rows], self.window, self.length, self.end, behind)
-        taken.keyboard = None if self.keyboard is None else self.keyboard[rows]
-        taken.recent = {layer: x[rows] for layer, x in self.recent.items()}
+        taken = KVCache(k, v, self.clock, self.window, self.length, self.end, behind)
+        taken._beside([self], rows)
         return taken
 
     def move(self, rows: Tensor) -> None:
@@ -121,10 +124,15 @@ class KVCache:
         to = (rows != torch.arange(len(rows), device=rows.device)).nonzero()[:, 0]
         for x in (*self.k, *self.v):  # (B, H, room, ·)
             x[to, :, : self.end] = x[rows[to], :, : self.end]
-        self.clock = self.clock[rows]
         self.behind = None if self.behind is None else self.behind[rows]
-        self.keyboard = None if self.keyboard is None else self.keyboard[rows]
-        self.recent = {layer: x[rows] for layer, x in self.recent.items()}
+        self._beside([self], rows)
+
+    def _beside(self, caches: Sequence[KVCache], rows: Tensor | slice = slice(None)) -> None:
+        """Takes what these caches have beside keys and values, of these rows of them all."""
+        self.clock = torch.cat([c.clock for c in caches])[rows]
+        keyboards = [c.keyboard for c in caches if c.keyboard is not None]
+        self.keyboard = torch.cat(keyboards)[rows] if keyboards else None
+        self.recent = {layer: torch.cat([c.recent[layer] for c in caches])[rows] for layer in caches[0].recent}
 
     @classmethod
     def join(cls, caches: Sequence[KVCache]) -> KVCache:
@@ -142,12 +150,9 @@ class KVCache:
             own = c.behind if c.behind is not None else c.clock.new_zeros(n, 1).long()
             behind.append(own + length - c.length)
             row += n
-        clock = torch.cat([c.clock for c in caches])
         later = torch.cat(behind)  # (B, 1)
-        joined = cls(k, v, clock, like.window, length, end, later if later.any() else None)
-        keyboards = [c.keyboard for c in caches if c.keyboard is not None]
-        joined.keyboard = torch.cat(keyboards) if keyboards else None
-        joined.recent = {layer: torch.cat([c.recent[layer] for c in caches]) for layer in like.recent}
+        joined = cls(k, v, like.clock, like.window, length, end, later if later.any() else None)
+        joined._beside(caches)
         return joined
 
 

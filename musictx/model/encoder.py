@@ -35,19 +35,11 @@ class Encoder(nn.Module):
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.config = config
+        self.config, self.cycle, self.reach = config, config.cycle, config.reach
         self.embed = nn.Embedding(config.vocab_size, config.d_model)  # also the output head
         self.side, self.dropout = Side(config), nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList([EncoderBlock(config, layer) for layer in range(config.n_layers)])
         initialise(self, config)
-
-    @property
-    def cycle(self) -> int:
-        return self.config.cycle
-
-    @property
-    def reach(self) -> int | None:
-        return self.config.reach
 
     def forward(self, ids: Tensor) -> Tensor:
         self.config.check_reach(ids.shape[1])

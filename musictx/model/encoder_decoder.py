@@ -97,11 +97,11 @@ class Source(NamedTuple):
         return Source(self.k[:, rows], self.v[:, rows], at, self.masked[rows])
 
 
-class SourceState:
+class SourceState(NamedTuple):
     """The state of a decoder: the source, and a cache of the tokens so far."""
 
-    def __init__(self, source: Source, past: KVCache) -> None:
-        self.source, self.past = source, past
+    source: Source
+    past: KVCache
 
     @property
     def length(self) -> int:
@@ -124,12 +124,7 @@ class EncoderBlock(Block):
         self.attend = FORMS[config.position].both_ways(config)
 
     def forward(
-        self,
-        x: Tensor,
-        first_v: Tensor | None,
-        at: Tensor,
-        cache: Cache | None = None,
-        masked: Tensor | None = None,
+        self, x: Tensor, first_v: Tensor | None, at: Tensor, cache: Cache | None = None, masked: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
         """As in `Block`; no token sees those at `masked` (B, S)."""
         q, k, v = self.heads(x, first_v)
@@ -160,14 +155,12 @@ class CrossAttention(nn.Module):
     def keys(self, source: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
         """Keys (B, H, S, Dk) and values (B, H, S, D) of the encoder's output (B, S, C). `at` (B or 1, S) are the times
         of its tokens."""
-        b, s, _ = source.shape
-        k, v = self.keys_values(source).view(b, s, 2, self.n_heads, -1).permute(2, 0, 3, 1, 4)
+        k, v = self.keys_values(source).view(*source.shape[:2], 2, self.n_heads, -1).permute(2, 0, 3, 1, 4)
         return self.attend.keys(k, self.attend.phase(at, k.dtype)), v
 
     def queries(self, x: Tensor) -> Tensor:
         """(B, T, C) -> (B, H, T, D)."""
-        b, t, _ = x.shape
-        q: Tensor = self.query(self.norm(x)).view(b, t, self.n_heads, -1).transpose(1, 2)
+        q: Tensor = self.query(self.norm(x)).view(*x.shape[:2], self.n_heads, -1).transpose(1, 2)
         return q
 
     def distance(self, at: Tensor, source_at: Tensor) -> Tensor:
@@ -231,26 +224,18 @@ class EncoderDecoder(nn.Module):
         if config.cycle > 1 and config.cycle % config.group:  # here: the config of one stream has another cycle
             why = f"a step has {config.group} ids"
             raise ConfigError("cycle", got=config.cycle, why=why, allowed=f"a multiple of {config.group}, or 1")
-        self.config = config
+        self.config, self.cycle, self.reach = config, config.cycle, config.reach
         if config.paced:
             self.register_buffer("pace", torch.zeros(config.vocab_size) if pace is None else pace.float())
         self.embed = nn.Embedding(config.vocab_size, config.d_model)  # of both streams, and the output head
         n, c = config.source_voices, config.d_model
-        self.chord = nn.Linear(n * c, c) if n > 1 else None  # a sum would forget which voice has which note
+        self.chord = nn.Linear(n * c, c) if n > 1 else nn.Identity()  # a sum would forget which voice has which note
         self.dropout = nn.Dropout(config.dropout)
         heard, written = config.stream(config.source_group), config.stream(config.target_group)
         self.source, self.target = Side(heard), Side(written)
         self.encoder = nn.ModuleList([EncoderBlock(heard, layer) for layer in range(config.n_encoder_layers)])
         self.decoder = nn.ModuleList([DecoderBlock(written, layer) for layer in range(config.n_layers)])
         initialise(self, config)
-
-    @property
-    def cycle(self) -> int:
-        return self.config.cycle
-
-    @property
-    def reach(self) -> int | None:
-        return self.config.reach
 
     def forward(self, source: Tensor, ids: Tensor) -> Tensor:
         return self._run(ids, self.encode(source), None)
@@ -262,8 +247,7 @@ class EncoderDecoder(nn.Module):
         index = indices(0, chords.shape[1], source.device)  # (1, S)
         at = self.pace[source].double().cumsum(1) if self.config.paced else index // self.config.source_group
         masked = padding(chords, self.config.pad)
-        heard = self.embed(chords).flatten(2)  # (B, S, voices · C)
-        heard = heard if self.chord is None else self.chord(heard)
+        heard = self.chord(self.embed(chords).flatten(2))  # (B, S, C)
         x, first_v = self.dropout(self.source(heard, index)), None
         for block in self.encoder:
             x, first_v = block(x, first_v, self._own(index, at), None, masked)

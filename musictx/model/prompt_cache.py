@@ -28,11 +28,8 @@ class PromptCache(KVCache):
         k, v = (x.new_empty((*shape, x.shape[4])) for x in (like.k, like.v))
         length = max(p.length for p in rows)
         behind = torch.tensor([[length - p.length] for p in rows], device=k.device)
-        clock = torch.cat([p.clock for p in rows])
-        super().__init__(k, v, clock, like.window, length, 0, behind if behind.any() else None)
-        keyboards = [p.keyboard for p in rows if p.keyboard is not None]
-        self.keyboard = torch.cat(keyboards) if keyboards else None
-        self.recent = {layer: torch.cat([p.recent[layer] for p in rows]) for layer in like.recent}
+        super().__init__(k, v, like.clock, like.window, length, 0, behind if behind.any() else None)
+        self._beside(rows)
         self.longest = length  # tokens of the longest prompt
         self.blocks = list[tuple[KVCache, Tensor]]()  # a prompt and at most BLOCK of its rows
         for i in sorted(set(of_row)):

@@ -104,6 +104,8 @@ def run_cells(cells: nn.Module, x: Tensor, before: tuple[Tensor, ...] | None) ->
 class Recurrent(nn.Module):
     """ids (B, T) -> logits (B, T, V). Obeys `musictx.model.protocol.LanguageModel`."""
 
+    cycle, window = 1, None  # its memory is unlimited
+
     def __init__(self, config: RecurrentConfig) -> None:
         super().__init__()
         self.config = config
@@ -118,31 +120,18 @@ class Recurrent(nn.Module):
         if config.keyboard != "none":
             self.keyboard = KeyboardState(config.keyboard, config.vocab_size, c)
             self.keyboard.initialise()
-        self._init()
-
-    def _init(self) -> None:
-        c = self.config.d_model
         # there is no norm in between: at the Transformer's 0.02 the cells' input is near zero and they learn late, at 1
         # the head begins with wild guesses
         nn.init.normal_(self.embed.weight, std=0.2)
         for name, p in self.cells.named_parameters():
             if name.startswith("bias"):
                 nn.init.zeros_(p)
-                if self.config.cell == "lstm" and name.startswith("bias_ih"):
+                if config.cell == "lstm" and name.startswith("bias_ih"):
                     # at 0 the gate would halve the memory, and its gradient, at each step (Jozefowicz et al. 2015)
                     nn.init.ones_(p.data[c : 2 * c])
 
     def forward(self, ids: Tensor) -> Tensor:
         return self._run(ids, None)
-
-    @property
-    def cycle(self) -> int:
-        return 1
-
-    @property
-    def window(self) -> None:
-        """Its memory is unlimited."""
-        return None
 
     def init_state(self, batch: int, max_T: int, rolling: bool = False) -> RecurrentState:
         """An empty state. It never grows, whatever `max_T`: it always rolls."""
@@ -245,7 +234,7 @@ class AdditiveAttention(nn.Module):
 
     def forward(self, h: Tensor, past: Past | None = None, last: bool = False) -> Tensor:
         """h (B, T, C), stored into `past` -> (B, T, C), or (B, 1, C) of the `last` only."""
-        rows = torch.cat([self.key(h), h], -1)  # (B, T, A + C)
+        rows = self.rows(h)
         if past is None:
             seen, alive = rows[:, :-1], torch.ones(len(h), h.shape[1] - 1, dtype=torch.bool, device=h.device)
         else:
@@ -255,6 +244,10 @@ class AdditiveAttention(nn.Module):
         if past is not None:
             past.append(rows)
         return torch.tanh(self.join(torch.cat([found.to(h.dtype), h], -1)))
+
+    def rows(self, h: Tensor) -> Tensor:
+        """Keys and states (B, T, A + C) of the states h (B, T, C)."""
+        return torch.cat([self.key(h), h], -1)
 
     def find(self, q: Tensor, seen: Tensor, alive: Tensor) -> Tensor:
         """Queries (B, T, A), the last one after all of `seen` (B, S, A + C) -> contexts (B, T, C)."""

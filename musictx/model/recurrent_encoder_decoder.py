@@ -62,16 +62,11 @@ class SourceAttention(AdditiveAttention):
     score(t, j) = v · tanh(W s_t + U h_j) (Bahdanau et al. 2015, section 3.1).
     """
 
-    def rows(self, h: Tensor) -> Tensor:
-        """Keys and states (B, S, A + C) of the source's states h (B, S, C)."""
-        return torch.cat([self.key(h), h], -1)
-
     def attend(self, s: Tensor, rows: Tensor, masked: Tensor) -> Tensor:
         """States (B, T, C) -> (B, T, C), without the source's `masked` (B, S). Memory grows as block · S · A."""
         seen = ~masked[:, None]  # (B, 1, S)
-        found = torch.cat(
-            [self.look(q, rows, seen.expand(-1, q.shape[1], -1)) for q in self.query(s).split(BLOCK, 1)], 1
-        )
+        blocks = self.query(s).split(BLOCK, 1)
+        found = torch.cat([self.look(q, rows, seen.expand(-1, q.shape[1], -1)) for q in blocks], 1)
         return torch.tanh(self.join(torch.cat([found.to(s.dtype), s], -1)))
 
 
@@ -111,6 +106,8 @@ class HeardState:
 class RecurrentEncoderDecoder(nn.Module):
     """source (B, S), ids (B, T) -> logits (B, T, V), as `EncoderDecoder`."""
 
+    cycle = 1
+
     def __init__(self, config: RecurrentEncoderDecoderConfig) -> None:
         super().__init__()
         self.config = config
@@ -118,18 +115,13 @@ class RecurrentEncoderDecoder(nn.Module):
         self.embed = nn.Embedding(config.vocab_size, c)  # of both streams, and the output head
         self.dropout = nn.Dropout(config.dropout)
         between = [config.dropout if layers > 1 else 0.0 for layers in (config.n_encoder_layers, config.n_layers - 1)]
-        self.encoder = cell(
-            c, c // 2, config.n_encoder_layers, batch_first=True, dropout=between[0], bidirectional=True
-        )
+        both = {"batch_first": True, "dropout": between[0], "bidirectional": True}
+        self.encoder = cell(c, c // 2, config.n_encoder_layers, **both)
         self.begin = nn.Linear(c, config.n_layers * c)  # the decoder's first states
         self.asks = cell(c, c, 1, batch_first=True)
         self.attention = FixedContext(c) if config.fixed_context else SourceAttention(c, config.d_attention, 1)
         self.hears = cell(c, c, config.n_layers - 1, batch_first=True, dropout=between[1])
         nn.init.normal_(self.embed.weight, std=0.2)  # as in `Recurrent`, for the same reason
-
-    @property
-    def cycle(self) -> int:
-        return 1
 
     def forward(self, source: Tensor, ids: Tensor) -> Tensor:
         return self._run(ids, self.init_state(source, ids.shape[1]))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from musictx.errors import ConfigError, UserError
@@ -37,12 +37,12 @@ def one_of(field: str, value: str, known: Iterable[str]) -> str:
     return value
 
 
-def differing(model: nn.Module, shapes: Mapping[str, tuple[int, ...]]) -> str:
+def differing(model: nn.Module, tensors: Mapping[str, Tensor]) -> str:
     """In what a model differs from a file's tensors: a few words; none if it does not."""
-    own = {name: tuple(x.shape) for name, x in model.state_dict().items()}
+    own, shapes = ({name: list(x.shape) for name, x in of.items()} for of in (model.state_dict(), tensors))
     for name in sorted(own.keys() | shapes.keys()):
         if own.get(name) != shapes.get(name):
-            claimed, found = (str(list(of[name])) if name in of else "no such tensor" for of in (own, shapes))
+            claimed, found = (of.get(name, "no such tensor") for of in (own, shapes))
             return f"{name}: its settings mean {claimed}, the file has {found}"
     return ""
 

@@ -23,7 +23,8 @@ class StaticSteps:
     """
 
     def __init__(self, model: Transformer) -> None:
-        self.model = model
+        self.model, self.window, self.cycle = model, model.window, model.cycle
+        self.init_state, self.prefill = model.init_state, model.prefill
         self.state: KVCache | None = None  # the cache whose content is here
         self.graph: torch.cuda.CUDAGraph | None = None
         self.ring: Ring | None = None
@@ -31,20 +32,6 @@ class StaticSteps:
     def __call__(self, ids: Tensor) -> Tensor:
         logits: Tensor = self.model(ids)
         return logits
-
-    @property
-    def window(self) -> int:
-        return self.model.window
-
-    @property
-    def cycle(self) -> int:
-        return self.model.cycle
-
-    def init_state(self, batch: int, max_T: int, rolling: bool = False) -> KVCache:
-        return self.model.init_state(batch, max_T, rolling)
-
-    def prefill(self, ids: Tensor, state: KVCache) -> Tensor:
-        return self.model.prefill(ids, state)
 
     @torch.inference_mode()
     def step(self, ids: Tensor, state: Any) -> Tensor:

@@ -144,11 +144,10 @@ class Block(nn.Module):
 
     def heads(self, x: Tensor, first_v: Tensor | None, cache: Cache | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values (B, H, T, D) of the stream (B, T, C), without their positions."""
-        b, t, _ = x.shape
         x = x if self.post else self.norm_1(x)
         if self.conv is not None:
             x = self.conv(x, None if cache is None else cache.before(self.layer, x, self.conv.width - 1))
-        q, k, v = self.qkv(x).view(b, t, 3, self.config.n_heads, -1).permute(2, 0, 3, 1, 4)
+        q, k, v = self.qkv(x).view(*x.shape[:2], 3, self.config.n_heads, -1).permute(2, 0, 3, 1, 4)
         if self.gain is not None:  # Henry et al. 2020
             q = (F.rms_norm(q, q.shape[-1:]) * self.gain[:, None, None]).to(v.dtype)  # autocast may have widened it
             k = F.rms_norm(k, k.shape[-1:]).to(v.dtype)
@@ -191,7 +190,10 @@ class Transformer(nn.Module):
     def __init__(self, config: TransformerConfig, pace: Tensor | None = None) -> None:
         """`pace` (V,): how far each id moves the clock, for `clock=time`; a loaded model brings its own."""
         super().__init__()
-        self.config = config
+        self.config, self.cycle, self.reach = config, config.cycle, config.reach
+        # how many tokens back it looks in endless music: no farther than in training, or the music would come to rest
+        # (docs/results.md)
+        self.window = config.trained_length or config.reach or 2 * config.max_distance
         if config.clock == "time":
             self.register_buffer("pace", torch.zeros(config.vocab_size) if pace is None else pace.float())
         self.places = FORMS[config.position].embedding(config)
@@ -200,8 +202,7 @@ class Transformer(nn.Module):
         self.embed = nn.Embedding(config.vocab_size, config.d_model)  # also the output head
         self.dropout = nn.Dropout(config.dropout)
         blocks = [Block(config, layer) for layer in range(config.n_layers)]
-        self.key_width = blocks[0].attend.key_width
-        self.blocks = nn.ModuleList(blocks)
+        self.key_width, self.blocks = blocks[0].attend.key_width, nn.ModuleList(blocks)
         self.norm = nn.Identity() if config.norm == "post" else nn.LayerNorm(config.d_model)
         self.keyboard = None
         if config.keyboard != "none":
@@ -212,20 +213,6 @@ class Transformer(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         return self._run(ids, None)
-
-    @property
-    def window(self) -> int:
-        """How many tokens back it looks in endless music: no farther than in training, or the music would come to rest
-        (docs/results.md)."""
-        return self.config.trained_length or self.reach or 2 * self.config.max_distance
-
-    @property
-    def reach(self) -> int | None:
-        return self.config.reach
-
-    @property
-    def cycle(self) -> int:
-        return self.config.cycle
 
     def init_state(self, batch: int, max_T: int, rolling: bool = False) -> KVCache:
         """An empty cache for `max_T` tokens in all; a rolling one has no end and shows the last `max_T`."""
@@ -255,7 +242,11 @@ class Transformer(nn.Module):
         at = index
         if self.config.clock == "time":
             at = self.pace[ids].double().cumsum(1) + (cache.clock if cache is not None else 0)  # (B, T)
-        x, features = self.embed_at(ids, index), None
+        x, features = self.embed(ids), None
+        if self.cycle > 1:
+            x = x + self.place((index.long() - 1) % self.cycle)  # the token after BOS has place 0
+        if self.places is not None:
+            x = self.places(x, index)
         if self.keyboard is not None:
             x, features = self.keyboard.into(x, ids, cache)
         x = self.dropout(x)  # (B, T, C)
@@ -270,12 +261,3 @@ class Transformer(nn.Module):
         if self.keyboard is not None and features is not None:
             logits = self.keyboard.onto(logits, y, features[:, -y.shape[1] :])
         return logits
-
-    def embed_at(self, ids: Tensor, index: Tensor) -> Tensor:
-        """ids (B, T) at `index` (B or 1, T) -> (B, T, C)."""
-        x: Tensor = self.embed(ids)
-        if self.cycle > 1:
-            x = x + self.place((index.long() - 1) % self.cycle)  # the token after BOS has place 0
-        if self.places is not None:
-            x = self.places(x, index)
-        return x

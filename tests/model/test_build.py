@@ -1,5 +1,6 @@
 import pickle
 from dataclasses import fields
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -7,7 +8,7 @@ from toys import PAIR, PairConfig
 
 from musictx.config.model import schema_of
 from musictx.errors import ConfigError
-from musictx.model.build import KINDS, build_model, can, check_inputs, describe_model, kind_of, model_config
+from musictx.model.build import KINDS, build_model, can, check_objective, describe_model, kind_of, model_config
 
 
 def test_each_kind_is_built_and_described():
@@ -34,9 +35,9 @@ def test_a_kind_of_ones_own_is_a_row_and_what_is_in_none_is_not_taken_for_anothe
     assert describe_model(model) == "model: 1 layers for pairs, 183 parameters"
     text = "^objective=next_token: it gives ids, kind=pair takes source and ids: give another, or kind=transf"
     with pytest.raises(ConfigError, match=text):
-        check_inputs("pair", "next_token", ("ids",))
+        check_objective("pair", "next_token", SimpleNamespace(inputs=("ids",), continues=True))
     with pytest.raises(ConfigError, match="^objective=classes: "):
-        check_inputs("pair", "classes", ("pictures",))
+        check_objective("pair", "classes", SimpleNamespace(inputs=("pictures",), continues=True))
 
 
 def test_what_a_person_may_set_of_a_kind_are_its_own_settings_with_their_defaults():

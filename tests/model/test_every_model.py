@@ -30,9 +30,9 @@ few = pytest.mark.parametrize(("kind", "settings"), [*FEW, ("transformer", FIRST
 
 def small(kind, settings, dropout=0.0):
     torch.manual_seed(0)
-    sizes = {"transformer": {"n_heads": 3, "d_ff": 48, "max_distance": 6}, "recurrent": {"d_attention": 5, "window": 7}}
+    own = {"d_attention": 5, "window": 7} if kind == "recurrent" else {"n_heads": 3, "d_ff": 48, "max_distance": 6}
     common = {"vocab_size": 23, "d_model": 24, "n_layers": 2, "dropout": dropout}
-    return build_model(model_config(kind, common | sizes[kind] | settings))
+    return build_model(model_config(kind, common | own | settings))
 
 
 @every
@@ -67,6 +67,17 @@ def test_an_untrained_model_knows_nothing(kind, settings):
     ids = tokens(2, 65, below=391)
     nll = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
     assert float(nll.detach()) == pytest.approx(math.log(391), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("kind", "lengths"),
+    [("transformer", [13]), ("encoder", [13]), ("encoder_decoder", [13, 12]), ("encoder_decoder", [12, 13])],
+)
+def test_learned_places_end(kind, lengths):
+    model = small(kind, {"position": "learned", "max_positions": 12})
+    model(*(tokens(1, 12) for _ in lengths))
+    with pytest.raises(ConfigError, match="^max_positions=12: 13 tokens are more"):
+        model(*(tokens(1, n) for n in lengths))
 
 
 IMPOSSIBLE = {

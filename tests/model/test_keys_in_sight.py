@@ -53,6 +53,13 @@ def stream(n, rows=1, random_seed=1):
     return torch.from_numpy(np.take_along_axis(ids, rng.integers(0, 3, (1, rows, n)), 0)[0])
 
 
+def read(model, ids, rolling=False):
+    """The state after ids (B, T)."""
+    state = model.init_state(len(ids), 64 if not rolling else 12, rolling)
+    model.prefill(ids, state)
+    return state
+
+
 def by_definition(ids):
     """(T, 4, 128) one id after the other."""
     down, struck_s, now_s, out = np.zeros(128), np.full(128, -LONG_S), 0.0, []
@@ -114,12 +121,16 @@ def test_no_logit_depends_on_later_ids_and_each_form_has_a_say(kind, keyboard):
         assert not torch.allclose(model(ids), mute(ids))
 
 
-@pytest.mark.parametrize("kind", ["transformer", "recurrent"])
-def test_it_begins_as_the_same_model_without_a_keyboard(kind):
+@pytest.mark.parametrize(
+    ("kind", "gained"),
+    [("transformer", {"keyboard": "both"}), ("recurrent", {"keyboard": "both"}), ("transformer", {"conv": 4})],
+)
+def test_a_model_that_gains_a_keyboard_or_a_convolution_begins_as_the_same_model(kind, gained):
     sizes = SIZES | (ATTENDS if kind == "transformer" else {})
-    with_it = build_model(model_config(kind, sizes | {"keyboard": "both"}), keys=KEYS).eval()
+    with_it = build_model(model_config(kind, sizes | gained), keys=KEYS).eval()
     plain = build_model(model_config(kind, sizes)).eval()
-    plain.load_state_dict({name: x for name, x in with_it.state_dict().items() if not name.startswith("keyboard.")})
+    own = plain.state_dict().keys()
+    plain.load_state_dict({name: x for name, x in with_it.state_dict().items() if name in own})
     with torch.inference_mode():
         assert torch.equal(with_it(stream(9)), plain(stream(9)))
 
@@ -130,14 +141,8 @@ def test_cached_steps_of_joined_rows_equal_the_full_pass_also_without_a_shape_th
     model, then = build(position=position), stream(6, 3, 5)
     prompts = [stream(n, random_seed=n) for n in (3, 7, 5)]
 
-    def joined(window=None):
-        states = []
-        for prompt in prompts:
-            states.append(model.init_state(1, window or 16, window is not None))
-            model.prefill(prompt, states[-1])
-        return KVCache.join(states)
-
-    mine, theirs, fixed = joined(), joined(), StaticSteps(model)
+    mine, theirs = (KVCache.join([read(model, prompt) for prompt in prompts]) for _ in range(2))
+    fixed = StaticSteps(model)
     for t in range(6):
         step = model.step(then[:, t], mine)
         torch.testing.assert_close(fixed.step(then[:, t], theirs), step)
@@ -149,9 +154,7 @@ def test_cached_steps_of_joined_rows_equal_the_full_pass_also_without_a_shape_th
 @torch.inference_mode()
 def test_rows_taken_from_a_cache_keep_their_keys():
     model, prompt, then = build(position="rope"), stream(6), stream(5, 2, 4)
-    state = model.init_state(1, 12, True)
-    model.prefill(prompt, state)
-    rows = state.take(torch.tensor([0, 0]))
+    rows = read(model, prompt, True).take(torch.tensor([0, 0]))
     for t in range(5):
         whole = torch.cat([prompt.expand(2, -1), then[:, : t + 1]], 1)
         torch.testing.assert_close(model.step(then[:, t], rows), model(whole)[:, -1], atol=1e-5, rtol=1e-4)
@@ -160,11 +163,7 @@ def test_rows_taken_from_a_cache_keep_their_keys():
 @torch.inference_mode()
 def test_recurrent_states_step_join_and_forget_with_their_keys():
     model, prompts, then = build("recurrent"), [stream(4), stream(4, random_seed=2)], stream(3, 2, 6)
-    states = []
-    for prompt in prompts:
-        states.append(model.init_state(1, 16))
-        model.prefill(prompt, states[-1])
-    both = RecurrentState.join(states)
+    both = RecurrentState.join([read(model, prompt) for prompt in prompts])
     for t in range(3):
         step = model.step(then[:, t], both)
     for row, prompt in enumerate(prompts):
@@ -181,13 +180,10 @@ def test_recurrent_states_step_join_and_forget_with_their_keys():
 def test_a_model_of_bfloat16_follows_the_same_keys(kind):
     model, ids = build(kind), stream(40)
     exact = model(ids).log_softmax(-1)
-    state = model.init_state(1, 64)
-    model.prefill(ids, state)
+    state = read(model, ids)
     rough = model.bfloat16()
     assert (rough(ids).float().log_softmax(-1) - exact).abs().mean() < 0.05
-    again = rough.init_state(1, 64)
-    rough.prefill(ids, again)
-    assert torch.equal(again.keyboard, state.keyboard)
+    assert torch.equal(read(rough, ids).keyboard, state.keyboard)
 
 
 def test_which_key_is_down_is_learned_at_any_lag():
@@ -203,7 +199,7 @@ def test_which_key_is_down_is_learned_at_any_lag():
         ids = torch.cat([keys + TOK.vocab.offsets["NOTE_ON"], waits], 1)
         return model(ids)[:, -1], keys[:, 0] + TOK.vocab.offsets["NOTE_OFF"]
 
-    learn(model, batch, 1e-2, 80)
+    learn(model, batch, 1e-2, 50)
     with torch.inference_mode():  # ten times farther back than in training
         assert float(F.cross_entropy(*batch(40))) < 0.2 < math.log(12)
 

@@ -6,7 +6,6 @@ import pytest
 import torch
 from proofs import assert_same, learn, results, tokens
 
-from musictx.errors import ConfigError
 from musictx.model.attention.relative import reference
 from musictx.model.position import FORMS, timed_forms
 from musictx.model.position.absolute import Sines, sinusoidal
@@ -76,7 +75,7 @@ def test_a_rolling_cache_shows_every_layer_the_last_tokens_only(position, clock)
 
 @pytest.mark.parametrize("position", FORMS)
 def test_each_form_learns_to_copy_at_a_lag(position):
-    """The same ids come back 12 later. Without positions 250 steps do not suffice; chance is 3.2 nats."""
+    """The same ids come back 12 later. Without positions 190 steps do not suffice; chance is 3.2 nats."""
     torch.manual_seed(0)
     sizes: dict[str, Any] = {"vocab_size": 24, "d_model": 32, "n_layers": 2, "n_heads": 2, "d_ff": 64, "dropout": 0.0}
     model = Transformer(TransformerConfig(**sizes, position=position, max_distance=32))
@@ -85,7 +84,7 @@ def test_each_form_learns_to_copy_at_a_lag(position):
         ids = torch.randint(0, 24, (32, 12)).repeat(1, 2)
         return model(ids[:, :-1])[:, 11:].flatten(0, 1), ids[:, 12:].flatten()
 
-    loss = learn(model, batch, 3e-3, 250)
+    loss = learn(model, batch, 3e-3, 190)
     assert loss > 2 if position == "none" else loss < 0.4
 
 
@@ -138,13 +137,6 @@ def test_a_model_drops_attention_weights_in_training_alone():
         plain, model = build(position), build(position, attention_dropout=0.2)
         assert torch.equal(plain(ids), model(ids))
         assert not torch.equal(plain.train()(ids), model.train()(ids))
-
-
-def test_learned_places_end():
-    model = build("learned", max_positions=12)
-    model(tokens(1, 12))
-    with pytest.raises(ConfigError, match="^max_positions=12: "):
-        model(tokens(1, 13))
 
 
 def test_wavelengths_begin_where_distances_are():

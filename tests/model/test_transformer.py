@@ -1,18 +1,10 @@
-from dataclasses import replace
-
 import pytest
 import torch
 from proofs import tokens
+from test_position import build
 
 from musictx.model.protocol import newest
 from musictx.model.transformer import Transformer, TransformerConfig
-
-CONFIG = TransformerConfig(vocab_size=23, d_model=24, n_layers=2, n_heads=3, d_ff=48, dropout=0.0, max_distance=6)
-
-
-def build(**changes) -> Transformer:
-    torch.manual_seed(0)
-    return Transformer(replace(CONFIG, **changes)).double().eval()
 
 
 def test_the_first_transformer_is_pytorchs():
@@ -45,9 +37,7 @@ def test_the_token_after_bos_has_place_0_and_places_repeat():
 
 @pytest.mark.parametrize(
     ("n_ids", "at_most", "period", "start"),
-    [
-        *((100, 40, 1, 60), (100, 40, 4, 63), (103, 40, 4, 63), (104, 40, 4, 67), (100, 40, 16, 63), (100, 8, 16, 95)),
-    ],
+    [(100, 40, 1, 60), (100, 40, 4, 63), (103, 40, 4, 63), (104, 40, 4, 67), (100, 40, 16, 63), (100, 8, 16, 95)],
 )
 def test_long_pieces_are_read_from_the_token_before_a_whole_period(n_ids, at_most, period, start):
     assert newest(n_ids, at_most, period) == start
@@ -57,17 +47,6 @@ def test_music_that_continues_for_ever_is_heard_no_farther_back_than_in_training
     assert build(max_distance=6).window == 12
     assert build(max_distance=6, trained_length=40).window == 40
     assert build(position="learned", max_positions=9).window == 9
-
-
-def test_one_prefill_serves_several_rows():
-    model, prompt, then = build(), tokens(1, 8), torch.tensor([3, 4, 5])
-    with torch.inference_mode():
-        state = model.init_state(1, 9)
-        model.prefill(prompt, state)
-        logits = model.step(then, state.take(torch.zeros(3).long()))
-        rows = torch.cat([prompt.expand(3, -1), then[:, None]], 1)
-        torch.testing.assert_close(logits, model(rows)[:, -1])
-    assert state.length == 8
 
 
 def test_a_full_cache_says_so():

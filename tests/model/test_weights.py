@@ -1,3 +1,5 @@
+"""Weights for generating: in 8 bits, in 16, or in a matrix kernel's own order, beside the plain layers."""
+
 import copy
 from dataclasses import replace
 
@@ -11,20 +13,66 @@ from musictx.errors import ConfigError
 from musictx.generate.filters import nan_error
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.model.weights import AUTO, PackedLinear, can_pack, choose_weights, describe_weights, for_steps, pack
+from musictx.model.weights import (
+    AUTO,
+    Int8Linear,
+    PackedLinear,
+    can_pack,
+    choose_weights,
+    describe_weights,
+    for_steps,
+    pack,
+    to_int8,
+)
 
-pytestmark = pytest.mark.skipif(not can_pack(torch.float32), reason="this PyTorch has no oneDNN")
+needs_onednn = pytest.mark.skipif(not can_pack(torch.float32), reason="this PyTorch has no oneDNN")
 CONFIG = TransformerConfig(vocab_size=50, d_model=64, n_layers=2, n_heads=2, d_ff=128)
+
+
+@pytest.mark.parametrize("rows", [1, 16, 17, 200])  # few and many rows take two ways
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("width", [1, 7, 20, 24, 63, 64, 236])
+def test_a_layer_of_int8_is_the_full_one_within_its_rounding(width, rows, bias):
+    """The kernel reads past the end of a row whose width is no multiple of 16: numbers from anywhere, or a crash."""
+    torch.manual_seed(rows)
+    linear, x = nn.Linear(width, 48, bias=bias), torch.randn(2, rows, width)
+    with torch.inference_mode():
+        exact, got = linear(x), Int8Linear(linear)(x)
+    assert got.shape == exact.shape
+    assert got.dtype == torch.float32
+    # weights: half a step of 1/127 of the largest, all of them at random; activations and output: 8 bits
+    step = linear.weight.abs().amax(1) / 127
+    allowed = 5 * (0.29 * step * width**0.5 + 2**-8 * exact.abs() + 2**-8 * linear.weight.norm(dim=1))
+    assert ((got - exact).abs() <= allowed).all()
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_transformer_keeps_its_likelihoods_and_loses_three_quarters_of_its_layers(block):
+    torch.manual_seed(0)
+    model = Transformer(replace(CONFIG, **block)).eval()
+    ids = torch.randint(50, (2, 20))
+    with torch.inference_mode():
+        before = model(ids).log_softmax(-1)
+        after = to_int8(model)(ids).log_softmax(-1)
+    assert 0 < (before - after).abs().max() < 0.05
+    assert [m.weight.element_size() for m in model.modules() if isinstance(m, Int8Linear)] == [1] * 8
+    assert describe_weights(for_steps(model)) == "int8 linear layers"
+
+
+def test_a_model_without_linear_layers_is_refused():
+    with pytest.raises(ConfigError, match="weights=int8: "):
+        to_int8(Recurrent(RecurrentConfig(vocab_size=9, d_model=8, n_layers=1)))
 
 
 def layers(model) -> list[PackedLinear]:
     return [m for m in model.modules() if isinstance(m, PackedLinear)]
 
 
+@needs_onednn
 @pytest.mark.parametrize("rows", [1, 2, 16, 17, 300])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("shape", [(64, 48), (59, 113), (1, 7)])
-def test_a_layer_errs_no_more_than_twice_the_plain_one(rows, bias, shape):
+def test_a_packed_layer_errs_no_more_than_twice_the_plain_one(rows, bias, shape):
     torch.manual_seed(rows)
     linear, x = nn.Linear(shape[0], shape[1], bias=bias), torch.randn(3, rows, shape[0])
     with torch.inference_mode():
@@ -35,6 +83,7 @@ def test_a_layer_errs_no_more_than_twice_the_plain_one(rows, bias, shape):
     assert (packed - exact).abs().max() <= max(2 * (plain - exact).abs().max(), 1e-6)
 
 
+@needs_onednn
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("position", ["relative", "relative_fourier"])
 def test_steps_of_a_packed_model_are_those_of_the_plain_one(position, block):
@@ -50,6 +99,7 @@ def test_steps_of_a_packed_model_are_those_of_the_plain_one(position, block):
     torch.testing.assert_close(torch.stack(got, 1), exact[:, 4:], rtol=1e-4, atol=1e-5)
 
 
+@needs_onednn
 def test_weights_of_16_bits_are_packed_and_the_rest_stays_exact():
     if not can_pack(torch.bfloat16):
         pytest.skip("this CPU has no bfloat16 arithmetic")
@@ -66,6 +116,7 @@ def test_weights_of_16_bits_are_packed_and_the_rest_stays_exact():
     assert 0 < (got.log_softmax(-1) - exact).abs().max() < 0.05
 
 
+@needs_onednn
 def test_gelu_in_the_same_kernel_is_the_exact_one():
     torch.manual_seed(0)
     linear, x = nn.Linear(64, 96), 3 * torch.randn(5, 64)
@@ -76,6 +127,7 @@ def test_gelu_in_the_same_kernel_is_the_exact_one():
     assert (F.gelu(linear(x), approximate="tanh") - exact).abs().max() > 2 * (apart - exact).abs().max()
 
 
+@needs_onednn
 @pytest.mark.parametrize("which", ["weight", "bias"])
 def test_a_layer_that_has_what_is_no_number_can_still_be_named(which):
     model = Transformer(CONFIG).eval()
@@ -88,6 +140,7 @@ def test_a_layer_that_has_what_is_no_number_can_still_be_named(which):
     assert f"blocks.1.up.{which}" in said
 
 
+@needs_onednn
 def test_a_packed_model_can_be_copied_but_not_saved_trained_or_given_other_weights():
     model = for_steps(Transformer(CONFIG).eval())
     ids = torch.randint(50, (2, 9))
