@@ -46,7 +46,7 @@ class Objective(Protocol):
         ...
 
     def loss(
-        self, model: Callable[..., Tensor], example: Example, label_smoothing: float = 0.0, by_row: bool = False
+        self, model: Callable[..., Tensor], example: Example, by_row: bool = False
     ) -> tuple[Tensor, Tensor]:
         """The sum of nats and the number of tokens that count: of a batch of examples (), or of each row (B,)."""
         ...

@@ -31,7 +31,7 @@ class NextToken:
         return score
 
     def loss(
-        self, model: Callable[..., Tensor], example: Example, label_smoothing: float = 0.0, by_row: bool = False
+        self, model: Callable[..., Tensor], example: Example, by_row: bool = False
     ) -> tuple[Tensor, Tensor]:
         """Cross-entropy, in float32 for logits of any type. With `by_row` it sums in float64."""
         logits, targets = model(*example.inputs), example.targets  # (B, T, V), (B, T)
@@ -39,7 +39,6 @@ class NextToken:
             logits.flatten(0, 1).float(),
             targets.flatten(),
             ignore_index=self.pad,
-            label_smoothing=label_smoothing,
             reduction="none" if by_row else "sum",
         )
         counts = targets != self.pad

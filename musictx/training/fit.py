@@ -1,6 +1,4 @@
-"""One training run: a store and a config in, a folder with the best model's bundle out. `trainer.smoke=true` does two
-steps of everything, so that a mistake shows before the long run.
-"""
+"""One training run: a store and a config in, a folder with the best model's bundle out."""
 
 import math
 import re
@@ -9,11 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from signal import SIGTERM
 from tempfile import TemporaryDirectory
-from time import perf_counter
 
 import lightning as L
 import numpy as np
-import torch
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from numpy.typing import NDArray
 
@@ -82,6 +78,7 @@ def _run(
 ) -> Path:
     """Trains in the run's folder, new or resumed."""
     run, model = RunFolder(Path(config.out)), training.model
+    every, silent = config.trainer.sample_every, without_samples(config, training.objective)
     opened: tuple[Path | None, str] = None, ""
     if trainer.is_global_zero:
         if config.init_from is not None:
@@ -93,9 +90,8 @@ def _run(
         print(describe_model(model))
         if config.trainer.lora_rank is not None:
             print(describe_adapters(model, config.trainer.lora_rank))
-        every = config.trainer.sample_every
-        if every is not None and (why := without_samples(config, training.objective)):
-            print(f"trainer.sample_every={every}: no samples, since {why}")
+        if every is not None and silent:
+            print(f"trainer.sample_every={every}: no samples, since {silent}")
         if run.checkpoints.is_dir():
             with run.held():  # refuse before anything in it changes
                 pass
@@ -107,9 +103,13 @@ def _run(
     checkpoints = Checkpoints(run.checkpoints, config.trainer.checkpoint_every, config.trainer.keep)
     n_ids = training.objective.tokenizer.vocab.size
     guard = Guard(run.path, n_ids)
+    shown: list[L.Callback] = [build_progress()] if config.trainer.progress_bar else []
+    if every is not None and not silent:
+        tokenizer = training.objective.tokenizer
+        shown.append(Samples(run.samples, every, data.store, tokenizer, config.random_seed))
     try:
         trainer.loggers = build_loggers(config, run.path, wandb_id)
-        trainer.callbacks += [guard, *onlookers(config, data), checkpoints]  # type: ignore[attr-defined]
+        trainer.callbacks += [guard, *shown, checkpoints]  # type: ignore[attr-defined]
         trainer.fit(training, datamodule=data, ckpt_path=go_on_from, weights_only=True)
     except SIGTERMException:
         print(f"\nstopped by SIGTERM after step {checkpoints.saved}: the same command resumes from there")
@@ -118,7 +118,8 @@ def _run(
         if checkpoints.best_nll is None:
             raise KeyboardInterrupt from None
         print(f"\ninterrupted: the {config.trainer.keep} model so far is kept, and the same command resumes the run")
-        return keep_best(run, checkpoints)
+        save_bundle(run.bundle, *load_bundle(checkpoints.best))
+        return run.bundle
     except (RuntimeError, ValueError, MemoryError) as error:
         if go_on_from is not None and re.search("loading state_dict|loaded state dict", str(error)):
             raise damaged(go_on_from, "it is of another model, or its optimizer of another musictx") from None
@@ -130,23 +131,12 @@ def _run(
             close_logger(config.logger, failed=True)
             run.undo()  # the same command can be given again
     if trainer.is_global_zero:
-        keep_best(run, checkpoints)
-        objective = training.objective
-        choices, case = getattr(objective, "choices", n_ids), getattr(objective, "case", "token")
+        save_bundle(run.bundle, *load_bundle(checkpoints.best))
+        choices, case = getattr(training.objective, "choices", n_ids), getattr(training.objective, "case", "token")
         plot_losses(run.metrics(), run.curves, config.name, choices, case)
         run.close()
         close_logger(config.logger, failed=False)
     return run.bundle
-
-
-def onlookers(config: TrainConfig, data: MusicData) -> list[L.Callback]:
-    """The callbacks that show a person how the training goes."""
-    trainer = config.trainer
-    shown = [build_progress()] if trainer.progress_bar else []
-    if trainer.sample_every is not None and not without_samples(config, data.objective):
-        folder, tokenizer = RunFolder(Path(config.out)).samples, data.objective.tokenizer
-        shown.append(Samples(folder, trainer.sample_every, data.store, tokenizer, config.random_seed))
-    return shown
 
 
 def without_samples(config: TrainConfig, objective: Objective) -> str:
@@ -155,34 +145,6 @@ def without_samples(config: TrainConfig, objective: Objective) -> str:
         return "with fsdp no process has the whole model"
     continues = objective.inputs == ("ids",) and objective.continues
     return "" if continues else f"a model of objective={config.objective} cannot continue music"
-
-
-def keep_best(run: RunFolder, checkpoints: Checkpoints) -> Path:
-    """Makes the bundle of the best checkpoint."""
-    save_bundle(run.bundle, *load_bundle(checkpoints.best))
-    return run.bundle
-
-
-def smoke(config: TrainConfig) -> None:
-    """Tries full-size training batches, the two largest validation batches, a checkpoint, a sample, and the bundle
-    written and read again; keeps none of it. Raises what `fit` does."""
-    out, run = Path(config.out), RunFolder(Path(config.out))
-    if not run.is_unfinished:
-        run.check_free(config.overwrite)
-    check_logger(config.logger)
-    trainer = replace(
-        config.trainer, smoke=True, max_steps=2, accumulate=1, validate_every=1, checkpoint_every=1, log_every=1
-    )
-    if trainer.sample_every is not None:
-        trainer.sample_every = 2
-    quiet = replace(config.logger, name="csv")  # wandb was checked above
-    nearest = next(folder for folder in out.resolve().parents if folder.exists())
-    start = perf_counter()
-    with TemporaryDirectory(prefix=".smoke-", dir=nearest) as folder:
-        bundle = fit(replace(config, out=f"{folder}/run", overwrite=False, resume=None, trainer=trainer, logger=quiet))
-        load_bundle(bundle)
-    memory = f", {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB of GPU memory" if torch.cuda.is_available() else ""
-    print(f"smoke: two steps, validation, checkpoint and bundle passed in {perf_counter() - start:.0f} s{memory}")
 
 
 POINTS = 40
