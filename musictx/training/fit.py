@@ -22,7 +22,7 @@ from musictx.model.build import describe_model
 from musictx.model.bundle import add_notes, load_bundle, read_header, save_bundle
 from musictx.model.lora import describe_adapters
 from musictx.model.packaged import bundle_path
-from musictx.objectives import Objective
+from musictx.objectives import Objective, build_objective
 from musictx.training.checkpoints import Checkpoints, damaged
 from musictx.training.failure import Guard, less_memory
 from musictx.training.labelled import is_labelled, judge, labelled_store
@@ -32,7 +32,7 @@ from musictx.training.preflight import carries, check_trainer
 from musictx.training.progress import build_progress
 from musictx.training.run_folder import RunFolder, make_record
 from musictx.training.samples import Samples
-from musictx.training.start import header_of, new_model, objective_of, sized_as_bundle, with_weights
+from musictx.training.start import header_of, new_model, sized_as_bundle, with_weights
 from musictx.training.trainer import build_loggers, build_trainer, check_logger, close_logger
 from musictx.viz.curves import plot_curves
 
@@ -56,7 +56,8 @@ def fit(config: TrainConfig) -> Path:
             store = labelled_store(config, folder / "store")
         else:
             store = Store(Path(config.data.path), config.tokenizer.name)
-        objective = objective_of(config, store.tokenizer)
+        asked = config.objective, config.objective_settings
+        objective = build_objective(*asked, store.tokenizer, config.model.cycle)
         model = with_weights(new_model(config, objective.tokenizer), config, objective.tokenizer)
         batches = config.trainer.batch_size, config.random_seed, carries(config), world_size
         data = (LabelledData if labelled else MusicData)(config.data, store, objective, *batches, cycle=model.cycle)

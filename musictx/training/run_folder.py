@@ -28,7 +28,7 @@ from musictx.data.store import Store, whole_split
 from musictx.errors import ConfigError, UserError
 from musictx.files import replacing, write_json
 from musictx.model.packaged import BUNDLE
-from musictx.system import lock
+from musictx.system import locked
 from musictx.training.checkpoints import LAST, check_whole
 from musictx.training.failure import FAILED
 from musictx.training.metrics import Metrics, read_metrics
@@ -158,16 +158,10 @@ class RunFolder:
     def held(self) -> Iterator[None]:
         """Keeps other processes from training here. A killed process releases the lock, its loaders' workers within
         seconds. Where files cannot be locked it says so and continues. Raises ConfigError."""
-        place = self.checkpoints / LOCK
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with open(place, "a") as file:
-            try:
-                lock(file)
-            except BlockingIOError:
-                why = "another process trains in this folder now"
-                raise ConfigError("out", got=self.path, why=why, allowed="another, or wait until it ends") from None
-            except OSError as error:
-                print(f"{place} cannot be locked ({error}): make sure that no other process trains in {self.path}")
+        self.checkpoints.mkdir(parents=True, exist_ok=True)
+        why = "another process trains in this folder now"
+        taken = ConfigError("out", got=self.path, why=why, allowed="another, or wait until it ends")
+        with locked(self.checkpoints / LOCK, taken):
             yield
 
     def open(self, config: TrainConfig, record: Record) -> Path | None:

@@ -18,6 +18,7 @@ from musictx.training.metrics import MetricsFile
 from musictx.training.progress import Throughput
 from musictx.training.run_folder import RunFolder
 
+
 def check_logger(config: LoggerConfig) -> None:
     """Raises ConfigError for an unknown logger, or wandb online without a key that could be one."""
     if config.name not in ("csv", "wandb"):

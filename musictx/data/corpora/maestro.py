@@ -41,14 +41,13 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
         missing = sorted(name for member, name in inside.items() if member not in files)
         if missing or not inside:
             listed = f", {', '.join(missing[:3])}" + ", …" * (len(missing) > 3) if missing else ""
-            what = f"{table.name} names {len(inside)} files, and {len(missing)} are missing{listed}"
+            what = f"{table.name} names {len(inside)} files, {len(missing)} of them missing{listed}"
             raise StoreError(what, "get the archive again, or take what you have with musictx prepare folder")
         return prepare_midi(
             [files[member] for member in sorted(inside)],
             Corpus(Path(table.name).stem.replace("maestro-", "MAESTRO "), LICENCE, CITATION),
             lambda pieces, _: [split_of[inside[piece.name]] for piece in pieces],
             config,
-            {"missing": []},
         )
 
 
