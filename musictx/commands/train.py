@@ -29,8 +29,8 @@ from musictx.training.start import check_given
 def train(*words: str, **values: Any) -> Path | None:
     """`musictx train` from Python: `train("experiment=demo", "trainer.max_steps=5", out="mine")`.
 
-    `words` are settings as the command takes them, `values` the same as Python has them. Returns the bundle; None in all
-    processes but the first.
+    `words` are settings as the command takes them, `values` the same as Python has them. Returns the bundle; None in
+    all processes but the first.
 
     Raises:
         UserError: as the command does, in one line.
