@@ -3,7 +3,11 @@
 import os
 import signal
 import sys
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from musictx.errors import UserError
 
 try:
     import fcntl
@@ -15,11 +19,20 @@ APART = hasattr(signal, "setitimer")  # whether files are read in a process that
 LIMITS = resource is not None and sys.platform == "linux"  # whether a process can be given a limit of memory
 
 
-def lock(file: Any) -> None:
-    """Locks an open file for this process. Raises BlockingIOError if another has it, OSError where none can be."""
-    if fcntl is None:
-        raise OSError("this system has no such locks")
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+@contextmanager
+def locked(path: Path, taken: UserError) -> Iterator[None]:
+    """Makes a file and locks it for this process. Raises `taken` if another has it. Where files cannot be locked it
+    says so and continues."""
+    with open(path, "a") as file:
+        try:
+            if fcntl is None:
+                raise OSError("this system has no such locks")
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise taken from None
+        except OSError as error:
+            print(f"{path} cannot be locked ({error}): make sure that no other process writes there")
+        yield
 
 
 def peak_gib() -> float | None:

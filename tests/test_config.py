@@ -77,7 +77,7 @@ def test_an_experiment_overrides_the_defaults_and_a_person_overrides_both():
         ("data.stretch=${name}", "data.stretch", "${…}", ""),
         ("data.stretch=[1,[2]]", "data.stretch", ..., ""),
         ("data.stretch=[1,x]", "data.stretch[1]", "x", "a number"),
-        (f"trainer.label_smoothing={'9' * 400}", "trainer.label_smoothing", ..., "too large"),
+        (f"trainer.weight_decay={'9' * 400}", "trainer.weight_decay", ..., "too large"),
         (f"trainer.lr={'9' * 5000}", "trainer.lr", ..., "too large"),
         (f"data.stretch=[1,{2**63}]", "data.stretch", ..., "too large"),
     ],
@@ -100,7 +100,7 @@ def test_what_breaks_hydra_is_one_line(word, tmp_path):
 
 def test_a_number_without_end_from_python_is_refused():
     with pytest.raises(ConfigError) as refused:
-        settings("train", trainer={"label_smoothing": 10**400})
+        settings("train", trainer={"weight_decay": 10**400})
     assert refused.value.field == "trainer"
     assert settings("train", random_seed=2**63 - 1).random_seed == 2**63 - 1
 

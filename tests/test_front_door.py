@@ -13,7 +13,6 @@ from conftest import QUICK, ROOT, TINY, ok, refused
 from hydra.core.global_hydra import GlobalHydra
 
 import musictx
-from musictx.config.train import TrainConfig
 from musictx.data.store import Store
 
 HEAVY = ("torch", "numpy", "lightning", "hydra", "omegaconf", "symusic", "matplotlib", "rich", "typing")
@@ -72,10 +71,6 @@ def test_prepare_train_and_evaluate_are_the_commands(world, tmp_path, monkeypatc
     assert said["per_token"] == list(figures.per_token)
     ok(["musictx", "evaluate", f"bundle={world.bundle}", f"data.path={world.store}", "out=g.json"], tmp_path)
     assert json.loads((tmp_path / "g.json").read_text())["per_token"] == said["per_token"]
-    tried: list[TrainConfig] = []
-    monkeypatch.setattr("musictx.commands.train.smoke", tried.append)
-    assert musictx.train("trainer.smoke=true", data=own, out="smoked") is None
-    assert [config.out for config in tried] == ["smoked"]
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,6 @@ def test_file_names_that_are_no_hydra_grammar(world, tmp_path, name):
         ("out=a,\\", r"out='a,\\'"),
         ("model.d_model=1,2", "model.d_model=1,2"),
         ("about=(1)", "about=(1)"),
-        ("data.grow_from=128,256", "data.grow_from=128,256"),
         ("--help", "--help"),
     ],
 )

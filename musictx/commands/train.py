@@ -21,7 +21,7 @@ from musictx.errors import ConfigError
 from musictx.model.bundle import read_header
 from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.training.failure import TrainingError
-from musictx.training.fit import fit, smoke
+from musictx.training.fit import fit
 from musictx.training.run_folder import RunFolder
 from musictx.training.start import check_given
 
@@ -29,8 +29,8 @@ from musictx.training.start import check_given
 def train(*words: str, **values: Any) -> Path | None:
     """`musictx train` from Python: `train("experiment=demo", "trainer.max_steps=5", out="mine")`.
 
-    `words` are settings as the command takes them, `values` the same as Python has them. Returns the bundle; None after
-    trainer.smoke=true, and in all processes but the first.
+    `words` are settings as the command takes them, `values` the same as Python has them. Returns the bundle; None in
+    all processes but the first.
 
     Raises:
         UserError: as the command does, in one line.
@@ -38,9 +38,6 @@ def train(*words: str, **values: Any) -> Path | None:
     said = [*words, *_as_words(values)]
     config = alone(settings("train", *words, **values), said)
     check_given(config, said)
-    if config.trainer.smoke:
-        smoke(config)
-        return None
     bundle = fit(config)
     return None if getattr(rank_zero_only, "rank", 0) else bundle
 
@@ -64,9 +61,6 @@ def run(config: TrainConfig) -> float | None:
         if done.is_finished and not config.overwrite and not done.differences(config):
             print(f"{done.path} is finished already")
             return read_header(done.bundle).val_nll
-    if config.trainer.smoke:
-        smoke(config)
-        return math.inf if one_job else None  # a sweep needs a figure, and no model was trained
     try:
         bundle = fit(config)
     except TrainingError as error:

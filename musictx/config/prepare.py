@@ -111,7 +111,6 @@ class PrepareMaestroConfig(PrepareMidiConfig):
     path: str | None = setting(None, "the archive, zip or folder; null: download it")
     version: str = setting("v3", "the version to download: v1, v2 or v3")
     downloads: str = setting("outputs/downloads", "the folder for downloads")
-    allow_missing: bool = setting(False, "leave out files that the table names but the archive lacks")
 
 
 @dataclass

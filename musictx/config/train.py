@@ -16,10 +16,6 @@ class DataConfig:
         MISSING, "the store, a folder that `musictx prepare` made; of objective=classify a folder or zip of MIDI files"
     )
     length: int = setting(MISSING, "ids in a training window")
-    grow_from: int | None = setting(
-        None,
-        "cut windows to so many ids at first, then double them after each equal part of the run; null: whole windows",
-    )
     transpose: int = setting(MISSING, "transpose by up to this many semitones, up or down")
     stretch: list[float] = setting(MISSING, "stretch time by one of these factors")
     segment: int | None = setting(MISSING, "ids in a segment for scoring; null: whole pieces")
@@ -70,7 +66,6 @@ class TrainerConfig:
     )
     weight_decay: float = setting(0.01, "how strongly matrices are pulled towards zero")
     grad_clip: float = setting(1.0, "largest norm of the gradient")
-    label_smoothing: float = setting(0.0, "share of the target spread evenly over all tokens")
     scheduled_sampling: float = setting(0.0, "share of the inputs that are the model's own guesses")
     hide_source: float = setting(
         0.0, "share of the examples whose source (a melody) is hidden: accompany can be guided then; in training alone"
@@ -97,7 +92,6 @@ class TrainerConfig:
     checkpoint_activations: bool = setting(
         False, "recompute the blocks in the backward pass: less memory, a third slower"
     )
-    smoke: bool = setting(False, "do two steps of everything, then remove the folder")
     progress_bar: bool = setting(True, "show progress during the run")
 
 

@@ -59,17 +59,13 @@ class MusicData(L.LightningDataModule):
         self.crops = self.windows(
             train, self.tokenizer, config.length, random_seed, config.transpose, config.stretch, cycle
         )
-        period, first = self.crops.period, config.grow_from
-        if first is not None and first % period:
-            why = f"windows begin every {period} ids"
-            raise ConfigError("grow_from", got=first, why=why, allowed=f"a multiple of {period}")
         self.carried, asked = CarriedWindows(self.crops, global_batch) if carry else None, config.windows_per_epoch
         if self.carried is not None and asked is not None:
             why, hint = "it is for random windows", "leave it out, or give carry=false"
             raise ConfigError("windows_per_epoch", got=asked, why=why, hint=hint)
         # an epoch reads as many tokens as the split has
-        random_windows = asked or max(-(-len(train.ids) // config.length), global_batch)
-        self.n_items = random_windows if self.carried is None else len(self.carried)
+        usual = max(-(-len(train.ids) // config.length), global_batch) if self.carried is None else len(self.carried)
+        self.n_items = usual if asked is None else asked
         if self.n_items < global_batch:
             why = "less than one batch of all processes"
             raise ConfigError("windows_per_epoch", got=self.n_items, why=why, allowed=f"{global_batch} or more")

@@ -55,7 +55,6 @@ def prepare(
     corpus: Corpus,
     assign: Assign,
     config: PrepareConfig,
-    extra: dict[str, object] | None = None,
     passed_over: Sequence[tuple[str, str]] = (),
 ) -> Manifest:
     """Files -> a store at `config.out`; it keeps the work of an earlier run that was cut short.
@@ -71,7 +70,7 @@ def prepare(
         if not pieces:
             journal.close()
             raise StoreError(f"none of the {len(items)} files could be used; {dropped[0][0]}: {dropped[0][1]}")
-        manifest = finish(pieces, sorted([*dropped, *passed_over]), tokenizer, corpus, assign, config, extra)
+        manifest = finish(pieces, sorted([*dropped, *passed_over]), tokenizer, corpus, assign, config)
         journal.close()
     return manifest
 
@@ -81,13 +80,12 @@ def prepare_midi(
     corpus: Corpus,
     assign: Assign,
     config: PrepareMidiConfig,
-    extra: dict[str, object] | None = None,
     passed_over: Sequence[tuple[str, str]] = (),
 ) -> Manifest:
     """`prepare` for MIDI files, each by the recipe of the settings."""
     recipe = Recipe(build_tokenizer(config.tokenizer.name), config.select, config.filters)
     encode = partial(encode_midi, recipe=recipe)
-    return prepare(items, encode, str(recipe), recipe.tokenizer, corpus, assign, config, extra, passed_over)
+    return prepare(items, encode, str(recipe), recipe.tokenizer, corpus, assign, config, passed_over)
 
 
 def finish(
@@ -97,7 +95,6 @@ def finish(
     corpus: Corpus,
     assign: Assign,
     config: PrepareConfig,
-    extra: dict[str, object] | None = None,
 ) -> Manifest:
     """Pieces -> splits -> a store, its report in the manifest."""
     leader = group([piece.signature for piece in pieces])
@@ -121,7 +118,6 @@ def finish(
         "near_duplicates": [[pieces[i].name for i in members] for members in same],
         "near_duplicates_across_splits": sum(len({assigned[i] for i in members}) > 1 for members in same),
         **({"seed": config.random_seed} if isinstance(config, SplitConfig) else {}),
-        **(extra or {}),
     }
     return write_store(Path(config.out), tokenizer, corpus, splits, dropped, report, config.overwrite)
 
@@ -188,19 +184,15 @@ def by_piece(config: SplitConfig) -> Assign:
 def assign_splits(keys: Sequence[str], validation_fraction: float, test_fraction: float, random_seed: int) -> list[str]:
     """A split name for each key; equal keys share one. Every split with a fraction above 0 gets a piece. Raises
     StoreError when there are too few different pieces."""
-    fractions = {"validation": validation_fraction, "test": test_fraction}
     groups = sorted(set(keys))
-    wanted = {name: max(round(f * len(groups)), 1) if f else 0 for name, f in fractions.items()}
-    if len(groups) <= sum(wanted.values()):
+    n_validation, n_test = (max(round(f * len(groups)), 1) if f else 0 for f in (validation_fraction, test_fraction))
+    if (held_out := n_validation + n_test) >= len(groups):
         raise StoreError(
-            f"{len(groups)} different pieces cannot fill the splits, {sum(wanted.values())} would go to validation and "
+            f"{len(groups)} different pieces cannot fill the splits, {held_out} would go to validation and "
             "test, and none to training",
             f"give more files, or less than validation_fraction={validation_fraction} test_fraction={test_fraction}",
         )
+    names = ["validation"] * n_validation + ["test"] * n_test + ["train"] * (len(groups) - held_out)
     order = np.random.default_rng(random_seed).permutation(len(groups))
-    split_of = dict.fromkeys(groups, "train")
-    start = 0
-    for name, count in wanted.items():
-        split_of.update((groups[i], name) for i in order[start : start + count])
-        start += count
+    split_of = {groups[i]: name for i, name in zip(order, names, strict=True)}
     return [split_of[key] for key in keys]

@@ -80,10 +80,10 @@ COUNTED = {  # what a preparation adds to `extra`
 }
 
 
-def own_folders(out: Path) -> tuple[Path, Path, Path, Path]:
+def own_folders(out: Path) -> list[Path]:
     """All folders that a preparation writes: the store, its work so far, the new store half written, the old store."""
     out = out.resolve()
-    return (out, *(out.with_name(f".{out.name}.{end}") for end in ("work", "partial", "old")))  # type: ignore[return-value]
+    return [out, *(out.with_name(f".{out.name}.{end}") for end in ("work", "partial", "old"))]
 
 
 def check_target(out: Path, overwrite: bool) -> None:
@@ -123,8 +123,7 @@ def write_store(
     info: dict[str, SplitInfo] = {}
     fingerprint = tokenizer.vocab.fingerprint
     manifest = Manifest(tokenizer.name, fingerprint, corpus, info, dropped, extra or {}, tokenizer.state)
-    out = out.resolve()  # follow a link to its target
-    _, _, partial, old = own_folders(out)
+    out, _, partial, old = own_folders(out)  # follows a link to its target
     if old.exists() and not out.exists():  # a run was killed between the two renames below
         old.rename(out)
     try:

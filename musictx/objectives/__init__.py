@@ -45,9 +45,7 @@ class Objective(Protocol):
         `rng`, which depends only on the window's number: several processes and a resumed run draw the same."""
         ...
 
-    def loss(
-        self, model: Callable[..., Tensor], example: Example, label_smoothing: float = 0.0, by_row: bool = False
-    ) -> tuple[Tensor, Tensor]:
+    def loss(self, model: Callable[..., Tensor], example: Example, by_row: bool = False) -> tuple[Tensor, Tensor]:
         """The sum of nats and the number of tokens that count: of a batch of examples (), or of each row (B,)."""
         ...
 

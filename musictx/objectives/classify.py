@@ -60,12 +60,10 @@ class Classify(NextToken):
         logits, label, _ = self.answers(model, example)
         return logits.mean(0, keepdim=True)[: len(label)], label[:1]
 
-    def loss(
-        self, model: Callable[..., Tensor], example: Example, label_smoothing: float = 0.0, by_row: bool = False
-    ) -> tuple[Tensor, Tensor]:
+    def loss(self, model: Callable[..., Tensor], example: Example, by_row: bool = False) -> tuple[Tensor, Tensor]:
         """Cross-entropy over the labels, in float32."""
         logits, label, row = self.answers(model, example)
-        nats = F.cross_entropy(logits, label, label_smoothing=label_smoothing, reduction="none")  # (N,)
+        nats = F.cross_entropy(logits, label, reduction="none")  # (N,)
         if not by_row:
             return nats.sum(), torch.ones_like(nats).sum()
         zero = nats.new_zeros(len(example.targets), dtype=torch.float64)

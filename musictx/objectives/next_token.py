@@ -30,16 +30,13 @@ class NextToken:
         """The notes of a piece that the targets contain."""
         return score
 
-    def loss(
-        self, model: Callable[..., Tensor], example: Example, label_smoothing: float = 0.0, by_row: bool = False
-    ) -> tuple[Tensor, Tensor]:
+    def loss(self, model: Callable[..., Tensor], example: Example, by_row: bool = False) -> tuple[Tensor, Tensor]:
         """Cross-entropy, in float32 for logits of any type. With `by_row` it sums in float64."""
         logits, targets = model(*example.inputs), example.targets  # (B, T, V), (B, T)
         nats = F.cross_entropy(
             logits.flatten(0, 1).float(),
             targets.flatten(),
             ignore_index=self.pad,
-            label_smoothing=label_smoothing,
             reduction="none" if by_row else "sum",
         )
         counts = targets != self.pad

@@ -50,7 +50,7 @@ class Guard(L.Callback):
         example, *more = self.batch if isinstance(self.batch, list) else [self.batch]
         batch = example._asdict() | ({"fresh": more[0]} if more else {})
         torch.save({"batch": batch, "weights": weights, "loss": value, "step": step}, path)
-        what = f"is {value}" if not math.isfinite(value) else f"has exploded to {value:.1f}"
+        what = f"has exploded to {value:.1f}" if math.isfinite(value) else f"is {value}"
         raise TrainingError(
             f"the loss {what} at step {step}, its batch and {whose} before it are in {path}",
             "lower lr= or grad_clip= and start again with overwrite=true",

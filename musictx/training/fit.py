@@ -1,6 +1,4 @@
-"""One training run: a store and a config in, a folder with the best model's bundle out. `trainer.smoke=true` does two
-steps of everything, so that a mistake shows before the long run.
-"""
+"""One training run: a store and a config in, a folder with the best model's bundle out."""
 
 import math
 import re
@@ -9,11 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from signal import SIGTERM
 from tempfile import TemporaryDirectory
-from time import perf_counter
 
 import lightning as L
 import numpy as np
-import torch
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from numpy.typing import NDArray
 
@@ -26,7 +22,7 @@ from musictx.model.build import describe_model
 from musictx.model.bundle import add_notes, load_bundle, read_header, save_bundle
 from musictx.model.lora import describe_adapters
 from musictx.model.packaged import bundle_path
-from musictx.objectives import Objective
+from musictx.objectives import Objective, build_objective
 from musictx.training.checkpoints import Checkpoints, damaged
 from musictx.training.failure import Guard, less_memory
 from musictx.training.labelled import is_labelled, judge, labelled_store
@@ -36,7 +32,7 @@ from musictx.training.preflight import carries, check_trainer
 from musictx.training.progress import build_progress
 from musictx.training.run_folder import RunFolder, make_record
 from musictx.training.samples import Samples
-from musictx.training.start import header_of, new_model, objective_of, sized_as_bundle, with_weights
+from musictx.training.start import header_of, new_model, sized_as_bundle, with_weights
 from musictx.training.trainer import build_loggers, build_trainer, check_logger, close_logger
 from musictx.viz.curves import plot_curves
 
@@ -60,7 +56,8 @@ def fit(config: TrainConfig) -> Path:
             store = labelled_store(config, folder / "store")
         else:
             store = Store(Path(config.data.path), config.tokenizer.name)
-        objective = objective_of(config, store.tokenizer)
+        asked = config.objective, config.objective_settings
+        objective = build_objective(*asked, store.tokenizer, config.model.cycle)
         model = with_weights(new_model(config, objective.tokenizer), config, objective.tokenizer)
         batches = config.trainer.batch_size, config.random_seed, carries(config), world_size
         data = (LabelledData if labelled else MusicData)(config.data, store, objective, *batches, cycle=model.cycle)
@@ -82,6 +79,7 @@ def _run(
 ) -> Path:
     """Trains in the run's folder, new or resumed."""
     run, model = RunFolder(Path(config.out)), training.model
+    every, silent = config.trainer.sample_every, without_samples(config, training.objective)
     opened: tuple[Path | None, str] = None, ""
     if trainer.is_global_zero:
         if config.init_from is not None:
@@ -93,9 +91,8 @@ def _run(
         print(describe_model(model))
         if config.trainer.lora_rank is not None:
             print(describe_adapters(model, config.trainer.lora_rank))
-        every = config.trainer.sample_every
-        if every is not None and (why := without_samples(config, training.objective)):
-            print(f"trainer.sample_every={every}: no samples, since {why}")
+        if every is not None and silent:
+            print(f"trainer.sample_every={every}: no samples, since {silent}")
         if run.checkpoints.is_dir():
             with run.held():  # refuse before anything in it changes
                 pass
@@ -107,9 +104,13 @@ def _run(
     checkpoints = Checkpoints(run.checkpoints, config.trainer.checkpoint_every, config.trainer.keep)
     n_ids = training.objective.tokenizer.vocab.size
     guard = Guard(run.path, n_ids)
+    shown: list[L.Callback] = [build_progress()] if config.trainer.progress_bar else []
+    if every is not None and not silent:
+        tokenizer = training.objective.tokenizer
+        shown.append(Samples(run.samples, every, data.store, tokenizer, config.random_seed))
     try:
         trainer.loggers = build_loggers(config, run.path, wandb_id)
-        trainer.callbacks += [guard, *onlookers(config, data), checkpoints]  # type: ignore[attr-defined]
+        trainer.callbacks += [guard, *shown, checkpoints]  # type: ignore[attr-defined]
         trainer.fit(training, datamodule=data, ckpt_path=go_on_from, weights_only=True)
     except SIGTERMException:
         print(f"\nstopped by SIGTERM after step {checkpoints.saved}: the same command resumes from there")
@@ -118,7 +119,8 @@ def _run(
         if checkpoints.best_nll is None:
             raise KeyboardInterrupt from None
         print(f"\ninterrupted: the {config.trainer.keep} model so far is kept, and the same command resumes the run")
-        return keep_best(run, checkpoints)
+        save_bundle(run.bundle, *load_bundle(checkpoints.best))
+        return run.bundle
     except (RuntimeError, ValueError, MemoryError) as error:
         if go_on_from is not None and re.search("loading state_dict|loaded state dict", str(error)):
             raise damaged(go_on_from, "it is of another model, or its optimizer of another musictx") from None
@@ -130,23 +132,12 @@ def _run(
             close_logger(config.logger, failed=True)
             run.undo()  # the same command can be given again
     if trainer.is_global_zero:
-        keep_best(run, checkpoints)
-        objective = training.objective
-        choices, case = getattr(objective, "choices", n_ids), getattr(objective, "case", "token")
+        save_bundle(run.bundle, *load_bundle(checkpoints.best))
+        choices, case = getattr(training.objective, "choices", n_ids), getattr(training.objective, "case", "token")
         plot_losses(run.metrics(), run.curves, config.name, choices, case)
         run.close()
         close_logger(config.logger, failed=False)
     return run.bundle
-
-
-def onlookers(config: TrainConfig, data: MusicData) -> list[L.Callback]:
-    """The callbacks that show a person how the training goes."""
-    trainer = config.trainer
-    shown = [build_progress()] if trainer.progress_bar else []
-    if trainer.sample_every is not None and not without_samples(config, data.objective):
-        folder, tokenizer = RunFolder(Path(config.out)).samples, data.objective.tokenizer
-        shown.append(Samples(folder, trainer.sample_every, data.store, tokenizer, config.random_seed))
-    return shown
 
 
 def without_samples(config: TrainConfig, objective: Objective) -> str:
@@ -155,34 +146,6 @@ def without_samples(config: TrainConfig, objective: Objective) -> str:
         return "with fsdp no process has the whole model"
     continues = objective.inputs == ("ids",) and objective.continues
     return "" if continues else f"a model of objective={config.objective} cannot continue music"
-
-
-def keep_best(run: RunFolder, checkpoints: Checkpoints) -> Path:
-    """Makes the bundle of the best checkpoint."""
-    save_bundle(run.bundle, *load_bundle(checkpoints.best))
-    return run.bundle
-
-
-def smoke(config: TrainConfig) -> None:
-    """Tries full-size training batches, the two largest validation batches, a checkpoint, a sample, and the bundle
-    written and read again; keeps none of it. Raises what `fit` does."""
-    out, run = Path(config.out), RunFolder(Path(config.out))
-    if not run.is_unfinished:
-        run.check_free(config.overwrite)
-    check_logger(config.logger)
-    trainer = replace(
-        config.trainer, smoke=True, max_steps=2, accumulate=1, validate_every=1, checkpoint_every=1, log_every=1
-    )
-    if trainer.sample_every is not None:
-        trainer.sample_every = 2
-    quiet = replace(config.logger, name="csv")  # wandb was checked above
-    nearest = next(folder for folder in out.resolve().parents if folder.exists())
-    start = perf_counter()
-    with TemporaryDirectory(prefix=".smoke-", dir=nearest) as folder:
-        bundle = fit(replace(config, out=f"{folder}/run", overwrite=False, resume=None, trainer=trainer, logger=quiet))
-        load_bundle(bundle)
-    memory = f", {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB of GPU memory" if torch.cuda.is_available() else ""
-    print(f"smoke: two steps, validation, checkpoint and bundle passed in {perf_counter() - start:.0f} s{memory}")
 
 
 POINTS = 40

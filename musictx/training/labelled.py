@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -31,13 +30,6 @@ from musictx.training.run_folder import store_hash
 FEWEST = 3  # files of a label: to learn from, to choose the best weights, to measure
 FEWEST_NOTES = 4
 SPLITS = {0: "test", 1: "validation"}  # by fold; the others are to learn from
-
-
-class Collection(NamedTuple):
-    """Files, whose scores have the number of each note's label as its program, and the labels."""
-
-    files: list[Labelled]
-    labels: list[str]
 
 
 def is_labelled(config: TrainConfig) -> bool:
@@ -94,23 +86,25 @@ def check_same_files(config: TrainConfig, store: Store) -> None:
         raise ConfigError("init_from", got=config.init_from, why=why, hint="leave it out, or give the same files")
 
 
-def by_folder(path: str, items: list[Item], tokenizer: Tokenizer) -> Collection:
-    """Files whose notes have the label of their folder. Prints which are left out; raises UserError."""
+def by_folder(path: str, items: list[Item], tokenizer: Tokenizer) -> tuple[list[Labelled], list[str]]:
+    """Files, whose notes have the number of their folder as program, and all labels. Prints which are left out; raises
+    UserError."""
     labels = check_labels(path, [label_of(item) for item in items], fewest=FEWEST)
     check_number(path, labels)
 
     def read(item: Item) -> Labelled:
         label, tracks = folder_of(item), read_tracks(item.load(MOST_BYTES), item.name)
-        return Labelled(item.name, label, checked(item, numbered(tracks.merge(), labels.index(label)), tokenizer))
+        score = replace(tracks.merge(), program=np.array(labels.index(label)))
+        return Labelled(item.name, label, checked(item, score, tokenizer))
 
     files = list(each_readable(items, read))
     check_labels(path, [file.label for file in files], labels, FEWEST)
-    return Collection(files, labels)
+    return files, labels
 
 
-def by_track(path: str, items: list[Item], tokenizer: Tokenizer) -> Collection:
-    """Files whose notes have the name of their track as label; drums, tracks without a name and names in few files
-    are left out. Prints which files and names are left out; raises UserError."""
+def by_track(path: str, items: list[Item], tokenizer: Tokenizer) -> tuple[list[Labelled], list[str]]:
+    """Files, whose notes have the number of their track's name as program, and all labels; drums, tracks without a
+    name and names in few files are left out. Prints which files and names are left out; raises UserError."""
 
     def read(item: Item) -> tuple[Item, list[tuple[str, Score]]]:
         tracks = read_tracks(item.load(MOST_BYTES), item.name).tracks
@@ -135,19 +129,14 @@ def by_track(path: str, items: list[Item], tokenizer: Tokenizer) -> Collection:
     check_number(path, labels)
     files = []
     for item, named in songs:
-        score = Score.merge([numbered(score, labels.index(name)) for name, score in named])
-        files.append(Labelled(item.name, "", score))
-    return Collection(files, labels)
+        parts = [replace(score, program=np.array(labels.index(name))) for name, score in named]
+        files.append(Labelled(item.name, "", Score.merge(parts)))
+    return files, labels
 
 
 def check_number(path: str, labels: list[str]) -> None:
     if len(labels) > MOST_LABELS:
         raise UserError(f"{path} has {len(labels)} labels", f"give at most {MOST_LABELS}")
-
-
-def numbered(score: Score, label: int) -> Score:
-    """All notes with the number of a label as their program."""
-    return replace(score, program=np.array(label))
 
 
 def checked(item: Item, score: Score, tokenizer: Tokenizer) -> Score:

@@ -21,12 +21,7 @@ from musictx.model.bundle import KEY, BundleHeader
 from musictx.model.recurrent import Past, RecurrentState
 from musictx.objectives import Example, Objective
 from musictx.objectives.classify import Classify
-from musictx.training.optimizer import build_optimizer, warmup_cosine, warmup_hold, window_length
-
-
-def cut(example: Example, length: int) -> Example:
-    """Cuts examples (B, n · length) into (B · n, length): the last target of one is the first input of the next."""
-    return Example([x.reshape(-1, length) for x in example.inputs], example.targets.reshape(-1, length))
+from musictx.training.optimizer import build_optimizer, warmup_cosine, warmup_hold
 
 
 class LanguageModelTraining(L.LightningModule):
@@ -40,8 +35,7 @@ class LanguageModelTraining(L.LightningModule):
     def __init__(self, model: Model, objective: Objective, config: TrainConfig, header: BundleHeader) -> None:
         super().__init__()
         self.model, self.objective, self.header = model, objective, header
-        self.config, self.random_seed = config.trainer, config.random_seed
-        self.length, self.grow_from = config.data.length, config.data.grow_from  # of a window
+        self.config, self.random_seed, self.length = config.trainer, config.random_seed, config.data.length
         self.loss = torch.zeros(())  # of the last batch, per token: training/failure.py checks it
         self._step_total: Tensor | float = 0.0  # of the batches of this optimizer step so far: nats
         self._step_count: Tensor | float = 0.0  # and tokens, of a process on average
@@ -60,7 +54,7 @@ class LanguageModelTraining(L.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         nll = float(self.trainer.callback_metrics["val/nll"]) if self.trainer.validating else None
-        checkpoint[KEY] = replace(self.header, model=self._trained(), val_nll=nll).to_json()
+        checkpoint[KEY] = replace(self.header, val_nll=nll).to_json()
         if self.state is not None:
             checkpoint["carried"] = pack(self.state.detach(), self._gather)
 
@@ -68,15 +62,6 @@ class LanguageModelTraining(L.LightningModule):
         gathered = self.all_gather(x.contiguous()) if self.trainer.world_size > 1 else x[None]
         assert isinstance(gathered, Tensor)
         return gathered
-
-    def _trained(self) -> dict[str, Any]:
-        """The header's model settings; while windows grow, `trained_length` is the longest so far."""
-        model, length = self.header.model, self.length
-        # recurrent models have no trained_length; a model that began with a bundle may have a longer one
-        if self.grow_from is None or model.get("trained_length") != length:
-            return model
-        last_step = max(self.trainer.global_step - 1, 0)
-        return model | {"trained_length": window_length(last_step, self.total_steps(), length, self.grow_from)}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self._packed = checkpoint.get("carried")
@@ -96,15 +81,12 @@ class LanguageModelTraining(L.LightningModule):
     def training_step(self, batch: Example | list[Any], _: int) -> Tensor:
         """A batch is examples, or, where a state is carried, examples and a mask (B,) of the rows that start fresh."""
         example, fresh = batch if isinstance(batch, list) else (batch, None)
-        if self.grow_from is not None:
-            step = self.trainer.global_step
-            example = cut(example, window_length(step, self.total_steps(), self.length, self.grow_from))
         model: Callable[..., Tensor] = self.model if fresh is None else partial(self.carry, fresh=fresh)
         if self.config.hide_source:
             example = self.hide(example)
         if self.config.scheduled_sampling:
             example = self.mix(model, example)
-        total, n = self.objective.loss(model, example, self.config.label_smoothing)
+        total, n = self.objective.loss(model, example)
         # per token of all processes: a mean of their means would give tokens of short pieces more weight
         count = self.trainer.strategy.reduce(n.float(), reduce_op="mean")
         self.loss = total.detach() / count
@@ -140,10 +122,9 @@ class LanguageModelTraining(L.LightningModule):
         """Some examples without their source, PAD throughout in its place: the model learns what a target is like
         whatever the source is, too (Ho and Salimans 2022, Classifier-Free Diffusion Guidance, section 3.2)."""
         at = self.objective.inputs.index("source")  # check_trainer has refused others
-        source = example.inputs[at]
-        hidden = torch.rand(len(source), 1, device=source.device) < self.config.hide_source
         inputs = list(example.inputs)
-        inputs[at] = source.masked_fill(hidden, self.objective.tokenizer.vocab.pad)
+        hidden = torch.rand(len(inputs[at]), 1, device=inputs[at].device) < self.config.hide_source
+        inputs[at] = inputs[at].masked_fill(hidden, self.objective.tokenizer.vocab.pad)
         return example._replace(inputs=inputs)
 
     @torch.no_grad()
@@ -197,13 +178,9 @@ class LanguageModelTraining(L.LightningModule):
         config = self.config
         optimizer = build_optimizer(self.model, config.optimizer, config.lr, config.weight_decay)
         total = self.total_steps()
-        warmup = min(config.warmup_steps, total)
-
-        def factor(step: int) -> float:
-            if config.schedule == "hold":
-                return warmup_hold(step, warmup, total, config.decay_share)
-            return warmup_cosine(step, warmup, total)
-
+        steps = {"warmup_steps": min(config.warmup_steps, total), "total_steps": total}
+        held = partial(warmup_hold, **steps, decay_share=config.decay_share)
+        factor = held if config.schedule == "hold" else partial(warmup_cosine, **steps)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
@@ -216,11 +193,8 @@ class LanguageModelTraining(L.LightningModule):
         return total if self.config.max_steps == -1 else min(total, self.config.max_steps)
 
 
-Gather = Callable[[Tensor], Tensor]  # (·) of each process -> (processes, ·)
-
-
-def pack(state: RecurrentState, gather: Gather) -> dict[str, Any]:
-    """The state of all rows of all processes, in the order of the global batch."""
+def pack(state: RecurrentState, gather: Callable[[Tensor], Tensor]) -> dict[str, Any]:
+    """The state of all rows of all processes, in the order of the global batch; `gather` is (·) -> (processes, ·)."""
     hidden = [gather(x).transpose(0, 1).flatten(1, 2) for x in state.hidden]  # (layers, rows, C)
     packed: dict[str, Any] = {"hidden": hidden, "length": state.length}
     if state.past is not None:

@@ -1,8 +1,6 @@
-"""AdamW for everything, or Muon for the matrices inside the blocks and AdamW for the rest; and what changes over a
-run.
+"""AdamW for everything, or Muon for the matrices inside the blocks and AdamW for the rest; and the learning rate.
 
-The learning rate warms up, then falls by a cosine to a tenth, or stays and then falls linearly to zero. Windows may
-grow.
+It warms up, then falls by a cosine to a tenth, or stays and then falls linearly to zero.
 """
 
 import math
@@ -53,15 +51,9 @@ def build_optimizer(model: nn.Module, name: str, lr: float, weight_decay: float)
     matrices = decayed(model)
     taken = {id(p) for p in matrices}
     rest = [p for p in model.parameters() if p.requires_grad and id(p) not in taken]
-    adamw = torch.optim.AdamW(
-        [
-            {"params": [] if name == "muon" else matrices, "weight_decay": weight_decay},
-            {"params": rest, "weight_decay": 0.0},
-        ],
-        lr=lr,
-        betas=(0.9, 0.98),
-        fused=True,
-    )
+    decaying = {"params": [] if name == "muon" else matrices, "weight_decay": weight_decay}
+    groups = [decaying, {"params": rest, "weight_decay": 0.0}]
+    adamw = torch.optim.AdamW(groups, lr=lr, betas=(0.9, 0.98), fused=True)
     # else Lightning refuses to clip under mixed precision: gradients must be unscaled before the step, not in it
     adamw._step_supports_amp_scaling = False
     if name != "muon":
@@ -88,10 +80,3 @@ def warmup_hold(step: int, warmup_steps: int, total_steps: int, decay_share: flo
     decay_steps = decay_share * total_steps
     left = (total_steps - step) / decay_steps if decay_steps else 1.0
     return max(min(rise, left, 1.0), 0.0)
-
-
-def window_length(step: int, total_steps: int, length: int, first: int) -> int:
-    """The window length at an optimizer step counted from 0: `first` ids, doubled after equal parts of the run up to
-    `length`. The model learns short distances first, in cheaper steps (Press et al. 2021, section 3)."""
-    stages = (length // first).bit_length()
-    return first << min(step * stages // max(total_steps, 1), stages - 1)

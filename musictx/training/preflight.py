@@ -2,6 +2,7 @@
 
 import math
 import sys
+from typing import Any
 
 import torch
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
@@ -25,7 +26,6 @@ CHOICES = {
     "schedule": SCHEDULES,
     "keep": ("best", "last"),
 }
-LEAVE = "leave it out"
 
 
 def check_trainer(config: TrainConfig) -> None:
@@ -42,7 +42,6 @@ def check_trainer(config: TrainConfig) -> None:
     _check_numbers(config)
     check_settings(config.model)
     _check_model(config)
-    _check_windows(config)
     _check_processes(config)
 
 
@@ -59,98 +58,61 @@ def _check_numbers(config: TrainConfig) -> None:
     values = vars(config) | vars(config.data) | vars(config.trainer)
     if values["max_steps"] == -1:  # no limit
         values["max_steps"] = None
-    for name, low, high, allowed in (
+    for names, low, high, allowed in (
         ("random_seed", 0, 2**32 - 1, "0 to 4294967295"),
         ("lr", above_0, most, "a number above 0"),
-        ("weight_decay", 0, most, "0 or a number above it"),
-        ("grad_clip", 0, most, "0 (off) or a number above it"),
-        ("label_smoothing", 0, below_1, "a share from 0 up to below 1"),
-        ("lora_rank", 1, most, "1 or more, or null to learn all weights"),
-        ("ema_decay", above_0, below_1, "a share above 0 and below 1, or null for none"),
-        ("scheduled_sampling", 0, below_1, "a share from 0 up to below 1"),
-        ("hide_source", 0, below_1, "a share from 0 up to below 1"),
-        ("warmup_steps", 0, most, "0 or more"),
+        ("weight_decay grad_clip warmup_steps transpose workers", 0, most, "0 or more"),
+        ("hide_source scheduled_sampling", 0, below_1, "a share from 0 up to below 1"),
         ("decay_share", 0, 1, "a share from 0 to 1"),
-        ("max_steps", 1, most, "1 or more, or -1"),
-        ("validate_every", 1, most, "1 or more, or null for once an epoch"),
-        ("patience", 1, most, "1 or more, or null for never"),
-        ("sample_every", 1, most, "1 or more, or null for none"),
+        ("ema_decay", above_0, below_1, "a share above 0 and below 1, or null for none"),
         ("length", 2, most, "2 or more"),
-        ("grow_from", 1, most, "1 or more, or null"),
-        ("transpose", 0, most, "0 or more"),
-        ("segment", 1, most, "1 or more, or null for whole pieces"),
-        ("windows_per_epoch", 1, most, "1 or more, or null for one reading of the split"),
-        ("workers", 0, most, "0 or more"),
-        *((name, 1, most, "1 or more") for name in FROM_1),
+        ("max_steps", 1, most, "1 or more, or -1"),
+        ("lora_rank validate_every patience sample_every", 1, most, "1 or more, or null"),
+        ("max_epochs batch_size accumulate checkpoint_every log_every", 1, most, "1 or more"),
+        ("devices num_nodes score_batch_tokens", 1, most, "1 or more"),
     ):
-        if values[name] is not None and not low <= values[name] <= high:
-            raise ConfigError(name, got=values[name], allowed=allowed)
-
-
-FROM_1 = (
-    *("max_epochs", "batch_size", "accumulate", "checkpoint_every", "log_every", "devices", "num_nodes"),
-    "score_batch_tokens",
-)
+        for name in names.split():
+            if values[name] is not None and not low <= values[name] <= high:
+                raise ConfigError(name, got=values[name], allowed=allowed)
 
 
 def _check_model(config: TrainConfig) -> None:
-    """Raises ConfigError for what the kind of model or the objective cannot do."""
+    """Raises ConfigError for what the kind of model, the objective or the schedule cannot do."""
     trainer, objective, kind = config.trainer, find_objective(config.objective), KINDS[config.model.kind]
     named, asked = f"kind={config.model.kind}", f"objective={config.objective}"
     check_objective(config.model.kind, config.objective, objective)
-    if trainer.hide_source and "source" not in objective.inputs:
-        raise ConfigError("hide_source", got=trainer.hide_source, why=f"{asked} has no source to hide", hint=LEAVE)
-    if trainer.scheduled_sampling and issubclass(objective, Classify | Masked):
-        why = f"{asked} guesses what is no input"
-        raise ConfigError("scheduled_sampling", got=trainer.scheduled_sampling, why=why, hint=LEAVE)
     if "source" in objective.inputs:
-        _check_source(config, getattr(objective, "source_voices", 1), vars(objective).get("target_voices"))
-    if trainer.checkpoint_activations and not kind.blocks:
-        raise ConfigError("checkpoint_activations", got=True, why=f"{named} has no blocks", hint=LEAVE)
-    if trainer.lora_rank is not None and config.init_from is None:
-        allowed = "init_from=BUNDLE, or leave it out"
-        raise ConfigError("lora_rank", got=trainer.lora_rank, why="it adapts a trained model", allowed=allowed)
-    if trainer.lora_rank is not None and not kind.adapters:
-        raise ConfigError("lora_rank", got=trainer.lora_rank, why=f"{named} has no blocks to adapt", hint=LEAVE)
-    for name in ("grow_from", "carry"):
-        if (value := getattr(config.data, name)) and not objective.continuous:
-            raise ConfigError(name, got=value, why=f"{asked} needs whole windows", hint=LEAVE)
-    if config.data.carry and not kind.carries:
-        raise ConfigError("carry", got=True, why=f"{named} has no state to carry", hint=LEAVE)
+        _check_source(config, objective)
+    values = vars(config.data) | vars(trainer)
+    for name, wrong, why in (
+        ("hide_source", "source" not in objective.inputs, f"{asked} has no source to hide"),
+        ("scheduled_sampling", issubclass(objective, Classify | Masked), f"{asked} guesses what is no input"),
+        ("checkpoint_activations", not kind.blocks, f"{named} has no blocks"),
+        ("lora_rank", config.init_from is None, "it adapts the model of init_from=, which is null"),
+        ("lora_rank", not kind.adapters, f"{named} has no blocks to adapt"),
+        ("carry", not objective.continuous, f"{asked} needs whole windows"),
+        ("carry", not kind.carries, f"{named} has no state to carry"),
+    ):
+        if values[name] and wrong:
+            raise ConfigError(name, got=values[name], why=why, hint="leave it out")
+    if trainer.schedule != "hold" and trainer.decay_share != TrainerConfig.decay_share:
+        why = f"it is for schedule=hold, not {trainer.schedule}"
+        raise ConfigError("decay_share", got=trainer.decay_share, why=why, allowed="schedule=hold, or leave it out")
 
 
-def _check_source(config: TrainConfig, voices: int, written: int | None) -> None:
-    """Raises ConfigError for a model that does not hear the source in steps of so many `voices`, or does not write
-    steps of as many as the objective says of a grid."""
-    model, asked = config.model, f"objective={config.objective}"
+def _check_source(config: TrainConfig, objective: Any) -> None:
+    """Raises ConfigError for a model that does not hear and write steps of as many voices as the objective says."""
+    model, asked, voices = config.model, f"objective={config.objective}", getattr(objective, "source_voices", 1)
     if voices > 1 and not hasattr(model, "source_voices"):
         why = f"kind={model.kind} hears the voices of its source one by one"
         raise ConfigError("objective", got=config.objective, why=why, allowed="another, or experiment=harmoniser")
     steps = [("source_voices", voices, "its source")]
-    if config.tokenizer.name == "chorale" and written is not None:
-        steps.append(("target_group", written, "a step of its target"))
+    if config.tokenizer.name == "chorale" and "target_voices" in vars(objective):
+        steps.append(("target_group", objective.target_voices, "a step of its target"))
     for name, right, of in steps:
         if (got := getattr(model, name, right)) != right:
             n = "one voice" if right == 1 else f"{right} voices"
             raise ConfigError(name, got=got, why=f"{asked} has {n} in {of}", allowed=str(right))
-
-
-def _check_windows(config: TrainConfig) -> None:
-    """Raises ConfigError for a schedule, of the rate or of the windows' length, that cannot be."""
-    trainer, first, length = config.trainer, config.data.grow_from, config.data.length
-    if trainer.schedule != "hold" and trainer.decay_share != TrainerConfig.decay_share:
-        why = f"it is for schedule=hold, not {trainer.schedule}"
-        raise ConfigError("decay_share", got=trainer.decay_share, why=why, allowed="schedule=hold, or leave it out")
-    if first is None:
-        return
-    if length not in (first << n for n in range(length.bit_length())):
-        why = f"length={length} is not {first}, {2 * first}, {4 * first} …"
-        raise ConfigError("grow_from", got=first, why=why, allowed="its half, its quarter and so on, or null")
-    if trainer.schedule == "hold" and trainer.decay_share == 0:
-        why = "windows grow over the steps of a run, and decay_share=0 is for a run without an end"
-        raise ConfigError("grow_from", got=first, why=why, hint="leave one of them out")
-    if carries(config):
-        raise ConfigError("grow_from", got=first, why="windows that carry a state cannot be cut", hint=LEAVE)
 
 
 def _check_processes(config: TrainConfig) -> None:

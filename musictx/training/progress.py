@@ -10,15 +10,10 @@ import torch
 from lightning.pytorch.callbacks import RichProgressBar
 from rich.console import Console
 
-from musictx.objectives import Example
 from musictx.system import peak_gib
 from musictx.training.module import LanguageModelTraining
 
 FIGURES = {"NLL": ("train/loss", "{:.3f}"), "val": ("val/nll", "{:.4f}"), "tok/s": ("train/tokens_per_s", "{:,.0f}")}
-
-
-def build_progress() -> L.Callback:
-    return Bar(refresh_rate=5) if Console().is_terminal else Lines()
 
 
 class Figures(L.Callback):
@@ -37,17 +32,12 @@ class Figures(L.Callback):
         figures = {"step": f"{trainer.global_step}/{total}"}
         figures |= {name: form.format(float(seen[key])) for name, (key, form) in FIGURES.items() if key in seen}
         figures["lr"] = f"{trainer.optimizers[0].param_groups[0]['lr']:.2e}"
-        if (memory := memory_gib(training.device)) is not None:
-            figures["memory"] = f"{memory:.1f}GiB"
+        on_gpu = training.device.type == "cuda"
+        used = torch.cuda.max_memory_allocated(training.device) / 2**30 if on_gpu else peak_gib()
+        if used is not None:
+            figures["memory"] = f"{used:.1f}GiB"
         figures["left"] = "?" if left_s is None else str(timedelta(seconds=round(left_s)))
         return figures
-
-
-def memory_gib(device: torch.device) -> float | None:
-    """The peak use so far: of the GPU's memory, or of the machine's by this process; None where it is not known."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device) / 2**30
-    return peak_gib()
 
 
 class Bar(Figures, RichProgressBar):
@@ -64,6 +54,10 @@ class Lines(Figures):
         if trainer.is_global_zero:
             figures = self.figures(trainer, pl_module)
             print(", ".join(f"{name} {value}" for name, value in figures.items()), flush=True)
+
+
+def build_progress() -> L.Callback:
+    return Bar(refresh_rate=5) if Console().is_terminal else Lines()
 
 
 class Throughput(L.Callback):
@@ -83,12 +77,7 @@ class Throughput(L.Callback):
         self.validating_s += perf_counter() - self.validating_since
 
     def on_train_batch_end(
-        self,
-        trainer: L.Trainer,
-        pl_module: L.LightningModule,
-        outputs: Any,
-        batch: Example | list[Any],
-        batch_idx: int,
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         example, now = batch[0] if isinstance(batch, list) else batch, perf_counter()
         tokens = example.inputs[-1].numel() * trainer.world_size

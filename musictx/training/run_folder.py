@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -27,7 +28,7 @@ from musictx.data.store import Store, whole_split
 from musictx.errors import ConfigError, UserError
 from musictx.files import replacing, write_json
 from musictx.model.packaged import BUNDLE
-from musictx.system import lock
+from musictx.system import locked
 from musictx.training.checkpoints import LAST, check_whole
 from musictx.training.failure import FAILED
 from musictx.training.metrics import Metrics, read_metrics
@@ -65,17 +66,12 @@ def store_hash(store: Store) -> str:
 
 
 def git_commit() -> str | None:
-    """The commit of the checkout that has this package; None outside one."""
-    package = Path(__file__).parent
-
-    def git(*args: str) -> str:
-        done = subprocess.run(["git", "-C", str(package), *args], capture_output=True, text=True, check=True)
-        return done.stdout.strip()
-
+    """The commit of the checkout that has this package, "+" with local changes; None outside one."""
+    here = Path(__file__)
+    git = partial(subprocess.check_output, cwd=here.parent, text=True, stderr=subprocess.DEVNULL)
     try:
-        if not git("ls-files", str(Path(__file__))):  # installed inside another project's checkout
-            return None
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+        git(["git", "ls-files", "--error-unmatch", here.name])  # fails inside another project's checkout
+        return git(["git", "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"]).strip()
     except (OSError, subprocess.CalledProcessError):
         return None
 
@@ -162,16 +158,10 @@ class RunFolder:
     def held(self) -> Iterator[None]:
         """Keeps other processes from training here. A killed process releases the lock, its loaders' workers within
         seconds. Where files cannot be locked it says so and continues. Raises ConfigError."""
-        place = self.checkpoints / LOCK
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with open(place, "a") as file:
-            try:
-                lock(file)
-            except BlockingIOError:
-                why = "another process trains in this folder now"
-                raise ConfigError("out", got=self.path, why=why, allowed="another, or wait until it ends") from None
-            except OSError as error:
-                print(f"{place} cannot be locked ({error}): make sure that no other process trains in {self.path}")
+        self.checkpoints.mkdir(parents=True, exist_ok=True)
+        why = "another process trains in this folder now"
+        taken = ConfigError("out", got=self.path, why=why, allowed="another, or wait until it ends")
+        with locked(self.checkpoints / LOCK, taken):
             yield
 
     def open(self, config: TrainConfig, record: Record) -> Path | None:
@@ -194,7 +184,7 @@ class RunFolder:
         if config.resume is not None:
             why = "it has no unfinished run"
             raise ConfigError("resume", got=config.resume, why=why, allowed="the folder of one, or out=")
-        self.check_free(config.overwrite)
+        self._check_free(config.overwrite)
         if self.path.exists() and any(self.path.iterdir()):  # keep it until the new run has a model
             if self._aside.exists():
                 shutil.rmtree(self.path)
@@ -205,7 +195,7 @@ class RunFolder:
             partial.write_text(OmegaConf.to_yaml(OmegaConf.structured(config)), encoding="utf-8")
         return None
 
-    def check_free(self, overwrite: bool) -> None:
+    def _check_free(self, overwrite: bool) -> None:
         """Raises ConfigError when a new run would destroy something."""
         out = self.path
         if not out.exists() or (out.is_dir() and not any(out.iterdir())):
@@ -279,12 +269,8 @@ def find_runs(root: Path) -> list[RunFolder]:
     return [run for record in sorted(root.rglob(RECORD)) if (run := RunFolder(record.parent)).has_begun]
 
 
-def _flat(tree: Any) -> dict[str, Any]:
-    def walk(node: Any, prefix: str) -> Iterator[tuple[str, Any]]:
-        for key, value in node.items():
-            if isinstance(value, dict):
-                yield from walk(value, f"{prefix}{key}.")
-            else:
-                yield f"{prefix}{key}", value
-
-    return dict(walk(tree, ""))
+def _flat(tree: Any, prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat

@@ -23,7 +23,7 @@ from musictx.model.lora import add_adapters
 from musictx.model.packaged import bundle_path
 from musictx.model.roll import FRAME_S
 from musictx.model.sizes import memory_of, without_memory
-from musictx.objectives import NEXT_TOKEN, Objective, build_objective, find_objective
+from musictx.objectives import NEXT_TOKEN, Objective, find_objective
 from musictx.tokenizers import Tokenizer, Vocab, build_tokenizer
 
 MOVES = ("NOTE_ON", "MELODY_ON"), ("NOTE_OFF", "MELODY_OFF")  # the events that strike keys, and release them
@@ -60,11 +60,6 @@ def check_given(config: TrainConfig, words: Sequence[str]) -> None:
                 why = f"init_from={config.init_from} has {has}, and its weights fit no other model"
                 hint = f"leave {key}= out, or leave init_from= out to train from scratch"
                 raise ConfigError(key, got=value, why=why, hint=hint)
-
-
-def objective_of(config: TrainConfig, tokenizer: Tokenizer) -> Objective:
-    """The objective, over the store's tokenizer. Raises ConfigError."""
-    return build_objective(config.objective, config.objective_settings, tokenizer, config.model.cycle)
 
 
 def new_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:

@@ -18,8 +18,6 @@ from musictx.training.metrics import MetricsFile
 from musictx.training.progress import Throughput
 from musictx.training.run_folder import RunFolder
 
-MODES = ("online", "offline", "disabled")
-
 
 def check_logger(config: LoggerConfig) -> None:
     """Raises ConfigError for an unknown logger, or wandb online without a key that could be one."""
@@ -74,9 +72,9 @@ def _no_wandb(error: Exception) -> ConfigError:
 def wandb_mode(config: LoggerConfig) -> str:
     """As configured, else WANDB_MODE, else online. Raises ConfigError for one that does not exist."""
     mode = config.mode or os.environ.get("WANDB_MODE") or "online"
-    if mode not in MODES:
+    if mode not in ("online", "offline", "disabled"):
         why = "" if config.mode else "the environment variable WANDB_MODE says so"
-        raise ConfigError("mode", got=mode, why=why, allowed=f"one of {', '.join(MODES)}")
+        raise ConfigError("mode", got=mode, why=why, allowed="online, offline or disabled")
     return mode
 
 
@@ -116,7 +114,6 @@ def build_trainer(config: TrainerConfig, batches_per_epoch: int, folder: str) ->
         gradient_clip_val=config.grad_clip,
         val_check_interval=config.validate_every or batches_per_epoch,
         check_val_every_n_epoch=None,  # counts batches across epochs
-        limit_val_batches=2 if config.smoke else 1.0,
         num_sanity_val_steps=0,
         log_every_n_steps=config.log_every,
         default_root_dir=folder,
@@ -131,8 +128,7 @@ def build_trainer(config: TrainerConfig, batches_per_epoch: int, folder: str) ->
 
 def _strategy(config: TrainerConfig) -> Strategy | str:
     if config.strategy == "ddp":
-        # no buffer differs between the processes
-        return DDPStrategy(broadcast_buffers=False)
+        return DDPStrategy(broadcast_buffers=False)  # no buffer differs between the processes
     if config.strategy == "fsdp":
         # PyTorch's FSDP2: LanguageModelTraining.configure_model says which weights are split together
         world_size = config.devices * config.num_nodes

@@ -9,14 +9,6 @@ from test_carried_windows import VOCAB, stream_of
 from musictx.data.datamodule import GlobalBatches, ResumableLoader
 
 
-def test_each_epoch_has_new_windows():
-    batches = GlobalBatches(5, 2)
-    assert list(batches) == [[0, 1], [2, 3]]  # the fifth is less than a batch
-    batches.set_epoch(2)
-    assert list(batches) == [[10, 11], [12, 13]]
-    assert len(batches) == 2
-
-
 @given(st.integers(1, 4), st.integers(1, 3), st.integers(1, 30), st.integers(0, 3))
 def test_processes_share_the_batches_of_one_with_all_of_their_rows(world_size, batch_size, n_items, epoch):
     parts = [GlobalBatches(n_items, batch_size, rank, world_size) for rank in range(world_size)]

@@ -38,12 +38,3 @@ def test_the_loss_is_a_sum_and_how_many_it_is_of():
     assert rows.tolist() == pytest.approx([6 * math.log(2), math.log(2)])
     assert rows.dtype == torch.float64
     assert counts.tolist() == [3, 1]
-
-
-def test_a_share_of_the_loss_is_that_of_every_id_alike():
-    logits = torch.randn(2, 5, TOK.vocab.size, generator=torch.Generator().manual_seed(0))
-    targets = torch.arange(10).view(2, 5)
-    example = Example((targets,), targets)
-    plain, even = (ASKED.loss(lambda ids: logits, example, share)[0] for share in (0.0, 0.3))
-    each = -logits.log_softmax(-1).mean(-1).sum()
-    assert float(even) == pytest.approx(float(0.7 * plain + 0.3 * each), rel=1e-5)

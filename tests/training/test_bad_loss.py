@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from conftest import QUICK, TINY, ok
 from runs import RECURRENT, config_of, fit
 
 from musictx.errors import is_out_of_memory
@@ -79,12 +78,3 @@ def test_what_counts_as_out_of_memory():
     assert is_out_of_memory(RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"))
     assert is_out_of_memory(MemoryError())
     assert not is_out_of_memory(RuntimeError("shapes do not match"))
-
-
-def test_smoke_does_everything_and_keeps_nothing(world, tmp_path):
-    settings = [f"data.path={world.store}", "trainer.progress_bar=false", *TINY, *QUICK]
-    done = ok(
-        ["musictx", "train", "trainer.smoke=true", "out=deep/run", "trainer.sample_every=100", *settings], tmp_path
-    )
-    assert "smoke: two steps" in done.stdout
-    assert list(tmp_path.iterdir()) == []

@@ -46,6 +46,8 @@ def test_only_the_adapters_learn_and_the_bundle_knows_nothing_of_them(world, tmp
     assert "LoRA rank 2: 384 parameters learn" in capsys.readouterr().out
     before, after = load_bundle(world.bundle).model, load_bundle(bundle).model
     old, new = before.state_dict(), after.state_dict()
+    best = load_bundle(bundle.parent / "checkpoints" / "best.ckpt").model.state_dict()  # opens like a bundle
+    assert all(torch.equal(best[name], new[name]) for name in new)
     assert list(new) == list(old)
     changed = {name for name in old if not torch.equal(old[name], new[name])}
     assert changed == {f"blocks.0.{layer}.weight" for layer in ("qkv", "project", "up", "down")}
@@ -55,13 +57,6 @@ def test_only_the_adapters_learn_and_the_bundle_knows_nothing_of_them(world, tmp
     if not more:  # where the best are the last weights, not an average
         ids = torch.arange(40).view(2, 20)
         assert torch.equal(trained[0].eval()(ids), after(ids))
-
-
-def test_a_checkpoint_opens_like_the_bundle_that_is_made_of_it(world, tmp_path):
-    bundle = fit(config_of(world, tmp_path / "run", f"init_from={world.bundle}", *LORA))
-    weights = load_bundle(bundle).model.state_dict()
-    best = load_bundle(bundle.parent / "checkpoints" / "best.ckpt").model.state_dict()
-    assert all(torch.equal(best[name], weights[name]) for name in weights)
 
 
 @pytest.mark.parametrize(("rank", "allowed"), [(0, "1 or more, or null"), (-1, "1 or more"), (17, "1 to 16")])

@@ -53,12 +53,6 @@ def test_optuna_is_given_the_best_validation_and_is_continued(world, tmp_path):
     assert len(find_bundles([f"{tmp_path}/runs/search-*"])) == 2
 
 
-def test_a_search_can_be_tried_out_first(world, tmp_path):
-    words = ["sweep=optuna", "hydra.sweeper.n_trials=1", "out=runs/search", "trainer.smoke=true", *settings(world)]
-    ok(["musictx", "train", "-m", *words], tmp_path)
-    assert not list((tmp_path / "runs").rglob("run.json"))
-
-
 def test_slurm_where_there_is_none(tmp_path):
     line = refused(["musictx", "train", "-m", "sweep=slurm", "trainer.lr=1e-3,1e-2"], tmp_path, PATH="")
     assert "sweep=slurm: " in line

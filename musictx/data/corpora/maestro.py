@@ -27,7 +27,7 @@ ARCHIVES = {
 
 def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
     """Writes the archive, a zip or a folder, as a store; downloads it without a path. Raises StoreError when it is not
-    MAESTRO, or when files that its table names are missing and `allow_missing` is not set."""
+    MAESTRO, or when files that its table names are missing."""
     check_work(config)
     if config.path is None and config.version not in ARCHIVES:
         raise ConfigError("version", got=config.version, allowed=f"one of {', '.join(ARCHIVES)}")
@@ -37,22 +37,17 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
         table = find_table(files, path)
         split_of = read_table(table)
         folder = table.name.rpartition("/")[0]
-        inside = {name: f"{folder}/{name}".lstrip("/") for name in split_of}
-        missing = sorted(name for name, member in inside.items() if member not in files)
-        if missing and not config.allow_missing:
-            listed = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
-            print("\n".join(["missing:", *missing]))
-            what = f"{table.name} names {len(missing)} files that are missing, {listed}"
-            raise StoreError(what, "get the archive again, or give allow_missing=true to leave them out")
-        here = {member: name for name, member in inside.items() if member in files}
-        if not here:
-            raise StoreError(f"none of the {len(missing)} files in {table.name} is there", "give the MIDI archive")
+        inside = {f"{folder}/{name}".lstrip("/"): name for name in split_of}
+        missing = sorted(name for member, name in inside.items() if member not in files)
+        if missing or not inside:
+            listed = f", {', '.join(missing[:3])}" + ", …" * (len(missing) > 3) if missing else ""
+            what = f"{table.name} names {len(inside)} files, {len(missing)} of them missing{listed}"
+            raise StoreError(what, "get the archive again, or take what you have with musictx prepare folder")
         return prepare_midi(
-            [files[member] for member in sorted(here)],
+            [files[member] for member in sorted(inside)],
             Corpus(Path(table.name).stem.replace("maestro-", "MAESTRO "), LICENCE, CITATION),
-            lambda pieces, _: [split_of[here[piece.name]] for piece in pieces],
+            lambda pieces, _: [split_of[inside[piece.name]] for piece in pieces],
             config,
-            {"missing": missing},
         )
 
 

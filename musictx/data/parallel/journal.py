@@ -16,7 +16,7 @@ from musictx.data.source import UNREADABLE, Item
 from musictx.data.store import Piece, own_folders
 from musictx.errors import UserError
 from musictx.files import replacing
-from musictx.system import lock
+from musictx.system import locked
 
 CHUNK_FILES = 32
 CHUNK_BYTES = 8 * 2**20
@@ -52,14 +52,8 @@ class Journal:
         Where files cannot be locked it says so and continues. Raises UserError when there is another run."""
         self._made = [folder for folder in self.folder.parents if not folder.exists()]
         self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / "lock", "w") as file:
-            try:
-                lock(file)
-            except BlockingIOError:
-                what, hint = f"another run is writing there ({self.folder})", "wait for it or give another out="
-                raise UserError(what, hint) from None
-            except OSError as error:
-                print(f"{self.folder} cannot be locked ({error}): make sure that no other run writes there")
+        taken = UserError(f"another run is writing there ({self.folder})", "wait for it or give another out=")
+        with locked(self.folder / "lock", taken):
             try:
                 yield
             except UserError:
