@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn.utils.rnn import pad_sequence
 
 from musictx.errors import ConfigError, TokenError, UserError
 from musictx.model.build import can, kind_of
@@ -76,11 +77,8 @@ class Embedder:
         order = sorted(range(len(ids)), key=lambda n: len(ids[n]))
         for first in range(0, len(order), ROWS):
             numbers = order[first : first + ROWS]
-            longest = max(len(ids[n]) for n in numbers)
-            batch = np.stack(
-                [np.pad(ids[n], (0, longest - len(ids[n])), constant_values=pad) for n in numbers]
-            )  # (B, T)
-            read = self.read(torch.as_tensor(batch, device=device)).float().cpu()
+            batch = pad_sequence([torch.as_tensor(ids[n]) for n in numbers], True, pad)  # (B, T)
+            read = self.read(batch.to(device)).float().cpu()
             for n, row in zip(numbers, read, strict=True):  # (T, C): what fills up is never seen
                 yield n, row[: len(ids[n])].mean(0).numpy()
 

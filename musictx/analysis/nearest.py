@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,15 +41,10 @@ class Index:
         rows: Vectors = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
         return rows
 
-    def likeness(self, vectors: Vectors) -> NDArray[np.float32]:
-        """(Q, N): the cosine of Q passages with each of the index."""
-        found: NDArray[np.float32] = self.directions(vectors) @ self.vectors.T
-        return found
-
     def passages(self, vectors: Vectors, names: Sequence[str], most: int) -> list[list[Near]]:
         """For each of Q passages (Q, C) the nearest ones, of a piece each, the nearest first."""
         rows = []
-        for likeness in self.likeness(vectors):
+        for likeness in self.directions(vectors) @ self.vectors.T:  # (N,) the cosine with each of the index
             best: dict[int, int] = {}
             for n in np.argsort(-likeness, kind="stable"):
                 best.setdefault(int(self.piece[n]), int(n))
@@ -70,11 +65,7 @@ class Index:
     def save(self, path: Path, key: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:
-            columns: dict[str, NDArray[Any]] = {
-                "vectors": self.raw.astype(np.float16),
-                "piece": self.piece,
-                "from_s": self.from_s,
-            }
+            columns = {"vectors": self.raw.astype(np.float16), "piece": self.piece, "from_s": self.from_s}
             save_file(columns, partial, {"key": key})
 
 
@@ -89,9 +80,8 @@ def load_index(path: Path, key: str, pieces: int, width: int) -> Index:
         raise StoreError(f"{path} is no index ({type(error).__name__})", "give another index=") from None
     shapes = vectors.shape == (len(piece), width) and piece.shape == from_s.shape == (len(piece),) and len(piece) > 0
     kinds = (vectors.dtype, piece.dtype, from_s.dtype) == (np.float16, np.int32, np.float32)
-    if not (shapes and kinds and np.isfinite(vectors).all() and np.isfinite(from_s).all()):
-        raise StoreError(f"{path} is damaged", "give another index=, or delete it: it is made again")
-    if piece.min() < 0 or piece.max() >= pieces or from_s.min() < 0:
+    finite = shapes and kinds and np.isfinite(vectors).all() and np.isfinite(from_s).all()
+    if not (finite and 0 <= piece.min() <= piece.max() < pieces and from_s.min() >= 0):
         raise StoreError(f"{path} is damaged", "give another index=, or delete it: it is made again")
     return Index(vectors.astype(np.float32), piece, from_s)
 

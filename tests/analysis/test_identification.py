@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from musictx.analysis.held_out import Beginnings, identify
-from musictx.errors import ConfigError
 from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer
 
@@ -73,9 +72,3 @@ def test_the_others_are_other_pieces_and_a_function_of_the_seed():
     one, two, other = (identify(Echo(CHORALE.vocab, 64), CHORALE, PIECES, random_seed=s).nats for s in (0, 0, 1))
     assert one.tolist() == two.tolist() != other.tolist()
     assert (one[:, 1:] > one[:, :1] + 1).all()  # none is the piece itself
-
-
-def test_too_few_pieces_are_refused():
-    few = Beginnings(PIECES.seeds[:9], PIECES.true[:9], 2.4, 2.4)
-    with pytest.raises(ConfigError, match="^pieces=9: "):
-        identify(Echo(CHORALE.vocab, 64), CHORALE, few)
