@@ -1,6 +1,6 @@
 """Passages of a store as vectors in one file, and the ones nearest to other music."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +14,6 @@ from musictx.data.store import Store
 from musictx.errors import StoreError, UserError
 from musictx.files import replacing
 
-Shown = Callable[[Iterable[tuple[int, Vectors]], int], Iterable[tuple[int, Vectors]]]
 CLOSEST_S = 2.5  # the least time between the beginnings of two passages
 
 
@@ -65,8 +64,8 @@ class Index:
     def save(self, path: Path, key: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:
-            columns = {"vectors": self.raw.astype(np.float16), "piece": self.piece, "from_s": self.from_s}
-            save_file(columns, partial, {"key": key})
+            vectors = self.raw.astype(np.float16)
+            save_file({"vectors": vectors, "piece": self.piece, "from_s": self.from_s}, partial, {"key": key})
 
 
 def load_index(path: Path, key: str, pieces: int, width: int) -> Index:
@@ -91,9 +90,9 @@ def names_of(store: Store) -> list[str]:
     return [name for split in store.manifest.splits for name in store.split(split).names]
 
 
-def build_index(store: Store, embedder: Embedder, length_s: float, most: int, shown: Shown) -> Index:
-    """At most `most` passages, spread over all splits of a store; `shown` draws progress over so many. Raises UserError
-    for a store without a passage."""
+def build_index(store: Store, embedder: Embedder, length_s: float, most: int) -> Index:
+    """At most `most` passages, spread over all splits of a store. Draws progress. Raises UserError for a store without
+    a passage."""
     seconds = sum(info.seconds for info in store.manifest.splits.values())
     every_s = max(seconds / most, CLOSEST_S)
     ids: list[NDArray[np.int64]] = []
@@ -110,6 +109,5 @@ def build_index(store: Store, embedder: Embedder, length_s: float, most: int, sh
     ids, where = [ids[n] for n in spread], [where[n] for n in spread]
     if not ids:
         raise UserError(f"{store.path} has no passage that this model can read", "give more music or another bundle=")
-    found = dict(shown(embedder.embed(ids), len(ids)))
-    vectors = np.stack([found[n] for n in range(len(ids))])
+    vectors = embedder.embed(ids, f"listening to {len(ids)} passages")
     return Index(vectors, np.array([n for n, _ in where], np.int32), np.array([s for _, s in where], np.float32))

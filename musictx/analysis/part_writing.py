@@ -91,7 +91,8 @@ def _before(values: NDArray[Any], first: int = REST) -> NDArray[Any]:
 
 def _begins(broken: Mask) -> Mask:
     """Only the first step of each run of True, column by column."""
-    return broken & ~_before(broken, False)
+    begins: Mask = broken & ~_before(broken, False)
+    return begins
 
 
 class Voices:
