@@ -148,34 +148,34 @@ def _markdown(head: Collection[str], rows: Sequence[Iterable[str]]) -> str:
 
 def write_report(folder: Path, rows: list[ModelReport], held_out: Beginnings, config: Any, store: Store) -> None:
     """Writes report.md and its PNGs."""
-    models, pictures = [row for row in rows if row.nll], []
-
-    def draw(name: str, title: str, curves: dict[str, Any], xlabel: str, ylabel: str, **given: Any) -> None:
-        if curves:
-            plot_curves(curves, folder / name, xlabel, ylabel, **given)
-            pictures.append(f"## {title}\n\n![{title}]({name})")
-
-    draw(
-        "retention.png",
-        "What continuations keep of the seed over time",
-        {r.name: r.memory.retention[:4] for r in models if r.memory.retention},
-        "seconds after the seed",
-        "motif retention",
-        references=[(1.0, "the composers' own continuations"), (0.0, "seeds of other pieces")],
-    )
+    models = [row for row in rows if row.nll]
+    pictures = []
+    kept = {r.name: r.memory.retention[:4] for r in models if r.memory.retention}
+    if kept:
+        plot_curves(
+            kept,
+            folder / "retention.png",
+            "seconds after the seed",
+            "motif retention",
+            references=[(1.0, "the composers' own continuations"), (0.0, "seeds of other pieces")],
+        )
+        pictures.append(("retention.png", "What continuations keep of the seed over time"))
     gains = {r.name: (r.knows.gain, r.knows.window) for r in models if r.knows.gain}
-    draw(
-        "gain.png",
-        "What the seed is worth on the true continuation",
-        {name: gain[:4] for name, (gain, _) in gains.items()},
-        "seconds after the seed; dashed: farther than the model was trained to look",
-        "seed gain, nats a token",
-        references=[(0.0, "forgotten")],
-        solid={name: int((gain.tokens <= (w or np.inf)).sum()) for name, (gain, w) in gains.items()},
-    )
+    if gains:
+        plot_curves(
+            {name: gain[:4] for name, (gain, _) in gains.items()},
+            folder / "gain.png",
+            "seconds after the seed; dashed: farther than the model was trained to look",
+            "seed gain, nats a token",
+            references=[(0.0, "forgotten")],
+            solid={name: int((gain.tokens <= (w or np.inf)).sum()) for name, (gain, w) in gains.items()},
+        )
+        pictures.append(("gain.png", "What the seed is worth on the true continuation"))
     learning = {r.name: np.array(r.validation).T for r in models if len(r.validation) > 1}
-    curves = {name: (x, y, y, y) for name, (x, y) in learning.items()}
-    draw("learning.png", "Learning", curves, "steps", "validation NLL, nats per token")
+    if learning:
+        curves = {name: (x, y, y, y) for name, (x, y) in learning.items()}
+        plot_curves(curves, folder / "learning.png", "steps", "validation NLL, nats per token")
+        pictures.append(("learning.png", "Learning"))
     inputs = f"inputs of {config.segment} tokens" if config.segment else "whole pieces"
     text = [
         f"# {len(models)} models on {store.manifest.corpus.name}",
@@ -185,7 +185,7 @@ def write_report(folder: Path, rows: list[ModelReport], held_out: Beginnings, co
         *{f"Motif retention could not be measured: {r.memory.unmeasured}" for r in rows if r.memory.unmeasured},
         *(f"{r.name}: {r.knows.unmeasured}" for r in rows if r.knows.unmeasured),
         EXPLAINED,
-        *pictures,
+        *(f"## {title}\n\n![{title}]({name})" for name, title in pictures),
         "## Statistics of the music: overlap with the composers' continuations",
         overlaps(rows),
     ]
