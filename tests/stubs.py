@@ -1,5 +1,7 @@
 """Models that say what a test wants, without weights, and a score continued."""
 
+import math
+
 import numpy as np
 import torch
 
@@ -45,6 +47,24 @@ class Said:
 
     def step(self, ids, state):
         return self.prefill(ids[:, None], state)
+
+
+class Echo:
+    """Knows one thing: a token comes again after `lag`. Where it cannot look so far back, all are alike. Keeps what it
+    has read."""
+
+    window, cycle = None, 1
+
+    def __init__(self, vocab, lag, sure=0.9):
+        self.v, self.lag, self.sure, self.read = vocab.size, lag, sure, []
+
+    def __call__(self, ids):
+        self.read.append(ids[0].tolist())
+        logits = torch.zeros(*ids.shape, self.v)
+        for t in range(self.lag, ids.shape[1] + 1):  # the token after t - 1
+            logits[0, t - 1] = math.log((1 - self.sure) / (self.v - 1))
+            logits[0, t - 1, ids[0, t - self.lag]] = math.log(self.sure)
+        return logits
 
 
 def noise(vocab_size, seed=0, loud=3.0, favourites=0):

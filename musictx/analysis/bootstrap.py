@@ -32,8 +32,8 @@ def interval(values: ArrayLike, weights: ArrayLike | None = None) -> Interval:
     bottom = np.ones(len(top)) if weights is None else np.asarray(weights, dtype=np.float64)
     if not len(top):
         raise UserError("0 pieces", "an interval needs at least 1, better 30 or more")
-    if len(bottom) != len(top) or (bottom < 0).any() or not bottom.sum() > 0:
-        raise UserError(f"{len(bottom)} weights for {len(top)} pieces", "give each one of 0 or more, not all 0")
+    if not bottom.sum() > 0:
+        raise UserError(f"{len(top)} pieces have nothing to measure by", "give others")
     drawn = draw(len(top), RESAMPLES, np.random.default_rng(0))
     with np.errstate(invalid="ignore"):  # a resample may have no weight: `percentiles` leaves it out
         figures = (drawn @ top) / (drawn @ bottom)

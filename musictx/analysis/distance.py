@@ -6,7 +6,7 @@ all densities that are compared share one kernel. With one each, a single odd pi
 Nearly all pieces share some values, such as four voices: these would be a peak in one set and a hill in the other.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -73,12 +73,11 @@ class Grid:
     bandwidth: float  # at least a step: a constant is a peak one step wide
 
     @classmethod
-    def over(cls, samples: Iterable[Floats], scale: float) -> "Grid":
+    def over(cls, samples: Sequence[Floats], scale: float) -> "Grid":
         """`scale` is the size of the numbers behind the samples, which separates rounding from variety."""
-        each = list(samples)
         # Scott's rule (Scott 1992, section 6.5) for each sample, then the root mean square
-        bandwidth = float(np.sqrt(np.mean([s.var() * len(s) ** -0.4 for s in each])))
-        low, high = min(s.min() for s in each), max(s.max() for s in each)
+        bandwidth = float(np.sqrt(np.mean([s.var() * len(s) ** -0.4 for s in samples])))
+        low, high = min(s.min() for s in samples), max(s.max() for s in samples)
         low, high = low - TAILS * bandwidth, high + TAILS * bandwidth
         step = float(max(high - low, ROUNDING * scale) / (POINTS - 1)) or 1.0
         return cls(float(low), step, max(bandwidth, step))

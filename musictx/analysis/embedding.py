@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
+from torch.nn.utils.rnn import pad_sequence
 
 from musictx.errors import ConfigError, TokenError, UserError
 from musictx.model.build import can, kind_of
@@ -70,19 +73,18 @@ class Embedder:
         return [found[n] for n in spread]
 
     @torch.inference_mode()
-    def embed(self, ids: Sequence[NDArray[np.int64]]) -> Iterator[tuple[int, Vectors]]:
-        """The number of each passage with its vector (C,), those of like length together."""
+    def embed(self, ids: Sequence[NDArray[np.int64]], what: str = "") -> Vectors:
+        """(N, C) of N passages; reads those of like length together. Draws progress if `what` says of what."""
         device, pad = next(self.model.parameters()).device, self.tokenizer.vocab.pad
         order = sorted(range(len(ids)), key=lambda n: len(ids[n]))
-        for first in range(0, len(order), ROWS):
-            numbers = order[first : first + ROWS]
-            longest = max(len(ids[n]) for n in numbers)
-            batch = np.stack(
-                [np.pad(ids[n], (0, longest - len(ids[n])), constant_values=pad) for n in numbers]
-            )  # (B, T)
-            read = self.read(torch.as_tensor(batch, device=device)).float().cpu()
+        groups = [order[first : first + ROWS] for first in range(0, len(order), ROWS)]
+        console, vectors = Console(stderr=True), dict[int, Vectors]()
+        for numbers in track(groups, what, console=console, disable=not what or console.is_jupyter):
+            batch = pad_sequence([torch.as_tensor(ids[n]) for n in numbers], True, pad)  # (B, T)
+            read = self.read(batch.to(device)).float().cpu()
             for n, row in zip(numbers, read, strict=True):  # (T, C): what fills up is never seen
-                yield n, row[: len(ids[n])].mean(0).numpy()
+                vectors[n] = row[: len(ids[n])].mean(0).numpy()
+        return np.array([vectors[n] for n in range(len(ids))])
 
     def read(self, batch: torch.Tensor) -> torch.Tensor:
         """(B, T, C) what the layer gets of ids (B, T)."""
@@ -102,5 +104,4 @@ class Embedder:
         if len(ids) < len(scores):
             what = f"the model cannot read this music: {self.tokenizer.name} ids cannot write it, or it is too long"
             raise UserError(what, "give another bundle= or shorter passages")
-        found = dict(self.embed(ids))
-        return np.stack([found[n] for n in range(len(scores))])
+        return self.embed(ids)

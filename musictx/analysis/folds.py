@@ -71,14 +71,9 @@ def choose_strength(heard: Heard, labels: int) -> float:
         if held.all():  # one group is left, as where two labels have two files each
             return STRENGTHS[0]
         for n, layer in enumerate(heard.of(~held).fit(labels, STRENGTHS)):
-            nats[n] += log_loss(layer.logits(means[held]), heard.label[held])
+            logits, label = layer.logits(means[held]), heard.label[held]
+            nats[n] += (np.logaddexp.reduce(logits, axis=1) - logits[np.arange(len(label)), label]).sum()
     return STRENGTHS[int(nats.argmin())]
-
-
-def log_loss(logits: NDArray[Any], label: NDArray[Any]) -> float:
-    """Summed nats of the right labels (F,), of logits (F, K)."""
-    right = logits[np.arange(len(label)), label]
-    return float((np.logaddexp.reduce(logits, axis=1) - right).sum())
 
 
 class Figures(NamedTuple):
@@ -116,22 +111,22 @@ def figures_of(said: NDArray[np.int64], label: NDArray[Any], labels: int, accura
 
 def in_words(figures: Figures, labels: list[str], asked: str) -> str:
     """The figures in a sentence; `asked` says of how many files."""
-    accuracy, always = figures.accuracy, f"always saying {labels[figures.commonest]}"
+    (mean, low, high), always = figures.accuracy, f"always saying {labels[figures.commonest]}"
     sentence = (
-        f"held-out accuracy {accuracy.mean:.2f} ({accuracy.low:.2f} to {accuracy.high:.2f}), macro F1 "
-        f"{figures.macro_f1:.2f}, {asked}; {always}: "
+        f"held-out accuracy {mean:.2f} ({low:.2f} to {high:.2f}), macro F1 {figures.macro_f1:.2f}, {asked}; {always}: "
         f"{figures.commonest_accuracy:.2f}, macro F1 {figures.commonest_f1:.2f}"
     )
-    if accuracy.mean <= figures.commonest_accuracy:
+    if mean <= figures.commonest_accuracy:
         return f"{sentence}; this is not better than {always}"
-    if accuracy.low <= figures.commonest_accuracy:
+    if low <= figures.commonest_accuracy:
         return f"{sentence}; this is not surely better than {always}, so give more files"
     return sentence
 
 
-def share_interval(share: float, n: int, z: float = 1.95996) -> Interval:
+def share_interval(share: float, n: int) -> Interval:
     """The 95 % interval of a share of n cases (Wilson with continuity correction, Newcombe 1998). Where all are right,
     a bootstrap would have no width."""
+    z = 1.95996
 
     def low(p: float) -> float:
         root = sqrt(max(z * z - 1 / n + 4 * n * p * (1 - p) + 4 * p - 2, 0.0))

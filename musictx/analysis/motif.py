@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.analysis.bootstrap import interval, interval_of
-from musictx.errors import ConfigError, UserError
+from musictx.errors import UserError
 from musictx.music.score import DRUMS, Score
 
 Indices = NDArray[np.int64]
@@ -136,12 +136,8 @@ def retention(
 
     A span counts the pieces whose true continuation lasts to its end, without seeds that have no motifs; a generated
     continuation that falls silent retains nothing. One span as long as the horizon gives a single figure. Raises
-    UserError if the pieces are too few, or their true continuations retain too little, for a scale; ConfigError.
+    UserError if the pieces are too few, or their true continuations retain too little, for a scale.
     """
-    if not len(seeds) == len(generated) == len(true):
-        raise UserError(f"{len(seeds)} seeds, {len(generated)} generated, {len(true)} true", "give one of each a piece")
-    if not 0 < span_s <= horizon_s < np.inf:
-        raise ConfigError("span_s", got=span_s, allowed=f"more than 0, up to horizon_s={horizon_s}, a finite time")
     edges_s: NDArray[Any] = np.arange(int(horizon_s / span_s + 1e-9) + 1) * span_s
     keys = [np.unique(ngrams(s, held_s)[0]) for s in seeds]
     kept = [i for i, k in enumerate(keys) if len(k)]

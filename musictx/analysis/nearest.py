@@ -1,8 +1,8 @@
 """Passages of a store as vectors in one file, and the ones nearest to other music."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from musictx.data.store import Store
 from musictx.errors import StoreError, UserError
 from musictx.files import replacing
 
-Shown = Callable[[Iterable[tuple[int, Vectors]], int], Iterable[tuple[int, Vectors]]]
 CLOSEST_S = 2.5  # the least time between the beginnings of two passages
 
 
@@ -41,15 +40,10 @@ class Index:
         rows: Vectors = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
         return rows
 
-    def likeness(self, vectors: Vectors) -> NDArray[np.float32]:
-        """(Q, N): the cosine of Q passages with each of the index."""
-        found: NDArray[np.float32] = self.directions(vectors) @ self.vectors.T
-        return found
-
     def passages(self, vectors: Vectors, names: Sequence[str], most: int) -> list[list[Near]]:
         """For each of Q passages (Q, C) the nearest ones, of a piece each, the nearest first."""
         rows = []
-        for likeness in self.likeness(vectors):
+        for likeness in self.directions(vectors) @ self.vectors.T:  # (N,) the cosine with each of the index
             best: dict[int, int] = {}
             for n in np.argsort(-likeness, kind="stable"):
                 best.setdefault(int(self.piece[n]), int(n))
@@ -70,12 +64,8 @@ class Index:
     def save(self, path: Path, key: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:
-            columns: dict[str, NDArray[Any]] = {
-                "vectors": self.raw.astype(np.float16),
-                "piece": self.piece,
-                "from_s": self.from_s,
-            }
-            save_file(columns, partial, {"key": key})
+            vectors = self.raw.astype(np.float16)
+            save_file({"vectors": vectors, "piece": self.piece, "from_s": self.from_s}, partial, {"key": key})
 
 
 def load_index(path: Path, key: str, pieces: int, width: int) -> Index:
@@ -89,9 +79,8 @@ def load_index(path: Path, key: str, pieces: int, width: int) -> Index:
         raise StoreError(f"{path} is no index ({type(error).__name__})", "give another index=") from None
     shapes = vectors.shape == (len(piece), width) and piece.shape == from_s.shape == (len(piece),) and len(piece) > 0
     kinds = (vectors.dtype, piece.dtype, from_s.dtype) == (np.float16, np.int32, np.float32)
-    if not (shapes and kinds and np.isfinite(vectors).all() and np.isfinite(from_s).all()):
-        raise StoreError(f"{path} is damaged", "give another index=, or delete it: it is made again")
-    if piece.min() < 0 or piece.max() >= pieces or from_s.min() < 0:
+    finite = shapes and kinds and np.isfinite(vectors).all() and np.isfinite(from_s).all()
+    if not (finite and 0 <= piece.min() <= piece.max() < pieces and from_s.min() >= 0):
         raise StoreError(f"{path} is damaged", "give another index=, or delete it: it is made again")
     return Index(vectors.astype(np.float32), piece, from_s)
 
@@ -101,9 +90,9 @@ def names_of(store: Store) -> list[str]:
     return [name for split in store.manifest.splits for name in store.split(split).names]
 
 
-def build_index(store: Store, embedder: Embedder, length_s: float, most: int, shown: Shown) -> Index:
-    """At most `most` passages, spread over all splits of a store; `shown` draws progress over so many. Raises UserError
-    for a store without a passage."""
+def build_index(store: Store, embedder: Embedder, length_s: float, most: int) -> Index:
+    """At most `most` passages, spread over all splits of a store. Draws progress. Raises UserError for a store without
+    a passage."""
     seconds = sum(info.seconds for info in store.manifest.splits.values())
     every_s = max(seconds / most, CLOSEST_S)
     ids: list[NDArray[np.int64]] = []
@@ -120,6 +109,5 @@ def build_index(store: Store, embedder: Embedder, length_s: float, most: int, sh
     ids, where = [ids[n] for n in spread], [where[n] for n in spread]
     if not ids:
         raise UserError(f"{store.path} has no passage that this model can read", "give more music or another bundle=")
-    found = dict(shown(embedder.embed(ids), len(ids)))
-    vectors = np.stack([found[n] for n in range(len(ids))])
+    vectors = embedder.embed(ids, f"listening to {len(ids)} passages")
     return Index(vectors, np.array([n for n, _ in where], np.int32), np.array([s for _, s in where], np.float32))

@@ -14,8 +14,6 @@ from musictx.music.score import Meter
 from musictx.music.ticks import Tracks
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
-SPLIT = "train"  # of a store that is compared
-
 
 def rules_report(tracks: Tracks, beside: Store | None = None) -> dict[str, Any]:
     """Count, rate and findings of each rule, for a file of four voices that was read in one tempo.
@@ -71,7 +69,7 @@ def chorales(store: Store) -> Iterator[Grid]:
     if not isinstance(tokenizer, ChoraleTokenizer):
         what = f"{store.path} has {tokenizer.name} tokens, and no separate voices"
         raise StoreError(what, "give a store that `musictx prepare chorales` made")
-    split = store.split(SPLIT)
+    split = store.split("train")
     if not len(split.ids):
         raise StoreError(f"{store.path} has no training pieces to compare with", "prepare more chorales")
     return map(tokenizer.decode_grid, split)

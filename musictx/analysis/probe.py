@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors import safe_open
-from safetensors.numpy import save
+from safetensors.numpy import save_file
 
 from musictx.analysis.embedding import Embedder, Vectors
 from musictx.errors import BundleError
@@ -23,7 +23,6 @@ KEY = "musictx_labels"
 OURS = "give a file that `musictx probe` wrote"
 STEPS = 200  # of LBFGS; a fit needs a few dozen
 MOST_SECONDS = 600.0  # of a passage
-TENSORS = ("weight", "bias", "mean", "scale")
 
 
 class Layer(NamedTuple):
@@ -92,7 +91,7 @@ class Probe(NamedTuple):
     def save(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:
-            partial.write_bytes(save(self.layer._asdict(), {KEY: json.dumps(asdict(self.about))}))
+            save_file(self.layer._asdict(), partial, {KEY: json.dumps(asdict(self.about))})
 
     def embedder(self, model: Any, tokenizer: Tokenizer, tensors_sha256: str, path: Path, bundle: str) -> Embedder:
         """The ears that this layer was fitted to. Raises BundleError for another model."""
@@ -127,7 +126,7 @@ def load_probe(path: Path) -> Probe:
                 raise ValueError(f"{K} labels and {C} numbers a passage, at most {LARGEST}")
             if shapes != {"weight": (K, C), "bias": (K,), "mean": (C,), "scale": (C,)}:
                 raise ValueError(f"{K} labels, tensors of {sorted(shapes.values())}")
-            layer = Layer(*(file.get_tensor(name) for name in TENSORS))
+            layer = Layer(*(file.get_tensor(name) for name in Layer._fields))
         possible = all(x.dtype == np.float32 and (abs(x) <= LARGEST_VALUE).all() for x in layer)  # refuses NaN too
         if not possible or not (layer.scale >= SMALLEST_SCALE).all():
             raise ValueError("its tensors have impossible values")

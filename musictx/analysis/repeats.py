@@ -22,11 +22,14 @@ from numpy.typing import NDArray
 
 from musictx.analysis.motif import chord_index
 from musictx.analysis.statistics import STEPS_PER_BAR
+from musictx.data.store import Store
 from musictx.errors import UserError
+from musictx.files import printable
 from musictx.music.score import DRUMS, Score
 
 WORD = 8  # intervals of 8 bits in one uint64
 STRIDE = 16  # intervals compared at a time
+SAID = 3  # of the runs that a piece shares with a store
 
 
 class Copy(NamedTuple):
@@ -90,6 +93,26 @@ class CorpusIndex:
             before = self.text[there + agree] < padded[start + agree]
             low, high = np.where(open_ & before, middle + 1, low), np.where(open_ & ~before, middle, high)
         return best, place
+
+
+class Provenance:
+    """The training pieces of a store, to search. Raises StoreError, and UserError if no piece has two notes."""
+
+    def __init__(self, store: Store) -> None:
+        split = store.split("train")
+        self.names, self.corpus = split.names, store.manifest.corpus.name
+        self.index = CorpusIndex([store.tokenizer.decode(np.asarray(ids)) for ids in split])
+
+    def text(self, score: Score) -> str:
+        """The longest passages of a score, in a line of ASCII, which any MIDI file can have. All music shares short
+        runs, such as scales: compare with music that is no copy."""
+        rows = [
+            f"{copy.notes} notes at {copy.from_s:.1f} to {copy.from_s + copy.seconds:.1f} s, "
+            f"in {self.names[copy.piece]} from {copy.piece_s:.1f} s on"
+            for copy in self.index.copies(score, SAID)
+        ]
+        line = f"longest runs shared with {self.corpus}, in any key: {'; '.join(rows) or 'none'}"
+        return printable(line).encode("ascii", "backslashreplace").decode()
 
 
 def _intervals(score: Score) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import distributions
-from pathlib import Path
 from time import perf_counter
 
 import torch
@@ -31,35 +30,20 @@ class CheckConfig:
     device: str = setting("cpu", "cpu or cuda")
     parts: list[str] = setting(PARTS, "what to check")
     steps: int = setting(50, "optimizer steps of each training")
-    threads: int | None = setting(None, "threads of the processor; null: all cores")
-    out: str | None = setting(None, "a text file for the report; null: none")
 
 
 def check(config: CheckConfig) -> None:
     """Runs all checks; exits with status 1 if any has failed. Raises ConfigError."""
-    refuse(config)
-    torch.set_num_threads(config.threads or torch.get_num_threads())
-    Path(config.out or os.devnull).parent.mkdir(parents=True, exist_ok=True)
-    count = Counter[str]()
-    with open(config.out or os.devnull, "w", encoding="utf-8") as kept:
-        for line in report(config, count):
-            print(line, flush=True)
-            print(line, file=kept, flush=True)  # if the process dies, the report so far stays
-    if count["FAILED"]:
-        sys.exit(1)
-
-
-def refuse(config: CheckConfig) -> None:
-    """Raises ConfigError for impossible settings, before minutes are spent."""
     check_device(config.device)
     if not config.parts or not {*config.parts} <= {*PARTS}:
         raise ConfigError("parts", got=config.parts, allowed=f"some of {', '.join(PARTS)}")
     if config.steps < FEWEST:
         raise ConfigError("steps", got=config.steps, why="so few show no loss fall", allowed=f"{FEWEST} or more")
-    if config.threads is not None and config.threads < 1:
-        raise ConfigError("threads", got=config.threads, allowed="1 or more, or null for all cores")
-    if config.out is not None and Path(config.out).is_dir():
-        raise ConfigError("out", got=config.out, why="it is a folder", allowed="a text file for the report")
+    count = Counter[str]()
+    for line in report(config, count):
+        print(line, flush=True)  # if the process dies, the report so far stays
+    if count["FAILED"]:
+        sys.exit(1)
 
 
 def report(config: CheckConfig, count: Counter[str]) -> Iterator[str]:

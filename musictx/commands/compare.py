@@ -144,10 +144,8 @@ def heard(ear: Embedder | None, scores: list[Score]) -> list[Vectors]:
         return []
     parts = [[part for _, part in passages(score, PASSAGE_S, PASSAGE_S / 2)] for score in scores]
     found = [[ids for part in each if (ids := ear.ids(part)) is not None] for each in parts]
-    vectors = dict(ear.embed([ids for each in found for ids in each]))
-    ends = np.cumsum([len(each) for each in found])
-    rows = [[vectors[n] for n in range(end - len(each), end)] for end, each in zip(ends, found, strict=True)]
-    return [np.stack(row) for row in rows if row]
+    vectors = ear.embed([ids for each in found for ids in each])
+    return [piece for piece in np.split(vectors, np.cumsum([len(each) for each in found])[:-1]) if len(piece)]
 
 
 def _places(bundles: list[Path], split: Split, tokenizer: Tokenizer, config: CompareConfig) -> list[Place] | str:

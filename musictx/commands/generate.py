@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from musictx.analysis.provenance import Provenance
+from musictx.analysis.repeats import Provenance
 from musictx.commands import shared
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 from omegaconf import MISSING
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 from musictx.analysis.embedding import Embedder, Passage
@@ -87,10 +86,7 @@ def read(item: Item, tokenizer: Tokenizer, embedder: Embedder, config: ProbeConf
 def hear(files: list[Listened], labels: list[str], alike: list[int], embedder: Embedder) -> Heard:
     """What the model hears in all passages of all files."""
     ids = [embedder.tokenizer.encode(part.score).astype(np.int64) for file in files for part in file.heard]
-    console = Console(stderr=True)
-    what = f"listening to {len(ids)} passages of {len(files)} files"
-    found = dict(track(embedder.embed(ids), what, len(ids), console=console, disable=console.is_jupyter))
-    vectors = np.stack([found[n] for n in range(len(ids))])
+    vectors = embedder.embed(ids, f"listening to {len(ids)} passages of {len(files)} files")
     number = np.repeat(np.arange(len(files)), [len(file.heard) for file in files])
     return Heard(vectors, number, np.array([labels.index(file.label) for file in files]), np.array(alike))
 

@@ -1,7 +1,6 @@
 """musictx similar: find the pieces and passages of a store that sound like a MIDI file."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -9,10 +8,9 @@ from pathlib import Path
 import numpy as np
 from omegaconf import MISSING
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
-from musictx.analysis.embedding import Embedder, Passage, Vectors, passages
+from musictx.analysis.embedding import Embedder, Passage, passages
 from musictx.analysis.nearest import Index, Near, build_index, load_index, names_of
 from musictx.commands import check_new, check_way
 from musictx.config.command import Command
@@ -90,12 +88,7 @@ def prepared(config: SimilarConfig, store: Store, bundle: str, embedder: Embedde
     names = names_of(store)
     if path.exists():
         return load_index(path, key, len(names), embedder.model.config.d_model)
-
-    def shown(vectors: Iterable[tuple[int, Vectors]], total: int) -> Iterable[tuple[int, Vectors]]:
-        console = Console(stderr=True)
-        return track(vectors, f"listening to {total} passages", total, console=console, disable=console.is_jupyter)
-
-    index = build_index(store, embedder, config.passage_seconds, config.passages, shown)
+    index = build_index(store, embedder, config.passage_seconds, config.passages)
     index.save(path, key)
     print(f"{path}: kept for the next search")
     return index

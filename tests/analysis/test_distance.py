@@ -28,16 +28,6 @@ def test_the_density_is_the_sum_of_gaussians():
     np.testing.assert_allclose(density, kernels @ weights / 3, atol=2e-3)
 
 
-def test_two_gaussians_by_hand():
-    rng = np.random.default_rng(0)
-    # equal densities of standard deviation s, d apart: overlap 2 Phi(-d / 2s)
-    a = rng.normal(size=20_000)
-    b = a + 1.0
-    s = a.std() * math.sqrt(1 + 20_000**-0.4)  # the kernel widens them
-    p, q = densities(a, b)
-    assert overlap(p, q) == pytest.approx(math.erfc(0.5 / s / math.sqrt(2)), abs=0.01)
-
-
 @settings(deadline=None, max_examples=20)
 @given(SAMPLES, SAMPLES)
 def test_overlap_is_symmetric_and_bounded(a, b):

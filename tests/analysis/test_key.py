@@ -27,8 +27,3 @@ def test_the_tonic_follows_the_music_around_a_beat():
 @pytest.mark.parametrize("chord", [(REST,) * 4, (69, 66, 63, 60)])
 def test_where_no_tonic_fits_best_there_is_none(chord):
     assert tonics(beats([chord])).tolist() == [-1] * 4
-
-
-def test_no_music_and_a_part_of_a_beat():
-    assert tonics(np.zeros((0, 4), np.int16)).tolist() == []
-    assert tonics(beats(C_MAJOR)[:7]).shape == (7,)

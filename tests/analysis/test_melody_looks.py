@@ -5,10 +5,12 @@ import re
 import numpy as np
 import pytest
 import torch
-from conftest import ok, refused
+from conftest import ok
 from untrained import TOK, write_harmoniser
 
 from musictx.analysis.heads import attention_to_melody, ids_by_height, last_beside
+from musictx.commands.attend import attend
+from musictx.config.app import settings
 from musictx.errors import ConfigError, UserError
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.encoder_decoder import DecoderBlock, EncoderDecoder
@@ -107,19 +109,24 @@ def test_the_command_draws_both_pictures(voices, tmp_path):
     assert re.search(r"^note \d+ of 7, at 1.20 s; \d+\.\d%", said, re.M)
     assert sorted(p.name for p in (tmp_path / "look").iterdir()) == ["sung-attention.svg", "sung-heads.svg"]
     assert "mean of all heads" in (tmp_path / "look" / "sung-attention.svg").read_text()
-    say.append("overwrite=true")
-    assert "layer 1 head 0" in ok([*say, "layer=1", "head=0", "at=0.6"], tmp_path).stdout
-    assert "layer=5: give 0 to 1" in refused([*say, "layer=5"], tmp_path)
-    assert "belongs to the melody" in refused([*say, "at=note7"], tmp_path)
-    assert "seed_seconds=1.0: " in refused([*say, "seed_seconds=1"], tmp_path)
+    assert "layer 1 head 0" in ok([*say, "layer=1", "head=0", "at=0.6", "overwrite=true"], tmp_path).stdout
 
 
-def test_the_command_takes_any_voice_as_the_melody(tmp_path, voices):
+def test_the_command_takes_any_voice_as_the_melody_and_says_what_it_cannot(tmp_path, voices, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     write_harmoniser(tmp_path / "any.safetensors", "voices")
     write_midi(grid_to_score(GRID, 0.6), tmp_path / "sung.mid")
     write_midi(grid_to_score(np.where(np.arange(4) < 2, GRID, REST), 0.6), tmp_path / "two.mid")
-    say = ["musictx", "attend", "bundle=any.safetensors", "midi=sung.mid", "out=look"]
-    assert "the melody is the bass" in ok([*say, "voice=B"], tmp_path).stdout
-    assert refused([*say, "voice=SA"], tmp_path) == "error: voice=SA: give S, A, T or B"
-    assert "voice=B: the file has no note" in refused([*say, "midi=two.mid", "voice=B", "overwrite=true"], tmp_path)
-    assert "voice=A: " in refused([*say, f"bundle={voices}", "voice=A"], tmp_path)
+    say = ["bundle=any.safetensors", "midi=sung.mid", "out=look", "overwrite=true"]
+    attend(settings("attend", *say, "voice=B"))
+    assert "the melody is the bass" in capsys.readouterr().out
+    for words, line in (
+        (["voice=SA"], "^voice=SA: give S, A, T or B"),
+        (["midi=two.mid", "voice=B"], "voice=B: the file has no note"),
+        ([f"bundle={voices}", "voice=A"], "voice=A: "),
+        (["layer=5"], "layer=5: give 0 to 1"),
+        (["at=note7"], "belongs to the melody"),
+        (["seed_seconds=1"], "seed_seconds=1.0: "),
+    ):
+        with pytest.raises(UserError, match=line):
+            attend(settings("attend", *say, *words))

@@ -58,13 +58,11 @@ def test_few_files_of_a_label_can_be_in_the_same_folds(files):
         assert sorted(fold[label == k]) == list(range(files))
 
 
-def test_labels_that_are_there_are_found_in_held_out_files_and_others_are_not():
+def test_labels_that_are_there_are_found_in_held_out_files():
     found = held_out(heard(30, 3, 3.0), 3)
     assert found.accuracy.mean > 0.9
     assert found.accuracy.low > found.commonest_accuracy == pytest.approx(1 / 3)
     assert found.commonest_f1 == pytest.approx((2 * 10 / (30 + 10)) / 3)
-    nothing = held_out(heard(30, 3, 0.0), 3)
-    assert nothing.accuracy.low <= nothing.commonest_accuracy
     assert choose_strength(heard(30, 3, 3.0), 3) < choose_strength(heard(30, 3, 0.0), 3)
 
 

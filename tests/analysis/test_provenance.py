@@ -4,7 +4,7 @@ import mido
 import numpy as np
 from conftest import ok, refused
 
-from musictx.analysis.provenance import Provenance
+from musictx.analysis.repeats import Provenance
 from musictx.data.store import Piece, Store, write_store
 from musictx.generate.draw import Continuation
 from musictx.music.score import Score
@@ -49,10 +49,5 @@ def test_a_store_without_two_notes_is_refused_before_the_model_opens(world, tmp_
     write_store(tmp_path / "one", store.tokenizer, store.manifest.corpus, {"train": [one], "validation": [one]}, [])
     words = ["musictx", "generate", "bundle=nowhere", f"seed_midi={world.seed}", "known_store=one"]
     assert refused(words, tmp_path).startswith("error: 1 training pieces without two notes")
-
-
-def test_a_store_may_be_a_string_and_must_be_one(world, tmp_path):
-    assert Store(str(world.store)).path == world.store
-    words = ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "known_store=nothing"]
     said = "error: nothing is not a token store (no manifest.json): make one with musictx prepare"
-    assert refused(words, tmp_path) == said
+    assert refused([*words, "known_store=nothing"], tmp_path) == said

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from strategies import scores
 
 from musictx.analysis.motif import PEDALLED_S, chord_index, held_in, lines, ngrams, retention, returns
-from musictx.errors import ConfigError, UserError
+from musictx.errors import UserError
 from musictx.music.score import DRUMS, Score
 
 KINDS = {"shorter": 0, "alike": 1, "longer": 2}
@@ -164,11 +164,6 @@ def test_a_piece_whose_seed_has_no_motif_is_left_out():
 
 def test_what_gives_no_scale_is_refused_in_one_line():
     seeds, true = halves([song(k) for k in range(4)])
-    with pytest.raises(UserError, match="4 seeds, 3 generated, 4 true"):
-        retention(seeds, true[:3], true, inf, 10, 10)
-    for span_s, horizon_s in ((0, 10), (20, 10), (float("nan"), 10), (10, float("inf"))):
-        with pytest.raises(ConfigError, match="span_s"):
-            retention(seeds, true, true, inf, span_s, horizon_s)
     for few in (0, 1):
         with pytest.raises(UserError, match=f"{few} seeds have motifs of 3 notes"):
             retention(seeds[:few], true[:few], true[:few], inf, 10, 10)

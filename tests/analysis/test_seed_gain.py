@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import split_of
+from stubs import Echo
 
 from musictx.analysis.seed_gain import END_TOKENS, Place, gains, places, seed_gain
 from musictx.errors import UserError
@@ -17,30 +18,19 @@ CHORALE, PERFORMANCE = build_tokenizer("chorale"), build_tokenizer("performance"
 LAG, SURE = 64, 0.9
 
 
-class Echo:
-    """Knows one thing: a token comes again after `LAG`. Where it cannot look so far back, anything may come."""
-
-    window, cycle = None, 1
-
-    def __call__(self, ids):
-        v = CHORALE.vocab.size
-        logits = torch.zeros(*ids.shape, v)
-        for t in range(LAG, ids.shape[1] + 1):  # the token after t - 1
-            wanted = ids[0, t - LAG]
-            logits[0, t - 1] = math.log((1 - SURE) / (v - 1))
-            logits[0, t - 1, wanted] = math.log(SURE)
-        return logits
-
-
 def tune(seed, n):
     return np.random.default_rng(seed).integers(0, 88, n)
 
 
+def gain_of(pieces, parts=1):
+    found = places(split_of(*pieces), CHORALE, 2.4, parts, 2.4, 4)  # 16 sixteenths of four voices are 64 tokens
+    return seed_gain(Echo(CHORALE.vocab, LAG, SURE), CHORALE, found, 2.4), found
+
+
 def test_the_gain_is_what_the_seed_said():
     pieces = [np.concatenate([tune(k, LAG), tune(k, LAG), tune(k, LAG)]) for k in range(3)]
-    found = places(split_of(*pieces), CHORALE, 2.4, 2, 2.4, 4)  # 16 sixteenths of four voices are 64 tokens
+    gain, found = gain_of(pieces, 2)
     assert [place.cuts for place in found] == [[64, 128, 192]] * 3
-    gain = seed_gain(Echo(), CHORALE, found, 2.4)
     # the bare reading has the last 17 tokens of 64: of the first part it cannot foretell 47, of the second it can all
     said = (math.log(SURE) + math.log(CHORALE.vocab.size)) * (LAG - END_TOKENS) / LAG
     assert gain.mean == pytest.approx([said, 0.0], abs=1e-5)
@@ -50,22 +40,15 @@ def test_the_gain_is_what_the_seed_said():
 
 
 def test_a_seed_that_says_nothing_of_what_follows_gains_nothing_and_one_that_misleads_loses():
-    pieces = [np.concatenate([tune(k, LAG), tune(k + 9, LAG)]) for k in range(3)]
-    gain = seed_gain(Echo(), CHORALE, places(split_of(*pieces), CHORALE, 2.4, 1, 2.4, 4), 2.4)
+    gain, _ = gain_of([np.concatenate([tune(k, LAG), tune(k + 9, LAG)]) for k in range(3)])
     assert gain.mean[0] < -1
 
 
 def test_a_stranger_shorter_than_the_seed_begins_again():
-    heard = []
-
-    class Listens(Echo):
-        def __call__(self, ids):
-            heard.append(ids[0].tolist())
-            return super().__call__(ids)
-
+    model = Echo(CHORALE.vocab, LAG)
     tunes = [(np.arange(80) % 40).astype(np.uint16), np.arange(40, 70, dtype=np.uint16)]
-    gains(Listens(), CHORALE, [Place(tunes[0], [72, 80]), Place(tunes[1], [20, 28])], stranger=True)
-    own, strange = heard[:2]
+    gains(model, CHORALE, [Place(tunes[0], [72, 80]), Place(tunes[1], [20, 28])], stranger=True)
+    own, strange = model.read[:2]
     assert len(own) == len(strange) == 80  # BOS and all but the last
     assert strange[1:56] == [*range(40, 70), *range(40, 65)]
     assert strange[56:] == own[56:] == [*range(15, 40), *range(39)][: 80 - 56]
@@ -93,7 +76,7 @@ def test_what_a_model_knows_by_its_place_alone_no_seed_saves():
 
 def test_pieces_count_by_their_tokens_and_intervals_are_over_pieces():
     long = [np.concatenate([tune(k, LAG), tune(k + 9 * (k % 2), LAG)]) for k in range(20)]  # every second one repeats
-    gain = seed_gain(Echo(), CHORALE, places(split_of(*long), CHORALE, 2.4, 1, 2.4, 4), 2.4)
+    gain, _ = gain_of(long)
     assert gain.low[0] < gain.mean[0] < gain.high[0]
     assert gain.high[0] - gain.low[0] > 0.5
 
