@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import ConfigError, UserError
+from musictx.generate.choir import Report
 from musictx.generate.engine import ByChance, Stream
 from musictx.generate.filters import NanError
 from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.steering import Steering, beside
-from musictx.generate.voices import Report
 from musictx.model.protocol import SourceModel
 from musictx.music.score import Meter, Score
 from musictx.tokenizers.gap import split_at

@@ -10,9 +10,9 @@ from untrained import write_harmoniser
 
 import musictx
 from musictx.errors import BundleError, ConfigError, TokenError, UserError
-from musictx.generate.accompanying import check_accompanies
+from musictx.generate.accompanying import ready
 from musictx.generate.control import Control
-from musictx.generate.open_bundle import open_bundle
+from musictx.generate.requests import Accompany
 from musictx.music.harmony import parse_chords
 from musictx.music.read import read_midi
 from musictx.music.score import Score
@@ -32,6 +32,12 @@ def tune(*notes, program=73, quarter_s=0.4):
 TUNE = tune((1, 1, 67), (2, 1, 67), (3, 1.5, 72), (4.5, 0.5, 71), (5, 1 / 3, 72), (5 + 1 / 3, 0.4, 74), (8, 2, 76))
 
 
+@pytest.fixture
+def melody(tmp_path):
+    write_midi(TUNE, tmp_path / "tune.mid", (3, 4))
+    return tmp_path / "tune.mid"
+
+
 def test_voices_go_with_chords_in_bars_of_the_melody(melody, tmp_path, voices):
     """The melody is in three quarters and begins with the second; its second bar begins at 1.2 s."""
     say = ["musictx", "accompany", f"bundle={voices}", "melody=tune.mid"]
@@ -49,12 +55,6 @@ def test_voices_go_with_chords_in_bars_of_the_melody(melody, tmp_path, voices):
     line = refused([*say, "out=no", "control.chords=seed"], tmp_path)
     assert line == "error: control.chords=seed: nothing comes before the new music: give chords, or a seed"
     assert "control.density=3" in refused([*say, "out=no", "control.density=3"], tmp_path)
-
-
-@pytest.fixture
-def melody(tmp_path):
-    write_midi(TUNE, tmp_path / "tune.mid", (3, 4))
-    return tmp_path / "tune.mid"
 
 
 def test_the_melody_is_kept_to_the_bit_and_the_rest_is_new(melody, tmp_path, voices):
@@ -186,6 +186,12 @@ def test_each_task_has_its_own_models(world, melody, voices):
         musictx.load(world.hymn_bundle).accompany(melody)
     with pytest.raises(UserError, match="the melody: no notes"):
         musictx.load(voices).accompany(Score.empty())
+    with pytest.raises(BundleError, match="^mine has performance"):
+        ready(Accompany(), musictx.load(voices).model, build_tokenizer("performance"), None, "mine")
+    for wrong in (None, 3):
+        with pytest.raises(ConfigError) as said:
+            musictx.load(voices).accompany(wrong)  # type: ignore[arg-type]
+        assert (said.value.field, said.value.got) == ("melody", wrong)
 
 
 def test_memory_that_does_not_suffice_is_said(melody, voices, monkeypatch):
@@ -199,16 +205,3 @@ def test_memory_that_does_not_suffice_is_said(melody, voices, monkeypatch):
         model.accompany(melody, variations=4)
     with pytest.raises(UserError, match="shorter melody"):
         model.accompany(melody)
-
-
-def test_what_is_no_melody(voices):
-    for wrong in (None, 3):
-        with pytest.raises(ConfigError) as said:
-            musictx.load(voices).accompany(wrong)  # type: ignore[arg-type]
-        assert (said.value.field, said.value.got) == ("melody", wrong)
-
-
-def test_an_encoding_of_performances_is_refused(voices):
-    model = open_bundle(voices, continues=False).model
-    with pytest.raises(BundleError, match="^mine has performance"):
-        check_accompanies(model, build_tokenizer("performance"), "conditional", "mine")
