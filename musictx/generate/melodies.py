@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, TokenError, UserError
+from musictx.generate.primer import borders_s
 from musictx.generate.requests import FARTHEST, Accompany
 from musictx.music.grid import (
     N_VOICES,
@@ -148,11 +149,7 @@ def steps_of(request: Accompany, meter: Meter, score: Score, path: Path) -> rang
     step_s = meter.quarter_s / STEPS_PER_QUARTER
     if request.from_bar is None or request.to_bar is None:
         return range(round(score.duration_s / step_s) + 1)
-    lines = meter.bars_s(score.duration_s)
-    if not 1 <= request.from_bar <= request.to_bar < len(lines):
-        allowed = f"bars from 1 to {len(lines) - 1}"
-        raise ConfigError("from_bar", got=request.from_bar, why=f"to_bar={request.to_bar}", allowed=allowed).of(path)
-    return range(round(lines[request.from_bar - 1] / step_s), round(lines[request.to_bar] / step_s))
+    return range(*(round(at_s / step_s) for at_s in borders_s(request.from_bar, request.to_bar, score, meter, path)))
 
 
 def take_melody(

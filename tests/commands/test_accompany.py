@@ -161,13 +161,10 @@ def test_a_change_of_tempo_is_said(tmp_path, voices, capsys):
         (["melody=nowhere.mid"], "nowhere.mid: "),
         (["melody=empty.mid"], "empty.mid: no notes"),
         (["bundle=chorale"], "objective infill"),
-        (["bundle=piano"], "objective infill"),
         (["melody=elise", "line=highest"], "elise.mid: notes of pitch 56, 57 (4 of 33)"),
-        (["transpose=30"], "transpose=30: "),
         (["sampler.seed_guidance=1"], "sampler.seed_guidance=1.0: "),
         (["sampler.guard=true"], "sampler.guard=true: "),
         (["rules.scale=H minor"], "rules.scale='H minor': "),
-        (["weights=int4"], "weights=int4: "),
     ],
 )
 def test_what_cannot_be_is_one_line_and_nothing_is_written(melody, tmp_path, voices, words, said):
