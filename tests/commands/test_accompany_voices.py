@@ -141,31 +141,43 @@ def test_a_voice_out_of_range_can_be_written_again(choir):
 
 def test_wrong_input_is_one_line(choir):
     below = write_harmoniser(choir / "below.safetensors", "conditional")
-    say = ["musictx", "accompany", "bundle=choir.safetensors", "out=no"]
-    assert "give each voice a track of one line" in refused([*say, "melody=bass.mid", "voices=SB"], choir)
-    said = refused([*say, "melody=bass.mid", "voices=B", f"bundle={below}"], choir)
+    said = refused(["musictx", "accompany", f"bundle={below}", "out=no", "melody=bass.mid", "voices=B"], choir)
     assert said.startswith(f"error: objective=conditional: {below} hears a soprano alone: give bundle=harmoniser, or")
-    assert "outside the soprano's range" in refused([*say, "melody=bass.mid"], choir)
-    assert "outside the alto's range" in refused([*say, "melody=bass.mid", "voices=A"], choir)
-    assert "from_bar=3" in refused([*say, "melody=all.mid", "rewrite=A", "from_bar=3", "to_bar=9"], choir)
-    assert "to_bar=2" in refused([*say, "melody=all.mid", "to_bar=2"], choir)
-    assert "fewer than four voices" in refused([*say, "melody=outer.mid", "rewrite=A"], choir)
-    write_scores(choir / "chords.mid", [grid_to_score(GRID[:, :2], 0.5), expressive(3)])
-    said = refused([*say, "melody=chords.mid", "voices=SB"], choir)
-    assert "track 1 of its 2 with notes has chords: give each voice a track of one line" in said
-    for words in (["voices=SB"], ["rewrite=A"]):
-        assert "line=highest: it is for one voice" in refused([*say, "melody=all.mid", "line=highest", *words], choir)
-    rests = [Score([0.0, 5.0], [1.0, 6.0], [p, p], [70, 70], 0.5) for p in (72, 64, 55, 48)]
-    write_scores(choir / "rests.mid", rests)
-    said = refused([*say, "melody=rests.mid", "rewrite=A", "from_bar=2", "to_bar=2"], choir)
-    assert said.startswith("error: rests.mid: from_bar=2: no music in these bars")
+    say = ["musictx", "accompany", "bundle=choir.safetensors", "out=no", "rewrite=A"]
+    said = refused([*say, "melody=all.mid", "from_bar=3", "to_bar=9"], choir)
+    assert said == "error: all.mid: from_bar=3: to_bar=9: give bars from 1 to 3"
     assert not (choir / "no").exists()
-    model = musictx.load(choir / "choir.safetensors")
-    with pytest.raises(ConfigError, match="voices="):
-        model.accompany(choir / "outer.mid", voices="XY")
-    for asked in ({"voices": "SB"}, {"rewrite": "A"}):
-        with pytest.raises(ConfigError, match="a Score does not say which voice sings: give a MIDI file"):
-            model.accompany(read_midi(choir / "all.mid"), **asked)
+
+
+AGAIN = {"rewrite": "A", "from_bar": 2, "to_bar": 2}
+
+
+@pytest.mark.parametrize(
+    ("file", "asked", "said"),
+    [
+        ("bass.mid", {"voices": "SB"}, "give each voice a track of one line"),
+        ("bass.mid", {}, "outside the soprano's range"),
+        ("bass.mid", {"voices": "A"}, "outside the alto's range"),
+        ("bass.mid", {"voices": "XY"}, "voices="),
+        ("all.mid", {"to_bar": 2}, "to_bar=2"),
+        ("outer.mid", {"rewrite": "A"}, "fewer than four voices"),
+        ("chords.mid", {"voices": "SB"}, "track 1 of its 2 with notes has chords: give each voice a track of one line"),
+        ("all.mid", {"line": "highest", "voices": "SB"}, "line=highest: it is for one voice"),
+        ("all.mid", {"line": "highest", "rewrite": "A"}, "line=highest: it is for one voice"),
+        ("rests.mid", AGAIN, "rests.mid: from_bar=2: no music in these bars"),
+    ],
+)
+def test_what_cannot_be_written_around_is_said(choir, file, asked, said):
+    write_scores(choir / "chords.mid", [grid_to_score(GRID[:, :2], 0.5), expressive(3)])
+    write_scores(choir / "rests.mid", [Score([0.0, 5.0], [1.0, 6.0], [p, p], [70] * 2, 0.5) for p in (72, 64, 55, 48)])
+    with pytest.raises(UserError, match=said):
+        musictx.load(choir / "choir.safetensors").accompany(choir / file, **asked)
+
+
+@pytest.mark.parametrize("asked", [{"voices": "SB"}, {"rewrite": "A"}])
+def test_a_score_does_not_say_which_voice_sings(choir, asked):
+    with pytest.raises(ConfigError, match="a Score does not say which voice sings: give a MIDI file"):
+        musictx.load(choir / "choir.safetensors").accompany(read_midi(choir / "all.mid"), **asked)
 
 
 def test_notes_beside_the_grid_are_said(choir):
