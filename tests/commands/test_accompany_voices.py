@@ -145,7 +145,7 @@ def test_wrong_input_is_one_line(choir):
     assert said.startswith(f"error: objective=conditional: {below} hears a soprano alone: give bundle=harmoniser, or")
     say = ["musictx", "accompany", "bundle=choir.safetensors", "out=no", "rewrite=A"]
     said = refused([*say, "melody=all.mid", "from_bar=3", "to_bar=9"], choir)
-    assert said == "error: all.mid: from_bar=3: to_bar=9: give bars from 1 to 3"
+    assert said == "error: all.mid: from_bar=3: to_bar=9: give bars from 1 to 2"
     assert not (choir / "no").exists()
 
 

@@ -183,7 +183,8 @@ def test_guidance_draws_what_two_full_passes_draw():
     asked = Accompany(sampling, STRICT, random_seed=5, variations=3, rows_at_once=2)
     for k, voices in enumerate(draw_around(grid, model, TOK, 0.5, asked)):
         grammar = build_grammar(TOK, STRICT, [np.zeros(0, np.uint16)], [0.5], "cpu")
-        rows, chance, read, nats = AroundVoices(grammar, forced, TOK, "cpu"), Uniforms([(5, k)], "cpu"), [], []
+        rows, chance = AroundVoices(grammar, forced, TOK, "cpu"), Uniforms([(5, k)], "cpu")
+        read, nats = list[int](), list[float]()
         for given in forced:
             uniform, begun = chance.next(), torch.tensor([[TOK.vocab.bos, *read]])
             if given < 0:
