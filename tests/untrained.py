@@ -12,7 +12,7 @@ TOK = ChoraleTokenizer()
 CONFIG = EncoderDecoderConfig(TOK.vocab.size, d_model=16, n_layers=2, n_heads=2, d_ff=32, pad=TOK.vocab.pad)
 
 
-def write_harmoniser(path, objective="conditional", **notes):
+def write_harmoniser(path, objective="voices", **notes):
     torch.manual_seed(0)
     learned = {"name": objective, "settings": {}, "added": []}
     config = replace(CONFIG, source_voices=4, target_group=4) if objective == "voices" else CONFIG

@@ -29,7 +29,7 @@ class AccompanyConfig:
 
     bundle: str = setting(
         "harmoniser",
-        "harmoniser, a file that `musictx train` made with objective=voices or conditional, or a run's folder",
+        "harmoniser, a file that `musictx train` made with objective=voices (songs: conditional), or a run's folder",
     )
     melody: str = setting(
         MISSING, "a MIDI file with one line of notes; with line=highest also elise, gymnopedie or chorale"

@@ -7,19 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import BundleError, ConfigError
-from musictx.generate.choir import draw_around
+from musictx.generate.choir import Report, Voices, draw_around
 from musictx.generate.engine import enough_memory
-from musictx.generate.melodies import FOR_CHORALES, Melody
+from musictx.generate.melodies import Melody
 from musictx.generate.outcome import outcome
 from musictx.generate.requests import Accompany, rows_each
 from musictx.generate.result import Music
 from musictx.generate.song import WINDOW_S, draw_rest
-from musictx.generate.voices import Report, draw_voices
 from musictx.model.build import SOURCE, inputs_of
 from musictx.model.bundle import BundleHeader
 from musictx.model.protocol import SourceModel
 from musictx.music.grid import N_VOICES, OPEN, REST, STEPS_PER_QUARTER, VOICES, Grid, grid_to_score
-from musictx.music.melody import Line
 from musictx.music.score import Score, marked
 from musictx.objectives import NEXT_TOKEN
 from musictx.tokenizers import Tokenizer
@@ -43,31 +41,27 @@ class Accompanied(Music):
         return marked(self.melody, self.voices)[1]
 
 
-def check_accompanies(model: Any, tokenizer: Tokenizer, objective: str, bundle: object) -> None:
-    """Raises BundleError for a model that was not trained to write voices, or the rest of a song."""
-    if inputs_of(model) != SOURCE or objective not in ("conditional", "voices"):
-        raise BundleError(
-            f"{bundle} was trained for objective {objective}, and accompanies no melody",
-            "give bundle=harmoniser, or one that was trained with objective=conditional or voices",
-        )
-    if not isinstance(tokenizer, ChoraleTokenizer | MelodyTokenizer):
-        raise BundleError(f"{bundle} has {tokenizer.name} tokens", "give one of chorale or performance-melody tokens")
-
-
 def ready(
     request: Accompany, model: Any, tokenizer: Tokenizer, header: BundleHeader | None, bundle: object
 ) -> Accompany:
-    """With the guidance that the bundle names, where it was left to that. Raises BundleError for a model of another
-    task, and ConfigError for voices that it cannot take and for guidance that it was not trained for."""
+    """With the guidance that the bundle names, where it was left to that. Raises BundleError for a model that was not
+    trained to write voices or the rest of a song, ConfigError for what this one cannot do."""
     objective = header.objective.get("name", NEXT_TOKEN) if header is not None else "conditional"
-    check_accompanies(model, tokenizer, objective, bundle)
-    for name in ("voices", "rewrite"):
-        if (value := getattr(request, name)) not in (None, "S") and not hears_all(model):
-            why, hint = f"{bundle} only writes below a soprano", "give harmoniser"
-            raise ConfigError(name, got=value, why=why, hint=hint)
+    if inputs_of(model) != SOURCE or objective not in ("conditional", "voices"):
+        raise BundleError(
+            f"{bundle} was trained for objective {objective}, and accompanies no melody",
+            "give bundle=harmoniser, or one that was trained with objective=voices",
+        )
+    if not isinstance(tokenizer, ChoraleTokenizer | MelodyTokenizer):
+        raise BundleError(f"{bundle} has {tokenizer.name} tokens", "give one of chorale or performance-melody tokens")
+    if tokenizer.voices and getattr(getattr(model, "config", None), "source_voices", 1) != N_VOICES:
+        hint = "give bundle=harmoniser, or one that was trained with objective=voices"
+        raise ConfigError("objective", got="conditional", why=f"{bundle} hears a soprano alone", hint=hint)
     sampler = request.sampling.suited(header.sampling if header is not None else {})
-    if sampler.strength and not tokenizer.voices:
-        raise ConfigError("seed_guidance", got=sampler.strength, why=FOR_CHORALES, hint="leave it out")
+    asked = {"voices": request.voices, "rewrite": request.rewrite, "transpose": request.transpose}
+    for name, value in (asked | {"seed_guidance": sampler.strength}).items():
+        if not tokenizer.voices and value and value != Accompany.voices:
+            raise ConfigError(name, got=value, why="it is for models of chorales", hint="leave it out")
     if sampler.strength and not (header is not None and header.hides_source):
         raise ConfigError(
             "seed_guidance",
@@ -89,63 +83,18 @@ def accompany_melody(
 ) -> list[Accompanied]:
     """As many accompaniments as were asked for; a model that counts seconds hears `window_s` of them at once. Raises
     ConfigError, NanError, UserError."""
-    made = _accompany(melody, model, tokenizer, request, report, window_s, device)
-    if not request.control.asked:
-        return made
-    where = 0.0, melody.score.duration_s, melody.meter
-    out = []
-    for music in made:
-        chords, became = outcome(request.control, music.voices, *where)
-        if request.rewrite is not None:  # other bars were not asked for
-            chords = tuple(chord for chord in chords if chord.share is not None)
-        out.append(replace(music, chords=chords, became=became))
-    return out
-
-
-def _accompany(
-    melody: Melody,
-    model: SourceModel,
-    tokenizer: Tokenizer,
-    request: Accompany,
-    report: Report,
-    window_s: float,
-    device: str,
-) -> list[Accompanied]:
+    how: dict[str, Any] = {"meter": melody.meter, "device": device, "report": report}
     if isinstance(tokenizer, MelodyTokenizer):
-        how: dict[str, Any] = {"meter": melody.meter, "device": device, "report": report}
         rests = draw_rest(melody.score, model, tokenizer, request, window_s=window_s, **how)
         return [_together(melody, k, *rest, request) for k, rest in enumerate(rests, 1)]
     assert isinstance(tokenizer, ChoraleTokenizer)
-    quarter_s, first = melody.score.quarter_s, melody.line.first if melody.line is not None else melody.first
-    given = melody.grid if melody.line is None else alone(melody.line, request.voices)
-    assert given is not None
-    heard = np.where(given >= 0, given + request.transpose, given)
-    where: dict[str, Any] = {"meter": melody.meter, "from_s": first * quarter_s / STEPS_PER_QUARTER, "device": device}
-    each = rows_each(request)
+    assert melody.grid is not None
+    heard, quarter_s = np.where(melody.grid >= 0, melody.grid + request.transpose, melody.grid), melody.score.quarter_s
+    each, from_s = rows_each(request), melody.first * quarter_s / STEPS_PER_QUARTER
     rows = max(min(request.rows_at_once, request.variations * each), each)
     with enough_memory(rows, "give a shorter melody", each):
-        if hears_all(model):
-            drawn = draw_around(heard, model, tokenizer, quarter_s, request, **where, report=report)
-        else:
-            drawn = draw_voices(heard[:, 0], model, tokenizer, quarter_s, request, **where, report=report)
-    return [_music(melody, k, first, given, *voices, request) for k, voices in enumerate(drawn, 1)]
-
-
-def staying(request: Accompany) -> str:
-    """The voices of which no note is written again."""
-    return "".join(v for v in VOICES if v not in request.rewrite) if request.rewrite else request.voices
-
-
-def alone(line: Line, voice: str) -> Grid:
-    """A grid (S, 4) with one line in its voice; the others are open."""
-    grid = np.full((len(line.pitch), N_VOICES), OPEN, np.int16)
-    grid[:, VOICES.index(voice)] = line.pitch
-    return grid
-
-
-def hears_all(model: Any) -> bool:
-    """Whether the model takes any voices as given, not only the soprano."""
-    return getattr(getattr(model, "config", None), "source_voices", 1) == N_VOICES
+        drawn = draw_around(heard, model, tokenizer, quarter_s, request, from_s=from_s, **how)
+    return [_beside(melody, melody.grid, k, voices, request) for k, voices in enumerate(drawn, 1)]
 
 
 def window_of(header: BundleHeader | None) -> float:
@@ -153,30 +102,35 @@ def window_of(header: BundleHeader | None) -> float:
     return float(header.objective.get("seconds", WINDOW_S)) if header is not None else WINDOW_S
 
 
-def _music(
-    melody: Melody, k: int, first: int, given: Grid, grid: Grid, mean_log_p: float, request: Accompany
-) -> Accompanied:
+def _beside(melody: Melody, given: Grid, k: int, drawn: Voices, request: Accompany) -> Accompanied:
     """The new voices, moved to where the melody is, and the melody itself."""
-    score, new = melody.score, np.where(given == OPEN, grid, REST)
+    score, new = melody.score, np.where(given == OPEN, drawn.grid, REST)
     new[new != REST] -= request.transpose
     voices = grid_to_score(new, score.quarter_s)
-    later_s = first * score.quarter_s / STEPS_PER_QUARTER
+    later_s = melody.first * score.quarter_s / STEPS_PER_QUARTER
     program = np.array(np.bincount(score.program).argmax() if len(score) else 0)
     voices = replace(voices, onset_s=voices.onset_s + later_s, offset_s=voices.offset_s + later_s, program=program)
-    whole = np.concatenate([np.full((first, N_VOICES), REST, np.int16), np.where(given == OPEN, new, given)])
-    return replace(_together(melody, k, voices, mean_log_p, request), grid=whole)
+    silence = np.full((melody.first, N_VOICES), REST, np.int16)
+    whole = np.concatenate([silence, np.where(given == OPEN, new, given)])
+    return replace(_together(melody, k, voices, drawn.mean_log_p, request), grid=whole)
 
 
 def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, request: Accompany) -> Accompanied:
+    chords, became = outcome(request.control, voices, 0.0, melody.score.duration_s, melody.meter)
+    if request.rewrite is not None:  # other bars were not asked for
+        chords = tuple(chord for chord in chords if chord.share is not None)
+    stay = "".join(voice for voice in VOICES if voice not in request.rewrite) if request.rewrite else request.voices
     return Accompanied(
         Score.merge([melody.score, voices], melody.score.quarter_s),
         new_from_s=0.0,
         mean_log_p=mean_log_p,
+        chords=chords,
+        became=became,
         name=f"{melody.name}-{k}",
         signature=melody.meter.signature,
         seed=melody.file,
         melody=melody.score,
         voices=voices,
         transposed=request.transpose,
-        given="" if melody.grid is None and melody.line is None else staying(request),
+        given=stay if melody.grid is not None else "",
     )

@@ -102,11 +102,6 @@ class Batch:
                 raise
             self.stop(reason.why or str(reason))
 
-    def run(self) -> None:
-        """Draws to the end. Raises NoNumbers."""
-        for _ in self:
-            pass
-
     def stop(self, why: str) -> None:
         """Ends the drawing; rows that are too short yet keep what they have."""
         self.stopped = why
@@ -130,15 +125,13 @@ class Batch:
         self.enough[sounding & (np.array(shares) >= 1)] = self.rows.shape[1]
         if self.particles is not None:
             ends = self.enough.all() or self.rows.shape[1] == self.limit
-            self._move(self.particles.look(sounding, bool(ends)))
+            rows = self.particles.look(sounding, bool(ends))
+            self.rows, self.log_p = self.rows[rows], self.log_p[rows]
+            self.enough, self.warmth = self.enough[rows], self.warmth[rows]
+            self.progress = [copy(self.progress[row]) for row in rows]
         if self.chance.sampling.guard:
             self.warmth = warmed(self.warmth, self.rows)
             self.chance.heat((self.chance.sampling.temperature * self.warmth).tolist())
-
-    def _move(self, rows: NDArray[np.int64]) -> None:
-        self.rows, self.log_p = self.rows[rows], self.log_p[rows]
-        self.enough, self.warmth = self.enough[rows], self.warmth[rows]
-        self.progress = [copy(self.progress[row]) for row in rows]
 
     def _gather(self) -> None:
         if self.new:

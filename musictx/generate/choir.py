@@ -1,7 +1,14 @@
 """Four voices of which some are given, anywhere: a bass, two outer voices, all but the alto of two bars. The model
-writes the rest, sixteenth by sixteenth, and hears all that is given before it begins."""
+writes the rest, sixteenth by sixteenth, and hears all that is given before it begins.
 
-from typing import Any
+Guidance is `guidance.guided` with a second stream that does not hear what is given. Some examples of training hide it
+too (Ho and Salimans 2022, Classifier-Free Diffusion Guidance; of language models Sanchez et al. 2023).
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -9,15 +16,29 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import UserError
-from musictx.generate.requests import Accompany
-from musictx.generate.steering import Steering
-from musictx.generate.voices import Voices, draw_rows
+from musictx.generate.batch import LOOK_EVERY
+from musictx.generate.engine import ByChance, Drawn, Stream
+from musictx.generate.filters import NanError
+from musictx.generate.particles import Particles, keys_of
+from musictx.generate.requests import Accompany, rows_each
+from musictx.generate.steering import beside
 from musictx.model.protocol import SourceModel
-from musictx.music.grid import OPEN, REST
+from musictx.music.grid import OPEN, REST, Grid
+from musictx.music.score import Meter
+from musictx.tokenizers import Ids
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.chorale.rules import GridRules
-from musictx.tokenizers.grammar import Grammar
+from musictx.tokenizers.grammar import Grammar, build_grammar
 from musictx.tokenizers.rules import parallel
+
+Report = Callable[[int, int], None]
+
+
+class Voices(NamedTuple):
+    """All four voices (S, 4), the given ones as they were, and nats a token of the others under the model alone."""
+
+    grid: Grid
+    mean_log_p: float
 
 
 class AroundVoices:
@@ -75,6 +96,7 @@ class AroundVoices:
         self.grammar.move(rows)
 
 
+@torch.inference_mode()
 def draw_around(
     given: NDArray[np.integer],
     model: SourceModel,
@@ -82,31 +104,74 @@ def draw_around(
     quarter_s: float,
     request: Accompany,
     *,
+    meter: Meter | None = None,
+    from_s: float = 0.0,
     device: str = "cpu",
-    **more: Any,
+    report: Report = lambda done, of: None,
 ) -> list[Voices]:
-    """Writes the OPEN places of a grid (S, 4), as often as a request asks; `more` and errors as in `draw_voices`. Nats
-    are a token of those places. Raises UserError where nothing is open."""
-    free = given == OPEN
+    """Writes the OPEN places of a grid (S, 4), as often as a request asks. Variation k is a function of the grid, the
+    random seed and k alone. Chords count bars of the `meter`, and the grid begins at `from_s`. `report` gets how many
+    tokens of how many are drawn, and may raise to end the drawing. Raises UserError where nothing is open, ConfigError
+    for rules that cannot be kept and for a grid longer than the model has positions, NanError."""
+    free, n, vocab = given == OPEN, tokenizer.voices, tokenizer.vocab
     if not free.any():
         raise UserError("every voice is given, and none is left to write", "name the voices that the file has")
     first, last = (int(free.any(1).nonzero()[0][k]) for k in (0, -1))
-    ids = torch.from_numpy(tokenizer.encode_grid(np.where(free, REST, given)).astype(np.int64)).to(device)  # (4S,)
-    source = torch.where(torch.from_numpy(free.flatten()).to(device), tokenizer.vocab.pad, ids)
-    before = ids[: first * tokenizer.voices]
-    forced = torch.where(source == tokenizer.vocab.pad, -1, ids)[len(before) : (last + 2) * tokenizer.voices].tolist()
-    count = (last + 1 - first) * tokenizer.voices
+    ids = tokenizer.encode_grid(np.where(free, REST, given))  # (4S,)
+    before, count = ids[: first * n], (last + 1 - first) * n
+    forced = np.where(free.flatten(), -1, ids.astype(int))[len(before) : (last + 2) * n].tolist()
     asked = np.array(forced[:count]) < 0
+    source = torch.from_numpy(np.where(free.flatten(), vocab.pad, ids).astype(np.int64)).to(device)
+    heard = torch.from_numpy(np.append(vocab.bos, before).astype(np.int64)).to(device)
 
-    def around(grammar: Grammar, _: Steering | None) -> Grammar:  # steering sees every id of the stream
-        return AroundVoices(grammar, forced, tokenizer, device)
-
-    rows = draw_rows(
-        source, before, count, around, model, tokenizer, quarter_s, request, given=forced[:count], device=device, **more
-    )
-    out = []
-    for row, log_p in rows:
-        grid = np.where(free, REST, given).astype(np.int16)
-        grid[first : last + 1] = tokenizer.pitch[row].reshape(-1, tokenizer.voices)
-        out.append(Voices(grid, float(log_p[asked].mean())))
+    guided = bool(request.sampling.strength)
+    sampling = request.sampling if guided else replace(request.sampling, seed_guidance=None)  # 0 takes no time
+    sources = [source, torch.full_like(source, vocab.pad)] if guided else [source]
+    start = model.init_state(torch.stack(sources), len(heard) + count)
+    logits = model.prefill(heard.expand(len(sources), -1), start)  # (streams, V)
+    meter, several, out = replace(meter or Meter(), quarter_s=quarter_s), rows_each(request), list[Voices]()
+    at_once = max(request.rows_at_once // several, 1)
+    for done in range(0, request.variations, at_once):
+        each = range(done, min(done + at_once, request.variations))
+        keys = [key for k in each for key in keys_of(request.random_seed, k, several)]
+        grammar = build_grammar(tokenizer, request.rules, [before] * len(keys), [quarter_s] * len(keys), device)
+        steering = beside(
+            request.control, tokenizer, before, meter, device, rows=len(keys), from_s=from_s, higher=request.transpose
+        )
+        of_row = torch.arange(len(sources), device=device).repeat(len(keys))  # (B · streams,)
+        stream = Stream(
+            model,
+            logits[of_row],
+            start.take(of_row),
+            AroundVoices(grammar, forced, tokenizer, device),
+            ByChance(sampling, keys, device, steering),
+            len(sources),
+            given=forced[:count],
+        )
+        particles, moves, drawn = Particles(stream, several, keys), list[NDArray[np.int64]](), list[Drawn]()
+        for token in islice(stream, count):
+            drawn.append(token)
+            report(done // at_once * count + len(drawn), -(-request.variations // at_once) * count)
+            if len(drawn) % LOOK_EVERY == 0 or len(drawn) == count:
+                if not stream.finite.all():
+                    raise NanError
+                moves.append(particles.look(last=len(drawn) == count))
+        for row, log_p in zip(*traced(drawn, moves, particles.best()), strict=True):
+            grid = np.where(free, REST, given).astype(np.int16)
+            grid[first : last + 1] = tokenizer.pitch[row].reshape(-1, n)
+            out.append(Voices(grid, float(log_p[asked].mean())))
     return out
+
+
+def traced(
+    drawn: list[Drawn], moves: list[NDArray[np.int64]], rows: NDArray[np.int64]
+) -> tuple[Ids, NDArray[np.float64]]:
+    """The ids and log-probabilities (N, T) of some rows (N,), from the last token back through all moves of rows."""
+    ids, log_p = (torch.stack(column, 1).cpu().numpy() for column in zip(*drawn, strict=True))  # (B, T)
+    parts = []
+    for k, moved in reversed(list(enumerate(moves))):
+        rows = moved[rows]
+        part = slice(k * LOOK_EVERY, (k + 1) * LOOK_EVERY)
+        parts.append((ids[rows, part], log_p[rows, part]))
+    found, nats = (np.concatenate(column[::-1], 1) for column in zip(*parts, strict=True))
+    return found.astype(np.uint16), nats.astype(np.float64)

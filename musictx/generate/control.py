@@ -164,12 +164,8 @@ class Control:
         if self.in_bars and self.bar_seconds is None:
             bars_s = np.diff(self.lines_s(meter, end_s)[1])
             lasts = " to ".join(dict.fromkeys(f"{bar_s:.2f}" for bar_s in (bars_s.min(), bars_s.max())))
-            alike = (
-                "each alike, since "
-                + ("its notes keep to no" if meter.lines_s is not None else "it has no")
-                + " bar lines"
-            )
-            how = alike if meter.whole_s is None else "from bar line to bar line"
+            why = "its notes keep to no" if meter.lines_s is not None else "it has no"
+            how = f"each alike, since {why} bar lines" if meter.whole_s is None else "from bar line to bar line"
             say(f"{source}: a bar of chords lasts {lasts} s, {how}; bar_seconds= names another length")
         if self.chords == SEED:
             say(f"{source}: its chords are {self.chords_after(seed, meter, end_s)}")

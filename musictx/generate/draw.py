@@ -43,10 +43,6 @@ class Continuation:
     became: str = ""  # of all that was asked for, in words
 
     @property
-    def complete(self) -> bool:
-        return not self.stopped
-
-    @property
     def new_notes(self) -> Score:
         return self.score.select(self.score.onset_s >= self.new_from_s if self.is_new is None else self.is_new)
 

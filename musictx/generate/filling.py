@@ -7,7 +7,7 @@ from musictx.errors import BundleError, ConfigError, TokenError
 from musictx.generate.continuing import draw_all
 from musictx.generate.draw import Drawing
 from musictx.generate.gap import Gap, cut_gap, join_with_gap
-from musictx.generate.primer import Primer
+from musictx.generate.primer import Primer, borders_s
 from musictx.generate.requests import Fill, Length
 from musictx.generate.result import Music
 from musictx.generate.seeds import Seed, fit_range, fit_voices, read_seed
@@ -32,12 +32,21 @@ def read_around(files: list[Path], tokenizer: Tokenizer, request: Fill) -> Aroun
     seeds = [read_seed(file, tokenizer, drums=request.drums, out_of_range=request.out_of_range) for file in files]
     if len(files) == 1:
         return around(seeds[0], files[0], tokenizer, request, files[0])
-    return between(seeds[0], seeds[1], files, tokenizer, request)
+    heard = [heard_as(seed, file, tokenizer, request) for seed, file in zip(seeds, files, strict=True)]
+    (a, meter), (b, _) = seeds
+    seconds = request.length.in_seconds(meter.bar_s)
+    assert seconds is not None
+    gap = join_with_gap((a, heard[0]), (b, heard[1]), seconds, meter, tokenizer)
+    say_control(request, files[0], gap, tokenizer)
+    return Around("-to-".join(file.stem for file in files), gap, *files)
 
 
 def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file: Path | None = None) -> Around:
     """The gap that a request names in a piece. Raises UserError, which names the source."""
-    from_s, to_s = borders_s(seed, source, request)
+    if request.from_s is not None and request.to_s is not None:
+        from_s, to_s = request.from_s, request.to_s
+    else:
+        from_s, to_s = borders_s(request.from_bar or 0, request.to_bar or 0, *seed, source)
     heard = heard_as(seed, source, tokenizer, request)
     try:
         gap = cut_gap(seed.score, heard, from_s, to_s, seed.meter, tokenizer)
@@ -45,16 +54,6 @@ def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file
         raise error.of(source) from None
     say_control(request, source, gap, tokenizer)
     return Around(file.stem if file is not None else "filled", gap, file)
-
-
-def between(a: Seed, b: Seed, files: list[Path], tokenizer: Tokenizer, request: Fill) -> Around:
-    """The gap between two pieces. Raises UserError."""
-    heard_a, heard_b = (heard_as(seed, file, tokenizer, request) for seed, file in zip((a, b), files, strict=True))
-    seconds = request.length.in_seconds(a.meter.bar_s)
-    assert seconds is not None
-    gap = join_with_gap((a.score, heard_a), (b.score, heard_b), seconds, a.meter, tokenizer)
-    say_control(request, files[0], gap, tokenizer)
-    return Around("-to-".join(file.stem for file in files), gap, *files)
 
 
 def say_control(request: Fill, source: object, gap: Gap, tokenizer: Tokenizer) -> None:
@@ -68,18 +67,6 @@ def heard_as(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill) ->
     """A piece as the model can hear it. Raises TokenError, which names the source."""
     primer = Primer(fit_range(seed.score, tokenizer, source, request.out_of_range), seed.score.duration_s, seed.meter)
     return fit_voices(primer, tokenizer, source, request.out_of_range).score
-
-
-def borders_s(seed: Seed, source: object, request: Fill) -> tuple[float, float]:
-    """The region in seconds. Bars count from 1, and the last is included. Raises ConfigError."""
-    if request.from_s is not None and request.to_s is not None:
-        return request.from_s, request.to_s
-    first, last = request.from_bar or 0, request.to_bar or 0
-    lines = seed.meter.bars_s(seed.score.duration_s)
-    if not 1 <= first <= last < len(lines):
-        allowed = f"the first and the last bar to write, of bars 1 to {len(lines) - 1}"
-        raise ConfigError("from_bar", got=first, why=f"to_bar={last}", allowed=allowed).of(source)
-    return float(lines[first - 1]), float(lines[last])
 
 
 def check_fills(bundle: object, tokenizer: Tokenizer) -> None:

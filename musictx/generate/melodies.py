@@ -1,6 +1,6 @@
 """Reads what an `Accompany` goes with: one line of a MIDI file or of a score, or several of four voices."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, TokenError, UserError
+from musictx.generate.primer import borders_s
 from musictx.generate.requests import FARTHEST, Accompany
 from musictx.music.grid import (
     N_VOICES,
@@ -22,7 +23,7 @@ from musictx.music.grid import (
     in_steps,
     score_to_grid,
 )
-from musictx.music.melody import Line, on_grid, together, top_line
+from musictx.music.melody import on_grid, together, top_line
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Meter, Score
 from musictx.music.ticks import Tracks
@@ -31,7 +32,6 @@ from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import VOICE_RANGES
 
 MOST_S = 1800.0  # of a song
-FOR_CHORALES = "it is for models of chorales"
 SINGERS = ("soprano", "alto", "tenor", "bass")
 
 
@@ -40,11 +40,10 @@ class Melody(NamedTuple):
 
     name: str
     score: Score
-    line: Line | None  # on the grid; None to a model that counts seconds
     meter: Meter
     file: Path | None
-    grid: Grid | None = None  # (S, 4) of all voices from step `first` on, OPEN where the model writes
-    first: int = 0
+    grid: Grid | None  # (S, 4) of all voices from step `first` on, OPEN where the model writes; None for a song
+    first: int
 
 
 def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
@@ -65,18 +64,8 @@ def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Chora
     """Several voices on the grid, and what of them stays. Raises UserError, ConfigError and TokenError, which name the
     file."""
     names = VOICES if request.rewrite is not None else request.voices
-    lines = lines_of(tracks, names, path)
-    try:
-        parts = [on_grid(score) for score in lines]
-    except UserError as error:
-        raise error.of(path) from None
-    first, last = min(part.first for part in parts), max(part.first + len(part.pitch) for part in parts)
-    grid = np.full((last - first, N_VOICES), OPEN, np.int16)
-    for name, part in zip(names, parts, strict=True):
-        column = grid[:, VOICES.index(name)]
-        column[:] = REST
-        column[part.first - first :][: len(part.pitch)] = part.pitch
-    meter = tracks.meter()
+    lines, meter = lines_of(tracks, names, path), tracks.meter()
+    grid, first, unheard = sung(lines, names, path)
     if request.rewrite is not None:
         region = steps_of(request, meter, Score.merge(lines), path)
         within = grid[max(region.start - first, 0) : max(region.stop - first, 0)]
@@ -91,8 +80,24 @@ def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Chora
         check_range(line, path, request, tokenizer, VOICES.index(name))
     kept = Score.merge(lines, tracks.quarter_s)
     request.control.say(path, Score.empty(), meter, 0.0)
-    say_beside(kept, path, sum(part.unheard for part in parts), print)
-    return Melody(path.stem, kept, None, meter, path, grid, first)
+    say_beside(kept, path, unheard, print)
+    return Melody(path.stem, kept, meter, path, grid, first)
+
+
+def sung(lines: Sequence[Score], names: str, source: object) -> tuple[Grid, int, int]:
+    """Lines in their voices of a grid (S, 4), from which step on, and how many of their notes have no step there; other
+    voices are OPEN. Raises UserError, which names the source."""
+    try:
+        parts = [on_grid(line) for line in lines]
+    except UserError as error:
+        raise error.of(source) from None
+    first, last = min(part.first for part in parts), max(part.first + len(part.pitch) for part in parts)
+    grid = np.full((last - first, N_VOICES), OPEN, np.int16)
+    for name, part in zip(names, parts, strict=True):
+        column = grid[:, VOICES.index(name)]
+        column[:] = REST
+        column[part.first - first :][: len(part.pitch)] = part.pitch
+    return grid, first, sum(part.unheard for part in parts)
 
 
 def without(line: Score, region: range) -> Score:
@@ -144,11 +149,7 @@ def steps_of(request: Accompany, meter: Meter, score: Score, path: Path) -> rang
     step_s = meter.quarter_s / STEPS_PER_QUARTER
     if request.from_bar is None or request.to_bar is None:
         return range(round(score.duration_s / step_s) + 1)
-    lines = meter.bars_s(score.duration_s)
-    if not 1 <= request.from_bar <= request.to_bar < len(lines):
-        allowed = f"bars from 1 to {len(lines) - 1}"
-        raise ConfigError("from_bar", got=request.from_bar, why=f"to_bar={request.to_bar}", allowed=allowed).of(path)
-    return range(round(lines[request.from_bar - 1] / step_s), round(lines[request.to_bar] / step_s))
+    return range(*(round(at_s / step_s) for at_s in borders_s(request.from_bar, request.to_bar, score, meter, path)))
 
 
 def take_melody(
@@ -163,21 +164,19 @@ def take_melody(
 ) -> Melody:
     """One line of notes that the model can hear, on its grid or in seconds; `say` gets what a person should know of it.
     Raises UserError, ConfigError and TokenError, which name the source."""
-    (score, left), line = one_line(score, source, request), None
+    (score, left), grid, first, unheard = one_line(score, source, request), None, 0, 0
     request.control.say(source, Score.empty(), meter, 0.0, say)
     if isinstance(tokenizer, ChoraleTokenizer):
         check_range(score, source, request, tokenizer, VOICES.index(request.voices[0]))
-        try:
-            line = on_grid(score)
-        except UserError as error:
-            raise error.of(source) from None
-    else:
-        check_song(score, source, request)
+        grid, first, unheard = sung([score], request.voices[0], source)
+    elif score.duration_s > MOST_S:
+        length = f"{score.duration_s / 60:,.1f} minutes long, at most {MOST_S / 60:g} can be accompanied"
+        raise UserError(f"{source}: {length}", "give a part of it")
     if left:  # said when nothing is refused any more
         say(f"{source}: its highest {len(score)} notes are the melody, the other {left} are left out")
-    if line is not None:
-        say_beside(score, source, line.unheard, say)
-    return Melody(name, score, line, meter, file)
+    if grid is not None:
+        say_beside(score, source, unheard, say)
+    return Melody(name, score, meter, file, grid, first)
 
 
 def say_beside(score: Score, source: object, unheard: int, say: Callable[[str], None]) -> None:
@@ -192,15 +191,6 @@ def say_beside(score: Score, source: object, unheard: int, say: Callable[[str], 
             f"{source}: {unheard} of its {len(score)} notes share a sixteenth with a longer one; the voices go "
             "with that one, the melody keeps them all"
         )
-
-
-def check_song(score: Score, source: object, request: Accompany) -> None:
-    """Raises ConfigError and UserError for what a model of songs, which hears notes where they are, cannot take."""
-    if request.transpose:
-        raise ConfigError("transpose", got=request.transpose, why=FOR_CHORALES, hint="leave it out")
-    if score.duration_s > MOST_S:
-        length = f"{score.duration_s / 60:,.1f} minutes long, at most {MOST_S / 60:g} can be accompanied"
-        raise UserError(f"{source}: {length}", "give a part of it")
 
 
 def one_line(score: Score, source: object, request: Accompany) -> tuple[Score, int]:

@@ -97,6 +97,16 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:
     return Primer(primer, stop_s - start_s, meter.part(start_s, stop_s), left_out_s)
 
 
+def borders_s(first: int, last: int, score: Score, meter: Meter, source: object) -> tuple[float, float]:
+    """Where bars of a piece begin and end, in seconds. They count from 1, and the last is included. Raises ConfigError,
+    which names the source."""
+    lines = meter.bars_s(score.duration_s)
+    if not 1 <= first <= last < len(lines):
+        allowed = f"bars from 1 to {len(lines) - 1}"
+        raise ConfigError("from_bar", got=first, why=f"to_bar={last}", allowed=allowed).of(source)
+    return float(lines[first - 1]), float(lines[last])
+
+
 def _beat(at_s: float, score: Score) -> float:
     """The beat at a moment, or the one before it."""
     return float(max(np.floor(at_s / score.quarter_s + 1e-6), 0) * score.quarter_s)

@@ -149,13 +149,12 @@ class Request:
         check_types(self)
         check_amounts(self.variations, self.random_seed, self.rows_at_once, self.rules)
         self.control.check_rules(self.rules)
-        if self.max_tokens is not None and not 0 < self.max_tokens <= MOST_TOKENS:
-            raise ConfigError("max_tokens", got=self.max_tokens, allowed=f"1 to {MOST_TOKENS}")
-        rows = self.rows * rows_each(self)
-        if self.max_tokens is not None and self.max_tokens * rows > MOST_TOKENS:
-            particles = f" and particles={rows // self.rows}" if rows > self.rows else ""
-            most = f"at most {MOST_TOKENS // rows} for variations={self.rows}{particles}"
-            raise ConfigError("max_tokens", got=self.max_tokens, allowed=most)
+        each = rows_each(self)
+        most = MOST_TOKENS // (self.rows * each)
+        if self.max_tokens is not None and not 0 < self.max_tokens <= most:
+            particles = f" and particles={each}" if each > 1 else ""
+            allowed = f"1 to {most} for variations={self.rows}{particles}"
+            raise ConfigError("max_tokens", got=self.max_tokens, allowed=allowed)
         if self.window is not None and self.window < 8:
             allowed = "8 tokens or more, or null for the model's own"
             raise ConfigError("Continue.window", got=self.window, allowed=allowed)
@@ -273,12 +272,10 @@ def rows_each(request: Request | Accompany) -> int:
 
 def check_amounts(variations: int, random_seed: int, rows_at_once: int, rules: Rules) -> None:
     """Raises ConfigError for impossible amounts, and for rules that would not be applied."""
-    if not 0 < variations <= MOST_VARIATIONS:
-        raise ConfigError("variations", got=variations, allowed=f"more than 0 and at most {MOST_VARIATIONS}")
-    if not 0 <= random_seed <= MAX_SEED:
-        raise ConfigError("random_seed", got=random_seed, allowed=f"0 to {MAX_SEED}")
-    if rows_at_once < 1:
-        raise ConfigError("rows_at_once", got=rows_at_once, allowed="1 or more")
+    amounts = {"variations": (variations, 1, MOST_VARIATIONS), "random_seed": (random_seed, 0, MAX_SEED)}
+    for name, (value, least, most) in (amounts | {"rows_at_once": (rows_at_once, 1, MOST_TOKENS)}).items():
+        if not least <= value <= most:
+            raise ConfigError(name, got=value, allowed=f"{least} to {most}")
     if not rules.masks and replace(rules, masks=True, max_still_s=rules.max_still_s or AUTO) != Rules():
         raise ConfigError(
             "masks", got=False, why="it forbids nothing", hint="leave out the other rules, or the masks on"

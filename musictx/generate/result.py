@@ -52,11 +52,8 @@ class Music(Continuation):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_wav(self.score, path)
         else:
-            self._plot(path, suffix)
+            from musictx.viz.by_suffix import FORMATS, write_as  # takes 0.4 s, so only those who draw wait for it
 
-    def _plot(self, path: Path, suffix: str) -> None:
-        from musictx.viz.by_suffix import FORMATS, write_as  # takes 0.4 s, so only those who draw wait for it
-
-        if suffix not in FORMATS:
-            raise UserError(f"{path}", f"give a name that ends in one of {', '.join((*MIDI, *FORMATS))}")
-        write_as(self.score, path, self.title, self.new, chords=self.chords)
+            if suffix not in FORMATS:
+                raise UserError(f"{path}", f"give a name that ends in one of {', '.join((*MIDI, *FORMATS))}")
+            write_as(self.score, path, self.title, self.new, chords=self.chords)

@@ -4,7 +4,7 @@ A window is as long as in training. Each but the first continues the second half
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import ConfigError, UserError
+from musictx.generate.choir import Report
 from musictx.generate.engine import ByChance, Stream
 from musictx.generate.filters import NanError
-from musictx.generate.requests import Accompany, Sampling
+from musictx.generate.requests import Accompany
 from musictx.generate.steering import Steering, beside
-from musictx.generate.voices import Report
 from musictx.model.protocol import SourceModel
 from musictx.music.score import Meter, Score
 from musictx.tokenizers.gap import split_at
@@ -31,25 +31,19 @@ MOST_PER_S = 100.0  # ids; POP909 has 25
 STEP_S = 0.01
 
 
+@dataclass
 class Windows:
-    """One accompaniment of a melody's ids (T,), as it is written; (seed, k) is the key of its chance. `steer` gives
-    what leads it after the ids written so far."""
+    """One accompaniment of a melody's ids (T,), as it is written. `steer` gives what leads it after the ids so far."""
 
-    def __init__(
-        self,
-        melody: Ids,
-        model: SourceModel,
-        tokenizer: MelodyTokenizer,
-        sampling: Sampling,
-        rules: Rules,
-        key: tuple[int, int],
-        device: str,
-        steer: Callable[[Ids], Steering | None] = lambda written: None,
-    ) -> None:
-        self.melody, self.model, self.tokenizer, self.rules, self.device = melody, model, tokenizer, rules, device
-        self.steer, self.chance = steer, ByChance(sampling, [key], device)
-        self.written: Ids = np.zeros(0, np.uint16)
-        self.log_p: list[float] = []
+    melody: Ids
+    model: SourceModel
+    tokenizer: MelodyTokenizer
+    rules: Rules
+    chance: ByChance
+    device: str
+    steer: Callable[[Ids], Steering | None] = lambda written: None
+    written: Ids = field(default_factory=lambda: np.zeros(0, np.uint16))
+    log_p: list[float] = field(default_factory=list)
 
     def extend(self, start_s: float, end_s: float) -> None:
         """Draws from the last written moment up to `end_s`, hearing melody and writing from `start_s` on. A wait that
@@ -121,7 +115,8 @@ def draw_rest(
     steer = partial(beside, request.control, tokenizer, meter=meter or Meter(melody.quarter_s), device=device)
     out = []
     for k in range(request.variations):
-        music = Windows(ids, model, tokenizer, request.sampling, rules, (request.random_seed, k), device, steer)
+        chance = ByChance(request.sampling, [(request.random_seed, k)], device)
+        music = Windows(ids, model, tokenizer, rules, chance, device, steer)
         for n, start_s in enumerate(starts, 1):
             music.extend(start_s, min(start_s + 2 * hop_s, end_s))
             report(k * len(starts) + n, request.variations * len(starts))

@@ -22,6 +22,12 @@ from musictx.music.write import write_midi
 GRID = np.array([[72, 67, 60, 48]] * 4 + [[REST, 67, 60, 50]] * 4 + [[74, 67, 59, 50]] * 4, np.int16)
 
 
+@pytest.fixture(scope="module")
+def voices(tmp_path_factory):
+    """The bundle of a model that hears a soprano alone."""
+    return write_harmoniser(tmp_path_factory.mktemp("below") / "voices.safetensors", "conditional")
+
+
 def opened(voices):
     model = open_bundle(voices, continues=False).model
     assert isinstance(model, EncoderDecoder)

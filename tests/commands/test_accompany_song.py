@@ -66,7 +66,8 @@ def test_the_melody_is_kept_to_the_bit_and_a_piano_goes_with_it(melody, tmp_path
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["transpose=2"], "transpose=2: "),
+        (["transpose=2"], "transpose=2: it is for models of chorales"),
+        (["voices=B"], "voices=B: it is for models of chorales"),
         (["rules.masks=false", *UNRULED], "rules.masks=false"),
     ],
 )

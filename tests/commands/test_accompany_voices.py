@@ -8,32 +8,13 @@ from untrained import write_harmoniser
 
 import musictx
 from musictx.errors import ConfigError, UserError
-from musictx.music.grid import grid_to_score
+from musictx.music.grid import REST, grid_to_score
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 
 BASS = np.repeat([48, 50, 52, 53, 55, 48], 4)
 GRID = np.stack([BASS + 24, BASS + 16, BASS + 7, BASS], 1)  # (24, 4)
-
-
-def write_tracks(path, *voices, quarter_s=0.5):
-    """Each voice, pitches of sixteenths, as a track of its own; the lowest comes first."""
-    midi = mido.MidiFile(ticks_per_beat=4)
-    for pitches in reversed(voices):
-        track = mido.MidiTrack()
-        score = grid_to_score(np.stack([pitches, *[np.full_like(pitches, -1)] * 3], 1), 0.5)
-        events = [
-            (round(t * 8), kind, p)
-            for p, a, b in zip(score.pitch, score.onset_s, score.offset_s, strict=True)
-            for t, kind in ((a, "note_on"), (b, "note_off"))
-        ]
-        now = 0
-        for tick, kind, pitch in sorted(events, key=lambda e: (e[0], e[1] == "note_on")):
-            track.append(mido.Message(kind, note=int(pitch), velocity=70, time=tick - now))
-            now = tick
-        midi.tracks.append(track)
-    midi.save(path)
 
 
 def write_scores(path, scores, quarter_s=0.5):
@@ -55,6 +36,12 @@ def write_scores(path, scores, quarter_s=0.5):
             now = tick
         midi.tracks.append(track)
     midi.save(path)
+
+
+def write_tracks(path, *voices):
+    """Each voice, pitches of sixteenths, as a track; the lowest comes first."""
+    alone = [np.stack([pitches, *[np.full_like(pitches, REST)] * 3], 1) for pitches in reversed(voices)]
+    write_scores(path, [grid_to_score(grid, 0.5) for grid in alone])
 
 
 @pytest.fixture(scope="module")
@@ -84,21 +71,16 @@ def test_given_voices_stay_note_for_note(choir, file, voices):
         assert set(given) <= set(each)
         assert len(each) > len(given)
     assert made[0] != made[1]
+    (music,) = musictx.load(choir / "choir.safetensors").accompany(choir / file, voices=voices)
+    assert notes(music.melody) == given
+    assert notes(music.score) == made[0]
 
 
 @pytest.mark.parametrize("file", ["all.mid", "together.mid"])
 def test_a_voice_of_some_bars_is_written_again(choir, file):
     """Bars of four quarters: the second is seconds 2 to 3."""
-    words = [
-        "musictx",
-        "accompany",
-        "bundle=choir.safetensors",
-        f"melody={file}",
-        "rewrite=A",
-        "from_bar=2",
-        "to_bar=2",
-    ]
-    ok([*words, f"out=again-{file}"], choir)
+    words = ["bundle=choir.safetensors", f"melody={file}", "rewrite=A", "from_bar=2", "to_bar=2"]
+    ok(["musictx", "accompany", *words, f"out=again-{file}"], choir)
     made = read_midi(choir / f"again-{file}" / f"{file[:-4]}-1.mid")
     others = grid_to_score(np.where(np.arange(4) == 1, -1, GRID), 0.5)
     assert set(notes(others)) <= set(notes(made))
@@ -157,41 +139,45 @@ def test_a_voice_out_of_range_can_be_written_again(choir):
     assert len(made.voices)
 
 
-def test_python_takes_voices_too(choir):
-    model = musictx.load(choir / "choir.safetensors")
-    (made,) = model.accompany(choir / "outer.mid", voices="SB")
-    assert notes(made.melody) == notes(read_midi(choir / "outer.mid"))
-    assert len(made.voices)
-    with pytest.raises(ConfigError, match="voices="):
-        model.accompany(choir / "outer.mid", voices="XY")
-
-
-def test_a_score_has_no_names_of_voices(choir):
-    model = musictx.load(choir / "choir.safetensors")
-    for voices, rewrite in (("SB", None), ("S", "A")):
-        with pytest.raises(ConfigError, match="a Score does not say which voice sings: give a MIDI file"):
-            model.accompany(read_midi(choir / "all.mid"), voices=voices, rewrite=rewrite)
-
-
-def test_wrong_input_is_one_line(choir, voices):
-    say = ["musictx", "accompany", "bundle=choir.safetensors", "out=no"]
-    assert "give each voice a track of one line" in refused([*say, "melody=bass.mid", "voices=SB"], choir)
-    assert "only writes below a soprano" in refused([*say, "melody=bass.mid", "voices=B", f"bundle={voices}"], choir)
-    assert "outside the soprano's range" in refused([*say, "melody=bass.mid"], choir)
-    assert "outside the alto's range" in refused([*say, "melody=bass.mid", "voices=A"], choir)
-    assert "from_bar=3" in refused([*say, "melody=all.mid", "rewrite=A", "from_bar=3", "to_bar=9"], choir)
-    assert "to_bar=2" in refused([*say, "melody=all.mid", "to_bar=2"], choir)
-    assert "fewer than four voices" in refused([*say, "melody=outer.mid", "rewrite=A"], choir)
-    write_scores(choir / "chords.mid", [grid_to_score(GRID[:, :2], 0.5), expressive(3)])
-    said = refused([*say, "melody=chords.mid", "voices=SB"], choir)
-    assert "track 1 of its 2 with notes has chords: give each voice a track of one line" in said
-    for words in (["voices=SB"], ["rewrite=A"]):
-        assert "line=highest: it is for one voice" in refused([*say, "melody=all.mid", "line=highest", *words], choir)
-    rests = [Score([0.0, 5.0], [1.0, 6.0], [p, p], [70, 70], 0.5) for p in (72, 64, 55, 48)]
-    write_scores(choir / "rests.mid", rests)
-    said = refused([*say, "melody=rests.mid", "rewrite=A", "from_bar=2", "to_bar=2"], choir)
-    assert said.startswith("error: rests.mid: from_bar=2: no music in these bars")
+def test_wrong_input_is_one_line(choir):
+    below = write_harmoniser(choir / "below.safetensors", "conditional")
+    said = refused(["musictx", "accompany", f"bundle={below}", "out=no", "melody=bass.mid", "voices=B"], choir)
+    assert said.startswith(f"error: objective=conditional: {below} hears a soprano alone: give bundle=harmoniser, or")
+    say = ["musictx", "accompany", "bundle=choir.safetensors", "out=no", "rewrite=A"]
+    said = refused([*say, "melody=all.mid", "from_bar=3", "to_bar=9"], choir)
+    assert said == "error: all.mid: from_bar=3: to_bar=9: give bars from 1 to 2"
     assert not (choir / "no").exists()
+
+
+AGAIN = {"rewrite": "A", "from_bar": 2, "to_bar": 2}
+
+
+@pytest.mark.parametrize(
+    ("file", "asked", "said"),
+    [
+        ("bass.mid", {"voices": "SB"}, "give each voice a track of one line"),
+        ("bass.mid", {}, "outside the soprano's range"),
+        ("bass.mid", {"voices": "A"}, "outside the alto's range"),
+        ("bass.mid", {"voices": "XY"}, "voices="),
+        ("all.mid", {"to_bar": 2}, "to_bar=2"),
+        ("outer.mid", {"rewrite": "A"}, "fewer than four voices"),
+        ("chords.mid", {"voices": "SB"}, "track 1 of its 2 with notes has chords: give each voice a track of one line"),
+        ("all.mid", {"line": "highest", "voices": "SB"}, "line=highest: it is for one voice"),
+        ("all.mid", {"line": "highest", "rewrite": "A"}, "line=highest: it is for one voice"),
+        ("rests.mid", AGAIN, "rests.mid: from_bar=2: no music in these bars"),
+    ],
+)
+def test_what_cannot_be_written_around_is_said(choir, file, asked, said):
+    write_scores(choir / "chords.mid", [grid_to_score(GRID[:, :2], 0.5), expressive(3)])
+    write_scores(choir / "rests.mid", [Score([0.0, 5.0], [1.0, 6.0], [p, p], [70] * 2, 0.5) for p in (72, 64, 55, 48)])
+    with pytest.raises(UserError, match=said):
+        musictx.load(choir / "choir.safetensors").accompany(choir / file, **asked)
+
+
+@pytest.mark.parametrize("asked", [{"voices": "SB"}, {"rewrite": "A"}])
+def test_a_score_does_not_say_which_voice_sings(choir, asked):
+    with pytest.raises(ConfigError, match="a Score does not say which voice sings: give a MIDI file"):
+        musictx.load(choir / "choir.safetensors").accompany(read_midi(choir / "all.mid"), **asked)
 
 
 def test_notes_beside_the_grid_are_said(choir):

@@ -10,12 +10,15 @@ from musictx.errors import UserError
 from musictx.generate import choir
 from musictx.generate.choir import AroundVoices, draw_around
 from musictx.generate.control import Control
-from musictx.generate.engine import Stream
+from musictx.generate.engine import Stream, Uniforms
+from musictx.generate.filters import NanError, draw
 from musictx.generate.requests import PLAIN, Accompany, Sampling
-from musictx.generate.voices import draw_rows
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.music.grid import OPEN, REST
+from musictx.music.harmony import parse_chords
+from musictx.music.score import Meter
 from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import VOICE_RANGES, Rules
 
 TOK = ChoraleTokenizer()
@@ -43,8 +46,8 @@ def grid_of(**voices):
     return grid
 
 
-def drawn(grid, sampling=PLAIN, rules=STRICT, **asked):
-    return draw_around(grid, build(), TOK, 0.5, Accompany(sampling, rules, **asked))
+def drawn(grid, sampling=PLAIN, rules=STRICT, where=None, **asked):
+    return draw_around(grid, build(), TOK, 0.5, Accompany(sampling, rules, **asked), **(where or {}))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +99,7 @@ def test_given_ids_are_read_together_with_the_next(given, asked, strength, monke
     steps, prefill = [], EncoderDecoder.prefill
 
     def counted(self, ids, state):
-        steps.append(ids.shape[1])
+        steps.append(len(ids))
         return prefill(self, ids, state)
 
     moved, move = [], Stream.move
@@ -109,8 +112,10 @@ def test_given_ids_are_read_together_with_the_next(given, asked, strength, monke
     monkeypatch.setattr(EncoderDecoder, "prefill", counted)
     together = drawn(grid_of(**given), **request)
     assert len(steps) <= len(LOW) * (4 - len(given)) + 1
+    streams = 1 + (strength > 0)  # no guidance takes nothing
+    assert set(steps) == {streams, 3 * streams * (4 if asked else 1)}
     assert bool(asked) == any(unread > 1 for unread in moved)  # particles move rows between reads
-    monkeypatch.setattr(choir, "draw_rows", lambda *a, given, **more: draw_rows(*a, **more))
+    monkeypatch.setattr(choir, "Stream", lambda *of, given: Stream(*of))
     monkeypatch.setattr(choir, "AroundVoices", OneByOne)
     for a, b in zip(together, drawn(grid_of(**given), **request), strict=True):
         assert a.grid.tolist() == b.grid.tolist()
@@ -149,20 +154,75 @@ def test_a_row_is_a_function_of_its_key_alone(control):
     assert len({each.grid.tobytes() for each in many}) == 3
 
 
-@pytest.mark.parametrize("control", [Control(), Control(chords="C | F# G", bar_seconds=0.5, particles=4)])
-def test_nats_are_of_the_open_places(control):
+def source_of(grid, ids):
+    """What the model hears: the ids of the given places, PAD at the others."""
+    return torch.from_numpy(np.where(grid.flatten() == OPEN, TOK.vocab.pad, ids).astype(np.int64))[None]
+
+
+def test_nats_are_of_the_open_places():
     """By one full pass over the whole grid."""
     model, grid = build(), grid_of(A=above(15), B=LOW)
+    control = Control(chords="C | F# G", bar_seconds=0.5, particles=4)
     (voices,) = draw_around(grid, model, TOK, 0.5, Accompany(PLAIN, Rules(), control))
-    ids = torch.from_numpy(TOK.encode_grid(voices.grid).astype(np.int64))[None]
-    free = torch.from_numpy((grid == OPEN).flatten())
-    source = ids.masked_fill(free[None], TOK.vocab.pad)
-    read = torch.cat([torch.tensor([[TOK.vocab.bos]]), ids[:, :-1]], 1)
+    ids = TOK.encode_grid(voices.grid).astype(np.int64)
+    read = torch.from_numpy(np.append(TOK.vocab.bos, ids[:-1]))[None]
     with torch.no_grad():
-        log_p = model(source, read).log_softmax(-1).gather(2, ids[..., None])[0, :, 0]
-    assert voices.mean_log_p == pytest.approx(float(log_p[free].mean()), abs=1e-4)
+        log_p = model(source_of(grid, ids), read)[0].log_softmax(-1)[range(len(ids)), ids]
+    assert voices.mean_log_p == pytest.approx(float(log_p[grid.flatten() == OPEN].mean()), abs=1e-4)
+
+
+def test_guidance_draws_what_two_full_passes_draw():
+    """One over what is given and one over nothing, in any batch, with every rule kept."""
+    model, grid = build(), grid_of(S=above(24), B=LOW)[:9]
+    with torch.no_grad():
+        for p in model.parameters():
+            p.mul_(2)
+    sampling = Sampling(top_p=0.95, guard=False, seed_guidance=1.5)
+    ids = TOK.encode_grid(np.where(grid == OPEN, REST, grid)).astype(np.int64)
+    source, forced = source_of(grid, ids), np.where(grid.flatten() == OPEN, -1, ids).tolist()
+    asked = Accompany(sampling, STRICT, random_seed=5, variations=3, rows_at_once=2)
+    for k, voices in enumerate(draw_around(grid, model, TOK, 0.5, asked)):
+        grammar = build_grammar(TOK, STRICT, [np.zeros(0, np.uint16)], [0.5], "cpu")
+        rows, chance = AroundVoices(grammar, forced, TOK, "cpu"), Uniforms([(5, k)], "cpu")
+        read, nats = list[int](), list[float]()
+        for given in forced:
+            uniform, begun = chance.next(), torch.tensor([[TOK.vocab.bos, *read]])
+            if given < 0:
+                legal = rows.legal()[0]
+                with torch.inference_mode():
+                    heard, none = (model(x, begun)[0, -1] for x in (source, torch.full_like(source, TOK.vocab.pad)))
+                p, q = (each.masked_fill(~legal, -torch.inf).softmax(-1) for each in (heard, none))
+                odds = p * (p / q) ** 1.5
+                odds[~legal | (p < 0.01 * p.max())] = 0
+                given = int(draw(odds.log()[None], sampling, 1.0, uniform))
+                nats.append(float(heard.log_softmax(-1)[given]))
+            rows.update(torch.tensor([given]))
+            read.append(given)
+        assert TOK.pitch[read].reshape(-1, 4).tolist() == voices.grid.tolist()
+        assert voices.mean_log_p == pytest.approx(np.mean(nats), rel=1e-4)  # under the model alone
+
+
+@pytest.mark.parametrize(("where", "transpose"), [({}, 0), ({"from_s": 0.25, "meter": Meter(9.0, (2, 4))}, 2)])
+def test_new_voices_are_of_the_chord_of_their_moment_where_the_melody_is(where, transpose):
+    """A bar is two quarters, or four; the melody begins with one, or two sixteenths later."""
+    control, line = Control(chords="C | F#", strength=20.0), parse_chords("C | F#")
+    grid = grid_of(S=above(24))
+    (voices,) = drawn(grid, rules=Rules(), where=where, control=control, transpose=transpose)
+    first, bar = (2, 8) if where else (0, 16)
+    step, lower = np.nonzero(np.diff(voices.grid[:, 1:], axis=0))  # what sounds on may stay
+    pitch = voices.grid[1:, 1:][step, lower]
+    heard = [(p, line.chords[(at + first + 1) // bar % 2].classes) for p, at in zip(pitch, step, strict=True)]
+    assert all((p - transpose) % 12 in classes for p, classes in heard if p != REST)
+    assert len(heard) > 30
 
 
 def test_nothing_to_write_is_refused():
     with pytest.raises(UserError, match="every voice is given"):
         drawn(grid_of(S=above(24), A=above(14), T=above(7), B=LOW))
+
+
+def test_no_numbers_are_said():
+    model = build()
+    torch.nn.init.constant_(model.embed.weight, torch.nan)
+    with pytest.raises(NanError, match=r"\(NaN\)"):
+        draw_around(grid_of(B=LOW), model, TOK, 0.5, Accompany(PLAIN, STRICT))

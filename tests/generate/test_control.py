@@ -134,12 +134,6 @@ def test_density_makes_notes_rarer_or_more(seed):
     assert few < usual < many
 
 
-def test_as_loud_as_asked():
-    for asked in (30, 100):
-        (music,) = drawn(Control(loudness=asked, strength=20.0))
-        assert abs(music.velocity.mean() - asked) < 4
-
-
 def test_a_curve_leads_from_one_value_to_the_next_and_keeps_the_last():
     (music,) = drawn(Control(loudness="0 20, 4 120", strength=20.0))
     for from_s, to_s, asked in ((0, 0.5, 26), (1.75, 2.25, 70), (6, 9, 120)):
@@ -276,14 +270,12 @@ def test_a_gap_is_filled_with_chords(filling, world):
         ({"density": True}, "density=true: give 1 to 30"),
         ({"polyphony": 0}, "polyphony=0: give 1 to 30 notes at once"),
         ({"register": "C4"}, "register=C4: give 21 to 108 as a pitch"),
-        ({"density": 1e9}, "density=1000000000.0: give 1 to 30"),
         ({"density": float("nan")}, "density=nan: give 1 to 30"),
         ({"loudness": 0}, "loudness=0: give 1 to 127 as a velocity"),
         ({"key": "C", "strength": 0.0}, "strength=0.0: give more than 0"),
         ({"key": "C", "strength": 21.0}, "strength=21.0: give"),
         ({"strength": 3.0}, "strength=3.0: nothing is asked for: give"),
         ({"bar_seconds": 2.0}, "bar_seconds=2.0: it is for bars: give"),
-        ({"bar_seconds": 2.0, "chords": "0 C, 2 F"}, "bar_seconds=2.0: it is for bars: give"),
         ({"bar_seconds": 0.0, "chords": "C"}, "bar_seconds=0.0: give 0.1 to 60 seconds, or null"),
         ({"key": "H minor"}, "key='H minor': give a key such as"),
         ({"chords": "C | X"}, "chords=X: this chord is not known: give a root"),
@@ -330,9 +322,6 @@ def test_a_person_types_chords_as_they_are(world, tmp_path):
     done = ok([*words, "control.chords=C | F#m7 Bb", "control.strength=20", "out=bars"], tmp_path)
     assert "tune 0.mid: a bar of chords lasts 2.00 s" in done.stdout
     assert re.search(r"new music from [\d.]+ s on \(\d+% in chords\)$", done.stdout, re.MULTILINE)
-    wishes = ["control.chords=0 F#, 1.5 C#7", "control.key=F# major", "control.density=5", "png=true"]
-    done = ok([*words, *wishes, "out=seconds"], tmp_path)
-    assert re.search(r" \(\d+% in chords, \d+% in F# major, [\d.]+ notes a second\)$", done.stdout, re.MULTILINE)
     music = musictx.read_midi(tmp_path / "bars" / "tune 0-1.mid")
     new = music.select(music.onset_s >= musictx.read_midi(world.seed).duration_s)
     (twin,) = musictx.load(world.bundle).continue_midi(
@@ -341,11 +330,12 @@ def test_a_person_types_chords_as_they_are(world, tmp_path):
     assert music.pitch.tolist() == twin.score.pitch.tolist()
     assert music.onset_s == pytest.approx(twin.score.onset_s, abs=0.002)  # a file counts in ticks
     assert len(new)
-    done = ok([*words, "control.chords=seed", "control.density=0 3, 2 8", "control.loudness=50", "out=own"], tmp_path)
-    assert re.search(r"tune 0.mid: its chords are [A-G].* \| [A-G]", done.stdout)
     write_midi(chordal(["C", "Am"]), tmp_path / "chords.mid")
-    done = ok([*words, "control.chords=chords.mid", "control.polyphony=3", "out=track"], tmp_path)
+    wishes = ["control.chords=chords.mid", "control.key=C", "control.density=0 3, 2 8", "control.polyphony=3"]
+    done = ok([*words, *wishes, "png=true", "out=track"], tmp_path)
     assert done.stdout.count("chords.mid: its chords are 0 C, 1 Am, 2\n") == 1
+    said = r" \(\d+% in chords, \d+% in C, [\d.]+ to [\d.]+ notes a second, [\d.]+ at once\)$"
+    assert re.search(said, done.stdout, re.MULTILINE)
     line = refused([*words, "control.density=0 3, 2", "out=no"], tmp_path)
     assert line.startswith("error: control.density='0 3, 2': give 1 to 30 notes a second, or a curve with seconds")
     line = refused([*words, "control.chords=C | E7", "control.key=C", "out=no"], tmp_path)

@@ -90,7 +90,6 @@ def test_a_name_with_a_comma_in_it_is_one_of_the_two(world, filling, tmp_path):
         (["infill=none.mid", "from_s=1", "to_s=2"], "none.mid: "),
         (["infill={seed}", "from_s=1", "to_s=2", "length_seconds=3"], "length_seconds=3.0: "),
         (["infill={seed}", "from_s=1", "to_s=2", "draws=4"], "draws=4: "),
-        (["infill={seed}", "from_s=1", "to_s=2", "seed_midi=elise"], "seed_midi=elise: "),
         (["infill={seed}", "between={seed},{seed}"], "between="),
         (["between={seed}"], "between="),
         (["between={seed},{seed}", "from_s=1"], "from_s=1.0: "),

@@ -4,9 +4,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from stubs import noise
 
-from musictx.generate.filters import draw, filter_logits
+from musictx.generate.filters import draw, filter_logits, nan_error
 from musictx.generate.requests import PLAIN
+from musictx.model.transformer import Transformer, TransformerConfig
 
 P = [0.5, 0.3, 0.15, 0.05]
 LOGITS = torch.log(torch.tensor([P]))
@@ -62,3 +64,21 @@ def test_what_is_forbidden_is_never_drawn(values, uniform, temperature, settings
     logits = torch.tensor([[*values, 0.0]])
     drawn = draw(logits, replace(PLAIN, **settings), temperature, torch.tensor([[uniform]], dtype=torch.float64))
     assert torch.isfinite(logits[0, drawn[0]])
+
+
+def said_of(broken=(), value=0.0):
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(11, d_model=16, n_layers=2, n_heads=2, d_ff=16, max_distance=8)).eval()
+    for name in broken:
+        torch.nn.init.constant_(model.get_parameter(name), value)
+    return str(nan_error(model, torch.tensor([1, 2, 3])))
+
+
+def test_the_first_layer_that_gives_no_numbers_is_named_and_weights_that_are_none():
+    assert "; blocks.1.up is the first layer" in said_of(["blocks.1.up.weight"], torch.nan)
+    assert "(blocks.1.up.weight)" in said_of(["blocks.1.up.weight"], torch.nan)
+    overflows = said_of(["blocks.0.up.weight", "blocks.0.down.weight"], 1e38)
+    assert "; blocks.0." in overflows
+    assert ".weight)" not in overflows
+    assert "(NaN): " in said_of()
+    assert "(NaN): " in str(nan_error(noise(5), torch.tensor([1, 2, 3])))  # no module

@@ -124,7 +124,7 @@ def test_steps_of_one_shape_and_packed_weights_are_guided_alike():
     plain = continue_primers([PRIMER], model, tokenizer, HELD_ON)[0][0]
     for other in (StaticSteps(model), for_steps(copy.deepcopy(model))):
         assert same(continue_primers([PRIMER], other, tokenizer, HELD_ON)[0][0], plain)
-    assert continue_primers([PRIMER], for_steps(model, "int8"), tokenizer, HELD_ON)[0][0].complete
+    assert not continue_primers([PRIMER], for_steps(model, "int8"), tokenizer, HELD_ON)[0][0].stopped
 
 
 def drawn(primer, own=None, seed_guidance="auto"):

@@ -8,6 +8,7 @@ import torch
 
 from musictx.errors import ConfigError, UserError
 from musictx.generate.control import Control
+from musictx.generate.engine import ByChance
 from musictx.generate.filters import NanError
 from musictx.generate.requests import PLAIN, Accompany
 from musictx.generate.song import Windows, draw_rest
@@ -73,8 +74,13 @@ def test_controls_lead_the_rest_through_all_windows():
     assert (rest.onset_s < 4).sum() < (rest.onset_s >= 5).sum()
 
 
+def begin(model) -> Windows:
+    chance = ByChance(PLAIN, [(0, 0)], "cpu")
+    return Windows(TOK.encode(TOK.sung_by(MELODY)), model, TOK, Rules(max_still_s=None), chance, "cpu")
+
+
 def written(model, window_s) -> Windows:
-    music = Windows(TOK.encode(TOK.sung_by(MELODY)), model, TOK, PLAIN, Rules(max_still_s=None), (0, 0), "cpu")
+    music = begin(model)
     with torch.inference_mode():
         for start_s in np.arange(0, max(9 - window_s / 2, 0.01), window_s / 2):
             music.extend(start_s, min(start_s + window_s, 9.0))
@@ -100,11 +106,11 @@ def test_what_the_model_is_asked_is_what_it_learns():
 
 def test_windows_hear_the_melody_from_where_they_begin_and_what_was_written_there(monkeypatch):
     model, heard = build(), []
-    begin, read = model.init_state, model.prefill
+    start, read = model.init_state, model.prefill
 
     def init_state(source, room):
         heard.append([source[0].numpy(), None])
-        return begin(source, room)
+        return start(source, room)
 
     def prefill(ids, state):
         if heard[-1][1] is None:  # steps come here too
@@ -133,7 +139,7 @@ def test_a_wait_that_reaches_the_end_of_a_window_is_left_to_the_next(monkeypatch
     model, wait = build(), TOK.vocab.id("TIME_SHIFT", 30)
     read = model.prefill
     monkeypatch.setattr(model, "prefill", lambda ids, state: read(ids, state) + 1e4 * (torch.arange(V) == wait))
-    music = Windows(TOK.encode(TOK.sung_by(MELODY)), model, TOK, PLAIN, Rules(max_still_s=None), (0, 0), "cpu")
+    music = begin(model)
     with torch.inference_mode():
         music.extend(0.0, 4.0)
         assert music.written.size == 0
