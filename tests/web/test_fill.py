@@ -23,8 +23,8 @@ WISH = Wish(from_s=2.4, variations=2)
 
 @pytest.fixture(scope="module")
 def able(filling):
-    opened = open_bundle(filling)
-    return Ready(opened.model, opened.tokenizer, opened.header.objective["length"])
+    model, tokenizer, header = open_bundle(filling)
+    return Ready(model, tokenizer, header.objective["length"])
 
 
 @pytest.fixture
@@ -90,15 +90,10 @@ def test_chords_are_asked_of_a_region(studio):
 @pytest.mark.parametrize(
     ("region", "reason"),
     [
-        ((None, None), "there is no region to fill:"),
-        ((1.0, None), "there is no region to fill"),
+        ((1.0, None), "there is no region to fill:"),
         ((float("nan"), 2.0), "there is no region to fill"),
         (("1", [2]), "there is no region to fill"),
         ((1.0, 10**400), "there is no region to fill"),
-        ((2.0, 2.01), "from_s=2.0: .*at least one step, 0.15 s"),
-        ((3.0, 2.0), "from_s=3.0: "),
-        ((-1.0, 2.0), "from_s=-1.0: .* from 0 on"),
-        ((5.4, 6.0), "to_s=6.0: .* 5.40 s"),
         ((3.0, 5.4), "to_s=5.4: .* 5.40 s"),
         ((1.0, 1e8), "from_s=1.0: to_s=1e\\+08"),
         ((0.5, 4.25), "length_s=.* at most 3"),
@@ -116,9 +111,8 @@ def test_amounts_are_bounded_and_sliders_of_the_motif_are_not_asked(studio):
     begun = studio.example(Session(), HYMN)
     with pytest.raises(UserError, match="^variations=5: "):
         whole(studio.fill(begun, Region(1.0, 2.0), WISH._replace(variations=5), quiet))
-    after, _ = whole(
-        studio.fill(begun, Region(1.0, 2.0), Wish(from_s=0.1, length_s=999, seed_guidance=4.0, variations=1), quiet)
-    )
+    wish = Wish(from_s=0.1, length_s=999, seed_guidance=4.0, variations=1)
+    after, _ = whole(studio.fill(begun, Region(1.0, 2.0), wish, quiet))
     assert len(now(after).takes) == 1
 
 

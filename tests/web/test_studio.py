@@ -199,19 +199,12 @@ def test_time_runs_out(opened, tmp_path, monkeypatch):
         ({"length_s": float("nan")}, "^length_s=nan: "),
         ({"variations": 5}, "^variations=5: "),
         ({"temperature": -1}, "^temperature=-1: "),
-        ({"top_p": 0}, "^top_p=0: "),
         ({"from_s": float("nan")}, "from_s=nan"),
         ({"from_s": None}, "^from_s=null: "),
-        ({"seed_guidance": -1.0}, "^seed_guidance=-1.0: "),
-        ({"chords": "H7"}, "^chords=H7: this chord is not known: give a root"),
-        ({"chords": "C | | G"}, "^chords='C | | G': a bar is empty"),
         ({"chords": "C | F#", "key": "D minor"}, "^chords=F#: F# is outside key=D minor"),
-        ({"key": "H"}, "^key=H: give a key"),
         ({"key": ["C"]}, "^key="),
-        ({"density": 0.5}, "^density=0.5: give 1 to 30"),
         ({"density": 6}, "^density=6.*chorale"),  # its message comes from the encoding
         ({"lowest": 72, "highest": 48}, "^lowest=C5: give a note below highest=C3$"),
-        ({"chords": "C", "lowest": 61, "highest": 62}, "^chords=C: the rules leave none of its notes"),
     ],
 )
 def test_wishes_beyond_what_is_allowed(studio, change, reason):
