@@ -109,6 +109,7 @@ class Turn:
         return time.monotonic() - self.began_s
 
 
+Region = tuple[Any, Any]  # where it begins and ends, in seconds, as a person has dragged or typed it
 Taking = Generator[Step, None, tuple[Continuation, ...]]  # yields what is under way
 
 
@@ -127,13 +128,6 @@ def draw_takes(music: PageMusic, wish: Wish, ready: Ready, turn: Turn) -> Taking
         advice = f"take more of it, or move “{HOW_CLOSE}” to 0"
         raise UserError("the primer is too short to keep close to", advice) from None
     return in_time(drawing, music, wish.length_s, turn)
-
-
-class Region(NamedTuple):
-    """Where it begins and ends, in seconds, as a person has dragged or typed it; None: nothing is typed."""
-
-    from_s: Any
-    to_s: Any
 
 
 def fill_takes(music: PageMusic, region: Region, wish: Wish, ready: Ready, turn: Turn) -> Taking:

@@ -30,8 +30,7 @@ from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.web import draw, stage
-from musictx.web.arcs import Point
-from musictx.web.draw import Ready, Region, Wish
+from musictx.web.draw import Ready, Wish
 from musictx.web.harmonise import VoicesWish
 from musictx.web.page import Page
 from musictx.web.session import OLD_HUNDREDTH, Session, Step
@@ -112,7 +111,7 @@ def test_however_often_a_step_is_shown_its_files_are_written_once(studio):
 def test_arcs_of_the_note_that_is_clicked(studio):
     session = studio.example(Session(), HYMN)
     score = now(session).score
-    note = studio.note_at(session, Point(float(score.onset_s[9]) + 0.1, float(score.pitch[9])))
+    note = studio.note_at(session, float(score.onset_s[9]) + 0.1, float(score.pitch[9]))
     assert (score.onset_s[note], score.pitch[note]) == (score.onset_s[9], score.pitch[9])
     assert studio.count_notes(session) == len(score)
     for layer in (None, 0):
@@ -235,7 +234,7 @@ def test_without_music_there_is_nothing_to_do(studio):
     with pytest.raises(UserError, match="no music to continue"):
         whole(studio.go_on(Session(), WISH, quiet))
     with pytest.raises(UserError, match="no music to fill"):
-        whole(studio.fill(Session(), Region(1.0, 2.0), WISH, quiet))
+        whole(studio.fill(Session(), (1.0, 2.0), WISH, quiet))
     with pytest.raises(UserError, match="no melody yet"):
         studio.harmonise(Session(), VoicesWish(), quiet)
     with pytest.raises(UserError, match="no music yet"):
