@@ -1,6 +1,7 @@
 """The partner who replies: a model that reads while the player plays, and draws when its turn comes."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -51,12 +52,8 @@ class Partner:
         self.waits = torch.from_numpy(idiom.waits).to(device)
         self.past = self.phrase = NOTHING
         self.reply: list[int] = []
-        self._recall()
-        self.begin()
-        for _ in range(WARM_UP):
-            self.draw(opening=True)
-        self.end(NOTHING)
-        self.replies = 0
+        self.logits, self.state = self._prefilled()
+        self._warm_up()
 
     def hear(self, phrase: Ids) -> None:
         """Takes the player's phrase so far and reads its new part at once."""
@@ -118,6 +115,13 @@ class Partner:
         self.phrase, self.reply = NOTHING, []
         self._recall()
 
+    def _warm_up(self) -> None:
+        self.begin()
+        for _ in range(WARM_UP):
+            self.draw(opening=True)
+        self.end(NOTHING)
+        self.replies = 0
+
     @torch.inference_mode()
     def _read(self, ids: Tensor) -> None:
         """Reads ids (T,) into the model's state."""
@@ -127,7 +131,10 @@ class Partner:
             self._recall()
 
     def _recall(self) -> None:
-        self.logits, self.state = prefill(self.model, [self.context()], [0], self.window, True)
+        self.logits, self.state = self._prefilled()
+
+    def _prefilled(self) -> tuple[Tensor, Any]:
+        return prefill(self.model, [self.context()], [0], self.window, True)
 
     def context(self) -> Tensor:
         """BOS and all ids so far, or the newest half window of them (T,)."""

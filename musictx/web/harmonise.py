@@ -1,7 +1,7 @@
 """Voices around a melody at the page."""
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied, accompany_melody, ready
@@ -59,5 +59,6 @@ def harmonise(
             raise UserError(f"{went_by(turn.limits)} before the voices were whole", "give a shorter melody")
         turn.report(done / of * whole_s, whole_s)
 
-    made = accompany_melody(heard, harmoniser.model, harmoniser.tokenizer, request, watch)
+    model: Any = harmoniser.model  # `ready` has checked that it takes a source
+    made = accompany_melody(heard, model, harmoniser.tokenizer, request, watch)
     return tuple(made), " ".join(f"{each}." for each in said)
