@@ -76,7 +76,6 @@ def serve(config: ServeConfig) -> None:
         made.mkdir()
         os.environ["GRADIO_TEMP_DIR"] = str(uploads)  # when imported, gradio makes folders there, and others elsewhere
         from musictx.web.draw import Ready
-        from musictx.web.harmonise import Harmoniser
         from musictx.web.server import run_page  # it takes seconds to import
         from musictx.web.studio import Studio
 
@@ -84,11 +83,9 @@ def serve(config: ServeConfig) -> None:
             name: Ready(for_steps(m.model, weights[name]), m.tokenizer, hears(m.header, m.model), m.header.sampling)
             for name, m in models.items()
         }
-        voices = None
         if below:
-            model = for_steps(below.model, choose_weights(config.weights, below.model))
-            voices = Harmoniser(model, below.tokenizer, below.header)
-        studio = Studio(ready, made, limits, voices)
+            below = below._replace(model=for_steps(below.model, choose_weights(config.weights, below.model)))
+        studio = Studio(ready, made, limits, below)
         named = models | ({HARMONISER: below} if below else {})
         said = "; ".join(f"{name}, {m.header.origin}" for name, m in named.items())
         run_page(studio, said, address, config.port, hosts, uploads)

@@ -38,23 +38,19 @@ class Reply:
     drawn: bool = False  # to its end
 
 
+@dataclass
 class Conversation:
     """`hear` takes messages, `work` does what is due, in small pieces, and `next_s` says when there is more to do."""
 
-    def __init__(
-        self,
-        keyboard: Keyboard,
-        idiom: Idiom,
-        partner: Partner,
-        playback: Playback,
-        clock: Callable[[], float],
-        turns: Turns,
-    ) -> None:
-        self.keyboard, self.idiom, self.partner, self.playback = keyboard, idiom, partner, playback
-        self.clock, self.turns = clock, turns
-        self.reply: Reply | None = None
-        self.look_s = inf  # when the model reads the phrase next
-        self.interrupted = 0
+    keyboard: Keyboard
+    idiom: Idiom
+    partner: Partner
+    playback: Playback
+    clock: Callable[[], float]
+    turns: Turns
+    reply: Reply | None = None
+    look_s: float = inf  # when the model reads the phrase next
+    interrupted: int = 0
 
     @property
     def due_s(self) -> float:
@@ -112,11 +108,10 @@ class Conversation:
         self.reply, self.look_s = Reply(length_s, self.idiom.reader()), inf
 
     def _play(self, reply: Reply, now_s: float) -> None:
-        if reply.drawn:
-            if now_s >= self.next_s():
-                self._end(now_s)
-            return
         if now_s < self.next_s():
+            return
+        if reply.drawn:
+            self._end(now_s)
             return
         id_ = self.partner.draw(opening=reply.origin_s is None)
         reply.ids.append(id_)

@@ -61,7 +61,7 @@ def plot_arcs(
         for n in np.argsort(head.weight)[-MOST_ARCS:]
         if head.weight[n] >= LEAST and n != note
     ]
-    top = max([high + 3.0 * bool(motif), *(_highest(arc) + 2 for _, _, arc in arcs)])
+    top = max([high + 3.0 * bool(motif), *(float(arc.get_extents().y1) + 2 for _, _, arc in arcs)])
 
     figure = new_figure(12, 0.05 * (top - low) + 1.2)
     axes = figure.subplots()
@@ -102,13 +102,6 @@ def _arc(score: Score, past: int, note: int, width_s: float, lift: float) -> Cur
     x, y = score.onset_s[[past, note]], score.pitch[[past, note]].astype(float)
     pull = y.max() + lift * np.sqrt(abs(x[1] - x[0]) / width_s)
     return Curve([(x[0], y[0]), (x.mean(), pull), (x[1], y[1])], [Curve.MOVETO, Curve.CURVE3, Curve.CURVE3])
-
-
-def _highest(arc: Curve) -> float:
-    """Where an arc of `_arc` is highest: its middle point is pulled above both ends."""
-    first, pull, last = (float(y) for y in np.asarray(arc.vertices)[:, 1])
-    fall = 2 * pull - first - last
-    return first + (pull - first) ** 2 / fall if fall else first
 
 
 def plot_heads(maps: Sequence[tuple[str, NDArray[Any], str]], path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from numpy.typing import NDArray
@@ -35,26 +36,19 @@ def plot_raised(
     n_rows = int(min(max(np.ceil(end_s / ROW_S - 1e-9), 1), MOST_ROWS))
     width_s = end_s if n_rows == 1 else np.ceil(end_s / n_rows)
     most = max(float(np.nanmax(np.abs(raised), initial=0.0)), least)
+    hue, corners, plain = ScalarMappable(Normalize(-most, most), HUES), boxes(score, width_s), np.isnan(raised)
+    looks: list[tuple[Any, dict[str, Any]]] = [
+        (plain, {"facecolors": PLAIN, "lw": 0}),
+        (~plain, {"facecolors": hue.to_rgba(raised[~plain]), "edgecolors": FAINT, "lw": 0.4}),
+        (list(framed), {"facecolors": "none", "edgecolors": INK, "lw": 1.5}),
+    ]
     figure = new_figure(WIDTH_IN, (roll_in(low, high) + 0.5) * n_rows + 0.2)
     rows = figure.subplots(n_rows, squeeze=False)[:, 0]
-    corners, new = boxes(score, width_s), ~np.isnan(raised)
     for k, axes in enumerate(rows):
         plot_keys(axes, low, high, "" if k else title)
         plot_time(axes, (k * width_s, (k + 1) * width_s), end_s, label=k == n_rows - 1)
-        axes.add_collection(PolyCollection(list(corners[~new]), facecolors=PLAIN, lw=0, zorder=2), autolim=False)
-        notes = PolyCollection(
-            list(corners[new]),
-            array=raised[new],
-            cmap=HUES,
-            norm=Normalize(-most, most),
-            edgecolors=FAINT,
-            lw=0.4,
-            zorder=2,
-        )
-        axes.add_collection(notes, autolim=False)
-        frame = PolyCollection(list(corners[list(framed)]), facecolors="none", edgecolors=INK, lw=1.5, zorder=3)
-        axes.add_collection(frame, autolim=False)
-    figure.colorbar(notes, ax=list(rows), pad=0.01, shrink=1 / n_rows, anchor=(0.0, 1.0)).set_label(
-        what, fontsize=8, color=INK, parse_math=False
-    )
+        for notes, look in looks:
+            axes.add_collection(PolyCollection(list(corners[notes]), zorder=2, **look), autolim=False)
+    scale = figure.colorbar(hue, ax=list(rows), pad=0.01, shrink=1 / n_rows, anchor=(0.0, 1.0))
+    scale.set_label(what, fontsize=8, color=INK, parse_math=False)
     save_figure(figure, path)

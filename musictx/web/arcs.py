@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,6 @@ from musictx.viz.arcs import choose_heads, plot_arcs
 
 MOST_TOKENS = 1024  # that the model sees before the note
 MOTIF_NOTES = 4
-
-
-class Point(NamedTuple):
-    """A place in a roll."""
-
-    seconds: float
-    pitch: float
 
 
 @dataclass
@@ -68,11 +61,12 @@ class AttentionReader:
     def traced(self, score: Score) -> Trace:
         return self.tokenizer.trace(self.tokenizer.encode(score), score.quarter_s)
 
-    def nearest(self, score: Score, at: Point) -> int:
-        """The note at a place, or the one closest to it; a semitone counts as much as a twentieth of a second."""
+    def nearest(self, score: Score, seconds: float, pitch: float) -> int:
+        """The note at a place of a roll, or the one closest to it; a semitone counts as much as a twentieth of a
+        second."""
         notes = self.traced(score).score
-        away_s = np.maximum(np.maximum(notes.onset_s - at.seconds, at.seconds - notes.offset_s), 0)
-        return int((away_s + 0.05 * np.abs(notes.pitch - at.pitch)).argmin())
+        away_s = np.maximum(np.maximum(notes.onset_s - seconds, seconds - notes.offset_s), 0)
+        return int((away_s + 0.05 * np.abs(notes.pitch - pitch)).argmin())
 
 
 @dataclass

@@ -14,9 +14,9 @@ from musictx.config.web import Limits
 from musictx.errors import ConfigError, UserError
 from musictx.generate.control import Control
 from musictx.generate.draw import Continuation, Drawing
-from musictx.generate.gap import Gap, cut_gap
+from musictx.generate.gap import cut_gap
 from musictx.generate.guidance import NothingToHold
-from musictx.generate.primer import Part, Primer, choose_primer
+from musictx.generate.primer import Part, choose_primer
 from musictx.generate.requests import DEFAULT_S, MAX_SEED, TOP_P, UNSAID, Continue, Fill, Length, Own, Sampling
 from musictx.model.protocol import LanguageModel
 from musictx.music.harmony import pitch_name
@@ -73,14 +73,15 @@ class Wish(NamedTuple):
     lowest: int = Rules.lowest
     highest: int = Rules.highest
 
-    def led(self) -> dict[str, Any]:
-        """The control and rules of a request. Raises ConfigError for what excludes each other."""
+    def how(self, random_seed: int) -> dict[str, Any]:
+        """What every request takes, without its sampling. Raises ConfigError for what excludes each other."""
         chords = (self.chords or "").strip()
         control = Control(key=self.key or None, chords=chords or None, density=self.density or None)
         if self.lowest > self.highest:
             allowed = f"a note below highest={pitch_name(self.highest)}"
             raise ConfigError("lowest", got=pitch_name(self.lowest), allowed=allowed)
-        return {"control": control, "rules": Rules(lowest=self.lowest, highest=self.highest)}
+        rules = Rules(lowest=self.lowest, highest=self.highest)
+        return {"control": control, "rules": rules, "random_seed": random_seed, "variations": int(self.variations)}
 
     def sampling(self, ready: Ready) -> Sampling:
         """As a command would ask: a slider at the model's own value means that the person leaves it to the bundle."""
@@ -108,40 +109,36 @@ class Turn:
         return time.monotonic() - self.began_s
 
 
+Region = tuple[Any, Any]  # where it begins and ends, in seconds, as a person has dragged or typed it
 Taking = Generator[Step, None, tuple[Continuation, ...]]  # yields what is under way
 
 
 def draw_takes(music: PageMusic, wish: Wish, ready: Ready, turn: Turn) -> Taking:
     """The continuations, shorter than wished if the turn was over. Raises UserError for impossible wishes."""
     check_wish(wish, turn.limits)
-    primer = make_primer(music, wish, on_beat=ready.tokenizer.voices > 0)
-    length, variations = Length(wish.length_s), int(wish.variations)
-    how = {"random_seed": turn.random_seed, "variations": variations, **wish.led()}
-    request = Continue(wish.sampling(ready), length, **how)
+    if not is_number(wish.from_s):
+        raise ConfigError("from_s", got=wish.from_s, allowed="the second from which new music begins")
+    whole_s = music.score.duration_s
+    until_s = whole_s if wish.from_s > whole_s - SLIDER_S else max(wish.from_s, SLIDER_S)
+    primer = choose_primer(music.score, music.meter, Part(on_beat=ready.tokenizer.voices > 0, until_s=until_s))
+    request = Continue(wish.sampling(ready), Length(wish.length_s), **wish.how(turn.random_seed))
     try:
         drawing = Drawing([primer], ready.model, ready.tokenizer, request, own=ready.own)
     except NothingToHold:
-        raise UserError(
-            "the primer is too short to keep close to", f"take more of it, or move “{HOW_CLOSE}” to 0"
-        ) from None
+        advice = f"take more of it, or move “{HOW_CLOSE}” to 0"
+        raise UserError("the primer is too short to keep close to", advice) from None
     return in_time(drawing, music, wish.length_s, turn)
-
-
-class Region(NamedTuple):
-    """Where it begins and ends, in seconds, as a person has dragged or typed it; None: nothing is typed."""
-
-    from_s: Any
-    to_s: Any
 
 
 def fill_takes(music: PageMusic, region: Region, wish: Wish, ready: Ready, turn: Turn) -> Taking:
     """The music with new music in the region, as often as wished; the rest of the region is silent if the turn was
     over. Raises UserError for impossible wishes."""
-    gap = make_gap(music, region, ready.tokenizer)
+    if not all(map(is_number, region)):
+        raise UserError("there is no region to fill", "drag over the roll, or type where it begins and ends")
+    gap = cut_gap(music.score, music.score, *region, music.meter, ready.tokenizer)
     check_wish(wish._replace(length_s=gap.seconds), turn.limits)
     unguided = wish._replace(seed_guidance=None)  # a fill has no seed
-    how = {"random_seed": turn.random_seed, "variations": int(wish.variations), **wish.led()}
-    request = Fill(unguided.sampling(ready), **how)
+    request = Fill(unguided.sampling(ready), **wish.how(turn.random_seed))
     asked = request.drawing(Length(gap.seconds), ready.window)
     return in_time(Drawing([gap], ready.model, ready.tokenizer, asked, own=ready.own), music, gap.seconds, turn)
 
@@ -168,21 +165,6 @@ def went_by(limits: Limits) -> str:
     return f"{limits.seconds:g} s went by"
 
 
-def make_primer(music: PageMusic, wish: Wish, on_beat: bool = False) -> Primer:
-    """The part of the music that the model continues, up to a beat on a grid. Raises UserError if no note begins in
-    it."""
-    if not is_number(wish.from_s):
-        raise ConfigError("from_s", got=wish.from_s, allowed="the second from which new music begins")
-    whole_s = music.score.duration_s
-    until_s = whole_s if wish.from_s > whole_s - SLIDER_S else max(wish.from_s, SLIDER_S)
-    try:
-        return choose_primer(music.score, music.meter, Part(on_beat=on_beat, until_s=until_s))
-    except ConfigError:
-        raise
-    except UserError:
-        raise UserError("no note begins in so short a primer", "take more of the music") from None
-
-
 def check_wish(wish: Wish, limits: Limits) -> None:
     """Raises ConfigError for more than the page allows one person."""
     check_most("length_s", wish.length_s, limits.length_s)
@@ -195,11 +177,3 @@ def check_most(name: str, value: float, most: float) -> None:
     """Raises ConfigError outside (0, `most`]."""
     if not 0 < value <= most:
         raise ConfigError(name, got=value, allowed=f"more than 0 and at most {most:g}")
-
-
-def make_gap(music: PageMusic, region: Region, tokenizer: Tokenizer) -> Gap:
-    """The music around the region, whose borders move to the model's nearest steps. Raises UserError for an impossible
-    region."""
-    if not all(map(is_number, region)):
-        raise UserError("there is no region to fill", "drag over the roll, or type where it begins and ends")
-    return cut_gap(music.score, music.score, *region, music.meter, tokenizer)

@@ -13,6 +13,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from traceback import extract_tb
 
+from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -62,25 +63,23 @@ class Gate:
 
     def refused(self, scope: Scope) -> tuple[int, str] | None:
         """Status and reason; None for a request that may pass."""
-        named = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
-        origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
+        headers = Headers(scope=scope)
+        named, origins, lengths = map(headers.getlist, ("host", "origin", "content-length"))
         if len(named) != 1 or host_of(named[0]) not in self.hosts:
             return 421, "no page of this name is here; allowed_hosts= of musictx serve sets the names"
-        if len(origins) > 1 or any(origin_host(origin) not in self.hosts for origin in origins):
+        if len(origins) > 1 or any(host_of(origin, "https?://") not in self.hosts for origin in origins):
             return 421, "another site's page may not use this one"
-        names = [name for name, _ in scope["headers"]]
-        if b"transfer-encoding" in names or names.count(b"content-length") > 1:
+        if "transfer-encoding" in headers or len(lengths) > 1:
             return 411, "the request does not say once how long it is: send Content-Length, and no Transfer-Encoding"
         method, path = scope["method"], scope["path"]
         if method in ("GET", "HEAD") and (path in SEEN or path.startswith(BELOW)):
             return None
         if method != "POST" or path not in self.posts:
             return 404, "there is no such address; only the page's queue reaches the model"
-        length = dict(scope["headers"]).get(b"content-length", b"")
-        if not length.isdigit() or len(length) > 20:
+        if not lengths or not re.fullmatch("[0-9]{1,20}", lengths[0]):
             return 411, "the request does not say how long it is: send Content-Length"
-        if int(length) > self.posts[path]:
-            return 413, f"{int(length)} bytes exceed the maximum allowed size: {self.posts[path]} bytes are taken"
+        if (length := int(lengths[0])) > self.posts[path]:
+            return 413, f"{length} bytes exceed the maximum allowed size: {self.posts[path]} bytes are taken"
         return None
 
 
@@ -115,8 +114,6 @@ def say_failure() -> None:
 
 LOCAL = ("localhost", "127.0.0.1", "[::1]")  # names of this machine in its own browsers
 NAME = r"\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*"
-HOST = re.compile(rf"({NAME})(?::([0-9]{{1,5}}))?", re.ASCII | re.IGNORECASE)
-ORIGIN = re.compile(rf"https?://({NAME})(?::([0-9]{{1,5}}))?", re.ASCII | re.IGNORECASE)
 
 
 def listening(host: str) -> str:
@@ -124,7 +121,7 @@ def listening(host: str) -> str:
     if host == "localhost":
         return "127.0.0.1"
     try:
-        return str(ip_address(host.removeprefix("[").removesuffix("]")))
+        return str(ip_address(host.strip("[]")))
     except ValueError:
         allowed = "an address, such as 127.0.0.1, ::1 or 0.0.0.0"
         raise ConfigError("host", got=host, why="names are not looked up", allowed=allowed) from None
@@ -147,7 +144,7 @@ def answered(address: str, allowed: str | Iterable[object] | None) -> tuple[str,
 def _plain(name: str) -> str:
     """A name or an address as a browser writes it."""
     try:
-        address = ip_address(name.removeprefix("[").removesuffix("]"))
+        address = ip_address(name.strip("[]"))
     except ValueError:
         if re.fullmatch(NAME, name, re.ASCII | re.IGNORECASE) and not name.startswith("["):
             return name.lower()
@@ -156,17 +153,9 @@ def _plain(name: str) -> str:
     return f"[{address}]" if address.version == 6 else str(address)
 
 
-def host_of(header: str) -> str | None:
-    """The host that a Host header names; None if it names none, or an impossible port."""
-    return _host(HOST.fullmatch(header))
-
-
-def origin_host(header: str) -> str | None:
-    """The host of the page that sent a request, by its Origin header; None for `null` and anything else."""
-    return _host(ORIGIN.fullmatch(header))
-
-
-def _host(match: re.Match[str] | None) -> str | None:
+def host_of(header: str, before: str = "") -> str | None:
+    """The host that a header names after `before`, a pattern; None if it names none, or an impossible port."""
+    match = re.fullmatch(rf"{before}({NAME})(?::([0-9]{{1,5}}))?", header, re.ASCII | re.IGNORECASE)
     if match is None or (match[2] and not 0 < int(match[2]) < 2**16):
         return None
     return match[1].lower()

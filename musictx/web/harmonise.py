@@ -7,24 +7,15 @@ from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied, accompany_melody, ready
 from musictx.generate.control import Control
 from musictx.generate.melodies import nearest_within, take_melody
+from musictx.generate.open_bundle import Opened
 from musictx.generate.requests import Accompany, Sampling
-from musictx.model.bundle import BundleHeader
 from musictx.music.grid import VOICES
 from musictx.music.melody import together, top_line
-from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.rules import AUTO, VOICE_RANGES
 from musictx.web.draw import Turn, check_most, went_by
 from musictx.web.session import Heard, PageMusic
 
 HOW_CLOSE_MELODY = "how close to the melody"  # the name of its slider
-
-
-class Harmoniser(NamedTuple):
-    """The model that writes voices, and what its bundle says of it."""
-
-    model: Any
-    tokenizer: Tokenizer
-    header: BundleHeader
 
 
 class VoicesWish(NamedTuple):
@@ -39,7 +30,7 @@ class VoicesWish(NamedTuple):
 
 
 def harmonise(
-    music: PageMusic, wish: VoicesWish, harmoniser: Harmoniser, turn: Turn
+    music: PageMusic, wish: VoicesWish, harmoniser: Opened, turn: Turn
 ) -> tuple[tuple[Accompanied, ...], str]:
     """The accompaniments, and what a person should know of the melody. Raises UserError for what cannot be, and where
     the time does not suffice: half an accompaniment is none."""
@@ -68,5 +59,6 @@ def harmonise(
             raise UserError(f"{went_by(turn.limits)} before the voices were whole", "give a shorter melody")
         turn.report(done / of * whole_s, whole_s)
 
-    made = accompany_melody(heard, harmoniser.model, harmoniser.tokenizer, request, watch)
+    model: Any = harmoniser.model  # `ready` has checked that it takes a source
+    made = accompany_melody(heard, model, harmoniser.tokenizer, request, watch)
     return tuple(made), " ".join(f"{each}." for each in said)

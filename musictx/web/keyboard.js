@@ -103,13 +103,12 @@ async function connect() {
 element.addEventListener("click", (event) => {
   const action = event.target.dataset.action;
   if (action === "midi") connect();
-  if (action === "clear") notes = [];
-  if (action === "clear") show();
+  if (action !== "take" && action !== "clear") return;
   if (action === "take") {
     [...held.keys()].forEach(release);
     trigger("take", { notes });
-    notes = [];
-    show();
   }
+  notes = [];
+  show();
 });
 show();

@@ -15,9 +15,8 @@ from musictx.generate.melodies import SINGERS
 from musictx.music.grid import VOICES
 from musictx.music.harmony import pitch_name
 from musictx.web import session, stage
-from musictx.web.arcs import Point
 from musictx.web.components import Closed, come_far, slider, status_line
-from musictx.web.draw import HOW_CLOSE, SLIDER_S, Region, Wish
+from musictx.web.draw import HOW_CLOSE, SLIDER_S, Wish
 from musictx.web.harmonise import HOW_CLOSE_MELODY, VoicesWish
 from musictx.web.session import Session
 from musictx.web.studio import Answer, Studio
@@ -193,7 +192,7 @@ class Page:
         return self._show(session, new=False) | self._layers_of(session) | {self.status: status_line(what)}
 
     def fill(self, session: Session, from_s: Any, to_s: Any, *wish: Any) -> Showing:
-        answer = self.studio.fill(session, Region(from_s, to_s), Wish(*wish), come_far)
+        answer = self.studio.fill(session, (from_s, to_s), Wish(*wish), come_far)
         session, what = yield from self._under_way(session, answer)
         assert session.now
         done = session.now.takes[0]
@@ -225,7 +224,7 @@ class Page:
         updates = self._show(chosen, new=False) if chosen.now != session.now else {}
         if chosen.now and chosen.now.filled:
             return updates | {self.status: status_line(BOTH_SIDES)}
-        note = self.studio.note_at(chosen, Point(float(event._data["seconds"]), float(event._data["pitch"])))
+        note = self.studio.note_at(chosen, float(event._data["seconds"]), float(event._data["pitch"]))
         return updates | self.show_attention(chosen, note + 1, layer)
 
     def show_attention(self, session: Session, note: int, layer: int) -> Updates:

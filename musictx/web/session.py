@@ -132,36 +132,35 @@ SHIPPED = {  # file name -> title
     "gymnopedie": "Satie: Gymnopédie",
 }
 
-# soprano, alto, tenor, bass of each quarter
-OLD_HUNDREDTH = (
-    (67, 62, 59, 55),
-    (67, 62, 59, 55),
-    (66, 62, 57, 50),
-    (64, 59, 55, 52),
-    (62, 59, 54, 47),
-    (67, 59, 52, 52),
-    (69, 60, 57, 54),
-    (71, 62, 55, 55),
-    (71, 62, 55, 55),
-)
+OLD_HUNDREDTH = np.array(
+    [
+        [67, 67, 66, 64, 62, 67, 69, 71, 71],
+        [62, 62, 62, 59, 59, 59, 60, 62, 62],
+        [59, 59, 57, 55, 54, 52, 57, 55, 55],
+        [55, 55, 50, 52, 47, 52, 54, 55, 55],
+    ],
+    np.int16,
+).T  # (quarters, voices)
 PRELUDE = ((60, 64, 67, 72, 76), (60, 62, 69, 74, 77), (59, 62, 67, 74, 77), (60, 64, 67, 72, 76))
 ODE = (64, 64, 65, 67, 67, 65, 64, 62, 60, 60, 62, 64)
 
 
 def examples() -> dict[str, PageMusic]:
-    made = {"Old Hundredth, in four voices": _hymn(), "Prelude in C, broken chords": _prelude(), "Ode to Joy": _ode()}
-    music = {name: PageMusic(name.partition(",")[0], score, Meter(score.quarter_s)) for name, score in made.items()}
-    return {title: _shipped(name) for name, title in SHIPPED.items()} | music
-
-
-def _shipped(name: str) -> PageMusic:
-    path = FOLDER / f"{name}.mid"
-    tracks = read_tracks(read_bytes(path), path)
-    return PageMusic(name, tracks.merge(), tracks.meter())
-
-
-def _hymn() -> Score:
-    return grid_to_score(np.repeat(np.array(OLD_HUNDREDTH, dtype=np.int16), 4, axis=0))
+    """The music of the page by its title."""
+    shipped = {}
+    for name, title in SHIPPED.items():
+        path = FOLDER / f"{name}.mid"
+        tracks = read_tracks(read_bytes(path), path)
+        shipped[title] = PageMusic(name, tracks.merge(), tracks.meter())
+    beat_s = 0.5 * np.arange(len(ODE))
+    made = {
+        "Old Hundredth, in four voices": grid_to_score(np.repeat(OLD_HUNDREDTH, 4, axis=0)),
+        "Prelude in C, broken chords": _prelude(),
+        "Ode to Joy": Score(beat_s, beat_s + 0.45, np.array(ODE), np.full(len(ODE), 80)),
+    }
+    return shipped | {
+        title: PageMusic(title.partition(",")[0], score, Meter(score.quarter_s)) for title, score in made.items()
+    }
 
 
 def _prelude() -> Score:
@@ -171,8 +170,3 @@ def _prelude() -> Score:
     onset_s = step_s * np.arange(len(pitch))
     ring = np.tile([8, 7, 1, 1, 1, 1, 1, 1], len(pitch) // 8)
     return Score(onset_s, onset_s + step_s * ring - 0.02, pitch, np.tile([72, 66] + [60] * 6, len(pitch) // 8))
-
-
-def _ode() -> Score:
-    beats = np.arange(len(ODE), dtype=np.float64)
-    return Score(0.5 * beats, 0.5 * beats + 0.45, np.array(ODE), np.full(len(ODE), 80))

@@ -8,7 +8,6 @@ import os
 import pickle
 import shutil
 import time
-from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -67,8 +66,8 @@ def shown(step: Step, place: Path) -> str:
         for kind, path in (("MIDI", midi), ("WAV", wav))
     )
     whole_s = None if step.takes else step.score.duration_s  # a primer can be chosen from it
-    data = {"boxes": boxes, "chosen": step.chosen, "whole_s": whole_s, "from_s": begins_s(step.score)}
-    data["narrow"] = narrow_boxes
+    data = {"boxes": boxes, "narrow": narrow_boxes, "chosen": step.chosen}
+    data |= {"whole_s": whole_s, "from_s": begins_s(step.score)}
     return (
         f'<div class="picture" data-roll="{html.escape(json.dumps(data))}"><picture><source media="{PHONE}" '
         f'srcset="{narrow}"><img alt="piano roll" src="{picture}"></picture><i class="playhead"></i></div>'
@@ -107,14 +106,16 @@ def rolls(step: Step, path: Path, width_in: float = WIDTH_IN) -> tuple[str, list
     return as_data(path), boxes
 
 
+EDGES = ("left", "top", "width", "height", "start_s", "end_s", "low", "high")
+
+
 def _boxes(figure: Figure, n_panels: int) -> list[dict[str, float]]:
     rows = len(figure.axes) // n_panels
     boxes = []
     for k, axes in enumerate(figure.axes):
-        at, (start_s, end_s), (low, high) = axes.get_position(), axes.get_xlim(), axes.get_ylim()
-        where = {"left": at.x0, "top": 1 - at.y1, "width": at.width, "height": at.height}
-        sizes = where | {"start_s": start_s, "end_s": end_s, "low": low, "high": high}
-        boxes.append({"panel": k // rows} | {name: round(float(value), 4) for name, value in sizes.items()})
+        at = axes.get_position()
+        values = (at.x0, 1 - at.y1, at.width, at.height, *axes.get_xlim(), *axes.get_ylim())
+        boxes.append({"panel": k // rows} | {name: round(float(v), 4) for name, v in zip(EDGES, values, strict=True)})
     return boxes
 
 
@@ -125,31 +126,20 @@ def _address(path: Path) -> str:
 KEEP_S = 3600.0  # older files are removed
 KEEP_BYTES = 2**30  # of all people together: beyond it the oldest are removed
 PEN = Lock()  # all threads share matplotlib's settings
-BROOM = Lock()  # no thread may look at what another removes
-SHOW = Lock()  # two people may look at the same step
+SHOW = Lock()  # two people may look at the same step, and no thread may look at what another removes
 SECRET = os.urandom(16)  # so that the name of a step's folder cannot be guessed
 
 
 def new_place(folder: Path, name: str) -> Path:
-    """A folder of that name; removes folders that are old, or beyond the limit."""
-    with BROOM:
-        held = 0
-        for old in sorted(folder.iterdir(), key=lambda place: place.stat().st_mtime, reverse=True):
-            held += _size(old)
-            if held > KEEP_BYTES or old.stat().st_mtime < time.time() - KEEP_S:
-                shutil.rmtree(old, ignore_errors=True)
+    """A folder of that name; removes folders that are old, or beyond the limit. Called under `SHOW`."""
+    held = 0
+    for old in sorted(folder.iterdir(), key=lambda place: place.stat().st_mtime, reverse=True):
+        held += sum(file.stat().st_size for file in old.iterdir())
+        if held > KEEP_BYTES or old.stat().st_mtime < time.time() - KEEP_S:
+            shutil.rmtree(old, ignore_errors=True)
     place = folder / name
     place.mkdir(exist_ok=True)
     return place
-
-
-def _size(place: Path) -> int:
-    """Bytes of its files; another thread may rename one meanwhile."""
-    size = 0
-    for file in place.iterdir():
-        with suppress(FileNotFoundError):
-            size += file.stat().st_size
-    return size
 
 
 def as_data(svg: Path) -> str:

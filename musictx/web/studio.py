@@ -16,12 +16,12 @@ from musictx.config.web import Limits
 from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied
 from musictx.generate.draw import Continuation
-from musictx.generate.open_bundle import choose_bundle
+from musictx.generate.open_bundle import Opened, choose_bundle
 from musictx.model.build import can
-from musictx.web.arcs import AttentionReader, MelodyReader, Point
+from musictx.web.arcs import AttentionReader, MelodyReader
 from musictx.web.draw import Ready, Region, Report, Turn, Wish, draw_takes, fill_takes, went_by
 from musictx.web.fit import fit, shorten
-from musictx.web.harmonise import Harmoniser, VoicesWish, harmonise
+from musictx.web.harmonise import VoicesWish, harmonise
 from musictx.web.session import PageMusic, Session, Step, examples, read_played
 from musictx.web.stage import PEN, as_data, stage
 from musictx.web.uploads import read_upload
@@ -37,7 +37,7 @@ class Studio:
         models: Mapping[str, Ready],
         folder: Path,
         limits: Limits = Limits(),  # noqa: B008 - it is immutable
-        harmoniser: Harmoniser | None = None,
+        harmoniser: Opened | None = None,
     ) -> None:
         self.models, self.folder, self.limits, self.harmoniser = models, folder, limits, harmoniser
         self.readers = {
@@ -142,9 +142,9 @@ class Studio:
             self._reader(now).plot(now.score, now.name, note, layer, path)
             return f'<img alt="attention arcs" src="{as_data(path)}">'
 
-    def note_at(self, session: Session, at: Point) -> int:
+    def note_at(self, session: Session, seconds: float, pitch: float) -> int:
         now = self._now(session, "no music")
-        return self._reader(now).nearest(now.score, at)
+        return self._reader(now).nearest(now.score, seconds, pitch)
 
     def count_notes(self, session: Session) -> int:
         now = self._now(session, "no music")

@@ -3,7 +3,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
 from musictx.music.score import Score
-from musictx.viz.arcs import HEAD_COLOURS, MOTIF_COLOUR, Head, _arc, _highest, plot_arcs, plot_heads
+from musictx.viz.arcs import HEAD_COLOURS, MOTIF_COLOUR, Head, plot_arcs, plot_heads
 
 SCORE = Score(np.arange(8) / 2, np.arange(8) / 2 + 0.5, [60, 64, 67, 72, 60, 64, 67, 72], [80] * 8)
 
@@ -70,12 +70,3 @@ def test_heat_maps_of_all_heads(tmp_path):
     text = (tmp_path / "heads.svg").read_text()
     for word in ("seconds back", "12.2", "25%", "100%", "nan%", "head 0", "layer 0"):
         assert f">{word}<" in text
-
-
-def test_an_arc_between_far_pitches_is_drawn_up_to_its_highest_point():
-    score = Score([0.0, 1.0], [0.5, 1.5], [84, 36], [80] * 2)
-    for past, note in ((0, 1), (1, 0), (0, 0)):
-        arc = _arc(score, past, note, 4.0, 20.0)
-        first, pull, last = np.asarray(arc.vertices)[:, 1]
-        t = np.linspace(0, 1, 1001)
-        assert np.isclose(_highest(arc), ((1 - t) ** 2 * first + 2 * t * (1 - t) * pull + t**2 * last).max(), atol=1e-3)

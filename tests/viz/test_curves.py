@@ -13,15 +13,6 @@ def share(image, colour):
     return int((np.abs(image[:, :, :3] - to_rgb(colour)).max(-1) < 0.02).sum())
 
 
-def test_each_curve_has_its_colour_and_nothing_else_is_written(tmp_path):
-    plot_curves({"one": CURVE, "two": FLAT}, tmp_path / "c.png", "seconds", "share")
-    image = imread(tmp_path / "c.png")
-    assert share(image, COLOURS[0]) > 500
-    assert share(image, COLOURS[1]) > 500
-    assert share(image, COLOURS[2]) == 0
-    assert [p.name for p in tmp_path.iterdir()] == ["c.png"]
-
-
 def test_a_gap_is_drawn_as_one(tmp_path):
     gap = (X, np.where(X < 2, np.nan, 0.5), np.where(X < 2, np.nan, 0.4), np.where(X < 2, np.nan, 0.6))
     for name, curve in (("full", FLAT), ("gap", gap)):

@@ -2,15 +2,12 @@
 
 import csv
 import json
-import shutil
-from importlib.util import find_spec
 
+import chromium
 import numpy as np
 import pytest
 
 from musictx.viz.sheet import Trial, listening_sheet, mp3
-
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 def sheet() -> str:
@@ -31,30 +28,14 @@ def test_text_from_outside_is_escaped_and_the_sheet_has_a_sign_its_own():
     assert "$" not in page.split("<script>")[0]
 
 
-@pytest.mark.skipif(BROWSER is None, reason="needs a browser: apt-get install chromium")
-@pytest.mark.skipif(find_spec("playwright") is None, reason="needs playwright: pip install 'musictx[dev]'")
+@chromium.needed
 def test_a_person_listens_answers_downloads_and_is_scored(tmp_path):
-    from playwright.sync_api import sync_playwright
-
     file = tmp_path / "sheet.html"
     file.write_text(sheet(), "utf-8")
-    strayed, broken = [], []
-
-    def requested(request):
-        if not request.url.startswith(("file:", "data:", "blob:")):
-            strayed.append(request.url)
-
-    def logged(message):
-        if message.type == "error":
-            broken.append(message.text)
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        page = browser.new_context(accept_downloads=True).new_page()
-        page.set_default_timeout(10_000)
-        page.on("request", requested)
-        page.on("pageerror", lambda error: broken.append(str(error)))
-        page.on("console", logged)
+    logged = []
+    with chromium.chromium() as browser, chromium.visiting(browser, "file:") as open_page:
+        page = open_page()
+        page.on("console", lambda message: logged.append(message))
         page.on("dialog", lambda dialog: dialog.accept())
         page.goto(file.as_uri())
 
@@ -118,5 +99,4 @@ def test_a_person_listens_answers_downloads_and_is_scored(tmp_path):
         page.wait_for_function("document.getElementById('progress').textContent.startsWith('0 of')")
         assert page.is_enabled("[name=choice-1][value=B]")
         assert page.input_value("#listener") == ""
-        browser.close()
-    assert (strayed, broken) == ([], [])
+        assert [message.text for message in logged if message.type == "error"] == []

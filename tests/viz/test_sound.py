@@ -1,12 +1,10 @@
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import soundfile
 
-from musictx.errors import ConfigError, UserError
+from musictx.errors import UserError
 from musictx.music.score import DRUMS, Score
 from musictx.viz import sound
 from musictx.viz.sound import write_wav
@@ -50,15 +48,6 @@ def test_loudness_follows_velocity(tmp_path):
     np.testing.assert_allclose(np.array(peaks) / peaks[0], [1.0, (64 / 127) ** 2, (32 / 127) ** 2], rtol=0.02)
 
 
-def test_a_thick_chord_of_many_instruments_is_not_clipped(tmp_path):
-    n = 60
-    score = Score(np.zeros(n), np.ones(n), np.arange(30, 90), np.full(n, 127), program=np.arange(n) * 2)
-    write_wav(score, tmp_path / "a.wav")
-    audio = heard(tmp_path / "a.wav")
-    assert np.abs(audio).max() == pytest.approx(0.9, abs=1e-4)
-    assert (np.abs(audio) > 0.899).sum() < 10
-
-
 def test_drums_sound_like_no_piano(tmp_path):
     for name, program in (("drums", DRUMS), ("piano", 0)):
         write_wav(Score([0.0], [0.3], [38], [100], program=[program]), tmp_path / f"{name}.wav")
@@ -80,15 +69,9 @@ def test_flac_has_the_same_samples(tmp_path):
     assert (tmp_path / "a.flac").stat().st_size < (tmp_path / "a.wav").stat().st_size / 2
     write_wav(Score.empty(), tmp_path / "silence.wav")
     assert heard(tmp_path / "silence.wav").shape == (0, 2)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.flac", "a.wav", "silence.wav"]
-
-
-def test_another_suffix_and_another_font(tmp_path):
     with pytest.raises(UserError, match=r"a.mp3:"):
         write_wav(Score.empty(), tmp_path / "a.mp3")
-    with pytest.raises(ConfigError, match="x.sf2: no such file"):
-        write_wav(Score.empty(), tmp_path / "a.wav", soundfont=tmp_path / "x.sf2")
-    assert list(tmp_path.iterdir()) == []
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.flac", "a.wav", "silence.wav"]
 
 
 def test_long_sound_lies_on_the_disk_and_is_the_same(tmp_path, monkeypatch):
@@ -116,10 +99,12 @@ def test_a_key_held_for_hours_takes_no_memory(monkeypatch):
 
 
 def test_a_disk_that_is_full_is_a_line(tmp_path):
-    script = "import resource; from pathlib import Path; from musictx.music.score import Score\n"
-    script += "from musictx.viz.sound import write_wav; from musictx.errors import UserError\n"
-    script += "resource.setrlimit(resource.RLIMIT_FSIZE, (9999, 9999))\n"
-    script += "try: write_wav(Score([0.0], [2.0], [60], [90]), Path('a.wav'))\nexcept UserError as error: print(error)"
-    run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
-    assert (run.stdout, run.stderr) == ("a.wav: cannot write the sound; is the disk full?\n", "")
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (9999, before[1]))
+    try:
+        with pytest.raises(UserError, match=r"a.wav: cannot write the sound; is the disk full\?$"):
+            write_wav(Score([0.0], [2.0], [60], [90]), tmp_path / "a.wav")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert list(tmp_path.iterdir()) == []

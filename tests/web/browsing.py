@@ -1,5 +1,6 @@
-"""What a person does at the page, as a browser does it."""
+"""What a person does at the page, as a browser does it, and the rolls as a mouse meets them."""
 
+import json
 import os
 from pathlib import Path
 
@@ -25,6 +26,10 @@ def begin(page, name=HYMN):
     page.wait_for_selector(".picture")
 
 
+def drop(page, path):
+    page.locator("#file input[type=file]").set_input_files(path)
+
+
 def go_on(page, seconds):
     page.get_by_label("number input for new music, seconds").fill(str(seconds))
     button(page, "Continue").click()
@@ -41,6 +46,10 @@ def choose(page, label, name):
 
 def status(page, text):
     page.locator("#status", has_text=text).wait_for()
+
+
+def wrong(page, text):
+    page.locator(".status.wrong", has_text=text).wait_for()
 
 
 def linked(page, name):
@@ -65,3 +74,46 @@ def play(page, *pitches):
         page.mouse.down()
         page.wait_for_timeout(150)
         page.mouse.up()
+
+
+class Roll:
+    """The picture, as fractions of its size, and what is said of the region in it."""
+
+    def __init__(self, page, rows=1):
+        loaded = "n => JSON.parse(document.querySelector('.picture').dataset.roll).boxes.length === n"
+        page.wait_for_function(loaded, arg=rows)
+        page.locator(".picture img").evaluate("image => image.decode()")
+        page.locator("#region input").nth(1).wait_for()
+        self.page = page
+        self.boxes = json.loads(page.locator(".picture").get_attribute("data-roll"))["boxes"]
+        self.edge = page.locator(".picture").bounding_box()
+
+    def at(self, seconds, row=0):
+        """Pixels of a moment, in the middle of a row."""
+        box = self.boxes[row]
+        share = (seconds - box["start_s"]) / (box["end_s"] - box["start_s"])
+        x, y = box["left"] + share * box["width"], box["top"] + box["height"] / 2
+        return {"x": self.edge["x"] + x * self.edge["width"], "y": self.edge["y"] + y * self.edge["height"]}
+
+    def drag(self, from_s, to_s, row=0, to_row=None):
+        self.page.mouse.move(**self.at(from_s, row))
+        self.page.mouse.down()
+        self.page.mouse.move(**self.at((from_s + to_s) / 2, row))
+        self.page.mouse.move(**self.at(to_s, row if to_row is None else to_row))
+        self.page.mouse.up()
+
+    def region(self):
+        return [float(field.input_value() or "nan") for field in self.page.locator("#region input").all()]
+
+    def framed(self, from_s, to_s, row=0):
+        """Waits for the box there, alone."""
+        left, right = (self.at(s, row)["x"] for s in (from_s, to_s))
+        self.page.wait_for_function(FRAMED, arg=[left, right, self.at(from_s, row)["y"]])
+
+
+FRAMED = """([left, right, y]) => {
+  const parts = [...document.querySelectorAll(".region")].map((part) => part.getBoundingClientRect());
+  const near = (a, b) => Math.abs(a - b) < 2;
+  return parts.length === 1 && near(parts[0].left, left) && near(parts[0].right, right)
+    && parts[0].top < y && y < parts[0].bottom;
+}"""

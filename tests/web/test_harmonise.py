@@ -20,7 +20,7 @@ from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.web import harmonise
 from musictx.web.draw import Ready
-from musictx.web.harmonise import Harmoniser, VoicesWish
+from musictx.web.harmonise import VoicesWish
 from musictx.web.session import Session
 from musictx.web.studio import Studio
 
@@ -31,7 +31,7 @@ WISH = VoicesWish()
 def models(world, tmp_path_factory):
     bundle = write_harmoniser(tmp_path_factory.mktemp("voices") / "v.safetensors", hide_source=0.1)
     below, continues = open_bundle(bundle, continues=False), open_bundle(world.hymn_bundle)
-    return {"hymns": Ready(continues.model, continues.tokenizer)}, Harmoniser(*below)
+    return {"hymns": Ready(continues.model, continues.tokenizer)}, below
 
 
 def studio_of(models, folder, limits=Limits()):  # noqa: B008 - it is immutable
@@ -79,7 +79,7 @@ def test_of_four_voices_the_highest_are_the_melody_and_a_note_below_looks_at_it(
 
 def test_a_bass_gets_voices_above_that_look_at_it(models, tmp_path):
     below = open_bundle(write_harmoniser(tmp_path / "any.safetensors", "voices"), continues=False)
-    studio = studio_of((models[0], Harmoniser(*below)), tmp_path)
+    studio = studio_of((models[0], below), tmp_path)
     late = [[k + 1.0, k + 2.0, p, 90] for k, p in enumerate((31, 36, 38, 31)) if k != 2]  # an octave below; a rest
     played = studio.played(Session(), late)
     after, _ = studio.harmonise(played, WISH._replace(voice="B", variations=1), quiet)

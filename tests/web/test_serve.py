@@ -45,7 +45,3 @@ def test_impossible_amounts(change):
 def test_one_host_or_a_list(word):
     given = settings("serve", "host=0.0.0.0", word)
     assert answered(given.host, given.allowed_hosts) == ("music.example",)
-
-
-def test_it_listens_on_loopback_unless_said():
-    assert ServeConfig().host == "127.0.0.1"

@@ -67,7 +67,7 @@ class Visitor:
             if message["msg"] in ("process_starts", "process_completed"):
                 kept.append(message)
             if message["msg"] == last:
-                return kept
+                break
         return kept
 
     def all_done(self, joined):
@@ -151,9 +151,8 @@ def test_a_file_whose_page_is_gone_goes_too(server):
     assert upload(server, b"nobody asks for this")[0] == 200
     folder = held(server)[0].parent
     os.utime(folder, (0, 0))  # long ago
-    for _ in range(200):
-        if not folder.exists():
-            break
+    until = time.monotonic() + 20
+    while folder.exists() and time.monotonic() < until:
         time.sleep(0.1)
     assert not folder.exists()
 
@@ -169,39 +168,24 @@ def test_a_body_is_bounded(server):
     assert held(server) == []
 
 
-@pytest.mark.parametrize(
-    ("number", "session", "why"),
-    [(-1, "x", "no such action"), (9999, "x", "no such action"), (0, "x" * 65, "at most 64 letters")],
-)
-def test_an_action_that_the_page_lacks_or_a_long_name_is_refused(server, number, session, why):
-    asked = {"fn_index": number, "data": [None], "session_hash": session}
-    status, text = server.ask(f"{API}/queue/join", asked)
-    assert (status, why in json.loads(text)["detail"]) == (400, True)
+def test_an_action_that_the_page_lacks_or_a_long_name_is_refused(server):
+    lacks = "no such action"
+    for number, session, why in ((-1, "x", lacks), (9999, "x", lacks), (0, "x" * 65, "at most 64 letters")):
+        asked = {"fn_index": number, "data": [None], "session_hash": session}
+        status, text = server.ask(f"{API}/queue/join", asked)
+        assert (status, why in json.loads(text)["detail"]) == (400, True)
 
 
-@pytest.mark.parametrize("path", ["http://example.invalid/x.mid", "/etc/hostname", "x.mid", "\0"])
-def test_a_file_is_neither_fetched_nor_read_elsewhere(server, path):
+def test_a_file_is_neither_fetched_nor_read_elsewhere(server):
     visitor = Visitor(server)
-    for name, data in (("upload", [None, as_input(path)]), ("go_on", [None, as_input(path), *wish(SHORT)[2:]])):
-        said = visitor.all_done(visitor.join(name, data))
-        assert said[-1]["success"] is False
-        assert said[-1]["output"]["error"].startswith("this is no file ")
+    folder = next(server.temporary.glob("musictx-*/uploads"))
+    for path in ("http://example.invalid/x.mid", "/etc/hostname", "x.mid", "\0", f"{folder}/x.mid"):
+        for name, data in (("upload", [None, as_input(path)]), ("go_on", [None, as_input(path), *wish(SHORT)[2:]])):
+            said = visitor.all_done(visitor.join(name, data))
+            assert said[-1]["success"] is False
+            assert said[-1]["output"]["error"].startswith("this is no file ")
 
 
-@pytest.mark.parametrize("header", ["Host", "Origin"])
-def test_another_site_gets_421(server, header):
-    site = {"Host": "evil.example", "Origin": "http://evil.example"}[header]
-    assert server.ask("/", **{header: site})[0] == 421
-    assert server.ask(f"{API}/queue/join", {}, **{header: site})[0] == 421
-
-
-def test_the_folder_of_files_is_no_file(server, world):
-    visitor = Visitor(server)
-    path = json.loads(upload(server, world.hymn.read_bytes())[1])[0]
-    folder = held(server)[0].parents[1]
-    said = visitor.all_done(visitor.join("upload", [None, as_input(f"{folder}/x.mid")]))
-    assert said[-1]["success"] is False
-    said = visitor.all_done(visitor.join("upload", [None, as_input(f"{folder}/x/x.mid")]))
-    assert "x.mid: it waited" in json.dumps(said[-1]["output"])
-    assert [path] == [str(file) for file in held(server)]
-    visitor.all_done(visitor.join("upload", [None, as_input(path)]))
+def test_another_site_gets_421(server):
+    for site in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+        assert server.ask(f"{API}/queue/join", {}, **site)[0] == 421

@@ -30,8 +30,7 @@ from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.web import draw, stage
-from musictx.web.arcs import Point
-from musictx.web.draw import Ready, Region, Wish
+from musictx.web.draw import Ready, Wish
 from musictx.web.harmonise import VoicesWish
 from musictx.web.page import Page
 from musictx.web.session import OLD_HUNDREDTH, Session, Step
@@ -112,7 +111,7 @@ def test_however_often_a_step_is_shown_its_files_are_written_once(studio):
 def test_arcs_of_the_note_that_is_clicked(studio):
     session = studio.example(Session(), HYMN)
     score = now(session).score
-    note = studio.note_at(session, Point(float(score.onset_s[9]) + 0.1, float(score.pitch[9])))
+    note = studio.note_at(session, float(score.onset_s[9]) + 0.1, float(score.pitch[9]))
     assert (score.onset_s[note], score.pitch[note]) == (score.onset_s[9], score.pitch[9])
     assert studio.count_notes(session) == len(score)
     for layer in (None, 0):
@@ -199,19 +198,12 @@ def test_time_runs_out(opened, tmp_path, monkeypatch):
         ({"length_s": float("nan")}, "^length_s=nan: "),
         ({"variations": 5}, "^variations=5: "),
         ({"temperature": -1}, "^temperature=-1: "),
-        ({"top_p": 0}, "^top_p=0: "),
         ({"from_s": float("nan")}, "from_s=nan"),
         ({"from_s": None}, "^from_s=null: "),
-        ({"seed_guidance": -1.0}, "^seed_guidance=-1.0: "),
-        ({"chords": "H7"}, "^chords=H7: this chord is not known: give a root"),
-        ({"chords": "C | | G"}, "^chords='C | | G': a bar is empty"),
         ({"chords": "C | F#", "key": "D minor"}, "^chords=F#: F# is outside key=D minor"),
-        ({"key": "H"}, "^key=H: give a key"),
         ({"key": ["C"]}, "^key="),
-        ({"density": 0.5}, "^density=0.5: give 1 to 30"),
         ({"density": 6}, "^density=6.*chorale"),  # its message comes from the encoding
         ({"lowest": 72, "highest": 48}, "^lowest=C5: give a note below highest=C3$"),
-        ({"chords": "C", "lowest": 61, "highest": 62}, "^chords=C: the rules leave none of its notes"),
     ],
 )
 def test_wishes_beyond_what_is_allowed(studio, change, reason):
@@ -242,7 +234,7 @@ def test_without_music_there_is_nothing_to_do(studio):
     with pytest.raises(UserError, match="no music to continue"):
         whole(studio.go_on(Session(), WISH, quiet))
     with pytest.raises(UserError, match="no music to fill"):
-        whole(studio.fill(Session(), Region(1.0, 2.0), WISH, quiet))
+        whole(studio.fill(Session(), (1.0, 2.0), WISH, quiet))
     with pytest.raises(UserError, match="no melody yet"):
         studio.harmonise(Session(), VoicesWish(), quiet)
     with pytest.raises(UserError, match="no music yet"):

@@ -3,7 +3,8 @@
 import asyncio
 import os
 import time
-from threading import Event, Thread
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 
@@ -75,15 +76,13 @@ def test_the_end_waits_for_what_is_under_way():
         work.end()
         order.append("ended")
 
-    threads = [Thread(target=act), Thread(target=end)]
-    threads[0].start()
-    begun.wait()
-    threads[1].start()
-    while not work.ending:
-        pass
-    go.set()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(act)
+        begun.wait()
+        pool.submit(end)
+        while not work.ending:
+            time.sleep(0.001)
+        go.set()
     assert order == ["acted", "ended"]
     with pytest.raises(UserError, match="the server ends"), work.action():
         pass
