@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from conftest import QUICK, ROOT, TINY, ok, refused, run
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from safetensors import safe_open
-from safetensors.torch import save_file
 
 from musictx.commands.demo import check_store
 from musictx.config.app import quote_path
@@ -43,29 +41,6 @@ def test_seeds_without_music(world, tmp_path):
     write_midi(Score([0.0], [1.0], [36], [80], 0.5, np.array(DRUMS)), tmp_path / "drums.mid")
     for said in ("none.mid: ", "song.mid: not a MIDI file", "empty.mid: ", "silence.mid", "drums.mid: .*drums=true"):
         assert re.search(said, generate(world, tmp_path, seed_midi=said.partition(":")[0]))
-
-
-def test_two_amounts_where_one_is_meant(world, tmp_path):
-    line = generate(world, tmp_path, "length_seconds=1", "length_bars=2")
-    assert line.startswith("error: length_seconds=1.0: length_bars=2.0 ")
-    line = generate(world, tmp_path, "seed_seconds=1", "seed_notes=2")
-    assert line.startswith("error: seed_seconds=1.0: seed_notes=2 ")
-
-
-def test_seeds_whose_continuations_would_collide(world, tmp_path):
-    for name in ("a/x.mid", "b/x.mid"):
-        write_midi(Score([0.0], [1.0], [60], [80]), tmp_path / name)
-    assert re.search("a/x.mid .*b/x.mid ", generate(world, tmp_path, seed_midi=tmp_path))
-    assert generate(world, tmp_path, seed_midi="*.midi").startswith("error: seed_midi=*.midi: ")
-
-
-def test_a_model_that_gives_no_numbers(world, tmp_path):
-    with safe_open(world.bundle, "pt") as file:
-        metadata, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    tensors["blocks.0.up.weight"][0, 0] = float("nan")
-    save_file(tensors, tmp_path / "nan.safetensors", metadata)
-    line = generate(world, tmp_path, bundle="nan.safetensors")
-    assert "(NaN); blocks.0.up " in line
 
 
 def test_a_store_of_another_tokenizer(world, tmp_path):
@@ -148,12 +123,6 @@ def test_the_demo_looks_at_its_store_before_it_trains(world, tmp_path, monkeypat
     monkeypatch.setitem(sys.modules, "music21.corpus.chorales", None)
     with pytest.raises(UserError, match="music21"):
         check(test=full)
-
-
-def test_the_demo_without_music21(tmp_path):
-    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['music21'] = None")  # as if not installed
-    line = refused(["musictx", "demo", "out=out", "store=store"], tmp_path, PYTHONPATH=f"{tmp_path}:{ROOT}")
-    assert "music21" in line
 
 
 def test_a_full_disk(world, tmp_path):

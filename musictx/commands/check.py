@@ -12,6 +12,7 @@ from time import perf_counter
 
 import torch
 
+from musictx.commands import check_within
 from musictx.config.command import Command
 from musictx.errors import ConfigError
 from musictx.generate.open_bundle import check_device
@@ -56,8 +57,7 @@ def refuse(config: CheckConfig) -> None:
         raise ConfigError("parts", got=config.parts, allowed=f"some of {', '.join(PARTS)}")
     if config.steps < FEWEST:
         raise ConfigError("steps", got=config.steps, why="so few show no loss fall", allowed=f"{FEWEST} or more")
-    if config.threads is not None and config.threads < 1:
-        raise ConfigError("threads", got=config.threads, allowed="1 or more, or null for all cores")
+    check_within(config, "threads", 1)
     if config.out is not None and Path(config.out).is_dir():
         raise ConfigError("out", got=config.out, why="it is a folder", allowed="a text file for the report")
 
