@@ -82,7 +82,7 @@ def test_mistakes_say_what_was_given_and_what_is_allowed(word, field, got, text)
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("word", ["model=null", "trainer=3", f"rules={'[' * 3000}{']' * 3000}", f"out={'9' * 5000}"])
+@pytest.mark.parametrize("word", ["model=null", "trainer=3", f"rules={'[' * 500}{']' * 500}", f"out={'9' * 5000}"])
 def test_what_breaks_hydra_is_one_line(word, tmp_path):
     command = "generate" if word.startswith(("rules", "out")) else "train"
     with pytest.raises(UserError):
