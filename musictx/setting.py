@@ -19,12 +19,9 @@ MORE = "From Hydra: --cfg job shows the settings as YAML, --hydra-help explains 
 
 def setting(default: T, meaning: str) -> T:
     """A field of a dataclass. The default may be a list: each instance gets its own copy."""
-    said: dict[str, Any] = {"metadata": {"meaning": meaning}}
-    made: Any = (
-        field(default_factory=default.copy, **said) if isinstance(default, list) else field(default=default, **said)
-    )
-    result: T = made
-    return result
+    how: dict[str, Any] = {"default_factory": default.copy} if isinstance(default, list) else {"default": default}
+    made: T = field(metadata={"meaning": meaning}, **how)
+    return made
 
 
 WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", type(None): "null"}

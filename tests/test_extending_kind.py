@@ -57,7 +57,3 @@ def test_it_is_held_to_what_has_for_all_models(place):
     model, other = (build_model(model_config("gru", {"width": 8}, vocab_size=23)).double().eval() for _ in range(2))
     assert_causal(model, tokens(1, 10))
     assert_cached_steps_equal_one_pass(other, tokens(3, 25), 9)
-
-
-def test_no_file_of_the_package_names_it():
-    assert not [path for path in (ROOT / "musictx").rglob("*.py") if "gru.py" in path.read_text()]

@@ -8,10 +8,7 @@ import torch
 from conftest import QUICK, ROOT, TINY, ok, refused
 from proofs import BLOCKS, assert_cached_steps_equal_one_pass, assert_causal, tokens
 
-from musictx.model.cache import KVCache
 from musictx.model.position import FORMS
-from musictx.model.readout import read_attention
-from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.read import read_midi
 from musictx.training.metrics import read_metrics
@@ -58,34 +55,3 @@ def test_it_is_held_to_what_has_for_all_forms(form, block):
     assert_causal(build(**block), tokens(1, 10))
     for prefill in (1, 9):
         assert_cached_steps_equal_one_pass(build(**block), tokens(3, 25), prefill)
-
-
-@pytest.mark.parametrize("rolling", [False, True])
-@torch.inference_mode()
-def test_rows_of_different_ages_step_as_alone_and_in_one_shape(form, rolling):
-    model, then, room = build(), tokens(3, 14), 7 if rolling else 24
-
-    def prefilled(n):
-        state = model.init_state(1, room, rolling)
-        model.prefill(tokens(1, n), state)
-        return state
-
-    alone = [prefilled(n) for n in (2, 6, 6)]
-    joined, moved = (KVCache.join([prefilled(n) for n in (2, 6, 6)]) for _ in range(2))
-    static = StaticSteps(model)
-    for t in range(14):
-        expected = torch.cat([model.step(then[b : b + 1, t], state) for b, state in enumerate(alone)])
-        torch.testing.assert_close(model.step(then[:, t], joined), expected)
-        torch.testing.assert_close(static.step(then[:, t], moved), expected)
-
-
-def test_the_farther_the_less_it_counts(form):
-    model = build()
-    for block in model.blocks:
-        block.qkv.weight.data.zero_()
-        block.qkv.bias.data.zero_()
-    rows = []
-    read_attention(model, tokens(1, 5), torch.tensor([4]), lambda layer, weights: rows.append(weights))
-    slopes = 2.0 ** (-8 / 3 * torch.tensor([1.0, 2, 3]).double())
-    expected = (-slopes[:, None] * torch.tensor([4.0, 3, 2, 1, 0]).double()).softmax(-1)
-    torch.testing.assert_close(rows[0][0, :, 0], expected, rtol=1e-6, atol=0)

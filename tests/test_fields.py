@@ -5,11 +5,9 @@ import importlib
 import pickle
 
 import pytest
-from conftest import refused
 from hypothesis import given
 from hypothesis import strategies as st
 
-import musictx
 from musictx.config.app import settings
 from musictx.config.fields import keys_of
 from musictx.config.mistakes import in_one_line
@@ -79,15 +77,6 @@ def test_python_reads_a_field_and_a_command_its_key(ask, command, field, got, ke
     assert (caught.value.field, caught.value.got) == (field, got)
     assert str(caught.value).startswith(f"{field.rpartition('.')[2]}={as_word(got)}: ")
     assert caught.value.line(keys_of(command)).startswith(f"{key}={as_word(got)}: ")
-
-
-def test_the_person_at_the_shell_reads_full_keys(world, tmp_path):
-    words = [f"bundle={world.bundle}", f"seed_midi={world.seed}", "out=o", "sampler.temperature=-1"]
-    assert refused(["musictx", "generate", *words], tmp_path).startswith("error: sampler.temperature=-1.0: give 0")
-    with pytest.raises(ConfigError, match="^temperature=-1: give 0"):
-        musictx.load(world.bundle).continue_midi(world.seed, temperature=-1)
-    with pytest.raises(ConfigError, match=r"^lr=0.0: "):
-        musictx.train("trainer.lr=0", data={"path": str(world.store)}, out=str(tmp_path / "run"))
 
 
 def test_a_name_that_several_groups_have_needs_its_class():

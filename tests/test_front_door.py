@@ -45,15 +45,6 @@ def test_the_version_is_the_commands(tmp_path):
     assert ok(["musictx", "--version"], tmp_path).stdout == f"musictx {musictx.__version__}\n"
 
 
-def test_the_lines_of_the_issue_run_as_they_stand(world, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "seed.mid").write_bytes(world.hymn.read_bytes())
-    model = musictx.load("chorale")
-    for music in model.continue_midi("seed.mid", variations=3, seconds=20):
-        music.write("out.mid")
-    assert musictx.read_midi("out.mid").pitch.tolist() == music.score.pitch.tolist()
-
-
 def test_prepare_train_and_evaluate_are_the_commands(world, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     store = musictx.prepare("folder", "workers=1", path=world.midi, out="store")

@@ -101,33 +101,10 @@ def test_the_output_begins_with_the_seed(world, tmp_path):
         assert seed.duration_s - 0.1 < music.duration_s <= seed.duration_s + 2.001
 
 
-def test_without_the_seed_only_new_music_is_left(world, tmp_path):
-    args = ("seed_seconds=3", "length_seconds=2", "random_seed=5")
-    generate(world, tmp_path, "out=with", *args)
-    generate(world, tmp_path, "out=without", "include_seed=false", *args)
-    whole, new = (read_midi(tmp_path / o / "tune 0-1.mid") for o in ("with", "without"))
-    start = build_tokenizer("performance").normalise(read_midi(world.seed).clip(0, 3)).duration_s
-    tail = whole.clip(start - 1e-3, 1e9)
-    assert tail.pitch.tolist() == new.pitch.tolist()
-    np.testing.assert_allclose(tail.onset_s - 1e-3, new.onset_s, atol=0.0021)
-
-
 def test_the_same_command_gives_the_same_bytes(world, tmp_path):
     for out, fresh in (("a", {"PYTHONHASHSEED": "1"}), ("b", {})):
         generate(world, tmp_path, f"out={out}", "length_seconds=2", "random_seed=9", **fresh)
     assert (tmp_path / "a" / "tune 0-1.mid").read_bytes() == (tmp_path / "b" / "tune 0-1.mid").read_bytes()
-
-
-def test_a_chorale_model_keeps_the_tempo_of_the_seed(world, tmp_path):
-    ok(
-        ["musictx", "generate", f"bundle={world.hymn_bundle}", f"seed_midi={world.hymn}", "out=o", "length_seconds=3"],
-        tmp_path,
-    )
-    seed, music = read_midi(world.hymn), read_midi(tmp_path / "o" / "hymn0-1.mid")
-    assert music.quarter_s == pytest.approx(seed.quarter_s)
-    seed = build_tokenizer("chorale").normalise(seed)
-    count = int((music.onset_s < seed.duration_s - 0.3).sum())
-    assert music.pitch[:count].tolist() == seed.pitch[:count].tolist()
 
 
 def test_music_of_several_instruments_through_miditok_and_bpe(tmp_path):
@@ -153,6 +130,6 @@ def test_music_of_several_instruments_through_miditok_and_bpe(tmp_path):
     ok([*generate, "drums=true", "length_seconds=2", "out=new"], tmp_path)
     made = read_midi(tmp_path / "new" / "0-1.mid", drums=True)
     assert {73, DRUMS} <= set(made.program.tolist())
-    assert "store is sound" in ok(["musictx", "verify", "store=store"], tmp_path).stdout
+    assert "store is sound" in ok(["musictx", "inspect", "store=store"], tmp_path).stdout
     refusal = refused(["musictx", "train", "data.path=store", "out=x", *TINY, *QUICK], tmp_path)
     assert "store was made by tokenizer miditok-remi" in refusal

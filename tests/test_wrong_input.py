@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from conftest import QUICK, ROOT, TINY, ok, refused, run
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from safetensors import safe_open
-from safetensors.torch import save_file
 
 from musictx.commands.demo import check_store
 from musictx.config.app import quote_path
@@ -45,29 +43,6 @@ def test_seeds_without_music(world, tmp_path):
         assert re.search(said, generate(world, tmp_path, seed_midi=said.partition(":")[0]))
 
 
-def test_two_amounts_where_one_is_meant(world, tmp_path):
-    line = generate(world, tmp_path, "length_seconds=1", "length_bars=2")
-    assert line.startswith("error: length_seconds=1.0: length_bars=2.0 ")
-    line = generate(world, tmp_path, "seed_seconds=1", "seed_notes=2")
-    assert line.startswith("error: seed_seconds=1.0: seed_notes=2 ")
-
-
-def test_seeds_whose_continuations_would_collide(world, tmp_path):
-    for name in ("a/x.mid", "b/x.mid"):
-        write_midi(Score([0.0], [1.0], [60], [80]), tmp_path / name)
-    assert re.search("a/x.mid .*b/x.mid ", generate(world, tmp_path, seed_midi=tmp_path))
-    assert generate(world, tmp_path, seed_midi="*.midi").startswith("error: seed_midi=*.midi: ")
-
-
-def test_a_model_that_gives_no_numbers(world, tmp_path):
-    with safe_open(world.bundle, "pt") as file:
-        metadata, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    tensors["blocks.0.up.weight"][0, 0] = float("nan")
-    save_file(tensors, tmp_path / "nan.safetensors", metadata)
-    line = generate(world, tmp_path, bundle="nan.safetensors")
-    assert "(NaN); blocks.0.up " in line
-
-
 def test_a_store_of_another_tokenizer(world, tmp_path):
     evaluate = ["musictx", "evaluate", f"bundle={world.bundle}", f"data.path={world.hymn_store}"]
     for line in (train(tmp_path, f"data.path={world.hymn_store}"), refused(evaluate, tmp_path)):
@@ -95,10 +70,6 @@ def test_a_folder_that_cannot_be_written(world, tmp_path):
 
 
 def test_what_exists_is_not_overwritten_unasked(world, tmp_path):
-    args = ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "length_seconds=1", "out=o"]
-    assert run(args, tmp_path).returncode == 0
-    assert re.search("tune 0-1.mid .*overwrite=true", refused(args, tmp_path))
-    assert run([*args, "overwrite=true"], tmp_path).returncode == 0
     before = world.bundle.read_bytes()
     args = ["musictx", "train", f"data.path={world.store}", f"out={world.bundle.parent}", *TINY, *QUICK]
     assert "overwrite=true" in refused(args, tmp_path)
@@ -150,12 +121,6 @@ def test_the_demo_looks_at_its_store_before_it_trains(world, tmp_path, monkeypat
         check(test=full)
 
 
-def test_the_demo_without_music21(tmp_path):
-    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['music21'] = None")  # as if not installed
-    line = refused(["musictx", "demo", "out=out", "store=store"], tmp_path, PYTHONPATH=f"{tmp_path}:{ROOT}")
-    assert "music21" in line
-
-
 def test_a_full_disk(world, tmp_path):
     done = subprocess.run(
         [sys.executable, ROOT / "data_prep" / "folder.py", f"path={world.midi}", "out=store", "workers=1"],
@@ -174,7 +139,7 @@ def test_a_full_disk(world, tmp_path):
     assert "8 kept" in again.stdout
 
 
-@pytest.mark.parametrize("name", ["Chopin, Op. 10 (1).mid", "it's a=b.mid", "Étude [x] {y} #1 & 2%.mid", "1e3.mid"])
+@pytest.mark.parametrize("name", ["Chopin, Op. 10 (1).mid", "it's a=b Étude [x] {y} #1 & 2%.mid"])
 def test_file_names_that_are_no_hydra_grammar(world, tmp_path, name):
     (tmp_path / name).write_bytes(world.seed.read_bytes())
     out = name.removesuffix(".mid")

@@ -44,14 +44,14 @@ def passages(score: Score, length_s: float, every_s: float) -> Iterator[Passage]
 class Embedder:
     """A model's ears. Raises ConfigError for a model without two blocks of attention, or a layer that it lacks."""
 
-    def __init__(self, model: Any, tokenizer: Tokenizer, layer: int | None = None, field: str = "bundle") -> None:
-        """`layer` counts the blocks before the reading; None: two thirds of all. `field` is what names the model."""
+    def __init__(self, model: Any, tokenizer: Tokenizer, layer: int | None = None) -> None:
+        """`layer` counts the blocks before the reading; None: two thirds of all."""
         reads = can(model, "readout") or (can(model, "both_ways") and not can(model, "picture"))
         n_layers = model.config.n_layers if reads else 0
         if n_layers < 2:
             kind = f"a model of kind {kind_of(model)}"
             raise ConfigError(
-                field, got=kind, why="there is no layer to read", allowed="a Transformer of 2 layers or more"
+                "bundle", got=kind, why="there is no layer to read", allowed="a Transformer of 2 layers or more"
             )
         self.model, self.tokenizer = model, tokenizer
         self.layer = min(max(round(n_layers * 2 / 3), 1), n_layers - 1) if layer is None else layer

@@ -1,17 +1,33 @@
 """The `musictx` commands: settings in, a library's function, words out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
 
 from musictx.errors import ConfigError, UserError
+from musictx.files import printable
+
+if TYPE_CHECKING:
+    from musictx.generate.result import Music
+    from musictx.generate.seeds import Targets
 
 
 def check_suffix(field: str, name: str, suffixes: Sequence[str]) -> None:
     """Raises ConfigError for the name of another kind of file."""
     if Path(name).suffix.lower() not in suffixes:
         raise ConfigError(field, got=name, allowed=f"a name that ends in {' or '.join(suffixes)}")
+
+
+def check_within(config: Any, name: str, least: float, most: float = inf) -> None:
+    """Raises ConfigError for a number beyond these bounds; null is none."""
+    value = getattr(config, name)
+    if value is not None and not (least <= value <= most and value < inf):  # refuses NaN too
+        raise ConfigError(name, got=value, allowed=f"{least:g} {'or more' if most == inf else f'to {most}'}")
 
 
 def check_new(overwrite: bool, *paths: Path) -> None:
@@ -31,3 +47,24 @@ def shared(config: Any, request: type[Any]) -> dict[str, Any]:
     """The settings of a command that a request has too, by the same names."""
     names = {field.name for field in fields(config)} & {field.name for field in fields(request)}
     return {name: getattr(config, name) for name in names}
+
+
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], right: int = 0) -> None:
+    """Prints rows below their headings; the last `right` columns are numbers. Cells may come from strangers."""
+    table = Table(box=None, pad_edge=False)
+    for k, heading in enumerate(headings):
+        table.add_column(printable(heading), justify="left" if k < len(headings) - right else "right")
+    for row in rows:
+        table.add_row(*(printable(str(cell)) for cell in row))
+    Console(highlight=False, markup=False, width=1000).print(table)
+
+
+def write_beside(pieces: "Sequence[Music]", files: "Targets", what: str) -> None:
+    """Writes the sound of each piece, and one picture of all, where they were asked for."""
+    for path, music in zip(files.wav, pieces, strict=False):
+        music.write(path)
+    if files.png and pieces:
+        from musictx.viz.piano_roll import piano_roll  # takes 0.4 s, so only those who draw wait for it
+
+        piano_roll([(m.title, m.score, m.new) for m in pieces], files.png, chords=[m.chords for m in pieces])
+        print(f"{files.png}: {what}")

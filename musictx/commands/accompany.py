@@ -6,7 +6,7 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from musictx.commands import shared
+from musictx.commands import shared, write_beside
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.files import only_new
@@ -18,7 +18,7 @@ from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.seeds import Targets, name_targets
 from musictx.model.build import describe_model
 from musictx.model.packaged import seed_path
-from musictx.model.weights import AUTO, WEIGHTS, check_weights, for_steps
+from musictx.model.weights import for_steps
 from musictx.setting import setting
 from musictx.tokenizers.rules import Rules
 
@@ -63,7 +63,6 @@ class AccompanyConfig:
 
 def accompany(config: AccompanyConfig) -> None:
     device = check_device(config.device)
-    check_weights(config.weights, (AUTO, *WEIGHTS))
     config.control = config.control.read()
     request = Accompany(sampling=config.sampler, **shared(config, Accompany))
     source = seed_path(config.melody)
@@ -78,8 +77,7 @@ def accompany(config: AccompanyConfig) -> None:
     (weights,) = choose_and_print(config.weights, opened.model)
     model: Any = for_steps(opened.model, weights)
     window_s = window_of(opened.header)
-    pieces = accompany_melody(melody, model, opened.tokenizer, request, window_s=window_s, device=device)
-    write(pieces, targets)
+    write(accompany_melody(melody, model, opened.tokenizer, request, window_s=window_s, device=device), targets)
 
 
 def write(pieces: list[Accompanied], files: Targets) -> None:
@@ -88,15 +86,7 @@ def write(pieces: list[Accompanied], files: Targets) -> None:
         notes = f"{len(music.melody)} notes of the melody, unchanged, {len(music.voices)} new ones"
         became = f" ({music.became})" if music.became else ""
         print(f"{path}: {notes}{became}, {-music.mean_log_p:.3f} nats a token")
-    for path, music in zip(files.wav, pieces, strict=False):
-        music.write(path)
-    if files.png:
-        from musictx.viz.piano_roll import piano_roll  # takes 0.4 s, so only those who draw wait for it
-
-        piano_roll(
-            [(music.title, music.score, music.new) for music in pieces], files.png, chords=[m.chords for m in pieces]
-        )
-        print(f"{files.png}: the melody and its voices as piano rolls")
+    write_beside(pieces, files, "the melody and its voices as piano rolls")
 
 
 COMMAND = Command("accompany", only_new(accompany), AccompanyConfig, {"sampler": "auto", "attention": "auto"})

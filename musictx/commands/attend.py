@@ -8,13 +8,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from omegaconf import MISSING
-from rich.console import Console
-from rich.table import Table
 
 from musictx.analysis.heads import Looks, attention_to_melody, attention_to_past, ids_by_height, last_beside, repeats
 from musictx.analysis.seed_gain import raised_by_seed
 from musictx.analysis.trained_labels import as_probe, cuts
-from musictx.commands import check_new
+from musictx.commands import check_new, print_table
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError, UserError
@@ -196,11 +194,12 @@ def show_gates(model: Any, music: Music, device: str) -> None:
     plot_gates(f"{music.stem}: the gates of its cells", traced.score, traced.time_s, gates, path)
     begins = np.zeros(len(ids), bool)
     begins[traced.struck_by] = True
-    table = Table("layer", *(f"{name} {where}" for name in GATES for where in ("at notes", "between")), box=None)
-    for layer in range(len(found)):
-        means = [gates[name][layer][where].mean() for name in GATES for where in (begins, ~begins)]
-        table.add_row(str(layer), *(f"{mean:.3f}" for mean in means))
-    Console(highlight=False, markup=False, width=120).print(table)
+    means = [
+        [f"{gates[name][layer][where].mean():.3f}" for name in GATES for where in (begins, ~begins)]
+        for layer in range(len(found))
+    ]
+    headings = [f"{name} {where}" for name in GATES for where in ("at notes", "between")]
+    print_table(["layer", *headings], [[layer, *row] for layer, row in enumerate(means)])
     print(f"{path}: how open each layer's gates are; 1 lets all through")
 
 
@@ -268,13 +267,11 @@ def find_note(score: Score, at: str | None) -> int:
 
 
 def print_heads(looks: Looks) -> None:
-    table = Table("layer", "head", box=None, pad_edge=False)
-    for heading in ("seconds back", "on notes", "on the motif's last occurrence"):
-        table.add_column(heading, justify="right")
-    for (layer, head), distance_s in np.ndenumerate(looks.distance_s):
-        repeat = f"{looks.on_repeat[layer, head]:.1%}" if looks.repeated else ""
-        table.add_row(str(layer), str(head), f"{distance_s:.2f}", f"{looks.on_notes[layer, head]:.1%}", repeat)
-    Console(highlight=False, markup=False).print(table)
+    rows = [
+        (*at, f"{distance_s:.2f}", f"{looks.on_notes[at]:.1%}", f"{looks.on_repeat[at]:.1%}" if looks.repeated else "")
+        for at, distance_s in np.ndenumerate(looks.distance_s)
+    ]
+    print_table(["layer", "head", "seconds back", "on notes", "on the motif's last occurrence"], rows, right=3)
     if looks.repeated:
         even = f"{looks.even_repeat:.1%}"
         print(f"the motif had occurred before {looks.repeated} of them; even attention would put {even} there")

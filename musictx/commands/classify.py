@@ -1,6 +1,5 @@
 """musictx classify: the probability of each label for a MIDI file, and the notes that decided."""
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,17 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from omegaconf import MISSING
-from rich.console import Console
-from rich.table import Table
 
 from musictx.analysis.deciding import LEAST, deciding_notes, log_odds
 from musictx.analysis.embedding import Embedder
 from musictx.analysis.probe import Probe, load_probe
 from musictx.analysis.trained_labels import Labeller, as_probe, header_of_labels, label_notes
-from musictx.commands import check_new, check_way
+from musictx.commands import check_new, check_way, check_within, print_table
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
-from musictx.files import only_new, printable, replacing
+from musictx.files import only_new, printable, write_json
 from musictx.generate.open_bundle import check_device, open_and_print
 from musictx.generate.seeds import fit_grid
 from musictx.model.bundle import tensors_hash
@@ -87,18 +84,17 @@ def classify(config: ClassifyConfig) -> None:
     path, picture, parts = (out / f"{source.stem}{end}" for end in (".json", ".png", "-tracks.mid"))
     check_new(config.overwrite, path, picture, parts)
     check_way("out", config.out, out)
-    if config.passages < 1:
-        raise ConfigError("passages", got=config.passages, allowed="1 or more")
+    check_within(config, "passages", 1)
     data = read_bytes(source)
     probe, embedder, length = open_labels(config, device)
     tokenizer = embedder.tokenizer
     score = fit_grid(read_tracks(data, source, one_tempo=tokenizer.metrical).merge(config.drums), tokenizer, source)
-    print(f"{config.labels}: {probe.about.held_out}")
+    said = {"midi": config.midi, "labels": config.labels, "held_out": probe.about.held_out}
+    print(f"{config.labels}: {said['held_out']}")
     if length is not None and isinstance(embedder, Labeller):
         if not len(score):
             raise UserError(f"{source}: no notes", "give more music")
-        figures = part_notes(probe.about.labels, score, label_notes(embedder, score, length), parts)
-        write_json(path, config, probe, figures)
+        write_json(path, said | part_notes(probe.about.labels, score, label_notes(embedder, score, length), parts))
         print(f"{parts}: a track for each label\n{path}: all figures")
         return
     answer = ask(score, probe, embedder, config)
@@ -111,7 +107,7 @@ def classify(config: ClassifyConfig) -> None:
     title = f"{source.stem}: {answer.label} {softmax(answer.mean).max():.2f}"
     what = f"log-odds of {answer.label} that it adds"
     plot_raised(printable(title), answer.score, answer.fall, answer.decided.tolist(), picture, printable(what), PALE)
-    write_json(path, config, probe, as_json(answer))
+    write_json(path, said | as_json(answer))
     print(f"{picture}: the notes that decided, in colour\n{path}: all figures")
 
 
@@ -122,7 +118,10 @@ def open_labels(config: ClassifyConfig, device: str) -> tuple[Probe, Embedder, i
     header = header_of_labels(path)
     if header is None:
         probe = load_probe(path)
-        bundle = config.bundle or named_bundle(probe, config.labels)
+        bundle = config.bundle or probe.about.bundle
+        if config.bundle is None and bundle not in BUNDLES:  # a stranger's file names no path to open
+            why = f"{config.labels} was made with {bundle}, which is not inside musictx"
+            raise ConfigError("bundle", got=None, why=why, allowed="that model")
         model, tokenizer, _ = open_and_print(bundle, device, continues=False)
         return probe, probe.embedder(model, tokenizer, tensors_hash(bundle_path(bundle)), path, bundle), None
     if config.bundle is not None:
@@ -135,12 +134,6 @@ def open_labels(config: ClassifyConfig, device: str) -> tuple[Probe, Embedder, i
             raise ConfigError(name, got=given, why=f"{config.labels} reads all notes once", hint="leave it out")
     model, tokenizer, _ = open_and_print(str(path), device, continues=False)
     return probe, Labeller(model, tokenizer), header.objective["length"] if of_notes else None
-
-
-def write_json(path: Path, config: ClassifyConfig, probe: Probe, figures: dict[str, Any]) -> None:
-    said = {"midi": config.midi, "labels": config.labels, "held_out": probe.about.held_out, **figures}
-    with replacing(path) as partial:
-        partial.write_text(json.dumps(said, indent=1), encoding="utf-8")
 
 
 def ask(score: Score, probe: Probe, embedder: Embedder, config: ClassifyConfig) -> Answer:
@@ -158,15 +151,6 @@ def ask(score: Score, probe: Probe, embedder: Embedder, config: ClassifyConfig) 
     return Answer(probe.about.labels, [passage.from_s for passage in heard], logits, score, fall)
 
 
-def named_bundle(probe: Probe, labels: str) -> str:
-    """The model inside musictx that the labels were made with. Raises ConfigError where it is another: a stranger's
-    file names no path to open."""
-    if probe.about.bundle not in BUNDLES:
-        why = f"{labels} was made with {probe.about.bundle}, which is not inside musictx"
-        raise ConfigError("bundle", got=None, why=why, allowed="that model")
-    return probe.about.bundle
-
-
 def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
     """Probabilities (..., K) of logits (..., K)."""
     share: NDArray[np.float64] = np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
@@ -176,11 +160,9 @@ def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
 def part_notes(labels: list[str], score: Score, logits: NDArray[np.float64], parts: Path) -> dict[str, Any]:
     """Writes a track for each label, with the notes that have it; returns all figures."""
     probability, label = softmax(logits), logits.argmax(1)
-    table = Table("notes", "label", "mean probability", box=None)
-    for k, name in enumerate(labels):
-        own = probability[label == k, k]
-        table.add_row(str(len(own)), printable(name), f"{own.mean():.2f}" if len(own) else "")
-    Console(highlight=False, markup=False, width=120).print(table)
+    own = [probability[label == k, k] for k in range(len(labels))]
+    rows = [(len(p), name, f"{p.mean():.2f}" if len(p) else "") for name, p in zip(labels, own, strict=True)]
+    print_table(["notes", "label", "mean probability"], rows)
     write_midi(replace(score, program=label), parts, names=labels)
     return {
         "notes": [
@@ -197,18 +179,16 @@ def note_json(score: Score, n: int) -> dict[str, Any]:
 
 def show(answer: Answer) -> None:
     """Prints the labels, the likeliest first, and the notes that decided most."""
-    console = Console(highlight=False, markup=False, width=120)
-    probability, first = softmax(answer.mean), answer.logits.argmax(1)
-    table = Table("probability", "label", "likeliest in", box=None)
-    for k in np.argsort(-probability, kind="stable"):
-        of = f"{int((first == k).sum())} of {len(first)} passages"
-        table.add_row(f"{probability[k]:.3f}", printable(answer.labels[k]), of)
-    console.print(table)
-    table = Table("second", "note", f"log-odds of {printable(answer.label)} that it adds", box=None)
-    for n in answer.decided:
-        note = pitch_name(int(answer.score.pitch[n]))
-        table.add_row(f"{answer.score.onset_s[n]:.2f}", note, f"{answer.fall[n]:+.3f}")
-    console.print(table)
+    probability, first, score = softmax(answer.mean), answer.logits.argmax(1), answer.score
+    rows = [
+        (f"{probability[k]:.3f}", answer.labels[k], f"{(first == k).sum()} of {len(first)} passages")
+        for k in np.argsort(-probability, kind="stable")
+    ]
+    print_table(["probability", "label", "likeliest in"], rows)
+    rows = [
+        (f"{score.onset_s[n]:.2f}", pitch_name(int(score.pitch[n])), f"{answer.fall[n]:+.3f}") for n in answer.decided
+    ]
+    print_table(["second", "note", f"log-odds of {answer.label} that it adds"], rows)
 
 
 def as_json(answer: Answer) -> dict[str, Any]:

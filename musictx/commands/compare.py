@@ -60,9 +60,6 @@ class CompareConfig:
     seed_seconds: float = setting(10.0, "seconds of each piece to continue")
     length_seconds: float = setting(30.0, "length of each continuation")
     span_seconds: float = setting(5.0, "span in which motif retention and seed gain are measured")
-    ear: str | None = setting(
-        None, "the model whose hearing gives the Fréchet distance; null: chorale for four voices, else piano"
-    )
     copying: bool = setting(True, "search the whole training set for each continuation")
     random_seed: int = setting(0, "random seed")
     device: str = setting("cpu", "cpu or cuda")
@@ -90,7 +87,7 @@ def compare(config: CompareConfig) -> None:
     check_new(config.overwrite, out / "report.md")
     store = common_store(Path(config.store), bundles)  # reports mistakes before the first model is measured
     split, tokenizer = store.split(config.split), store.tokenizer
-    ear = listener(config, tokenizer, device)
+    ear = listener(tokenizer, device)
     held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, config.length_seconds)
     index = CorpusIndex([tokenizer.decode(ids) for ids in store.split("train")]) if config.copying else None
     metrical = tokenizer.metrical
@@ -129,13 +126,13 @@ def compare(config: CompareConfig) -> None:
     print(f"{out}/report.md: the table and what it means, with pictures and report.json beside it")
 
 
-def listener(config: CompareConfig, tokenizer: Tokenizer, device: str) -> Embedder | None:
-    """The model that hears all music; None if the package was built without the usual one."""
-    usual = CHORALE if tokenizer.voices else PIANO
-    if config.ear is None and not is_shipped(usual):
+def listener(tokenizer: Tokenizer, device: str) -> Embedder | None:
+    """The model that hears all music, for the Fréchet distance; None if the package was built without it."""
+    name = CHORALE if tokenizer.voices else PIANO
+    if not is_shipped(name):
         return None
-    opened = open_bundle(bundle_path(config.ear or usual), device, continues=False)
-    return Embedder(opened.model, opened.tokenizer, field="ear")
+    opened = open_bundle(bundle_path(name), device, continues=False)
+    return Embedder(opened.model, opened.tokenizer)
 
 
 def heard(ear: Embedder | None, scores: list[Score]) -> list[Vectors]:

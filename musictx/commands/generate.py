@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from musictx.analysis.repeats import Provenance
-from musictx.commands import shared
+from musictx.commands import shared, write_beside
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.data.store import Store
@@ -21,7 +21,7 @@ from musictx.generate.seeds import Targets, find_seeds, name_targets
 from musictx.model.build import describe_model
 from musictx.model.bundle import OWN_FILTERS, BundleHeader
 from musictx.model.packaged import seed_path
-from musictx.model.weights import AUTO, WEIGHTS, check_weights
+from musictx.model.weights import AUTO
 from musictx.music.read import read_bytes
 from musictx.setting import setting
 from musictx.tokenizers.rules import Rules
@@ -146,7 +146,6 @@ def sides(config: GenerateConfig) -> list[Path]:
 
 
 def generate(config: GenerateConfig) -> None:
-    check_weights(config.weights, (AUTO, *WEIGHTS))
     config.control = config.control.read()
     if config.infill is not None or config.between is not None:
         fill_in(config)
@@ -164,7 +163,7 @@ def generate(config: GenerateConfig) -> None:
     seeds = sources if config.seed_midi is not None else []
     for seed in seeds:
         read_bytes(seed)  # reports a missing seed before the model loads
-    known = known_music(config)
+    known = Provenance(Store(config.known_store)) if config.known_store is not None else None
     bundle = name_bundle(config.bundle, seeds, config.drums)
     opened, tokenizer, header = open_and_print(bundle, device, config.attention.impl)
     print(describe_model(opened))
@@ -191,7 +190,7 @@ def fill_in(config: GenerateConfig) -> None:
     name = "-to-".join(file.stem for file in files)
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
     targets = name_targets([files[0].with_stem(name)], Path(config.out), config.variations, **extras)[0]
-    known = known_music(config)
+    known = Provenance(Store(config.known_store)) if config.known_store is not None else None
     bundle = name_bundle(config.bundle, files, config.drums)
     opened, tokenizer, header = open_and_print(bundle, device, config.attention.impl)
     check_fills(bundle, tokenizer)
@@ -204,11 +203,6 @@ def fill_in(config: GenerateConfig) -> None:
     print(f"{name}: what sounds from {gap.from_s:.2f} to {gap.to_s:.2f} s is new, the rest is kept")
     write(files[0], targets, pieces, config, known)
     print_stops([pieces], config, "the gap was full")
-
-
-def known_music(config: GenerateConfig) -> Provenance | None:
-    """The music of `known_store=`. Raises UserError, also for a store without two notes in a row."""
-    return Provenance(Store(config.known_store)) if config.known_store is not None else None
 
 
 def print_stops(kept: list[list[Music]], config: GenerateConfig, goal: str) -> None:
@@ -237,22 +231,15 @@ def write(source: Path, files: Targets, pieces: list[Music], config: GenerateCon
         origin = known.text(music.new_notes) if known is not None else ""
         music.write(path, origin)
         rank = f", {-music.mean_log_p:.3f} nats a token" if config.draws else ""
-        new = f"new music from {music.new_from_s:.2f} s on"
-        if music.is_new is not None:
-            new = f"{music.is_new.sum()} of them new"
+        from_s = f"new music from {music.new_from_s:.2f} s on"
+        new = from_s if music.is_new is None else f"{music.is_new.sum()} of them new"
         became = f" ({music.became})" if music.became else ""
         print(f"{path}: {len(music.score)} notes, {new}{became}{rank}")
         if origin:
             print(f"{path}: {origin}")
-    for path, music in zip(files.wav, pieces, strict=False):
-        music.write(path)
-    if files.png and pieces:
-        from musictx.viz.piano_roll import piano_roll  # takes 0.4 s, so only those who draw wait for it
-
-        named = [replace(m, name=path.stem) for path, m in zip(files.midi, pieces, strict=False)]
-        piano_roll([(m.title, m.score, m.new) for m in named], files.png, chords=[m.chords for m in named])
-        shown = "the seed and its continuations" if pieces[0].is_new is None else "what is kept and what is new"
-        print(f"{files.png}: {shown}, as piano rolls")
+    named = [replace(m, name=path.stem) for path, m in zip(files.midi, pieces, strict=False)]
+    shown = "the seed and its continuations" if pieces and pieces[0].is_new is None else "what is kept and what is new"
+    write_beside(named, files, f"{shown}, as piano rolls")
 
 
 COMMAND = Command("generate", only_new(generate), GenerateConfig, {"sampler": "auto", "attention": "auto"})

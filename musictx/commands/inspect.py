@@ -1,23 +1,22 @@
-"""musictx inspect: show a MIDI file's tracks and tokens, or the rules of four voices that it breaks; what a store has;
-what a bundle says of itself."""
+"""musictx inspect: show a MIDI file's tracks and tokens, or the rules of four voices that it breaks; what a store has,
+and whether it is whole; what a bundle says of itself."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from musictx.analysis.part_writing_report import rules_report
-from musictx.commands import check_suffix
+from musictx.commands import check_suffix, print_table
 from musictx.config.command import Command
 from musictx.config.train import TokenizerConfig
 from musictx.data.prepare import print_summary
-from musictx.data.store import Store
+from musictx.data.store import Store, verify_split
 from musictx.errors import ConfigError, StoreError, TokenError, UserError
-from musictx.files import printable
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
@@ -29,7 +28,7 @@ from musictx.viz.curves import count_music, plot_histograms
 @dataclass
 class InspectConfig:
     """musictx inspect: show a MIDI file's tracks and tokens, or the rules of four voices that it breaks; a store's
-    contents; or what a bundle says of itself."""
+    contents, and whether it is whole; or what a bundle says of itself."""
 
     midi: str | None = setting(None, "a MIDI file; or elise, gymnopedie, chorale")
     store: str | None = setting(None, "the folder of a token store")
@@ -89,11 +88,10 @@ def round_trip(score: Score, tokenizer: Tokenizer) -> dict[str, float]:
         sent, came = (s.select(s.pitch == pitch) for s in (score, back))
         if not len(came):
             continue
-        right = np.searchsorted(came.onset_s, sent.onset_s).clip(1, max(len(came) - 1, 1))
-        left = right - 1
-        right = np.minimum(right, len(came) - 1)
-        nearer_left = sent.onset_s - came.onset_s[left] <= came.onset_s[right] - sent.onset_s
-        nearest = np.where(nearer_left, left, right)
+        right = np.searchsorted(came.onset_s, sent.onset_s).clip(0, len(came) - 1)
+        left = np.maximum(right - 1, 0)
+        is_left = sent.onset_s - came.onset_s[left] <= came.onset_s[right] - sent.onset_s
+        nearest = np.where(is_left, left, right)
         onset.append(np.abs(came.onset_s[nearest] - sent.onset_s))
         velocity.append(np.abs(came.velocity[nearest].astype(float) - sent.velocity))
     onset_s, loudness = np.concatenate(onset), np.concatenate(velocity)
@@ -117,8 +115,10 @@ def inspect_rules(path: Path, beside: Store | None) -> dict[str, Any]:
 
 
 def inspect_store(path: Path, png: Path) -> dict[str, Any]:
-    """A store's manifest, and its histograms as numbers and as a picture. Raises StoreError."""
+    """A store's manifest, and its histograms as numbers and as a picture. Raises StoreError, also for a store that is
+    not as it was written."""
     store = Store(path)
+    whole = [verify_split(store, name) for name, info in store.manifest.splits.items() if info.pieces]
     pieces = [ids for name in store.manifest.splits for ids in store.split(name)]
     if not pieces:
         raise StoreError(f"{path} has no pieces", "prepare the data again")
@@ -126,7 +126,8 @@ def inspect_store(path: Path, png: Path) -> dict[str, Any]:
     histograms = count_music([store.tokenizer.decode(ids) for ids in chosen], [len(ids) for ids in pieces])
     plot_histograms(f"{store.manifest.corpus.name}: {len(pieces):,} pieces", histograms, png)
     shown = {name: {"counts": c.tolist(), "edges": e.tolist()} for name, (c, e) in histograms.items()}
-    return asdict(store.manifest) | {"histograms": shown, "pieces_counted": len(chosen), "png": str(png)}
+    facts = {"histograms": shown, "pieces_counted": len(chosen), "png": str(png), "whole": whole}
+    return asdict(store.manifest) | facts
 
 
 def inspect_bundle(bundle: str) -> dict[str, Any]:
@@ -144,16 +145,12 @@ def inspect_bundle(bundle: str) -> dict[str, Any]:
 
 def print_midi(facts: dict[str, Any]) -> None:
     print(f"{facts['file']}: {facts['seconds']:.2f} s, {facts['quarters_per_minute']:g} quarters a minute")
-    table = Table("track", box=None, pad_edge=False)
-    for heading in ("program", "notes", "pitches", "pedal presses"):
-        table.add_column(heading, justify="right")
+    rows = []
     for i, track in enumerate(facts["tracks"]):
         pitches = f"{track['lowest']} … {track['highest']}" if track["notes"] else ""
-        name = track["name"] or f"({i + 1})"
-        forgotten = track["pedal_forgotten"]
-        pedal = str(track["pedal_presses"]) + (f", {forgotten} not heard" if forgotten else "")
-        table.add_row(name, str(track["program"]), str(track["notes"]), pitches, pedal)
-    Console(highlight=False, markup=False).print(table)
+        pedal = f"{track['pedal_presses']}" + (f", {n} not heard" if (n := track["pedal_forgotten"]) else "")
+        rows.append((track["name"] or f"({i + 1})", track["program"], track["notes"], pitches, pedal))
+    print_table(["track", "program", "notes", "pitches", "pedal presses"], rows, right=4)
     if facts["tokens"] is None:
         print(f"cannot be written in {facts['tokenizer']} tokens: {facts['why_not']}")
         return
@@ -174,15 +171,11 @@ SHOWN = 5  # findings of each rule
 
 def print_rules(facts: dict[str, Any]) -> None:
     print(f"{facts['file']}: {facts['beats']:g} beats in four voices; {VOICES[facts['voices']]}")
-    table = Table("rule", box=None, pad_edge=False)
     rates = {"per 100 beats": "per_100_beats"}
     if facts["beside"]:
-        rates[f"in {printable(facts['beside'])}"] = "beside_per_100_beats"
-    for heading in ("count", *rates):
-        table.add_column(heading, justify="right")
-    for rule in facts["rules"]:
-        table.add_row(rule["rule"], str(rule["count"]), *(f"{rule[rate]:.2f}" for rate in rates.values()))
-    Console(highlight=False, markup=False).print(table)
+        rates[f"in {facts['beside']}"] = "beside_per_100_beats"
+    rows = [(r["rule"], r["count"], *(f"{r[rate]:.2f}" for rate in rates.values())) for r in facts["rules"]]
+    print_table(["rule", "count", *rates], rows, right=1 + len(rates))
     for rule in facts["rules"]:
         if rule["count"]:
             first = ", ".join(f"{f['bar']}:{f['beat']:g} {f['voices']}" for f in rule["findings"][:SHOWN])
@@ -197,6 +190,11 @@ def print_bundle(facts: dict[str, Any]) -> None:
     print(f"validation: {'not known' if nll is None else f'{nll:.4f} nats a token'}")
     for name, value in facts["notes"].items():
         print(f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
+
+
+def print_store(path: Path, facts: dict[str, Any]) -> None:
+    print_summary(path, Store(path).manifest)
+    print("\n".join([*facts["whole"], f"{path} is sound", f"histograms: {facts['png']}"]))
 
 
 def inspect(config: InspectConfig) -> None:
@@ -218,29 +216,24 @@ def inspect(config: InspectConfig) -> None:
         raise ConfigError("beside", got="", allowed="a store of chorales")
     if (merges := config.tokenizer.bpe_vocab) is not None:
         raise ConfigError("bpe_vocab", got=merges, why="musictx prepare learns merges", hint="leave it out")
+    show: Callable[[Any], None]
     if config.store is not None:
         path = Path(config.store)
         beside = path.resolve().parent / f"{path.resolve().name or 'store'}-histograms.png"
         if config.out:
             check_suffix("out", config.out, [".png"])
-        facts = inspect_store(path, Path(config.out or beside))
-        if not config.json:
-            print_summary(path, Store(path).manifest)
-            print(f"histograms: {facts['png']}")
+        facts, show = inspect_store(path, Path(config.out or beside)), partial(print_store, path)
     elif config.rules:
-        facts = inspect_rules(seed_path(str(config.midi)), Store(config.beside) if config.beside else None)
-        if not config.json:
-            print_rules(facts)
+        beside_store = Store(config.beside) if config.beside else None
+        facts, show = inspect_rules(seed_path(str(config.midi)), beside_store), print_rules
     elif config.midi is not None:
-        facts = inspect_midi(seed_path(config.midi), config.tokenizer.name)
-        if not config.json:
-            print_midi(facts)
+        facts, show = inspect_midi(seed_path(config.midi), config.tokenizer.name), print_midi
     else:
-        facts = inspect_bundle(str(config.bundle))
-        if not config.json:
-            print_bundle(facts)
+        facts, show = inspect_bundle(str(config.bundle)), print_bundle
     if config.json:
         print(json.dumps(facts, indent=1, ensure_ascii=False))
+    else:
+        show(facts)
 
 
 COMMAND = Command("inspect", inspect, InspectConfig, {"tokenizer": "performance"})

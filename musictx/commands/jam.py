@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
-from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import torch
 from omegaconf import MISSING
 
-from musictx.commands import check_suffix
+from musictx.commands import check_new, check_suffix, check_within
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.data.source import MIDI_SUFFIXES
@@ -54,14 +53,10 @@ class JamConfig:
     reply_seconds: float | None = setting(8.0, "length of a reply; null: as long as the phrase")
     bpm: float | None = setting(None, "quarters a minute of a chorale model's grid; null: the file's, or 100")
     channel: int = setting(1, "MIDI channel of the replies, 1 to 16")
-    window: int | None = setting(None, "tokens that the model sees at once; null: its own")
     random_seed: int = setting(0, "random seed")
     overwrite: bool = setting(False, "replace existing files")
     device: str = setting("cpu", "cpu or cuda")
     weights: str = setting("auto", "float32, bfloat16 or int8; auto: int8 where it is faster")
-    threads: int = setting(
-        1, "processor threads for the model: a second one helps only large models, and waits on a busy core"
-    )
     sampler: Sampling = field(default_factory=Sampling)
     rules: Rules = field(default_factory=lambda: Rules(max_silence_s=1.0, max_note_s=8.0))
     attention: AttentionConfig = field(default_factory=AttentionConfig)
@@ -93,20 +88,27 @@ def jam(config: JamConfig) -> None:
         send = _open_output(config, stack)
         source = player if player is not None else PortPlayer(config.input, config.virtual, clock.now)
         stack.callback(source.close)
-        stack.enter_context(_quick_threads(config.threads))
-        how = config.sampler.suited(header.sampling), config.rules, config.random_seed, config.window, device
-        partner = Partner(model, tokenizer, idiom, quarter_s, *how)
+        stack.enter_context(_quick_threads())
+        how = config.sampler.suited(header.sampling), config.rules, config.random_seed
+        partner = Partner(model, tokenizer, idiom, quarter_s, *how, device=device)
 
         def emit(event: Event) -> None:
             send(recording.sound(event))
 
         playback = Sender(emit, clock) if isinstance(clock, RealClock) else Playback(emit)
+        printed: list[float] = []
+
+        def print_replies() -> None:
+            for latency_s in playback.latencies_s[len(printed) :]:
+                printed.append(latency_s)
+                print(f"reply {len(printed)}: first note {1000 * latency_s:.0f} ms after the pause", flush=True)
+
         keyboard = Keyboard(tokenizer.lo, tokenizer.hi, quarter_s)
         turns = Turns(config.pause_s, config.reply_seconds)
         conversation = Conversation(keyboard, idiom, partner, playback, clock.now, turns)
         print(f"listening to {config.input}: a pause of {config.pause_s:g} s is my turn; Ctrl-C ends", flush=True)
         try:
-            converse(conversation, source, clock, recording.hear, ReplyPrinter(playback))
+            converse(conversation, source, clock, recording.hear, print_replies)
         except KeyboardInterrupt:
             print("stopped")
         finally:
@@ -124,28 +126,17 @@ def _open_output(config: JamConfig, stack: ExitStack) -> Callable[[Any], None]:
 
 
 @contextmanager
-def _quick_threads(threads: int) -> Iterator[None]:
-    """Runs the model on this many threads, and makes the sender wait for them no longer than one can hear."""
+def _quick_threads() -> Iterator[None]:
+    """Runs the model on one thread, since a second one waits on a busy core, and makes the sender wait for it no longer
+    than one can hear."""
     before = sys.getswitchinterval(), torch.get_num_threads()
     sys.setswitchinterval(SWITCH_S)
-    torch.set_num_threads(threads)
+    torch.set_num_threads(1)
     try:
         yield
     finally:
         sys.setswitchinterval(before[0])
         torch.set_num_threads(before[1])
-
-
-class ReplyPrinter:
-    """Prints the latency of every reply, once."""
-
-    def __init__(self, playback: Playback) -> None:
-        self.playback, self.printed = playback, 0
-
-    def __call__(self) -> None:
-        for latency_s in self.playback.latencies_s[self.printed :]:
-            self.printed += 1
-            print(f"reply {self.printed}: first note {1000 * latency_s:.0f} ms after the pause", flush=True)
 
 
 def is_file(name: str) -> bool:
@@ -160,11 +151,8 @@ def is_real(config: JamConfig) -> bool:
 def check(config: JamConfig) -> None:
     """Raises ConfigError for settings that no model can meet."""
     spans = ("pause_s", 0.05, 60), ("reply_seconds", 0.1, 3600), ("bpm", 10, 1000)
-    counts = ("channel", 1, 16), ("threads", 1, 64), ("window", 8, inf), ("random_seed", 0, MAX_SEED)
-    for name, least, most in (*spans, *counts):
-        value = getattr(config, name)
-        if value is not None and not least <= value <= most:  # refuses NaN too
-            raise ConfigError(name, got=value, allowed=f"{least:g} {'or more' if most == inf else f'to {most}'}")
+    for name, *bounds in (*spans, ("channel", 1, 16), ("random_seed", 0, MAX_SEED)):
+        check_within(config, name, *bounds)
     if not config.rules.masks:
         raise ConfigError("masks", got=False, why="only legal music is played live", hint="leave the masks on")
     if config.virtual and not is_real(config):
@@ -181,9 +169,7 @@ def check_files(files: list[Path], config: JamConfig) -> None:
         check_suffix("record", config.record, WRITTEN)
     if len({path.resolve() for path in (*files, Path(config.input))}) <= len(files):
         raise UserError("a file has two uses", "give different files as input=, output= and record=")
-    for path in files:
-        if path.exists() and not config.overwrite:
-            raise UserError(f"{path} exists already", "give another name or overwrite=true")
+    check_new(config.overwrite, *files)
     for path in files:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not os.access(path.parent, os.W_OK):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from omegaconf import MISSING
 
 from musictx.analysis.held_out import Beginnings, beginnings
-from musictx.commands import check_new, check_suffix
+from musictx.commands import check_new, check_suffix, check_within
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError
@@ -116,8 +116,7 @@ def plan(config: ListenConfig) -> Continue:
     """What is asked of each model; checks every setting that needs neither store nor models. Raises UserError."""
     check_suffix("out", config.out, [".html", ".htm"])
     check_new(config.overwrite, Path(config.out))
-    if config.pieces < 1:
-        raise ConfigError("pieces", got=config.pieces, allowed="1 or more")
+    check_within(config, "pieces", 1)
     Part(seconds=config.seed_seconds)  # raises for an impossible one
     length = Length(seconds=config.length_seconds)
     return Continue(config.sampler, length, config.rules, random_seed=config.random_seed)

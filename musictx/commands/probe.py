@@ -6,17 +6,16 @@ from pathlib import Path
 import numpy as np
 from omegaconf import MISSING
 from rich.console import Console
-from rich.table import Table
 
 from musictx.analysis.embedding import Embedder, Passage
 from musictx.analysis.folds import Figures, Heard, choose_strength, held_out, in_words
 from musictx.analysis.probe import MOST_SECONDS, About, Probe
-from musictx.commands import check_new, check_suffix, check_way
+from musictx.commands import check_new, check_suffix, check_way, check_within, print_table
 from musictx.config.command import Command
 from musictx.data.labelled import Labelled, check_labels, each_readable, folder_of, group_files, label_of
 from musictx.data.source import Item, open_source
-from musictx.errors import ConfigError, MidiError
-from musictx.files import only_new, printable
+from musictx.errors import MidiError
+from musictx.files import only_new
 from musictx.generate.open_bundle import check_device, open_and_print
 from musictx.generate.seeds import fit_grid
 from musictx.model.bundle import tensors_hash
@@ -48,10 +47,8 @@ class Listened(Labelled):
 
 def probe(config: ProbeConfig) -> None:
     device, out = check_device(config.device), Path(config.out)
-    if not 1 <= config.passage_seconds <= MOST_SECONDS:
-        raise ConfigError("passage_seconds", got=config.passage_seconds, allowed=f"1 to {MOST_SECONDS:g}")
-    if config.passages < 1:
-        raise ConfigError("passages", got=config.passages, allowed="1 or more")
+    check_within(config, "passage_seconds", 1, int(MOST_SECONDS))
+    check_within(config, "passages", 1)
     check_suffix("out", config.out, [".safetensors"])
     check_new(config.overwrite, out)
     check_way("out", config.out, out.parent)
@@ -93,13 +90,13 @@ def hear(files: list[Listened], labels: list[str], alike: list[int], embedder: E
 
 def show(figures: Figures, heard: Heard, labels: list[str]) -> str:
     """Prints the held-out figures of all labels and of each; returns those of all, in a sentence."""
-    table = Table("label", "files", "right", "most often taken for", box=None)
+    rows = []
     for k, label in enumerate(labels):
         said = figures.said[heard.label == k]
         wrong = np.bincount(said[said != k], minlength=len(labels))
         taken = f"{labels[wrong.argmax()]}, {wrong.max()}" if wrong.any() else ""
-        table.add_row(printable(label), str(len(said)), str(int((said == k).sum())), printable(taken))
-    Console(highlight=False, markup=False, width=120).print(table)
+        rows.append((label, len(said), (said == k).sum(), taken))
+    print_table(["label", "files", "right", "most often taken for"], rows)
     sentence = in_words(figures, labels, f"{len(heard.label)} files")
     print(sentence)
     return sentence

@@ -1,15 +1,11 @@
 """musictx runs: list the training runs below a folder: state, steps, NLL."""
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
+from musictx.commands import print_table
 from musictx.config.command import Command
 from musictx.errors import UserError
-from musictx.files import printable
 from musictx.setting import setting
 from musictx.training.run_folder import RunFolder, find_runs
 
@@ -19,7 +15,6 @@ class RunsConfig:
     """musictx runs: list the training runs below a folder, the best first: state, steps, NLL."""
 
     folder: str = setting("outputs", "where they are looked for, at any depth")
-    json: bool = setting(False, "everything as JSON, for programs")
 
 
 @dataclass(frozen=True)
@@ -52,17 +47,11 @@ def read_run(run: RunFolder) -> Run:
 
 
 def show(config: RunsConfig) -> None:
-    runs = list_runs(Path(config.folder))
-    if config.json:
-        print(json.dumps([asdict(run) for run in runs], indent=1, ensure_ascii=False))
-        return
-    table = Table("run", "name", "state", box=None, pad_edge=False)
-    for heading in ("steps", "kept NLL"):
-        table.add_column(heading, justify="right")
-    for run in runs:
-        nll = "" if run.kept_nll is None else f"{run.kept_nll:.4f}"
-        table.add_row(printable(run.folder), printable(run.name), run.state, f"{run.steps:,}", nll)
-    Console(highlight=False, markup=False, soft_wrap=True).print(table)
+    rows = [
+        (run.folder, run.name, run.state, f"{run.steps:,}", "" if run.kept_nll is None else f"{run.kept_nll:.4f}")
+        for run in list_runs(Path(config.folder))
+    ]
+    print_table(["run", "name", "state", "steps", "kept NLL"], rows, right=2)
 
 
 COMMAND = Command("runs", show, RunsConfig)

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from musictx.commands import check_within
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.config.web import LIMITS, MB, Limits
@@ -124,8 +125,7 @@ def check(config: ServeConfig) -> Limits:
             raise ConfigError(name, got=getattr(config, name), allowed="more than 0")
     if config.uploads_mb < config.upload_mb:
         raise ConfigError("uploads_mb", got=config.uploads_mb, allowed=f"at least upload_mb={config.upload_mb:g}")
-    if not 0 < config.port < 2**16:
-        raise ConfigError("port", got=config.port, allowed=f"1 to {2**16 - 1}")
+    check_within(config, "port", 1, 2**16 - 1)
     return Limits(
         length_s=config.length_seconds,
         variations=config.variations,

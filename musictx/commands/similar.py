@@ -8,15 +8,14 @@ from pathlib import Path
 import numpy as np
 from omegaconf import MISSING
 from rich.console import Console
-from rich.table import Table
 
 from musictx.analysis.embedding import Embedder, Passage, passages
 from musictx.analysis.nearest import Index, Near, build_index, load_index, names_of
-from musictx.commands import check_new, check_way
+from musictx.commands import check_new, check_way, check_within, print_table
 from musictx.config.command import Command
 from musictx.data.store import Store
-from musictx.errors import ConfigError, UserError
-from musictx.files import only_new, printable, replacing, write_json
+from musictx.errors import UserError
+from musictx.files import only_new, replacing, write_json
 from musictx.generate.open_bundle import check_device, open_and_print
 from musictx.generate.seeds import fit_grid
 from musictx.model.bundle import tensors_hash
@@ -49,9 +48,8 @@ class SimilarConfig:
 def similar(config: SimilarConfig) -> None:
     device = check_device(config.device)
     source, out = seed_path(config.midi), Path(config.out)
-    for name, least in (("most", 1), ("passages", 1), ("passage_seconds", 1.0)):
-        if not least <= getattr(config, name) < 1e6:
-            raise ConfigError(name, got=getattr(config, name), allowed=f"{least:g} or more")
+    for name in ("most", "passages", "passage_seconds"):
+        check_within(config, name, 1)
     files = [out / "similar.json", out / f"{source.stem}.png"]
     check_new(config.overwrite, *files, *(out / f"{source.stem}-{n + 1}.mid" for n in range(min(config.most, 1000))))
     check_way("out", config.out, out)
@@ -70,11 +68,11 @@ def similar(config: SimilarConfig) -> None:
     names, index = names_of(store), prepared(config, store, bundle, embedder)
     pieces = index.pieces(heard, names, config.most)
     rows = index.passages(heard, names, config.most)
-    best = sorted(
-        ((near, at) for at, row in zip(mine, rows, strict=True) for near in row), key=lambda x: -x[0].likeness
-    )
-    best = best[: config.most]
-    show(pieces, best)
+    pairs = [(near, at) for at, row in zip(mine, rows, strict=True) for near in row]
+    best = sorted(pairs, key=lambda pair: -pair[0].likeness)[: config.most]
+    print_table(["likeness", "piece"], [(f"{near.likeness:.3f}", near.name) for near in pieces])
+    found = [(f"{near.likeness:.3f}", f"{at.from_s:.1f} s", f"{near.from_s:.1f} s", near.name) for near, at in best]
+    print_table(["likeness", "of", "is like", "in"], found)
     write(out, source.stem, store, pieces, best, config.passage_seconds)
     print(f"{out}: the nearest passages as a picture, as MIDI files and in similar.json; likeness 1 is the same")
 
@@ -94,25 +92,8 @@ def prepared(config: SimilarConfig, store: Store, bundle: str, embedder: Embedde
     return index
 
 
-def show(pieces: list[Near], best: list[tuple[Near, Passage]]) -> None:
-    console = Console(highlight=False, markup=False, width=120)
-    table = Table("likeness", "piece", box=None)
-    for near in pieces:
-        table.add_row(f"{near.likeness:.3f}", printable(near.name))
-    console.print(table)
-    table = Table("likeness", "of", "is like", "in", box=None)
-    for near, passage in best:
-        table.add_row(f"{near.likeness:.3f}", f"{passage.from_s:.1f} s", f"{near.from_s:.1f} s", printable(near.name))
-    console.print(table)
-
-
 def write(
-    out: Path,
-    stem: str,
-    store: Store,
-    pieces: list[Near],
-    best: list[tuple[Near, Passage]],
-    length_s: float,
+    out: Path, stem: str, store: Store, pieces: list[Near], best: list[tuple[Near, Passage]], length_s: float
 ) -> None:
     """The picture, the passages and the figures."""
     all_ids = [ids for split in store.manifest.splits for ids in store.split(split)]

@@ -13,7 +13,7 @@ from omegaconf import MISSING
 
 from musictx.analysis.bootstrap import Interval, interval
 from musictx.analysis.likelihood import Likelihood, negative_log_likelihood
-from musictx.commands import check_new, check_way
+from musictx.commands import check_new, check_way, check_within
 from musictx.commands.generate import generate
 from musictx.commands.train import train
 from musictx.config.app import settings
@@ -82,8 +82,7 @@ def tune(config: TuneConfig) -> Path:
     """Returns the new bundle, which is written last: until then the same command resumes. Raises UserError."""
     device, out = check_device(config.device), Path(config.out)
     bundle, music, seed, run = out / BUNDLE, out / "music", out / "held-out.mid", RunFolder(out / "run")
-    if config.max_steps is not None and config.max_steps < 1:
-        raise ConfigError("max_steps", got=config.max_steps, allowed="1 or more, or null")
+    check_within(config, "max_steps", 1)
     check_way("out", config.out, out)
     if out.resolve().is_relative_to(Path(config.path).resolve()):
         why = f"it is in path={config.path}, and would be read as your music"
@@ -214,15 +213,12 @@ def score(opened: Opened, passages: Split, device: str) -> Likelihood:
 
 def say(found: Gain, config: TuneConfig, test: Split) -> None:
     """Prints the gain, and says `better` only where this is sure."""
-    names = ", ".join(printable(Path(name).stem) for name in test.names)
-    print(
-        f"held-out pieces, which no step has seen: {names}; {found.passages} passages of {PASSAGE} tokens, nats a token"
-    )
+    names, d = ", ".join(printable(Path(name).stem) for name in test.names), found.difference
+    passages = f"{found.passages} passages of {PASSAGE} tokens, nats a token"
+    print(f"held-out pieces, which no step has seen: {names}; {passages}")
     print(f"  {config.bundle:<12} {found.before:.3f}")
-    d = found.difference
-    print(
-        f"  {'tuned':<12} {found.after:.3f}   difference {d.mean:+.3f}, 95 % of resamples {d.low:+.3f} to {d.high:+.3f}"
-    )
+    change = f"difference {d.mean:+.3f}, 95 % of resamples {d.low:+.3f} to {d.high:+.3f}"
+    print(f"  {'tuned':<12} {found.after:.3f}   {change}")
     if found.is_better:
         print("better on each of these pieces; other pieces of yours were not asked")
     elif d.low > 0:

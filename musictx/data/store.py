@@ -52,7 +52,7 @@ class SplitInfo:
     tokens: int
     seconds: float
     pieces: list[str]
-    sha256: str = ""  # of the ids, as `musictx verify` checks
+    sha256: str = ""  # of the ids, as `musictx inspect` checks
     offsets_sha256: str = ""  # of where the pieces begin and end
     unfinished: list[int] = field(default_factory=list)  # numbers of the pieces that were cut off before their end
 

@@ -23,7 +23,6 @@ def write_as(
     new: New = inf,
     *,
     bars_s: NDArray[Any] | None = None,
-    row_s: float | None = None,
     soundfont: Path | None = None,
     chords: Sequence[Chord] = (),
 ) -> None:
@@ -36,4 +35,4 @@ def write_as(
     elif suffix in animate.FORMATS:
         film(title, score, new, path, bars_s)
     else:
-        piano_roll([(title, score, new)], path, bars_s=bars_s, row_s=row_s, chords=[chords])
+        piano_roll([(title, score, new)], path, bars_s=bars_s, chords=[chords])

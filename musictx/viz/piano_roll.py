@@ -39,17 +39,16 @@ def piano_roll(
     path: Path,
     *,
     bars_s: NDArray[Any] | None = None,
-    row_s: float | None = None,
     chords: Sequence[Sequence[Chord]] = (),
 ) -> None:
     """Writes a PNG, SVG or PDF, whole or not at all: the panels below each other, with one time axis and one range of
     pitch.
 
     With `bars_s`, seconds at which bars begin, as `Meter.bars_s` gives them, time is counted in bars. Music longer than
-    `row_s` (None: about a minute) continues in further rows. `chords` of each panel come above its notes. Raises
-    UserError for another suffix, ValueError without panels.
+    about a minute continues in further rows. `chords` of each panel come above its notes. Raises UserError for another
+    suffix, ValueError without panels.
     """
-    save_figure(plot_rolls(panels, bars_s, row_s, chords), path)
+    save_figure(plot_rolls(panels, bars_s, chords=chords), path)
 
 
 def plot_rolls(
@@ -59,7 +58,7 @@ def plot_rolls(
     chords: Sequence[Sequence[Chord]] = (),
     width_in: float = WIDTH_IN,
 ) -> Figure:
-    """Plots as `piano_roll` does."""
+    """Plots as `piano_roll` does, in rows of `row_s` (None: about a minute)."""
     if not panels:
         raise ValueError("piano_roll needs at least one panel")
     low, high = key_range([score for _, score, _ in panels])

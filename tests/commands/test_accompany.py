@@ -109,16 +109,6 @@ def test_a_melody_of_another_register_is_heard_where_sopranos_sing(tmp_path, voi
     assert len(model.accompany(wide, rules=Rules(voice_ranges=False))[0].voices)
 
 
-def test_of_several_lines_the_highest_is_taken_when_it_is_asked_for(world, tmp_path, voices):
-    say = ["musictx", "accompany", f"bundle={voices}", f"melody={world.hymn}", "out=o"]
-    line = refused(say, tmp_path)
-    assert "34 of its 41 notes" in line
-    assert "line=highest" in line
-    assert not (tmp_path / "o").exists()
-    said = ok([*say, "line=highest"], tmp_path).stdout
-    assert "highest 11 notes are the melody" in said
-
-
 def test_the_melody_guides_a_model_that_has_learned_to_go_without(melody, tmp_path):
     able = write_harmoniser(tmp_path / "able.safetensors", hide_source=0.1)
     own = write_harmoniser(tmp_path / "own.safetensors", hide_source=0.1, seed_guidance=2)

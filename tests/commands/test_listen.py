@@ -17,7 +17,6 @@ from musictx.commands.listen import from_first_note, orders
 from musictx.config.app import settings
 from musictx.config.fields import keys_of
 from musictx.errors import UserError
-from musictx.model.bundle import add_notes
 from musictx.music.score import Score
 from musictx.viz.sheet import loudness
 
@@ -109,16 +108,6 @@ def test_the_same_seed_is_the_same_file_and_another_is_another_order(world, page
     assert other.players[0] == page.players[0]  # the same beginnings
 
 
-def test_a_model_that_fills_is_beside_one_with_filters_its_own(world, filling, tmp_path):
-    own = tmp_path / "own.safetensors"
-    own.write_bytes(world.hymn_bundle.read_bytes())
-    add_notes(own, sampler={"top_p": None, "min_p": 0.1})
-    words = [f"bundles=[{filling},{own}]", "names=[fills,'no fills']", f"store={world.hymn_store}", *SMALL]
-    ok(["musictx", "listen", *words, "pieces=2", "out=a.html"], tmp_path)
-    about = Page(tmp_path / "a.html").key["about"]
-    assert about.endswith("random_seed=0, temperature=1.0, top_p=0.98 (fills), min_p=0.1 (no fills), guard=True.")
-
-
 def test_the_key_says_which_models_held_on_by_themselves():
     assert command.of_each({"a": None, "b": None}) is None
     assert command.of_each({"a": 1.0, "b": 1.0}) == "1.0"
@@ -183,10 +172,3 @@ def test_mistakes_are_said_before_anything_is_drawn(world, tmp_path, monkeypatch
     assert text in (line := said.value.line(keys_of("listen")))
     assert "\n" not in line
     assert {p.name for p in tmp_path.iterdir()} == {"there.html", "folder.html"}
-
-
-def test_there_are_as_many_letters_as_the_alphabet_has(world, tmp_path, monkeypatch):
-    monkeypatch.setattr(command, "MOST", 1)
-    words = [f"bundles=[{world.hymn_bundle}]", f"store={world.hymn_store}", f"out={tmp_path}/a.html"]
-    with pytest.raises(UserError, match="bundles=…: it has 1 bundles: give at most 0"):
-        command.listen(settings("listen", *words))

@@ -3,10 +3,14 @@ import json
 import numpy as np
 import pytest
 from conftest import ok, refused
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
+from musictx.analysis.nearest import load_index
 from musictx.data.store import Store
+from musictx.errors import StoreError
 from musictx.music.read import read_midi
+from musictx.music.score import Score
 from musictx.music.write import write_midi
 
 
@@ -43,26 +47,26 @@ def test_a_second_search_hears_nothing_again_and_a_foreign_index_is_refused(sear
     assert "found/similar.json exists already" in refused([*words, "out=found"], folder)
     line = refused([*words, "out=other", "passages=5"], folder)
     assert "heard is the index of another store or model: give another index=" in line
-    kept = load_file(folder / "heard")
-    (folder / "damaged").write_bytes(b"no index")
-    assert "damaged is no index" in refused([*words[:-1], "index=damaged", "out=other"], folder)
+    assert not (folder / "other").exists()
+
+
+def test_a_damaged_index_is_refused(searched):
+    heard, damaged = searched[0] / "heard", searched[0] / "damaged"
+    kept = load_file(heard)
+    with safe_open(heard, "numpy") as file:
+        about = file.metadata()
+    damaged.write_bytes(b"no index")
+    with pytest.raises(StoreError, match="damaged is no index"):
+        load_index(damaged, about["key"], 8, kept["vectors"].shape[1])
     for damage in (
         {"piece": kept["piece"] + 99},
         {"piece": kept["piece"].astype(np.float32)},
         {"from_s": kept["from_s"] * np.float32("nan")},
         {"vectors": kept["vectors"][:, :10].copy()},
     ):
-        save_file(kept | damage, folder / "damaged", {"key": key_of(folder / "heard")})
-        line = refused([*words[:-1], "index=damaged", "out=other"], folder)
-        assert line.endswith("damaged is damaged: give another index=, or delete it: it is made again")
-    assert not (folder / "other").exists()
-
-
-def key_of(path):
-    from safetensors import safe_open
-
-    with safe_open(path, "numpy") as file:
-        return file.metadata()["key"]
+        save_file(kept | damage, damaged, about)
+        with pytest.raises(StoreError, match="damaged is damaged: give another index=, or delete it"):
+            load_index(damaged, about["key"], 8, kept["vectors"].shape[1])
 
 
 @pytest.mark.parametrize(
@@ -78,7 +82,5 @@ def key_of(path):
     ],
 )
 def test_mistakes_are_one_line(world, tmp_path, words, said):
-    from musictx.music.score import Score
-
     write_midi(Score(np.arange(2), np.arange(2) + 1, [60, 62], [80, 80]), tmp_path / "silent.mid")
     assert said in refused(["musictx", "similar", f"store={world.store}", "out=o", *words], tmp_path)

@@ -85,20 +85,14 @@ def test_a_tuned_model_keeps_both_origins_and_is_finished_but_not_replaced(tuned
     assert (folder / "out/run/metrics.csv").stat().st_mtime_ns == trained
 
 
-def test_files_of_a_person_stay(tmp_path, world):
-    for n in range(4):
-        write_clockwork(tmp_path / f"mine/{n}.mid", n)
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other/held-out.mid").write_text("mine")
-    tune = ["musictx", "tune", "path=mine", f"bundle={world.bundle}"]
-    assert "held-out.mid exists already" in refused([*tune, "out=other"], tmp_path)
-    assert "would be read as your music" in refused([*tune, "out=mine/deeper"], tmp_path)
-    assert "would be read as your music" in refused([*tune, "out=mine"], tmp_path)
-
-
-def test_wrong_input_is_one_line(tmp_path, world, voices):
+def test_wrong_input_is_one_line_and_files_of_a_person_stay(tmp_path, world, voices):
     for n in range(3):
         write_clockwork(tmp_path / f"few/{n}.mid", n)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/held-out.mid").write_text("mine")
+    mine = ["musictx", "tune", "path=few", f"bundle={world.bundle}"]
+    assert "held-out.mid exists already" in refused([*mine, "out=other"], tmp_path)
+    assert "would be read as your music" in refused([*mine, "out=few/deeper"], tmp_path)
     tune = ["musictx", "tune", "out=out"]
     few = run([*tune, "path=few", f"bundle={world.bundle}"], tmp_path)
     assert few.returncode == 2
