@@ -17,7 +17,6 @@ lengths of training. Beyond the best at an edge, half or twice the rate is tried
 are no better. The table has `SEEDS` other random seeds with that rate.
 """
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ import numpy as np
 import timed
 import torch
 import torch.nn.functional as F
+from shared import options
 
 from musictx.config.mistakes import in_one_line
 from musictx.errors import ConfigError
@@ -165,8 +165,7 @@ def plot(table: dict[str, dict[str, Any]], path: Path) -> None:
 
 
 def run() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("outputs/planted"))
+    parser = options(__doc__, "out", out=Path("outputs/planted"))
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
     parser.add_argument("--cpu-s", type=float, default=CPU_S)
     args = parser.parse_args()

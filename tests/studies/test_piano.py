@@ -131,13 +131,12 @@ def test_one_command_makes_a_scored_bundle_and_resumes(archives, tmp_path, monke
     assert trained == [path.stat().st_mtime_ns for path in sorted(Path("made").glob("stage-*/model.safetensors"))]
 
 
-@pytest.mark.parametrize(("more", "said"), [([], "pop.zip does not exist"), (["--fraction", "0"], "--fraction 0.0")])
-def test_a_mistake_is_found_before_the_long_work(more, said, tmp_path, monkeypatch):
+def test_a_mistake_is_found_before_the_long_work(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in ("a.zip", "b.zip", *(["pop.zip"] if more else [])):
+    for name in ("a.zip", "b.zip"):
         Path(name).touch()
-    words = ["--archive", "a.zip", "--asap", "b.zip", "--pop", "pop.zip", "--out", "made", *more]
+    words = ["--archive", "a.zip", "--asap", "b.zip", "--pop", "pop.zip", "--out", "made"]
     monkeypatch.setattr(sys, "argv", ["piano.py", *words])
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=r"pop\.zip does not exist"):
         piano.main()
     assert not Path("made").exists()
