@@ -118,7 +118,8 @@ def study(args: argparse.Namespace, overrides: list[str]) -> None:
     bundles = find_bundles(config.runs)
     named = dict(zip(name_bundles(bundles, config.names), bundles, strict=True))
     if args.write:
-        return write(args.json, named)
+        write(args.json, named)
+        return
     store = common_store(args.store, bundles)
     kept = json.loads(args.json.read_text(encoding="utf-8")) if args.json.exists() else {}
     for name, bundle in named.items():

@@ -18,6 +18,7 @@ are no better. The table has `SEEDS` other random seeds with that rate.
 """
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -27,10 +28,9 @@ import numpy as np
 import timed
 import torch
 import torch.nn.functional as F
-from shared import options
+from shared import options, within_positions
 
 from musictx.config.mistakes import in_one_line
-from musictx.errors import ConfigError
 from musictx.files import replacing, write_json
 from musictx.model.build import build_model, model_config
 from musictx.tokenizers import build_tokenizer
@@ -93,12 +93,9 @@ def accuracy(model: Any, what: str, length: int, seed: int) -> tuple[float, floa
     half, right = 3 * NOTES // 2, []
     for _ in range(SCORED // 16):
         ids = torch.from_numpy(pieces(16, length, rng, WHATS.get(what, 0.5), stranger=what == CHANCE))
-        try:
-            guesses = model(ids[:, :-1])[:, -half:].argmax(-1)
-        except ConfigError as error:
-            if error.field != "max_positions":
-                raise
+        if (logits := within_positions(partial(model, ids[:, :-1]))) is None:
             return None
+        guesses = logits[:, -half:].argmax(-1)
         same = (guesses == ids[:, -half:]).unflatten(1, (-1, 3))  # (16, notes, 3): begins, lasts, ends
         right.append(same[..., :2].float().mean((0, 1)))
     pitch, time = torch.stack(right).mean(0).tolist()

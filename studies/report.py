@@ -4,9 +4,9 @@
 
 The page has the rows of `studies/results.json`, and nothing else. First the rows of the raw files of `RAW` take the
 place of their older ones there; all others stay as they are. A row has a section, a claim, the figure, its interval
-(95 %, resampled pieces, unless the claim says otherwise), the unit, the command, the commit that holds the raw file, the
-hash of the model's tensors where the raw file names one, and the source. The rows of a table also have its line and its
-column.
+(95 %, resampled pieces, unless the claim says otherwise), the unit, the command, the commit that holds the raw file,
+the hash of the model's tensors where the raw file names one, and the source. The rows of a table also have its line and
+its column.
 """
 
 import json
@@ -136,7 +136,7 @@ def planted(found: Any, make: Make) -> Iterator[Row]:
 
 
 STRANGER = "gain against a stranger, part"
-SHOWN = {  # of the figures of `baselines.py`, by split
+SHOWN: dict[str, dict[str, str]] = {  # of the figures of `baselines.py`, by split
     "validation": {
         "whole pieces": "whole",
         "inputs as long as the window": "fresh",
@@ -155,7 +155,7 @@ SHOWN = {  # of the figures of `baselines.py`, by split
 
 
 def kinds(found: Any, make: Make, music: str, split: str) -> Iterator[Row]:
-    """The figures of all kinds and windows; on test also how they differ from the table's. Holm's p is a row as well."""
+    """All kinds and windows; on test also how they differ from the table. Holm's p is a row as well."""
     title = f"Kinds of model and training windows on {music}: nats a token, three random seeds, test read once"
     store = {"chorales": "jsb", "piano": "maestro"}[music]
     command = f"{BASELINES} {music} --store outputs/stores/{store}" + " --test" * (split == "test")
@@ -182,7 +182,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
 
 def collected() -> list[Row]:
     """The rows of the raw files."""
-    rows = []
+    rows: list[Row] = []
     for path, rows_of in ((RESULTS / name, rows_of) for name, rows_of in RAW.items()):
         if path.exists():
             rows += rows_of(json.loads(path.read_text(encoding="utf-8")), partial(row, path))

@@ -1,13 +1,16 @@
-"""Shared by the studies: the options of their commands, and figures that are kept so that no split is read again."""
+"""Shared by the studies: the options of their commands, figures that are kept, and models of too few positions."""
 
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from musictx.config.app import parse_options
-from musictx.errors import UserError
+from musictx.errors import ConfigError, UserError
+
+T = TypeVar("T")
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "store": {"type": Path, "default": Path("outputs/stores/jsb")},
@@ -47,3 +50,13 @@ def kept(out: Path, read: dict[str, Any], split: str) -> dict[str, Any] | None:
         return None
     print(f"{out}: kept, this model has read the {split} split already")
     return known
+
+
+def within_positions(ask: Callable[[], T]) -> T | None:
+    """What a model answers; None where it has too few positions."""
+    try:
+        return ask()
+    except ConfigError as error:
+        if error.field != "max_positions":
+            raise
+        return None

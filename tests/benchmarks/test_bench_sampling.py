@@ -39,12 +39,10 @@ def test_the_public_loop_can_be_run_whole_and_without_hugging_face_its_row_says_
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ("length=0", "length=0: give 1 or more"),
         ("threads=0", "threads=0: "),
         ("batches=[1]", "batches=[1]: give 2 or more each"),
         ("public_points=-1", "public_points=-1: give 0 or more"),
         ("context=4", "context=4: give 8 or more"),
-        ("device=tpu", "device=tpu: "),
     ],
 )
 def test_what_cannot_be_measured(setting, said, tmp_path):
