@@ -213,7 +213,7 @@ def scores(model: Any, data: Data, split: Split, window: int | None, device: str
     ask = partial(negative_log_likelihood, model, split, data.tokenizer, window, 16384, device)
     with torch.autocast(device, torch.bfloat16):
         found = within_positions(ask)
-    return found and {"nats": found.nats.tolist(), "tokens": found.tokens_of.tolist()}
+    return None if found is None else {"nats": found.nats.tolist(), "tokens": found.tokens_of.tolist()}
 
 
 AGAINST: dict[str, dict[str, Any]] = {"nothing": {}, "a stranger": {"stranger": True}, "a reset": {"kept": 1}}

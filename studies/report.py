@@ -174,9 +174,10 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "piano-shares.json": shares,
     "foreign.json": foreign,
     "planted-motif.json": planted,
-} | {
-    f"baselines/{music}-{split}.json": partial(kinds, music=music, split=split)
-    for music, split in product(("chorales", "piano"), SHOWN)
+    **{
+        f"baselines/{music}-{split}.json": partial(kinds, music=music, split=split)
+        for music, split in product(("chorales", "piano"), SHOWN)
+    },
 }
 
 
