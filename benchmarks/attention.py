@@ -6,14 +6,13 @@ GPU, peak memory is what a pass needs beyond its inputs, as the allocator counts
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from statistics import median
-from time import perf_counter
-from typing import Any
 
 import torch
-from facts import begin, wait, why
+from facts import Turn, begin, take_turns, timed
 from torch import Tensor
 
 from musictx.config.command import Command
@@ -58,26 +57,12 @@ class KernelTimes:
 
 
 def kernels(device: str) -> dict[str, Callable[..., Tensor]]:
-    """Each kernel as a function of q, k, v, rel and the Fourier form. FlexAttention gathers the relative logits from
-    q · e, a (T, M) tensor, and needs a compiler; it is measured only on a GPU."""
+    """Each kernel as a function of q, k, v, rel and the Fourier form."""
 
     def fourier(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, form: Fourier) -> Tensor:
         at = torch.arange(q.shape[2], dtype=torch.float64, device=q.device)[None]
         phase = form.phase(at, q.dtype)
         out: Tensor = form(q, form.keys(k, phase), v, phase, 0.0)
-        return out
-
-    def flex(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, form: Fourier) -> Tensor:
-        from torch.nn.attention.flex_attention import create_block_mask
-
-        by_distance = q @ rel.transpose(-1, -2) / math.sqrt(q.shape[-1])  # (B, H, T, M)
-        last, t = rel.shape[1] - 1, q.shape[2]
-
-        def score(score: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-            return score + by_distance[b, h, i, (i - j).clamp(0, last)]
-
-        mask = create_block_mask(lambda b, h, i, j: i >= j, None, None, t, t, device=q.device.type)
-        out: Tensor = _compiled_flex()(q, k, v, score_mod=score, block_mask=mask)
         return out
 
     def plain(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, form: Fourier) -> Tensor:
@@ -86,16 +71,8 @@ def kernels(device: str) -> dict[str, Callable[..., Tensor]]:
     def relative(impl: str) -> Callable[..., Tensor]:
         return lambda q, k, v, rel, form: relative_attention(q, k, v, rel, impl)
 
-    on_gpu = device != "cpu"
-    mine = [name for name in IMPLEMENTATIONS if name != "reference" and (on_gpu or name != "triton")]
-    found: dict[str, Callable[..., Tensor]] = {FLOOR: plain, "fourier": fourier, **{n: relative(n) for n in mine}}
-    return {**found, "flex": flex} if on_gpu else found
-
-
-def _compiled_flex() -> Any:
-    from torch.nn.attention.flex_attention import flex_attention
-
-    return torch.compile(flex_attention)
+    mine = [name for name in IMPLEMENTATIONS if name != "reference" and (device != "cpu" or name != "triton")]
+    return {FLOOR: plain, "fourier": fourier, **{name: relative(name) for name in mine}}
 
 
 def inputs(config: BenchAttentionConfig, batch: int, length: int) -> tuple[list[Tensor], Fourier, Tensor]:
@@ -110,47 +87,36 @@ def inputs(config: BenchAttentionConfig, batch: int, length: int) -> tuple[list[
     return tensors, form, torch.randn_like(new.expand(shapes[0]))
 
 
+def forget(tensors: list[Tensor], form: Fourier) -> None:
+    for x in (*tensors, *form.parameters()):
+        x.grad = None
+
+
 def once(kernel: Callable[..., Tensor], tensors: list[Tensor], form: Fourier, d_out: Tensor) -> float:
     """Seconds of one forward and backward pass."""
-    for x in (*tensors, *form.parameters()):
-        x.grad = None
-    wait(d_out.device.type)
-    start = perf_counter()
-    kernel(*tensors, form).backward(d_out)
-    wait(d_out.device.type)
-    return perf_counter() - start
-
-
-def peak_mb(kernel: Callable[..., Tensor], tensors: list[Tensor], form: Fourier, d_out: Tensor) -> float:
-    """Memory of one pass on a GPU in MB, beyond the tensors that exist before the pass."""
-    for x in (*tensors, *form.parameters()):
-        x.grad = None
-    torch.cuda.synchronize()
-    torch.cuda.reset_peak_memory_stats()
-    before = torch.cuda.memory_allocated()
-    once(kernel, tensors, form, d_out)
-    return round((torch.cuda.max_memory_allocated() - before) / 2**20, 1)
+    forget(tensors, form)
+    return timed(lambda: kernel(*tensors, form).backward(d_out), d_out.device.type)
 
 
 def measure(config: BenchAttentionConfig, length: int) -> list[KernelTimes]:
     """Every kernel at one length, in turn; one that fails says why and gets no turn."""
     batch = max(config.batch_tokens // length, 1)
     given = inputs(config, batch, length)
-    rows, able = [], []
-    for name, kernel in kernels(config.device).items():
-        row = KernelTimes(name, length, batch)
-        rows.append(row)
-        try:
-            once(kernel, *given)  # the first warms up
-            if config.device != "cpu":
-                row.peak_mb = peak_mb(kernel, *given)
-            able.append((row, kernel))
-        except (RuntimeError, ConfigError) as error:  # out of memory is a RuntimeError
-            row.failed = why(error)
-    for _ in range(config.repeats):
-        for row, kernel in able:
-            row.seconds.append(once(kernel, *given))
-    return rows
+    rows = {name: KernelTimes(name, length, batch) for name in kernels(config.device)}
+
+    def prepared(name: str, kernel: Callable[..., Tensor]) -> Turn:
+        once(kernel, *given)  # the first warms up
+        if config.device != "cpu":
+            forget(*given[:2])
+            before = torch.cuda.memory_allocated()
+            torch.cuda.reset_peak_memory_stats()
+            once(kernel, *given)
+            rows[name].peak_mb = round((torch.cuda.max_memory_allocated() - before) / 2**20, 1)
+        return partial(once, kernel, *given)
+
+    turns = {name: partial(prepared, name, kernel) for name, kernel in kernels(config.device).items()}
+    seconds, failed = take_turns(turns, config.repeats)
+    return [replace(row, seconds=seconds.get(name, []), failed=failed.get(name, "")) for name, row in rows.items()]
 
 
 def report(rows: list[KernelTimes]) -> str:

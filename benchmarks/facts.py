@@ -1,14 +1,19 @@
-"""Shared by all benchmarks: the machine in words, waiting for a device, memory, medians, a file of results."""
+"""Shared by all benchmarks: the machine in words, turns, waiting for a device, memory, medians."""
 
 import platform
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
-from typing import Any
+from time import perf_counter
+from typing import Any, TypeVar
 
 import psutil
 import torch
 
 from musictx.errors import ConfigError
 from musictx.generate.open_bundle import check_device
+
+K = TypeVar("K")
+Turn = Callable[[], float]  # -> seconds
 
 
 def begin(config: Any, at_least_1: tuple[str, ...]) -> str:
@@ -40,11 +45,38 @@ def memory_mb(device: str) -> float:
     return float(psutil.Process().memory_info().rss / 2**20)
 
 
-def rates(amount: float, seconds: list[float]) -> tuple[float, str]:
+def rates(amount: float, seconds: Sequence[float]) -> tuple[float, str]:
     """Amount per second at the median, and the slowest and fastest in words."""
     return amount / median(seconds), f"{amount / max(seconds):,.1f} … {amount / min(seconds):,.1f}"
 
 
+def timed(work: Callable[[], object], device: str) -> float:
+    """Seconds until the device has finished the work."""
+    wait(device)
+    start = perf_counter()
+    work()
+    wait(device)
+    return perf_counter() - start
+
+
+def take_turns(prepare: Mapping[K, Callable[[], Turn]], repeats: int) -> tuple[dict[K, list[float]], dict[K, str]]:
+    """Seconds of all that take turns, and why the others cannot: each is prepared and warmed up by its function."""
+    able: dict[K, Turn] = {}
+    failed = {}
+    for key, make in prepare.items():
+        try:
+            able[key] = make()
+        except (RuntimeError, ImportError, ConfigError) as error:  # out of memory is a RuntimeError
+            failed[key] = why(error)
+    seconds: dict[K, list[float]] = {key: [] for key in able}
+    for _ in range(repeats):
+        for key, turn in able.items():
+            seconds[key].append(turn())
+    return seconds, failed
+
+
 def why(error: Exception) -> str:
     """An error as the end of a row."""
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error.name} is not installed: pip install 'musictx[bench]'"
     return " ".join(f"{type(error).__name__}: {error}".split())[:120]

@@ -8,16 +8,15 @@ a parabola through those, and its row says so.
 
 import copy
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from facts import begin, memory_mb, rates, wait, why
+from facts import Turn, begin, memory_mb, rates, take_turns, timed
 from public import NAME, PublicConfig, PublicTransformer, generate, next_id
 
 from musictx.config.command import Command
@@ -25,10 +24,9 @@ from musictx.errors import ConfigError
 from musictx.files import write_json
 from musictx.generate.batch import Batch, Progress
 from musictx.generate.engine import BatchRow, Stream, begin_stream
-from musictx.generate.guidance import bare_prompt
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import Prompt, make_prompt
-from musictx.generate.requests import PLAIN, Length, Sampling
+from musictx.generate.requests import PLAIN, Length
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
@@ -62,21 +60,20 @@ class BenchSamplingConfig:
 TOKENIZER = build_tokenizer("performance")
 WARM_UP = 16  # tokens
 CONTEXTS = 10  # the curve of the rolling cache ends at this many times `context`
-OURS, GUARD, HOLDING = "musictx", "musictx, guard", "musictx, seed guidance"
+OURS = "musictx"
 BLOCK = 32  # tokens in each turn, with masks and without
 PUBLIC, HUGGING_FACE = f"{NAME}, uncached", "Hugging Face GPT-2, cached"
 
 Run = Callable[[int], float]  # new tokens in each row -> seconds
 
 
-@dataclass(frozen=True)
-class Contestant:
+class Contestant(NamedTuple):
     """One contestant: seconds of each turn, or why it has none."""
 
     name: str
     batch: int
-    seconds: list[float] = field(default_factory=list)
-    failed: str = ""
+    seconds: list[float]
+    failed: str
 
 
 class Point(NamedTuple):
@@ -102,40 +99,28 @@ def transformer(config: BenchSamplingConfig) -> Transformer:
 
 
 def stream(
-    model: LanguageModel,
-    begin: Prompt,
-    batch: int,
-    sampling: Sampling,
-    masks: bool,
-    room: int,
-    rolling: bool,
-    device: str,
+    model: LanguageModel, begin: Prompt, batch: int, masks: bool, room: int, rolling: bool, device: str
 ) -> Stream:
     ids, quarter_s = [begin.ids] * batch, [begin.quarter_s] * batch
     grammar = build_grammar(TOKENIZER, Rules(masks=masks), ids, quarter_s, device)
     rows = [BatchRow(0, (0, k)) for k in range(batch)]
-    bare = [] if sampling.strength is None else [bare_prompt(begin.heard, sampling.strength, TOKENIZER.group)]
-    return begin_stream(model, [begin.heard], rows, sampling, grammar, room, rolling, bare)
+    return begin_stream(model, [begin.heard], rows, PLAIN, grammar, room, rolling, [])
 
 
-def ours(model: LanguageModel, batch: int, device: str, most: int, sampling: Sampling = PLAIN) -> Run:
+def ours(model: LanguageModel, batch: int, device: str, most: int) -> Run:
     """Our engine, from the prompt's ids to the last id drawn, with room for `most`, since a CUDA graph fits one
     room."""
 
-    def run(length: int) -> float:
-        given = prompt(device)
-        wait(device)
-        start = perf_counter()
-        drawn = stream(model, given, batch, sampling, True, len(given.heard) + most, False, device)
+    def draw(given: Prompt, length: int) -> None:
+        drawn = stream(model, given, batch, True, len(given.heard) + most, False, device)
         progress = [
             Progress(Length(tokens=length), given.meter.bar_s, TOKENIZER, given.ids, given.quarter_s)
             for _ in range(batch)
         ]
         for _ in Batch(drawn, progress, length):  # ends with a look, which waits for the device
             pass
-        return perf_counter() - start
 
-    return run
+    return lambda length: timed(partial(draw, prompt(device), length), device)
 
 
 def public(config: BenchSamplingConfig) -> Run:
@@ -147,22 +132,13 @@ def public(config: BenchSamplingConfig) -> Run:
     model = PublicTransformer(kind).to(config.device).eval()
 
     def whole(length: int) -> float:
-        wait(config.device)
-        start = perf_counter()
-        generate(model, given, length, TOKENIZER.vocab.pad)
-        wait(config.device)
-        return perf_counter() - start
+        return timed(lambda: generate(model, given, length, TOKENIZER.vocab.pad), config.device)
 
     def summed(length: int) -> float:
         lengths = len(given) + np.arange(length)
         some = np.unique(np.linspace(lengths[0], lengths[-1], config.public_points).round().astype(int))
-        seconds = []
-        for n in some.tolist():
-            ids = given.new_zeros(1, n)
-            wait(config.device)
-            start = perf_counter()
-            next_id(model, ids, TOKENIZER.vocab.pad).item()
-            seconds.append(perf_counter() - start)
+        inputs = [given.new_zeros(1, n) for n in some.tolist()]
+        seconds = [timed(partial(next_id, model, ids, TOKENIZER.vocab.pad), config.device) for ids in inputs]
         at = np.polyval(np.polyfit(some, seconds, min(2, len(some) - 1)), lengths)
         return float(at.sum())
 
@@ -188,15 +164,9 @@ def hugging_face(config: BenchSamplingConfig) -> Run:
     )
     model: Any = GPT2LMHeadModel(kind).to(config.device).eval()
 
-    def run(length: int) -> float:
-        wait(config.device)
-        start = perf_counter()
-        options = {"do_sample": True, "top_k": 0, "use_cache": True, "pad_token_id": TOKENIZER.vocab.pad}
-        model.generate(given, attention_mask=torch.ones_like(given), max_new_tokens=length, **options)
-        wait(config.device)
-        return perf_counter() - start
-
-    return run
+    draw = partial(model.generate, given, attention_mask=torch.ones_like(given), do_sample=True, top_k=0)
+    draw = partial(draw, use_cache=True, pad_token_id=TOKENIZER.vocab.pad)
+    return lambda length: timed(partial(draw, max_new_tokens=length), config.device)
 
 
 def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[], Run]]:
@@ -205,10 +175,7 @@ def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[
     model, bf16 = (for_steps(copy.deepcopy(plain), weights) for weights in ("float32", "bfloat16"))
     int8 = for_steps(copy.deepcopy(plain), "int8") if device == "cpu" else model
     most = max(config.length, WARM_UP)
-    found: dict[tuple[str, int], Callable[[], Run]] = {
-        (GUARD, 1): partial(ours, model, 1, device, most, replace(PLAIN, guard=True)),
-        (HOLDING, 1): partial(ours, model, 1, device, most, replace(PLAIN, seed_guidance=1.0)),
-    }
+    found: dict[tuple[str, int], Callable[[], Run]] = {}
     for n in (1, *config.batches):
         found[OURS, n] = partial(ours, model, n, device, most)
         if device == "cpu":
@@ -224,21 +191,20 @@ def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[
 
 def measure(config: BenchSamplingConfig) -> list[Contestant]:
     """All in turn; one that cannot run says why and gets no turn."""
-    rows: dict[tuple[str, int], Contestant] = {}
-    able: dict[tuple[str, int], Run] = {}
-    for key, prepare in contestants(config).items():
-        try:
-            run = prepare()
-            run(min(WARM_UP, config.length))
-            rows[key], able[key] = Contestant(*key), run
-        except ModuleNotFoundError as error:
-            rows[key] = Contestant(*key, failed=f"{error.name} is not installed: pip install 'musictx[bench]'")
-        except (RuntimeError, ImportError, NotImplementedError) as error:  # out of memory is a RuntimeError
-            rows[key] = Contestant(*key, failed=why(error))
-    for _ in range(config.repeats):
-        for key, run in able.items():
-            rows[key].seconds.append(run(config.length))
-    return list(rows.values())
+
+    def prepared(prepare: Callable[[], Run]) -> Turn:
+        run = prepare()
+        run(min(WARM_UP, config.length))
+        return partial(run, config.length)
+
+    turns = {key: partial(prepared, prepare) for key, prepare in contestants(config).items()}
+    seconds, failed = take_turns(turns, config.repeats)
+    return [Contestant(*key, seconds.get(key, []), failed.get(key, "")) for key in turns]
+
+
+def spent(drawn: Stream, tokens: int, device: str) -> float:
+    """Seconds of so many tokens of a stream."""
+    return timed(lambda: [next(drawn) for _ in range(tokens)], device)
 
 
 def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
@@ -247,16 +213,11 @@ def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
     model, given = for_steps(transformer(config)), prompt(config.device)
     room, block, costs = len(given.heard) + config.length, min(BLOCK, config.length), []
     for _ in range(config.repeats):
-        pair = [stream(model, given, batch, PLAIN, masks, room, False, config.device) for masks in (True, False)]
+        pair = [stream(model, given, batch, masks, room, False, config.device) for masks in (True, False)]
         for k in range(config.length // block):
             seconds = [0.0, 0.0]
             for i in (0, 1) if k % 2 else (1, 0):
-                wait(config.device)
-                start = perf_counter()
-                for _ in range(block):
-                    next(pair[i])
-                wait(config.device)
-                seconds[i] = perf_counter() - start
+                seconds[i] = spent(pair[i], block, config.device)
             costs.append((seconds[0] / seconds[1] - 1) * 100)
     return costs
 
@@ -272,14 +233,11 @@ def rolling(config: BenchSamplingConfig, context: int) -> list[list[Point]]:
     """One stream that draws more tokens than its cache shows: a list of points for every repeat."""
     model, given, curves = for_steps(transformer(config)), prompt(config.device), []
     for _ in range(config.repeats):
-        endless = stream(model, given, 1, PLAIN, True, context, True, config.device)
+        endless = stream(model, given, 1, True, context, True, config.device)
         curve = []
         for k in range(1, CONTEXTS + 1):
-            start = perf_counter()
-            for _ in range(context):
-                next(endless)
-            wait(config.device)
-            curve.append(Point(k * context, (perf_counter() - start) / context * 1000, memory_mb(config.device)))
+            seconds = spent(endless, context, config.device)
+            curve.append(Point(k * context, seconds / context * 1000, memory_mb(config.device)))
         curves.append(curve)
     return curves
 
@@ -332,7 +290,7 @@ def bench_sampling(config: BenchSamplingConfig) -> None:
     if config.context:
         print(report_curve(curves, config.context))
     if config.out:
-        facts = {"where": where, "config": asdict(config), "rows": [asdict(row) for row in rows], "masks_cost": costs}
+        facts = {"where": where, "config": asdict(config), "rows": [row._asdict() for row in rows], "masks_cost": costs}
         write_json(Path(config.out), facts | {"rolling": [[p._asdict() for p in curve] for curve in curves]})
 
 

@@ -9,17 +9,18 @@ clipping and the optimizer of `musictx train`, without Lightning's loop, validat
 time spent waiting for a batch.
 """
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from facts import begin, rates, wait, why
+from facts import Turn, begin, rates, take_turns, timed, wait
 from public import NAME, PublicConfig, PublicTraining, PublicTransformer
 from torch import Tensor
 from torch.utils.data import DataLoader
@@ -70,18 +71,16 @@ PRECISIONS = ("32-true", "bf16-mixed")
 Step = Callable[[Tensor], object]  # ids (B, T + 1)
 
 
-@dataclass(frozen=True)
-class Contestant:
+class Contestant(NamedTuple):
     """One contestant: seconds of each step, or why it has none."""
 
     name: str
     attention_dropout: float
-    seconds: list[float] = field(default_factory=list)
+    seconds: Sequence[float] = ()
     failed: str = ""
 
 
-@dataclass(frozen=True)
-class Loading:
+class Loading(NamedTuple):
     """Seconds of each wait for a batch, and of each step with its wait."""
 
     workers: int
@@ -146,29 +145,22 @@ def contestants(config: BenchTrainingConfig) -> list[tuple[Contestant, Callable[
 def measure(config: BenchTrainingConfig) -> tuple[list[Contestant], Step]:
     """All in turn, and the fastest of ours; one that cannot run says why. Raises ConfigError if none of ours runs."""
     ids = torch.randint(TOKENIZER.vocab.pad, (config.batch, config.length + 1), device=config.device)
-    rows: list[Contestant] = []
-    able: list[tuple[Contestant, Step]] = []
-    for row, prepare in contestants(config):
-        try:
-            step = prepare()
-            for _ in range(config.warm_up):  # takes its memory, and lets kernels choose
-                step(ids)
-            able.append((row, step))
-        except (RuntimeError, ConfigError) as error:  # out of memory and a compiler's errors are RuntimeErrors
-            row = replace(row, failed=why(error))
-        rows.append(row)
-    mine = [(row, step) for row, step in able if not row.name.startswith(NAME)]
-    if not mine:
-        failed = next(row.failed for row in rows if row.failed and not row.name.startswith(NAME))
-        raise UserError(f"none of ours can run: {failed}")
-    for _ in range(config.repeats):
-        for row, step in able:
-            wait(config.device)
-            start = perf_counter()
+    steps: dict[str, Step] = {}
+
+    def prepared(name: str, prepare: Callable[[], Step]) -> Turn:
+        steps[name] = step = prepare()
+        for _ in range(config.warm_up):  # takes its memory, and lets kernels choose
             step(ids)
-            wait(config.device)
-            row.seconds.append(perf_counter() - start)
-    return rows, min(mine, key=lambda each: median(each[0].seconds))[1]
+        return lambda: timed(lambda: step(ids), config.device)
+
+    given = contestants(config)
+    mine = [row.name for row, _ in given if not row.name.startswith(NAME)]
+    turns = {row.name: partial(prepared, row.name, prepare) for row, prepare in given}
+    seconds, failed = take_turns(turns, config.repeats)
+    if failed.keys() >= {*mine}:
+        raise UserError(f"none of ours can run: {failed[mine[0]]}")
+    rows = [row._replace(seconds=seconds.get(row.name, []), failed=failed.get(row.name, "")) for row, _ in given]
+    return rows, steps[min((name for name in mine if name in seconds), key=lambda name: median(seconds[name]))]
 
 
 def performances() -> Split:
@@ -247,8 +239,8 @@ def bench_training(config: BenchTrainingConfig) -> None:
     loading = [load(config, fastest, workers) for workers in config.workers]
     print(report(rows, loading, config.batch * config.length))
     if config.out:
-        facts = {"where": where, "config": asdict(config), "rows": [asdict(row) for row in rows]}
-        write_json(Path(config.out), facts | {"loading": [asdict(each) for each in loading]})
+        facts = {"where": where, "config": asdict(config), "rows": [row._asdict() for row in rows]}
+        write_json(Path(config.out), facts | {"loading": [each._asdict() for each in loading]})
 
 
 COMMAND = Command("bench_training", bench_training, BenchTrainingConfig)

@@ -6,7 +6,7 @@ import zipfile
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ import numpy as np
 import timed
 import torch
 from numpy.typing import NDArray
+from shared import within_positions
 from torch import Tensor
 
 from musictx.analysis.likelihood import negative_log_likelihood
@@ -22,7 +23,7 @@ from musictx.analysis.seed_gain import Place, gains, places
 from musictx.data.dataset import CarriedWindows, RandomCrops
 from musictx.data.similar import signature
 from musictx.data.store import Split, Store
-from musictx.errors import ConfigError, UserError
+from musictx.errors import UserError
 from musictx.model.build import build_model, model_config
 from musictx.objectives.next_token import NextToken
 
@@ -209,14 +210,10 @@ def train(cell: Cell, data: Data, split: Split, how: dict[str, Any], share: Iter
 
 def scores(model: Any, data: Data, split: Split, window: int | None, device: str) -> dict[str, list[float]] | None:
     """Nats and tokens of each piece; None where the model has too few positions."""
+    ask = partial(negative_log_likelihood, model, split, data.tokenizer, window, 16384, device)
     with torch.autocast(device, torch.bfloat16):
-        try:
-            found = negative_log_likelihood(model, split, data.tokenizer, window, 16384, device)
-        except ConfigError as error:
-            if error.field != "max_positions":
-                raise
-            return None
-    return {"nats": found.nats.tolist(), "tokens": found.tokens_of.tolist()}
+        found = within_positions(ask)
+    return None if found is None else {"nats": found.nats.tolist(), "tokens": found.tokens_of.tolist()}
 
 
 AGAINST: dict[str, dict[str, Any]] = {"nothing": {}, "a stranger": {"stranger": True}, "a reset": {"kept": 1}}
@@ -224,17 +221,13 @@ AGAINST: dict[str, dict[str, Any]] = {"nothing": {}, "a stranger": {"stranger": 
 
 def remembered(model: Any, data: Data, found: list[Place], device: str) -> dict[str, Any] | None:
     """Nats that the seed saves in each part of each piece, against three other beginnings; and the parts' tokens."""
-    saved: dict[str, Any] = {}
+
+    def ask() -> dict[str, Any]:
+        each = {name: gains(model, data.tokenizer, found, device=device, **of) for name, of in AGAINST.items()}
+        return {name: nats.tolist() for name, (nats, _) in each.items()} | {"tokens": each["nothing"][1].tolist()}
+
     with torch.autocast(device, torch.bfloat16):
-        for name, settings in AGAINST.items():
-            try:
-                nats, tokens = gains(model, data.tokenizer, found, device=device, **settings)
-            except ConfigError as error:
-                if error.field != "max_positions":
-                    raise
-                return None
-            saved[name] = nats.tolist()
-    return saved | {"tokens": tokens.tolist()}
+        return within_positions(ask)
 
 
 def seeds_of(data: Data, split: Split) -> tuple[list[Place], list[str]]:

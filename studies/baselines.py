@@ -18,7 +18,6 @@ and after its last id (the KV reset of arXiv 2602.19816). Intervals resample wor
 difference from the table of the same window is Holm's, over all rows of a figure.
 """
 
-import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,6 +29,7 @@ import timed
 import torch
 from baseline_report import report
 from baseline_runs import MUSIC, Cell, Data, config_of, n_parameters, remembered, scores, seeds_of, train
+from shared import options
 
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
@@ -131,15 +131,13 @@ class Study:
 
 
 def run() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__, "out", "test")
     parser.add_argument("music", choices=list(MUSIC))
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--archive", type=Path, help="MAESTRO's zip, whose table has the works")
-    parser.add_argument("--out", type=Path, help="default: outputs/baselines-MUSIC")
     parser.add_argument("--kinds", nargs="+", help="default: all; the LSTM needs the table of its windows")
     parser.add_argument("--seconds", type=float, help="of a training; default: chorales 240, piano 300")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--test", action="store_true", help="read the test split, after all runs")
     args = parser.parse_args()
     music = MUSIC[args.music]
     if unknown := set(args.kinds or ()) - set(music.windows):

@@ -14,8 +14,6 @@ test split is read only with `--test`, once for a bundle. Settings of `musictx t
 The bundle holds float16. Its seed goes beside it: the beginning of a test piece, which no training has seen.
 """
 
-import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,17 +22,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from shared import asked, kept, options
 
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.commands.evaluate import evaluate, file_hash
-from musictx.config.app import parse_options, settings
+from musictx.config.app import settings
 from musictx.config.mistakes import in_one_line
 from musictx.config.prepare import PrepareJsbConfig
 from musictx.data.dataset import batch_segments, scoring_batch, scoring_segments
 from musictx.data.prepare import finish
 from musictx.data.similar import signature
 from musictx.data.store import Piece, Split, Store
-from musictx.errors import BundleError, StoreError, UserError
+from musictx.errors import BundleError, StoreError
 from musictx.files import write_json
 from musictx.model.build import kind_of
 from musictx.model.bundle import BundleHeader, load_bundle, save_bundle
@@ -172,12 +171,7 @@ def divide_logits(model: Any, temperature: float) -> None:
 
 
 def write_bundle(
-    source: Path,
-    chosen: dict[str, Any],
-    selection: Store,
-    official: Store,
-    target: Path,
-    made_by: str = "studies/chorales.py",
+    source: Path, chosen: dict[str, Any], selection: Store, official: Store, target: Path, script: str
 ) -> None:
     """Writes the last weights with their temperature as float16, the fits in the header, and the seed beside them."""
     model, header = load(source)
@@ -186,7 +180,7 @@ def write_bundle(
     divide_logits(model, chosen["temperature"])
     model.load_state_dict({name: x.half().float() for name, x in model.state_dict().items()})  # as loading reads them
     nll = negative_log_likelihood(model, validation, tokenizer, None).nll
-    notes = {key: value for key, value in header.notes.items() if key != "name"} | {"made_by": made_by}
+    notes = {key: value for key, value in header.notes.items() if key != "name"} | {"made_by": script}
     notes |= {"calibrated": chosen["temperature"], **{name: chosen[name] for name in Recipe._fields}}
     held_out = selection.split("validation").names
     where = f"{len(held_out)} training pieces, and then trained on too; the official splits chose no weights"
@@ -205,26 +199,17 @@ def write_bundle(
 
 def score(bundle: Path, store: Store, split: str, out: Path) -> None:
     """Writes the figures of `musictx evaluate` as JSON, unless they are there."""
-    if out.exists() and json.loads(out.read_text()).get("bundle_sha256") == file_hash(bundle):
-        print(f"{out}: kept, this bundle has read the {split} split already")
-        return
-    words = [f"bundle={bundle}", "data=chorales", f"data.path={store.path}", f"split={split}", f"out={out}"]
-    evaluate(*words)
+    if not kept(out, {"bundle_sha256": file_hash(bundle)}, split):
+        evaluate(f"bundle={bundle}", "data=chorales", f"data.path={store.path}", f"split={split}", f"out={out}")
 
 
 def made(official: Store, out: Path, fraction: float, overrides: list[str]) -> tuple[dict[str, Any], Store, Path]:
-    """The best recipe's row, the store that chose it, and the bundle of this recipe on all pieces. Raises StoreError,
-    and UserError for an impossible fraction."""
-    if not 0 < fraction <= 1:
-        raise UserError(f"--fraction {fraction}: give a share of the steps above 0, up to 1")
+    """The best recipe's row, the store that chose it, and its bundle of all pieces. Raises StoreError."""
     for split in ("train", "validation", "test"):
         if not len(official.split(split)):
             raise StoreError(f"{official.path}: its {split} split is empty: give the store of data_prep/jsb.py")
     selection = selection_store(official, out / "selection")
-    scaled = [
-        Recipe(max(round(steps * fraction), 1), max(round(long_steps * fraction), 1), dropout)
-        for steps, long_steps, dropout in RECIPES
-    ]
+    scaled = [Recipe(max(round(a * fraction), 1), max(round(b * fraction), 1), dropout) for a, b, dropout in RECIPES]
     rows = compared(list(dict.fromkeys(scaled)), selection, out / "compared", overrides)
     found = {"held_out": selection.split("validation").names, "recipes": rows, "settings": overrides}
     write_json(out / "chorale-selection.json", found)
@@ -238,24 +223,14 @@ def score_all(bundle: Path, official: Store, results: Path, test: bool) -> None:
         score(bundle, official, split, results / f"chorale-{split}.json")
 
 
-def options(doc: str | None, out: str, bundle: str) -> argparse.ArgumentParser:
-    """The options of every script that makes a bundle of four voices."""
-    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
-    parser.add_argument("--out", type=Path, default=Path(out), help="all stores and runs")
-    parser.add_argument("--bundle", type=Path, help=f"default: {bundle}.safetensors in --out")
-    parser.add_argument("--results", type=Path, help="a folder for the figures; default: --out")
-    parser.add_argument("--test", action="store_true", help="read the test split after all else")
-    return parser
+NAMES = ("store", "out", "bundle", "results", "fraction", "test")  # of the options
 
 
 def main() -> None:
-    parser = options(__doc__, "outputs/chorales", "chorale")
-    parser.add_argument("--fraction", type=float, default=1.0, help="share of all steps, for a trial")
-    args, overrides = parse_options(parser, sys.argv[1:])
+    args, overrides = asked(options(__doc__, *NAMES, out=Path("outputs/chorales")))
     bundle, official = args.bundle or args.out / "chorale.safetensors", Store(args.store, "chorale")
     row, selection, source = made(official, args.out, args.fraction, overrides)
-    write_bundle(source, row, selection, official, bundle)
+    write_bundle(source, row, selection, official, bundle, "studies/chorales.py")
     score_all(bundle, official, args.results or args.out, args.test)
 
 

@@ -8,23 +8,20 @@
 Gaps are at random moments of held-out pieces. The model scores their true middles after both sides and after the left
 side only. Then one gap a piece is filled; the true middles are beside it. A model that cannot fill (`--plain`)
 scores true middles after the left side too, and fills by continuing the left side, cut at the border. Prints a table,
-writes all figures as JSON, a picture of what the right side is worth over time, and a few MIDI files.
+writes all figures as JSON, and a picture of what the right side is worth over time.
 """
 
 import argparse
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from fill_measures import Border, FillGain, TrueGap, border, fill_gain, summary, true_gaps
+from fill_measures import TrueGap, border, fill_gain, summary, true_gaps
+from shared import options
 
 from musictx.analysis.bootstrap import Interval, interval
-from musictx.analysis.distance import compare_all
 from musictx.analysis.repeats import CorpusIndex
-from musictx.analysis.statistics import features
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
 from musictx.files import write_json
@@ -37,22 +34,19 @@ from musictx.generate.requests import Continue, Length
 from musictx.model.packaged import bundle_path
 from musictx.model.weights import WEIGHTS, for_steps
 from musictx.music.score import Score
-from musictx.music.write import write_midi
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.viz.curves import plot_curves
 
 TRUE, BOTH, LEFT = "true middles", "both sides", "left side, plain model"
 QUARTER_S, PART_S = 0.6, 0.5  # parts of a gap: a quarter note of the chorales; in music without beats
-FEATURES = ("pitch_range", "scale_consistency", "polyphony", "note_density", "mean_duration_s")
-MOST_MIDI = 20
 
 
-def drawn(opened: Opened, found: list[TrueGap], window: int | None, by_both: bool, random_seed: int) -> list[Ids]:
+def drawn(opened: Opened, found: list[TrueGap], window: int | None, by_both: bool) -> list[Ids]:
     """What a model puts into each gap, given both sides, or continuing the left side."""
     model, tokenizer = opened.model, opened.tokenizer
     seconds = found[0].gap.seconds
     own = {**opened.header.sampling, "seed_guidance": None}  # which would hold on to the left side alone
-    request = Continue(length=Length(seconds=seconds), window=window, random_seed=random_seed)
+    request = Continue(length=Length(seconds=seconds), window=window, random_seed=0)
     primers: list[Any] = [each.gap for each in found]
     if not by_both:
         primers = [
@@ -82,15 +76,11 @@ def parts(found: list[TrueGap], pieces: list[Score]) -> list[Score]:
     return out
 
 
-def row_of(found: list[TrueGap], pieces: list[Score], index: CorpusIndex, metrical: bool) -> dict[str, Any]:
-    """Borders and copying, with intervals over pieces, and the statistics of the music in the gaps."""
-    borders: list[list[Border]] = [
-        [border(score, each.gap.from_s, each.gap.to_s)] for each, score in zip(found, pieces, strict=True)
-    ]
-    inside = parts(found, pieces)
-    copied = [index.longest_copy(score).notes for score in inside]
-    figures = features(inside, metrical)
-    return {"borders": summary(borders), "copied": interval(copied), "features": figures}
+def row_of(found: list[TrueGap], pieces: list[Score], index: CorpusIndex) -> dict[str, Any]:
+    """Borders and copying, with intervals over pieces."""
+    borders = [[border(score, each.gap.from_s, each.gap.to_s)] for each, score in zip(found, pieces, strict=True)]
+    copied = [index.longest_copy(score).notes for score in parts(found, pieces)]
+    return {"borders": summary(borders), "copied": interval(copied)}
 
 
 def open_with(bundle: str, weights: str) -> Opened:
@@ -99,37 +89,25 @@ def open_with(bundle: str, weights: str) -> Opened:
     return found._replace(model=for_steps(found.model, weights))
 
 
-def known_of(args: argparse.Namespace, seconds: float, model: Opened, plain: Opened | None, store: Store) -> FillGain:
+def known_of(args: argparse.Namespace, seconds: float, model: Opened, plain: Opened | None, store: Store) -> Any:
     """What the true middles of one length cost."""
     tokenizer, window = model.tokenizer, hears(model.header, model.model)
     gaps = spread(true_gaps(store.split(args.split), tokenizer, seconds, args.gaps), args.scored)
-    return fill_gain(model.model, tokenizer, gaps, window, part_of(tokenizer), plain and plain.model)
+    return fill_gain(model.model, tokenizer, gaps, window, part_of(tokenizer), plain and plain.model)._asdict()
 
 
 def filled_of(
     args: argparse.Namespace, seconds: float, model: Opened, plain: Opened | None, store: Store, index: CorpusIndex
 ) -> dict[str, Any]:
     """What is drawn into gaps of one length, beside their true middles."""
-    split, tokenizer, window = store.split(args.split), model.tokenizer, hears(model.header, model.model)
-    gaps = true_gaps(split, tokenizer, seconds, 1, random_seed=1)
+    gaps = true_gaps(store.split(args.split), model.tokenizer, seconds, 1, random_seed=1)
     gaps = [each for each in gaps if each.gap.given.onset_s.max() > each.gap.to_s]  # or nothing begins after the border
-    found = spread(gaps, args.pieces)
-    middles = {
-        TRUE: [each.middle for each in found],
-        BOTH: drawn(model, found, window, True, args.random_seed),
-    }
+    found, window = spread(gaps, args.pieces), hears(model.header, model.model)
+    middles = {TRUE: [each.middle for each in found], BOTH: drawn(model, found, window, True)}
     if plain is not None:
-        middles[LEFT] = drawn(plain, found, window, False, args.random_seed)
+        middles[LEFT] = drawn(plain, found, window, False)
     pieces = {name: wholes(found, ids, model, name != TRUE) for name, ids in middles.items()}
-    rows = {name: row_of(found, each, index, tokenizer.metrical) for name, each in pieces.items()}
-    real = rows[TRUE]["features"]
-    for row in rows.values():
-        overlap = compare_all(real, row.pop("features"))
-        row["overlap"] = {name: overlap[name].overlap_generated for name in FEATURES if name in overlap}
-    for i, (each, score) in enumerate(zip(found, pieces[BOTH], strict=True)):
-        if i < MOST_MIDI:
-            write_midi(score, args.out.with_suffix("") / f"{seconds:g}s-{each.piece}-at-{each.gap.from_s:.2f}s.mid")
-    return {"filled": rows, "pieces": len(found)}
+    return {"filled": {name: row_of(found, each, index) for name, each in pieces.items()}, "pieces": len(found)}
 
 
 def part_of(tokenizer: Tokenizer) -> float:
@@ -145,26 +123,21 @@ def spread(found: list[TrueGap], at_most: int | None) -> list[TrueGap]:
     return [each for each in found if each.piece in chosen]
 
 
-def shown(value: Interval) -> str:
-    return f"{value.mean:.3f} ({value.low:.3f} to {value.high:.3f})"
+def shown(value: Interval | None) -> str:
+    return "" if value is None else f"{value.mean:.3f} ({value.low:.3f} to {value.high:.3f})"
 
 
 def table(found: dict[float, dict[str, Any]]) -> str:
     lines = ["| gap | both sides | left, same model | left, plain model | gain |", "|---" * 5 + "|"]
     for seconds, each in found.items():
-        known: FillGain = each["known"]
-        columns = [known.both, known.left, known.plain, known.gain]
-        lines.append(f"| {seconds:g} s | {' | '.join(shown(c) if c else '' for c in columns)} |")
-    lines += [
-        "",
-        "| gap | filled by | border met | cut note | silence | notes that end there | longest copy | overlap |",
-    ]
-    lines += ["|---" * 8 + "|"]
+        columns = [each["known"][key] for key in ("both", "left", "plain", "gain")]
+        lines.append(f"| {seconds:g} s | {' | '.join(map(shown, columns))} |")
+    lines += ["", "| gap | filled by | border met | cut note | silence | notes that end there | longest copy |"]
+    lines += ["|---" * 7 + "|"]
     for seconds, each in found.items():
         for name, row in each["filled"].items():
-            borders = [shown(row["borders"][key]) for key in ("met", "cut", "silent", "ending_notes")]
-            overlap = ", ".join(f"{key.replace('_', ' ')} {value.mean:.2f}" for key, value in row["overlap"].items())
-            lines.append(f"| {seconds:g} s | {name} | {' | '.join(borders)} | {shown(row['copied'])} | {overlap} |")
+            columns = [*(row["borders"][key] for key in ("met", "cut", "silent", "ending_notes")), row["copied"]]
+            lines.append(f"| {seconds:g} s | {name} | {' | '.join(map(shown, columns))} |")
     return "\n".join(lines)
 
 
@@ -172,32 +145,21 @@ def plainly(value: Any) -> Any:
     """Intervals and arrays as plain values for JSON."""
     if isinstance(value, dict):
         return {str(key): plainly(each) for key, each in value.items()}
-    if isinstance(value, FillGain):
-        return plainly(value._asdict())
-    if isinstance(value, list) and not isinstance(value, tuple):
+    if isinstance(value, list | tuple | np.ndarray):
         return [plainly(each) for each in value]
-    if isinstance(value, tuple):
-        return [round(float(each), 5) for each in value]
-    return value.tolist() if isinstance(value, np.ndarray) else value
+    return round(float(value), 5) if isinstance(value, float) else value
 
 
 def run() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
+    parser = options(__doc__, "store", "split", "out", out=Path("outputs/fill.json"))
     parser.add_argument("--bundle", default="chorale")
     parser.add_argument("--plain", help="a bundle that was not trained to fill, but is otherwise equal; default: none")
-    parser.add_argument("--split", default="validation")
     parser.add_argument("--seconds", type=float, nargs="+", default=[2.0, 5.0, 10.0])
     parser.add_argument("--gaps", type=int, default=4, help="gaps in each piece whose true middles are scored")
     parser.add_argument("--scored", type=int, help="pieces whose true middles are scored; default: all")
     parser.add_argument("--pieces", type=int, default=64, help="pieces in which one gap is filled")
-    parser.add_argument("--random-seed", type=int, default=0)
     parser.add_argument("--weights", default="float32", choices=WEIGHTS, help="bfloat16 is faster on a CPU that has it")
-    parser.add_argument("--threads", type=int, help="threads of the processor; default: all")
-    parser.add_argument("--out", type=Path, default=Path("outputs/fill.json"))
-    args = parser.parse_args(sys.argv[1:])
-    if args.threads is not None:
-        torch.set_num_threads(args.threads)
+    args = parser.parse_args()
     model, plain = open_with(args.bundle, args.weights), open_with(args.plain, args.weights) if args.plain else None
     store = Store(args.store, model.header.tokenizer)
     index = CorpusIndex([store.tokenizer.decode(ids) for ids in store.split("train")])
@@ -205,7 +167,7 @@ def run() -> None:
     found: dict[float, dict[str, Any]] = {seconds: {} for seconds in args.seconds}
     for seconds, each in found.items():
         each["known"] = known_of(args, seconds, model, plain, store)
-        print(f"{seconds:g} s: true middles cost {shown(each['known'].gain)} less with both sides", flush=True)
+        print(f"{seconds:g} s: true middles cost {shown(each['known']['gain'])} less with both sides", flush=True)
         write_json(args.out, plainly(found) | made_of)  # what is known so far
     for seconds, each in found.items():
         each.update(filled_of(args, seconds, model, plain, store, index))
@@ -215,8 +177,8 @@ def run() -> None:
     curves = {}
     for seconds, each in found.items():
         known = each["known"]
-        columns = np.array([(i.mean, i.low, i.high) for i in known.gain_to_end]).T
-        curves[f"gap of {seconds:g} s"] = (-(known.to_end_s - part_of(model.tokenizer) / 2), *columns)
+        columns = np.array(known["gain_to_end"]).T  # (mean, low and high, parts)
+        curves[f"gap of {seconds:g} s"] = (-(known["to_end_s"] - part_of(model.tokenizer) / 2), *columns)
     picture = args.out.with_suffix(".png")
     plot_curves(curves, picture, "seconds to the second border", "gain in nats a token from the music after the gap")
     print(f"{args.out}, {picture}: all figures, and the gain over time")

@@ -3,7 +3,7 @@
 Fill gain needs no drawing. Each piece has gaps at random moments. A model reads the true middle after both sides,
 and after only the left side; a model that was not trained to fill reads it after only the left side too.
 
-Borders: notes cut there, silence around them, onsets beside them. Compare a model's fill with the composer's own notes
+Borders: notes cut there, and silence around them. Compare a model's fill with the composer's own notes
 at the same borders: notes end, repeat and pause there too.
 """
 
@@ -78,7 +78,6 @@ def fill_gain(
     window: int | None,
     part_s: float,
     plain: LanguageModel | None = None,
-    device: str = "cpu",
 ) -> FillGain:
     """The fill gain of a model that looks back `window` tokens; `plain` is a model that was not trained to fill."""
     pieces = sorted({each.piece for each in gaps})
@@ -92,7 +91,7 @@ def fill_gain(
         heard = gap_prompt(gap, tokenizer, window, "cpu", model.cycle).heard.numpy()
         left = left_side(gap, tokenizer, window, len(middle), model.cycle)
         readers = [(model, heard), (model, left), *([(plain, left)] if plain else [])]
-        costs = [-log_p_of_last(m, np.concatenate([begin, middle]), len(middle), device) for m, begin in readers]
+        costs = [-log_p_of_last(m, np.concatenate([begin, middle]), len(middle), "cpu") for m, begin in readers]
         for k, cost in enumerate(costs):
             nats[k, row] += cost.sum()
         counts[row] += len(middle)
@@ -127,14 +126,11 @@ SILENT_S = 0.5  # at about 1 in 80 true borders of MAESTRO's validation pieces, 
 
 
 class Border(NamedTuple):
-    """The music at a border. Neither silence nor the last onset goes back further than the filled part; silence lasts
-    to the first onset after the border."""
+    """The music at a border. Silence goes back no further than the filled part, and lasts to the next onset."""
 
     cut_notes: int  # end on the border, and their pitch begins again there
     ending_notes: int  # end on the border, the cut ones included
     silence_s: float  # around the border or touching it; 0 if a note sounds over it
-    last_onset_s: float  # before the border
-    first_onset_s: float  # after it; 0 for notes on it
 
     @property
     def silent(self) -> bool:
@@ -163,8 +159,6 @@ def border(score: Score, from_s: float, to_s: float) -> Border:
         cut_notes=int(np.isin(before.pitch[ending], struck).sum()),
         ending_notes=int(ending.sum()),
         silence_s=max(first_s - heard_s, 0.0) if heard_s < to_s + WITHIN_S else 0.0,
-        last_onset_s=to_s - max(float(before.onset_s.max(initial=0.0)), from_s),
-        first_onset_s=max(first_s - to_s, 0.0),
     )
 
 

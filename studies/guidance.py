@@ -14,19 +14,19 @@ strength into the bundle's header, where every command finds it. Settings of `mu
 
 import argparse
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from alive import STILL_S, waits_s
+from shared import asked, options
 
 from musictx.analysis.distance import compare_all
 from musictx.analysis.held_out import Beginnings, beginnings
 from musictx.analysis.statistics import features
 from musictx.commands.compare import CompareConfig, memory
-from musictx.config.app import parse_options, settings
+from musictx.config.app import settings
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Split
 from musictx.errors import UserError
@@ -107,22 +107,20 @@ def _mean(draws: Draws, name: str) -> Any:
 def _line(row: dict[str, Any]) -> str:
     name = "plain" if row["strength"] is None else f"g = {row['strength']:g}"
     kept, low, high = _mean(row["draws"], "retained")
-    words = f"{name:<8} motif retention {kept:.2f} ({low:.2f} to {high:.2f})"
-    words += f", from the seed {_mean(row['draws'], 'from_seed')[0]:.1f}"
-    if row["draws"][0]["repeated"] is not None:
-        words += f", bars again {_mean(row['draws'], 'repeated')[0]:.2f}"
-    return f"{words}: {'; '.join(row['against']) or 'no objection'}"
+    return (
+        f"{name:<8} motif retention {kept:.2f} ({low:.2f} to {high:.2f}): {'; '.join(row['against']) or 'no objection'}"
+    )
 
 
-def study(args: argparse.Namespace) -> None:
+def study(args: argparse.Namespace, overrides: list[str]) -> None:
     words = [f"runs=[{','.join(args.models)}]", f"store={args.store}", "out=unused", "pieces=64", "seed_seconds=9.6"]
-    config = settings("compare", *words, "length_seconds=14.4", "span_seconds=4.8", *args.overrides)
+    config = settings("compare", *words, "length_seconds=14.4", "span_seconds=4.8", *overrides)
     bundles = find_bundles(config.runs)
     named = dict(zip(name_bundles(bundles, config.names), bundles, strict=True))
     if args.write:
         write(args.json, named)
         return
-    store = common_store(Path(args.store), bundles)
+    store = common_store(args.store, bundles)
     kept = json.loads(args.json.read_text(encoding="utf-8")) if args.json.exists() else {}
     for name, bundle in named.items():
         known, strengths, split = kept.get(name, {}), args.strengths, "validation"
@@ -152,17 +150,13 @@ def write(path: Path, bundles: dict[str, Path]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--store", default="outputs/stores/jsb")
+    parser = options(__doc__, "store", "test")
     parser.add_argument("--models", nargs="+", default=["chorale"], help="run folders, bundles, piano, chorale")
     parser.add_argument("--strengths", type=float, nargs="+", default=[1.0, 1.5, 2.0, 3.0])
     parser.add_argument("--draws", type=int, default=3, help="draws of every piece, each with its own random seed")
-    parser.add_argument("--test", action="store_true", help="read the test split with the chosen strength")
     parser.add_argument("--write", action="store_true", help="write the chosen strength into the bundles' headers")
     parser.add_argument("--json", type=Path, default=Path("studies/results/guidance/chosen.json"))
-    args, overrides = parse_options(parser, sys.argv[1:])
-    args.overrides = overrides
-    study(args)
+    study(*asked(parser))
 
 
 if __name__ == "__main__":

@@ -10,18 +10,16 @@ The test split is read only with `--test`, once for a bundle. Settings of `music
 stages. The bundle holds float16.
 """
 
-import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import torch
-from chorales import options, trained
+from chorales import trained
+from shared import asked, kept, options
 
 from musictx.analysis.bootstrap import Interval, interval
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.commands.evaluate import file_hash
-from musictx.config.app import parse_options
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
 from musictx.errors import StoreError
@@ -63,21 +61,20 @@ def write_bundle(source: Path, store: Store, target: Path) -> None:
 
 def score(bundle: Path, store: Store, name: str, out: Path) -> dict[str, Interval]:
     """Nats a token of the other voices, by the voices given; kept beside the bundle's hash, and not measured again."""
-    if out.exists() and (kept := json.loads(out.read_text()))["bundle_sha256"] == file_hash(bundle):
-        print(f"{out}: kept, this bundle has read the {name} split already")
-        return {given: Interval(*figures) for given, figures in kept["given"].items()}
+    of = {"bundle_sha256": file_hash(bundle), "split": name}
+    if known := kept(out, of, name):
+        return {given: Interval(*figures) for given, figures in known["given"].items()}
     (model, tokenizer, _), split, found = open_bundle(bundle, continues=False), store.split(name), {}
     for given in VOICE_SETS:
         nats = negative_log_likelihood(model, split, tokenizer, None, objective=Voices(tokenizer, given))
         found[given] = interval(nats.nats, nats.tokens_of)
-    of = {"bundle_sha256": file_hash(bundle), "split": name, "pieces": len(split)}
-    write_json(out, of | {"per_token": found["S"], "given": found})
+    write_json(out, of | {"pieces": len(split), "per_token": found["S"], "given": found})
     return found
 
 
 def main() -> None:
-    parser = options(__doc__, "outputs/harmoniser", "harmoniser")
-    args, overrides = parse_options(parser, sys.argv[1:])
+    names = ("store", "out", "bundle", "results", "test")
+    args, overrides = asked(options(__doc__, *names, out=Path("outputs/harmoniser")))
     bundle, results = args.bundle or args.out / "harmoniser.safetensors", args.results or args.out
     store = Store(args.store, "chorale")
     for split in ("train", "validation", "test"):

@@ -9,14 +9,13 @@ the time at which it sounds. Official validation chooses nothing; the test split
 """
 
 import math
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import torch
-from chorales import COMMON, TEMPERATURES, load, made, nll_by_temperature, options, score_all, trained, write_bundle
+from chorales import COMMON, NAMES, TEMPERATURES, load, made, nll_by_temperature, score_all, trained, write_bundle
+from shared import asked, options
 
-from musictx.config.app import parse_options
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
 from musictx.files import write_json
@@ -50,10 +49,9 @@ def learn(init: Path, store: Store, folder: Path, overrides: list[str]) -> Path:
 
 
 def main() -> None:
-    parser = options(__doc__, "outputs/infill", "chorale")
+    parser = options(__doc__, *NAMES, out=Path("outputs/infill"))
     parser.add_argument("--chorales", type=Path, default=Path("outputs/chorales"), help="the runs of chorales.py")
-    parser.add_argument("--fraction", type=float, default=1.0, help="share of the steps of chorales.py, for a trial")
-    args, overrides = parse_options(parser, sys.argv[1:])
+    args, overrides = asked(parser)
     bundle, official = args.bundle or args.out / "chorale.safetensors", Store(args.store, "chorale")
     recipe, selection, final = made(official, args.chorales, args.fraction, overrides)
     compared = args.chorales / "compared" / final.parent.name / "model.safetensors"
@@ -69,7 +67,7 @@ def main() -> None:
     more = nll[best] - recipe["nll"]
     print(f"on {len(selection.split('validation'))} held-out pieces plain continuation has {more:+.4f} nats a token")
     write_json(args.out / "infill-selection.json", row | {"before": recipe["nll"]})
-    write_bundle(taught["final"], row, selection, official, bundle, made_by="studies/infill.py")
+    write_bundle(taught["final"], row, selection, official, bundle, "studies/infill.py")
     score_all(bundle, official, args.results or args.out, args.test)
 
 

@@ -15,16 +15,14 @@ An hour of MAESTRO's validation is scored in training, and takes part in the cho
 sets how many cores a CPU gives.
 """
 
-import argparse
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 from chorales import trained
 from piano_bundle import mean_by_validation, score_all
 from piano_music import all_three, stores
+from shared import asked, options
 
-from musictx.config.app import parse_options
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
 from musictx.errors import UserError
@@ -62,23 +60,14 @@ def words_of(stage: Stage, store: Path, out: Path, before: Path | None, fraction
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--archive", type=Path, required=True, help="MAESTRO v3 as it was downloaded, the MIDI zip")
-    parser.add_argument("--asap", type=Path, required=True, help="performances that MAESTRO lacks, zip or folder")
-    parser.add_argument("--pop", type=Path, required=True, help="POP909, zip or folder")
-    parser.add_argument("--out", type=Path, default=Path("outputs/piano"), help="all stores and runs")
+    names = ("archive", "asap", "pop", "out", "bundle", "results", "fraction", "test")
+    parser = options(__doc__, *names, out=Path("outputs/piano"))
     parser.add_argument("--device", default="cpu", choices=list(STAGES))
-    parser.add_argument("--fraction", type=float, default=1.0, help="share of all steps, for a trial")
-    parser.add_argument("--bundle", type=Path, help="default: piano.safetensors in --out")
-    parser.add_argument("--results", type=Path, help="a folder for the figures; default: --out")
-    parser.add_argument("--test", action="store_true", help="read the test split too")
-    args, overrides = parse_options(parser, sys.argv[1:])
+    args, overrides = asked(parser)
     archives = {"maestro": args.archive, "asap": args.asap, "pop": args.pop}
     for path in archives.values():
         if not path.exists():
             raise UserError(f"{path} does not exist", "give the corpus as it was downloaded")
-    if not 0 < args.fraction <= 1:
-        raise UserError(f"--fraction {args.fraction}: give a share of the steps above 0, up to 1")
     of = {name: Store(path) for name, path in stores(archives, args.out / "stores").items()}
     every = all_three(of["maestro"], of["asap"], of["pop"], args.out / "stores/all")
     models: list[Path] = []

@@ -12,19 +12,18 @@ models learn pop today, and the limit no longer binds.
 
 import json
 import shutil
-from dataclasses import MISSING, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
+from shared import kept
 
 from musictx.commands.evaluate import evaluate, file_hash
 from musictx.data.store import Store
-from musictx.errors import UserError
 from musictx.files import replacing, write_json
-from musictx.model.build import KINDS
-from musictx.model.bundle import BundleHeader, load_bundle, read_header, save_bundle, tensors_hash, write_header
+from musictx.model.bundle import load_bundle, read_header, save_bundle, tensors_hash, write_header
 
 SEGMENT = 2048  # ids in an input
 SHARES = (0.3, 0.5, 0.7, 1.0)
@@ -32,15 +31,12 @@ POP_NATS = 2.2  # what was asked
 
 
 def write_mean(sources: list[Path], shares: list[float], store: Path, target: Path) -> None:
-    """Writes the mean of the sources' weights, each with its share. Raises UserError for models that are not alike."""
+    """Writes the mean of the sources' weights, each with its share; the models are alike."""
     model, header = load_bundle(sources[0])
     weights = {name: x for name, x in model.state_dict().items() if x.is_floating_point()}  # the rest are tables
     mean = {name: torch.zeros_like(x, dtype=torch.float64) for name, x in weights.items()}
     for source, share in zip(sources, shares, strict=True):
-        other, its = load_bundle(source)
-        if differing := unlike(header, its):
-            raise UserError(f"{source} and {sources[0]} differ in {', '.join(differing)}", "give models that are alike")
-        for name, x in other.state_dict().items():
+        for name, x in load_bundle(source).model.state_dict().items():
             if name in mean:
                 mean[name] += share * x.double()
     model.load_state_dict(model.state_dict() | {name: mean[name].to(x.dtype) for name, x in weights.items()})
@@ -53,22 +49,6 @@ def write_mean(sources: list[Path], shares: list[float], store: Path, target: Pa
     print(f"{target}: {target.stat().st_size / 1e6:.1f} MB, trained on {corpus.name}")
 
 
-def unlike(one: BundleHeader, other: BundleHeader) -> list[str]:
-    """In what two models differ that makes their average meaningless; dropout, windows and kernels are free."""
-    free = {"dropout", "attention_dropout", "trained_length", "attention"}
-    a, b = (
-        {"vocabulary": x.vocab_fingerprint, "objective": x.objective.get("name")} | defaults(x) | x.model
-        for x in (one, other)
-    )
-    return sorted(name for name in (a.keys() | b.keys()) - free if a.get(name) != b.get(name))
-
-
-def defaults(header: BundleHeader) -> dict[str, Any]:
-    """What settings mean that a header of before they existed lacks."""
-    config = KINDS[header.model.get("kind", "transformer")].config
-    return {each.name: each.default for each in fields(config) if each.default is not MISSING}
-
-
 def score(bundle: Path, store: Path, split: str, out: Path) -> dict[str, Any]:
     """The figures of `musictx evaluate`, as they are kept in `out` if these tensors have read the split already."""
     read: dict[str, Any] = {
@@ -76,15 +56,13 @@ def score(bundle: Path, store: Path, split: str, out: Path) -> dict[str, Any]:
         "split_sha256": Store(store).manifest.splits[split].sha256,
         "segment": SEGMENT,
     }
-    known: dict[str, Any] = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
-    if known.items() >= read.items():
-        print(f"{out}: kept, these tensors have read the {split} split already")
-    else:
-        words = [f"data.path={store}", f"data.segment={SEGMENT}", f"split={split}", f"out={out}"]
-        evaluate(f"bundle={bundle}", *words)
-        known = json.loads(out.read_text(encoding="utf-8")) | read
-        write_json(out, known)
-    return known
+    if known := kept(out, read, split):
+        return known
+    words = [f"data.path={store}", f"data.segment={SEGMENT}", f"split={split}", f"out={out}"]
+    evaluate(f"bundle={bundle}", *words)
+    found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8")) | read
+    write_json(out, found)
+    return found
 
 
 def choose(rows: list[dict[str, float]]) -> float:
@@ -119,8 +97,8 @@ def shares_by_validation(
 def mean_by_validation(models: list[Path], stores: list[Path], trained_on: Path, target: Path, results: Path) -> None:
     """Scores each share of the second of two models on the validation of both stores. Writes the mean of the share that
     the rule takes. A bundle that has these weights already keeps its header, with filters and guidance."""
-    kept = results / "piano-shares.json"
-    found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    shares = results / "piano-shares.json"
+    found: dict[str, Any] = json.loads(shares.read_text(encoding="utf-8")) if shares.exists() else {}
     hashes = [tensors_hash(path) for path in models]
     with TemporaryDirectory() as folder:
         tried = Path(folder) / "piano.safetensors"
@@ -128,7 +106,7 @@ def mean_by_validation(models: list[Path], stores: list[Path], trained_on: Path,
             rows = shares_by_validation(models, stores, trained_on, tried)
             results.mkdir(parents=True, exist_ok=True)
             found = {"rows": rows, "chosen": choose(rows), "models": hashes}
-            write_json(kept, found)
+            write_json(shares, found)
         write_mean(models, [1 - found["chosen"], found["chosen"]], trained_on, tried)
         if target.exists() and tensors_hash(target) == tensors_hash(tried):
             print(f"{target}: kept, it has these weights already")

@@ -2,8 +2,9 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from musictx.config.prepare import PrepareFolderConfig, PrepareMaestroConfig, PreparePop909Config
 from musictx.config.train import TokenizerConfig
@@ -24,21 +25,17 @@ ASAP = Corpus(  # its performances that are not in MAESTRO, and play no work of 
 
 def stores(archives: dict[str, Path], out: Path) -> dict[str, Path]:
     """A store for each of the archives `maestro`, `asap` and `pop`, unless it is there."""
-    paths = {name: out / name for name in archives}
-    performance = TokenizerConfig(name="performance")
-
-    def missing(name: str) -> bool:
-        return not (paths[name] / "manifest.json").exists()
-
-    if missing("maestro"):
-        config = PrepareMaestroConfig(path=str(archives["maestro"]), out=str(paths["maestro"]), tokenizer=performance)
-        prepare_maestro(config)
-    if missing("asap"):
-        about = PrepareFolderConfig(path=str(archives["asap"]), out=str(paths["asap"]), tokenizer=performance)
-        prepare_folder(replace(about, corpus=ASAP.name, licence=ASAP.licence))
-    if missing("pop"):
-        prepare_pop909(PreparePop909Config(path=str(archives["pop"]), out=str(paths["pop"]), tokenizer=performance))
-    return paths
+    folder = partial(PrepareFolderConfig, corpus=ASAP.name, licence=ASAP.licence)
+    ways: dict[str, tuple[Any, Any]] = {
+        "maestro": (prepare_maestro, PrepareMaestroConfig),
+        "asap": (prepare_folder, folder),
+        "pop": (prepare_pop909, PreparePop909Config),
+    }
+    for name, path in archives.items():
+        if not (out / name / "manifest.json").exists():
+            prepare, config = ways[name]
+            prepare(config(path=str(path), out=str(out / name), tokenizer=TokenizerConfig(name="performance")))
+    return {name: out / name for name in archives}
 
 
 def all_three(maestro: Store, asap: Store, pop: Store, path: Path) -> Path:

@@ -17,8 +17,8 @@ lengths of training. Beyond the best at an edge, half or twice the rate is tried
 are no better. The table has `SEEDS` other random seeds with that rate.
 """
 
-import argparse
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -28,9 +28,9 @@ import numpy as np
 import timed
 import torch
 import torch.nn.functional as F
+from shared import options, within_positions
 
 from musictx.config.mistakes import in_one_line
-from musictx.errors import ConfigError
 from musictx.files import replacing, write_json
 from musictx.model.build import build_model, model_config
 from musictx.tokenizers import build_tokenizer
@@ -93,12 +93,9 @@ def accuracy(model: Any, what: str, length: int, seed: int) -> tuple[float, floa
     half, right = 3 * NOTES // 2, []
     for _ in range(SCORED // 16):
         ids = torch.from_numpy(pieces(16, length, rng, WHATS.get(what, 0.5), stranger=what == CHANCE))
-        try:
-            guesses = model(ids[:, :-1])[:, -half:].argmax(-1)
-        except ConfigError as error:
-            if error.field != "max_positions":
-                raise
+        if (logits := within_positions(partial(model, ids[:, :-1]))) is None:
             return None
+        guesses = logits[:, -half:].argmax(-1)
         same = (guesses == ids[:, -half:]).unflatten(1, (-1, 3))  # (16, notes, 3): begins, lasts, ends
         right.append(same[..., :2].float().mean((0, 1)))
     pitch, time = torch.stack(right).mean(0).tolist()
@@ -165,8 +162,7 @@ def plot(table: dict[str, dict[str, Any]], path: Path) -> None:
 
 
 def run() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("outputs/planted"))
+    parser = options(__doc__, "out", out=Path("outputs/planted"))
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
     parser.add_argument("--cpu-s", type=float, default=CPU_S)
     args = parser.parse_args()

@@ -45,7 +45,6 @@ def test_a_row_that_cannot_run_says_why(tmp_path):
         ("precisions=[fp8]", "precisions=[fp8]: give some of 32-true, bf16-mixed"),
         ("positions=[north]", "model.position=north: give one of"),
         ("attention_dropouts=[]", "attention_dropouts=[]: "),
-        ("attention_dropouts=[0,1]", "model.attention_dropout=1.0: "),
         ("positions=[relative] impl=triton attention_dropouts=[0]", "ours can run: ConfigError: impl=triton: "),
         ("workers=[-1]", "workers=[-1]: give 0 or more each"),
     ],

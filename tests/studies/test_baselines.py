@@ -99,7 +99,7 @@ def trial(world, tmp_path, monkeypatch):
     return study
 
 
-def test_a_trial_from_the_command(trial, capsys):
+def test_a_trial_from_the_command(trial):
     baseline_runs.config_of.cache_clear()
     rows = trial()
     assert set(rows) == {"table 32", "learned 32", "LSTM 16", "LSTM 32", "LSTM 32, as many ids"}
@@ -110,13 +110,6 @@ def test_a_trial_from_the_command(trial, capsys):
     assert "whole, less the table" not in rows["LSTM 16"]  # no table has its window
     for name in ("nothing", "a stranger", "a reset"):
         assert len(rows["LSTM 32"][f"gain against {name}, part 6, less the table"]) == 4  # with p
-    capsys.readouterr()
     assert trial() == rows  # all is known
     assert trial("--test")["table 32"]["whole"] != rows["table 32"]["whole"]
     baseline_runs.config_of.cache_clear()
-
-
-def test_a_kind_that_it_does_not_have_is_refused(trial, capsys):
-    with pytest.raises(SystemExit, match="2"):
-        trial("--kinds", "GRU")
-    assert "--kinds GRU:" in capsys.readouterr().err

@@ -161,7 +161,7 @@ def test_what_is_chosen_on_pieces_held_out_is_then_made_of_all(script, tmp_path,
     script("--test")
     assert json.loads((tmp_path / "out" / "chorale-test.json").read_text())["split"] == "test"
     chorales.score(tmp_path / "out" / "chorale.safetensors", official, "test", Path("out/chorale-test.json"))
-    assert "out/chorale-test.json: kept, this bundle has read the test split already" in capsys.readouterr().out
+    assert "out/chorale-test.json: kept, this model has read the test split already" in capsys.readouterr().out
     with pytest.raises(SystemExit, match=r"was trained with other settings \(trainer.lr=0.2 \(was 0.1\)\)"):
         script("trainer.lr=0.2")
     assert len(fitted) == trained
@@ -181,7 +181,7 @@ def test_what_is_chosen_on_pieces_held_out_is_then_made_of_all(script, tmp_path,
 
 
 def test_mistakes_are_said(script, world, tmp_path):
-    for share in ("0", "1.5", "nan"):
+    for share in ("0", "1.5", "nan"):  # the door of all studies that have this option
         with pytest.raises(UserError, match=f"^--fraction {float(share)}: "):
             script("--fraction", share)
     ok(["data_prep/folder.py", f"path={world.hymns}", "out=two", "tokenizer=chorale", "test_fraction=0"], tmp_path)

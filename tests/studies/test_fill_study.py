@@ -22,7 +22,7 @@ def test_the_pieces_that_are_measured_are_spread_evenly_and_keep_all_their_gaps(
 
 
 def test_a_plain_twin_may_be_missing(world, filling, tmp_path):
-    words = ["studies/fill.py", "--store", world.hymn_store, "--bundle", filling, "--split", "train", "--threads", 1]
+    words = ["studies/fill.py", "--store", world.hymn_store, "--bundle", filling, "--split", "train"]
     words += ["--seconds", 2.4, "--gaps", 1, "--scored", 1, "--pieces", 4]
     alone, beside = tmp_path / "alone.json", tmp_path / "beside.json"
     ok([*words, "--out", str(alone)], ROOT)

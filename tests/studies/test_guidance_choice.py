@@ -84,9 +84,9 @@ def test_the_test_split_is_read_once_and_for_what_was_chosen(known, text, tmp_pa
     monkeypatch.setattr(guidance, "measured", lambda *_: pytest.fail("it was read"))
     kept = tmp_path / "chosen.json"
     kept.write_text(json.dumps(known))
-    asked = Namespace(models=["chorale"], store="x", overrides=[], json=kept, strengths=[1.0], draws=1)
+    asked = Namespace(models=["chorale"], store="x", json=kept, strengths=[1.0], draws=1, test=True, write=False)
     with pytest.raises(UserError, match=text):
-        guidance.study(Namespace(**vars(asked), test=True, write=False))
+        guidance.study(asked, [])
 
 
 def test_what_was_chosen_is_written_into_the_header_and_no_weight_changes(tmp_path):

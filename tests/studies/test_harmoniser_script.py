@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import harmoniser
 import numpy as np
@@ -10,32 +11,20 @@ import pytest
 import musictx
 from musictx.config.app import settings
 from musictx.data.corpora.jsb import prepare_jsb
-from musictx.data.store import Store
 from musictx.model.bundle import read_header
 from musictx.music.score import Score
 
 SIZES = ["model.d_model=16", "model.n_heads=2", "model.d_ff=32", "model.n_layers=1", "model.n_encoder_layers=1"]
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    """Chorales of different lengths, as the real file has them."""
-    folder, rng = tmp_path_factory.mktemp("jsb"), np.random.default_rng(0)
-    pieces = [(np.array([72, 67, 64, 48]) + rng.integers(-3, 4, (4 * n, 4))).tolist() for n in (4, 2, 3, 4)]
-    (folder / "Jsb16thSeparated.json").write_text(
-        json.dumps({"train": pieces[:2], "valid": pieces[2:3], "test": pieces[1:]})
-    )
-    return Store(prepare(folder), "chorale")
-
-
-def prepare(folder):
-    prepare_jsb(settings("prepare_jsb", path=str(folder / "Jsb16thSeparated.json"), out=str(folder / "store")))
-    return folder / "store"
-
-
-def test_the_script_makes_a_bundle_that_accompanies_and_continues(store, tmp_path, monkeypatch, capsys, no_curves):
+def test_the_script_makes_a_bundle_that_accompanies_and_continues(tmp_path, monkeypatch, capsys, no_curves):
     monkeypatch.chdir(tmp_path)
-    words = ["--store", str(store.path), "--out", "o", *SIZES, "trainer.max_steps=2", "trainer.validate_every=1"]
+    rng = np.random.default_rng(0)  # chorales of different lengths, as the real file has them
+    pieces = [(np.array([72, 67, 64, 48]) + rng.integers(-3, 4, (4 * n, 4))).tolist() for n in (4, 2, 3, 4)]
+    splits = {"train": pieces[:2], "valid": pieces[2:3], "test": pieces[1:]}
+    Path("jsb.json").write_text(json.dumps(splits))
+    prepare_jsb(settings("prepare_jsb", path="jsb.json", out="store"))
+    words = ["--store", "store", "--out", "o", *SIZES, "trainer.max_steps=2", "trainer.validate_every=1"]
     words += ["trainer.warmup_steps=1", "trainer.batch_size=2", "trainer.precision=32-true"]
     for more in ([], ["--test"]):
         monkeypatch.setattr(sys, "argv", ["harmoniser.py", *words, *more])
