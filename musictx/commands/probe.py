@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 from omegaconf import MISSING
-from rich.console import Console
 
 from musictx.analysis.embedding import Embedder, Passage
 from musictx.analysis.folds import Figures, Heard, choose_strength, held_out, in_words

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 from omegaconf import MISSING
-from rich.console import Console
 
 from musictx.analysis.embedding import Embedder, Passage, passages
 from musictx.analysis.nearest import Index, Near, build_index, load_index, names_of
