@@ -106,7 +106,7 @@ def test_a_share_of_the_melodies_is_hidden_whole_in_training_and_none_in_validat
         ("data.length=30", "objective=conditional: .*windows of 30 ids"),
         ("trainer.checkpoint_activations=true", "checkpoint_activations=true: kind=encoder_decoder"),
         ("trainer.lora_rank=2", "lora_rank=2: it adapts the model of init_from="),
-        ("trainer.lora_rank=2 init_from=harmoniser", "lora_rank=2: kind=encoder_decoder has no blocks"),
+        ("trainer.lora_rank=2 init_from=harmoniser objective=voices", "lora_rank=2: kind=encoder_decoder has "),
         ("trainer.strategy=fsdp", "strategy=fsdp: .*kind=encoder_decoder"),
         ("data.carry=true", "carry=true: objective=conditional"),
         ("trainer.hide_source=1", "hide_source=1.0: give a share"),
