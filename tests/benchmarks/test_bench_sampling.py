@@ -1,12 +1,13 @@
 import json
 import sys
+from typing import Any
 
 import pytest
 from conftest import BENCHMARKS, ok, refused
 from sampling import HUGGING_FACE, OURS, PUBLIC, BenchSamplingConfig, measure, report_masks
 
 BENCH = ["musictx", BENCHMARKS / "sampling.py"]
-SIZES = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "max_distance": 24}
+SIZES: dict[str, Any] = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "max_distance": 24}
 TINY = [*BENCH, *(f"{name}={value}" for name, value in SIZES.items()), "length=6", "repeats=2", "threads=1"]
 
 

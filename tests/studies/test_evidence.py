@@ -1,13 +1,16 @@
 """studies/evidence.py: every command that it gives exists."""
 
 import sys
+from pathlib import Path
 
 import evidence
 from conftest import ROOT
 
 
 def test_each_part_runs_scripts_that_are_there_on_stores_that_it_made(monkeypatch, tmp_path):
-    called, placed, scored = [], [], []
+    called: list[list[str]] = []
+    placed: list[Path] = []
+    scored: list[bool] = []
     monkeypatch.chdir(tmp_path)
     for name in ("studies", "data_prep", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
