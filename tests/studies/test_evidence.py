@@ -12,6 +12,7 @@ def test_each_part_runs_scripts_that_are_there_on_stores_that_it_made(monkeypatc
     placed: list[Path] = []
     scored: list[bool] = []
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MUSICTX_SHOTS", "")  # which the script changes
     for name in ("studies", "data_prep", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.setattr(evidence, "ROOT", tmp_path)
