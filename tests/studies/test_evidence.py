@@ -1,6 +1,7 @@
 """studies/evidence.py: every command that it gives exists."""
 
 import sys
+from pathlib import Path
 
 import evidence
 from conftest import ROOT
@@ -8,8 +9,10 @@ from conftest import ROOT
 
 def test_each_part_runs_scripts_that_are_there_on_stores_that_it_made(monkeypatch, tmp_path):
     called: list[list[str]] = []
-    placed, scored = [], []
+    placed: list[Path] = []
+    scored: list[bool] = []
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MUSICTX_SHOTS", "")  # which the script changes
     for name in ("studies", "data_prep", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.setattr(evidence, "ROOT", tmp_path)
