@@ -152,3 +152,11 @@ def test_what_cannot_be_scored_is_refused_and_batches_keep_to_the_budget():
         batch_segments([np.zeros(3, np.uint16)], batch_tokens=0)
     segments = [np.full(n, n, np.uint16) for n in (5, 3, 9, 3, 30)]
     assert batch_segments(segments, batch_tokens=12) == [[1, 3], [0], [2], [4]]
+
+
+def test_chorale_windows_begin_with_a_soprano_after_bos_or_the_bass_before():
+    grid = np.tile(np.array([[72, 67, 60, 48]], np.int16), (50, 1))
+    crops = RandomCrops(split_of(CHORALE.encode_grid(grid)), CHORALE, 32, random_seed=0)
+    for i in range(50):
+        body = [int(t) for t in crops[i] if t < CHORALE.vocab.n_events]
+        assert body[:5] == ([51, 46, 39, 27, 51] if crops[i][0] == CHORALE.vocab.bos else [27, 51, 46, 39, 27])

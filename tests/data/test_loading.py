@@ -58,3 +58,11 @@ def test_the_global_generator_is_left_alone():
     before = torch.get_rng_state()
     list(ResumableLoader(stream_of([40], 8, 2), GlobalBatches(6, 2)))
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_each_epoch_has_new_windows():
+    batches = GlobalBatches(5, 2)
+    assert list(batches) == [[0, 1], [2, 3]]  # the fifth is less than a batch
+    batches.set_epoch(2)
+    assert list(batches) == [[10, 11], [12, 13]]
+    assert len(batches) == 2

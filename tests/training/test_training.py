@@ -263,3 +263,15 @@ def test_a_run_that_gains_nothing_ends_with_its_best(world, tmp_path):
     bundle = fit(config_of(world, tmp_path / "run", *still, "trainer.patience=2"))
     assert bundle.exists()
     assert len(curve(bundle.parent)) < 20
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_weights_decay_as_the_setting_says(world, tmp_path, optimizer):
+    sizes = {}
+    for decay in (0.0, 20.0):  # the rate is 1e-3: each of the steps takes a fiftieth
+        settings = (f"trainer.weight_decay={decay}", f"trainer.optimizer={optimizer}", "trainer.warmup_steps=1")
+        fit(config_of(world, tmp_path / str(decay), *settings))
+        model = load_bundle(tmp_path / str(decay) / "model.safetensors").model
+        sizes[decay] = {name: float(p.detach().norm()) for name, p in model.named_parameters()}
+    assert sizes[20.0]["blocks.0.qkv.weight"] < 0.97 * sizes[0.0]["blocks.0.qkv.weight"]
+    assert sizes[20.0]["embed.weight"] == pytest.approx(sizes[0.0]["embed.weight"], rel=1e-2)
