@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from musictx.music.read import DRUM_CHANNEL
 from musictx.music.score import Score
 from musictx.music.ticks import PEDAL, PEDAL_DOWN
 
-DRUM_CHANNEL = 9  # counted from 0
 ALL_OFF = (120, 123)  # controllers: all sound off, all notes off
 
 

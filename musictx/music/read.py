@@ -1,19 +1,20 @@
-"""Reads MIDI with symusic, which is fast; mido first mends files that symusic refuses, finds silent or may misread."""
+"""Reads MIDI: symusic first, since it is fast; mido reads files that symusic refuses, finds silent or may misread."""
 
 import io
 import os
 import stat
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections import defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import mido
+import numpy as np
+import symusic
 
 from musictx.errors import MidiError
 from musictx.music.score import Score
-from musictx.music.ticks import PEDAL, Tracks, tracks_in_seconds
+from musictx.music.ticks import PEDAL, RawMidi, RawTrack, Tracks, tracks_in_seconds
 
 
 def read_midi(path: str | Path, *, drums: bool = False, one_tempo: bool = False) -> Score:
@@ -26,7 +27,6 @@ def read_midi(path: str | Path, *, drums: bool = False, one_tempo: bool = False)
 
 
 MOST_BYTES = 2**26
-MOST_WAIT = 2**28 - 1  # ticks, in four bytes of seven bits
 GIVE = "give a MIDI file"
 META, SYSEX, ONE_BYTE = 0xFF, (0xF0, 0xF7), (0xC, 0xD)  # first bytes of events
 END_OF_TRACK = b"\x00\xff\x2f\x00"
@@ -57,15 +57,16 @@ def read_tracks(data: bytes, source: object, *, one_tempo: bool = False) -> Trac
     first tempo throughout, so that beats stay evenly spaced. Raises MidiError, which names `source`."""
     inner, heard = unwrap(data), None
     midi = fit_chunks(inner)
-    was_cut = midi != inner  # symusic leaves out the notes that sound at the cut
+    was_cut = midi != inner  # mido's reader ends the notes that sound at the cut, symusic leaves them out
     try:
-        heard = tracks_in_seconds(midi, one_tempo)
-        if any(len(track.score) for track in heard.tracks) and not was_cut and not loses_pedal(midi, heard):
+        raw = read_symusic(midi)
+        heard = tracks_in_seconds(raw, one_tempo)
+        if any(len(track.score) for track in heard.tracks) and not raw.doubtful and not was_cut:
             return heard
-    except Exception:  # symusic raises many types; in any case mido decides
+    except Exception:  # symusic raises many types; in any case the second reader decides
         pass
     try:
-        return tracks_in_seconds(mended(midi), one_tempo)
+        return tracks_in_seconds(read_mido(midi), one_tempo)
     except MemoryError:
         raise MidiError(source, "needs more memory than is allowed") from None
     except Exception as error:  # damage can make mido raise anything
@@ -135,64 +136,103 @@ def whole_events(track: bytes) -> int:
             return whole
 
 
-def loses_pedal(data: bytes, heard: Tracks) -> bool:
-    """Whether notes may miss their pedal: symusic keeps it under the program of its moment, a channel may have more."""
+def read_symusic(data: bytes) -> RawMidi:
+    """A MIDI file in ticks. Raises anything that symusic raises."""
+    smpte = data[:4] == b"MThd" and len(data) > 13 and data[12] >= 128
+    # symusic refuses SMPTE time: under any other division its ticks are the same
+    midi: Any = symusic.Score.from_midi(data[:12] + b"\x01\xe0" + data[14:] if smpte else data)
+    tempos, tracks = midi.tempos.numpy(), [_track(track) for track in midi.tracks]
+    signatures = [(s.time, s.numerator, s.denominator) for s in midi.time_signatures]
     changes_program = any(data.count(bytes([status])) > 1 for status in range(0xC0, 0xD0))
-    has_pedal = any(track.pedal_presses for track in heard.tracks)
-    return has_pedal and len(heard.tracks) > data.count(b"MTrk") and changes_program
+    return RawMidi(
+        tracks,
+        midi.ticks_per_quarter,
+        tempos["time"],
+        tempos["mspq"],
+        1 / ((256 - data[12]) * max(data[13], 1)) if smpte else None,  # frames a second, ticks a frame
+        # symusic keeps a pedal under the current program, and so loses it for notes of another
+        any(t.pedal.size for t in tracks) and len(tracks) > data.count(b"MTrk") and changes_program,
+        np.array(signatures, dtype=np.int64).reshape(-1, 3),
+    )
 
 
-def mended(data: bytes) -> bytes:
-    """The music of a MIDI file, with every value in its range, an end for each note, and the pedal of a channel for all
-    its programs. Raises anything that mido raises, and ValueError for a file without tracks."""
+def _track(track: Any) -> RawTrack:
+    given, controls = track.notes.numpy(), track.controls.numpy()
+    notes = np.array([given[name] for name in ("time", "duration", "pitch", "velocity")], dtype=np.int64)
+    notes[1] += notes[0]
+    is_pedal = controls["number"] == PEDAL
+    pedal = np.array([controls[name][is_pedal] for name in ("time", "value")], dtype=np.int64)
+    return RawTrack(track.name, track.program, track.is_drum, notes, pedal)
+
+
+DRUM_CHANNEL = 9
+
+Note = tuple[int, int, int, int]  # onset, offset, pitch, velocity
+Change = tuple[int, int]  # tick, value
+
+
+@dataclass
+class Channel:
+    """What one channel of one track has played so far."""
+
+    program: int = 0
+    open: dict[int, list[tuple[int, int, int]]] = field(default_factory=lambda: defaultdict(list))
+    notes: dict[int, list[Note]] = field(default_factory=lambda: defaultdict(list))  # by program
+    pedal: list[Change] = field(default_factory=list)
+
+    def release(self, tick: int, pitch: int) -> None:
+        """Ends the longest-sounding note of this pitch, as the fast reader does."""
+        if self.open[pitch]:
+            onset, velocity, program = self.open[pitch].pop(0)
+            self.notes[program].append((onset, tick, pitch, velocity))
+
+    def close(self, tick: int) -> None:
+        """Ends all notes with the track, if nothing has released them."""
+        for pitch, notes in self.open.items():
+            for _ in range(len(notes)):
+                self.release(tick, pitch)
+
+
+def read_mido(data: bytes) -> RawMidi:
+    """A MIDI file in ticks. Raises anything that mido raises, and ValueError for a file without tracks."""
     midi = mido.MidiFile(file=io.BytesIO(data), clip=True)
     if not midi.tracks:
         raise ValueError("there is no track in it")
-    midi.tracks[:] = [part for track in midi.tracks for part in by_program(track)]
-    midi.type = 1  # symusic knows no type above
-    midi.charset = "utf-8"  # mido reads names as Latin-1, which every byte is
-    file = io.BytesIO()
-    midi.save(file=file)
-    return file.getvalue()
+    tempos: list[Change] = []
+    signatures: list[tuple[int, int, int]] = []
+    tracks = [raw for track in midi.tracks for raw in _read_track(track, tempos, signatures)]
+    at, mspq = np.array(tempos, dtype=np.int64).reshape(-1, 2).T
+    frames, ticks = divmod(midi.ticks_per_beat & 0xFFFF, 256)  # mido reads the two bytes as one signed number
+    tick_s = 1 / ((256 - frames) * max(ticks, 1)) if frames >= 128 else None
+    bars = np.array(signatures, dtype=np.int64).reshape(-1, 3)
+    return RawMidi(tracks, midi.ticks_per_beat, at, mspq, tick_s, signatures=bars)
 
 
-def by_program(track: mido.MidiTrack) -> Iterator[mido.MidiTrack]:
-    """The tempo and time signatures of a track, then a track for each channel and program that has notes."""
-    program, tick, name = Counter[int](), 0, ""  # the program of each channel now
-    sounding = defaultdict[tuple[int, int], list[tuple[int, int]]](list)  # channel and pitch -> channel and program
-    clock, notes, pedal = list[Any](), defaultdict[tuple[int, int], list[Any]](list), defaultdict[int, list[Any]](list)
+def _read_track(track: mido.MidiTrack, tempos: list[Change], signatures: list[tuple[int, int, int]]) -> list[RawTrack]:
+    channels: dict[int, Channel] = defaultdict(Channel)
+    tick, name = 0, ""
     for message in track:
         tick += message.time
-        message.time = tick  # since the beginning
         if message.type == "note_on" and message.velocity > 0:
-            part = message.channel, program[message.channel]
-            sounding[message.channel, message.note].append(part)
-            notes[part].append(message)
+            channel = channels[message.channel]
+            channel.open[message.note].append((tick, message.velocity, channel.program))
         elif message.type in ("note_on", "note_off"):
-            if parts := sounding[message.channel, message.note]:
-                notes[parts.pop(0)].append(message)
+            channels[message.channel].release(tick, message.note)
         elif message.type == "program_change":
-            program[message.channel] = message.program
+            channels[message.channel].program = message.program
         elif message.type == "control_change" and message.control == PEDAL:
-            pedal[message.channel].append(message)
-        elif message.type in ("set_tempo", "time_signature"):
-            clock.append(message)
+            channels[message.channel].pedal.append((tick, message.value))
+        elif message.type == "set_tempo":
+            tempos.append((tick, message.tempo))
+        elif message.type == "time_signature":
+            signatures.append((tick, message.numerator, message.denominator))
         elif message.type == "track_name":
             name = message.name
-    for (channel, pitch), parts in sounding.items():
-        for part in parts:
-            notes[part].append(mido.Message("note_off", channel=channel, note=pitch, time=tick))
-    yield one_by_one(clock)
-    for (channel, number), events in notes.items():
-        head = (
-            mido.MetaMessage("track_name", name=name),
-            mido.Message("program_change", channel=channel, program=number),
-        )
-        yield one_by_one([*head, *sorted([*events, *pedal[channel]], key=lambda message: message.time)])
-
-
-def one_by_one(messages: Sequence[Any]) -> mido.MidiTrack:
-    """Messages at their times, each with its time since the one before."""
-    times = pairwise([0, *(message.time for message in messages)])
-    waits = (min(at - before, MOST_WAIT) for before, at in times)
-    return mido.MidiTrack(each.copy(time=wait) for each, wait in zip(messages, waits, strict=True))
+    raws = []
+    for number, channel in channels.items():
+        channel.close(tick)
+        pedal = np.array(channel.pedal, dtype=np.int64).reshape(-1, 2).T
+        for program, notes in channel.notes.items():
+            columns = np.array(notes, dtype=np.int64).reshape(-1, 4).T
+            raws.append(RawTrack(name, program, number == DRUM_CHANNEL, columns, pedal))
+    return raws

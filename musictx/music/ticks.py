@@ -1,10 +1,9 @@
-"""A MIDI file in ticks made into tracks of notes in seconds, the sustain pedal applied."""
+"""A MIDI file in ticks, as its readers return it, made into tracks of notes in seconds, the sustain pedal applied."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import symusic
 from numpy.typing import NDArray
 
 from musictx.files import printable
@@ -60,6 +59,30 @@ PEDAL = 64  # the controller of the sustain pedal
 DEFAULT_MSPQ = 500_000  # microseconds per quarter, for a file without a tempo
 
 Ticks = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class RawTrack:
+    """Unrepaired notes of one track, channel and program, with the sustain pedal (controller 64) of their channel."""
+
+    name: str
+    program: int
+    drums: bool
+    notes: Ticks  # (4, N) onset, offset, pitch, velocity
+    pedal: Ticks  # (2, K) tick, value
+
+
+@dataclass(frozen=True)
+class RawMidi:
+    """Tracks, and the clock: tempo changes and ticks per quarter; or, for SMPTE time, only `tick_s`."""
+
+    tracks: list[RawTrack]
+    ticks_per_quarter: int
+    tempo: Ticks  # (K,) ticks at which a tempo begins
+    mspq: NDArray[Any]  # (K,) microseconds per quarter from there on
+    tick_s: float | None = None
+    doubtful: bool = False  # the other reader is right, if it can read the file
+    signatures: Ticks = field(default_factory=lambda: np.zeros((0, 3), np.int64))  # (K, 3) tick, beats, unit
 
 
 @dataclass(frozen=True)
@@ -120,26 +143,24 @@ class Tracks:
 
 
 class TempoMap:
-    """Ticks -> seconds in float64, or `tick_s` seconds each, for SMPTE time. Raises ValueError for a division of
-    zero."""
+    """Ticks -> seconds in float64. Raises ValueError for a division of zero."""
 
-    def __init__(self, midi: Any, one_tempo: bool = False, tick_s: float | None = None) -> None:
-        if midi.ticks_per_quarter <= 0:
+    def __init__(self, midi: RawMidi, one_tempo: bool = False) -> None:
+        if midi.tick_s is None and midi.ticks_per_quarter <= 0:
             raise ValueError(f"{midi.ticks_per_quarter} ticks per quarter")
-        tempos = midi.tempos.numpy()
-        tempo, mspq = tempos["time"].astype(np.int64), tempos["mspq"].astype(np.float64)
+        tempo, mspq = midi.tempo.astype(np.int64), midi.mspq.astype(np.float64)
         tempo, mspq = tempo[mspq > 0], mspq[mspq > 0]
         order = np.argsort(tempo, kind="stable")
         tempo, mspq = tempo[order], mspq[order]
-        self.changes = tick_s is None and len(set(mspq.tolist())) > 1  # of tempo
-        self.quarter_s = (float(mspq[0]) if len(mspq) and tick_s is None else DEFAULT_MSPQ) / 1e6
-        if one_tempo or tick_s is not None:
+        self.changes = midi.tick_s is None and len(set(mspq.tolist())) > 1  # of tempo
+        self.quarter_s = (float(mspq[0]) if len(mspq) and midi.tick_s is None else DEFAULT_MSPQ) / 1e6
+        if one_tempo or midi.tick_s is not None:
             tempo, mspq = tempo[:0], mspq[:0]
         if not len(tempo) or tempo[0] > 0:
             first = self.quarter_s * 1e6 if one_tempo else DEFAULT_MSPQ
             tempo, mspq = np.append(0, tempo), np.append(first, mspq)
-        self.tempo, self.ticks_per_quarter = tempo, midi.ticks_per_quarter if tick_s is None else 0
-        self.tick_s = mspq / 1e6 / midi.ticks_per_quarter if tick_s is None else np.array([tick_s])
+        self.tempo, self.ticks_per_quarter = tempo, midi.ticks_per_quarter if midi.tick_s is None else 0
+        self.tick_s = mspq / 1e6 / midi.ticks_per_quarter if midi.tick_s is None else np.array([midi.tick_s])
         self.base_s = np.append(0, np.cumsum(np.diff(tempo) * self.tick_s[:-1]))
 
     def seconds(self, ticks: Ticks) -> NDArray[np.float64]:
@@ -170,22 +191,18 @@ class TempoMap:
         return Meter(self.quarter_s, first, self.seconds(np.rint(np.concatenate(lines))))
 
 
-def tracks_in_seconds(data: bytes, one_tempo: bool) -> Tracks:
-    """Every track's notes, each track with its own pedal. Raises anything that symusic raises."""
-    smpte = data[:4] == b"MThd" and len(data) > 13 and data[12] >= 128
-    # symusic refuses SMPTE time: under any other division its ticks are the same
-    midi: Any = symusic.Score.from_midi(data[:12] + b"\x01\xe0" + data[14:] if smpte else data)
-    tick_s = 1 / ((256 - data[12]) * max(data[13], 1)) if smpte else None  # frames a second, ticks a frame
-    tempo_map, tracks = TempoMap(midi, one_tempo, tick_s), []
-    for track in midi.tracks:
-        notes, controls = track.notes.numpy(), track.controls.numpy()
-        onset_s = tempo_map.seconds(notes["time"])
-        offset_s = np.maximum(tempo_map.seconds(notes["time"].astype(np.int64) + notes["duration"]), onset_s)
-        program = DRUMS if track.is_drum else track.program
-        score = Score(onset_s, offset_s, notes["pitch"], notes["velocity"], tempo_map.quarter_s, program)
-        pedal = np.flatnonzero(controls["number"] == PEDAL)
-        spans = pedal_spans(tempo_map.seconds(controls["time"][pedal]), controls["value"][pedal], score.duration_s)
+def tracks_in_seconds(midi: RawMidi, one_tempo: bool) -> Tracks:
+    """Every track's notes, with impossible values repaired, each track with its own pedal."""
+    tempo_map = TempoMap(midi, one_tempo)
+    tracks = []
+    for raw in midi.tracks:
+        _, _, pitch, velocity = raw.notes
+        onset, offset, pitch, velocity = raw.notes[:, (pitch >= 0) & (pitch <= 127) & (velocity > 0)]
+        onset_s, program = tempo_map.seconds(onset), DRUMS if raw.drums else min(max(raw.program, 0), 127)
+        offset_s, velocity = np.maximum(tempo_map.seconds(offset), onset_s), np.minimum(velocity, 127)
+        score = Score(onset_s, offset_s, pitch, velocity, tempo_map.quarter_s, np.array(program))
+        pedal, pedal_value = raw.pedal[:, np.argsort(raw.pedal[0], kind="stable")]
+        spans = pedal_spans(tempo_map.seconds(pedal), pedal_value, score.duration_s)
         forgotten = int((np.diff(spans) > FORGOTTEN_S).sum()) if len(score) else 0
-        tracks.append(Track(printable(track.name), apply_sustain(score, spans), len(spans), forgotten))
-    bars = [(each.time, each.numerator, each.denominator) for each in midi.time_signatures]
-    return Tracks(tracks, tempo_map, np.array(bars, dtype=np.int64).reshape(-1, 3))
+        tracks.append(Track(printable(raw.name), apply_sustain(score, spans), len(spans), forgotten))
+    return Tracks(tracks, tempo_map, midi.signatures)

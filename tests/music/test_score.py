@@ -78,3 +78,9 @@ def test_clip_loses_no_note_between_its_borders(score, a, b):
     inside = ((score.onset_s >= start) & (score.onset_s < end)).sum()
     assert len(score.clip(start, end)) == inside
     assert score.clip(start, end).duration_s <= end - start + 1e-9
+
+
+def test_equality_is_of_notes():
+    assert two_notes() == two_notes()
+    assert two_notes() != two_notes(velocity=[80, 91])
+    assert two_notes() != "two notes"
