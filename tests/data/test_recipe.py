@@ -2,13 +2,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import symusic
 from songs import write_song
 
 from musictx.config.prepare import FilterConfig, SelectConfig
 from musictx.data.recipe import Recipe, choose, encode_midi, fault, longest_run, longest_silence_s
 from musictx.music.score import DRUMS, Score
-from musictx.music.ticks import TempoMap, Track, Tracks
+from musictx.music.ticks import RawMidi, TempoMap, Track, Tracks
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
 
@@ -25,7 +24,7 @@ BAND = Tracks(
         Track("", notes([36, 38, 36, 38], DRUMS)),
         Track("empty", Score.empty()),
     ],
-    TempoMap(symusic.Score(480)),
+    TempoMap(RawMidi([], 480, np.zeros(0), np.zeros(0))),
 )
 
 
