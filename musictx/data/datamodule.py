@@ -87,7 +87,9 @@ class MusicData(L.LightningDataModule):
         return ResumableLoader(self.examples, batches, self.config.workers, self.examples.collate)
 
     def val_dataloader(self) -> DataLoader[Any]:
-        segments = scoring_segments(self.store.split("validation"), self.tokenizer, self.config.segment, self.cycle)
+        # who reads both ways sees windows as long as those of training: there is no context to carry
+        segment = self.config.length if getattr(self.objective, "both_ways", False) else self.config.segment
+        segments = scoring_segments(self.store.split("validation"), self.tokenizer, segment, self.cycle)
         # the largest first: too little memory shows at once
         numbers = batch_segments(segments, self.config.score_batch_tokens)[::-1]
         share = [scoring_batch(segments, n, self.objective) for n in numbers[self._rank() :: self.world_size]]

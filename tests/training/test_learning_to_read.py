@@ -2,10 +2,14 @@
 
 import pytest
 from conftest import TINY, ok, refused
+from runs import config_of
 from test_learning_labels import QUICK, tune
 
+from musictx.data.datamodule import MusicData
+from musictx.data.store import Store
 from musictx.model.bundle import read_header
 from musictx.music.write import write_midi
+from musictx.objectives import build_objective
 from musictx.training.metrics import read_metrics
 
 SHORT = [word for word in QUICK if not word.startswith("model.")]
@@ -55,3 +59,12 @@ def test_it_continues_nothing(reader, world, tmp_path):
     assert "kind=encoder sees the ids that come next" in refused(["musictx", "evaluate", *words], tmp_path)
     words = ["model=small", "objective=masked", f"data.path={world.store}", "out=no", *TINY]
     assert "does not see the music after a hidden note" in refused(["musictx", "train", *words], tmp_path)
+
+
+def test_validation_reads_windows_as_long_as_those_of_training(world):
+    config, store = config_of(world, "run", "data.segment=null").data, Store(world.store, "performance")
+    longest = {}
+    for name in ("masked", "next_token"):
+        data = MusicData(config, store, build_objective(name, None, store.tokenizer), batch_size=2, random_seed=0)
+        longest[name] = max(example.inputs[0].shape[1] for example in data.val_dataloader())
+    assert longest["masked"] == config.length < longest["next_token"]

@@ -226,6 +226,19 @@ def test_a_region_continues_in_the_next_row(visit, tmp_path):
     assert page.locator(".region").count() == 2
 
 
+def test_two_people_at_once(visit):
+    pages = [visit(), visit()]
+    for page, name in zip(pages, (HYMN, "Ode to Joy"), strict=True):
+        begin(page, name)
+    for page in pages:
+        page.get_by_label("number input for new music, seconds").fill("2")
+        button(page, "Continue").click()
+    for page, name in zip(pages, ("Old Hundredth", "Ode to Joy"), strict=True):
+        page.wait_for_selector("[data-take]")
+        status(page, f"2 variations of {name}")
+        assert linked(page, "MIDI")[0] == f"{name}-1.mid"
+
+
 def sliders_at(page, strength, top_p):
     """Waits for the sliders of seed guidance and of top-p to be where the model's bundle says."""
     for name, value in (("how close to the seed", strength), ("top-p", top_p)):
