@@ -148,9 +148,10 @@ def measure(config: BenchTrainingConfig) -> tuple[list[Contestant], Step]:
     steps: dict[str, Step] = {}
 
     def prepared(name: str, prepare: Callable[[], Step]) -> Turn:
-        steps[name] = step = prepare()
+        step = prepare()
         for _ in range(config.warm_up):  # takes its memory, and lets kernels choose
             step(ids)
+        steps[name] = step  # one that has no room is let go
         return lambda: timed(lambda: step(ids), config.device)
 
     given = contestants(config)

@@ -121,9 +121,13 @@ def met(found: Any, make: Make) -> Iterator[Row]:
 
 def foreign(found: Any, make: Make) -> Iterator[Row]:
     for recipe, of in found.items():
-        form, steps = recipe.split("'")[1], float(recipe.partition("length=")[2].partition(",")[0]) / 3
-        claim = f"other music for four voices and Bach, full size, five folds: {form}, {steps:.2f} of all steps"
-        yield make(FOREIGN, "On a GPU", claim, [of["nll"]], "nats a token")
+        what, nats = recipe, of.get("per_token")
+        if nats is None:  # of the folds
+            form, steps = recipe.split("'")[1], float(recipe.partition("length=")[2].partition(",")[0]) / 3
+            what, nats = f"five folds, {steps:.2f} of all steps, {form}", [of["nll"]]
+        yield make(
+            FOREIGN, "On a GPU", f"other music for four voices and Bach, full size: {what}", nats, "nats a token"
+        )
 
 
 def planted(found: Any, make: Make) -> Iterator[Row]:

@@ -11,6 +11,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from musictx.config.app import settings, typed
 from musictx.config.command import Command
@@ -76,7 +77,7 @@ def run(config: TrainConfig) -> float | None:
     objective = find_objective(header.objective.get("name", NEXT_TOKEN))
     if objective.continues:
         print(f"continue a seed with it: musictx generate bundle={bundle} seed_midi=my.mid")
-    elif "source" in objective.inputs:
+    elif "source" in objective.inputs and (header.tokenizer, objective.__name__) != ("chorale", "Conditional"):
         print(f"accompany a melody with it: musictx accompany bundle={bundle} melody=my.mid")
     elif "labels" in header.objective:
         print(f"classify music with it: musictx classify labels={bundle} midi=my.mid")
@@ -91,7 +92,11 @@ def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
         return config
     stored = RunFolder(Path(config.resume)).config()
     schema = OmegaConf.structured(TrainConfig(model=schema_of(stored.model.kind)))
-    begun: TrainConfig = typed(OmegaConf.merge(schema, stored), TrainConfig)  # type: ignore[arg-type]
+    try:
+        begun: TrainConfig = typed(OmegaConf.merge(schema, stored), TrainConfig)  # type: ignore[arg-type]
+    except OmegaConfBaseException as error:
+        why = f"its settings are not those of this version ({str(error).splitlines()[0]})"
+        raise ConfigError("resume", got=config.resume, why=why, hint="start a new run") from None
     if ":" in begun.objective and not named:
         why = f"it was begun with objective={begun.objective}, which is not in musictx"
         allowed = f"objective={begun.objective} too to run it"

@@ -18,7 +18,9 @@ class DataConfig:
     length: int = setting(MISSING, "ids in a training window")
     transpose: int = setting(MISSING, "transpose by up to this many semitones, up or down")
     stretch: list[float] = setting(MISSING, "stretch time by one of these factors")
-    segment: int | None = setting(MISSING, "ids in a segment for scoring; null: whole pieces")
+    segment: int | None = setting(
+        MISSING, "ids in a segment for scoring; null: whole pieces; objective=masked: always data.length"
+    )
     carry: bool | None = setting(None, "start each window where the last batch ended; null: for recurrent models")
     windows_per_epoch: int | None = setting(None, "windows in an epoch; null: as many as the split's tokens fill")
     score_batch_tokens: int = setting(4096, "ids scored in one batch")

@@ -51,7 +51,13 @@ class MusicData(L.LightningDataModule):
             why = f"{self.tokenizer.name} ids come in groups of {group}"
             hint = f"give a multiple of {group}" if group > 1 else "leave it out, or give model=small"
             raise ConfigError("cycle", got=cycle, why=why, hint=hint)
-        check_segment(config.segment, cycle)
+        self.segment = config.segment
+        if getattr(objective, "both_ways", False):  # there is no context to carry
+            self.segment = config.length
+            if config.length % cycle:
+                why = f"the model counts {cycle} places"
+                raise ConfigError("length", got=config.length, why=why, allowed=f"a multiple of {cycle}")
+        check_segment(self.segment, cycle)
         train = self.store.split("train")
         for name in ("train", "validation"):
             if not len(self.store.split(name).ids):
@@ -87,9 +93,7 @@ class MusicData(L.LightningDataModule):
         return ResumableLoader(self.examples, batches, self.config.workers, self.examples.collate)
 
     def val_dataloader(self) -> DataLoader[Any]:
-        # who reads both ways sees windows as long as those of training: there is no context to carry
-        segment = self.config.length if getattr(self.objective, "both_ways", False) else self.config.segment
-        segments = scoring_segments(self.store.split("validation"), self.tokenizer, segment, self.cycle)
+        segments = scoring_segments(self.store.split("validation"), self.tokenizer, self.segment, self.cycle)
         # the largest first: too little memory shows at once
         numbers = batch_segments(segments, self.config.score_batch_tokens)[::-1]
         share = [scoring_batch(segments, n, self.objective) for n in numbers[self._rank() :: self.world_size]]

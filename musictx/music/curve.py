@@ -25,12 +25,19 @@ def parse_curve(field: str, given: object, least: float, most: float, unit: str)
     """A number, or text such as `0 3, 10 8`, with values from `least` to `most`. Raises ConfigError, which names the
     field."""
     allowed = f"{least:g} to {most:g} {unit}, or a curve with seconds, as in '0 {least:g}, 10 {most:g}', or null"
-    text = str(given).strip()
-    is_number = re.fullmatch(NUMBER, text, re.ASCII)
-    at_s, words = in_seconds(field, f"0 {text}" if is_number else text, allowed)
-    if not all(re.fullmatch(NUMBER, word, re.ASCII) and least <= float(word) <= most for word in words):
+    is_number = isinstance(given, int | float | str | np.number) and not isinstance(given, bool | np.bool_)
+    if isinstance(given, str) and not re.fullmatch(NUMBER, given.strip(), re.ASCII):
+        at_s, words = in_seconds(field, given, allowed)
+        if not all(re.fullmatch(NUMBER, word, re.ASCII) for word in words):
+            raise ConfigError(field, got=given, allowed=allowed)
+        curve = Curve(at_s, tuple(map(float, words)))
+    elif not is_number or (isinstance(given, int) and given > most):  # some have no float
         raise ConfigError(field, got=given, allowed=allowed)
-    return Curve(at_s, tuple(map(float, words)))
+    else:
+        curve = Curve((0.0,), (float(given),))  # type: ignore[arg-type]
+    if not all(least <= value <= most for value in curve.values):  # refuses NaN too
+        raise ConfigError(field, got=given, allowed=allowed)
+    return curve
 
 
 def along(at: NDArray[np.float64], xs: NDArray[np.float64], ys: NDArray[np.float64]) -> NDArray[np.float64]:

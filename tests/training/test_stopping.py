@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from conftest import QUICK, TINY, ok, run
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from omegaconf import OmegaConf
 from runs import config_of, fit, losses
@@ -28,7 +29,33 @@ from musictx.training.checkpoints import WholeFiles
 from musictx.training.module import LanguageModelTraining
 from musictx.training.run_folder import RunFolder
 
+KILLED = """
+import os, signal
+from musictx.training.module import LanguageModelTraining
+begin = LanguageModelTraining.on_train_batch_start
+def die(self, batch, batch_idx):
+    begin(self, batch, batch_idx)
+    if self.trainer.global_step == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+LanguageModelTraining.on_train_batch_start = die
+from musictx.cli import main
+main()
+"""
 STEPS = ["trainer.max_steps=9", "trainer.log_every=1", "trainer.validate_every=4", "model.dropout=0.1"]
+
+
+def test_killed_in_the_middle_of_a_step_and_started_again(world, tmp_path):
+    settings = [*STEPS, "trainer.checkpoint_every=3", "trainer.optimizer=muon", "trainer.ema_decay=0.8"]
+    whole = fit(config_of(world, tmp_path / "whole", *settings))
+    command = ["train", f"data.path={world.store}", "out=run", "trainer.progress_bar=false", *TINY, *QUICK, *settings]
+    (tmp_path / "killed.py").write_text(KILLED)
+    assert run([tmp_path / "killed.py", *command], tmp_path).returncode == -signal.SIGKILL
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+    assert "run is unfinished: resuming" in ok(["musictx", *command], tmp_path).stdout
+    assert losses(tmp_path / "run") == losses(whole.parent)
+    a, b = load_bundle(whole), load_bundle(tmp_path / "run" / "model.safetensors")
+    weights = b.model.state_dict()
+    assert all(torch.equal(x, weights[name]) for name, x in a.model.state_dict().items())
 
 
 @contextmanager

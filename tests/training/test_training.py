@@ -275,3 +275,10 @@ def test_weights_decay_as_the_setting_says(world, tmp_path, optimizer):
         sizes[decay] = {name: float(p.detach().norm()) for name, p in model.named_parameters()}
     assert sizes[20.0]["blocks.0.qkv.weight"] < 0.97 * sizes[0.0]["blocks.0.qkv.weight"]
     assert sizes[20.0]["embed.weight"] == pytest.approx(sizes[0.0]["embed.weight"], rel=1e-2)
+
+
+def test_averaged_weights_are_validated_and_kept(world, tmp_path):
+    plain = fit(config_of(world, tmp_path / "plain"))
+    averaged = fit(config_of(world, tmp_path / "averaged", "trainer.ema_decay=0.9", "trainer.optimizer=muon"))
+    a, b = load_bundle(plain).model.embed.weight, load_bundle(averaged).model.embed.weight
+    assert (a - b).abs().max() > 0
