@@ -121,13 +121,11 @@ def met(found: Any, make: Make) -> Iterator[Row]:
 
 def foreign(found: Any, make: Make) -> Iterator[Row]:
     for recipe, of in found.items():
-        what, nats = recipe, of.get("per_token")
+        what, nats, music = recipe, of.get("per_token"), "other music for four voices and Bach, full size"
         if nats is None:  # of the folds
             form, steps = recipe.split("'")[1], float(recipe.partition("length=")[2].partition(",")[0]) / 3
             what, nats = f"five folds, {steps:.2f} of all steps, {form}", [of["nll"]]
-        yield make(
-            FOREIGN, "On a GPU", f"other music for four voices and Bach, full size: {what}", nats, "nats a token"
-        )
+        yield make(FOREIGN, "On a GPU", f"{music}: {what}", nats, "nats a token")
 
 
 def planted(found: Any, make: Make) -> Iterator[Row]:

@@ -19,7 +19,7 @@ class DataConfig:
     transpose: int = setting(MISSING, "transpose by up to this many semitones, up or down")
     stretch: list[float] = setting(MISSING, "stretch time by one of these factors")
     segment: int | None = setting(
-        MISSING, "ids in a segment for scoring; null: whole pieces; objective=masked: always data.length"
+        MISSING, "ids in a segment for scoring; null: whole pieces; objective=masked has data.length"
     )
     carry: bool | None = setting(None, "start each window where the last batch ended; null: for recurrent models")
     windows_per_epoch: int | None = setting(None, "windows in an epoch; null: as many as the split's tokens fill")

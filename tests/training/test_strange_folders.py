@@ -63,6 +63,12 @@ def test_pieces_that_begin_elsewhere_are_not_learned(world, tmp_path):
         store_hash(Store(store))
 
 
+def test_a_run_of_another_version_is_not_resumed(stopped):
+    change(stopped, dates={"grow": 3})
+    with pytest.raises(ConfigError, match="^resume=.*: its settings are not those of this version .*start a new run"):
+        resume(stopped)
+
+
 @pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "text", "directory", "parts", "model", "groups"])
 def test_a_damaged_checkpoint_is_not_resumed(world, stopped, damage):
     last = stopped / "checkpoints" / "last.ckpt"
