@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors import safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from musictx.analysis.embedding import Embedder, Vectors
 from musictx.errors import BundleError
@@ -91,7 +91,7 @@ class Probe(NamedTuple):
     def save(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:
-            save_file(self.layer._asdict(), partial, {KEY: json.dumps(asdict(self.about))})
+            partial.write_bytes(save(self.layer._asdict(), {KEY: json.dumps(asdict(self.about))}))  # others may read it
 
     def embedder(self, model: Any, tokenizer: Tokenizer, tensors_sha256: str, path: Path, bundle: str) -> Embedder:
         """The ears that this layer was fitted to. Raises BundleError for another model."""

@@ -6,9 +6,6 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-
 from musictx.errors import ConfigError, UserError
 from musictx.files import printable
 
@@ -51,6 +48,9 @@ def shared(config: Any, request: type[Any]) -> dict[str, Any]:
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], right: int = 0) -> None:
     """Prints rows below their headings; the last `right` columns are numbers. Cells may come from strangers."""
+    from rich.console import Console  # commands without a table need not wait for it
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     for k, heading in enumerate(headings):
         table.add_column(printable(heading), justify="left" if k < len(headings) - right else "right")

@@ -18,7 +18,7 @@ from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.seeds import Targets, name_targets
 from musictx.model.build import describe_model
 from musictx.model.packaged import seed_path
-from musictx.model.weights import for_steps
+from musictx.model.weights import AUTO, WEIGHTS, check_weights, for_steps
 from musictx.setting import setting
 from musictx.tokenizers.rules import Rules
 
@@ -63,6 +63,7 @@ class AccompanyConfig:
 
 def accompany(config: AccompanyConfig) -> None:
     device = check_device(config.device)
+    check_weights(config.weights, (AUTO, *WEIGHTS))
     config.control = config.control.read()
     request = Accompany(sampling=config.sampler, **shared(config, Accompany))
     source = seed_path(config.melody)

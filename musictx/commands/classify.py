@@ -119,7 +119,7 @@ def open_labels(config: ClassifyConfig, device: str) -> tuple[Probe, Embedder, i
     if header is None:
         probe = load_probe(path)
         bundle = config.bundle or probe.about.bundle
-        if config.bundle is None and bundle not in BUNDLES:  # a stranger's file names no path to open
+        if not config.bundle and bundle not in BUNDLES:  # a stranger's file names no path to open
             why = f"{config.labels} was made with {bundle}, which is not inside musictx"
             raise ConfigError("bundle", got=None, why=why, allowed="that model")
         model, tokenizer, _ = open_and_print(bundle, device, continues=False)

@@ -21,7 +21,7 @@ from musictx.generate.seeds import Targets, find_seeds, name_targets
 from musictx.model.build import describe_model
 from musictx.model.bundle import OWN_FILTERS, BundleHeader
 from musictx.model.packaged import seed_path
-from musictx.model.weights import AUTO
+from musictx.model.weights import AUTO, WEIGHTS, check_weights
 from musictx.music.read import read_bytes
 from musictx.setting import setting
 from musictx.tokenizers.rules import Rules
@@ -146,6 +146,7 @@ def sides(config: GenerateConfig) -> list[Path]:
 
 
 def generate(config: GenerateConfig) -> None:
+    check_weights(config.weights, (AUTO, *WEIGHTS))
     config.control = config.control.read()
     if config.infill is not None or config.between is not None:
         fill_in(config)

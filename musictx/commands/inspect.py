@@ -1,5 +1,4 @@
-"""musictx inspect: show a MIDI file's tracks and tokens, or the rules of four voices that it breaks; what a store has,
-and whether it is whole; what a bundle says of itself."""
+"""musictx inspect: show a MIDI file's tracks, tokens or broken rules, what a store has, or what a bundle says."""
 
 import json
 from collections.abc import Callable

@@ -41,13 +41,12 @@ class Partner:
         sampling: Sampling,
         rules: Rules,
         random_seed: int = 0,
-        window: int | None = None,
         device: str = "cpu",
     ) -> None:
         """Raises ConfigError for rules that the encoding cannot keep."""
         self.model, self.tokenizer, self.quarter_s, self.device = model, tokenizer, quarter_s, device
         self.sampling, self.rules, self.random_seed, self.replies = sampling, rules, random_seed, 0
-        self.window = window or model.window or WINDOW
+        self.window = model.window or WINDOW
         self.period = max(model.cycle, tokenizer.group)
         self.waits = torch.from_numpy(idiom.waits).to(device)
         self.past = self.phrase = NOTHING

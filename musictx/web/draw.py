@@ -120,7 +120,12 @@ def draw_takes(music: PageMusic, wish: Wish, ready: Ready, turn: Turn) -> Taking
         raise ConfigError("from_s", got=wish.from_s, allowed="the second from which new music begins")
     whole_s = music.score.duration_s
     until_s = whole_s if wish.from_s > whole_s - SLIDER_S else max(wish.from_s, SLIDER_S)
-    primer = choose_primer(music.score, music.meter, Part(on_beat=ready.tokenizer.voices > 0, until_s=until_s))
+    try:
+        primer = choose_primer(music.score, music.meter, Part(on_beat=ready.tokenizer.voices > 0, until_s=until_s))
+    except ConfigError:
+        raise
+    except UserError:  # its advice names a setting that the page lacks
+        raise UserError("no note begins in so short a primer", "take more of the music") from None
     request = Continue(wish.sampling(ready), Length(wish.length_s), **wish.how(turn.random_seed))
     try:
         drawing = Drawing([primer], ready.model, ready.tokenizer, request, own=ready.own)

@@ -27,13 +27,13 @@ from musictx.generate.open_bundle import open_bundle
 from musictx.generate.requests import Sampling
 from musictx.music.grid import grid_to_score, score_to_grid
 from musictx.music.read import read_midi
-from musictx.music.score import Score
+from musictx.music.score import Meter, Score
 from musictx.music.write import write_midi
 from musictx.web import draw, stage
 from musictx.web.draw import Ready, Wish
 from musictx.web.harmonise import VoicesWish
 from musictx.web.page import Page
-from musictx.web.session import OLD_HUNDREDTH, Session, Step
+from musictx.web.session import OLD_HUNDREDTH, PageMusic, Session, Step
 from musictx.web.studio import Studio
 
 WISH = Wish(from_s=2.4, length_s=4.0, variations=2)
@@ -145,6 +145,13 @@ def test_a_short_motif_is_a_mistake_only_if_the_person_asks_for_guidance(opened,
     assert drawing.call_args.kwargs["own"] == ready.own
     with pytest.raises(UserError, match="the primer is too"):
         whole(studio.go_on(studio.example(Session(), HYMN), WISH._replace(seed_guidance=1.0, from_s=0.6), quiet))
+
+
+def test_a_motif_without_a_note_is_a_mistake_in_the_words_of_the_page(opened):
+    late = PageMusic("late", Score([5.0], [6.0], [60], [80]), Meter(0.5))
+    turn = draw.Turn(Limits(), quiet, lambda: False)
+    with pytest.raises(UserError, match="^no note begins in so short a primer: take more of the music$"):
+        draw.draw_takes(late, WISH._replace(from_s=1.0), Ready(opened.model, opened.tokenizer), turn)
 
 
 def test_music_is_shown_while_it_is_drawn(opened, tmp_path, monkeypatch):
