@@ -187,6 +187,14 @@ def _tensors(path: Path) -> dict[str, Tensor]:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
 
 
+def _shapes(path: Path) -> dict[str, list[int]]:
+    """Those of all tensors; of a bundle none is read for it, since a stranger's file may be larger than the memory."""
+    if _is_checkpoint(path):
+        return {name: [*x.shape] for name, x in _tensors(path).items()}
+    with safe_open(path, "pt") as file:
+        return {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118 - not a dict
+
+
 def tensors_hash(path: Path) -> str:
     """The SHA-256 of all tensors, by name: what stays when a header changes."""
     found = sha256()
@@ -207,11 +215,10 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
     if attention:
         config = replace(config, **asked(config, {"attention": attention}))
     try:
-        tensors = _tensors(path)
-        if wrong := differing(without_memory(lambda: build_model(config)), tensors):
+        if wrong := differing(without_memory(lambda: build_model(config)), _shapes(path)):
             raise ValueError(wrong)
         model = build_model(config)
-        model.load_state_dict(tensors)
+        model.load_state_dict(_tensors(path))
     except (*DAMAGE, UserError) as error:
         raise BundleError(f"{path}: its weights are damaged ({reason(error)})", AGAIN) from None
     return Bundle(model.to(device).eval(), header)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from musictx.errors import ConfigError, UserError
@@ -37,9 +37,9 @@ def one_of(field: str, value: str, known: Iterable[str]) -> str:
     return value
 
 
-def differing(model: nn.Module, tensors: Mapping[str, Tensor]) -> str:
+def differing(model: nn.Module, shapes: Mapping[str, list[int]]) -> str:
     """In what a model differs from a file's tensors: a few words; none if it does not."""
-    own, shapes = ({name: list(x.shape) for name, x in of.items()} for of in (model.state_dict(), tensors))
+    own = {name: [*x.shape] for name, x in model.state_dict().items()}
     for name in sorted(own.keys() | shapes.keys()):
         if own.get(name) != shapes.get(name):
             claimed, found = (of.get(name, "no such tensor") for of in (own, shapes))

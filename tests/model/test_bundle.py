@@ -164,6 +164,15 @@ for kind, more in [(kind, {}) for kind in KINDS] + [("transformer", {"position":
 """
 
 
+def test_tensors_that_do_not_fit_are_not_read(path, monkeypatch):
+    tensors, header = bundle._tensors(path), read_header(path)
+    tensors["embed.weight"] = torch.zeros(10_000, 16)
+    save_file(tensors, path, {bundle.KEY: header.to_json()})
+    monkeypatch.setattr(bundle, "_tensors", lambda path: pytest.fail("a stranger's tensors take memory"))
+    with pytest.raises(BundleError, match=r"embed.weight: its settings mean .* the file has \[10000, 16\]"):
+        load_bundle(path)
+
+
 def test_shapes_of_no_kind_of_model_import_the_compiler():
     subprocess.run([sys.executable, "-c", SHAPES], check=True)  # it would take more than a second of each start
 
