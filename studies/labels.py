@@ -81,7 +81,7 @@ class Labels(NamedTuple):
         )
 
     def learn(self, kind: str, size: int | None, rate: float) -> tuple[Any, int]:
-        """A model and its steps; `size` is how many pieces, of each composer if they have one, it learned from; None: all."""
+        """A model that learned, and its steps; `size` is how many pieces, of each composer if any, and None is all."""
         torch.manual_seed(0)
         config = self.config(kind)
         model = with_weights(new_model(config, self.store.tokenizer), config, self.store.tokenizer)
