@@ -8,8 +8,9 @@
 All choices use 20 of the 229 training pieces. Every recipe below learns the other 209 to the end of its schedules, in
 windows of 512 and then of 1,024 ids, and gets the one temperature that fits the 20 best (Guo et al. 2017, On
 Calibration of Modern Neural Networks, section 4.2). The best recipe then learns all 229 for as many steps, with the
-same temperature. Every run keeps its last weights. The official validation is read at the end and chooses nothing; the
-test split is read only with `--test`, once for a bundle. Settings of `musictx train` (key=value) hold for every run.
+same temperature. Every run keeps its last weights. The official validation is read at the end and chooses no weights;
+the kind of recipe was found on it before. The test split is read only with `--test`, once for a bundle. Settings of
+`musictx train` (key=value) are those of every run.
 
 The bundle holds float16. Its seed goes beside it: the beginning of a test piece, which no training has seen.
 """

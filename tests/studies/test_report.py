@@ -46,7 +46,7 @@ def test_the_chorale_comparison_states_its_own_figures():
     """A number of three digits is easily that of another row."""
     found = json.loads((ROOT / "studies/results/baselines/chorales-test.json").read_text())
     known = {f"{x:.3f}" for row in found.values() for each in row.values() if isinstance(each, list) for x in each}
-    page = (ROOT / "docs/researchers.md").read_text().partition("- **Chorales**")[2].partition("- **Piano**")[0]
+    page = (ROOT / "docs/researchers.md").read_text().partition("- **Chorales**")[2].partition("- **Sines**")[0]
     assert {number for number in stated(page) if len(number) == 5} <= known | {x.lstrip("-") for x in known}
     for kind, text in {
         "Fourier": "Fourier takes ",
