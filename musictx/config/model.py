@@ -1,7 +1,6 @@
 """The schema of each kind of model: of its config in `musictx/model/`, those fields that a person sets."""
 
 import dataclasses
-from collections.abc import Mapping
 from copy import copy
 from functools import cache
 from typing import Any, get_type_hints
@@ -76,11 +75,3 @@ def check_settings(model: Any) -> None:
             why=f"these are the settings of a {own} model",
             allowed="a preset of another kind, as in model=small or model=lstm",
         )
-
-
-def settings_of_kind(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The stored settings that belong to their kind: earlier versions wrote those of every kind. Settings of a kind
-    that is not installed stay as they are."""
-    kind = stored.get("kind", "transformer")
-    names = {each.name for each in dataclasses.fields(schema_of(kind))} if kind in KINDS else set(stored)
-    return {"kind": kind} | {name: value for name, value in stored.items() if name in names}

@@ -81,8 +81,8 @@ class BundleHeader:
         return bool(self.notes.get("hide_source"))
 
     def to_json(self) -> str:
-        """The header as JSON, without an empty objective, as older versions wrote it."""
-        return json.dumps({key: value for key, value in asdict(self).items() if key != "objective" or value})
+        """The header as JSON."""
+        return json.dumps(asdict(self))
 
 
 TYPES: dict[str, tuple[type, ...]] = {  # of the header's fields

@@ -22,7 +22,7 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from musictx.config.model import schemas, settings_of_kind
+from musictx.config.model import schemas
 from musictx.config.train import TrainConfig
 from musictx.data.store import Store, whole_split
 from musictx.errors import ConfigError, UserError
@@ -122,12 +122,7 @@ class RunFolder:
     def config(self) -> Any:
         """The settings in config.yaml. Raises UserError for a file that is damaged, or that asks for more than
         values: a folder may come from a stranger."""
-        config = _values(self.path / CONFIG)
-        try:
-            config.model = settings_of_kind(config.get("model", {}))
-        except (OmegaConfBaseException, AttributeError, TypeError, ValueError) as error:
-            raise _damaged(self.path / CONFIG, error) from None
-        return config
+        return _values(self.path / CONFIG)
 
     def settings(self) -> dict[str, Any]:
         """The same, each as `group.name`."""
@@ -252,8 +247,8 @@ def _values(path: Path) -> Any:
             if isinstance(event, yaml.ScalarEvent) and "${" in event.value:  # written as it is, or with escapes
                 raise ValueError("it has ${…}, which only a person may give")
         config = OmegaConf.create(text)
-        if not isinstance(config, DictConfig) or not config:
-            raise ValueError("it has no settings")
+        if not isinstance(config, DictConfig) or not isinstance(OmegaConf.select(config, "model.kind"), str):
+            raise ValueError("it has no kind of model")
         return config
     except (OSError, ValueError, yaml.YAMLError, OmegaConfBaseException, RecursionError, AssertionError) as error:
         raise _damaged(path, error) from None

