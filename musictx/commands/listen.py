@@ -119,7 +119,7 @@ def plan(config: ListenConfig) -> Continue:
     check_within(config, "pieces", 1)
     Part(seconds=config.seed_seconds)  # raises for an impossible one
     length = Length(seconds=config.length_seconds)
-    return Continue(config.sampler, length, config.rules, random_seed=config.random_seed)
+    return Continue(config.sampler, length, rules=config.rules, random_seed=config.random_seed)
 
 
 def trials(held_out: Beginnings, heard: dict[str, list[Score]], config: ListenConfig) -> list[Trial]:

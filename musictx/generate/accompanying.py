@@ -11,7 +11,7 @@ from musictx.generate.choir import Report, Voices, draw_around
 from musictx.generate.engine import enough_memory
 from musictx.generate.melodies import Melody
 from musictx.generate.outcome import outcome
-from musictx.generate.requests import Accompany, rows_each
+from musictx.generate.requests import Accompany
 from musictx.generate.result import Music
 from musictx.generate.song import WINDOW_S, draw_rest
 from musictx.model.build import SOURCE, inputs_of
@@ -90,7 +90,7 @@ def accompany_melody(
     assert isinstance(tokenizer, ChoraleTokenizer)
     assert melody.grid is not None
     heard, quarter_s = np.where(melody.grid >= 0, melody.grid + request.transpose, melody.grid), melody.score.quarter_s
-    each, from_s = rows_each(request), melody.first * quarter_s / STEPS_PER_QUARTER
+    each, from_s = request.rows_each, melody.first * quarter_s / STEPS_PER_QUARTER
     rows = max(min(request.rows_at_once, request.variations * each), each)
     with enough_memory(rows, "give a shorter melody", each):
         drawn = draw_around(heard, model, tokenizer, quarter_s, request, from_s=from_s, **how)

@@ -20,7 +20,7 @@ from musictx.generate.batch import LOOK_EVERY
 from musictx.generate.engine import ByChance, Drawn, Stream
 from musictx.generate.filters import NanError
 from musictx.generate.particles import Particles, keys_of
-from musictx.generate.requests import Accompany, rows_each
+from musictx.generate.requests import Accompany
 from musictx.generate.steering import beside
 from musictx.model.protocol import SourceModel
 from musictx.music.grid import OPEN, REST, Grid
@@ -129,7 +129,7 @@ def draw_around(
     sources = [source, torch.full_like(source, vocab.pad)] if guided else [source]
     start = model.init_state(torch.stack(sources), len(heard) + count)
     logits = model.prefill(heard.expand(len(sources), -1), start)  # (streams, V)
-    meter, several, out = replace(meter or Meter(), quarter_s=quarter_s), rows_each(request), list[Voices]()
+    meter, several, out = replace(meter or Meter(), quarter_s=quarter_s), request.rows_each, list[Voices]()
     at_once = max(request.rows_at_once // several, 1)
     for done in range(0, request.variations, at_once):
         each = range(done, min(done + at_once, request.variations))

@@ -18,7 +18,7 @@ from musictx.generate.outcome import ChordSpan, outcome
 from musictx.generate.particles import Particles, keys_of
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import Prompt, make_prompt
-from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Own, rows_each
+from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Own
 from musictx.generate.steering import Steering, line_after
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
@@ -113,7 +113,7 @@ class Drawing:
             self.bare = [_bare(p.heard, sampling.strength, period, asked) for p in self.prompts]
         self.asked = [(i, k) for i in range(len(self.prompts)) for k in range(request.rows)]
         # the size of a batch must not shorten its rows
-        self.each = rows_each(request)
+        self.each = request.rows_each
         most = max(min(len(self.asked) * self.each, Continue.rows_at_once), self.each)
         self.limit = _limit(request, most, tokenizer.group)
         self.takes: list[tuple[int, int, Take]] = []  # prompt, variation, row as drawn

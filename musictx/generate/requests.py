@@ -129,30 +129,50 @@ LINES = ("only", "highest")
 FARTHEST = (-19, 21)  # semitones: every pitch of the grid, moved back, is one of MIDI's
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Request:
-    """What continuations and fills have in common."""
+    """What all requests have in common."""
 
-    sampling: Sampling = field(default_factory=Sampling)
-    length: Length = Length()
+    sampling: Sampling = field(default_factory=Sampling, kw_only=False)
     rules: Rules = field(default_factory=Rules)
     control: Control = field(default_factory=Control)
     random_seed: int = 0  # the same one gives the same music
     variations: int = 1
+    rows_at_once: int = 16  # in one batch
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        amounts = {"variations": (1, MOST_VARIATIONS), "random_seed": (0, MAX_SEED), "rows_at_once": (1, MOST_TOKENS)}
+        for name, (least, most) in amounts.items():
+            if not least <= (value := getattr(self, name)) <= most:
+                raise ConfigError(name, got=value, allowed=f"{least} to {most}")
+        rules = self.rules
+        if not rules.masks and replace(rules, masks=True, max_still_s=rules.max_still_s or AUTO) != Rules():
+            hint = "leave out the other rules, or the masks on"
+            raise ConfigError("masks", got=False, why="it forbids nothing", hint=hint)
+        self.control.check_rules(rules)
+
+    @property
+    def rows_each(self) -> int:
+        """How many rows each piece of new music has, as in `Particles`; one where all would be the same."""
+        return self.control.rows if self.sampling.temperature else 1
+
+
+@dataclass(frozen=True)
+class Passage(Request):
+    """What continuations and fills have in common."""
+
+    length: Length = Length()
     max_tokens: int | None = None  # of one variation, even if it is shorter than asked
     window: int | None = None  # tokens that the model sees at once; None: its own
-    rows_at_once: int = 16  # in one batch
     drums: bool = False  # the seed's drums are heard
     out_of_range: str = RANGES[0]  # what becomes of notes that the model has no token for
 
     def __post_init__(self) -> None:
-        check_types(self)
-        check_amounts(self.variations, self.random_seed, self.rows_at_once, self.rules)
-        self.control.check_rules(self.rules)
-        each = rows_each(self)
-        most = MOST_TOKENS // (self.rows * each)
+        super().__post_init__()
+        most = MOST_TOKENS // (self.rows * self.rows_each)
         if self.max_tokens is not None and not 0 < self.max_tokens <= most:
-            particles = f" and particles={each}" if each > 1 else ""
+            particles = f" and particles={self.rows_each}" if self.rows_each > 1 else ""
             allowed = f"1 to {most} for variations={self.rows}{particles}"
             raise ConfigError("max_tokens", got=self.max_tokens, allowed=allowed)
         if self.window is not None and self.window < 8:
@@ -168,7 +188,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Continue(Request):
+class Continue(Passage):
     """New music after a seed, or from nothing. Raises ConfigError for what no model can do."""
 
     part: Part = field(default_factory=Part)  # of the seed, which is the primer
@@ -190,7 +210,7 @@ class Continue(Request):
 
 
 @dataclass(frozen=True)
-class Fill(Request):
+class Fill(Passage):
     """A region of a piece, or what comes between two pieces: `length` of it, in seconds or bars. Raises ConfigError for
     what no model can do."""
 
@@ -209,7 +229,7 @@ class Fill(Request):
 
     def drawing(self, length: Length, window: int | None = None) -> Continue:
         """How its notes are drawn; a `window` counts where none is asked for."""
-        common = {each.name: getattr(self, each.name) for each in fields(Request)}
+        common = {each.name: getattr(self, each.name) for each in fields(Passage)}
         return Continue(**common | {"length": length, "window": self.window or window})
 
     def check_region(self) -> None:
@@ -221,30 +241,24 @@ class Fill(Request):
 
 
 @dataclass(frozen=True)
-class Accompany:
+class Accompany(Request):
     """The other voices around those of a file, or the rest of a song. Raises ConfigError for what no model can do."""
 
     sampling: Sampling = field(default_factory=lambda: Sampling(guard=False))
     rules: Rules = field(  # what goes with a melody may wait, since the melody moves
         default_factory=lambda: Rules(max_still_s=None, voice_order=True, voice_ranges=True, no_parallels=True)
     )
-    control: Control = field(default_factory=Control)
     voices: str = "S"  # the voices that the file has, of S, A, T and B
     rewrite: str | None = None  # voices of a file with all four, which are written again
     from_bar: int | None = None  # of what is written again; the first is 1, the last is included
     to_bar: int | None = None
     line: str = LINES[0]  # the file is one line; highest: the melody is its highest notes
     transpose: int = 0  # semitones by which the model hears the melody higher
-    random_seed: int = 0
-    variations: int = 1
-    rows_at_once: int = 16
 
     def __post_init__(self) -> None:
-        check_types(self)
+        super().__post_init__()
         if self.sampling.guard:
             raise ConfigError("guard", got=True, why="it is for continuations", allowed="false")
-        check_amounts(self.variations, self.random_seed, self.rows_at_once, self.rules)
-        self.control.check_rules(self.rules)
         if self.line not in LINES:
             raise ConfigError("line", got=self.line, allowed=f"one of {', '.join(LINES)}")
         for name in ("voices", "rewrite"):
@@ -263,20 +277,3 @@ class Accompany:
         if not FARTHEST[0] <= self.transpose <= FARTHEST[1]:
             allowed = f"{FARTHEST[0]} to {FARTHEST[1]} semitones"
             raise ConfigError("transpose", got=self.transpose, allowed=allowed)
-
-
-def rows_each(request: Request | Accompany) -> int:
-    """How many rows each piece of new music has, as in `Particles`; one where all would be the same."""
-    return request.control.rows if request.sampling.temperature else 1
-
-
-def check_amounts(variations: int, random_seed: int, rows_at_once: int, rules: Rules) -> None:
-    """Raises ConfigError for impossible amounts, and for rules that would not be applied."""
-    amounts = {"variations": (variations, 1, MOST_VARIATIONS), "random_seed": (random_seed, 0, MAX_SEED)}
-    for name, (value, least, most) in (amounts | {"rows_at_once": (rows_at_once, 1, MOST_TOKENS)}).items():
-        if not least <= value <= most:
-            raise ConfigError(name, got=value, allowed=f"{least} to {most}")
-    if not rules.masks and replace(rules, masks=True, max_still_s=rules.max_still_s or AUTO) != Rules():
-        raise ConfigError(
-            "masks", got=False, why="it forbids nothing", hint="leave out the other rules, or the masks on"
-        )

@@ -163,7 +163,7 @@ def test_nats_are_of_the_open_places():
     """By one full pass over the whole grid."""
     model, grid = build(), grid_of(A=above(15), B=LOW)
     control = Control(chords="C | F# G", bar_seconds=0.5, particles=4)
-    (voices,) = draw_around(grid, model, TOK, 0.5, Accompany(PLAIN, Rules(), control))
+    (voices,) = draw_around(grid, model, TOK, 0.5, Accompany(PLAIN, Rules(), control=control))
     ids = TOK.encode_grid(voices.grid).astype(np.int64)
     read = torch.from_numpy(np.append(TOK.vocab.bos, ids[:-1]))[None]
     with torch.no_grad():
@@ -217,7 +217,7 @@ def test_new_voices_are_of_the_chord_of_their_moment_where_the_melody_is(where, 
 
 
 def test_nothing_to_write_is_refused():
-    with pytest.raises(UserError, match="every voice is given"):
+    with pytest.raises(UserError, match="every voice"):
         drawn(grid_of(S=above(24), A=above(14), T=above(7), B=LOW))
 
 

@@ -39,7 +39,7 @@ def drawn(control, scores=(None,), tokenizer=PIANO, **more):
     """The new music after each score: its times begin with it."""
     primers = [score and Primer(score, score.duration_s, Meter(score.quarter_s)) for score in scores]
     rules = Rules(max_polyphony=20)  # else all keys of a chord may be down
-    usual = Continue(PLAIN, Length(seconds=9.0), rules, control, include_seed=False, random_seed=4)
+    usual = Continue(PLAIN, Length(seconds=9.0), rules=rules, control=control, include_seed=False, random_seed=4)
     rows = continue_primers(primers, restless(tokenizer), tokenizer, replace(usual, **more))
     return [row.score for each in rows for row in each]
 
@@ -48,7 +48,7 @@ def test_the_share_of_each_chord_is_the_same_without_the_seed():
     """A long note of the seed is outside of all chords; without the seed it begins again at the border."""
     seed = replace(tune(), offset_s=np.where(np.arange(12) == 11, 9.0, tune().offset_s))
     primer = Primer(seed.clip(0.0, 5.0), 3.0, Meter(0.5))
-    asked = Continue(PLAIN, Length(seconds=6.0), Rules(), Control(chords="0 C, 2 F, 4"), random_seed=4)
+    asked = Continue(PLAIN, Length(seconds=6.0), control=Control(chords="0 C, 2 F, 4"), random_seed=4)
     (whole,), (new,) = (
         continue_primers([primer], restless(PIANO), PIANO, replace(asked, include_seed=keeps))[0]
         for keeps in (True, False)
@@ -61,9 +61,9 @@ def test_the_share_of_each_chord_is_the_same_without_the_seed():
 
 def test_a_seed_of_too_many_bars_is_refused_before_any_is_looked_at():
     control = Control(chords="seed", bar_seconds=0.1)
-    with pytest.raises(ConfigError, match="^chords=seed: the seed has more than 1000 bars: give less of it"):
+    with pytest.raises(ConfigError, match="^chords=seed: .* 1000 bars"):
         control.chords_after(tune(), Meter(), 3600.0)
-    with pytest.raises(ConfigError, match="is outside key=F#"):
+    with pytest.raises(ConfigError, match="^chords=C: C, E, G .*key=F#"):
         Control(chords="seed", key="F#").chords_after(tune(), Meter(), 3.0)
 
 
@@ -187,7 +187,7 @@ def test_each_seeds_own_chords_come_back_also_in_one_batch(capsys):
     assert drawn(text, seeds[:1]) == together[:1]
     control.say("a.mid", seeds[1], Meter(0.15), 1.2)
     assert "a.mid: its chords are Eb | Gm\n" in capsys.readouterr().out
-    with pytest.raises(ConfigError, match="^chords=seed: nothing comes before the new music: give chords, or a seed"):
+    with pytest.raises(ConfigError, match="^chords=seed: "):
         drawn(control)
 
 
@@ -198,14 +198,14 @@ def test_a_file_of_chords_is_read_where_a_person_names_it_and_nowhere_else(tmp_p
     assert control.read().chords == "0 C, 1 F#m, 2 C+D+F, 3"
     assert capsys.readouterr().out == f"{path}: its chords are 0 C, 1 F#m, 2 C+D+F, 3\n"
     assert wrong(drawn(control.read())[0], "0 C, 1 F#m, 2 C+D+F, 3") == []
-    with pytest.raises(ConfigError, match="chords.mid: this chord is not known"):
+    with pytest.raises(ConfigError, match="^chords=.*chords.mid: "):
         drawn(control)
-    with pytest.raises(ConfigError, match="^chords=F#m: C#, F# is outside key=C"):
+    with pytest.raises(ConfigError, match="^chords=F#m: C#, F# .*key=C"):
         Control(chords=str(path), key="C").read()
-    with pytest.raises(MidiError, match=r"none.mid: no such file"):
+    with pytest.raises(MidiError, match=r"^none.mid: "):
         Control(chords="none.mid").read()
     write_midi(Score.empty(), tmp_path / "still.mid")
-    with pytest.raises(MidiError, match=r"still.mid: it has no chords: give a file with notes"):
+    with pytest.raises(MidiError, match=r"still.mid: .*no chords"):
         Control(chords=str(tmp_path / "still.mid")).read()
 
 
@@ -309,11 +309,11 @@ def test_rules_that_exclude_a_wish_are_refused(control, rules, said):
 def test_an_encoding_refuses_what_it_cannot_take():
     for name in ("density", "loudness", "polyphony", "register"):
         given: dict[str, Any] = {name: 25}
-        with pytest.raises(ConfigError, match=rf"^{name}=25: chorale has .*: leave it out"):
+        with pytest.raises(ConfigError, match=rf"^{name}=25: chorale "):
             Steering(Control(**given), GRID, [], "cpu")
     timeless = copy.copy(PIANO)
     timeless.pace = None
-    with pytest.raises(ConfigError, match="^control=…: the ids of performance do not say when each note begins"):
+    with pytest.raises(ConfigError, match="^control=…: .*performance"):
         check_encoding(Control(key="C"), timeless)
 
 
