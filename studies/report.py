@@ -33,6 +33,7 @@ CHOOSE = "python studies/piano.py --archive maestro-v3.0.0-midi.zip --asap asap.
 CHOOSE += " --results studies/results"
 FOREIGN = "python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.zip trainer.accelerator=cuda"
 BASELINES = "OMP_NUM_THREADS=1 python studies/baselines.py"
+LABELS = "OMP_NUM_THREADS=1 python studies/labels.py --archive maestro-v3.0.0-midi.zip --pop pop909.zip"
 PLANTED = "OMP_NUM_THREADS=1 python studies/planted_motif.py"
 PIANO, P = "The piano model", ", Holm's p"
 TOP = """# Results
@@ -140,6 +141,21 @@ def planted(found: Any, make: Make) -> Iterator[Row]:
             yield make(PLANTED, title, f"{kind}, {name}", figure, line=kind, column=name)
 
 
+OF = {"1": "14 performances", "10": "140", "100": "100 songs", "notes": "700 songs", "composers": "all 744"}
+
+
+def labelled(found: Any, make: Make) -> Iterator[Row]:
+    """From so many songs or performances: accuracy and macro F1, of clips, and of whole pieces."""
+    title = "What pre-training is worth for labels: 80 s of CPU time for each, its own rate, one random seed"
+    for task, runs in found.items():
+        for kind, size, of in ((*name.rsplit(", ", 1), of) for name, of in runs.items()):
+            n = "10 songs" if (task, size) == ("notes", "10") else OF[task if size == "all" else size]
+            for split, measure in product(("test", "whole"), ("accuracy", "macro F1")) if "test" in of else ():
+                name = f"{task}, {n}{', whole pieces' * (split == 'whole')}, {measure}"
+                if split in of:
+                    yield make(LABELS, title, f"{kind}, {name}", of[split][measure], line=kind, column=name)
+
+
 STRANGER = "gain against a stranger, part"
 SHOWN: dict[str, dict[str, str]] = {  # of the figures of `baselines.py`, by split
     "validation": {
@@ -179,6 +195,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "piano-shares.json": shares,
     "foreign.json": foreign,
     "planted-motif.json": planted,
+    "labels.json": labelled,
     **{
         f"baselines/{music}-{split}.json": partial(kinds, music=music, split=split)
         for music, split in product(("chorales", "piano"), SHOWN)
