@@ -1,7 +1,5 @@
 """Keys and chords by their names."""
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,10 +67,9 @@ def test_a_minor_key_has_the_raised_sixth_and_leading_note_too():
 
 @pytest.mark.parametrize("name", ["", "H", "c", "Dmin", "C dorian", "D  minorr", "C##", "7"])
 def test_a_key_that_does_not_exist_is_refused(name):
-    with pytest.raises(
-        ConfigError, match=rf"^key={re.escape(repr(name) if ' ' in name else name)}: give a key such as"
-    ):
+    with pytest.raises(ConfigError) as caught:
         key_classes(name)
+    assert (caught.value.field, caught.value.got) == ("key", name)
 
 
 @pytest.mark.parametrize(

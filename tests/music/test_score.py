@@ -36,11 +36,11 @@ def test_a_score_cannot_be_changed():
     ("changes", "text"),
     [
         ({"onset_s": [1.0, -0.1]}, "onset_s .*; note 1 is"),
-        ({"onset_s": [np.nan, 0]}, "onset_s must be finite"),
+        ({"onset_s": [np.nan, 0]}, r"onset_s .*; note 0 is \(nan"),
         ({"offset_s": [0.9, 0.5]}, "offset_s .*; note 0 is"),
-        ({"pitch": [128, 0]}, r"pitch must be 0 … 127; note 0 is \(1.0, 2.0, 128, 80\)"),
-        ({"velocity": [0, 1]}, "velocity must be 1 … 127"),
-        ({"velocity": [1]}, "columns differ in length: 2, 2, 2, 1"),
+        ({"pitch": [128, 0]}, r"pitch .* 0 … 127; note 0 is \(1.0, 2.0, 128, 80\)"),
+        ({"velocity": [0, 1]}, "velocity .* 1 … 127; note 0"),
+        ({"velocity": [1]}, ": 2, 2, 2, 1"),
     ],
 )
 def test_arrays_that_are_no_music_are_refused(changes, text):
@@ -56,7 +56,7 @@ def test_clip_keeps_what_begins_inside_and_cuts_its_end():
 
 def test_transpose_moves_pitches_and_refuses_to_leave_the_keyboard():
     assert two_notes().transpose(-12).pitch.tolist() == [60, 48]
-    with pytest.raises(ValueError, match="pitch must be 0 … 127"):
+    with pytest.raises(ValueError, match="pitch .* 0 … 127"):
         two_notes().transpose(60)
 
 

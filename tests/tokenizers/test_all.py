@@ -52,5 +52,5 @@ def test_nothing_is_nothing_and_ids_outside_the_vocabulary_are_refused(tok):
     assert tok.decode(nothing) == Score.empty()
     assert tok.pitch_range(nothing) is None
     assert tok.seconds(nothing) == 0
-    with pytest.raises(TokenError, match=f"id {tok.vocab.size} is not in the vocabulary"):
+    with pytest.raises(TokenError, match=f"^id {tok.vocab.size} .* 0 to {tok.vocab.size - 1}$"):
         tok.decode(np.array([0, tok.vocab.size]))

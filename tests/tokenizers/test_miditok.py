@@ -108,7 +108,7 @@ def test_drums_are_never_transposed_and_beats_never_stretched(tok):
     moved = heard(tok.decode(tok.transpose(stream, 5), Q))
     expected = [(on, n, p if program == DRUMS else p + 5, v, program) for on, n, p, v, program in heard(BAND)]
     assert sorted(moved) == sorted(expected)
-    with pytest.raises(TokenError, match="give a window of events only"):
+    with pytest.raises(TokenError, match="PAD, BOS and EOS"):
         tok.transpose(np.append(stream, tok.vocab.eos), 1)
     assert tok.stretch(stream, 1.0) is stream
     with pytest.raises(ConfigError, match=r"^stretch=1.05: "):
@@ -151,9 +151,7 @@ def test_without_the_package_one_line_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "miditok", None)
     with pytest.raises(UserError, match=r"pip install 'musictx\["):
         build_tokenizer("miditok-remi")
-    with pytest.raises(
-        UserError, match="choose one of performance, chorale, miditok-remi, miditok-tsd, miditok-struct"
-    ):
+    with pytest.raises(UserError, match="'miditok-octuple' .* miditok-tsd, "):
         build_tokenizer("miditok-octuple")
 
 
@@ -240,7 +238,7 @@ DAMAGED = ["x", "{}x", "[1]", "[[0,9999]]", "[[-1,0]]", '[["a","b"]]', "[[0,1.5]
 
 @pytest.mark.parametrize("state", DAMAGED)
 def test_damaged_merges_and_those_of_another_tokenizer_are_refused(state):
-    with pytest.raises(UserError, match="BPE merges are damaged"):
+    with pytest.raises(UserError, match="BPE .*damaged"):
         build_tokenizer("miditok-remi", state)
-    with pytest.raises(UserError, match="performance learns no BPE merges"):
+    with pytest.raises(UserError, match="performance .*BPE"):
         build_tokenizer("performance", state)

@@ -103,9 +103,9 @@ def test_the_same_grammar_over_fewer_ids(kind, data):
 @pytest.mark.parametrize("few", [FewKeys(), FewVoices()], ids=["performance", "chorale"])
 def test_what_has_no_place_in_it_is_refused_by_name(few):
     for wrong, others in ((30, (35, 50)), (90, (50, 86))):
-        with pytest.raises(TokenError, match=f"pitch {wrong} is outside the {few.name} vocabulary, which has 40 … 84"):
+        with pytest.raises(TokenError, match=f"^pitch {wrong} .* {few.name} .* 40 … 84"):
             few.encode(Score([0.0] * 3, [0.5] * 3, [wrong, *others], [80] * 3))
-    with pytest.raises(ConfigError, match=r"^rules=…: no .*pitch.* from 40 to 84: give wider limits"):
+    with pytest.raises(ConfigError, match=r"^rules=…: .*pitch .* 40 to 84"):
         build_grammar(few, Rules(highest=39), [np.array([], np.uint16)], [0.5], "cpu")
 
 
@@ -120,7 +120,7 @@ def test_events_that_it_cannot_read_are_refused_by_name(base):
         (events[0]._replace(hi=60), *(row._replace(hi=row.hi + 1) for row in events[1:])),
     ):
         kind = type("Wrong", (base,), {"name": "mine", "vocab": Vocab("mine/1", wrong)})
-        with pytest.raises(UserError, match=rf"tokenizer mine has {wrong[0].type} \d+ … \d+.*: give (NOTE_ON|PITCH)"):
+        with pytest.raises(UserError, match=rf"tokenizer mine .*{wrong[0].type} \d+ … \d+.*: give (NOTE_ON|PITCH)"):
             kind()
 
 

@@ -100,9 +100,9 @@ def test_what_it_does_not_say_is_refused():
     nothing = np.zeros(0, np.uint16)
     with pytest.raises(ConfigError, match="^rules=…: "):
         build_grammar(TOK, Rules(max_polyphony=3), [nothing], [0.5], "cpu")
-    with pytest.raises(UserError, match="performance-melody .* cannot play live"):
+    with pytest.raises(UserError, match="performance-melody .* live"):
         TOK.idiom(0.5)
-    with pytest.raises(UserError, match="performance-melody does not say"):
+    with pytest.raises(UserError, match="performance-melody .*trace"):
         TOK.trace(nothing, 0.5)
     with pytest.raises(UserError, match="tokenizer=performance_melody"):
         PIANO.apart(nothing)

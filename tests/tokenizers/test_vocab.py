@@ -60,10 +60,10 @@ def test_added_ids_come_after_all_others_and_are_no_music(name):
 @pytest.mark.parametrize(
     ("rows", "text"),
     [
-        ([["PAD", 0, 0]], "has PAD more than once: give other names; PAD, BOS, EOS are in each"),
-        ([["TO", 0, 0], ["TO", 0, 0]], "has TO more than once"),
-        ([["TO", 0, -1]], "has no ids for TO 0 … -1"),
-        ([["TO", 0, 10**12]], "has [0-9,]+ ids: give 65,535 at most"),
+        ([["PAD", 0, 0]], "has PAD "),
+        ([["TO", 0, 0], ["TO", 0, 0]], "has TO "),
+        ([["TO", 0, -1]], ".* TO 0 … -1"),
+        ([["TO", 0, 10**12]], "has [0-9,]+ ids: .*65,535"),
     ],
 )
 def test_ids_that_cannot_be_distinguished(rows, text):
@@ -76,8 +76,8 @@ def test_ids_that_cannot_be_distinguished(rows, text):
 @pytest.mark.parametrize(
     ("said", "text"),
     [
-        ({}, "tokenizer 'few' calls itself 'performance'"),
-        ({"name": "few", "pace": np.zeros(7)}, "tokenizer few has a pace of 7 "),
+        ({}, "tokenizer 'few' .*'performance'"),
+        ({"name": "few", "pace": np.zeros(7)}, "tokenizer few .* 7 .* 391"),
     ],
 )
 def test_a_tokenizer_that_contradicts_itself(monkeypatch, said, text):
@@ -113,5 +113,5 @@ def test_values_and_ids_outside_the_table_are_refused():
     with pytest.raises(TokenError, match="TIME_SHIFT 101 .* 1 to 100"):
         PERFORMANCE.id("TIME_SHIFT", 101)
     for wrong in (391, -1):
-        with pytest.raises(TokenError, match=f"id {wrong} is not in the vocabulary: ids go from 0 to 390"):
+        with pytest.raises(TokenError, match=f"^id {wrong} .* 0 to 390$"):
             PERFORMANCE.music(np.array([5, wrong]))

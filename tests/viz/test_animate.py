@@ -67,7 +67,7 @@ def test_an_mp4_has_pictures_and_sound(tmp_path):
 
 def test_an_mp4_without_the_package(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "imageio_ffmpeg", None)
-    with pytest.raises(UserError, match=r"MP4 needs the package imageio-ffmpeg, .* 'musictx\[film\]', or choose .gif"):
+    with pytest.raises(UserError, match=r"imageio-ffmpeg, .*'musictx\[film\]', .*\.gif"):
         film("x", SCORE, 2.0, tmp_path / "a.mp4")
     assert list(tmp_path.iterdir()) == []
 
@@ -78,5 +78,5 @@ def test_silence_is_a_film_of_one_picture(tmp_path):
 
 
 def test_music_of_hours_is_no_film(tmp_path):
-    with pytest.raises(UserError, match="901 s, at most 900 s"):
+    with pytest.raises(UserError, match="901 s, .*900 s"):
         film("x", Score([0.0], [901.0], [60], [80]), 0.0, tmp_path / "a.gif")

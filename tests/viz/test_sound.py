@@ -87,7 +87,7 @@ def test_long_sound_lies_on_the_disk_and_is_the_same(tmp_path, monkeypatch):
 def test_more_sound_than_the_disk_takes_is_refused(tmp_path, monkeypatch):
     ten_hours = Score([0.0, 36_000.0], [1.0, 36_001.0], [60, 64], [90, 60])
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=19 * 10**9))
-    with pytest.raises(UserError, match=r"19\.1 GB of disk, and 19\.0 GB"):
+    with pytest.raises(UserError, match=r"19\.1 GB .*19\.0 GB"):
         write_wav(ten_hours, tmp_path / "a.wav")
     assert list(tmp_path.iterdir()) == []
 
@@ -103,7 +103,7 @@ def test_a_disk_that_is_full_is_a_line(tmp_path):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (9999, before[1]))
     try:
-        with pytest.raises(UserError, match=r"a.wav: cannot write the sound; is the disk full\?$"):
+        with pytest.raises(UserError, match=r"a.wav: .*disk full"):
             write_wav(Score([0.0], [2.0], [60], [90]), tmp_path / "a.wav")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
