@@ -209,7 +209,7 @@ def test_a_card_older_than_ampere_is_refused_with_what_it_can_do(tuning, monkeyp
 @pytest.mark.parametrize("kernel", ["forward", "query_gradient", "table_gradient", "key_gradient"])
 def test_a_kernel_that_the_card_has_no_room_for_says_what_to_change(kernel, monkeypatch):
     monkeypatch.setattr(fused, "load_kernels", lambda: Kernels(kernel))
-    text = "^impl=triton: heads of 64 in bfloat16 need 115200 of the GPU's shared memory, and it has 101376: give chun"
+    text = "^impl=triton: .* 64 .*bfloat16 .* 115200 .* 101376: .*n_heads="
     with pytest.raises(ConfigError, match=text):  # through the backward pass too, where PyTorch's engine calls
         results(triton_attention, inputs(2, 2, 59, 2, dtype=torch.bfloat16), deterministic=True)
 
@@ -240,7 +240,7 @@ def test_a_machine_that_cannot_is_refused(missing, here, monkeypatch):
         monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     monkeypatch.setattr(fused, "HAS_TRITON", missing != "triton")
     monkeypatch.setattr(torch.version, "hip", "7.0" if missing == "nvidia" else None)
-    text = f"^impl=triton: it needs a CUDA GPU and .*, this tensor is on {here}: give chu"
+    text = f"^impl=triton: .* {here}: "
     q, k, v, rel = (t.cpu() for t in inputs(2, 2, 32, 2))
     with pytest.raises(ConfigError, match=text):
         triton_attention(q, k, v, rel)

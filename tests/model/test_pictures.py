@@ -194,7 +194,7 @@ def test_what_they_say_of_themselves_and_refuse():
     assert describe_model(build("se_resnet")).startswith("model: 3 layers on a piano roll of 48 frames, ")
     for kind in ("vit", "se_resnet"):
         for wrong in (0, 20, 4112, 2**30, "48"):
-            with pytest.raises(ConfigError, match=f"^n_frames={wrong}: give a multiple of 16 up to 4096"):
+            with pytest.raises(ConfigError, match=f"^n_frames={wrong}: .* 16 up to 4096"):
                 build(kind, n_frames=wrong)
-    with pytest.raises(ConfigError, match="^d_model=24: give a multiple of 16"):
+    with pytest.raises(ConfigError, match="^d_model=24: .* 16"):
         build("se_resnet", d_model=24)

@@ -146,9 +146,9 @@ def test_a_packed_model_can_be_copied_but_not_saved_trained_or_given_other_weigh
     ids = torch.randint(50, (2, 9))
     with torch.inference_mode():
         assert (copy.deepcopy(model)(ids) == model(ids)).all()
-    with pytest.raises(RuntimeError, match="cannot be saved:"):
+    with pytest.raises(RuntimeError, match=" saved: "):
         model.state_dict()
-    with pytest.raises(RuntimeError, match="cannot be trained"):
+    with pytest.raises(RuntimeError, match=" trained: "):
         model(ids)
     with pytest.raises(ConfigError, match="weights=int8: "):
         for_steps(model, "int8")

@@ -153,10 +153,8 @@ def test_a_window_without_notes_has_no_answer():
 
 
 def test_what_cannot_have_labels():
-    with pytest.raises(ConfigError, match=r"^objective=classify: these tokens have no labels"):
+    with pytest.raises(ConfigError, match=r"^objective=classify: .*data.path="):
         build_objective("classify", None, PLAIN)
     for name in ("chorale", "performance-melody"):
-        with pytest.raises(
-            ConfigError, match=f"name={name}: its ids do not strike each note by an id: give performance"
-        ):
+        with pytest.raises(ConfigError, match=f"^name={name}: "):
             with_labels(build_tokenizer(name), 2)
