@@ -55,5 +55,5 @@ def test_percentiles_leave_out_what_is_not_finite():
 def test_what_makes_no_interval_is_said():
     with pytest.raises(UserError, match="0 pieces"):
         interval([])
-    with pytest.raises(UserError, match="2 pieces have nothing to measure by"):
+    with pytest.raises(UserError, match="^2 pieces "):
         interval([1.0, 2.0], [0.0, 0.0])

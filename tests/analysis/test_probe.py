@@ -113,7 +113,7 @@ def test_a_file_of_labels_comes_back_and_a_damaged_one_is_refused(tmp_path):
 
     def refused(changes=None, text=None, **other):
         save_file(tensors | other, path, {KEY: text or json.dumps(head | (changes or {}))})
-        with pytest.raises(BundleError, match="is damaged or no file of labels"):
+        with pytest.raises(BundleError, match="labels.safetensors is damaged"):
             load_probe(path)
 
     for changes in (
@@ -139,10 +139,10 @@ def test_a_file_of_labels_comes_back_and_a_damaged_one_is_refused(tmp_path):
     refused(more=np.zeros(3, np.float32))
     refused(weight=np.full((2, 5), np.inf, np.float32))
     path.write_bytes(b"no labels")
-    with pytest.raises(BundleError, match="is damaged or no file of labels"):
+    with pytest.raises(BundleError, match="labels.safetensors is damaged"):
         load_probe(path)
     save_file(tensors, path)
-    with pytest.raises(BundleError, match="is a safetensors file, but has no labels"):
+    with pytest.raises(BundleError, match="labels.safetensors .*no labels"):
         load_probe(path)
-    with pytest.raises(BundleError, match="no such file of labels"):
+    with pytest.raises(BundleError, match="/none: "):
         load_probe(tmp_path / "none")

@@ -114,7 +114,7 @@ def test_the_share_that_returns_is_counted_span_by_span():
 
 
 def test_a_seed_without_motifs_is_refused():
-    with pytest.raises(UserError, match="no motif of 3 notes"):
+    with pytest.raises(UserError, match=" 3 notes"):
         returns(line((0, 60), (1, 62)), song(0), [0, 10], inf)
 
 
@@ -165,9 +165,9 @@ def test_a_piece_whose_seed_has_no_motif_is_left_out():
 def test_what_gives_no_scale_is_refused_in_one_line():
     seeds, true = halves([song(k) for k in range(4)])
     for few in (0, 1):
-        with pytest.raises(UserError, match=f"{few} seeds have motifs of 3 notes"):
+        with pytest.raises(UserError, match=f"^{few} seeds .* 3 notes"):
             retention(seeds[:few], true[:few], true[:few], inf, 10, 10)
-    with pytest.raises(UserError, match="no more than chance"):
+    with pytest.raises(UserError, match=" 4 pieces .* 10 s "):
         retention(seeds, true, [song(k + 100) for k in range(4)], 0.0, span_s=10, horizon_s=20)
-    with pytest.raises(UserError, match="no more than chance"):  # none lasts that long
+    with pytest.raises(UserError, match=" 4 pieces .* 100 s "):  # none lasts that long
         retention(seeds, true, true, 0.0, span_s=100, horizon_s=100)

@@ -99,9 +99,9 @@ def test_the_end_of_a_stretched_piece_is_seen_too(factor, n):
 def test_impossible_augmentation_is_refused():
     split = split_of(scale(10))
     for stretch in ([], [1.0, 0.74], [1.34], [float("nan")], [float("inf")], [-1.0]):
-        with pytest.raises(ConfigError, match=r"^stretch=\[.*\]: give factors from 0.75 to 1.33"):
+        with pytest.raises(ConfigError, match=r"^stretch=\[.*\]: .*0\.75 to 1\.33"):
             RandomCrops(split, PERFORMANCE, 8, random_seed=0, stretch=stretch)
-    with pytest.raises(ConfigError, match="^stretch=1.05: chorale counts beats"):
+    with pytest.raises(ConfigError, match="^stretch=1.05: chorale "):
         RandomCrops(split, CHORALE, 8, random_seed=0, stretch=[1.0, 1.05])
 
 
@@ -118,7 +118,7 @@ def test_every_chorale_token_and_the_end_are_drawn(length, cycle, n_ids):
 
 def test_lengths_at_which_some_tokens_would_never_be_drawn_are_refused():
     for length, cycle, least in ((3, 1, 4), (12, 16, 16)):
-        with pytest.raises(ConfigError, match=f"^length={length}: windows begin every {least} ids"):
+        with pytest.raises(ConfigError, match=f"^length={length}: .* {least} ids: give {least} "):
             RandomCrops(split_of(scale(40)), CHORALE, length, random_seed=0, cycle=cycle)
 
 
@@ -142,7 +142,7 @@ def test_scoring_makes_every_event_a_target_exactly_once(segment):
 
 def test_what_cannot_be_scored_is_refused_and_batches_keep_to_the_budget():
     for segment in (0, -3):
-        with pytest.raises(ConfigError, match=f"^segment={segment}: give 1 or more, or null"):
+        with pytest.raises(ConfigError, match=f"^segment={segment}: give 1 "):
             scoring_segments(split_of(scale(9)), PERFORMANCE, segment)
     empty = Split(np.zeros(0, np.uint16), np.zeros(1, np.int64), [])
     for split in (empty, split_of(scale(0))):

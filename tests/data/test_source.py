@@ -92,7 +92,7 @@ def test_pipes_folders_and_dangling_links_named_like_music_are_named(tmp_path):
 def test_a_zip_bomb_is_never_unpacked_whole(tmp_path):
     bomb = zipped(tmp_path, zipfile.ZIP_DEFLATED, bomb=bytes(50 * MB))
     assert bomb.stat().st_size < MB / 10
-    with open_source(bomb) as items, pytest.raises(MidiError, match="too large: more than 2 MB"):
+    with open_source(bomb) as items, pytest.raises(MidiError, match="bomb.mid: .* 2 MB; file_mb="):
         items[0].load(2 * MB)
 
 
@@ -110,9 +110,9 @@ def test_damaged_and_encrypted_members_are_refused_one_by_one(tmp_path):
     raw = raw[:at] + b"\x01" + raw[at + 1 :]  # b.mid claims to be encrypted
     archive.write_bytes(raw)
     with open_source(archive) as items:
-        with pytest.raises(MidiError, match=r"cannot be unpacked: Bad CRC-32"):
+        with pytest.raises(MidiError, match=r"a.mid: .*CRC-32"):
             items[0].load(MB)
-        with pytest.raises(MidiError, match=r"cannot be unpacked: .*encrypted"):
+        with pytest.raises(MidiError, match=r"b.mid: .*encrypted"):
             items[1].load(MB)
 
 
@@ -128,7 +128,7 @@ def test_names_that_are_not_utf8_or_not_printable_are_shown_escaped(tmp_path):
 def test_what_is_no_source_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"^path=.*nowhere: "):
         names(tmp_path / "nowhere")
-    with pytest.raises(StoreError, match=r"no .mid, .midi, .kar, .rmi file in .* or below it"):
+    with pytest.raises(StoreError, match=r"no .mid, .midi, .kar, .rmi file in .* below"):
         names(tmp_path)
     (tmp_path / "x.zip").write_text("no zip")
     with pytest.raises(ConfigError, match=r"^path=.*x.zip: "):
@@ -138,7 +138,7 @@ def test_what_is_no_source_is_refused(tmp_path):
     raw = bytearray(zipped(tmp_path, a=b"x").read_bytes())
     raw[raw.rindex(b"PK\x01\x02") + 6] = 99  # of a version yet to come
     (tmp_path / "in.zip").write_bytes(raw)
-    with pytest.raises(ConfigError, match=r"^path=.*zip file version 9.9"):
+    with pytest.raises(ConfigError, match=r"^path=.*in\.zip: .* 9\.9"):
         names(tmp_path / "in.zip")
 
 
@@ -161,5 +161,5 @@ def test_a_folder_that_may_not_be_read_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "scandir", refuse)
     with open_source(tmp_path) as items:
         assert [item.name for item in items] == ["a.mid", "shut/"]
-        with pytest.raises(MidiError, match="cannot be read: Permission denied"):
+        with pytest.raises(MidiError, match="^shut/: .*denied"):
             items[1].load(MB)

@@ -57,11 +57,11 @@ def test_which_pieces_are_unfinished_is_kept_and_older_stores_have_none(path, tm
 
 
 def test_another_tokenizer_or_version_is_refused(path):
-    with pytest.raises(StoreError, match=r"was made by tokenizer performance \(\w{16}\), not by chorale"):
+    with pytest.raises(StoreError, match=r"performance \(\w{16}\), .*chorale"):
         Store(path, "chorale")
     manifest = path / "manifest.json"
     manifest.write_text(manifest.read_text().replace(TOK.vocab.fingerprint, "0" * 16))
-    with pytest.raises(StoreError, match="give tokenizer=performance, or prepare the data again"):
+    with pytest.raises(StoreError, match=r"performance \(0{16}\), .*performance \(\w{16}\)"):
         Store(path, "performance")
 
 
@@ -81,7 +81,7 @@ def test_a_folder_of_other_things_is_never_overwritten(tmp_path):
 
 
 def test_nothing_to_validate_on_is_refused_and_leaves_nothing(tmp_path):
-    with pytest.raises(StoreError, match="the validation split of two tunes"):
+    with pytest.raises(StoreError, match="validation split .*two tunes"):
         write_store(tmp_path / "store", TOK, CORPUS, {"train": pieces(3), "validation": []}, [])
     assert list(tmp_path.iterdir()) == []
 
@@ -89,20 +89,20 @@ def test_nothing_to_validate_on_is_refused_and_leaves_nothing(tmp_path):
 def test_damage_is_said_in_one_line(path, tmp_path):
     with pytest.raises(StoreError, match="no manifest.json"):
         Store(tmp_path / "nothing")
-    with pytest.raises(StoreError, match="'dev': it has train, validation"):
+    with pytest.raises(StoreError, match="'dev': .*train, validation"):
         Store(path).split("dev")
     (path / "train.ids.bin").write_bytes(b"\0" * 100)
     with pytest.raises(StoreError, match="50 tokens .* 305"):
         Store(path).split("train")
     (path / "train.offsets.npy").write_bytes(b"no array")
-    with pytest.raises(StoreError, match="split is damaged"):
+    with pytest.raises(StoreError, match="train split .*damaged"):
         Store(path).split("train")
     manifest = json.loads((path / "manifest.json").read_text())
     (path / "manifest.json").write_text(json.dumps(manifest | {"format": 99}))
-    with pytest.raises(StoreError, match="has store format 99, this version reads 1"):
+    with pytest.raises(StoreError, match="format 99, .* 1$"):
         Store(path)
     (path / "manifest.json").write_text("{")
-    with pytest.raises(StoreError, match=r"manifest.json is damaged .*prepare the data again"):
+    with pytest.raises(StoreError, match=r"manifest.json is damaged"):
         Store(path)
 
 
@@ -138,12 +138,12 @@ def claiming(shape):
 )
 def test_offsets_that_are_no_array_of_the_file_are_a_line_without_advice(path, offsets):
     (path / "train.offsets.npy").write_bytes(offsets)
-    with pytest.raises(StoreError, match="split is damaged") as caught:
+    with pytest.raises(StoreError, match="train split .*damaged") as caught:
         Store(path).split("train")
     assert "pickle" not in str(caught.value)
     (path / "train.offsets.npy").unlink()
     os.mkfifo(path / "train.offsets.npy")  # a pipe would be waited for
-    with pytest.raises(StoreError, match="one of its files is missing"):
+    with pytest.raises(StoreError, match="train split .*missing"):
         Store(path).split("train")
 
 

@@ -68,11 +68,11 @@ def test_what_is_left_out_is_listed_and_copies_stay_together(folder, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"validation_fraction": 0.6, "test_fraction": 0.6}, "validation_fraction=0.6: with test_fraction=0.6 "),
+        ({"validation_fraction": 0.6, "test_fraction": 0.6}, "validation_fraction=0.6: .*test_fraction=0.6 "),
         ({"validation_fraction": float("nan")}, "validation_fraction=nan: "),
-        ({"validation_fraction": 0.0}, "validation_fraction=0.0: it leaves nothing to choose a model by"),
+        ({"validation_fraction": 0.0}, "validation_fraction=0.0: .*above 0$"),
         ({"random_seed": -1}, "random_seed=-1: give 0 or more"),
-        ({"select": SelectConfig(tracks="all")}, "tracks=all: give one of merge, piano, longest"),
+        ({"select": SelectConfig(tracks="all")}, "tracks=all: .*merge, piano"),
         ({"select": SelectConfig(programs=[0, 128])}, "programs=128: "),
         ({"scheduler": "tcp://127.0.0.1:9"}, "scheduler=.*not answer"),
         ({"scheduler": "nonsense://x"}, "scheduler=.*Dask address"),

@@ -56,12 +56,12 @@ def test_folder_inner_folder_and_zip_give_the_same_store_on_the_official_split(a
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("a,b\n1,2\n", "is not MAESTRO's table"),
+        ("a,b\n1,2\n", "MAESTRO's table"),
         (TABLE + "X,train\n", "cut short"),
-        ("split,midi_filename\ndev,sub0/tune 0.mid\n", "has the split 'dev'"),
-        ("split,midi_filename\n", "names 0 files, 0 of them missing: get the archive again"),
-        (TABLE + "X,train,2004,a\n" * 4, "names 6 files, 1 of them missing, a: "),
-        (TABLE + "".join(f"X,train,2004,{k}\n" for k in "abcd"), "names 9 files, 4 of them missing, a, b, c, …: "),
+        ("split,midi_filename\ndev,sub0/tune 0.mid\n", "'dev'"),
+        ("split,midi_filename\n", " 0 files, 0 "),
+        (TABLE + "X,train,2004,a\n" * 4, " 6 files, 1 .*, a: "),
+        (TABLE + "".join(f"X,train,2004,{k}\n" for k in "abcd"), " 9 files, 4 .*, a, b, c, …: "),
     ],
 )
 def test_a_table_that_is_not_that_of_the_files(archive, tmp_path, table, message):

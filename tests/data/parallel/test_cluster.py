@@ -104,7 +104,7 @@ def test_any_dask_cluster_gives_the_same_bytes_and_without_workers_ends_in_one_l
     then_kill = partial(_then_kill, pids=list(dask.run(os.getpid).values()))
     with open_source(tunes / "midi") as items:
         journal = Journal(tunes / "store", "r")
-        with journal.locked(), pytest.raises(UserError, match="no workers left"):
+        with journal.locked(), pytest.raises(UserError, match="no workers"):
             cluster.encode_all(items, then_kill, journal, WorkConfig(scheduler=address))
 
 
