@@ -53,11 +53,11 @@ def test_every_setting_has_a_meaning(app, words, kind, monkeypatch):
 
 def test_a_setting_is_said_with_its_value_and_a_group_with_its_presets(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    text = helped(find("generate"), ["sampler=greedy", "variations=7"])
+    text = helped(find("generate"), ["sampler=plain", "variations=7"])
     lines = text.splitlines()
     assert "  variations=7                    continuations of each seed" in lines
-    assert any(line.startswith("  sampler.temperature=0.0         ") for line in lines)
-    assert "Presets: sampler=auto, greedy, min_p, nucleus, plain, typical" in " ".join(text.split())
+    assert any(line.startswith("  sampler.guard=false             ") for line in lines)
+    assert "Presets: sampler=auto, nucleus, plain" in " ".join(text.split())
     meanings = said(text)
     assert meanings["seed_midi"].startswith("a file, a folder or a pattern")
     assert "  midi=???" in helped(find("attend"), [])
