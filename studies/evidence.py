@@ -46,7 +46,7 @@ COMMANDS: dict[str, list[str]] = {  # words of Python's, line by line
 SHOWN = {  # where the files that a part makes in `MUSIC` are shown
     "pictures": {"elise/elise.png": PICTURES / "elise.png", "fill/elise.png": PICTURES / "fill-piano.png"},
     "page": {name: PICTURES / name for name in ("serve-attention.png", "serve-harmonise.png")},
-    "fills": {name: RESULTS / name for name in ("fill-piano.json", "fill-piano.png")},
+    "fills": {"fill-piano.png": RESULTS / "fill-piano.png"},
     "alive": {"alive.json": RESULTS / "alive.json"},
 }
 

@@ -28,7 +28,7 @@ def test_each_part_runs_scripts_that_are_there_on_stores_that_it_made(monkeypatc
     ]
     assert all((ROOT / name).is_file() for name in scripts)
     assert called[0][1] == f"path={tmp_path / 'm.zip'}"
-    assert len(placed) == 5
+    assert len(placed) == 4
     assert all((ROOT / shown).is_file() for shown in placed)
     assert scored == [False]
     assert not any("--test" in words for words in called)
