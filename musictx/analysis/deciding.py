@@ -15,7 +15,7 @@ Hear = Callable[[Sequence[Score]], Vectors]  # scores -> (N, C)
 LEAST = 4  # readings for each passage
 
 
-class Part(NamedTuple):
+class Group(NamedTuple):
     """Neighbouring notes of a passage, by their numbers in its score."""
 
     passage: int
@@ -40,7 +40,7 @@ def deciding_notes(
     own = hear([passage.score for passage in heard])  # (P, C)
     before = log_odds(layer.logits(own.mean(0)), label)
 
-    def falls(parts: Sequence[Part]) -> NDArray[np.float64]:
+    def falls(parts: Sequence[Group]) -> NDArray[np.float64]:
         """How far the log-odds fall without each part."""
         vectors = hear([without(heard[part.passage].score, part.notes) for part in parts])
         passage = [part.passage for part in parts]
@@ -56,7 +56,7 @@ def deciding_notes(
         change[part.passage][part.notes] = fall / len(part.notes)
     if not whole:
         ranked = [parts[n] for n in np.argsort(-found, kind="stable")]
-        single = [Part(part.passage, part.notes[n : n + 1]) for part in ranked for n in range(len(part.notes))]
+        single = [Group(part.passage, part.notes[n : n + 1]) for part in ranked for n in range(len(part.notes))]
         single = single[: readings - len(parts)]
         for part, fall in zip(single, falls(single), strict=True):
             change[part.passage][part.notes] = fall
@@ -67,12 +67,12 @@ def deciding_notes(
     return total
 
 
-def split(sizes: Sequence[int], most: int) -> list[Part]:
+def split(sizes: Sequence[int], most: int) -> list[Group]:
     """All notes of passages of so many notes each, in at most `most` parts as small as that allows; no part is a whole
     passage."""
     parts = next(n for size in count(1) if sum(n := [max(-(-all // size), 2) for all in sizes]) <= most)
     return [
-        Part(passage, notes)
+        Group(passage, notes)
         for passage, (all, n) in enumerate(zip(sizes, parts, strict=True))
         for notes in np.array_split(np.arange(all), n)
     ]

@@ -65,7 +65,7 @@ SLOWEST, FASTEST = 2.0, 0.5  # limits of the factor on another piece's time; bey
 
 
 class Identified(NamedTuple):
-    """`right` is the share of seeds for which the model chose their own continuation; `nats` (P, 1 + others) are
+    """`right` is the share of seeds for which the model chose their own continuation; `nats` (P, 1 + OTHERS) are
     those a token of each, the seed's own first."""
 
     right: Interval
@@ -76,14 +76,13 @@ def identify(
     model: Scored,
     tokenizer: Tokenizer,
     held_out: Beginnings,
-    others: int = OTHERS,
     random_seed: int = 0,
     device: str = "cpu",
 ) -> Identified:
-    """Lets a model choose each seed's continuation, of more pieces than `others`."""
+    """Lets a model choose each seed's continuation, of more pieces than OTHERS."""
     rng, rows = np.random.default_rng(random_seed), []
     for i, begun in enumerate(held_out.seeds):
-        drawn = rng.choice(len(held_out.seeds) - 1, others, replace=False)
+        drawn = rng.choice(len(held_out.seeds) - 1, OTHERS, replace=False)
         offered = [held_out.true[i], *(_like(held_out.true[j + (j >= i)], begun, tokenizer) for j in drawn.tolist())]
         rows.append([_nats(model, tokenizer, begun, held_out.seed_s, music, device) for music in offered])
     nats = np.array(rows)

@@ -93,15 +93,6 @@ class HeardState:
     ) -> None:
         self.rows, self.masked, self.asking, self.hearing, self.length = rows, masked, asking, hearing, length
 
-    def take(self, rows: Tensor) -> HeardState:
-        """The rows (n,) of this batch, in that order."""
-        asking, hearing = (tuple(x.index_select(1, rows) for x in part) for part in (self.asking, self.hearing))
-        return HeardState(self.rows[rows], self.masked[rows], asking, hearing, self.length)
-
-    def move(self, rows: Tensor) -> None:
-        """Row b becomes what row rows[b] was, (B,)."""
-        vars(self).update(vars(self.take(rows)))
-
 
 class RecurrentEncoderDecoder(nn.Module):
     """source (B, S), ids (B, T) -> logits (B, T, V), as `EncoderDecoder`."""

@@ -41,7 +41,7 @@ class SEResNetConfig:
             raise ConfigError("d_model", got=self.d_model, allowed=f"a multiple of {least}")
 
 
-class Gate(nn.Module):
+class SqueezeExcitation(nn.Module):
     """Scales each channel of (B, C, P, N) by a share that depends on the means of all channels."""
 
     def __init__(self, c: int) -> None:
@@ -63,7 +63,7 @@ class Residual(nn.Module):
         super().__init__()
         first, second = nn.Conv2d(c_in, c, 3, stride, 1, bias=False), nn.Conv2d(c, c, 3, 1, 1, bias=False)
         self.near = nn.Sequential(first, nn.GroupNorm(GROUPS, c), nn.ReLU(), second, nn.GroupNorm(GROUPS, c))
-        self.gate = Gate(c) if gates else nn.Identity()
+        self.gate = SqueezeExcitation(c) if gates else nn.Identity()
         self.shortcut = nn.Conv2d(c_in, c, 1, stride, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -104,6 +104,6 @@ class SEResNet(nn.Module):
 def read_channels(model: SEResNet, ids: Tensor) -> list[Tensor]:
     """ids (B, T) -> of each block (B, C): how open its gate is for each channel."""
     found: list[Tensor] = []
-    with each_reading(model, Gate, lambda gate, given: found.append(gate.shares(given[0]))):
+    with each_reading(model, SqueezeExcitation, lambda gate, given: found.append(gate.shares(given[0]))):
         model(ids)
     return found

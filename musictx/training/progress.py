@@ -14,9 +14,10 @@ from musictx.system import peak_gib
 from musictx.training.module import LanguageModelTraining
 
 FIGURES = {"NLL": ("train/loss", "{:.3f}"), "val": ("val/nll", "{:.4f}"), "tok/s": ("train/tokens_per_s", "{:,.0f}")}
+BATCHES = 10  # whose speed is shown
 
 
-class Figures(L.Callback):
+class ProgressDisplay(L.Callback):
     """Estimates the time left from the steps made since the start."""
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
@@ -40,14 +41,14 @@ class Figures(L.Callback):
         return figures
 
 
-class Bar(Figures, RichProgressBar):
+class Bar(ProgressDisplay, RichProgressBar):
     """Lightning's bar of the epoch, with the figures of the run."""
 
     def get_metrics(self, trainer: L.Trainer, pl_module: L.LightningModule) -> dict[str, Any]:
         return dict(self.figures(trainer, pl_module))
 
 
-class Lines(Figures):
+class Lines(ProgressDisplay):
     """A line of figures at each validation, for a file or a batch system's log."""
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
@@ -61,11 +62,11 @@ def build_progress() -> L.Callback:
 
 
 class Throughput(L.Callback):
-    """Logs `train/tokens_per_s`: the input tokens of the last `over` batches, of all processes, over their wall time.
+    """Logs `train/tokens_per_s`: the input tokens of the last BATCHES, of all processes, over their wall time.
     Time spent validating does not count."""
 
-    def __init__(self, over: int = 10) -> None:
-        self.batches: deque[tuple[int, float]] = deque(maxlen=over)  # (tokens, seconds)
+    def __init__(self) -> None:
+        self.batches: deque[tuple[int, float]] = deque(maxlen=BATCHES)  # (tokens, seconds)
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         self.since, self.validating_s = perf_counter(), 0.0

@@ -56,7 +56,7 @@ def test_cached_steps_equal_one_full_pass_and_the_source_is_read_once(case, pref
     torch.testing.assert_close(model.prefill(ids[:, :prefill], state), full[:, prefill - 1])
     for t in range(prefill, prefill + 9):
         torch.testing.assert_close(model.step(ids[:, t], state), full[:, t])
-        if t == prefill + 3:
+        if t == prefill + 3 and "cell" not in case:  # their rows are never moved
             rows = torch.tensor([2, 0, 1])
             state, ids, full = state.take(rows), ids[rows], full[rows]
     assert state.length == prefill + 9

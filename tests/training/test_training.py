@@ -193,10 +193,11 @@ def test_ctrl_c_before_any_validation_is_just_an_interruption(interrupted, tmp_p
 
 def test_throughput_is_of_the_last_batches_of_all_processes_without_validation(monkeypatch):
     clock = iter([0.0, 2.0, 3.0, 3.0, 100.0, 103.0])
+    monkeypatch.setattr("musictx.training.progress.BATCHES", 2)
     monkeypatch.setattr("musictx.training.progress.perf_counter", lambda: next(clock))
     module = Mock(spec=["log"])
     batch = Example([torch.zeros(3, 10)], torch.zeros(3, 10))
-    callback, trainer = Throughput(over=2), Mock(spec=["world_size"], world_size=3)
+    callback, trainer = Throughput(), Mock(spec=["world_size"], world_size=3)
     callback.on_train_start(trainer, module)
     for _ in range(2):
         callback.on_train_batch_end(trainer, module, None, batch, 0)

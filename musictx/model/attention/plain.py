@@ -54,26 +54,26 @@ def _one_query(q: Tensor, k: Tensor, v: Tensor, scale: float, masked: Masked) ->
 BLOCK = 128  # rows; 64 to 192 are as fast within the noise
 
 
-def causal_blocks(q: Tensor, k: Tensor, v: Tensor, scale: float, dropout_p: float = 0.0, block: int = BLOCK) -> Tensor:
+def causal_blocks(q: Tensor, k: Tensor, v: Tensor, scale: float, dropout_p: float = 0.0) -> Tensor:
     """Queries (B, H, Tq, E), keys (B, H, Tk, E), values (B, H, Tk, D) -> (B, H, Tq, D). The queries are the last Tq of
     the Tk positions. Keeps B·H·Tq·Tk/2 weights for the backward pass, and none without gradients."""
     b, h, t, _ = q.shape
     rows = (x.reshape(b * h, x.shape[2], -1) for x in (q * scale, k, v))
-    out: Tensor = _Blocks.apply(*rows, Dropout.draw(dropout_p), block)  # type: ignore[no-untyped-call]
+    out: Tensor = _Blocks.apply(*rows, Dropout.draw(dropout_p))  # type: ignore[no-untyped-call]
     return out.view(b, h, t, -1)
 
 
-def _spans(tq: int, tk: int, block: int) -> list[tuple[slice, int]]:
+def _spans(tq: int, tk: int) -> list[tuple[slice, int]]:
     """Each block of query rows, and how many keys its last row may see."""
-    return [(slice(s, min(s + block, tq)), tk - tq + min(s + block, tq)) for s in range(0, tq, block)]
+    return [(slice(s, min(s + BLOCK, tq)), tk - tq + min(s + BLOCK, tq)) for s in range(0, tq, BLOCK)]
 
 
 class _Blocks(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, dropout: Dropout, block: int) -> Tensor:
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, dropout: Dropout) -> Tensor:
         out = v.new_empty(*q.shape[:2], v.shape[2])  # (B·H, Tq, D)
         kept = []
-        for here, keys in _spans(q.shape[1], k.shape[1], block):
+        for here, keys in _spans(q.shape[1], k.shape[1]):
             r = here.stop - here.start
             logits = q[:, here] @ k[:, :keys].mT  # (B·H, R, keys)
             future = torch.ones(r, r, dtype=torch.bool, device=q.device).triu(1)
@@ -85,18 +85,18 @@ class _Blocks(torch.autograd.Function):
                 weights = weights * dropout.kept(weights, here.start)
             out[:, here] = weights @ v[:, :keys]
         ctx.save_for_backward(q, k, v, *kept)
-        ctx.options = dropout, block
+        ctx.dropout = dropout
         return out.div_(dropout.share_kept) if dropout.dropped else out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, *kept = ctx.saved_tensors
-        dropout, block = ctx.options
+        dropout = ctx.dropout
         d_out = d_out / dropout.share_kept if dropout.dropped else d_out
         exact = torch.promote_types(q.dtype, torch.float32)  # sums over blocks are kept in float32 or better
         d_q, d_k, d_v = torch.empty_like(q), torch.zeros_like(k, dtype=exact), torch.zeros_like(v, dtype=exact)
-        for (here, keys), weights in zip(_spans(q.shape[1], k.shape[1], block), kept, strict=True):
+        for (here, keys), weights in zip(_spans(q.shape[1], k.shape[1]), kept, strict=True):
             d_rows = d_out[:, here]
             d_weights, dropped = d_rows @ v[:, :keys].mT, weights
             if dropout.dropped:
@@ -106,4 +106,4 @@ class _Blocks(torch.autograd.Function):
             d_q[:, here] = d_logits @ k[:, :keys]
             d_k[:, :keys] += d_logits.mT @ q[:, here]
             d_v[:, :keys] += dropped.mT @ d_rows
-        return d_q, d_k.to(k.dtype), d_v.to(v.dtype), None, None
+        return d_q, d_k.to(k.dtype), d_v.to(v.dtype), None
