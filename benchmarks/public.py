@@ -5,16 +5,16 @@ It models gwinndr/MusicTransformer-Pytorch with its relative attention on (its m
 model/music_transformer.py and utilities/run_model.py), with which jason9693/MusicTransformer-pytorch mostly agrees:
 
 - encoder layers of nn.Transformer's first form: norm after the sum, ReLU, dropout, a last norm, a separate output
-  layer; float32; sinusoidal positions beside the relative ones; time first, batch and heads folded into one dimension
+  layer. Float32. Sinusoidal positions beside the relative ones. Time first, batch and heads folded into one dimension
 - one relative table a layer, shared by its heads; relative logits by masking, padding and reshaping a (T, T) matrix a
-  head; every call builds the causal mask again, and computes the weights' mean over heads and throws it away
-- generation reads the whole sequence again for every token, and takes the softmax at all positions; it uses the last,
+  head. Every call builds the causal mask again, and computes the weights' mean over heads and throws it away
+- generation reads the whole sequence again for every token, and takes the softmax at all positions. It uses the last,
   and asks on the host whether the token is the end
 - a training step is Adam under the schedule of Vaswani et al. 2017, section 5.3, without clipping, mixed precision or
   compiling; the loss is read on the host after each
 
-It leaves out printing, and what only the second code does: a table that is not trained, embeddings times sqrt(C), no
-last norm, half as wide a feed-forward layer. Sizes are free, so that both models can have the same.
+It leaves out printing, and what only the second code does. These are a table that is not trained, embeddings times
+sqrt(C), no last norm, half as wide a feed-forward layer. Sizes are free, so that both models can have the same.
 """
 
 import math

@@ -1,8 +1,8 @@
 """How fast musictx draws music, beside our rewrite of the public Music Transformer code and beside Hugging Face.
 
-All take turns in one process, with random weights of one size, after the same short prompt; a figure is the median of
+All take turns in one process, with random weights of one size, after the same short prompt. A figure is the median of
 the turns with its range. Ours runs as in `generate`: with the prompt's reading, the masks, and the looks every few
-tokens. The uncached loop may be timed at only some lengths: then its figure is an estimate, the sum over all lengths of
+tokens. The uncached loop may be timed at only some lengths. Then its figure is an estimate, the sum over all lengths of
 a parabola through those, and its row says so.
 """
 
@@ -208,8 +208,8 @@ def spent(drawn: Stream, tokens: int, device: str) -> float:
 
 
 def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
-    """What masks cost, in percent of a step without them: one figure for every two blocks in turn, so that other work
-    on the machine slows both."""
+    """What masks add, in percent of a step without them. One figure for every two blocks in turn, so that other work on
+    the machine slows both."""
     model, given = for_steps(transformer(config)), prompt(config.device)
     room, block, costs = len(given.heard) + config.length, min(BLOCK, config.length), []
     for _ in range(config.repeats):
@@ -225,7 +225,7 @@ def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
 def report_masks(costs: list[float], batch: int) -> str:
     low, middle, high = np.percentile(costs, (25, 50, 75))
     return (
-        f"masks cost {middle:.1f} % of a step at batch {batch} (the middle half of the blocks: {low:.1f} … {high:.1f})"
+        f"masks take {middle:.1f} % of a step at batch {batch} (the middle half of the blocks: {low:.1f} … {high:.1f})"
     )
 
 

@@ -1,11 +1,11 @@
 """Tokens per second of a training step, beside our rewrite of the public Music Transformer code.
 
 All take turns in one process over one batch of random ids, with weights of one size and the same dropout. The public
-code also drops attention weights, which `musictx train` does not by default: each is measured with that dropout and
+code also drops attention weights, which `musictx train` does not by default. Each is measured with that dropout and
 without, beside the other with the same. The public code knows only float32. `public_compiled` adds it in bfloat16
 through torch.compile, as a user of that code could write it. A step is forward, backward and update, ours with the
 clipping and the optimizer of `musictx train`, without Lightning's loop, validation and logging. Then the loader of
-`musictx train`, with random augmented crops of synthetic performances, feeds the fastest of ours: the idle share is the
+`musictx train`, with random augmented crops of synthetic performances, feeds the fastest of ours. The idle share is the
 time spent waiting for a batch.
 """
 

@@ -7,7 +7,7 @@
     python studies/alive.py --stores outputs/stores/maestro --bundles piano new.safetensors    # two models
     python studies/alive.py --bundles new.safetensors --write sampler.top_p=null sampler.min_p=0.01
 
-Each cell takes held-out pieces in one of four forms. It counts continuations without a new note for more than 3 s,
+Each cell takes held-out pieces in one of four forms. Counted are continuations without a new note for more than 3 s,
 notes over 8 s, the pace beside that of the seed, notes in the seed's scale, and the longest copies of training music.
 Beside each figure is that of true music: the composer's continuation, or, where the seed reaches the end of a piece,
 its last music before the ending. The net is what `rules.` forbid: how often a wait or a note reached their limit.
@@ -128,7 +128,7 @@ class Cell(NamedTuple):
     seed_wait_s: list[float]
 
     def stuck(self) -> int:
-        """Continuations that stand still where neither the seed nor the true music does."""
+        """Continuations that wait where neither the seed nor the true music does."""
         return sum(
             row.still and not true.still and wait_s <= STILL_S
             for rows, true, wait_s in zip(self.drawn, self.true, self.seed_wait_s, strict=True)

@@ -1,4 +1,4 @@
-"""A chorale model that continues, from the store to the bundle; stopped at any moment, the same command resumes.
+"""A chorale model that continues, from the store to the bundle. If it was stopped, the same command resumes.
 
     python data_prep/jsb.py out=outputs/stores/jsb
     python studies/chorales.py                            # a trial of minutes: --fraction 0.005 --out outputs/trial
@@ -6,13 +6,13 @@
 `infill.py` then teaches it to fill gaps too: that is the model inside the package.
 
 All choices use 20 of the 229 training pieces. Every recipe below learns the other 209 to the end of its schedules, in
-windows of 512 and then of 1,024 ids, and gets the one temperature that fits the 20 best (Guo et al. 2017, On
-Calibration of Modern Neural Networks, section 4.2). The best recipe then learns all 229 for as many steps, with the
-same temperature. Every run keeps its last weights. The official validation is read at the end and chooses no weights;
-the kind of recipe was found on it before. The test split is read only with `--test`, once for a bundle. Settings of
+windows of 512 and then of 1,024 ids. It gets the one temperature that fits the 20 best (Guo et al. 2017, On Calibration
+of Modern Neural Networks, section 4.2). The best recipe then learns all 229 for as many steps, with the same
+temperature. Every run keeps its last weights. The official validation is read at the end and chooses no weights; the
+kind of recipe was found on it before. The test split is read only with `--test`, once for a bundle. Settings of
 `musictx train` (key=value) are those of every run.
 
-The bundle holds float16. Its seed goes beside it: the beginning of a test piece, which no training has seen.
+The bundle has float16. Its seed is beside it: the beginning of a test piece, which no training has seen.
 """
 
 import sys
@@ -92,7 +92,7 @@ def selection_store(official: Store, out: Path) -> Store:
 
 def trained(*words: str) -> Path:
     """The bundle of `musictx train` with these words, trained unless it is there. Exits the script if the run was
-    interrupted, or if the folder holds a run of other settings."""
+    interrupted, or if the folder has a run of other settings."""
     config = settings("train", *words)
     folder = Path(config.out)
     if not RunFolder(folder).is_finished:

@@ -45,7 +45,7 @@ def drawn(opened: Opened, found: list[TrueGap], window: int | None, by_both: boo
     """What a model puts into each gap, given both sides, or continuing the left side."""
     model, tokenizer = opened.model, opened.tokenizer
     seconds = found[0].gap.seconds
-    own = {**opened.header.sampling, "seed_guidance": None}  # which would hold on to the left side alone
+    own = {**opened.header.sampling, "seed_guidance": None}  # which would follow the left side alone
     request = Continue(length=Length(seconds=seconds), window=window, random_seed=0)
     primers: list[Any] = [each.gap for each in found]
     if not by_both:
@@ -90,7 +90,7 @@ def open_with(bundle: str, weights: str) -> Opened:
 
 
 def known_of(args: argparse.Namespace, seconds: float, model: Opened, plain: Opened | None, store: Store) -> Any:
-    """What the true middles of one length cost."""
+    """The nats of the true middles of one length."""
     tokenizer, window = model.tokenizer, hears(model.header, model.model)
     gaps = spread(true_gaps(store.split(args.split), tokenizer, seconds, args.gaps), args.scored)
     return fill_gain(model.model, tokenizer, gaps, window, part_of(tokenizer), plain and plain.model)._asdict()
@@ -167,7 +167,7 @@ def run() -> None:
     found: dict[float, dict[str, Any]] = {seconds: {} for seconds in args.seconds}
     for seconds, each in found.items():
         each["known"] = known_of(args, seconds, model, plain, store)
-        print(f"{seconds:g} s: true middles cost {shown(each['known']['gain'])} less with both sides", flush=True)
+        print(f"{seconds:g} s: both sides save {shown(each['known']['gain'])} nats of true middles", flush=True)
         write_json(args.out, plainly(found) | made_of)  # what is known so far
     for seconds, each in found.items():
         each.update(filled_of(args, seconds, model, plain, store, index))

@@ -1,4 +1,4 @@
-"""The harmoniser inside the package, from the store to the bundle; stopped at any moment, the same command resumes.
+"""The harmoniser inside the package, from the store to the bundle. If it was stopped, the same command resumes.
 
     python data_prep/jsb.py out=outputs/stores/jsb
     python studies/harmoniser.py                          # 70 minutes of a core; a trial: trainer.max_steps=2
@@ -6,8 +6,8 @@
 
 Both stages learn the training split, `experiment=harmoniser` and then `harmoniser_whole`, and keep the weights of the
 best official validation. The figures are nats a token of Bach's own voices, for each set of voices that may be given.
-The test split is read only with `--test`, once for a bundle. Settings of `musictx train` (key=value) hold for both
-stages. The bundle holds float16.
+The test split is read only with `--test`, once for a bundle. Settings of `musictx train` (key=value) are for both
+stages. The bundle's weights are float16.
 """
 
 from dataclasses import replace

@@ -1,12 +1,12 @@
-"""The piano model inside the package, from the archives to the bundle; stopped at any moment, the same command resumes.
+"""The piano model inside the package, from the archives to the bundle. If it was stopped, the same command resumes.
 
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --asap asap.zip --pop pop909.zip --device cuda
     python studies/piano.py --archive … --asap … --pop … --fraction 0.001 --out outputs/trial    # a trial of minutes
 
-A model learns MAESTRO, ASAP and POP909 together, a quarter of the windows with a gap: on a GPU in windows of 2,048
-ids, on a CPU in windows that grow. In the last stage the rate falls to zero. The bundle is a mean of the models before
-and after this stage; the rule of `piano_bundle.py` takes the shares by validation. The test split is read only with
-`--test`, once for the same tensors. Settings of `musictx train` (key=value) hold for all stages.
+A model learns MAESTRO, ASAP and POP909 together, a quarter of the windows with a gap. On a GPU it learns in windows of
+2,048 ids, on a CPU in windows that grow. In the last stage the rate falls to zero. The bundle is a mean of the models
+before and after this stage; the rule of `piano_bundle.py` takes the shares by validation. The test split is read only
+with `--test`, once for the same tensors. Settings of `musictx train` (key=value) are for all stages.
 
 Afterwards `alive.py` and `guidance.py` choose filter and guidance, and `evidence.py` makes all figures and pictures.
 The shipped model was made by `--device cuda`: nine minutes of an H100, 338 million ids. The last stage got as many

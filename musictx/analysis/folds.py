@@ -1,7 +1,7 @@
 """How well labels are known of files that no fit has seen: folds of whole files, alike files in one fold.
 
-The strength of L2 is chosen inside each fold's training files, so the figures are of files that chose nothing either
-(nested cross-validation, Cawley and Talbot 2010).
+The strength of L2 is chosen inside each fold's training files, so no file of the figures chose anything (nested
+cross-validation, Cawley and Talbot 2010).
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ STRENGTHS = (10.0, 1.0, 0.1, 0.01, 0.001, 0.0001)  # of L2, beside a mean loss
 
 
 class Heard(NamedTuple):
-    """Passages of F files: vectors (N, C) and the number of their file (N,); of each file the label (F,) and the first
+    """Passages of F files: vectors (N, C) and the number of their file (N,). Of each file the label (F,) and the first
     file that is nearly the same (F,)."""
 
     vectors: Vectors

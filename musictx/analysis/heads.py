@@ -1,9 +1,9 @@
 """What the heads of a model look at while it makes a note: in its own past, or in the melody it accompanies.
 
-The token before the one that begins a note generates that note. So the weights are those of that position's row, at
-the tokens up to there. A motif is a pattern of notes in an outer line, the highest or the lowest notes of chords:
-either of all chords, which tolerates a pedal, or only where no earlier note sounds beyond, which follows the voices of
-a chorale. A motif returns where the same intervals return in that line, in any key and any rhythm.
+The token before the one that begins a note generates that note. So the weights are those of that position's row, at the
+tokens up to there. A motif is a pattern of notes in an outer line, the highest or the lowest notes of chords. The line
+takes all chords, which tolerates a pedal, or only those where no earlier note sounds beyond, which follows the voices
+of a chorale. A motif returns where the same intervals return in that line, in any key and any rhythm.
 """
 
 from typing import Any, NamedTuple
@@ -99,9 +99,9 @@ def attention_to_past(
 
 
 def repeats(score: Score, motif_notes: int) -> dict[int, Indices]:
-    """For each note after a motif that occurred before: the occurrences, oldest first and the motif itself last, each
-    with the note that followed (R, motif_notes + 1). The earlier ones do not overlap the motif. A note in several lines
-    counts in the first line that repeats its motif."""
+    """For each note after a motif that came before: occurrences, oldest first and the motif last, each with the note
+    that followed (R, motif_notes + 1). The earlier ones do not overlap the motif. A note in several lines counts in the
+    first line that repeats its motif."""
     found: dict[int, Indices] = {}
     k = motif_notes
     lowest, highest = chord_ends(score)
@@ -126,7 +126,7 @@ class MelodyLooks(NamedTuple):
 
 
 def ids_by_height(tokenizer: Tokenizer, score: Score) -> Ids:
-    """Four voices as ids (T,), the highest first in every sixteenth: a file does not say which voice a note belongs to,
+    """Four voices as ids (T,), the highest first in every sixteenth. A file does not say which voice a note belongs to,
     and a harmoniser's voices do not cross. Raises TokenError for more than four."""
     assert isinstance(tokenizer, ChoraleTokenizer)
     grid = score_to_grid(score)

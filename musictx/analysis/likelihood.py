@@ -56,9 +56,9 @@ def negative_log_likelihood(
     device: str = "cpu",
     objective: Objective | None = None,
 ) -> Likelihood:
-    """Scores a split: whole pieces (`segment` None: the JSB protocol) or separate inputs of `segment` ids that do not
-    overlap (2048: the MAESTRO protocol); by next tokens, or by another objective. Raises StoreError for an empty split,
-    ConfigError."""
+    """Scores a split, by next tokens or by another objective. It reads whole pieces (`segment` None: the JSB protocol)
+    or separate inputs of `segment` ids that do not overlap (2048: the MAESTRO protocol). Raises StoreError for an empty
+    split, ConfigError."""
     asked = objective or NextToken(tokenizer)
     segments = scoring_segments(split, tokenizer, segment, model.cycle)
     parts = [-(-len(piece) // (segment or max(len(piece), 1))) for piece in split]

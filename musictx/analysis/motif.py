@@ -1,9 +1,9 @@
 """Motif retention: how much of its seed a continuation still remembers, span after span. The measure is ours.
 
 A motif is `n` notes that follow each other in the highest or the lowest line that sounds. It is their intervals, and
-whether each step is longer than, as long as, or shorter than the step before: borders at a factor √2, wide enough for
-a pianist's freedom. Key and tempo do not count. Notes within 50 ms are one chord. Its highest note belongs to one
-line and its lowest to the other, unless an earlier note sounds beyond it.
+whether each step is longer than, as long as, or shorter than the step before. The borders are at a factor √2, wide
+enough for a pianist's freedom. Key and tempo do not count. Notes within 50 ms are one chord. Its highest note belongs
+to one line and its lowest to the other, unless an earlier note sounds beyond it.
 
 Written notes sound as long as they are written. A pedal lets notes sound long after the hand has left them. So in
 performances a note counts as sounding for `PEDALLED_S` at most.
@@ -13,11 +13,11 @@ any music. So each set of continuations is compared with its own seeds shuffled 
 compared with the excess of the true continuations: 0 is what shuffled seeds give, 1 is what the composers did. Endless
 repetition of the seed is far above 1, so near 1 is better than higher.
 
-The defaults were chosen by the excess of own seeds over shuffled ones, in standard errors, of 130 MAESTRO v3 validation
-pieces (seeds of 15 s, true continuations in 6 spans of 15 s). Motifs of 3, 4, 5, 6 notes: 17.1, 13.8, 11.3, 9.4; by
-chance 5.3 % of those of 3 notes return. Chords within 20, 50, 80 ms: 16.7, 17.1, 15.3. Only the highest line: 16.9.
-Rhythm in 7 classes: 17.0, without: 17.5, but then chance is 9 %. In 228 chorales 3, 4, 5 notes give 12.6, 12.2, 11.8.
-These figures are for lines of onsets alone, `held_s` = 0. With sounding notes, 3 and 4 notes give 10.0 and 9.7.
+The defaults were chosen by the excess of own seeds over shuffled ones, in standard errors. They are of 130 MAESTRO v3
+validation pieces (seeds of 15 s, true continuations in 6 spans of 15 s). Motifs of 3, 4, 5, 6 notes: 17.1, 13.8, 11.3,
+9.4; by chance 5.3 % of those of 3 notes return. Chords within 20, 50, 80 ms: 16.7, 17.1, 15.3. Only the highest line:
+16.9. Rhythm in 7 classes: 17.0, without: 17.5, but then chance is 9 %. In 228 chorales 3, 4, 5 notes give 12.6, 12.2,
+11.8. These figures are for lines of onsets alone, `held_s` = 0. With sounding notes, 3 and 4 notes give 10.0 and 9.7.
 """
 
 from collections.abc import Sequence
@@ -134,7 +134,7 @@ def retention(
     """The curve of one model: `generated` and `true` continue `seeds`, piece by piece, from time 0; 95 % intervals by
     bootstrap over pieces.
 
-    A span counts the pieces whose true continuation lasts to its end, without seeds that have no motifs; a generated
+    A span counts the pieces whose true continuation lasts to its end, without seeds that have no motifs. A generated
     continuation that falls silent retains nothing. One span as long as the horizon gives a single figure. Raises
     UserError if the pieces are too few, or their true continuations retain too little, for a scale.
     """

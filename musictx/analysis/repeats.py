@@ -2,13 +2,13 @@
 
 Copying: the longest run of notes that a piece shares with the training set, transposed or not.
 
-Music is read chord by chord (notes within 50 ms), each from the lowest note up. Only the exact intervals from note
-to note count. Rhythm would hide copies: of fifty copied MAESTRO excerpts on the performance encoding's clock, the
-longest run found is 200 notes (median) by intervals, and 114 with rhythm. In a minute of 60 validation pieces, which
-are no copies, it is 10 notes (median) by intervals and 9.5 with rhythm.
+Music is read chord by chord (notes within 50 ms), each from the lowest note up. Only the exact intervals from note to
+note count. Rhythm would hide copies. Of fifty copied MAESTRO excerpts on the performance encoding's clock, the longest
+run found is 200 notes (median) by intervals, and 114 with rhythm. In a minute of 60 validation pieces, which are no
+copies, it is 10 notes (median) by intervals and 9.5 with rhythm.
 
 The index is a suffix array (Manber and Myers 1993): exact, without hashes. Compare a figure with that of real held-out
-pieces of the same length in seconds: longer music shares longer runs, and all music has scales and tremolos.
+pieces of the same length in seconds. Longer music shares longer runs, and all music has scales and tremolos.
 
 Repeated bars: how many repeat an earlier one exactly: pitch, place in the bar and length, both in sixteenths. Music
 without written beats has no bars to compare.
@@ -78,7 +78,7 @@ class CorpusIndex:
     def _longest_matches(self, line: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(M,) for each place of a line the most intervals that agree from there on, and where they are in the text.
 
-        Bisection looks up all places together; the best match is one of the two neighbours of a place in the sorted
+        Bisection looks up all places together. The best match is one of the two neighbours of a place in the sorted
         order, and bisection looks at both.
         """
         padded = np.append(line, np.zeros(STRIDE, np.uint8))
@@ -140,7 +140,7 @@ def _agreement(
 
 
 def suffix_order(text: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """(N,) the places of a text sorted by the text from there on: first by 8 values, then, among those still tied, by
+    """(N,) the places of a text sorted by the text from there on. First by 8 values, then, among those still tied, by
     the known order of the places 8, 16, 32, … further on."""
     n = len(text)
     padded: NDArray[Any] = np.append(text, np.zeros(WORD, np.uint8)).astype(np.uint64)

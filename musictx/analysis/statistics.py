@@ -67,8 +67,8 @@ def _interonset_s(score: Score) -> float:
 
 
 def _groove_consistency(score: Score) -> float:
-    """1 - the mean share of steps at which a bar's onsets differ from the next bar's (Wu and Yang 2020, section 4.2;
-    neighbouring bars as in MusPy, from the first bar with an onset to the last)."""
+    """1 - the mean share of steps at which a bar's onsets differ from the next bar's (Wu and Yang 2020, section 4.2).
+    Neighbouring bars as in MusPy, from the first bar with an onset to the last."""
     steps = np.unique(np.rint(score.onset_s / (score.quarter_s / 4)).astype(np.int64))
     bar = steps // STEPS_PER_BAR
     kept = np.isin(steps + STEPS_PER_BAR, steps).sum()  # onsets that the next bar repeats

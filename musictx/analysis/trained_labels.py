@@ -66,8 +66,8 @@ def cuts(time_s: NDArray[np.float64], lasts_s: float) -> NDArray[np.int64]:
 
 @torch.inference_mode()
 def label_notes(ear: Labeller, score: Score, length: int) -> NDArray[np.float64]:
-    """(N, K) the logits of each note's labels. The model reads windows of `length` ids, or as long as its picture;
-    except in the first, only notes of the second half are asked, so each has half a window before it. Raises TokenError
+    """(N, K) the logits of each note's labels. The model reads windows of `length` ids, or as long as its picture.
+    Except in the first, only notes of the second half are asked, so each has half a window before it. Raises TokenError
     for music that it cannot write."""
     tokenizer, device = ear.tokenizer, next(ear.model.parameters()).device
     ids = tokenizer.encode(score)

@@ -26,8 +26,8 @@ from musictx.viz.curves import count_music, plot_histograms
 
 @dataclass
 class InspectConfig:
-    """musictx inspect: show a MIDI file's tracks and tokens, or the rules of four voices that it breaks; a store's
-    contents, and whether it is whole; or what a bundle says of itself."""
+    """musictx inspect: show a MIDI file's tracks and tokens, or the rules of four voices that it breaks. Or what a
+    store has, or what a bundle says."""
 
     midi: str | None = setting(None, "a MIDI file; or elise, gymnopedie, chorale")
     store: str | None = setting(None, "the folder of a token store")

@@ -127,8 +127,8 @@ def _open_output(config: JamConfig, stack: ExitStack) -> Callable[[Any], None]:
 
 @contextmanager
 def _quick_threads() -> Iterator[None]:
-    """Runs the model on one thread, since a second one waits on a busy core, and makes the sender wait for it no longer
-    than one can hear."""
+    """Runs the model on one thread, since a second one waits on a busy core. The sender waits for it no longer than one
+    can hear."""
     before = sys.getswitchinterval(), torch.get_num_threads()
     sys.setswitchinterval(SWITCH_S)
     torch.set_num_threads(1)

@@ -53,7 +53,7 @@ class TuneConfig:
     path: str = setting(MISSING, "a folder or zip of MIDI files, at least four different pieces")
     out: str = setting("outputs/tuned", "a folder for the model and its music; the same command resumes")
     bundle: str = setting(PIANO, "the model to begin with: piano, chorale, a file or a run's folder")
-    licence: str = setting("not stated", "licence of your music, which the model will show beside that of its own")
+    licence: str = setting("not stated", "licence of your music, which the model will show beside its corpus's")
     max_steps: int | None = setting(
         None, f"optimizer steps; null: {READINGS} readings of your music, {STEPS[0]} to {STEPS[1]}"
     )

@@ -51,7 +51,7 @@ def encode_midi(data: bytes, recipe: Recipe) -> Encoded:
 
 
 def choose(tracks: Tracks, select: SelectConfig, melody: int | None = None) -> Score:
-    """The music of a file: the tracks that the settings name, together; with `melody`, the notes of the melody's track
+    """The music of a file: the tracks that the settings name, together. With `melody`, the notes of the melody's track
     have that program, and no others."""
     kept = [
         track

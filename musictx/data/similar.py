@@ -1,11 +1,11 @@
 """Near-duplicates: pieces with the same notes, transposed or not, played faster, louder or by a human hand, or with a
 few notes changed.
 
-A piece is the set of its pitch-interval 6-grams and of its streams: runs of 8 to 16 notes of three neighbouring
-semitones, whatever sounds between them. Milliseconds change the order of a chord's notes, and so the 6-grams; notes so
-near in pitch are hardly ever struck together, so streams keep their order. MinHash (Broder 1997) keeps 128 numbers of
-the set; the share that two sets have in common estimates their overlap. Bands of these numbers (locality-sensitive
-hashing) find the pairs without comparing all.
+A piece is the set of its pitch-interval 6-grams and of its streams. These are runs of 8 to 16 notes of three
+neighbouring semitones, whatever sounds between them. Milliseconds change the order of a chord's notes, and so the
+6-grams. Notes so near in pitch are hardly ever struck together, so streams keep their order. MinHash (Broder 1997)
+keeps 128 numbers of the set; the share that two sets have in common estimates their overlap. Bands of these numbers
+(locality-sensitive hashing) find the pairs without comparing all.
 """
 
 from collections.abc import Sequence
@@ -89,8 +89,8 @@ def _interval_grams(pitch: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def _streams(pitch: NDArray[Any]) -> NDArray[np.uint32]:
-    """From each note on, the next 16 notes of a stream in two bits each, for all three streams with the note; near
-    the end of a stream all that are left, at least 8. One pitch eight times in a row is left out: it says nothing."""
+    """From each note on, the next 16 notes of a stream in two bits each, for all three streams with the note. Near the
+    end of a stream all that are left, at least 8. One pitch eight times in a row is left out: it says nothing."""
     lowest = np.stack([pitch + np.uint8(k) for k in reversed(range(REACH))], axis=1).ravel()  # (3N,), plus 2
     order = np.argsort(lowest, kind="stable")  # the notes of each stream together, in time
     lowest = lowest[order]

@@ -143,8 +143,8 @@ class Control:
         return text
 
     def lines_s(self, meter: Meter, end_s: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The bar lines of chords in a seed in this meter that ends at `end_s`, and those after, in seconds from the
-        seed's beginning: two or more of each. Where chords count seconds, these are their lines.
+        """The bar lines of chords in a seed in this meter that ends at `end_s`, and those after. There are two or more
+        of each, in seconds from the seed's beginning. Where chords count seconds, these are their lines.
 
         The seed's own lines count if its notes keep to them. Then bars begin at the line nearest to its beginning,
         without an upbeat, and end at the line nearest to its end. Otherwise bars are equal, from both moments on."""

@@ -178,7 +178,7 @@ def begin_stream(
     bare: Sequence[Tensor] = (),
     steering: Steering | None = None,
 ) -> Stream:
-    """A stream of rows that draw after their prompts (T,) int64, of any lengths; with seed guidance each row is read
+    """A stream of rows that draw after their prompts (T,) int64, of any lengths. With seed guidance each row is read
     after its `bare` prompt too. The model's state has room for `room` tokens; with `rolling` for the last ones."""
     streams = 1 if sampling.strength is None else 2
     of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]

@@ -172,9 +172,9 @@ def fill(
     """The whole piece, with the drawn ids (T,) as music between its sides; and which notes are new, (N,).
 
     `ids` may go beyond the gap: they say when notes end that ring over its second border. `ringing` is for a note that
-    is still down with the last id: it rings until another note begins after the border, for a second at most. A note
+    is still down with the last id. It rings until another note begins after the border, for a second at most. A note
     that rings ends where its pitch is struck again. Notes beside the gap stay as they are. A note that the file
-    sustains across a border keeps its length if the new music continues it; else it ends at the first border, and
+    sustains across a border keeps its length if the new music continues it. Else it ends at the first border, and
     begins at the second.
     """
     given, step = gap.given, step_s(tokenizer, gap.given.quarter_s)

@@ -23,7 +23,7 @@ class NothingToHold(ConfigError):
 
 
 def guided(logits: Tensor, bare: Tensor, strength: float) -> Tensor:
-    """Log-probabilities up to a constant (B, V), from logits (B, V) with and without the seed in sight; -inf where a
+    """Log-probabilities up to a constant (B, V), from logits (B, V) with and without the seed in sight. -inf where a
     token is illegal in both or falls to the cut."""
     log_p = logits.log_softmax(-1)
     least = log_p.amax(-1, keepdim=True) + math.log(CUT)
@@ -32,8 +32,8 @@ def guided(logits: Tensor, bare: Tensor, strength: float) -> Tensor:
 
 
 def bare_prompt(heard: Tensor, strength: float, period: int, drawn: int = 0) -> Tensor:
-    """The end of what is heard (P,), which is all that the second stream reads: the end of the seed, and the `drawn`
-    tokens after it. Raises NothingToHold for a seed without anything before its end."""
+    """The end of what is heard (P,), which is all that the second stream reads. This is the end of the seed, and the
+    `drawn` tokens after it. Raises NothingToHold for a seed without anything before its end."""
     ids, most = heard[1:], BARE + drawn  # after BOS, or the token in its place
     if len(ids) <= max(most, period):
         raise NothingToHold(

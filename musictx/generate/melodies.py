@@ -85,7 +85,7 @@ def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Chora
 
 
 def sung(lines: Sequence[Score], names: str, source: object) -> tuple[Grid, int, int]:
-    """Lines in their voices of a grid (S, 4), from which step on, and how many of their notes have no step there; other
+    """Lines in their voices of a grid (S, 4), from which step on, and how many of their notes have no step there. Other
     voices are OPEN. Raises UserError, which names the source."""
     try:
         parts = [on_grid(line) for line in lines]
@@ -101,8 +101,8 @@ def sung(lines: Sequence[Score], names: str, source: object) -> tuple[Grid, int,
 
 
 def without(line: Score, region: range) -> Score:
-    """A line without what sounds in a region of sixteenths: the notes around the region stay as they are, those that
-    cross a border of it are cut there."""
+    """A line without what sounds in a region of sixteenths. Notes around the region stay as they are; those that cross
+    a border of it are cut there."""
     step_s, (onset, end) = line.quarter_s / STEPS_PER_QUARTER, in_steps(line)
     from_s, to_s = region.start * step_s, region.stop * step_s
     stays = line.select((end <= region.start) | (onset >= region.stop))

@@ -30,8 +30,8 @@ def outcome(
     control: Control, new: Score, from_s: float, to_s: float, meter: Meter, line: ChordLine | None = None
 ) -> tuple[tuple[ChordSpan, ...], str]:
     """The chords from `from_s` to `to_s` after a seed in this meter, and words as in `92% in chords, 97% in D minor,
-    3.1 to 5.8 notes a second`: shares of the new notes; of a curve its first and last third. `line`: the chords, where
-    the text does not say them."""
+    3.1 to 5.8 notes a second`. These are shares of the new notes; of a curve its first and last third. `line`: the
+    chords, where the text does not say them."""
     spans, said = list[ChordSpan](), list[str]()
     line = line or control.line
     if line is not None:

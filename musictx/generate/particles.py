@@ -1,8 +1,8 @@
 """Several draws of one piece of new music, side by side: those that steering had to bend least replace the others.
 
-A row gains what the model itself gave to the notes that are asked for, and loses where it is far from a number that is
-asked for; rows with little end: sequential Monte Carlo (Gordon et al. 1993; of language models Lew et al. 2023, arXiv
-2306.03081). Rows are compared note by note: else each note would be a loss, and the music with the fewest would win.
+A row gains what the model itself gave to the notes that are asked for, and loses where it is far from a number. Rows
+with little end: sequential Monte Carlo (Gordon et al. 1993; of language models Lew et al. 2023, arXiv 2306.03081). Rows
+are compared note by note: else each note would be a loss, and the music with the fewest would win.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ class Particles:
 def compared(
     ease: NDArray[np.float64], drawn: NDArray[np.float64], each: int, counts: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """(B,) what each row gained, less the mean of its `each` for as many ids of each sort, (B, sorts); 0 where a row
+    """(B,) what each row gained, less the mean of its `each` for as many ids of each sort, (B, sorts). 0 where a row
     does not count."""
     ease, drawn = ((x * counts[:, None]).reshape(-1, each, x.shape[1]) for x in (ease, drawn))
     mean = ease.sum(1, keepdims=True) / np.maximum(drawn.sum(1, keepdims=True), 1)

@@ -100,8 +100,8 @@ def draw_rest(
     device: str = "cpu",
     report: Report = lambda done, of: None,
 ) -> list[tuple[Score, float]]:
-    """The rest for a melody, as often as a request asks, as long as the melody: a piano's notes, and nats a token under
-    the model alone. Variation k is a function of melody, seed and k alone. `report` gets how many windows
+    """The rest for a melody, as often as a request asks, as long as the melody. Each is a piano's notes, and nats a
+    token under the model alone. Variation k is a function of melody, seed and k alone. `report` gets how many windows
     of how many are drawn, and may raise to end it. Raises ConfigError, NanError, UserError."""
     rules = replace(request.rules, voice_order=False, voice_ranges=False, no_parallels=False)  # these are for chorales
     if not rules.masks:

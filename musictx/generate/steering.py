@@ -1,8 +1,8 @@
 """Leads a batch to what a `Control` asks for: adds to the logits of each row, step by step.
 
-A key, chords, register and loudness choose among notes, and among velocities: how probable it is that a note begins
-stays as the model has it. Density makes all notes likelier and waits unlikelier, or the other way round. Polyphony
-makes beginnings unlikelier and ends likelier where enough notes sound, and ends unlikelier where too few do.
+A key, chords, register and loudness choose among notes, and among velocities. The probability that a note begins stays
+the model's. Density makes all notes likelier and waits unlikelier, or the other way round. Polyphony makes beginnings
+unlikelier and ends likelier where enough notes sound, and ends unlikelier where too few do.
 """
 
 from collections.abc import Sequence
@@ -80,8 +80,8 @@ class Steering:
         self.held = on_device([held_by(p, tokenizer) for p in prompts]) if tokenizer.voices else None
 
     def __call__(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits (B, V), -inf where illegal -> those led to what is asked; and (B, V) the logarithm of
-        what share of its group the model itself gave to what is asked, for the ids of groups."""
+        """Logits (B, V), -inf where illegal -> those led to what is asked. And (B, V) the logarithm of what share of
+        its group the model itself gave to what is asked, for the ids of groups."""
         now_s = self.now_s
         if self.held is not None:  # all voices of a step take one chord
             now_s = ((now_s / self.step_s + CLOSE).floor()) * self.step_s
@@ -171,7 +171,7 @@ def beside(
 
 
 def lead(logits: Tensor, more: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits (B, V) with `more` on the ids of a group (1, V), whose probability together stays as it is; and for these
+    """Logits (B, V) with `more` on the ids of a group (1, V), whose probability together stays as it is. And for these
     ids the logarithm of the mean exp(more) under their probabilities, (B, V), 0 for others."""
     inside = torch.where(group, logits, -torch.inf)
     led = inside + more
@@ -229,7 +229,7 @@ def line_after(prompt: Prompt, control: Control, tokenizer: Tokenizer) -> ChordL
 
 
 def tabled(lines: Sequence[ChordLine]) -> tuple[list[Classes], list[list[float]], list[list[int]]]:
-    """The chords of all lines, each once (U); when those of each line begin, infinity after the last (B, K); and which
+    """The chords of all lines, each once (U). When those of each line begin, infinity after the last (B, K); and which
     they are (B, K)."""
     rows = [[chord.classes for chord in line.chords] for line in lines]
     chords, most = list(dict.fromkeys(each for row in rows for each in row)), max(map(len, rows))

@@ -28,7 +28,7 @@ NOTHING: Ids = np.zeros(0, dtype=np.uint16)
 class Partner:
     """The model reads phrases and replies in turn as one stream of ids, without the pauses between them.
 
-    In a long conversation it remembers the newest: after every turn it reads the last half of its window again, so that
+    In a long conversation it remembers the newest. After every turn it reads the last half of its window again, so that
     the other half is free for the next. Reply k is a function of what it heard, `random_seed` and k.
     """
 

@@ -1,9 +1,9 @@
 """Keys and values of the tokens seen so far, in memory that is allocated once.
 
 A model uses a cache between `begin` and `advance`. The cache decides which keys the queries see, in which order, and
-which are masked: the slots of `masked` (B, seen), or none if it is None. `age` (seen,) says how many tokens each key is
-behind the one query; None: keys are in order, the query's own last. `keyboard` (B, 2, 128) is the state of all piano
-keys (`model/keyboard.py`): None before the first token, and for a model that does not see them.
+which are masked. These are the slots of `masked` (B, seen), or none if it is None. `age` (seen,) says how many tokens
+each key is behind the one query; None: keys are in order, the query's own last. `keyboard` (B, 2, 128) is the state of
+all piano keys (`model/keyboard.py`): None before the first token, and for a model that does not see them.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class KVCache:
 
 
 class Ring:
-    """The last keys (layers, B, H, room, Dk) and values (…, D), token i at slot i % room: a query looks at all slots,
+    """The last keys (layers, B, H, room, Dk) and values (…, D), token i at slot i % room. A query looks at all slots,
     `masked` marks those its row may not see, and `age` gives the keys' order.
 
     All that changes from step to step is on the device, in memory that stays, so a step can be a CUDA graph.

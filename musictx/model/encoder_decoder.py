@@ -1,8 +1,8 @@
 """The encoder-decoder Transformer (Vaswani et al. 2017, section 3): reads a whole source and writes a target for it.
 
 Blocks, forms of position and cache are those of `transformer.py`. The encoder has no causal mask, and its relative
-distances go both ways. The decoder is causal, and each of its layers attends to the source: there the distance is in
-musical time, from a source token to the token to predict: steps of a grid, or seconds where ids have them.
+distances go both ways. The decoder is causal, and each of its layers attends to the source. There the distance is in
+musical time, from a source token to the token to predict. It counts steps of a grid, or seconds where ids have them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class EncoderDecoderConfig(TransformerConfig):
 
 
 def padding(source: Tensor, pad: int) -> Tensor:
-    """(B, S) True where PAD fills up a source (B, S), or (B, S, voices), except at its first place: a softmax over
+    """(B, S) True where PAD fills up a source (B, S), or (B, S, voices), except at its first place. A softmax over
     nothing is NaN. A source of PAD only is a hidden one: that one place means any source."""
     masked = (source == pad).view(*source.shape[:2], -1).all(2)
     masked[:, 0] = False

@@ -106,7 +106,7 @@ class KeyboardState(KeyTable):
         return features, torch.stack([down[:, -1], since_s[:, -1]], 1)
 
     def into(self, x: Tensor, ids: Tensor, state: Any) -> tuple[Tensor, Tensor]:
-        """Embeddings x (B, T, C) of ids (B, T) with the keyboard in them, where the form has an input, and the features
+        """Embeddings x (B, T, C) of ids (B, T) with the keyboard in them, where the form has an input. And the features
         (B, T, 4, 128). A model's `state` has the keys before, and gets those after; None: all keys are up before."""
         before = None if state is None else state.keyboard
         features, after = self.features(ids, self.up(len(ids)) if before is None else before)
@@ -134,8 +134,8 @@ class KeyboardState(KeyTable):
 
 
 def as_product(near: nn.Conv1d, f: Tensor) -> Tensor:
-    """A convolution over keys, f (N, 4, 128) -> (N, 128, hidden), as one product with a banded matrix: 5 times the
-    arithmetic, but a GPU is fast at wide products and slow at four channels."""
+    """A convolution over keys, f (N, 4, 128) -> (N, 128, hidden), as one product with a banded matrix. This takes 5
+    times the arithmetic, but a GPU is fast at wide products and slow at four channels."""
     keys = torch.arange(N_KEYS, device=f.device)
     taps = torch.arange(2 * REACH + 1, device=f.device)
     band = (keys[:, None] - keys + REACH == taps[:, None, None]).to(near.weight.dtype)  # (taps, from, to)

@@ -45,8 +45,8 @@ def shipped_bundle(name: str) -> Path:
 
 
 def bundle_path(bundle: str) -> Path:
-    """The path that `bundle=` or `init_from=` means: a model inside the package, before a file or folder of that name,
-    a file, or a run's folder that has its model. Raises BundleError for others."""
+    """The path that `bundle=` or `init_from=` means: a model inside the package, else a file, or a run's folder that
+    has its model. Raises BundleError for others."""
     if bundle in BUNDLES:
         print_taken(bundle, "model")
         return shipped_bundle(bundle)

@@ -54,8 +54,8 @@ def weights(attend: Form, q: Tensor, k: Tensor, phase: Phase, queries: Tensor) -
 
 @torch.inference_mode()
 def read_cross_attention(model: EncoderDecoder, source: Tensor, ids: Tensor, query: int) -> Tensor:
-    """(layers, H, S): how much the position `query` of the target looks at each id of the source, (1, S), after
-    ids (1, T); each row sums to 1."""
+    """(layers, H, S): how much the position `query` of the target looks at each id of the source, (1, S), after ids (1,
+    T). Each row sums to 1."""
     rows: list[Tensor] = []
 
     def read(cross: CrossAttention, given: tuple[Any, ...]) -> None:

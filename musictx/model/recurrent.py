@@ -120,7 +120,7 @@ class Recurrent(nn.Module):
         if config.keyboard != "none":
             self.keyboard = KeyboardState(config.keyboard, config.vocab_size, c)
             self.keyboard.initialise()
-        # there is no norm in between: at the Transformer's 0.02 the cells' input is near zero and they learn late, at 1
+        # there is no norm in between. At the Transformer's 0.02 the cells' input is near zero and they learn late, at 1
         # the head begins with wild guesses
         nn.init.normal_(self.embed.weight, std=0.2)
         for name, p in self.cells.named_parameters():

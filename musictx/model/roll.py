@@ -16,7 +16,7 @@ FRAMES = "frames of 50 ms in the picture of a window; notes that begin later are
 
 
 class Picture(NamedTuple):
-    """The roll (B, 2, 88, F) float32, strikes and then what sounds; for each id (B, T) the key and the frame in which
+    """The roll (B, 2, 88, F) float32, strikes and then what sounds. For each id (B, T) the key and the frame in which
     it begins a note of the roll, and whether it does. Key 0 is the lowest of a piano."""
 
     roll: Tensor
@@ -25,8 +25,8 @@ class Picture(NamedTuple):
     seen: Tensor
 
     def at_notes(self, x: Tensor) -> Tensor:
-        """A map (B, C, P, N) of the roll with as many or fewer places -> (B, T, C): at each id that begins a note the
-        map's vector there, at others 0."""
+        """A map (B, C, P, N) of the roll with as many or fewer places -> (B, T, C). At each id that begins a note this
+        is the map's vector there, at others 0."""
         (keys, frames), (p, n) = self.roll.shape[2:], x.shape[2:]
         place = self.key * p // keys * n + self.frame * n // frames  # (B, T)
         found = x.flatten(2).gather(2, place[:, None].expand(-1, x.shape[1], -1)).mT

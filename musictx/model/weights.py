@@ -38,8 +38,8 @@ def choose_weights(weights: str, model: nn.Module) -> str:
 
 def with_weights(model: M, weights: str) -> M:
     """Changes the model's weights to fewer bits, in place. On a CPU bfloat16 means a Transformer's linear layers, which
-    are nearly all weights, and attention stays exact; for other models, on a CPU without kernels for it, and on a GPU
-    it means the whole model. Raises ConfigError."""
+    are nearly all weights, and attention stays exact. For other models, on a CPU without kernels for it, and on a GPU,
+    the whole model is meant. Raises ConfigError."""
     if check_weights(weights) != "float32" and any(isinstance(m, PackedLinear) for m in model.modules()):
         raise ConfigError("weights", got=weights, why="this model was packed already", hint="open its bundle again")
     if weights == "int8":

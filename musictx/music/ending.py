@@ -1,4 +1,4 @@
-"""Where the ending of a finished piece begins: its last chord, and the slow chords before it; or all that rings to the
+"""Where the ending of a finished piece begins: its last chord, and the slow chords before it. Or all that rings to the
 end, where that is much, and for long.
 
 After an ending a model only sustains the last chord. So a finished seed is continued from where its ending begins.

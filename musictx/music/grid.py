@@ -81,8 +81,8 @@ def by_height(grid: Grid) -> Grid:
 
 
 def snap_to_grid(score: Score) -> Score:
-    """The score as a grid hears it: on sixteenths, every note at least one long, at one velocity; touching notes of
-    one pitch become one long note."""
+    """The score as a grid hears it: on sixteenths, every note at least one long, at one velocity. Touching notes of one
+    pitch become one long note."""
     onset, end, pitch = np.array(held_notes(score), dtype=np.int64).reshape(-1, 3).T
     return _score(onset, end, pitch, score.quarter_s)
 
@@ -185,8 +185,8 @@ def beside_grid(score: Score) -> NDArray[np.bool_]:
 
 
 def _graces(score: Score) -> NDArray[np.bool_]:
-    """(N,) the notes that rounding to the grid makes too many: at a step where more than four sound, the shortest of
-    those that begin and end there; but none in whose middle more than four sound before rounding."""
+    """(N,) the notes that rounding to the grid makes too many. At a step where more than four sound, the shortest of
+    those that begin and end there. But none in whose middle more than four sound before rounding."""
     step_s, middle_s = score.quarter_s / STEPS_PER_QUARTER, (score.onset_s + score.offset_s) / 2
     onset, offset = np.rint(score.onset_s / step_s), np.rint(score.offset_s / step_s)
     in_truth = _sounding(score.onset_s, score.offset_s, middle_s)

@@ -23,7 +23,7 @@ class Line(NamedTuple):
 
 
 def together(score: Score) -> NDArray[np.int64]:
-    """The notes that overlap an earlier one for more than half of the shorter of the two: legato does not count, a
+    """The notes that overlap an earlier one for more than half of the shorter of the two. Legato does not count, a
     slightly spread chord does. In order of onset."""
     onset, offset, found, sounding = score.onset_s, score.offset_s, list[int](), list[int]()
     length = offset - onset

@@ -86,7 +86,7 @@ def unwrap(data: bytes) -> bytes:
 
 
 def fit_chunks(data: bytes) -> bytes:
-    """Repairs a file that was cut short, so that both readers take the music in it: its last track ends with its last
+    """Repairs a file that was cut short, so that both readers take the music in it. Its last track ends with its last
     whole event, and anything after the chunks goes. An intact file comes back unchanged."""
     if data[:4] == b"MThd" and int.from_bytes(data[4:8]) > len(data) - 8:
         data = data[:4] + (6).to_bytes(4) + data[8:]  # a header has six bytes, whatever it claims

@@ -138,7 +138,7 @@ LEAST_BAR_S = 0.001  # … or shorter ones
 @dataclass(frozen=True)
 class Meter:
     """Four quarters a bar unless a file says otherwise. `lines_s` are a file's bar lines, through all its changes of
-    tempo and time signature, up to the first one after its music; without them all bars are equal. `whole_s` is where
+    tempo and time signature, up to the first one after its music. Without them all bars are equal. `whole_s` is where
     the first bar after an upbeat begins; None: the notes keep to no bar lines, as in a free performance."""
 
     quarter_s: float = 0.5

@@ -32,7 +32,7 @@ def apply_sustain(score: Score, spans: NDArray[np.float64]) -> Score:
 
 def pedal_spans(pedal_s: NDArray[np.float64], pedal_value: NDArray[np.integer], end_s: float) -> NDArray[np.float64]:
     """From when to when the pedal is down (P, 2). `pedal_s`, `pedal_value` (K,): controller 64 in time. A pedal that
-    never comes up lifts at the end of the music (as in Oore et al. 2018, section 3.1) or of its own messages."""
+    never comes up lifts at the end of the music (as in Oore et al. 2018, section 3.1) or of the pedal's messages."""
     turns = np.flatnonzero(np.diff(pedal_value >= PEDAL_DOWN, prepend=False))  # down, up, down, up …
     times = pedal_s[turns]
     if len(times) % 2:

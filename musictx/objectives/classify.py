@@ -16,8 +16,8 @@ from musictx.tokenizers.labels import LABEL, strikes, unmarked
 
 class Classify(NextToken):
     """Obeys `musictx.objectives.Objective`. The tokenizer has the labels as ids, so the rows of these ids in the
-    model's head are the linear layer: the mean of their logits is the layer on the mean. Raises ConfigError for a
-    store without labels."""
+    model's head are the linear layer. The mean of their logits is the layer on the mean. Raises ConfigError for a store
+    without labels."""
 
     name = "classify"  # what `objective=` calls it
     case = "piece"  # what has one answer

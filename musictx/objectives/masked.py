@@ -65,7 +65,7 @@ class Masked(NextToken):
         return Example((torch.from_numpy(ids),), torch.from_numpy(targets))
 
     def paired(self, ids: NDArray[np.int64], follows: int) -> tuple[NDArray[np.int64], int]:
-        """The ids (T,) as CLS, one half, SEP, the other, without BOS and EOS, which would give the order away; and the
+        """The ids (T,) as CLS, one half, SEP, the other, without BOS and EOS, which would give the order away. And the
         id of the answer, PAD where the music is too short for halves. What has no room is left out."""
         music = ids[1:][ids[1:] < self.tokenizer.vocab.n_events]
         half = min(len(music), len(ids) - 2) // 2 // self.tokenizer.group * self.tokenizer.group
@@ -92,8 +92,8 @@ class Masked(NextToken):
 
 
 def notes_of(tokenizer: Tokenizer, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(T,) a number for each id, the same for all ids of a note: its beginning and end, or the run of one pitch in a
-    voice of a grid. Any other id has its own."""
+    """(T,) a number for each id, the same for all ids of a note. These are its beginning and end, or the run of one
+    pitch in a voice of a grid. Any other id has its own."""
     own = np.arange(len(ids))
     if tokenizer.voices:
         before = own - tokenizer.voices

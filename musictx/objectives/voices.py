@@ -19,7 +19,7 @@ REGION_SHARE = 0.25  # of the examples in which all is given outside of a region
 
 
 class Voices(NextToken):
-    """The source is a grid of four voices in which PAD hides what is asked for; the target is the whole grid, of which
+    """The source is a grid of four voices in which PAD hides what is asked for. The target is the whole grid, of which
     only the hidden part counts. Obeys `musictx.objectives.Objective`. Raises ConfigError for an encoding without
     voices.
 

@@ -57,9 +57,9 @@ def damaged(path: Path, how: str) -> TrainingError:
 class Checkpoints(L.Callback):
     """Saves after a whole optimizer step and, where a validation follows the step, after the validation.
 
-    Lightning's own ModelCheckpoint also saves before a validation, and a run resumed from there skips that
-    validation; it also accepts NaN as a score, and forgets the best when the folder is moved. With `keep` "last"
-    every validation counts as the best so far.
+    Lightning's own ModelCheckpoint also saves before a validation, and a run resumed from there skips that validation.
+    It also accepts NaN as a score, and forgets the best when the folder is moved. With `keep` "last" every validation
+    counts as the best so far.
     """
 
     def __init__(self, folder: Path, every: int, keep: str) -> None:

@@ -119,8 +119,8 @@ class LanguageModelTraining(L.LightningModule):
         return logits
 
     def hide(self, example: Example) -> Example:
-        """Some examples without their source, PAD throughout in its place: the model learns what a target is like
-        whatever the source is, too (Ho and Salimans 2022, Classifier-Free Diffusion Guidance, section 3.2)."""
+        """Some examples without their source, PAD throughout in its place. The model also learns what a target is like
+        whatever the source is (Ho and Salimans 2022, Classifier-Free Diffusion Guidance, section 3.2)."""
         at = self.objective.inputs.index("source")  # check_trainer has refused others
         inputs = list(example.inputs)
         hidden = torch.rand(len(inputs[at]), 1, device=inputs[at].device) < self.config.hide_source
@@ -129,9 +129,9 @@ class LanguageModelTraining(L.LightningModule):
 
     @torch.no_grad()
     def mix(self, model: Callable[..., Tensor], example: Example) -> Example:
-        """Scheduled sampling (Bengio et al. 2015) in two passes (Mihaylova & Martins 2019): a first pass over the
-        true tokens gives guesses, and a share of these replaces inputs that are targets too. The first token of a
-        window stays."""
+        """Scheduled sampling (Bengio et al. 2015) in two passes (Mihaylova & Martins 2019). A first pass over the true
+        tokens gives guesses, and a share of these replaces inputs that are targets too. The first token of a window
+        stays."""
         (*others, ids), targets = example
         before = self.state
         if before is not None:  # the first pass writes into it

@@ -39,7 +39,7 @@ class Joint(Optimizer):
 
 def decayed(model: nn.Module) -> list[nn.Parameter]:
     """The parameters that weight decay acts on: the matrices of linear layers, their adapters and recurrent cells. Not
-    embeddings, even where they are the head too, nor norms, biases, tables of distances or frequencies: a pull towards
+    embeddings, even where they are the head too, nor norms, biases, tables of distances or frequencies. A pull towards
     zero would give all distances one wavelength: it left 0.41 to 0.47 of the frequencies."""
     layers = [m for m in model.modules() if isinstance(m, nn.Linear | nn.RNNBase)]
     return [p for m in layers for p in m.parameters() if p.dim() >= 2 and p.requires_grad]
@@ -74,7 +74,7 @@ def warmup_cosine(step: int, warmup_steps: int, total_steps: int) -> float:
 
 
 def warmup_hold(step: int, warmup_steps: int, total_steps: int, decay_share: float) -> float:
-    """The same factor; 1 from the end of warm-up until the last `decay_share` of all steps, in which it falls linearly
+    """The same factor. 1 from the end of warm-up until the last `decay_share` of all steps, in which it falls linearly
     to zero (Hägele et al. 2024, section 3). With a share of 0 a run can end, or branch off, at any step."""
     rise = (step + 1) / warmup_steps if step < warmup_steps else 1.0
     decay_steps = decay_share * total_steps

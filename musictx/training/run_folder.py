@@ -231,8 +231,8 @@ class RunFolder:
 
 
 def _values(path: Path) -> Any:
-    """The values of a YAML file. Raises UserError for what a run never writes: aliases, which can grow beyond all
-    memory, tags, which make other types, and interpolations, which read the environment."""
+    """The values of a YAML file. Raises UserError for what a run never writes. Aliases can grow beyond all memory, tags
+    make other types, and interpolations read the environment."""
     try:
         text = path.read_text(encoding="utf-8")
         depth = 0

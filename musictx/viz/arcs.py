@@ -105,8 +105,8 @@ def _arc(score: Score, past: int, note: int, width_s: float, lift: float) -> Cur
 
 
 def plot_heads(maps: Sequence[tuple[str, NDArray[Any], str]], path: Path) -> None:
-    """Writes a PNG, SVG or PDF, whole or not at all: one heat map a (title, values (L, H), format) side by side, layers
-    downwards, heads across. Raises UserError for another suffix."""
+    """Writes a PNG, SVG or PDF, whole or not at all. There is one heat map a (title, values (L, H), format) side by
+    side, layers downwards, heads across. Raises UserError for another suffix."""
     n_layers, n_heads = maps[0][1].shape
     figure = new_figure((0.62 * n_heads + 0.9) * len(maps) + 0.6, 0.42 * n_layers + 1.1)
     for axes, (title, values, how) in zip(figure.subplots(1, len(maps), squeeze=False)[0], maps, strict=True):

@@ -18,7 +18,7 @@ ROWS = 64  # of a layer at most; a row is the mean of cells that are about as op
 def plot_gates(
     title: str, score: Score, time_s: NDArray[np.float64], gates: dict[str, list[NDArray[Any]]], path: Path
 ) -> None:
-    """Writes a PNG, SVG or PDF, whole or not at all. Each of the `gates`, (T, C) of each layer, has a panel: time runs
+    """Writes a PNG, SVG or PDF, whole or not at all. Each of the `gates`, (T, C) of each layer, has a panel. Time runs
     to the right, the most open cells of a layer are at its top. `time_s` (T,). Raises UserError for another suffix."""
     low, high = key_range([score])
     span_s = 0.0, max(score.duration_s, 1.0)

@@ -1,6 +1,6 @@
 """Renders a Score as sound through a SoundFont: with numpy and pip's packages, without a network.
 
-A key is rendered once, as long as its longest note; each of its notes adds the beginning of that, as loud as its
+A key is rendered once, as long as its longest note. Each of its notes adds the beginning of that, as loud as its
 velocity says.
 """
 

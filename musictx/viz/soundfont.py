@@ -1,7 +1,7 @@
 """Reads SoundFont 2 files (Creative Labs 2006, "SoundFont Technical Specification" 2.04): the samples behind a key.
 
-It reads the ranges of keys and velocities, tuning, loops, attenuation, pan, both envelopes and the low-pass filter
-that the second one sweeps; it ignores LFOs, modulators, chorus and reverb.
+It reads the ranges of keys and velocities, tuning, loops, attenuation, pan, both envelopes and the low-pass filter that
+the second one sweeps. It ignores LFOs, modulators, chorus and reverb.
 """
 
 import struct
@@ -40,7 +40,7 @@ Zone = dict[int, int]  # generator -> amount
 
 @dataclass(frozen=True)
 class Envelope:
-    """Rises from 0 to 1, stays, falls towards 1 - `drop`; the caller decides the units of `drop` and the scale on which
+    """Rises from 0 to 1, stays, falls towards 1 - `drop`. The caller decides the units of `drop` and the scale on which
     the fall is linear. `decay_s` and `release_s` are the times of a whole fall."""
 
     delay_s: float

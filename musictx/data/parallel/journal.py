@@ -38,8 +38,8 @@ def chunks_of(items: Sequence[Item]) -> Sequence[Chunk]:
 
 
 class Journal:
-    """A hidden folder beside the store: the ids of all finished chunks one after another in ids.bin, and one .json per
-    chunk, written last, that says where its ids are. A chunk that cannot be read back counts as not done."""
+    """A hidden folder beside the store. The ids of all finished chunks are in ids.bin, one after another. One .json per
+    chunk, written last, says where its ids are. A chunk that cannot be read back counts as not done."""
 
     def __init__(self, out: Path, recipe: str) -> None:
         self.folder, self.recipe = own_folders(out)[1], recipe
@@ -109,8 +109,8 @@ class Journal:
         return pieces, dropped
 
     def close(self) -> None:
-        """Deletes the journal once the store is written, or nothing is left for one; and then the folders around it,
-        if it made them and they are empty."""
+        """Deletes the journal once the store is written, or nothing is left for one. Then the folders around it go, if
+        it made them and they are empty."""
         shutil.rmtree(self.folder, ignore_errors=True)
         for folder in self._made:
             with suppress(OSError):

@@ -32,11 +32,11 @@ def relative_attention(
 ) -> Tensor:
     """Causal attention with logits (q_i · k_j + q_i · e_{i-j}) / sqrt(D), j <= i (Huang et al. 2018, section 3.4).
 
-    q (B, H, Tq, D); k, v (B, H, Tk, D); rel (H, M, D), row d the embedding of distance d; distances from M - 1
-    on share the last row. The queries are the last Tq of the Tk positions, so that training, prefill and a
-    cached step are one function. With `age` there is one query, and keys are in any order. A query's own key must not
-    be masked. Returns (B, H, Tq, D). Raises ConfigError for an unknown implementation, and for a mask or an order that
-    the chosen one cannot read.
+    q (B, H, Tq, D); k, v (B, H, Tk, D); rel (H, M, D), row d the embedding of distance d. Distances from M - 1 on share
+    the last row. The queries are the last Tq of the Tk positions, so that training, prefill and a cached step are one
+    function. With `age` there is one query, and keys are in any order. A query's own key must not be masked. Returns
+    (B, H, Tq, D). Raises ConfigError for an unknown implementation, and for a mask or an order that the chosen one
+    cannot read.
     """
     impl = choose(q, k, dropout_p, masked, age) if one_of("impl", impl, (AUTO, *IMPLEMENTATIONS)) == AUTO else impl
     return IMPLEMENTATIONS[impl](q, k, v, rel, dropout_p, masked, age)

@@ -40,8 +40,8 @@ def triton_attention(
     """Memory O(T): keeps the output and one number a query. Shapes as in `relative_attention`, one dtype for all.
 
     With `deterministic` (None: as torch.use_deterministic_algorithms says) the gradient of `rel` is the same in every
-    bit from run to run; without, atomic additions make its last bits vary. `tuning=None` takes the card's own.
-    Raises ConfigError where it cannot run.
+    bit from run to run. Without, atomic additions make its last bits vary. `tuning=None` takes the card's own. Raises
+    ConfigError where it cannot run.
     """
     if refusal := _refusal(q, dropout_p, masked, age):
         raise _cannot(*refusal)
@@ -70,7 +70,7 @@ def _cannot(why: str, instead: str) -> ConfigError:
 
 
 def _refusal(q: Tensor, dropout_p: float, masked: Masked, age: Age) -> tuple[str, str] | None:
-    """Why these kernels cannot run, and what to give instead: an order or a mask of keys, dropout, a device, a head
+    """Why these kernels cannot run, and what to give instead. An order or a mask of keys, dropout, a device, a head
     size or a dtype is not for them."""
     if age is not None:
         return OUT_OF_ORDER, ANY_ORDER

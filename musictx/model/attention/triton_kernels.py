@@ -6,10 +6,10 @@ is row c = m - n of the b-th block of N rows of the table. Elsewhere it is row c
 
     relative[m, n] = C[m, (m - n) mod N],   C[m, c] = q_m · e_{b·N + c} if c <= m else q_m · e_{(b-1)·N + c}.
 
-C takes one product Q·Eᵀ of N × N a tile: its other half is the product of the tile before. The gather permutes each
-row and is its own inverse, so the same gather takes gradients of logits back to distances. The gradients of the
-b-th block of rows come half from tile b, half from tile b + 1: again one N × N matrix and one product.
-From tile NEAR on every distance is M - 1 or more: there the relative logit is one number a query, "far".
+C takes one product Q·Eᵀ of N × N a tile: its other half is the product of the tile before. The gather permutes each row
+and is its own inverse, so the same gather takes gradients of logits back to distances. The gradients of the b-th block
+of rows come half from tile b, half from tile b + 1. This is again one N × N matrix and one product. From tile NEAR on
+every distance is M - 1 or more: there the relative logit is one number a query, "far".
 
 TQ and TK count queries and keys; block i of queries is at block i + AHEAD of keys. B·H·T·D may pass 2³¹.
 """
@@ -162,7 +162,7 @@ def query_gradient(
 ):  # fmt: skip
     """DQ (B, Tq, H, D) and DFAR (B·H, blocks of queries, D), the far tiles' share of the last row of the table.
 
-    With ADD_TABLE, adds the near tiles' share of the table to DE (H, NEAR·N, D), atomically; its rows past M - 1 belong
+    With ADD_TABLE, adds the near tiles' share of the table to DE (H, NEAR·N, D), atomically. Its rows past M - 1 belong
     to the last row too. DFAR and DE lack the factor 1 / sqrt(head size). For the kernels that follow it writes one
     number a query (B·H, Tq): FAR = q · e_{M-1} and DELTA = output · its gradient.
     """

@@ -99,7 +99,7 @@ class Form(nn.Module):
         dropout_p: float = 0.0,
         masked: Masked = None,
     ) -> Tensor:
-        """Attention without a causal mask, by the definition: queries (B, H, Tq, D), keys (B, H, Tk, key_width), values
+        """Attention without a causal mask, by the definition. Queries (B, H, Tq, D), keys (B, H, Tk, key_width), values
         (B, H, Tk, D) -> (B, H, Tq, D). Each key is `distance` (Tq, Tk) behind each query, or ahead of it below 0."""
         return weighed_by(self.logits(q, k, phase, distance), v, dropout_p, masked)
 

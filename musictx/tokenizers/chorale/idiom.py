@@ -1,4 +1,4 @@
-"""The chorale encoding, live: anything that a person plays becomes at most four voices, and a sixteenth sounds as soon
+"""The chorale encoding, live. Anything that a person plays becomes at most four voices, and a sixteenth sounds as soon
 as its last voice is known.
 """
 
@@ -56,8 +56,8 @@ class GridReader:
 
 def thin_to_voices(score: Score) -> Score:
     """The notes on sixteenths, never more than four at once. A fifth note ends the one that has sounded longest, as in
-    legato playing; of more than four that begin together it keeps the highest three and the lowest. No note changes
-    the grid before its own step."""
+    legato playing. Of more than four that begin together it keeps the highest three and the lowest. No note changes the
+    grid before its own step."""
     step_s, (onset, offset) = score.quarter_s / STEPS_PER_QUARTER, in_steps(score)
     keep, sounding = np.zeros(len(score), dtype=bool), list[int]()
     for step in np.unique(onset):

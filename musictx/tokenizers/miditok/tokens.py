@@ -77,9 +77,9 @@ class MidiTokTokenizer(Tokenizer):
         self.pitch = np.pad(pitch, (0, self.vocab.size - len(words)), constant_values=-1)
 
     def normalise(self, score: Score) -> Score:
-        """The score as these tokens write it: on the grid, 32 velocities, notes of 1 to 192 steps; notes of one
-        instrument, pitch and step become one, the longest and loudest. Structured also shortens every wait between
-        two notes to 16 quarters."""
+        """The score as these tokens write it: on the grid, 32 velocities, notes of 1 to 192 steps. Notes of one
+        instrument, pitch and step become one, the longest and loudest. Structured also shortens every wait between two
+        notes to 16 quarters."""
         return self._decode(self._encode(score), score.quarter_s)
 
     def encode(self, score: Score) -> Ids:
@@ -152,7 +152,7 @@ class MidiTokTokenizer(Tokenizer):
         return base.astype(np.uint16) if self._merges is None else self._merges.apply(self.units(base))
 
     def units(self, base: BaseIds) -> list[str]:
-        """Base ids as text, cut at every token that sets the clock: no merge spans two onsets, so that the ids of a
+        """Base ids as text, cut at every token that sets the clock. No merge spans two onsets, so that the ids of a
         piece's beginning do not depend on the rest."""
         text = as_text(base)
         cuts = np.flatnonzero(self._sets_clock[base]).tolist()

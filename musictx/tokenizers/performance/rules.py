@@ -1,11 +1,11 @@
 """The rules of event streams: which of NOTE_ON, NOTE_OFF, TIME_SHIFT, VELOCITY may come next, for a whole batch.
 
 No NOTE_OFF for a silent pitch nor in the step of its NOTE_ON. No NOTE_ON for a sounding pitch, which must end first, as
-in the encoding. A velocity before the first note, and a note after a drawn VELOCITY. No silence, note or wait
-for a new note longer than the rules say. At one moment no more notes begin than ten fingers strike, or than begin
-somewhere in the seed. A note that has sounded too long ends before anything else: else a model
-that would sustain it, and may let no time pass, strikes all others. At least one id is always legal: a note or
-its velocity, while a note may begin; else time may pass, unless such a note must end.
+in the encoding. A velocity before the first note, and a note after a drawn VELOCITY. No silence, note or wait for a new
+note longer than the rules say. At one moment no more notes begin than ten fingers strike, or than begin somewhere in
+the seed. A note that has sounded too long ends before anything else. Else a model that would sustain it, and may let no
+time pass, strikes all others. At least one id is always legal: a note or its velocity, while a note may begin. Else
+time may pass, unless such a note must end.
 """
 
 from collections.abc import Sequence

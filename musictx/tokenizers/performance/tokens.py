@@ -55,7 +55,7 @@ class PerformanceTokenizer(Tokenizer):
 
     def normalise(self, score: Score) -> Score:
         """The score as this encoding writes it: on the 10 ms grid, every note at least one step long, velocity in 32
-        bins; a re-struck pitch ends the earlier note, and notes of one pitch in one step become one."""
+        bins. A re-struck pitch ends the earlier note, and notes of one pitch in one step become one."""
         return self._score(*self._steps(score), score.quarter_s)
 
     def encode(self, score: Score) -> Ids:
