@@ -1,53 +1,41 @@
 """Voices around a melody at the page."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied, accompany_melody, ready
-from musictx.generate.control import Control
 from musictx.generate.melodies import nearest_within, take_melody
 from musictx.generate.open_bundle import Opened
-from musictx.generate.requests import Accompany, Sampling
+from musictx.generate.requests import Accompany
 from musictx.music.grid import VOICES
 from musictx.music.melody import together, top_line
-from musictx.tokenizers.rules import AUTO, VOICE_RANGES
-from musictx.web.draw import Turn, check_most, went_by
+from musictx.tokenizers.rules import VOICE_RANGES
+from musictx.web.draw import Turn, check_most, led, went_by
 from musictx.web.session import Heard, PageMusic
 
 HOW_CLOSE_MELODY = "how close to the melody"  # the name of its slider
 
 
-class VoicesWish(NamedTuple):
-    """What a person sets before pressing Accompany."""
-
-    temperature: float = Sampling.temperature
-    seed_guidance: float | str = AUTO  # guidance by the melody, 0 for none
-    variations: int = 2
-    chords: str | None = None  # these two: empty or None: any
-    key: str | None = None
-    voice: str = Accompany.voices  # that the melody is
+def voices_asked(
+    chords: str, temperature: float, seed_guidance: float, variations: int, key: str, voices: str
+) -> Accompany:
+    """What a person sets before pressing Accompany. Raises ConfigError."""
+    sampling = replace(Accompany().sampling, temperature=temperature, seed_guidance=seed_guidance)
+    return Accompany(sampling, voices=voices, control=led(chords, key), variations=variations)
 
 
 def harmonise(
-    music: PageMusic, wish: VoicesWish, harmoniser: Opened, turn: Turn
+    music: PageMusic, request: Accompany, harmoniser: Opened, turn: Turn
 ) -> tuple[tuple[Accompanied, ...], str]:
     """The accompaniments, and what a person should know of the melody. Raises UserError for what cannot be, and where
     the time does not suffice: half an accompaniment is none."""
-    check_most("variations", wish.variations, turn.limits.variations)
+    check_most("variations", request.variations, turn.limits.variations)
     score, meter = music.written or music.played or Heard(music.score, music.meter)
     line, said = "highest" if len(together(score)) else "only", list[str]()
-    request = Accompany(
-        Sampling(wish.temperature, guard=False, seed_guidance=wish.seed_guidance),
-        control=Control(key=wish.key or None, chords=(wish.chords or "").strip() or None),
-        voices=wish.voice,
-        line=line,
-        random_seed=turn.random_seed,
-        variations=int(wish.variations),
-    )
     melody, sung = top_line(score) if line == "highest" else score, VOICE_RANGES[VOICES.index(request.voices[0])]
     transpose = nearest_within(melody.pitch, *sung) or 0
-    request = replace(request, transpose=transpose)
+    request = replace(request, line=line, transpose=transpose, random_seed=turn.random_seed)
     request = ready(request, *harmoniser, "the model here")
     heard = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name, say=said.append)
     if transpose:

@@ -12,12 +12,15 @@ import gradio as gr
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import UserError
 from musictx.generate.melodies import SINGERS
+from musictx.generate.primer import Part
+from musictx.generate.requests import DEFAULT_S, Accompany, Continue, Fill, Length, Sampling
 from musictx.music.grid import VOICES
 from musictx.music.harmony import pitch_name
+from musictx.tokenizers.rules import AUTO, Rules
 from musictx.web import session, stage
 from musictx.web.components import Closed, come_far, slider, status_line
-from musictx.web.draw import HOW_CLOSE, SLIDER_S, Wish
-from musictx.web.harmonise import HOW_CLOSE_MELODY, VoicesWish
+from musictx.web.draw import HOW_CLOSE, SLIDER_S, asked
+from musictx.web.harmonise import HOW_CLOSE_MELODY, voices_asked
 from musictx.web.session import Session
 from musictx.web.studio import Answer, Studio
 from musictx.web.uploads import Uploads
@@ -32,6 +35,7 @@ BOTH_SIDES = "A filled part comes from both its sides. Continue this variation t
 FINISHED = "This piece is finished: new music replaces its ending, from {:.1f} s on. Drag the mark to another place."
 ALL_HEADS = "mean of all heads"
 MOST_GUIDANCE = 4.0
+VARIATIONS = 2  # until a person moves the slider
 CHORDS = "chords for new music"
 TONICS = {"major": "C Db D Eb E F F# G Ab A Bb B", "minor": "C C# D Eb E F F# G G# A Bb B"}
 KEYS = [("any", ""), *(f"{tonic} {mode}" for mode, tonics in TONICS.items() for tonic in tonics.split())]
@@ -73,45 +77,45 @@ class Page:
                 self._controls_of_voices()
 
     def _controls_of_continuations(self) -> None:
-        limits, usual, names = self.studio.limits, Wish(SLIDER_S), list(self.studio.models)
+        limits, names = self.studio.limits, list(self.studio.models)
         first = self.studio.models[names[0]]
         self.model = gr.Radio(names, value=names[0], label="model", visible=len(names) > 1, elem_id="model")
         with gr.Group():
             self.primer = slider(
                 "continue from, seconds", SLIDER_S, 10, 10, SLIDER_S, interactive=False, elem_id="primer"
             )
-            self.length = slider("new music, seconds", min(1, limits.length_s / 2), limits.length_s, usual.length_s, 1)
-            self.temperature = slider("temperature", 0, 2, usual.temperature, 0.05)
+            self.length = slider("new music, seconds", min(1, limits.length_s / 2), limits.length_s, DEFAULT_S, 1)
+            self.temperature = slider("temperature", 0, 2, Sampling.temperature, 0.05)
             self.top_p = slider("top-p", 0.05, 1, first.top_p, 0.01)
             self.seed_guidance = slider(HOW_CLOSE, 0, MOST_GUIDANCE, first.seed_guidance, 0.25)
             with gr.Accordion("key, density, register", open=False, elem_id="control"):
                 with gr.Row():
                     key = gr.Dropdown(KEYS, value="", label="key")
-                    density = gr.Dropdown(RATES, value=usual.density, label="notes a second")
+                    density = gr.Dropdown(RATES, value=0, label="notes a second")
                 with gr.Row():
-                    lowest = gr.Dropdown([("any", usual.lowest), *PITCHES], value=usual.lowest, label="lowest note")
-                    highest = gr.Dropdown([("any", usual.highest), *PITCHES], value=usual.highest, label="highest note")
+                    lowest = gr.Dropdown([("any", Rules.lowest), *PITCHES], value=Rules.lowest, label="lowest note")
+                    highest = gr.Dropdown([("any", Rules.highest), *PITCHES], value=Rules.highest, label="highest note")
                 self.led = [key, density, lowest, highest]
-            self.variations = self._how_many(usual.variations)
+            self.variations = self._how_many()
         self.go = gr.Button("Continue", variant="primary", interactive=False)
 
     def _controls_of_voices(self) -> None:
-        usual, below = VoicesWish(), self.studio.harmoniser
+        below = self.studio.harmoniser
         gr.HTML("<p>The other three voices of a choir, around the highest notes.</p>", js_on_load=None)
         with gr.Group():
-            temperature = slider("temperature", 0, 2, usual.temperature, 0.05)
+            temperature = slider("temperature", 0, 2, Sampling.temperature, 0.05)
             guides = below is not None and below.header.hides_source
             own = below.header.seed_guidance or 0.0 if below else 0.0
             seed_guidance = slider(HOW_CLOSE_MELODY, 0, MOST_GUIDANCE, own, 0.25, visible=guides)
             singers = list(zip(SINGERS, VOICES, strict=True))
-            voice = gr.Dropdown(singers, value=usual.voice, label="the highest notes are the")
+            voice = gr.Dropdown(singers, value=Accompany.voices, label="the highest notes are the")
             key = gr.Dropdown(KEYS, value="", label="key of the voices")
-            self.voices_wish = [temperature, seed_guidance, self._how_many(usual.variations), key, voice]
+            self.of_voices = [temperature, seed_guidance, self._how_many(), key, voice]
         self.accompany = gr.Button("Accompany", variant="primary", interactive=False)
 
-    def _how_many(self, usual: int) -> Any:
+    def _how_many(self) -> Any:
         most = self.studio.limits.variations
-        return slider("variations", 1, max(most, 2), min(most, usual), 1, interactive=most > 1)
+        return slider("variations", 1, max(most, 2), min(most, VARIATIONS), 1, interactive=most > 1)
 
     def _results(self) -> None:
         with gr.Row(elem_id="top"):
@@ -132,8 +136,7 @@ class Page:
         self.arcs = gr.HTML("", elem_id="arcs", js_on_load=None)
 
     def _connect(self) -> None:
-        wish = [self.primer, self.length, self.temperature, self.top_p]
-        wish += [self.variations, self.model, self.seed_guidance, self.chords, *self.led]
+        how = [self.model, self.temperature, self.top_p, self.variations, self.chords, *self.led]
         parts = [self.session, self.status, self.stage, self.primer, self.go, self.on, self.undo]
         parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model, self.seed_guidance, self.top_p]
         parts += [self.accompany, self.filling, *self.region, self.chords]
@@ -153,11 +156,10 @@ class Page:
             border.change(None, self.region, js=stage.REGION)
         busy: dict[str, Any] = {"show_progress": "full", "show_progress_on": self.status}  # the stage shows music
         busy |= {"concurrency_id": "draw", "concurrency_limit": self.studio.limits.at_once}
-        for asked in (self.go.click, self.chords.submit):
-            on(asked, self.go_on, *wish, **busy)
-        on(self.fill_it.click, self.fill, *self.region, *wish, **busy)
-        *voices, key, voice = self.voices_wish
-        on(self.accompany.click, self.put_voices, *voices, self.chords, key, voice, **busy)
+        for go in (self.go.click, self.chords.submit):
+            on(go, self.go_on, self.primer, self.length, self.seed_guidance, *how, **busy)
+        on(self.fill_it.click, self.fill, *self.region, *how, **busy)
+        on(self.accompany.click, self.put_voices, self.chords, *self.of_voices, **busy)
         on(self.stage.choose, self.choose)
         look = {"concurrency_id": "look", "concurrency_limit": 1}
         on(self.stage.pick, self.pick_note, self.layer, **look)
@@ -187,12 +189,13 @@ class Page:
     def take_played(self, session: Session, event: gr.EventData) -> Updates:
         return self._begin(self.studio.played(session, (event._data or {}).get("notes")))
 
-    def go_on(self, session: Session, *wish: Any) -> Showing:
-        session, what = yield from self._under_way(session, self.studio.go_on(session, Wish(*wish), come_far))
+    def go_on(self, session: Session, from_s: Any, length_s: Any, guidance: Any, model: str, *how: Any) -> Showing:
+        request = Continue(length=Length(length_s), part=Part(until_s=from_s), **asked(guidance, *how))
+        session, what = yield from self._under_way(session, self.studio.go_on(session, request, come_far, model))
         return self._show(session, new=False) | self._layers_of(session) | {self.status: status_line(what)}
 
-    def fill(self, session: Session, from_s: Any, to_s: Any, *wish: Any) -> Showing:
-        answer = self.studio.fill(session, (from_s, to_s), Wish(*wish), come_far)
+    def fill(self, session: Session, from_s: Any, to_s: Any, model: str, *how: Any) -> Showing:
+        answer = self.studio.fill(session, Fill(from_s=from_s, to_s=to_s, **asked(AUTO, *how)), come_far, model)
         session, what = yield from self._under_way(session, answer)
         assert session.now
         done = session.now.takes[0]
@@ -212,8 +215,8 @@ class Page:
                 raise
             yield {self.stage: stage.sketch(step)}
 
-    def put_voices(self, session: Session, *wish: Any) -> Updates:
-        session, what = self.studio.harmonise(session, VoicesWish(*wish), come_far)
+    def put_voices(self, session: Session, *how: Any) -> Updates:
+        session, what = self.studio.harmonise(session, voices_asked(*how), come_far)
         return self._show(session, new=False) | self._layers_of(session) | {self.status: status_line(what)}
 
     def choose(self, session: Session, event: gr.EventData) -> Updates:

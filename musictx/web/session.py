@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -121,7 +121,7 @@ def read_played(notes: Any) -> PageMusic:
     return PageMusic("played", score, Meter(score.quarter_s))
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether what a browser has sent is a number that can be seconds."""
     return isinstance(value, int | float) and abs(value) < 1e9
 

@@ -17,11 +17,12 @@ from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied
 from musictx.generate.draw import Continuation
 from musictx.generate.open_bundle import Opened, choose_bundle
+from musictx.generate.requests import Accompany, Continue, Fill
 from musictx.model.build import can
 from musictx.web.arcs import AttentionReader, MelodyReader
-from musictx.web.draw import Ready, Region, Report, Turn, Wish, draw_takes, fill_takes, went_by
+from musictx.web.draw import Ready, Report, Turn, draw_takes, fill_takes, went_by
 from musictx.web.fit import fit, shorten
-from musictx.web.harmonise import VoicesWish, harmonise
+from musictx.web.harmonise import harmonise
 from musictx.web.session import PageMusic, Session, Step, examples, read_played
 from musictx.web.stage import PEN, as_data, stage
 from musictx.web.uploads import read_upload
@@ -59,32 +60,32 @@ class Studio:
     def played(self, session: Session, notes: Any) -> Session:
         return self._begin(session, read_played(notes))
 
-    def go_on(self, session: Session, wish: Wish, report: Report) -> Answer:
-        """Continues the newest music."""
+    def go_on(self, session: Session, request: Continue, report: Report, model: str = "") -> Answer:
+        """Continues the newest music; without a `model`, with the one that began it."""
         now, turn = self._now(session, "no music to continue"), self._turn(report)
-        music = self._heard(now.music, wish.model or now.music.model)
-        takes = yield from draw_takes(music, wish, self.models[music.model], turn)
-        said = self._sentence(takes, wish, f"of {music.name}", turn, CLICK)
+        music = self._heard(now.music, model or now.music.model)
+        takes = yield from draw_takes(music, request, self.models[music.model], turn)
+        said = self._sentence(takes, request.variations, f"of {music.name}", turn, CLICK)
         return session.push(Step(music, takes)), said + self._remark(music, now.music)
 
-    def fill(self, session: Session, region: Region, wish: Wish, report: Report) -> Answer:
+    def fill(self, session: Session, request: Fill, report: Report, model: str = "") -> Answer:
         """Writes a region of the music again."""
         now, turn = self._now(session, "no music to fill"), self._turn(report)
         whole = now.as_music
         if now.filled:
             whole = whole._replace(name=now.music.name)  # filled again
-        music = self._heard(whole, wish.model or whole.model)
-        takes = yield from fill_takes(music, region, wish, self._filling(music.model), turn)
+        music = self._heard(whole, model or whole.model)
+        takes = yield from fill_takes(music, request, self._filling(music.model), turn)
         where = f"of {music.name} from {takes[0].new_from_s:.2f} to {takes[0].new_to_s:.2f} s"
-        said = self._sentence(takes, wish, where, turn, "The rest is kept.")
+        said = self._sentence(takes, request.variations, where, turn, "The rest is kept.")
         return session.push(Step(music, takes)), said + self._remark(music, whole)
 
-    def harmonise(self, session: Session, wish: VoicesWish, report: Report) -> tuple[Session, str]:
+    def harmonise(self, session: Session, request: Accompany, report: Report) -> tuple[Session, str]:
         """Voices around the newest music; and what became of it in words."""
         music, turn = self._now(session, "no melody").music, self._turn(report)
         if self.harmoniser is None:
             raise UserError("no model here writes voices")
-        takes, note = harmonise(music, wish, self.harmoniser, turn)
+        takes, note = harmonise(music, request, self.harmoniser, turn)
         if turn.ending():
             raise UserError(ENDS)
         made = "1 accompaniment" if len(takes) == 1 else f"{len(takes)} accompaniments"
@@ -108,7 +109,7 @@ class Studio:
         advice = f"choose {' or '.join(able)}" if able else NO_FILLER
         raise UserError(f"the model {name} was not trained to fill a region", advice)
 
-    def _sentence(self, takes: tuple[Continuation, ...], wish: Wish, what: str, turn: Turn, then: str) -> str:
+    def _sentence(self, takes: tuple[Continuation, ...], asked: int, what: str, turn: Turn, then: str) -> str:
         """What became of it. Raises UserError at the end of the server: to picture it, and to write its sound, would
         take longer than to draw it."""
         if turn.ending():
@@ -117,7 +118,7 @@ class Studio:
             in_time = f"at the time limit of {self.limits.seconds:g} s"
             why = in_time if stopped == {went_by(self.limits)} else f"early, {', '.join(sorted(stopped))}"
             return f"Stopped {why}: this is all the music so far."
-        made = f"{len(takes)} of {wish.variations}" if len(takes) < wish.variations else str(len(takes))
+        made = f"{len(takes)} of {asked}" if len(takes) < asked else str(len(takes))
         return f"{made} variation{'s' * (made != '1')} {what}, in {turn.took_s:.1f} s. {then}"
 
     def _remark(self, music: PageMusic, before: PageMusic) -> str:

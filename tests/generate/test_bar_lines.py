@@ -11,13 +11,15 @@ import musictx
 from musictx.config.web import Limits
 from musictx.generate.control import Control
 from musictx.generate.model import Model
+from musictx.generate.primer import Part
+from musictx.generate.requests import Continue, Length, Sampling
 from musictx.music.harmony import parse_chord
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Meter
 from musictx.tokenizers import build_tokenizer, with_added
 from musictx.tokenizers.gap import ADDED, with_gap_clock
 from musictx.tokenizers.rules import Rules
-from musictx.web.draw import Ready, Turn, Wish, draw_takes
+from musictx.web.draw import Ready, Turn, draw_takes
 from musictx.web.uploads import read_upload
 
 PIANO = build_tokenizer("performance")
@@ -83,9 +85,10 @@ def test_an_upbeat_does_not_shift_the_chords(tmp_path, capsys, chords, changes, 
     assert f"{path}: a bar of chords lasts 1.50 s, from bar line to bar line; bar_seconds= names another length" in said
     assert f"{path}: its chords are C | F | Am\n" in said
     music = read_upload(path.read_bytes(), "waltz.mid", Limits())
-    wish = Wish(from_s=end_s, length_s=6.0, top_p=1.0, variations=1, chords="seed")
+    control, part = Control(chords="seed"), Part(until_s=end_s)
+    request = Continue(Sampling(top_p=1.0), Length(6.0), control=control, part=part)
     turn = Turn(Limits(), lambda *of: None, lambda: False)
-    takes = whole(draw_takes(music, wish, Ready(restless(PIANO), PIANO), turn))
+    takes = whole(draw_takes(music, request, Ready(restless(PIANO), PIANO), turn))
     assert [chord.name for chord in takes[0].chords] == ["C", "F", "Am", "C"]
     assert [chord.from_s for chord in takes[0].chords] == pytest.approx([from_s for from_s, *_ in spans])
 

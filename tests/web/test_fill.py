@@ -7,18 +7,16 @@ from html import unescape
 import numpy as np
 import pytest
 from stubs import whole
-from wishes import HYMN, now, quiet
+from wishes import HYMN, more, now, quiet, region
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
 from musictx.generate.draw import Continuation
 from musictx.generate.open_bundle import open_bundle
-from musictx.web.draw import Ready, Wish
+from musictx.web.draw import Ready
 from musictx.web.fit import fit
 from musictx.web.session import Session, Step
 from musictx.web.studio import Studio
-
-WISH = Wish(from_s=2.4, variations=2)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +40,7 @@ def outside(score, from_s, to_s):
 def test_a_region_becomes_new_and_the_rest_stays(studio):
     said: list[tuple[float, float]] = []
     begun = studio.example(Session(), HYMN)
-    after, what = whole(studio.fill(begun, (1.26, 2.9), WISH, lambda *of: said.append(of)))
+    after, what = whole(studio.fill(begun, region(1.26, 2.9), lambda *of: said.append(of)))
     assert said[-1][1] == pytest.approx(1.65)
     assert what.startswith("2 variations of Old Hundredth from 1.20 to 2.85 s, in ")
     assert what.endswith(" s. The rest is kept.")
@@ -57,11 +55,11 @@ def test_a_region_becomes_new_and_the_rest_stays(studio):
 
 
 def test_what_is_heard_is_filled_and_gone_on_from(studio):
-    begun, _ = whole(studio.go_on(studio.example(Session(), HYMN), WISH._replace(length_s=4.0), quiet))
+    begun, _ = whole(studio.go_on(studio.example(Session(), HYMN), more(), quiet))
     chosen = begun.choose(1)
-    after, _ = whole(studio.fill(chosen, (3.0, 4.0), WISH, quiet))
+    after, _ = whole(studio.fill(chosen, region(3.0, 4.0), quiet))
     assert now(after).music.score == now(chosen).takes[1].score
-    again, _ = whole(studio.fill(after.choose(1), (1.0, 2.0), WISH, quiet))
+    again, _ = whole(studio.fill(after.choose(1), region(1.0, 2.0), quiet))
     assert now(again).music.score == now(after).takes[1].score
     assert now(after).name == now(again).name == "Old Hundredth-2-1"
     further = studio.begin_from_take(again)
@@ -78,42 +76,39 @@ def test_names_do_not_grow_for_ever(studio):
 
 def test_chords_are_asked_of_a_region(studio):
     begun = studio.example(Session(), HYMN)
-    after, _ = whole(studio.fill(begun, (1.2, 4.8), WISH._replace(chords="0 G, 1.2 D"), quiet))
+    after, _ = whole(studio.fill(begun, region(1.2, 4.8, chords="0 G, 1.2 D"), quiet))
     for take in now(after).takes:
         assert [chord.name for chord in take.chords] == ["G", "D", "G"]
         assert [chord.from_s for chord in take.chords] == pytest.approx([1.2, 2.4, 3.6])
         assert take.chords[-1].to_s == pytest.approx(4.8)
     with pytest.raises(UserError, match="^chords=H7: "):
-        whole(studio.fill(begun, (1.2, 4.8), WISH._replace(chords="H7"), quiet))
+        whole(studio.fill(begun, region(1.2, 4.8, chords="H7"), quiet))
 
 
 @pytest.mark.parametrize(
-    ("region", "reason"),
+    ("borders", "reason"),
     [
         ((1.0, None), "there is no region to fill:"),
         ((float("nan"), 2.0), "there is no region to fill"),
-        (("1", [2]), "there is no region to fill"),
+        (("1", [2]), "from_s=1: give a number"),
         ((1.0, 10**400), "there is no region to fill"),
         ((3.0, 5.4), "to_s=5.4: .* 5.40 s"),
         ((1.0, 1e8), "from_s=1.0: to_s=1e\\+08"),
         ((0.5, 4.25), "length_s=.* at most 3"),
     ],
 )
-def test_wrong_regions(able, tmp_path, region, reason):
+def test_wrong_regions(able, tmp_path, borders, reason):
     studio = Studio({"able": able}, tmp_path, Limits(length_s=3.0))
     begun = studio.example(Session(), HYMN)
     with pytest.raises(UserError, match=f"^{reason}") as error:
-        whole(studio.fill(begun, region, WISH, quiet))
+        whole(studio.fill(begun, region(*borders), quiet))
     assert "\n" not in str(error.value)
 
 
-def test_amounts_are_bounded_and_sliders_of_the_motif_are_not_asked(studio):
+def test_amounts_are_bounded(studio):
     begun = studio.example(Session(), HYMN)
     with pytest.raises(UserError, match="^variations=5: "):
-        whole(studio.fill(begun, (1.0, 2.0), WISH._replace(variations=5), quiet))
-    wish = Wish(from_s=0.1, length_s=999, seed_guidance=4.0, variations=1)
-    after, _ = whole(studio.fill(begun, (1.0, 2.0), wish, quiet))
-    assert len(now(after).takes) == 1
+        whole(studio.fill(begun, region(1.0, 2.0, variations=5), quiet))
 
 
 def test_a_model_that_never_learned_it_names_one_that_did(able, world, tmp_path):
@@ -122,8 +117,8 @@ def test_a_model_that_never_learned_it_names_one_that_did(able, world, tmp_path)
     for studio, advice in ((both, "choose able"), (alone, "objective=infill")):
         begun = Session().push(Step(fit(studio.examples[HYMN], plain.tokenizer)._replace(model="plain")))
         with pytest.raises(UserError, match=f"^the model plain .*{advice}$"):
-            whole(studio.fill(begun, (1.0, 2.0), WISH, quiet))
-    after, said = whole(both.fill(begun, (1.0, 2.0), WISH._replace(model="able"), quiet))
+            whole(studio.fill(begun, region(1.0, 2.0), quiet))
+    after, said = whole(both.fill(begun, region(1.0, 2.0), quiet, "able"))
     assert now(after).music.model == "able"
     assert said.endswith("The rest is kept.")
 
@@ -132,7 +127,7 @@ def test_the_window_of_training_is_what_is_heard(able, tmp_path):
     studio = Studio({"able": able._replace(window=64)}, tmp_path)
     begun = studio.example(Session(), HYMN)
     with pytest.raises(UserError, match="2.7 s is about 72 tokens, .* 64"):
-        whole(studio.fill(begun, (0.6, 3.3), WISH, quiet))
+        whole(studio.fill(begun, region(0.6, 3.3), quiet))
 
 
 def test_why_there_is_less_is_said(studio, monkeypatch):
@@ -145,5 +140,5 @@ def test_why_there_is_less_is_said(studio, monkeypatch):
 
     for stopped, said in (("30 s went by", "at the time limit of 30 s"), ("max_tokens=9", "early, max_tokens=9")):
         monkeypatch.setattr("musictx.web.studio.fill_takes", lambda *_, why=stopped: stopping(why))
-        _, what = whole(studio.fill(begun, (1.0, 2.0), WISH, quiet))
+        _, what = whole(studio.fill(begun, region(1.0, 2.0), quiet))
         assert what.startswith(f"Stopped {said}: ")

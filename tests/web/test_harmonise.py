@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from untrained import write_harmoniser
-from wishes import HYMN, quiet
+from wishes import HYMN, quiet, voices
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
@@ -20,11 +20,8 @@ from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.web import harmonise
 from musictx.web.draw import Ready
-from musictx.web.harmonise import VoicesWish
 from musictx.web.session import Session
 from musictx.web.studio import Studio
-
-WISH = VoicesWish()
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +41,7 @@ def test_a_melody_that_is_dropped_is_kept_and_gets_voices(models, tmp_path, tmp_
     write_midi(low, tmp_path / "low.mid")
     begun = studio.upload(Session(), (tmp_path / "low.mid").read_bytes(), "low.mid")
     said = []
-    after, what = studio.harmonise(begun, WISH, lambda *of: said.append(of))
+    after, what = studio.harmonise(begun, voices(), lambda *of: said.append(of))
     assert re.match(r"2 accompaniments of low, in [\d.]+ s. .* 12 semitones higher", what)
     assert said == sorted(said)
     assert said[-1] == (2.0, 2.0)
@@ -60,7 +57,7 @@ def test_a_melody_that_is_dropped_is_kept_and_gets_voices(models, tmp_path, tmp_
 
 def test_of_four_voices_the_highest_are_the_melody_and_a_note_below_looks_at_it(models, tmp_path):
     studio = studio_of(models, tmp_path)
-    after, what = studio.harmonise(studio.example(Session(), HYMN), WISH, quiet)
+    after, what = studio.harmonise(studio.example(Session(), HYMN), voices(), quiet)
     assert re.search(r"its highest \d+ notes", what)
     assert studio.count_layers(after) == 2
     traced = studio._reader(after.now).traced(after.now.score)
@@ -82,7 +79,7 @@ def test_a_bass_gets_voices_above_that_look_at_it(models, tmp_path):
     studio = studio_of((models[0], below), tmp_path)
     late = [[k + 1.0, k + 2.0, p, 90] for k, p in enumerate((31, 36, 38, 31)) if k != 2]  # an octave below; a rest
     played = studio.played(Session(), late)
-    after, _ = studio.harmonise(played, WISH._replace(voice="B", variations=1), quiet)
+    after, _ = studio.harmonise(played, voices(voices="B", variations=1), quiet)
     take = after.now.takes[0]
     assert take.melody == played.now.music.score
     assert (take.given, take.transposed) == ("B", 12)
@@ -106,26 +103,28 @@ def test_the_slider_guides_and_at_0_does_not(models, tmp_path, monkeypatch):
     monkeypatch.setattr(harmonise, "accompany_melody", asked)
     studio = studio_of(models, tmp_path)
     played = studio.played(Session(), [[0, 0.5, 67, 90], [0.5, 1.0, 69, 90]])
-    after, what = studio.harmonise(played, VoicesWish(0.5, 1.5, 1), quiet)
+    after, what = studio.harmonise(played, voices(temperature=0.5, seed_guidance=1.5, variations=1), quiet)
     assert what.startswith("1 accompaniment of played, in ")
     assert len(after.now.takes) == 1
-    studio.harmonise(played, VoicesWish(seed_guidance=0.0), quiet)
-    studio.harmonise(played, VoicesWish(), quiet)
+    studio.harmonise(played, voices(seed_guidance=0.0), quiet)
+    studio.harmonise(played, voices(), quiet)
     how = [call.args[3].sampling for call in asked.call_args_list]
     assert [(each.temperature, each.strength) for each in how] == [(0.5, 1.5), (1.0, 0.0), (1.0, None)]
     plain = models[1]._replace(header=replace(models[1].header, notes={}))
     with pytest.raises(UserError, match="^seed_guidance=1.5: "):
-        studio_of((models[0], plain), tmp_path).harmonise(played, VoicesWish(0.5, 1.5, 1), quiet)
+        studio_of((models[0], plain), tmp_path).harmonise(
+            played, voices(temperature=0.5, seed_guidance=1.5, variations=1), quiet
+        )
     with pytest.raises(UserError, match="^seed_guidance=-1.0: give 0 to 10"):
-        studio.harmonise(played, VoicesWish(seed_guidance=-1.0), quiet)
+        studio.harmonise(played, voices(seed_guidance=-1.0), quiet)
 
 
 def test_what_cannot_be_harmonised_is_said(models, tmp_path):
     hurried = studio_of(models, tmp_path, Limits(seconds=0.001))
     with pytest.raises(UserError, match="^0.001 s went by"):
-        hurried.harmonise(hurried.example(Session(), HYMN), WISH, quiet)
+        hurried.harmonise(hurried.example(Session(), HYMN), voices(), quiet)
     alone = Studio(models[0], tmp_path)
     with pytest.raises(UserError, match="no model here"):
-        alone.harmonise(alone.example(Session(), HYMN), WISH, quiet)
+        alone.harmonise(alone.example(Session(), HYMN), voices(), quiet)
     with pytest.raises(UserError, match="^variations=99: "):
-        hurried.harmonise(hurried.example(Session(), HYMN), WISH._replace(variations=99), quiet)
+        hurried.harmonise(hurried.example(Session(), HYMN), voices(variations=99), quiet)

@@ -22,7 +22,7 @@ LONG, SHORT = 60.0, 3.0  # seconds of new music
 
 
 def wish(length_s, variations=1):
-    return [None, 2.0, length_s, 1.0, 0.95, variations, "model", 0.0, "", "", 0, 0, 127]
+    return [None, 2.0, length_s, 0.0, "model", 1.0, 0.95, variations, "", "", 0, 0, 127]
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import pytest
 import soundfile
 from strategies import slowing
 from stubs import whole
-from wishes import HYMN, now, quiet
+from wishes import HYMN, more, now, quiet, region, voices
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
@@ -30,13 +30,10 @@ from musictx.music.read import read_midi
 from musictx.music.score import Meter, Score
 from musictx.music.write import write_midi
 from musictx.web import draw, stage
-from musictx.web.draw import Ready, Wish
-from musictx.web.harmonise import VoicesWish
+from musictx.web.draw import Ready
 from musictx.web.page import Page
 from musictx.web.session import OLD_HUNDREDTH, PageMusic, Session, Step
 from musictx.web.studio import Studio
-
-WISH = Wish(from_s=2.4, length_s=4.0, variations=2)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +53,7 @@ def files(page):
 def test_the_way_from_an_example_and_back(studio):
     said: list[tuple[float, float]] = []
     begun = studio.example(Session(), HYMN)
-    after, what = whole(studio.go_on(begun, WISH, lambda *of: said.append(of)))
+    after, what = whole(studio.go_on(begun, more(), lambda *of: said.append(of)))
     assert what.startswith("2 variations of Old Hundredth, in ")
     assert len(said) > 2
     assert said == sorted(said)
@@ -80,7 +77,7 @@ def test_a_step_is_seen_and_heard(studio):
     assert "appears here" in studio.show(Session())
     begun = studio.example(Session(), HYMN)
     assert f'"whole_s": {now(begun).score.duration_s}' in unescape(studio.show(begun))  # a motif can be chosen from it
-    session, _ = whole(studio.go_on(begun, WISH, quiet))
+    session, _ = whole(studio.go_on(begun, more(), quiet))
     page = studio.show(session)
     roll = json.loads(unescape(re.findall(r'data-roll="([^"]+)"', page)[0]))
     assert roll["whole_s"] is None
@@ -97,7 +94,7 @@ def test_a_step_is_seen_and_heard(studio):
 def test_however_often_a_step_is_shown_its_files_are_written_once(studio):
     pages = {studio.show(studio.example(Session(), HYMN)) for _ in range(5)}
     assert len(pages) == len(list(studio.folder.iterdir())) == 1
-    session, _ = whole(studio.go_on(studio.example(Session(), HYMN), WISH, quiet))
+    session, _ = whole(studio.go_on(studio.example(Session(), HYMN), more(), quiet))
     first, second = studio.show(session), studio.show(session.choose(1))
     assert len({first, second, studio.show(session)}) == 2
     assert len(list(studio.folder.iterdir())) == 3
@@ -122,7 +119,7 @@ def test_arcs_of_the_note_that_is_clicked(studio):
     ("own", "change", "sampling"),
     [
         ({}, {}, Sampling()),  # who moves no slider asks as a command does
-        ({}, {"top_p": 0.98, "seed_guidance": None}, Sampling()),
+        ({}, {"top_p": 0.98, "seed_guidance": "auto"}, Sampling()),
         ({}, {"top_p": 0.5, "seed_guidance": 0.0}, Sampling(top_p=0.5, seed_guidance=None)),
         ({"seed_guidance": 2.0}, {"seed_guidance": 2.0}, Sampling()),
         ({"seed_guidance": 2.0}, {"seed_guidance": 0.0}, Sampling(seed_guidance=None)),
@@ -133,7 +130,8 @@ def test_arcs_of_the_note_that_is_clicked(studio):
     ],
 )
 def test_a_slider_where_the_model_put_it_leaves_it_to_the_bundle(opened, own, change, sampling):
-    assert Wish(9.0, **change).sampling(Ready(opened.model, opened.tokenizer, own=own)) == sampling
+    ready = Ready(opened.model, opened.tokenizer, own=own)
+    assert ready.sampling(more(**change).sampling) == sampling
 
 
 def test_a_short_motif_is_a_mistake_only_if_the_person_asks_for_guidance(opened, tmp_path, monkeypatch):
@@ -141,23 +139,23 @@ def test_a_short_motif_is_a_mistake_only_if_the_person_asks_for_guidance(opened,
     monkeypatch.setattr(draw, "Drawing", drawing)
     ready = Ready(opened.model, opened.tokenizer, own={"seed_guidance": 2.0})
     studio = Studio({"hymns": ready}, tmp_path)
-    whole(studio.go_on(studio.example(Session(), HYMN), WISH._replace(seed_guidance=2.0, from_s=0.6), quiet))
+    whole(studio.go_on(studio.example(Session(), HYMN), more(seed_guidance=2.0, from_s=0.6), quiet))
     assert drawing.call_args.kwargs["own"] == ready.own
     with pytest.raises(UserError, match="the primer is too"):
-        whole(studio.go_on(studio.example(Session(), HYMN), WISH._replace(seed_guidance=1.0, from_s=0.6), quiet))
+        whole(studio.go_on(studio.example(Session(), HYMN), more(seed_guidance=1.0, from_s=0.6), quiet))
 
 
 def test_a_motif_without_a_note_is_a_mistake_in_the_words_of_the_page(opened):
     late = PageMusic("late", Score([5.0], [6.0], [60], [80]), Meter(0.5))
     turn = draw.Turn(Limits(), quiet, lambda: False)
     with pytest.raises(UserError, match="^no note begins in so short a primer: take more of the music$"):
-        draw.draw_takes(late, WISH._replace(from_s=1.0), Ready(opened.model, opened.tokenizer), turn)
+        draw.draw_takes(late, more(from_s=1.0), Ready(opened.model, opened.tokenizer), turn)
 
 
 def test_music_is_shown_while_it_is_drawn(opened, tmp_path, monkeypatch):
     monkeypatch.setattr(draw, "FIRST_S", 0.0)
     studio = Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path)
-    answer = studio.go_on(studio.example(Session(), HYMN), WISH._replace(length_s=8), quiet)
+    answer = studio.go_on(studio.example(Session(), HYMN), more(length_s=8), quiet)
     first = next(answer)
     assert "<svg" in b64decode(stage.sketch(first).split("base64,")[1].split('"')[0]).decode()
     session, _ = whole(answer)
@@ -190,19 +188,19 @@ def test_time_runs_out(opened, tmp_path, monkeypatch):
     monkeypatch.setattr(draw, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     ready = {"hymns": Ready(opened.model, opened.tokenizer)}
     studio = Studio(ready, tmp_path, Limits(seconds=0.7))
-    session, what = whole(studio.go_on(studio.example(Session(), HYMN), WISH._replace(length_s=60), quiet))
+    session, what = whole(studio.go_on(studio.example(Session(), HYMN), more(length_s=60), quiet))
     assert what.startswith("Stopped at the time limit of 0.7 s: ")
     assert 2.4 < now(session).score.duration_s < 40
     studio = Studio(ready, tmp_path, Limits(seconds=-1))
     with pytest.raises(UserError, match="before any music"):
-        whole(studio.go_on(studio.example(Session(), HYMN), WISH, quiet))
+        whole(studio.go_on(studio.example(Session(), HYMN), more(), quiet))
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         ({"length_s": 61}, "^length_s=61: "),
-        ({"length_s": float("nan")}, "^length_s=nan: "),
+        ({"length_s": float("nan")}, "^seconds=nan: "),
         ({"variations": 5}, "^variations=5: "),
         ({"temperature": -1}, "^temperature=-1: "),
         ({"from_s": float("nan")}, "from_s=nan"),
@@ -215,11 +213,11 @@ def test_time_runs_out(opened, tmp_path, monkeypatch):
 )
 def test_wishes_beyond_what_is_allowed(studio, change, reason):
     with pytest.raises(UserError, match=reason):
-        whole(studio.go_on(studio.example(Session(), HYMN), WISH._replace(**change), quiet))
+        whole(studio.go_on(studio.example(Session(), HYMN), more(**change), quiet))
 
 
 def test_new_music_is_led_and_what_became_of_it_is_seen(studio):
-    wish = WISH._replace(chords=" G | D G ", key="G major", lowest=40, highest=79)
+    wish = more(chords=" G | D G ", key="G major", lowest=40, highest=79)
     session, _ = whole(studio.go_on(studio.example(Session(), HYMN), wish, quiet))
     for take in now(session).takes:
         spans = [("G", 2.4, 4.8), ("D", 4.8, 6.0), ("G", 6.0, pytest.approx(6.4))]
@@ -233,24 +231,24 @@ def test_new_music_is_led_and_what_became_of_it_is_seen(studio):
     for svg in (wide, narrow):
         assert now(session).takes[1].became in svg
         assert re.search(r">D( \d+%)?<", svg)
-    plain, _ = whole(studio.go_on(studio.example(Session(), HYMN), WISH._replace(chords="  ", key=""), quiet))
+    plain, _ = whole(studio.go_on(studio.example(Session(), HYMN), more(chords="  ", key=""), quiet))
     assert (now(plain).takes[0].chords, now(plain).takes[0].became) == ((), "")
 
 
 def test_without_music_there_is_nothing_to_do(studio):
     with pytest.raises(UserError, match="no music to continue"):
-        whole(studio.go_on(Session(), WISH, quiet))
+        whole(studio.go_on(Session(), more(), quiet))
     with pytest.raises(UserError, match="no music to fill"):
-        whole(studio.fill(Session(), (1.0, 2.0), WISH, quiet))
+        whole(studio.fill(Session(), region(1.0, 2.0), quiet))
     with pytest.raises(UserError, match="no melody yet"):
-        studio.harmonise(Session(), VoicesWish(), quiet)
+        studio.harmonise(Session(), voices(), quiet)
     with pytest.raises(UserError, match="no music yet"):
         studio.arcs(Session(), 3, None)
 
 
 def test_music_does_not_grow_for_ever(opened, tmp_path):
     studio = Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path, Limits(music_s=5))
-    session, _ = whole(studio.go_on(studio.example(Session(), HYMN), WISH, quiet))
+    session, _ = whole(studio.go_on(studio.example(Session(), HYMN), more(), quiet))
     with pytest.raises(UserError, match="more than 5 s"):
         studio.begin_from_take(session)
 
@@ -298,11 +296,11 @@ def test_a_chorale_that_slows_down_is_on_the_grid_to_one_model_and_as_it_sounds_
     assert re.fullmatch(r"[^.]*tempo[^.]*\. The chorale model plays, since slow [^.]*\.", now(begun).music.note)
     assert np.array_equal(score_to_grid(now(begun).music.score), score_to_grid(hymn))
     assert now(begun).music.meter.bars_s(4.0).tolist() == pytest.approx([0.0, 2.4, 4.8])
-    played, _ = whole(studio.go_on(begun, WISH._replace(model="piano", variations=1), quiet))
+    played, _ = whole(studio.go_on(begun, more(variations=1), quiet, "piano"))
     assert now(played).music.score == read_midi(path)
     assert now(played).music.score.duration_s > 1.4 * hymn.duration_s
     assert "tempo" not in now(played).music.note
-    again, _ = whole(studio.go_on(played, WISH._replace(model="chorale", variations=1), quiet))
+    again, _ = whole(studio.go_on(played, more(variations=1), quiet, "chorale"))
     assert now(again).music.score == now(begun).music.score
 
 
@@ -312,24 +310,24 @@ def test_what_the_grid_does_to_notes_and_who_is_heard_as_a_piano_is_said(both, t
     write_midi(flute, tmp_path / "a.mid")
     begun = studio.upload(Session(), (tmp_path / "a.mid").read_bytes(), "a.mid")
     assert re.search(r"program 73[^.]*\. The piano ", now(begun).music.note)
-    _, said = whole(studio.go_on(begun, WISH._replace(model="chorale", variations=1), quiet))
+    _, said = whole(studio.go_on(begun, more(variations=1), quiet, "chorale"))
     assert re.search(r"its 3 notes [^.]* 1 as held [^.]*\.$", said)
 
 
 def test_another_model_hears_the_music_as_it_came(both, tmp_path):
     studio = Studio(both, tmp_path)
     begun = studio.example(Session(), "Satie: Gymnopédie")
-    after, said = whole(studio.go_on(begun, WISH._replace(model="chorale"), quiet))
+    after, said = whole(studio.go_on(begun, more(), quiet, "chorale"))
     assert now(after).music.model == "chorale"
     assert now(after).music.score.velocity.tolist() == [80] * len(now(after).music.score)
     assert "four voices" in said
-    back, said = whole(studio.go_on(after, WISH._replace(model="piano"), quiet))
+    back, said = whole(studio.go_on(after, more(), quiet, "piano"))
     assert now(back).music.score == now(begun).music.score
     assert "voices" not in said
     further = studio.begin_from_take(back)
     assert (now(further).music.model, now(further).music.score) == ("piano", now(back).takes[0].score)
     with pytest.raises(UserError, match="no model 'organ':"):
-        whole(studio.go_on(begun, WISH._replace(model="organ"), quiet))
+        whole(studio.go_on(begun, more(), quiet, "organ"))
 
 
 def test_arcs_are_those_of_the_model_that_played(both, tmp_path):

@@ -1,8 +1,34 @@
 """What tests ask the studio for, without a page."""
 
+from typing import Any
+
+from musictx.generate.primer import Part
+from musictx.generate.requests import Continue, Fill, Length
+from musictx.web.draw import asked
+from musictx.web.harmonise import voices_asked
 from musictx.web.session import Session, Step
 
 HYMN = "Old Hundredth, in four voices"
+
+
+USUAL = {"seed_guidance": "auto", "temperature": 1.0, "variations": 2, "chords": "", "key": ""}
+MORE: dict[str, Any] = USUAL | {"top_p": "auto", "density": 0, "lowest": 0, "highest": 127}
+VOICES: dict[str, Any] = USUAL | {"voices": "S"}
+
+
+def more(from_s=2.4, length_s=4.0, **moved):
+    """A continuation, with sliders that a person has moved."""
+    return Continue(part=Part(until_s=from_s), length=Length(length_s), **asked(**MORE | moved))
+
+
+def region(from_s, to_s, **moved):
+    """The same of a region to fill."""
+    return Fill(from_s=from_s, to_s=to_s, **asked(**MORE | moved))
+
+
+def voices(**moved):
+    """The same of voices around a melody."""
+    return voices_asked(**VOICES | moved)
 
 
 def now(session: Session) -> Step:
