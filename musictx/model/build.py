@@ -36,6 +36,7 @@ class Kind(NamedTuple):
     adapters: bool = False  # the linear layers of its blocks learn LoRA
     packed: bool = False  # on a CPU bfloat16 is only for its linear layers
     static_steps: bool = False  # graph=true
+    voices: bool = False  # its config says how many voices of its source it hears as one, and writes as one step
     both_ways: bool = False  # a token sees later ones too: it continues nothing
     picture: bool = False  # all that it sees is a piano roll of its ids: it knows labels only
     readout: bool = False  # its attention over the past can be read
@@ -95,6 +96,7 @@ KINDS: dict[str, Kind] = {
             f"{describe(config.position, config.attention)}; of the source by definition",
         ),
         inputs=SOURCE,
+        voices=True,
         packed=True,
     ),
     "recurrent_encoder_decoder": Kind(
@@ -103,7 +105,7 @@ KINDS: dict[str, Kind] = {
         lambda config, pace: RecurrentEncoderDecoder(config),
         lambda config: (
             f"{config.n_encoder_layers} layers of encoder and {config.n_layers} of decoder, {config.cell} cells, "
-            "additive attention",
+            + ("one vector of the source" if config.fixed_context else "additive attention"),
             "",
         ),
         inputs=SOURCE,
@@ -122,7 +124,7 @@ def check_objective(kind: str, name: str, objective: Any) -> None:
     if row.both_ways and objective.continues:
         why, allowed = f"kind={kind} sees the ids that come next", "masked, " * (not row.picture)
         raise ConfigError("objective", got=name, why=why, allowed=f"{allowed}classify or classify_notes")
-    if getattr(objective, "both_ways", False) and kind not in reads_ahead:
+    if objective.both_ways and kind not in reads_ahead:
         why = f"kind={kind} does not see {'hidden notes' if row.picture else 'the music after a hidden note'}"
         raise ConfigError("objective", got=name, why=why, allowed=f"another, or kind={' or '.join(reads_ahead)}")
 
@@ -172,6 +174,11 @@ def can(model: object, ability: str) -> bool:
 def inputs_of(model: object) -> tuple[str, ...]:
     """The inputs of the model; a model in no row is a person's own, which takes ids."""
     return KINDS[name].inputs if (name := _name(model)) is not None else ("ids",)
+
+
+def source_voices(model: Any) -> int:
+    """How many voices of its source the model hears as one."""
+    return int(model.config.source_voices) if can(model, "voices") else 1
 
 
 def describe_model(model: Model) -> str:
