@@ -82,7 +82,7 @@ def measured(opened: Opened, split: Split, strengths: list[float], draws: int, c
         for seed in range(draws):
             drawn = continue_beginnings(model, opened.tokenizer, held_out, Continue(sampler, random_seed=seed)).scores
             real, made = (features(scores, opened.tokenizer.metrical) for scores in (held_out.true, drawn))
-            areas = {name: [*one.overlap_real] for name, one in compare_all(real, made, resamples=200).items()}
+            areas = {name: [*one] for name, one in compare_all(real, made, resamples=200).items()}
             waits = [waits_s(score, config.length_seconds).max() for score in drawn]
             still = int(sum(wait > STILL_S for wait in waits))
             found.append(_kept(drawn, held_out, config, opened) | {"overlaps": areas, "still": still})

@@ -23,17 +23,9 @@ ROUNDING = 1e-9  # share of the values: smaller differences count as none
 Floats = NDArray[np.float64]
 
 
-class Distance(NamedTuple):
-    """Overlapping area (0 … 1): the distances within the real pieces, or within the generated ones, against those
-    between the two sets."""
-
-    overlap_real: Interval
-    overlap_generated: Interval
-
-
 def compare_all(
     real: Mapping[str, Floats], generated: Mapping[str, Floats], resamples: int = 500
-) -> dict[str, Distance]:
+) -> dict[str, Interval]:
     """Calls `compare` for each feature of both sets. Leaves out pieces without a value (NaN), and features without a
     value in either set. Raises UserError."""
     result = {}
@@ -47,8 +39,9 @@ def compare_all(
     return result
 
 
-def compare(real: Floats, generated: Floats, resamples: int = 500) -> Distance:
-    """One feature of N real (N,) and M generated pieces (M,), with bootstrap intervals over pieces.
+def compare(real: Floats, generated: Floats, resamples: int = 500) -> Interval:
+    """The overlapping area (0 … 1) of one feature of N real (N,) and M generated pieces (M,), with a bootstrap interval
+    over pieces: of the distances within the real pieces and those between the two sets.
 
     A piece and its own copy in a resample do not count as a pair. The bandwidth is that of the original sets. If
     all pieces have one value, the overlap is 1. Raises UserError for fewer than 2 pieces of either.
@@ -60,8 +53,8 @@ def compare(real: Floats, generated: Floats, resamples: int = 500) -> Distance:
     a, b = (_Set(x, np.vstack([np.ones(len(x)), draw(len(x), resamples, rng)])) for x in (real, generated))
     pairs = [_pairs(a, a), _pairs(b, b), _pairs(a, b)]
     grid = Grid.over([distance for distance, _ in pairs], float(np.abs(np.concatenate([real, generated])).max()))
-    *within, between = (grid.densities(*pair) for pair in pairs)
-    return Distance(*(_interval(overlap(own, between)) for own in within))
+    within, between = (grid.densities(*pairs[k]) for k in (0, 2))
+    return _interval(overlap(within, between))
 
 
 @dataclass(frozen=True)

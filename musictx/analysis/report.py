@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from musictx.analysis.bootstrap import Interval
-from musictx.analysis.distance import Distance
 from musictx.analysis.frechet import Frechet
 from musictx.analysis.held_out import Beginnings
 from musictx.analysis.likelihood import Evaluation
@@ -73,7 +72,7 @@ class ModelReport:
     train_tokens_per_s: float | None = None
     generate_tokens_per_s: float | None = None
     validation: list[tuple[int, float]] = field(default_factory=list)  # (step, NLL)
-    distances: dict[str, Distance] = field(default_factory=dict)
+    distances: dict[str, Interval] = field(default_factory=dict)
     knows: Knowledge = field(default_factory=Knowledge)
     frechet: Frechet | None = None
 
@@ -136,7 +135,7 @@ def overlaps(rows: list[ModelReport]) -> str:
     models = [row for row in rows if row.distances]
     lines = []
     for name in models[0].distances if models else ():
-        cells = [_with_interval(r.distances[name].overlap_real, 2) if name in r.distances else "" for r in models]
+        cells = [_with_interval(r.distances[name], 2) if name in r.distances else "" for r in models]
         lines.append([name.replace("_", " "), *cells])
     return _markdown(["statistic", *(row.name for row in models)], lines)
 

@@ -88,10 +88,8 @@ class HeardState:
     """The state of a decoder: `rows` (B, S, A + C) of the source, or (B, 1, C), with `masked` (B, S). Also the hidden
     states of its lowest layer and of those above, (h,) or (h, c), each (layers, B, C)."""
 
-    def __init__(
-        self, rows: Tensor, masked: Tensor, asking: tuple[Tensor, ...], hearing: tuple[Tensor, ...], length: int = 0
-    ) -> None:
-        self.rows, self.masked, self.asking, self.hearing, self.length = rows, masked, asking, hearing, length
+    def __init__(self, rows: Tensor, masked: Tensor, asking: tuple[Tensor, ...], hearing: tuple[Tensor, ...]) -> None:
+        self.rows, self.masked, self.asking, self.hearing, self.length = rows, masked, asking, hearing, 0
 
 
 class RecurrentEncoderDecoder(nn.Module):

@@ -33,7 +33,7 @@ def _dot(a, b):
     return tl.dot(a, b, input_precision="ieee")  # float32 stays float32, not tf32
 
 
-# tl.sum and tl.max are themselves jitted when Triton is imported, which torch may do before TRITON_INTERPRET is set;
+# tl.sum and tl.max are themselves jitted when Triton is imported, which torch may do before TRITON_INTERPRET is set.
 # tl.reduce is the builtin under them and works either way
 @triton.jit
 def _sum(x):
