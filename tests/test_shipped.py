@@ -15,7 +15,7 @@ from torch.nn import functional
 from musictx.errors import BundleError
 from musictx.generate.open_bundle import open_and_print, open_bundle
 from musictx.model.bundle import read_header, tensors_hash
-from musictx.model.packaged import FOLDER, bundle_path, shipped_bundle
+from musictx.model.packaged import FOLDER, bundle_path, packaged_bundle
 from musictx.music.grid import score_to_grid
 from musictx.music.read import read_midi
 from musictx.objectives import build_objective
@@ -48,7 +48,7 @@ def card_of(name):
     ],
 )
 def test_the_card_says_what_a_bundle_says_of_itself(name, tokenizer, corpus, licence, largest):
-    path, card = shipped_bundle(name), card_of(name)
+    path, card = packaged_bundle(name), card_of(name)
     opened = open_bundle(path)
     parameters, size = sum(p.numel() for p in opened.model.parameters()), path.stat().st_size
     assert f"**{opened.header.val_nll:.3f}**" in card
@@ -65,7 +65,7 @@ def test_the_card_says_what_a_bundle_says_of_itself(name, tokenizer, corpus, lic
 )
 def test_readme_and_card_say_what_evaluate_found_of_this_very_bundle(name, segment, counts):
     """Where another one lies: `studies/chorales.py` and `studies/piano_bundle.py` write both files."""
-    printed, path = [], shipped_bundle(name)
+    printed, path = [], packaged_bundle(name)
     for split, (pieces, tokens) in zip(("validation", "test"), counts, strict=True):
         found = json.loads((ROOT / "studies" / "results" / f"{name}-{split}.json").read_text())
         assert found["bundle_sha256"] == sha256(path.read_bytes()).hexdigest()
@@ -88,7 +88,7 @@ def test_a_bundle_keeps_as_close_to_seeds_as_validation_chose(name, file):
     rows, composers = printed["validation"]["rows"], printed["validation"]["composers"]
     for row in rows:
         assert row["against"] == guidance.against(row["draws"], rows[0]["draws"], composers)
-    assert read_header(shipped_bundle(name)).seed_guidance == printed["chosen"] == guidance.choose(rows)
+    assert read_header(packaged_bundle(name)).seed_guidance == printed["chosen"] == guidance.choose(rows)
     assert [row["strength"] for row in printed["test"]["rows"]] == [None, printed["chosen"]]
 
 
@@ -118,19 +118,19 @@ def test_the_pianos_figures_are_of_these_tensors():
     found.append(json.loads((results / "alive.json").read_text())["piano, default"]["all"])
     found.append(json.loads((results / "guidance" / "piano.json").read_text())["piano"])
     for each in found:
-        assert each["tensors_sha256"] == tensors_hash(shipped_bundle("piano"))
+        assert each["tensors_sha256"] == tensors_hash(packaged_bundle("piano"))
 
 
 def test_the_pianos_share_of_what_it_learned_last_is_what_the_rule_takes():
     kept = json.loads((ROOT / "studies" / "results" / "piano-shares.json").read_text())
     share = piano_bundle.choose(kept["rows"])
-    assert read_header(shipped_bundle("piano")).notes["averaged"] == [1 - share, share]
+    assert read_header(packaged_bundle("piano")).notes["averaged"] == [1 - share, share]
     (row,) = [row for row in kept["rows"] if row["share"] == share]
     assert f"91 validation songs of POP909: {row['pop']:.3f}" in card_of("piano")
 
 
 def test_the_piano_bundle_says_whose_it_is():
-    path = shipped_bundle("piano")
+    path = packaged_bundle("piano")
     header = read_header(path)
     for said in ("Hawthorne et al., ", "ICLR 2019; Foscarin et al., ASAP", "Wang et al., POP909", "ISMIR 2020"):
         assert said in header.notes["citation"]
@@ -252,12 +252,12 @@ def test_a_package_without_one_says_where_to_get_it(monkeypatch, tmp_path):
     with pytest.raises(BundleError, match=text):
         open_and_print("piano")
     with pytest.raises(BundleError, match="without its chorale"):
-        shipped_bundle("chorale")
+        packaged_bundle("chorale")
 
 
 @pytest.mark.parametrize("seed", ["elise", "gymnopedie"])
 def test_the_encoder_guesses_hidden_notes_from_the_music_around_them(seed):
-    model = open_bundle(shipped_bundle("encoder"), continues=False).model
+    model = open_bundle(packaged_bundle("encoder"), continues=False).model
     tokenizer = build_tokenizer("performance")
     objective, vocab = build_objective("masked", None, tokenizer), tokenizer.vocab
     ids = tokenizer.encode(read_midi(FOLDER / f"{seed}.mid")).astype(np.int64)
@@ -272,8 +272,8 @@ def test_the_encoder_guesses_hidden_notes_from_the_music_around_them(seed):
 
 
 def test_the_card_says_what_the_encoder_says_of_itself():
-    model, _, header = open_bundle(shipped_bundle("encoder"), continues=False)
+    model, _, header = open_bundle(packaged_bundle("encoder"), continues=False)
     card = (ROOT / "docs" / "models.md").read_text().split("## The encoder")[1].split("\n## ")[0]
     parameters = sum(p.numel() for p in model.parameters())
     said = (f"validation **{header.val_nll:.3f}**", f"{parameters / 1e6:.1f} million parameters", header.licence)
-    assert all(text in card for text in (*said, f"{shipped_bundle('encoder').stat().st_size / 1e6:.1f} MB"))
+    assert all(text in card for text in (*said, f"{packaged_bundle('encoder').stat().st_size / 1e6:.1f} MB"))

@@ -16,7 +16,7 @@ from matplotlib.image import imread
 from nbclient import NotebookClient
 
 from musictx.data.corpora.chorales import chorale_list, read_chorale
-from musictx.model.packaged import CHORALE, shipped_bundle
+from musictx.model.packaged import CHORALE, packaged_bundle
 from musictx.music.grid import score_to_grid
 from musictx.music.read import read_midi
 
@@ -155,7 +155,7 @@ def test_the_stored_outputs_are_complete_and_say_nothing_of_the_machine():
 
 def test_the_tour_continues_a_chorale_that_it_does_not_train_on():
     file = "bach/bwv172.6"
-    seed = score_to_grid(read_midi(shipped_bundle(CHORALE).with_suffix(".mid"), one_tempo=True))
+    seed = score_to_grid(read_midi(packaged_bundle(CHORALE).with_suffix(".mid"), one_tempo=True))
     np.testing.assert_array_equal(seed[:16], read_chorale(file)[:16])
     names = [chorale.name for chorale in chorale_list()]
     assert not any(file.removeprefix("bach/") in name.split() for name in names[:100])

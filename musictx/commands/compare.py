@@ -36,7 +36,7 @@ from musictx.generate.open_bundle import (
 )
 from musictx.generate.requests import Continue, Sampling
 from musictx.model.bundle import read_header
-from musictx.model.packaged import CHORALE, PIANO, bundle_path, is_shipped
+from musictx.model.packaged import CHORALE, PIANO, bundle_path, is_packaged
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
 from musictx.setting import setting
@@ -129,7 +129,7 @@ def compare(config: CompareConfig) -> None:
 def listener(tokenizer: Tokenizer, device: str) -> Embedder | None:
     """The model that hears all music, for the Fréchet distance; None if the package was built without it."""
     name = CHORALE if tokenizer.voices else PIANO
-    if not is_shipped(name):
+    if not is_packaged(name):
         return None
     opened = open_bundle(bundle_path(name), device, continues=False)
     return Embedder(opened.model, opened.tokenizer)

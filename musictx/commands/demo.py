@@ -12,7 +12,7 @@ from musictx.data.corpora.chorales import CORPUS, chorale_list, first_bars_steps
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError, UserError
-from musictx.model.packaged import CHORALE, PIANO, absence, is_shipped
+from musictx.model.packaged import CHORALE, PIANO, absence, is_packaged
 from musictx.music.grid import N_VOICES
 from musictx.music.write import write_midi
 from musictx.setting import setting
@@ -65,7 +65,7 @@ def demo(config: DemoConfig) -> None:
     _run("5 of 6: continue two bars it has never seen with the chorale model inside the package", words)
     title = "6 of 6: continue the opening of Für Elise with the piano model inside the package"
     by_piano = ""
-    if is_shipped(PIANO):
+    if is_packaged(PIANO):
         by_piano = "\n  elise-1.mid …     a piano piece, by the piano model inside the package"
         _run(title, ["generate", f"bundle={PIANO}", "seed_midi=elise", *some, *files])
     else:

@@ -20,7 +20,7 @@ from musictx.config.web import LIMITS, MB, Limits
 from musictx.errors import ConfigError, UserError
 from musictx.generate.filling import hears
 from musictx.generate.open_bundle import check_device, choose_and_print, open_and_print
-from musictx.model.packaged import HARMONISER, NAMES, absence, is_shipped
+from musictx.model.packaged import HARMONISER, NAMES, absence, is_packaged
 from musictx.model.weights import choose_weights, for_steps
 from musictx.setting import setting
 
@@ -69,7 +69,7 @@ def serve(config: ServeConfig) -> None:
     torch.set_num_threads(max(torch.get_num_threads() - 1, 1))
     models = {Path(name).stem: open_and_print(name, device, config.attention.impl) for name in offered(config.bundle)}
     below = None  # bundle= offers only its own model
-    if config.bundle is None and is_shipped(HARMONISER):
+    if config.bundle is None and is_packaged(HARMONISER):
         below = open_and_print(HARMONISER, device, config.attention.impl, continues=False)
     weights = dict(zip(models, choose_and_print(config.weights, *(m.model for m in models.values())), strict=True))
     with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:
@@ -97,9 +97,9 @@ def offered(bundle: str | None) -> list[str]:
     if bundle is not None:
         return [bundle]
     for name in NAMES:
-        if not is_shipped(name):
+        if not is_packaged(name):
             print(absence(name))
-    return [name for name in NAMES if is_shipped(name)]
+    return [name for name in NAMES if is_packaged(name)]
 
 
 @contextmanager

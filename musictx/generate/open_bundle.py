@@ -15,7 +15,7 @@ from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError, TokenError
 from musictx.model.build import Model, can, inputs_of, kind_of
 from musictx.model.bundle import BundleHeader, load_bundle, read_header
-from musictx.model.packaged import BUNDLES, CHORALE, KNOWN, PIANO, bundle_path, shipped_bundle
+from musictx.model.packaged import BUNDLES, CHORALE, KNOWN, PIANO, bundle_path, packaged_bundle
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
 from musictx.model.weights import AUTO, WEIGHTS, check_weights, choose_weights, for_steps
@@ -147,7 +147,7 @@ def name_bundle(bundle: str | None, seeds: Iterable[Path], drums: bool = False, 
         choice = choose_bundle(music, seed.name)
         if choice.bundle == PIANO:
             break
-    shipped_bundle(choice.bundle)  # raises here if the package lacks it, before the line below promises it
+    packaged_bundle(choice.bundle)  # raises here if the package lacks it, before the line below promises it
     print(f"no bundle= is given: the {choice.bundle} model inside musictx plays, since {choice.why}")
     return choice.bundle
 

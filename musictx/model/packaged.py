@@ -17,7 +17,7 @@ SEEDS = ("elise", "gymnopedie", "chorale")
 KNOWN_SEEDS = f"{', '.join(SEEDS[:-1])} or {SEEDS[-1]}, the seeds inside musictx"
 
 
-def is_shipped(name: str) -> bool:
+def is_packaged(name: str) -> bool:
     return (FOLDER / f"{name}.safetensors").is_file()
 
 
@@ -37,9 +37,9 @@ def print_taken(name: str, what: str) -> None:
         print(f"{name} is the {what} inside musictx; ./{name} means the one in this folder", file=sys.stderr)
 
 
-def shipped_bundle(name: str) -> Path:
+def packaged_bundle(name: str) -> Path:
     """The path of that model inside the package. Raises BundleError if the package was built without it."""
-    if not is_shipped(name):
+    if not is_packaged(name):
         raise absence(name)
     return FOLDER / f"{name}.safetensors"
 
@@ -49,7 +49,7 @@ def bundle_path(bundle: str) -> Path:
     has its model. Raises BundleError for others."""
     if bundle in BUNDLES:
         print_taken(bundle, "model")
-        return shipped_bundle(bundle)
+        return packaged_bundle(bundle)
     path = Path(bundle)
     if bundle and path.is_dir():
         return _of_run(path)

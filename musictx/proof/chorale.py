@@ -17,7 +17,7 @@ from musictx.data.store import Corpus, Piece, write_store
 from musictx.generate.engine import prefill
 from musictx.generate.model import Model, load
 from musictx.generate.open_bundle import open_bundle
-from musictx.model.packaged import CHORALE, seed_path, shipped_bundle
+from musictx.model.packaged import CHORALE, packaged_bundle, seed_path
 from musictx.model.static_steps import StaticSteps
 from musictx.model.weights import WEIGHTS
 from musictx.music.read import read_midi
@@ -39,7 +39,7 @@ def steps(device: str) -> Iterator[Check]:
 def loaded(device: str, static: bool, weights: str = "float32") -> Model:
     """As `musictx generate` opens it; on a GPU `static` is graph=true."""
     model = load(CHORALE, device=device, weights=weights)
-    model.model = StaticSteps(model.model) if static else model.model  # type: ignore[arg-type] # the shipped one can
+    model.model = StaticSteps(model.model) if static else model.model  # type: ignore[arg-type] # the packaged one can
     return model
 
 
@@ -52,7 +52,7 @@ def logits(device: str, weights: str, static: bool) -> Outcome:
     for _ in range(2):  # the second time in the memory, and by the graph, of the first
         _, state = prefill(mine, [ids[:n].to(device) for n in ROWS], range(len(ROWS)), len(ids), False)
         got = torch.stack([mine.step(each, state).clone() for each in then.to(device)])
-    model = open_bundle(shipped_bundle(CHORALE)).model
+    model = open_bundle(packaged_bundle(CHORALE)).model
     for layer in model.modules():
         if weights == "int8" and type(layer) is nn.Linear:  # by definition: 127 steps to each row's largest weight
             step = layer.weight.abs().amax(1, keepdim=True) / 127

@@ -12,7 +12,7 @@ from safetensors import safe_open
 import musictx
 from musictx.errors import BundleError
 from musictx.generate.open_bundle import open_bundle
-from musictx.model.packaged import FOLDER, shipped_bundle
+from musictx.model.packaged import FOLDER, packaged_bundle
 from musictx.music.grid import REST, grid_to_score, score_to_grid
 from musictx.music.read import read_midi
 from musictx.music.write import write_midi
@@ -20,7 +20,7 @@ from musictx.objectives import Example, build_objective
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import VOICE_RANGES
 
-BUNDLE = shipped_bundle("harmoniser")
+BUNDLE = packaged_bundle("harmoniser")
 
 
 @pytest.fixture(scope="module")

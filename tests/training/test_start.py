@@ -11,7 +11,7 @@ from musictx.commands.train import train
 from musictx.config.app import settings
 from musictx.errors import BundleError, ConfigError
 from musictx.model.bundle import load_bundle, read_header, save_bundle
-from musictx.model.packaged import shipped_bundle
+from musictx.model.packaged import packaged_bundle
 from musictx.tokenizers import EventRange, build_tokenizer, with_added
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import Vocab
@@ -175,6 +175,6 @@ def test_what_is_the_bundles_or_no_matter_of_its_weights_may_be_given(world):
 def test_the_models_inside_the_package_are_begun_with_by_name(world, tmp_path, name, tokenizer):
     config = sized_as_bundle(config_of(world, tmp_path / "run", f"init_from={name}"))
     model = starting_model(config, build_tokenizer(tokenizer))
-    weights = load_bundle(shipped_bundle(name)).model.state_dict()
+    weights = load_bundle(packaged_bundle(name)).model.state_dict()
     for key, tensor in model.state_dict().items():  # ids of filling come after those of the music
         assert torch.equal(tensor, weights[key][: len(tensor)]), key
