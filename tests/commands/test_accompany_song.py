@@ -85,7 +85,7 @@ def test_more_than_one_line_is_said_and_the_highest_is_taken_when_asked_for(bund
     assert piece.melody == TUNE
     assert "highest 4 notes are the melody" in capsys.readouterr().out
     late = Score(TUNE.onset_s + 1801, TUNE.offset_s + 1801, TUNE.pitch, TUNE.velocity)
-    with pytest.raises(UserError, match=r"the melody: 30.1 minutes long, at most 30"):
+    with pytest.raises(UserError, match=r"^the melody: 30.1 .* 30 "):
         player.accompany(late)
     with pytest.raises(ConfigError, match=r"^seed_guidance=1.0: "):
         player.accompany(TUNE, seed_guidance=1.0)

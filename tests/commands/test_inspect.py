@@ -87,7 +87,7 @@ def test_a_store_as_a_table_and_a_picture(world, tmp_path):
         (["midi=elise", "out=a.png"], "out=a.png: "),
         (["store=s", "out=a.svg"], "out=a.svg: "),
         (["midi=elise", "tokenizer.bpe_vocab=9"], "bpe_vocab=9: "),
-        (["bundle=nowhere"], "nowhere: no such bundle:"),
+        (["bundle=nowhere"], "nowhere: "),
     ],
 )
 def test_what_inspect_is_not_asked_for(words, line):
@@ -114,7 +114,7 @@ def test_a_store_without_pieces_or_counts_is_said(world, tmp_path):
     (tmp_path / "store" / "manifest.json").write_text(json.dumps(manifest | {"extra": {}}))
     inspect(settings("inspect", store=tmp_path / "store"))
     (tmp_path / "store" / "manifest.json").write_text(json.dumps(manifest | {"splits": {}}))
-    with pytest.raises(UserError, match="has no pieces:"):
+    with pytest.raises(UserError, match="no pieces"):
         inspect(settings("inspect", store=tmp_path / "store"))
 
 
@@ -142,14 +142,14 @@ def exchange_two_offsets(store):
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (change_a_bit, "train split has changed"),
-        (end_a_piece_without_a_checksum, "has id 390 in sub"),
-        (exchange_two_offsets, "split is damaged (its offsets do not count up from 0)"),
+        (change_a_bit, "train split .*changed"),
+        (end_a_piece_without_a_checksum, "id 390 in sub"),
+        (exchange_two_offsets, "train split .*offsets"),
     ],
 )
 def test_a_damaged_store_is_found(world, tmp_path, damage, said):
     shutil.copytree(world.store, tmp_path / "store")
     damage(tmp_path / "store")
-    with pytest.raises(UserError, match=re.escape(said)):
+    with pytest.raises(UserError, match=said):
         inspect(settings("inspect", store=tmp_path / "store"))
     assert not (tmp_path / "store-histograms.png").exists()

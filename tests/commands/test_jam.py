@@ -222,8 +222,8 @@ def test_a_file_that_slows_down_is_judged_as_it_sounds_since_so_it_is_heard(tmp_
 def test_players_without_music(world, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_midi(Score.empty(), tmp_path / "phrase.mid")
-    for name, said in (("phrase.mid", "the file has no notes"), ("none.mid", "no such file")):
-        with pytest.raises(UserError, match=f"{name}: {said}"):
+    for name, said in (("phrase.mid", "no notes"), ("none.mid", "no such")):
+        with pytest.raises(UserError, match=f"{name}: .*{said}"):
             jam(app.settings(*command(world, tmp_path, input=name)[1:]))
 
 
@@ -247,11 +247,11 @@ def test_files_that_could_not_be_written(tmp_path):
     there = tmp_path / "there.mid"
     there.touch()
     for output, record, text in (
-        (str(there), None, "there.mid exists already"),
+        (str(there), None, "there.mid .*overwrite=true"),
         ("Piano", "mine.wav", "^record=mine.wav: .*[.]mid"),
         ("Piano", "mine.kar", "^record=mine.kar: .*[.]mid"),
         ("session.RMI", None, "^output=session.RMI: .*[.]mid"),
-        ("a.mid", None, "a file has two uses"),
+        ("a.mid", None, "input=, output= .*record="),
     ):
         config = JamConfig(input="a.mid", output=output, record=record)
         with pytest.raises(UserError, match=text):
