@@ -337,8 +337,8 @@ def test_a_person_types_chords_as_they_are(world, tmp_path):
     said = r" \(\d+% in chords, \d+% in C, [\d.]+ to [\d.]+ notes a second, [\d.]+ at once\)$"
     assert re.search(said, done.stdout, re.MULTILINE)
     line = refused([*words, "control.density=0 3, 2", "out=no"], tmp_path)
-    assert line.startswith("error: control.density='0 3, 2': give 1 to 30 notes a second, or a curve with seconds")
+    assert line.startswith("error: control.density='0 3, 2': ")
     line = refused([*words, "control.chords=C | E7", "control.key=C", "out=no"], tmp_path)
-    assert line == "error: control.chords=E7: Ab is outside control.key=C: change one of them"
+    assert re.match("error: control.chords=E7: Ab .*control.key=C: ", line)
     assert refused([*words, "control.chords=C/G", "out=no"], tmp_path).startswith("error: control.chords=C/G: the bass")
     assert not (tmp_path / "no").exists()

@@ -161,7 +161,7 @@ def test_as_much_of_both_sides_is_heard_as_there_is_room_for(tokenizer, window, 
 
 def test_a_gap_that_leaves_no_room_is_refused():
     gap = gap_of(long_piece(CHORALE), 2.0, 12.0, CHORALE)
-    with pytest.raises(UserError, match=r"10\.0 s is about 400 tokens.* 500 in all: give at most 9 s"):
+    with pytest.raises(UserError, match=r"10\.0 s .* 400 tokens.* 500 .* 9 s"):
         gap_prompt(gap, CHORALE, 500, "cpu")
     short = gap_of(long_piece(CHORALE), 2.0, 2.4, CHORALE)
     for window, cycle in ((16, 1), (36, 1), (64, 16)):

@@ -108,7 +108,7 @@ def test_a_seed_is_never_overwritten(world, tmp_path, model, monkeypatch):
     before = (tmp_path / "my.mid").read_bytes()
     (music,) = model.continue_midi("my.mid", seconds=0.5)
     for same in ("my.mid", tmp_path / "x" / ".." / "my.mid"):
-        with pytest.raises(UserError, match="my.mid is the seed"):
+        with pytest.raises(UserError, match="my.mid .*seed"):
             music.write(same)
     assert (tmp_path / "my.mid").read_bytes() == before
 
@@ -173,7 +173,7 @@ def test_how_a_model_cannot_be_loaded(field, value):
 
 
 def test_what_is_no_bundle(tmp_path):
-    with pytest.raises(BundleError, match="nowhere: .*piano, chorale, harmoniser or encoder"):
+    with pytest.raises(BundleError, match="nowhere: .*piano, chorale"):
         musictx.load("nowhere")
     with pytest.raises(BundleError, match="model.safetensors"):
         musictx.load(tmp_path)

@@ -30,7 +30,7 @@ def test_a_file_a_folder_a_pattern_or_nothing(tmp_path):
     touch(tmp_path / "a.mid", tmp_path / "sub" / "b.MIDI", tmp_path / "c.txt", tmp_path / "[x].mid")
     names = lambda seed_midi: [str(p.relative_to(tmp_path)) for p in find_seeds(str(seed_midi))]  # noqa: E731
     assert names(tmp_path / "a.mid") == ["a.mid"]
-    with pytest.raises(MidiError, match="missing.mid: .*elise, gymnopedie or chorale"):
+    with pytest.raises(MidiError, match="missing.mid: .*elise, gymnopedie"):
         names(tmp_path / "missing.mid")
     assert names(tmp_path / "[x].mid") == ["[x].mid"]  # a file of that name comes before a pattern
     assert names(tmp_path) == ["[x].mid", "a.mid", "sub/b.MIDI"]
@@ -59,7 +59,7 @@ def test_what_is_written_is_named_by_its_seed(tmp_path):
 
 def test_names_that_collide(tmp_path):
     seeds = [tmp_path / "x.mid", tmp_path / "x-1.mid"]
-    with pytest.raises(UserError, match=r"x-1\.mid is a seed .*out="):
+    with pytest.raises(UserError, match=r"x-1\.mid .*seed .*out="):
         targets(seeds, tmp_path, overwrite=True)
     touch(tmp_path / "x-2.mid")
     with pytest.raises(UserError, match=r"x-2\.mid exists .*out= .*overwrite=true"):
