@@ -36,7 +36,7 @@ def test_every_name_is_there_typed_and_no_module_takes_its_place():
     for name in musictx.PLACES:
         assert getattr(musictx, name).__name__ == name
         assert find_spec(f"musictx.{name}") is None
-    with pytest.raises(AttributeError, match="module 'musictx' has no attribute 'generat'"):
+    with pytest.raises(AttributeError, match="'generat'"):
         musictx.generat  # type: ignore[attr-defined]  # noqa: B018
     assert (Path(musictx.__file__).parent / "py.typed").read_text() == ""
 
@@ -67,7 +67,7 @@ def test_prepare_train_and_evaluate_are_the_commands(world, tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: musictx.prepare("bach"), "bach: .*folder, maestro, jsb, pop909, chorales"),
+        (lambda: musictx.prepare("bach"), "bach: .*folder, maestro"),
         (lambda: musictx.prepare("folder"), "path=…: "),
         (lambda: musictx.prepare("folder", paths="x"), "paths=…: .* path"),
         (lambda: musictx.train(trainer={"max_steps": "many"}), "trainer.max_steps=many: "),

@@ -47,15 +47,15 @@ def test_every_file_that_a_page_names_is_there(page):
 @pytest.mark.parametrize(
     ("what", "act"),
     [
-        ("starts a process", lambda: subprocess.run(["true"])),
-        ("starts a process", lambda: Process(target=print).start()),
-        ("starts a process", lambda: os.fork() or os._exit(0)),
+        ("process", lambda: subprocess.run(["true"])),
+        ("process", lambda: Process(target=print).start()),
+        ("process", lambda: os.fork() or os._exit(0)),
         ("trains", lambda: Trainer(logger=False, enable_checkpointing=False, accelerator="cpu").fit(LightningModule())),
     ],
 )
 def test_make_quick_leaves_a_test_where_it_would_start_a_process_or_train(what, act):
     assert re.search(r"^quick:(?:.*\n)(?:\t.*\n)*\t.*pytest .*--quick", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    with only_quick(), pytest.raises(pytest.skip.Exception, match=f"^not quick: it {what}$"):
+    with only_quick(), pytest.raises(pytest.skip.Exception, match=f"^not quick: .*{what}$"):
         act()
 
 

@@ -162,7 +162,7 @@ def test_what_is_chosen_on_pieces_held_out_is_then_made_of_all(script, tmp_path,
     assert json.loads((tmp_path / "out" / "chorale-test.json").read_text())["split"] == "test"
     chorales.score(tmp_path / "out" / "chorale.safetensors", official, "test", Path("out/chorale-test.json"))
     assert "out/chorale-test.json: kept, this model has read the test split already" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match=r"was trained with other settings \(trainer.lr=0.2 \(was 0.1\)\)"):
+    with pytest.raises(SystemExit, match=r"\(trainer.lr=0.2 \(was 0.1\)\)"):
         script("trainer.lr=0.2")
     assert len(fitted) == trained
     assert (tmp_path / "out" / "chorale.safetensors").read_bytes() == made
@@ -185,12 +185,12 @@ def test_mistakes_are_said(script, world, tmp_path):
         with pytest.raises(UserError, match=f"^--fraction {float(share)}: "):
             script("--fraction", share)
     ok(["data_prep/folder.py", f"path={world.hymns}", "out=two", "tokenizer=chorale", "test_fraction=0"], tmp_path)
-    with pytest.raises(StoreError, match="^two: its test split is empty"):
+    with pytest.raises(StoreError, match="^two: .*test split"):
         script("--store", "two")
     lstm = Recurrent(RecurrentConfig(vocab_size=92, d_model=8, n_layers=1))
     header = replace(read_header(world.hymn_bundle), model={"kind": "recurrent", **asdict(lstm.config)})
     save_bundle(tmp_path / "lstm.safetensors", lstm, header)
-    with pytest.raises(BundleError, match="lstm.safetensors is not a Transformer"):
+    with pytest.raises(BundleError, match="lstm.safetensors .*Transformer"):
         chorales.load(tmp_path / "lstm.safetensors")
     chorales.selection_store(Store(tmp_path / "store"), tmp_path / "out" / "selection")
     with pytest.raises(StoreError, match="out/selection"):

@@ -76,7 +76,7 @@ def test_the_largest_strength_without_objection_is_chosen():
     [
         ({}, "chorale: validation"),
         ({"chorale": {"chosen": None}}, "chorale: validation"),
-        ({"chorale": {"chosen": 1.0, "test": {}}}, "test figures already"),
+        ({"chorale": {"chosen": 1.0, "test": {}}}, "chosen.json .*test"),
     ],
 )
 def test_the_test_split_is_read_once_and_for_what_was_chosen(known, text, tmp_path, monkeypatch):
@@ -95,7 +95,7 @@ def test_what_was_chosen_is_written_into_the_header_and_no_weight_changes(tmp_pa
     header = BundleHeader({}, "chorale", "", "tunes", "none", 0.5, "0", notes={"name": "a"})
     save_bundle(bundle, model, header, torch.float16)
     before = load_file(bundle)
-    with pytest.raises(UserError, match=r"chosen.json has no strength"):
+    with pytest.raises(UserError, match=r"chosen.json .* a: "):
         guidance.write(kept, {"a": bundle})
     for chosen in (1.5, None):
         kept.write_text(json.dumps({"a": {"chosen": chosen}}))

@@ -128,6 +128,6 @@ def test_a_mistake_is_found_before_the_long_work(tmp_path, monkeypatch):
         Path(name).touch()
     words = ["--archive", "a.zip", "--asap", "b.zip", "--pop", "pop.zip", "--out", "made"]
     monkeypatch.setattr(sys, "argv", ["piano.py", *words])
-    with pytest.raises(UserError, match=r"pop\.zip does not exist"):
+    with pytest.raises(UserError, match=r"^pop\.zip "):
         piano.main()
     assert not Path("made").exists()
