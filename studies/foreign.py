@@ -14,7 +14,6 @@ after the form: with length 1 and one random seed the figures of five forms are 
 """
 
 import argparse
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterable, Sequence
@@ -28,8 +27,8 @@ import torch
 from chorales import COMMON, TEMPERATURES, divide_logits, load, nll_by_temperature, score, trained
 from music21 import converter
 from music21.midi.translate import streamToMidiFile
+from shared import asked
 
-from musictx.config.app import parse_options
 from musictx.config.mistakes import in_one_line
 from musictx.config.prepare import PrepareFolderConfig, PrepareJsbConfig
 from musictx.config.train import TokenizerConfig
@@ -37,7 +36,6 @@ from musictx.data.corpora.folder import prepare_folder
 from musictx.data.prepare import finish
 from musictx.data.similar import group, signature
 from musictx.data.store import Piece, Store
-from musictx.errors import UserError
 from musictx.model.bundle import save_bundle
 
 FORMS: dict[str, tuple[tuple[str, ...], bool]] = {  # what is learned with Bach, and whether before him
@@ -236,9 +234,7 @@ def main() -> None:
     parser.add_argument("--fraction", type=float, default=1.0, help="share of all steps, for a trial")
     parser.add_argument("--form-only", action="store_true", help="choose the form, with length 1 and one random seed")
     parser.add_argument("--test", action="store_true", help="read the test split after all else")
-    args, overrides = parse_options(parser, sys.argv[1:])
-    if not 0 < args.fraction <= 1:
-        raise UserError(f"--fraction {args.fraction}: give a share of the steps above 0, up to 1")
+    args, overrides = asked(parser)
     official = Store(args.store, "chorale")
     other = {name: foreign(name, getattr(args, name), official, args.out / "stores") for name in NAMES}
     study = Study(official, other, args.out, args.fraction)

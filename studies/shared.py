@@ -2,15 +2,16 @@
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from musictx.config.app import parse_options
 from musictx.errors import ConfigError, UserError
 
 T = TypeVar("T")
+SETTING = re.compile(r"\+{0,2}[\w.]+=")
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "store": {"type": Path, "default": Path("outputs/stores/jsb")},
@@ -36,8 +37,10 @@ def options(doc: str | None, *names: str, **defaults: Any) -> argparse.ArgumentP
 
 
 def asked(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, list[str]]:
-    """What a person gave: the options, and settings (key=value). Raises UserError for an impossible fraction."""
-    args, overrides = parse_options(parser, sys.argv[1:])
+    """What a person gave: the options, and settings (key=value), in any order: argparse would take settings after
+    `--models a b` for models. Raises UserError for an impossible fraction."""
+    overrides = [word for word in sys.argv[1:] if SETTING.match(word)]
+    args = parser.parse_args([word for word in sys.argv[1:] if word not in overrides])
     if not 0 < getattr(args, "fraction", 1.0) <= 1:
         raise UserError(f"--fraction {args.fraction}: give a share of the steps above 0, up to 1")
     return args, overrides

@@ -4,7 +4,6 @@ import dataclasses
 import os
 import re
 import shutil
-from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from musictx.config.mistakes import PRESET, SEE, NotASetting, explained, no_name
 from musictx.errors import ConfigError
 from musictx.setting import help_text
 
-SETTING = re.compile(r"\+{0,2}[\w.]+=")
 PATHS = (
     "path|midi|infill|melody|between|bundle|out|store|downloads|soundfont|input|output|record|init_from|resume|folder"
 )
@@ -153,13 +151,6 @@ def quote_path(word: str) -> str:
             return word
     escaped = re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + ("\\'" if m[2] else ""), value)
     return f"{key}='{escaped}'"
-
-
-def parse_options(parser: ArgumentParser, words: Sequence[str]) -> tuple[Namespace, list[str]]:
-    """Splits a script's own options from the settings (`key=value`), in any order: argparse would take settings
-    after `--models a b` for models."""
-    options = parser.parse_args([word for word in words if not SETTING.match(word)])
-    return options, [word for word in words if SETTING.match(word)]
 
 
 def typed(config: DictConfig, schema: type) -> Any:
