@@ -20,7 +20,7 @@ FOLDS = 5
 STRENGTHS = (10.0, 1.0, 0.1, 0.01, 0.001, 0.0001)  # of L2, beside a mean loss
 
 
-class Heard(NamedTuple):
+class LabelledVectors(NamedTuple):
     """Passages of F files: vectors (N, C) and the number of their file (N,). Of each file the label (F,) and the first
     file that is nearly the same (F,)."""
 
@@ -29,11 +29,11 @@ class Heard(NamedTuple):
     label: NDArray[Any]
     group: NDArray[Any]
 
-    def of(self, files: NDArray[np.bool_]) -> "Heard":
+    def of(self, files: NDArray[np.bool_]) -> "LabelledVectors":
         """Only the files where `files` (F,) is True."""
         number = np.cumsum(files) - 1
         kept = files[self.file]
-        return Heard(self.vectors[kept], number[self.file[kept]], self.label[files], self.group[files])
+        return LabelledVectors(self.vectors[kept], number[self.file[kept]], self.label[files], self.group[files])
 
     def means(self) -> Vectors:
         """(F, C), each file's mean over its passages."""
@@ -62,7 +62,7 @@ def deal(label: NDArray[Any], group: NDArray[Any], each_label: bool = False) -> 
     return np.array([fold_of[int(g)] for g in group])
 
 
-def choose_strength(heard: Heard, labels: int) -> float:
+def choose_strength(heard: LabelledVectors, labels: int) -> float:
     """The strength of L2 with the least log loss of held-out files."""
     fold, means = deal(heard.label, heard.group), heard.means()
     nats = np.zeros(len(STRENGTHS))
@@ -88,7 +88,7 @@ class Figures(NamedTuple):
     commonest_f1: float
 
 
-def held_out(heard: Heard, labels: int) -> Figures:
+def held_out(heard: LabelledVectors, labels: int) -> Figures:
     """Every file is asked once, by a layer that has not seen its fold. The interval counts alike files as one."""
     fold, means = deal(heard.label, heard.group), heard.means()
     said = np.zeros(len(heard.label), np.int64)

@@ -7,7 +7,7 @@ import numpy as np
 from omegaconf import MISSING
 
 from musictx.analysis.embedding import Embedder, Passage
-from musictx.analysis.folds import Figures, Heard, choose_strength, held_out, in_words
+from musictx.analysis.folds import Figures, LabelledVectors, choose_strength, held_out, in_words
 from musictx.analysis.probe import MOST_SECONDS, About, Probe
 from musictx.commands import check_new, check_suffix, check_way, check_within, print_table
 from musictx.config.command import Command
@@ -79,15 +79,15 @@ def read(item: Item, tokenizer: Tokenizer, embedder: Embedder, config: ProbeConf
     return Listened(item.name, label, score, heard)
 
 
-def hear(files: list[Listened], labels: list[str], alike: list[int], embedder: Embedder) -> Heard:
+def hear(files: list[Listened], labels: list[str], alike: list[int], embedder: Embedder) -> LabelledVectors:
     """What the model hears in all passages of all files."""
     ids = [embedder.tokenizer.encode(part.score).astype(np.int64) for file in files for part in file.heard]
     vectors = embedder.embed(ids, f"listening to {len(ids)} passages of {len(files)} files")
     number = np.repeat(np.arange(len(files)), [len(file.heard) for file in files])
-    return Heard(vectors, number, np.array([labels.index(file.label) for file in files]), np.array(alike))
+    return LabelledVectors(vectors, number, np.array([labels.index(file.label) for file in files]), np.array(alike))
 
 
-def show(figures: Figures, heard: Heard, labels: list[str]) -> str:
+def show(figures: Figures, heard: LabelledVectors, labels: list[str]) -> str:
     """Prints the held-out figures of all labels and of each; returns those of all, in a sentence."""
     rows = []
     for k, label in enumerate(labels):

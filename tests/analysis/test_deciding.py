@@ -9,7 +9,7 @@ import torch
 
 from musictx.analysis.deciding import deciding_notes, log_odds, split, without
 from musictx.analysis.embedding import Embedder, passages
-from musictx.analysis.folds import Heard
+from musictx.analysis.folds import LabelledVectors
 from musictx.model.build import build_model, model_config
 from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer
@@ -40,7 +40,7 @@ def hear():
 def layer(hear):
     """Fitted to 40 tunes, half of them with the planted pitch."""
     vectors = hear([tune(seed, seed % 2) for seed in range(40)])
-    return Heard(vectors, np.arange(40), np.arange(40) % 2, np.arange(40)).fit(2, [1e-3])[0]
+    return LabelledVectors(vectors, np.arange(40), np.arange(40) % 2, np.arange(40)).fit(2, [1e-3])[0]
 
 
 @pytest.mark.parametrize("readings", [200, 50])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from musictx.analysis.folds import Heard, choose_strength, deal, held_out, macro_f1, share_interval
+from musictx.analysis.folds import LabelledVectors, choose_strength, deal, held_out, macro_f1, share_interval
 from musictx.analysis.probe import KEY, About, Layer, Probe, fit, load_probe
 from musictx.errors import BundleError
 
@@ -21,7 +21,7 @@ def heard(files, labels, apart, passages=3, width=6, seed=0):
     points = rng.normal(size=(labels, width)) * apart
     file = np.repeat(np.arange(files), passages)
     vectors = points[label[file]] + rng.normal(size=(files, width))[file] + rng.normal(size=(len(file), width)) * 0.3
-    return Heard(vectors.astype(np.float32), file, label, np.arange(files))
+    return LabelledVectors(vectors.astype(np.float32), file, label, np.arange(files))
 
 
 def test_strong_l2_says_how_common_labels_are_and_weak_l2_knows_them():
@@ -36,7 +36,7 @@ def test_strong_l2_says_how_common_labels_are_and_weak_l2_knows_them():
 
 def test_every_file_counts_the_same_however_many_passages_it_has():
     vectors = np.array([[0.0], [0.0], [0.0], [0.0]], np.float32)
-    (layer,) = Heard(vectors, np.array([0, 0, 0, 1]), np.array([0, 1]), np.arange(2)).fit(2, [1.0])
+    (layer,) = LabelledVectors(vectors, np.array([0, 0, 0, 1]), np.array([0, 1]), np.arange(2)).fit(2, [1.0])
     assert layer.bias[0] == pytest.approx(layer.bias[1], abs=1e-6)
 
 
@@ -71,8 +71,8 @@ def test_files_that_are_nearly_the_same_do_not_flatter():
     rng = np.random.default_rng(0)
     one = rng.normal(size=(20, 60)).astype(np.float32)
     vectors, label = np.repeat(one, 2, axis=0), np.repeat(rng.permutation(20) % 2, 2)
-    flattered = held_out(Heard(vectors, np.arange(40), label, np.arange(40)), 2)
-    honest = held_out(Heard(vectors, np.arange(40), label, np.arange(40) // 2 * 2), 2)
+    flattered = held_out(LabelledVectors(vectors, np.arange(40), label, np.arange(40)), 2)
+    honest = held_out(LabelledVectors(vectors, np.arange(40), label, np.arange(40) // 2 * 2), 2)
     assert flattered.accuracy.mean > 0.9
     assert honest.accuracy.mean < 0.75
     assert honest.accuracy.low < 0.5
