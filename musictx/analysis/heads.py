@@ -16,9 +16,10 @@ from torch import Tensor
 
 from musictx.analysis.motif import chord_ends, lines
 from musictx.errors import ConfigError, UserError
+from musictx.model.encoder import Encoder
 from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.protocol import newest
-from musictx.model.readout import read_attention, read_cross_attention
+from musictx.model.readout import read_attention, read_both_ways, read_cross_attention
 from musictx.model.transformer import Transformer
 from musictx.music.grid import REST, score_to_grid
 from musictx.music.score import Score
@@ -96,6 +97,22 @@ def attention_to_past(
     weight, distance_s, on_notes, on_repeat = (np.array(column) for column in zip(*layers, strict=True))
     even_repeat = float(even.mean()) if len(even) else np.nan
     return Looks(weight, distance_s, on_notes, on_repeat, even_repeat, len(asked), len(repeated))
+
+
+def attention_both_ways(
+    model: Encoder, tokenizer: Tokenizer, ids: Ids, traced: Trace, note: int, max_tokens: int
+) -> NDArray[Any]:
+    """(L, H, N): how much the token that strikes note number `note` of a piece's ids (T,) looks at each note's tokens.
+    The rest lies on waits and BOS. The model sees at most `max_tokens`, where it can half of them before the note."""
+    struck = int(traced.struck_by[note])
+    end = min(max(struck + max_tokens // 2, max_tokens - 1), len(ids))
+    lead = 1 if end < max_tokens else 0  # BOS
+    start = 0 if lead else newest(end, max_tokens, max(model.cycle, tokenizer.group))
+    window = np.concatenate([[tokenizer.vocab.bos] * lead, ids[start:end]]).astype(np.int64)
+    owner = np.concatenate([[-1] * lead, traced.note[start:end]]).astype(np.int64)  # (W,)
+    here = torch.from_numpy(window)[None].to(model.embed.weight.device)
+    rows = read_both_ways(model, here, struck - start + lead).double().cpu().numpy()  # (L, H, W)
+    return np.stack([rows[..., owner == n].sum(-1) for n in range(len(traced.score))], -1)
 
 
 def repeats(score: Score, motif_notes: int) -> dict[int, Indices]:

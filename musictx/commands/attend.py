@@ -9,7 +9,15 @@ import torch
 from numpy.typing import NDArray
 from omegaconf import MISSING
 
-from musictx.analysis.heads import Looks, attention_to_melody, attention_to_past, ids_by_height, last_beside, repeats
+from musictx.analysis.heads import (
+    Looks,
+    attention_both_ways,
+    attention_to_melody,
+    attention_to_past,
+    ids_by_height,
+    last_beside,
+    repeats,
+)
 from musictx.analysis.seed_gain import raised_by_seed
 from musictx.analysis.trained_labels import as_probe, cuts
 from musictx.commands import check_new, print_table
@@ -21,6 +29,7 @@ from musictx.generate.melodies import SINGERS
 from musictx.generate.open_bundle import check_device, name_bundle, open_and_print
 from musictx.generate.seeds import fit_grid
 from musictx.model.build import can
+from musictx.model.encoder import Encoder
 from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.gates import GATES, read_gates
 from musictx.model.packaged import bundle_path, seed_path
@@ -43,8 +52,8 @@ from musictx.viz.raised import plot_raised
 @dataclass
 class AttendConfig:
     """musictx attend: show which past notes the model looks at when it generates a note, and what each head does. Of an
-    LSTM: how open its gates are at each note. Of a model of pictures: the patches that its class token looks at, or the
-    channels that its gates open."""
+    encoder: which notes before and after a note it looks at. Of an LSTM: how open its gates are at each note. Of a
+    model of pictures: the patches that its class token looks at, or the channels that its gates open."""
 
     bundle: str | None = setting(
         None,
@@ -71,7 +80,7 @@ class AttendConfig:
 
 
 MOST_TOKENS = 2048  # that the model sees
-OF_PAST = ("at", "seed_seconds", "layer", "head", "motif_notes")
+OF_PAST: tuple[str, ...] = ("at", "seed_seconds", "layer", "head", "motif_notes")
 
 
 class Music(NamedTuple):
@@ -103,11 +112,14 @@ def attend(config: AttendConfig) -> None:
         raise ConfigError("voice", got=config.voice, why=f"{bundle} is given no such voice", hint="leave it out")
     has_gates = can(model, "gates") and model.config.cell == "lstm"
     opens, looks = isinstance(model, SEResNet) and model.config.gates, isinstance(model, ViT)
-    if not (has_gates or reads_melody or opens or looks or can(model, "readout")):
-        why, allowed = "no attention over its past and no gates to look at", "a Transformer or a net with gates"
+    both_ways = isinstance(model, Encoder)
+    if not (has_gates or reads_melody or opens or looks or both_ways or can(model, "readout")):
+        why = "attend can draw neither attention nor gates of this kind of model"
+        allowed = "a Transformer, an encoder, an LSTM, a net for pictures or a harmoniser of four voices"
         raise ConfigError("bundle", got=bundle, why=why, allowed=allowed)
-    unused = ("seed_seconds",) if reads_melody else ("at", "seed_seconds", "motif_notes") if looks else ()
-    for name in OF_PAST if has_gates or opens else unused:
+    unused = OF_PAST if has_gates or opens else ("at", "seed_seconds", "motif_notes") if looks else ()
+    unused = ("seed_seconds",) if reads_melody else ("seed_seconds", "motif_notes") if both_ways else unused
+    for name in unused:
         if (value := getattr(config, name)) != getattr(AttendConfig, name):
             why = "it is for models that look at their own past"
             raise ConfigError(name, got=value, why=why, hint="leave it out")
@@ -134,6 +146,8 @@ def attend(config: AttendConfig) -> None:
         show_pictures(model, music, config, device)
     elif reads_melody:
         show_melody(model, tokenizer, music, config, device)
+    elif both_ways:
+        show_both_ways(model, tokenizer, music, config)
     else:
         show_past(model, tokenizer, music, config, device)
 
@@ -153,6 +167,20 @@ def show_melody(model: EncoderDecoder, tokenizer: Tokenizer, music: Music, confi
     share = f"{looked.sounding.mean():.1%} of the weight lies on the melody's sixteenth it begins with"
     print(f"{music.where(note)}; {share}; the melody is the {SINGERS[voice]}")
     print(f"{arcs}: what it looks at in the melody, {what}\n{maps}: all heads")
+
+
+def show_both_ways(model: Encoder, tokenizer: Tokenizer, music: Music, config: AttendConfig) -> None:
+    """Draws and prints which notes before and after it a note looks at."""
+    traced, (arcs, maps), onset_s = music.traced, music.pictures, music.traced.score.onset_s
+    note, most = find_note(traced.score, config.at), min(model.reach or MOST_TOKENS, MOST_TOKENS)
+    weight = attention_both_ways(model, tokenizer, music.ids, traced, note, most)
+    heads, what = choose_heads(weight, config.layer, config.head)
+    plot_arcs(f"{music.stem}: {music.where(note)}, {what}", traced.score, note, heads, [], arcs)
+    before, after = (weight[..., which].sum(-1) for which in (onset_s < onset_s[note], onset_s > onset_s[note]))
+    plot_heads([("weight on notes before", before, ".0%"), ("after", after, ".0%")], maps)
+    shares = f"{before.mean():.1%} of the weight lies on notes before it, {after.mean():.1%} on notes after"
+    print(f"{music.where(note)}; {shares}")
+    print(f"{arcs}: what it looks at, {what}\n{maps}: all heads")
 
 
 def show_past(model: Any, tokenizer: Tokenizer, music: Music, config: AttendConfig, device: str) -> None:

@@ -13,6 +13,7 @@ from musictx.commands.attend import find_note, raised_notes
 from musictx.errors import ConfigError
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.bundle import read_header, save_bundle
+from musictx.model.encoder import Encoder, EncoderConfig
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.read import read_midi
@@ -153,4 +154,22 @@ def test_the_gates_of_an_lstm(world, tmp_path):
     assert refused([*args, "layer=1", "overwrite=true"], tmp_path).startswith("error: layer=1: ")
     assert "gates.svg exists already" in refused(args, tmp_path)
     args[2] = "bundle=rnn.safetensors"
-    assert refused([*args, "out=other"], tmp_path).endswith("give a Transformer or a net with gates")
+    line = refused([*args, "out=other"], tmp_path)
+    assert line.startswith("error: bundle=rnn.safetensors: attend can draw neither attention nor gates of this kind")
+
+
+def test_an_encoder_looks_both_ways(world, tmp_path):
+    header = read_header(world.bundle)
+    config = EncoderConfig(header.model["vocab_size"], 16, 2, 2, 32)
+    save_bundle(tmp_path / "both", Encoder(config), replace(header, model={"kind": "encoder", **asdict(config)}))
+    args = ["musictx", "attend", "bundle=both", f"midi={world.seed}", "out=look", "format=svg", "at=note30"]
+    out = ok(args, tmp_path).stdout
+    said = re.search(r"^note 30 of .*; (.*)% of the weight lies on notes before it, (.*)% on notes after$", out, re.M)
+    assert said is not None
+    before, after = float(said[1]), float(said[2])
+    assert min(before, after) > 10  # an untrained one looks everywhere
+    assert before + after < 100
+    stem = world.seed.stem
+    assert sorted(p.name for p in (tmp_path / "look").iterdir()) == [f"{stem}-attention.svg", f"{stem}-heads.svg"]
+    for word in ("seed_seconds=2", "motif_notes=5"):
+        assert refused([*args, "overwrite=true", word], tmp_path).startswith(f"error: {word.split('=')[0]}=")

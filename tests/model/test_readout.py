@@ -7,9 +7,10 @@ import pytest
 import torch
 from proofs import OTHER_BLOCK, tokens
 
+from musictx.model.encoder import Encoder, EncoderConfig
 from musictx.model.position import FORMS, timed_forms
 from musictx.model.position.absolute import NoPosition
-from musictx.model.readout import read_attention, weights
+from musictx.model.readout import read_attention, read_both_ways, weights
 from musictx.model.transformer import Transformer, TransformerConfig
 
 CONFIG = TransformerConfig(
@@ -68,6 +69,29 @@ def test_the_rows_are_those_of_the_real_path(path, t):
     some = [t - 1, 0, t // 2]  # queries in any order
     torch.testing.assert_close(read(model, ids, some), rows[:, :, :, some], rtol=0, atol=1e-12)
     assert t == 1 or rows.max(-1).values[..., 1:].min() < 0.9 < rows.max()  # some look closely, some do not
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_rows_of_an_encoder_are_those_of_the_real_path(form):
+    torch.manual_seed(0)
+    sizes = {name: getattr(CONFIG, name) for name in ("d_model", "n_layers", "n_heads", "d_ff", "max_distance")}
+    model, ids = Encoder(EncoderConfig(23, **sizes, dropout=0.0, position=form)).double().eval(), tokens(1, 9)
+    for p in model.parameters():
+        p.data.add_(torch.randn_like(p), alpha=0.3)
+    rows = torch.stack([read_both_ways(model, ids, query) for query in (0, 4, 8)], 2)
+    real = []
+    blocks: Any = model.blocks
+    for block in blocks:
+        plain = block.attend.attend_to
+
+        def look(q, k, v, *more, plain=plain):
+            real.append(plain(q, k, torch.eye(9, dtype=v.dtype).expand(1, 3, 9, 9), *more))
+            return plain(q, k, v, *more)
+
+        block.attend.attend_to = look
+    model(ids)
+    torch.testing.assert_close(rows, torch.stack(real)[:, 0][:, :, [0, 4, 8]], rtol=0, atol=1e-12)
+    assert rows[:, :, 0, 1:].max() > 0.1  # the first looks ahead
 
 
 def test_reading_leaves_the_model_as_it_was():
