@@ -44,15 +44,13 @@ def passages(score: Score, length_s: float, every_s: float) -> Iterator[Passage]
 class Embedder:
     """A model's ears. Raises ConfigError for a model without two blocks of attention, or a layer that it lacks."""
 
-    def __init__(self, model: Any, tokenizer: Tokenizer, layer: int | None = None) -> None:
-        """`layer` counts the blocks before the reading; None: two thirds of all."""
+    def __init__(self, model: Any, tokenizer: Tokenizer, layer: int | None = None, bundle: object = ...) -> None:
+        """`layer` counts the blocks before the reading; None: two thirds of all. `bundle`: a person's word for it."""
         reads = can(model, "readout") or (can(model, "both_ways") and not can(model, "picture"))
         n_layers = model.config.n_layers if reads else 0
         if n_layers < 2:
-            kind = f"a model of kind {kind_of(model)}"
-            raise ConfigError(
-                "bundle", got=kind, why="there is no layer to read", allowed="a Transformer of 2 layers or more"
-            )
+            why = f"a model of kind {kind_of(model)} has no layer to read"
+            raise ConfigError("bundle", got=bundle, why=why, allowed="a Transformer of 2 layers or more")
         self.model, self.tokenizer = model, tokenizer
         self.layer = min(max(round(n_layers * 2 / 3), 1), n_layers - 1) if layer is None else layer
         if not 1 <= self.layer < n_layers:
@@ -64,7 +62,7 @@ class Embedder:
             ids = self.tokenizer.encode(score).astype(np.int64)
         except TokenError:
             return None
-        return ids if 0 < len(ids) <= (getattr(self.model, "reach", None) or len(ids)) else None
+        return ids if 0 < len(ids) <= (self.model.reach or len(ids)) else None
 
     def passages(self, score: Score, length_s: float, most: int) -> list[Passage]:
         """At most `most` passages that the model can read, spread over the music; they may overlap by half."""

@@ -20,7 +20,7 @@ from musictx.tokenizers import Tokenizer
 
 FORMAT = 1
 KEY = "musictx_labels"
-OURS = "give a file that `musictx probe` wrote"
+OURS = "give a file that `musictx probe` wrote, or a model that `objective=classify` or `classify_notes` trained"
 STEPS = 200  # of LBFGS; a fit needs a few dozen
 MOST_SECONDS = 600.0  # of a passage
 
@@ -98,7 +98,7 @@ class Probe(NamedTuple):
         if tensors_sha256 != self.about.tensors_sha256:
             what = f"{path} was made with another model than {bundle}: {self.about.bundle}"
             raise BundleError(what, "give that one as bundle=, or make the labels again with `musictx probe`")
-        ear = Embedder(model, tokenizer)
+        ear = Embedder(model, tokenizer, bundle=bundle)
         if not (1 <= self.about.layer < model.config.n_layers and len(self.layer.mean) == model.config.d_model):
             raise BundleError(f"{path} is damaged: the model has no such layer", AGAIN)
         ear.layer = self.about.layer
@@ -113,7 +113,7 @@ def load_probe(path: Path) -> Probe:
     """Reads a file of labels; compares sizes before it reads a tensor. Raises BundleError for a file that is missing,
     damaged or something else."""
     if not path.is_file():
-        raise BundleError(f"{path}: no such file of labels", "`musictx probe` writes one")
+        raise BundleError(f"{path}: no such file of labels", OURS)
     try:
         with safe_open(path, "numpy") as file:
             metadata = file.metadata() or {}

@@ -54,7 +54,7 @@ def probe(config: ProbeConfig) -> None:
     with open_source(Path(config.path)) as items:
         labels = check_labels(config.path, [label_of(item) for item in items])
         model, tokenizer, _ = open_and_print(config.bundle, device, continues=False)
-        embedder = Embedder(model, tokenizer, config.layer)
+        embedder = Embedder(model, tokenizer, config.layer, config.bundle)
         files = list(each_readable(items, lambda item: read(item, tokenizer, embedder, config)))
     check_labels(config.path, [file.label for file in files], labels)
     alike = group_files(files, labels)

@@ -32,15 +32,16 @@ def label_of(item: Item) -> str:
 def check_labels(
     path: str, of_files: Sequence[str], labels: list[str] | None = None, fewest: int = FEWEST
 ) -> list[str]:
-    """The labels in alphabetical order; `labels` are those that were there before files were left out. Raises
-    UserError."""
+    """The labels in alphabetical order; `labels` are those that were there before files without music were left out.
+    Raises UserError."""
+    music = " with music" * (labels is not None)
     labels = labels or sorted({*of_files} - {""})
     if len(labels) < 2:
         found = f"one label, {labels[0]}" if labels else "no folder with MIDI files"
         raise UserError(f"{path} has {found}", "give a folder with at least two folders, one for each label")
     for label in labels:
         if (n := of_files.count(label)) < fewest:
-            what = f"{path}: label {label} has {n} file{'s' * (n != 1)} with music"
+            what = f"{path}: label {label} has {n} file{'s' * (n != 1)}{music}"
             raise UserError(what, f"give at least {fewest} of each label, better 20")
     return labels
 

@@ -10,6 +10,8 @@ from conftest import ok, refused
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
+from musictx.analysis.probe import load_probe
+from musictx.errors import BundleError
 from musictx.model.build import build_model, model_config
 from musictx.model.bundle import BundleHeader, save_bundle
 from musictx.music.score import Score
@@ -117,15 +119,18 @@ def test_labels_of_another_model_are_refused(labelled):
     tensors = load_file(folder / "labels.safetensors")
     save_file(tensors, folder / "none.safetensors")
     for name, said in (
-        ("labels=none.safetensors", "none.safetensors is a safetensors file, but has no labels: give a file that"),
+        ("labels=none.safetensors", "none.safetensors is a safetensors file, but has no labels"),
         ("labels=ear.safetensors", "ear.safetensors is a safetensors file, but has no labels"),
         ("labels=my.mid", "my.mid is damaged or no file of labels"),
-        ("labels=nothing", "nothing: no such file of labels: `musictx probe` writes one"),
+        ("labels=nothing", "nothing: no such file of labels: give"),
         ("midi=nothing.mid", "nothing.mid: no such file"),
         ("passages=0", "passages=0: give 1 or more"),
         ("out=my.mid", "out=my.mid: a file is in its way"),
     ):
         assert said in refused([*given, "bundle=ear.safetensors", name], folder)
+    with pytest.raises(BundleError) as error:
+        load_probe(folder / "ear.safetensors")
+    assert all(word in error.value.hint for word in ("`musictx probe`", "`objective=classify`"))
     assert not (folder / "o").exists()
 
 
@@ -162,12 +167,12 @@ def test_alike_files_are_grouped_and_contradictions_said(labelled, tmp_path):
         (["path=empty"], "no .mid, .midi, .kar, .rmi file in empty or below it"),
         (["path=one"], "one has one label, low: give a folder with at least two folders"),
         (["path=flat"], "flat has no folder with MIDI files"),
-        (["path=few"], "few: label high has 1 file with music: give at least 2 of each label"),
+        (["path=few"], "few: label high has 1 file: give at least 2 of each label"),
         (["path=silent"], "silent: label high has 1 file with music"),
         (["path=two", "passages=0"], "passages=0: give 1 or more"),
         (["path=two", "passage_seconds=nan"], "passage_seconds=nan: give 1 to 600"),
         (["path=two", "layer=2"], "layer=2: give 1 to 1"),
-        (["path=two", "bundle=harmoniser"], "bundle="),
+        (["path=two", "bundle=harmoniser"], "bundle=harmoniser: "),
         (["path=two", "out=labels.txt"], "out=labels.txt: give a name that ends in .safetensors"),
         (["path=two", "out=ear.safetensors"], "ear.safetensors exists already"),
         (["path=two", "out=ear.safetensors/l.safetensors"], "out=ear.safetensors/l.safetensors: a file is in its way"),

@@ -10,6 +10,7 @@ from conftest import TINY, ok, refused
 from runs import fit, val_nll
 
 from musictx.config.app import settings
+from musictx.errors import UserError
 from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
@@ -187,12 +188,23 @@ def test_a_bundle_can_be_the_beginning_whatever_ids_it_has(pieces, world, tmp_pa
         assert read_header(tmp_path / out / "model.safetensors").objective["labels"] == ["high", "low"]
 
 
+def test_files_without_notes_are_not_said_to_have_music(tmp_path):
+    for seed in range(3):
+        write_midi(tune(30, seed, notes=0), tmp_path / f"music/a/{seed}.mid")
+        write_midi(tune(30, seed), tmp_path / f"music/b/{seed}.mid")
+    for said in ("a has 0 files with music", "a has 2 files"):
+        with pytest.raises(UserError) as error:
+            labelled_store(config_of(tmp_path / "music"), tmp_path / "store")
+        assert error.value.what == f"{tmp_path}/music: label {said}"
+        (tmp_path / "music/a/0.mid").unlink(missing_ok=True)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["data.path=none"], "data.path=none: it does not exist"),
         (["data.path=one"], "one has one label, low: give a folder with at least two folders"),
-        (["data.path=few"], "few: label high has 2 files with music: give at least 3 of each label"),
+        (["data.path=few"], "few: label high has 2 files: give at least 3 of each label"),
         (["data.path=same"], "the files of label high are nearly the same music as 2 of them"),
         (["data.path=few", "tokenizer=chorale", "data=chorales", "data.path=few"], "its ids do not strike each note"),
         (["data.path=few", "objective=classify_notes"], "few has no file with two named tracks"),
