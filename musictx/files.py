@@ -23,6 +23,11 @@ def printable(text: str, *, lines: bool = False) -> str:
     return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in whole)
 
 
+def as_ascii(text: str) -> str:
+    """Text of a stranger as a line of ASCII, which any MIDI file can have."""
+    return printable(text).encode("ascii", "backslashreplace").decode()
+
+
 def all_printable(value: Any) -> Any:
     """Values as JSON has them, every text in them one printable line of at most `MOST` letters."""
     if isinstance(value, str):

@@ -1,20 +1,25 @@
 """Passages of a store as vectors in one file, and the ones nearest to other music."""
 
+import json
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from musictx.analysis.embedding import Embedder, Vectors, passages
 from musictx.data.store import Store
 from musictx.errors import StoreError, UserError
-from musictx.files import replacing
+from musictx.files import as_ascii, replacing
+from musictx.music.score import Score
 
 CLOSEST_S = 2.5  # the least time between the beginnings of two passages
+PASSAGE_S, MOST_PASSAGES = 10.0, 2000  # of an index, where nothing else is asked
+SAID = 3  # nearest passages of new music
 
 
 class Near(NamedTuple):
@@ -64,8 +69,12 @@ class Index:
     def save(self, path: Path, key: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:
-            vectors = self.raw.astype(np.float16)
-            save_file({"vectors": vectors, "piece": self.piece, "from_s": self.from_s}, partial, {"key": key})
+            tensors: dict[str, NDArray[Any]] = {
+                "vectors": self.raw.astype(np.float16),
+                "piece": self.piece,
+                "from_s": self.from_s,
+            }
+            partial.write_bytes(save(tensors, {"key": key}))  # others may read it
 
 
 def load_index(path: Path, key: str, pieces: int, width: int) -> Index:
@@ -83,6 +92,35 @@ def load_index(path: Path, key: str, pieces: int, width: int) -> Index:
     if not (finite and 0 <= piece.min() <= piece.max() < pieces and from_s.min() >= 0):
         raise StoreError(f"{path} is damaged", "give another index=, or delete it: it is made again")
     return Index(vectors.astype(np.float32), piece, from_s)
+
+
+def key_of(store: Store, model_sha256: str, layer: int, passage_s: float, most: int) -> tuple[str, Path]:
+    """What identifies the index of a store, a model and passages; and the file that keeps it, unless a person says."""
+    kept = [info.sha256 for info in store.manifest.splits.values()]
+    key = sha256(json.dumps((model_sha256, layer, passage_s, most, kept)).encode()).hexdigest()
+    return key, Path(f"outputs/similar/{key[:16]}.safetensors")
+
+
+class Neighbours:
+    """The passages of a store that are nearest to new music, by the index that `musictx similar` made of it."""
+
+    def __init__(self, store: Store, embedder: Embedder, model_sha256: str) -> None:
+        """Without such a file, `index` is None. Raises StoreError for one that is damaged."""
+        key, path = key_of(store, model_sha256, embedder.layer, PASSAGE_S, MOST_PASSAGES)
+        self.names, self.embedder, width = names_of(store), embedder, embedder.model.config.d_model
+        self.index = load_index(path, key, len(self.names), width) if path.exists() else None
+
+    def text(self, score: Score) -> str:
+        """The nearest passages in a line of ASCII; "" without an index, or for music without a passage."""
+        mine = self.embedder.passages(score, PASSAGE_S, MOST_PASSAGES)
+        if self.index is None or not mine:
+            return ""
+        rows = self.index.passages(self.embedder.vectors([part for _, part in mine]), self.names, 1)
+        best = sorted(zip(mine, rows, strict=True), key=lambda pair: -pair[1][0].likeness)[:SAID]
+        said = [
+            f"{at.from_s:.1f} s is like {near.from_s:.1f} s of {near.name}, {near.likeness:.2f}" for at, (near,) in best
+        ]
+        return as_ascii(f"nearest passages as the model hears them, 1 is the same: {'; '.join(said)}")
 
 
 def names_of(store: Store) -> list[str]:

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
+from musictx.analysis.embedding import Embedder
+from musictx.analysis.nearest import Neighbours
 from musictx.analysis.repeats import Provenance
 from musictx.commands import shared, write_beside
 from musictx.config.command import Command
@@ -19,11 +22,12 @@ from musictx.generate.requests import DEFAULT_S, TOP_P, Continue, Fill, Length, 
 from musictx.generate.result import Music
 from musictx.generate.seeds import Targets, find_seeds, name_targets
 from musictx.model.build import describe_model
-from musictx.model.bundle import OWN_FILTERS, BundleHeader
-from musictx.model.packaged import seed_path
+from musictx.model.bundle import OWN_FILTERS, BundleHeader, tensors_hash
+from musictx.model.packaged import bundle_path, seed_path
 from musictx.model.weights import AUTO, WEIGHTS, check_weights
 from musictx.music.read import read_bytes
 from musictx.setting import setting
+from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.rules import Rules
 
 
@@ -83,7 +87,7 @@ class GenerateConfig:
     known_store: str | None = setting(
         None,
         "a store, for instance of the music that the model learned: which passages of the new music it has is printed, "
-        "and written into each MIDI file",
+        "and written into each MIDI file; so are the nearest ones, after `musictx similar` with this store and model",
     )
     overwrite: bool = setting(False, "replace existing files")
     device: str = setting("cpu", "cpu or cuda")
@@ -167,6 +171,7 @@ def generate(config: GenerateConfig) -> None:
     known = Provenance(Store(config.known_store)) if config.known_store is not None else None
     bundle = name_bundle(config.bundle, seeds, config.drums)
     opened, tokenizer, header = open_and_print(bundle, device, config.attention.impl)
+    near = neighbours(config, bundle, opened, tokenizer)
     print(describe_model(opened))
     choose_and_print(config.weights, opened)
     if seeds and (own := config.sampler.suited(header.sampling).strength) != config.sampler.strength:
@@ -178,7 +183,7 @@ def generate(config: GenerateConfig) -> None:
     beginnings = [read_beginning(seed, tokenizer, request) for seed in seeds] or [Beginning(sources[0].stem)]
     kept = continue_all(beginnings, model, tokenizer, request, device=device, own=header.sampling)
     for source, files, pieces in zip(sources, targets, kept, strict=True):
-        write(source, files, pieces, config, known)
+        write(source, files, pieces, config, known, near)
     print_stops(kept, config, "the asked length")
 
 
@@ -194,6 +199,7 @@ def fill_in(config: GenerateConfig) -> None:
     known = Provenance(Store(config.known_store)) if config.known_store is not None else None
     bundle = name_bundle(config.bundle, files, config.drums)
     opened, tokenizer, header = open_and_print(bundle, device, config.attention.impl)
+    near = neighbours(config, bundle, opened, tokenizer)
     check_fills(bundle, tokenizer)
     print(describe_model(opened))
     print_filters(config, header)
@@ -202,8 +208,23 @@ def fill_in(config: GenerateConfig) -> None:
     pieces = fill_all(around, model, tokenizer, header, request, device)
     gap = around.gap
     print(f"{name}: what sounds from {gap.from_s:.2f} to {gap.to_s:.2f} s is new, the rest is kept")
-    write(files[0], targets, pieces, config, known)
+    write(files[0], targets, pieces, config, known, near)
     print_stops([pieces], config, "the gap was full")
+
+
+def neighbours(config: GenerateConfig, bundle: str, model: Any, tokenizer: Tokenizer) -> Neighbours | None:
+    """The passages of `known_store`, as `musictx similar` heard them with this model. Where it did not, prints how."""
+    if config.known_store is None:
+        return None
+    try:
+        ear = Embedder(model, tokenizer)
+    except ConfigError:  # it has no layer to hear with
+        return None
+    found = Neighbours(Store(config.known_store), ear, tensors_hash(bundle_path(bundle)))
+    if found.index is None:
+        words = f"musictx similar midi=… store={config.known_store} bundle={bundle}"
+        print(f"known_store= can also name the nearest passages: run `{words}` once")
+    return found
 
 
 def print_stops(kept: list[list[Music]], config: GenerateConfig, goal: str) -> None:
@@ -224,12 +245,19 @@ def print_filters(config: GenerateConfig, header: BundleHeader) -> None:
         print(f"{' '.join(words) or 'sampler.top_p=null'}, as its bundle says; sampler.top_p={TOP_P:g} goes without")
 
 
-def write(source: Path, files: Targets, pieces: list[Music], config: GenerateConfig, known: Provenance | None) -> None:
+def write(
+    source: Path,
+    files: Targets,
+    pieces: list[Music],
+    config: GenerateConfig,
+    known: Provenance | None,
+    near: Neighbours | None,
+) -> None:
     """Writes one seed's continuations, and prints what a person should know of each."""
     if pieces and pieces[0].unheard:
         print(f"{source}: longer than the model looks back; it does not hear the oldest {pieces[0].unheard} tokens")
     for path, music in zip(files.midi, pieces, strict=False):
-        origin = known.text(music.new_notes) if known is not None else ""
+        origin = "; ".join(said for each in (known, near) if each and (said := each.text(music.new_notes)))
         music.write(path, origin)
         rank = f", {-music.mean_log_p:.3f} nats a token" if config.draws else ""
         from_s = f"new music from {music.new_from_s:.2f} s on"

@@ -1,15 +1,13 @@
 """musictx similar: find the pieces and passages of a store that sound like a MIDI file."""
 
-import json
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 from omegaconf import MISSING
 
 from musictx.analysis.embedding import Embedder, Passage, passages
-from musictx.analysis.nearest import Index, Near, build_index, load_index, names_of
+from musictx.analysis.nearest import MOST_PASSAGES, PASSAGE_S, Index, Near, build_index, key_of, load_index, names_of
 from musictx.commands import check_new, check_way, check_within, print_table
 from musictx.config.command import Command
 from musictx.data.store import Store
@@ -36,8 +34,8 @@ class SimilarConfig:
     out: str = setting("outputs/similar", "a folder for the picture, the nearest passages as MIDI, and similar.json")
     bundle: str | None = setting(None, "the model that listens; null: chorale for a store of four voices, else piano")
     most: int = setting(10, "how many pieces and passages to name")
-    passage_seconds: float = setting(10.0, "length of a passage")
-    passages: int = setting(2000, "at most so many passages of the store are heard, spread over its music")
+    passage_seconds: float = setting(PASSAGE_S, "length of a passage")
+    passages: int = setting(MOST_PASSAGES, "at most so many passages of the store are heard, spread over its music")
     index: str | None = setting(None, "file that keeps what was heard; null: in outputs/similar, by store and model")
     drums: bool = setting(False, "include the file's drums")
     overwrite: bool = setting(False, "replace existing files")
@@ -57,7 +55,7 @@ def similar(config: SimilarConfig) -> None:
     store = Store(Path(config.store))
     bundle = config.bundle or (CHORALE if store.tokenizer.voices else PIANO)
     model, tokenizer, _ = open_and_print(bundle, device, continues=False)
-    embedder = Embedder(model, tokenizer)
+    embedder = Embedder(model, tokenizer, bundle=bundle)
     tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
     music = fit_grid(tracks.merge(config.drums), tokenizer, source)
     mine = list(passages(music, config.passage_seconds, config.passage_seconds / 2))
@@ -78,10 +76,9 @@ def similar(config: SimilarConfig) -> None:
 
 def prepared(config: SimilarConfig, store: Store, bundle: str, embedder: Embedder) -> Index:
     """The store's passages, as an earlier search kept them, or heard now."""
-    kept = [info.sha256 for info in store.manifest.splits.values()]
-    words = (tensors_hash(bundle_path(bundle)), embedder.layer, config.passage_seconds, config.passages, kept)
-    key = sha256(json.dumps(words).encode()).hexdigest()
-    path = Path(config.index or f"outputs/similar/{key[:16]}.safetensors")
+    model_sha256 = tensors_hash(bundle_path(bundle))
+    key, path = key_of(store, model_sha256, embedder.layer, config.passage_seconds, config.passages)
+    path = path if config.index is None else Path(config.index)
     names = names_of(store)
     if path.exists():
         return load_index(path, key, len(names), embedder.model.config.d_model)

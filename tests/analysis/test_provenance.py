@@ -1,12 +1,21 @@
 """Which passages of new music a corpus has."""
 
+from dataclasses import asdict, replace
+from pathlib import Path
+
 import mido
 import numpy as np
+import pytest
 from conftest import ok, refused
 
+from musictx.analysis.embedding import Embedder
+from musictx.analysis.nearest import Neighbours, names_of
 from musictx.analysis.repeats import Provenance
 from musictx.data.store import Piece, Store, write_store
 from musictx.generate.draw import Continuation
+from musictx.generate.open_bundle import open_bundle
+from musictx.model.bundle import read_header, save_bundle, tensors_hash
+from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.score import Score
 
 
@@ -34,6 +43,39 @@ def test_each_file_says_what_it_shares(world, tmp_path):
         assert f"o/{file.name}: {said}\n" in done.stdout
     plain = ok([*words[:-1], "out=p", "variations=2"], tmp_path)
     assert "shared with" not in plain.stdout
+
+
+@pytest.fixture(scope="module")
+def heard(world, tmp_path_factory):
+    """A folder with a model of two layers, and `musictx similar` of the store by it."""
+    folder, header = tmp_path_factory.mktemp("heard"), read_header(world.bundle)
+    config = TransformerConfig(header.model["vocab_size"], 16, 2, 2, 32)
+    save_bundle(folder / "ear", Transformer(config), replace(header, model={"kind": "transformer", **asdict(config)}))
+    words = ["musictx", "generate", "bundle=ear", f"seed_midi={world.seed}", "length_seconds=9"]
+    words.append(f"known_store={world.store}")
+    before = ok([*words, "out=before"], folder).stdout
+    ok(["musictx", "similar", "bundle=ear", f"midi={world.seed}", f"store={world.store}", "out=o"], folder)
+    return folder, before, ok([*words, "out=after"], folder).stdout
+
+
+def test_the_nearest_passages_are_said_once_the_store_was_heard(heard, world):
+    folder, before, after = heard
+    (file,) = (folder / "after").iterdir()
+    (said,) = [m.text for track in mido.MidiFile(file).tracks for m in track if m.type == "text"]
+    shared, near = said.split("; nearest passages as the model hears them, 1 is the same: ")
+    assert any(f" of {name}, " in near for name in names_of(Store(world.store)))
+    assert f"after/{file.name}: {said}\n" in after
+    assert f"before/{file.name}: {shared}\n" in before
+    assert f"store={world.store} bundle=ear` once\n" in before
+    assert "once" not in after
+
+
+def test_a_piece_of_the_store_is_nearest_to_itself(heard, world, monkeypatch):
+    monkeypatch.chdir(heard[0])
+    opened, store = open_bundle(Path("ear")), Store(world.store)
+    near = Neighbours(store, Embedder(opened.model, opened.tokenizer), tensors_hash(Path("ear")))
+    assert f" 0.0 s is like 0.0 s of {store.split('train').names[0]}, 1.00" in near.text(known_piece(world))
+    assert near.text(Score.empty()) == ""
 
 
 def test_new_notes_are_those_of_the_gap_or_after_the_seed(world):

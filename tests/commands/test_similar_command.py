@@ -39,6 +39,7 @@ def test_the_nearest_piece_is_the_same_in_another_key(searched):
     assert (folder / "found/my.png").read_bytes().startswith(b"\x89PNG")
     assert read_midi(folder / "found/my-1.mid").duration_s <= 4.1
     assert "heard: kept for the next search" in said
+    assert (folder / "heard").stat().st_mode == (folder / "found/similar.json").stat().st_mode  # others may read it
 
 
 def test_a_second_search_hears_nothing_again_and_a_foreign_index_is_refused(searched, world):
@@ -76,7 +77,7 @@ def test_a_damaged_index_is_refused(searched):
         (["midi=elise", "most=0"], "most=0: give 1 or more"),
         (["midi=elise", "passage_seconds=nan"], "passage_seconds=nan"),
         (["midi=silent.mid"], "silent.mid: no passage of four notes"),
-        (["midi=elise", "bundle=harmoniser"], "bundle="),
+        (["midi=elise", "bundle=harmoniser"], "bundle=harmoniser: "),
         (["midi=elise", "out=silent.mid"], "out=silent.mid: a file is in its way"),
         (["midi=elise", "index=silent.mid/x"], "index=silent.mid/x: a file is in its way"),
     ],
