@@ -1,8 +1,8 @@
 """The Fréchet distance between two sets of passages, as a model hears them (Kilgour et al. 2019, for sound).
 
 The directions are those in which the real passages vary most, each scaled to a variance of 1 there. So all models of a
-comparison have one scale. Few passages always seem apart: beside the figure is the mean distance of sets with shuffled
-labels. Figures by another model's ears, or of passages of another length, do not compare.
+comparison have one scale. Few passages always seem apart: beside the figure is the distance between halves of the real
+pieces, the noise floor. Figures by another model's ears, or of passages of another length, do not compare.
 """
 
 from typing import NamedTuple
@@ -14,18 +14,22 @@ from musictx.analysis.bootstrap import percentiles
 
 DIRECTIONS = 16
 RESAMPLES = 200
+FEWEST, FEWEST_PASSAGES = 4, 8
 
 Floats = NDArray[np.floating]
 
 
 class Frechet(NamedTuple):
-    """The distance with its interval over pieces; `chance`: the mean of sets of pieces with shuffled labels; `p`: how
-    many of these are as far apart."""
+    """The distance with its interval over pieces; `p`: the share of shuffles of the labels that are as far apart.
+
+    `floor`: the mean between random halves of the real pieces. The bias falls as 1 / pieces, so halves have about
+    twice as much. So `halved`, between as few pieces, real and generated, is what compares with the floor."""
 
     mean: float
     low: float
     high: float
-    chance: float
+    floor: float
+    halved: float
     p: float
 
 
@@ -47,11 +51,12 @@ def _root(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def compare_passages(real: list[Floats], generated: list[Floats]) -> Frechet | None:
-    """The passages (N, C) of each real and each generated piece. None for fewer than four pieces of either, or for
-    fewer than eight passages."""
-    if min(len(real), len(generated)) < 4 or min(sum(map(len, real)), sum(map(len, generated))) < 8:
-        return None
+def compare_passages(real: list[Floats], generated: list[Floats]) -> Frechet | str:
+    """The distance of the passages (N, C) of each real and each generated piece; or why there is none."""
+    for whose, heard in (("the composers'", real), ("the model's", generated)):
+        if len(heard) < FEWEST or sum(map(len, heard)) < FEWEST_PASSAGES:
+            has = f"{len(heard)} of {whose} continuations have passages to hear, {sum(map(len, heard))} in all"
+            return f"{has}; it needs {FEWEST} with {FEWEST_PASSAGES} passages: give more pieces= or length_seconds="
     n, chance = len(real), np.random.default_rng(0)
     own, other = np.arange(n), np.arange(n, n + len(generated))
     orders = [chance.permutation(n + len(generated)) for _ in range(RESAMPLES)]
@@ -59,12 +64,15 @@ def compare_passages(real: list[Floats], generated: list[Floats]) -> Frechet | N
     value = _between(pieces, own, other)
     resampled = [_between(pieces, chance.choice(own, n), chance.choice(other, len(other))) for _ in range(RESAMPLES)]
     moved = np.maximum(np.array(resampled) - np.mean(resampled) + value, 0.0)  # equal pieces in a resample widen it
-    shuffled = [_between(pieces, order[:n], order[n:]) for order in orders]
+    half = min(n // 2, len(other))
+    drawn = [(chance.permutation(own), chance.permutation(other)[:half]) for _ in range(RESAMPLES)]
+    floor = np.mean([_between(pieces, a[:half], a[-half:]) for a, _ in drawn])
+    halved = np.mean([_between(pieces, a[:half], b) for a, b in drawn])
     # only directions that know no labels are fair to all shuffles
     alike = [_between(pooled, order[:n], order[n:]) for order in orders]
     apart = _between(pooled, own, other)
     p = (1 + sum(x >= apart for x in alike)) / (1 + RESAMPLES)
-    return Frechet(*percentiles(value, moved), float(np.mean(shuffled)), p)
+    return Frechet(*percentiles(value, moved), float(floor), float(halved), p)
 
 
 def scaled(reference: list[Floats], pieces: list[Floats]) -> list[NDArray[np.float64]]:

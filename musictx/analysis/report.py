@@ -31,8 +31,9 @@ EXPLAINED = """\
   bars that repeat an earlier one note for note, of the continuation or of the seed.
 - **longest copy**: notes of the longest run that a continuation shares with the training set in any key, mean over
   the continuations. Well above the composer's own figure means known by heart.
-- **Fréchet**: how far the continuations are from the composers', as a model hears their passages; lower is better. By
-  chance: the mean distance of as many pieces with shuffled labels; p is the share of these that are as far apart.
+- **Fréchet**: how far the continuations are from the composers', as a model hears their passages; lower is better. p:
+  the share of shuffles between the two that are as far apart. Fewer pieces always seem farther apart. So "halves" is
+  the distance of half the pieces, to compare with the noise floor, that of random halves of the composers' own pieces.
   Figures by another model's ears, or of other numbers of pieces, do not compare.
 - **overlap**: how similar the continuations and the composers' are in a statistic of music, 0 to 1 (Yang and Lerch
   2018).
@@ -74,7 +75,7 @@ class ModelReport:
     validation: list[tuple[int, float]] = field(default_factory=list)  # (step, NLL)
     distances: dict[str, Interval] = field(default_factory=dict)
     knows: Knowledge = field(default_factory=Knowledge)
-    frechet: Frechet | None = None
+    frechet: Frechet | str | None = None  # or why there is none
 
     def plain(self) -> dict[str, Any]:
         """The row as JSON has it, with null for NaN and infinity."""
@@ -104,9 +105,10 @@ def _first_and_last(gain: SeedGain | None) -> str:
 
 
 def _frechet(row: ModelReport) -> str:
-    if row.frechet is None:
+    if not isinstance(found := row.frechet, Frechet):
         return ""
-    return f"{_with_interval(row.frechet[:3], 2)}, by chance {row.frechet.chance:.2f}, p {row.frechet.p:.3f}"
+    halves = f"halves {found.halved:.2f}, noise floor {found.floor:.2f}"
+    return f"{_with_interval(found[:3], 2)}, p {found.p:.3f}; {halves}"
 
 
 COLUMNS: dict[str, Callable[[ModelReport], str]] = {
@@ -183,6 +185,7 @@ def write_report(folder: Path, rows: list[ModelReport], held_out: Beginnings, co
         table(rows),
         *{f"Motif retention could not be measured: {r.memory.unmeasured}" for r in rows if r.memory.unmeasured},
         *(f"{r.name}: {r.knows.unmeasured}" for r in rows if r.knows.unmeasured),
+        *(f"{r.name}: Fréchet distance could not be measured: {r.frechet}" for r in rows if isinstance(r.frechet, str)),
         EXPLAINED,
         *(f"## {title}\n\n![{title}]({name})" for name, title in pictures),
         "## Statistics of the music: overlap with the composers' continuations",

@@ -44,6 +44,7 @@ from musictx.tokenizers import Tokenizer
 from musictx.training.run_folder import RunFolder
 
 PASSAGE_S = 10.0  # of what is heard for the Fréchet distance
+NO_EAR = "this musictx was built without the model that hears"
 
 
 @dataclass
@@ -116,7 +117,7 @@ def compare(config: CompareConfig) -> None:
             distances=compare_all(real, features(drawn.scores, metrical)),
             memory=memory(drawn.scores, held_out, index, config, metrical),
             knows=knows,
-            frechet=compare_passages(true_heard, heard(ear, drawn.scores)),
+            frechet=compare_passages(true_heard, heard(ear, drawn.scores)) if ear else NO_EAR,
         )
         rows.append(row)
         print(f"{name}: {nll.per_token.mean:.4f} nats per token")

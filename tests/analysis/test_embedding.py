@@ -5,9 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from musictx.analysis.embedding import Embedder, passages
-from musictx.analysis.frechet import compare_passages, frechet
+from musictx.analysis.frechet import Frechet, compare_passages, frechet
 from musictx.errors import ConfigError, UserError
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.build import build_model, model_config
@@ -75,8 +78,10 @@ def test_the_layer_is_the_stream_before_a_block():
     with pytest.raises(ConfigError, match="layer=3: give 1 to 2"):
         Embedder(model, tokenizer, 3)
     lstm = build_model(model_config("recurrent", {"vocab_size": tokenizer.vocab.size, "d_model": 8}))
-    with pytest.raises(ConfigError, match="^bundle=.* recurrent': "):
-        Embedder(lstm, tokenizer)
+    with pytest.raises(ConfigError) as error:
+        Embedder(lstm, tokenizer, bundle="my.safetensors")
+    assert (error.value.field, error.value.got) == ("bundle", "my.safetensors")
+    assert "kind recurrent" in error.value.why
 
 
 def test_music_that_an_encoding_cannot_write_is_refused():
@@ -104,16 +109,45 @@ def test_sets_apart_are_surely_apart_and_halves_of_one_are_not():
         return [rng.normal(size=(5, 30)) + shift for _ in range(12)]
 
     real = pieces(0)
-    same, far = compare_passages(real, pieces(0)), compare_passages(real, pieces(1.5))
-    assert same is not None
-    assert far is not None
+    same, far, farther = (distance(real, pieces(shift)) for shift in (0, 1.5, 15))
     assert same.p > 0.05
     assert far.p < 0.01
     assert far.low > same.high
     for each in (same, far):
         assert 0 <= each.low < each.mean < each.high
-    assert same.chance > 0  # few passages always seem apart
-    farther = compare_passages(real, pieces(15))
-    assert farther is not None
+    assert same.floor > same.mean  # fewer pieces always seem farther apart
+    assert same.halved == pytest.approx(same.floor, rel=0.1)
+    assert far.halved > 2 * far.floor
     assert farther.mean > 50 * far.mean  # one scale, whatever is compared
-    assert compare_passages(real[:3], real) is None
+
+
+def distance(real: Any, generated: Any) -> Frechet:
+    found = compare_passages(real, generated)
+    assert isinstance(found, Frechet)
+    return found
+
+
+def test_the_noise_floor_is_the_mean_distance_of_halves():
+    """Of 0, 0, 2 and 2, a third of the halves are 2 deviations apart, the others are equal."""
+    real = [np.full((2, 1), x) for x in (0.0, 0.0, 2.0, 2.0)]
+    found = distance(real, real)
+    assert found.floor == pytest.approx(4 / 3, abs=0.3)
+    assert found.halved == pytest.approx(2 / 36 * 4 + 16 / 36 * 2, abs=0.3)  # the halves are drawn apart
+    assert distance([np.array([[0.0], [2.0]])] * 4, real).floor == pytest.approx(0, abs=1e-12)
+
+
+@given(arrays(np.float64, (6, 4, 3), elements=st.floats(-5, 5)), st.floats(-9, 9))
+@settings(max_examples=25)
+def test_the_noise_floor_knows_the_composers_pieces_only(generated, shift):
+    real = list(np.random.default_rng(0).normal(size=(6, 4, 3)))
+    found, moved = distance(real, list(generated)), distance(real, list(generated + shift))
+    assert found.floor == moved.floor == distance(real, real).floor > 0
+
+
+@pytest.mark.parametrize(("pieces", "each"), [(3, 9), (4, 1), (0, 0)])
+def test_too_few_pieces_or_passages_are_said_with_the_number_that_it_needs(pieces, each):
+    few: Any = list(np.zeros((pieces, each, 3)))
+    many: Any = list(np.zeros((4, 2, 3)))
+    said = f"{pieces} of the composers' continuations have passages to hear, {pieces * each} in all; it needs 4 with 8"
+    assert compare_passages(few, many) == f"{said} passages: give more pieces= or length_seconds="
+    assert f"{pieces} of the model's" in str(compare_passages(many, few))

@@ -4,6 +4,7 @@ import numpy as np
 from conftest import ok, refused
 
 from musictx.analysis.bootstrap import Interval
+from musictx.analysis.frechet import Frechet
 from musictx.analysis.motif import RetentionCurve
 from musictx.analysis.report import Memory, ModelReport, table
 from musictx.commands.compare import training_of
@@ -36,6 +37,10 @@ def test_two_bundles_become_a_report(world, tmp_path):
     assert gain["seconds"] == [1.5, 3.0]
     assert gain == rows[2]["knows"]["gain"]
     assert "3 pieces" in text
+    assert rows[1]["frechet"].startswith(
+        "3 of the composers' continuations have passages to hear, 3 in all; it needs 4"
+    )
+    assert f"\none: Fréchet distance could not be measured: {rows[1]['frechet']}\n" in text
     assert 0 <= rows[0]["memory"]["repeated"]["mean"] <= 1
     assert rows[0]["memory"]["from_seed"]["mean"] >= 2
     assert "gain.png" in text
@@ -72,7 +77,10 @@ def test_a_row_of_the_table_says_what_was_measured_and_json_has_no_nan():
     column = np.array([0.5, np.nan])
     curve = RetentionCurve(*[column] * 9)
     row = ModelReport("x", Memory(curve, Interval(0.5, 0.25, 0.75), Interval(7, 6, 8.04)), parameters=1234)
+    row.frechet = Frechet(1.5, 1, 2, floor=0.75, halved=1.8, p=0.005)
     line = table([row]).splitlines()[-1]
-    assert line == "| x |  | 1,234 |  |  | 0.50 (0.25 – 0.75) |  | 7.0 (6.0 – 8.0) |  |  |  |  |"
+    apart = "1.50 (1.00 – 2.00), p 0.005; halves 1.80, noise floor 0.75"
+    assert line == f"| x |  | 1,234 |  |  | 0.50 (0.25 – 0.75) | {apart} | 7.0 (6.0 – 8.0) |  |  |  |  |"
+    assert row.plain()["frechet"]["floor"] == 0.75
     assert row.plain()["memory"]["retention"]["mean"] == [0.5, None]
     json.dumps(row.plain(), allow_nan=False)
