@@ -1,13 +1,13 @@
-"""Makes all that hangs on the shipped piano model again: figures, music, pictures, sound, pictures of the page.
+"""Makes all that depends on the packaged piano model again: figures, music, pictures, sound, pictures of the page.
 
     python studies/evidence.py --archive maestro-v3.0.0-midi.zip --pop pop909.zip
     python studies/evidence.py --archive maestro-v3.0.0-midi.zip --pop pop909.zip --only likelihood --test
 
 For whoever puts a new `musictx/bundles/piano.safetensors` in place, with its filter and its guidance in its header.
-Each part is commands that a person could give; one that fails stops the rest. `--only` makes some parts again. All
-of them take about five hours of two cores, most of it for `alive`. `--test` reads the test split too, once for the
-same weights. `tests/test_shipped.py` then names each figure of the card (`docs/models.md`) that is another. Pictures
-of the page need Chromium.
+Each part is commands that a person could give; one that fails stops the rest. `--only` makes some parts again. All of
+them take about five hours of two cores, most of it for `alive`. `--test` reads the test split too, once for the same
+weights. `tests/test_packaged.py` then names each figure of the card (`docs/models.md`) that is another. Pictures of the
+page need Chromium.
 """
 
 import os

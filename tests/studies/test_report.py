@@ -33,7 +33,7 @@ def test_the_page_is_what_the_script_writes():
 def test_a_page_states_only_figures_that_are_rows(name):
     text = (ROOT / name).read_text()
     if name == "docs/models.md":
-        text = text.partition("## The piano model")[0]  # tests/test_shipped.py has its figures
+        text = text.partition("## The piano model")[0]  # tests/test_packaged.py has its figures
     known = [value for row in report.all_rows() for key in ("figure", "low", "high") if (value := row[key]) is not None]
     numbers = stated(text)
     assert len(numbers) > 5
