@@ -8,8 +8,8 @@
     python studies/alive.py --bundles new.safetensors --write sampler.top_p=null sampler.min_p=0.01
 
 Each cell takes held-out pieces in one of four forms. Counted are continuations without a new note for more than 3 s,
-notes over 8 s, the pace beside that of the seed, notes in the seed's scale, and the longest copies of training music.
-Beside each figure is that of true music: the composer's continuation, or, where the seed reaches the end of a piece,
+notes over 8 s, and notes in the seed's scale. Measured are the pace beside the seed's, and the longest copies of
+training music. Beside each figure is that of the composer's continuation, or, where the seed reaches a piece's end, of
 its last music before the ending. The net is what `rules.` forbid: how often a wait or a note reached their limit.
 
 The rule of choice (`rank`): fewer continuations that stand still where neither seed nor true music does. If equal,

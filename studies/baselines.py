@@ -7,15 +7,15 @@
 A cell is a kind and a training window. Its sizes give it as many parameters as the others. Rules, in this order: some
 training pieces are held out, unlike all others or of works that no other piece plays. Their likelihood (in inputs as
 long as the window; for recurrent models of whole pieces) chooses the learning rate (`timed.bracketed`), then one of
-`DROPOUTS` or 0.1, then, for recurrent models, whether a window continues the one before it or begins anywhere. These
-trials take a quarter of the time. Then `SEEDS` learn all training pieces. Recurrent models also learn as many ids as
-the table of the same window, in the time that this takes.
+`DROPOUTS` or 0.1. For recurrent models the choice is also whether a window continues the one before or begins anywhere.
+These trials take a quarter of the time. Then `SEEDS` learn all training pieces. Recurrent models also learn as many ids
+as the table of the same window, in the time that this takes.
 
-A run is scored twice: whole pieces (a carried state, or positions beyond the window), and inputs as long as the window,
-each from a fresh state. On piano these are the first 8,192 ids of every third piece. Seed gain compares the true
-continuation after the whole seed with three others: after its last beat, after another piece's seed and its last beat,
-and after its last id (the KV reset of arXiv 2602.19816). Intervals resample works and random seeds. The p of a
-difference from the table of the same window is Holm's, over all rows of a figure.
+A run is scored twice. First come whole pieces (a carried state, or positions beyond the window), then inputs as long as
+the window, each from a fresh state. On piano these are the first 8,192 ids of every third piece. Seed gain compares the
+true continuation after the whole seed with three others. These are after its last beat, after another piece's seed and
+its last beat, and after its last id (the KV reset of arXiv 2602.19816). Intervals resample works and random seeds. The
+p of a difference from the table of the same window is Holm's, over all rows of a figure.
 """
 
 import json

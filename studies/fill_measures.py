@@ -1,7 +1,7 @@
 """How good a fill is: what knowing the music after a gap is worth, and how the fill meets that music.
 
-Fill gain needs no drawing. Each piece has gaps at random moments. A model reads the true middle after both sides,
-and after only the left side; a model that was not trained to fill reads it after only the left side too.
+Fill gain needs no drawing. Each piece has gaps at random moments. A model reads the true middle after both sides, and
+after only the left side. A model that was not trained to fill reads it after only the left side too.
 
 Borders: notes cut there, and silence around them. Compare a model's fill with the composer's own notes
 at the same borders: notes end, repeat and pause there too.
@@ -35,7 +35,7 @@ class TrueGap(NamedTuple):
 
 
 class FillGain(NamedTuple):
-    """Nats a token of the true middles of one length, each with its interval over pieces: after both sides, after the
+    """Nats a token of the true middles of one length, each with its interval over pieces. After both sides, after the
     left side, and by the plain model. The gain, left less both, also in parts of the gap counted from its end."""
 
     seconds: float

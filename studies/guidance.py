@@ -5,9 +5,9 @@
     python studies/guidance.py --store outputs/stores/jsb --models chorale --write
 
 Continues held-out beginnings without guidance and with each strength, several times with other random seeds. Chooses
-the largest strength with no objection: motif retention is not above the composers' 1 by its interval, the longest copy
-from the seed and returning bars are not above the composers' by theirs, no statistic's overlap is below plain
-sampling's by its own interval, and no more continuations than without guidance wait for over 3 s without a new note.
+the largest strength with no objection. Motif retention is not above the composers' 1 by its interval. The longest copy
+from the seed and returning bars are not above the composers' by theirs. No statistic's overlap is below plain
+sampling's by its own interval. No more continuations than without guidance wait for over 3 s without a new note.
 `--test` reads the test split with the strength that validation chose, and refuses to do so twice; `--write` puts the
 strength into the bundle's header, where every command finds it. Settings of `musictx compare` may follow.
 """

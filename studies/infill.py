@@ -2,11 +2,11 @@
 
     python studies/infill.py --test --bundle musictx/bundles/chorale.safetensors   # hours; a trial: --fraction 0.005
 
-First `chorales.py` makes its two models, unless they are there. Both keep learning with `experiment=jsb_fill`: that of
-209 training pieces, whose temperature comes from the 20 held-out pieces, and that of all 229, which is shipped. Before,
-their clock becomes musical time: on a grid every token takes the same time, so the only change is that a token can have
-the time at which it sounds. Official validation chooses no weights, but the kind of recipe was found on it. The test
-split is read only with `--test`.
+First `chorales.py` makes its two models, unless they are there. Both keep learning with `experiment=jsb_fill`. The
+first learns 209 training pieces; its temperature comes from the 20 others. The second learns all 229 and is in the
+package. Before, their clock becomes musical time. On a grid every token takes the same time, so the only change is that
+a token can have the time at which it sounds. Official validation chooses no weights, but the kind of recipe was found
+on it. The test split is read only with `--test`.
 """
 
 import math

@@ -9,7 +9,7 @@ before and after this stage; the rule of `piano_bundle.py` takes the shares by v
 with `--test`, once for the same tensors. Settings of `musictx train` (key=value) are for all stages.
 
 Afterwards `alive.py` and `guidance.py` choose filter and guidance, and `evidence.py` makes all figures and pictures.
-The shipped model was made by `--device cuda`: nine minutes of an H100, 338 million ids. The last stage got as many
+The packaged model was made by `--device cuda`: nine minutes of an H100, 338 million ids. The last stage got as many
 steps as fitted into a lent time, and shares were tried on weights in float16. The stages of a CPU were not run whole.
 An hour of MAESTRO's validation is scored in training, and takes part in the choice of the shares. `OMP_NUM_THREADS`
 sets how many cores a CPU gives.

@@ -40,7 +40,7 @@ def stores(archives: dict[str, Path], out: Path) -> dict[str, Path]:
 
 def all_three(maestro: Store, asap: Store, pop: Store, path: Path) -> Path:
     """A store with the training pieces of MAESTRO and POP909 and all performances of ASAP, and an hour of MAESTRO's
-    validation; all of a song is one piano.
+    validation. All of a song is one piano.
 
     Songs lose their endings. Songs are short: a quarter of their windows would have an ending, three times as many as
     MAESTRO's. A model that heard those ended MAESTRO's music early too."""

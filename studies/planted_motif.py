@@ -2,14 +2,14 @@
 
     OMP_NUM_THREADS=1 python studies/planted_motif.py --out outputs/planted   # resumes; an hour and a half of a core
 
-A piece in the performance encoding is a motif of eight notes, L ids of other notes, and the motif again: as it was, or
-transposed by up to five semitones. A louder velocity comes before both, so a model knows when to remember. All notes
-are drawn at random, one after the other, so only memory predicts the return. Only the return is trained, after its
-first note; training pieces have L of 33 to 447 and differ in every step. L of 513 and more asks for what no training
-window had. All models train for as many CPU seconds.
+A piece in the performance encoding is a motif of eight notes, L ids of other notes, and the motif again. It returns as
+it was, or transposed by up to five semitones. A louder velocity comes before both, so a model knows when to remember.
+All notes are drawn at random, one after the other, so only memory predicts the return. Only the return is trained,
+after its first note; training pieces have L of 33 to 447 and differ in every step. L of 513 and more asks for what no
+training window had. All models train for as many CPU seconds.
 
-The figure is the share of right pitches in the second half of the return, each guessed after the true notes before it:
-the first half has said which motif it is and how far it moved. A model that copies without transposing has 1 and 0.
+The figure is the share of right pitches in the second half of the return, each guessed after the true notes before it.
+The first half has said which motif it is and how far it moved. A model that copies without transposing has 1 and 0.
 Chance is the share where another motif came first. The shares of right note lengths are kept beside them.
 
 The rule that chooses a learning rate: of `RATES` the one with the most right pitches after random seed 0, over the

@@ -134,7 +134,7 @@ def trials(held_out: Beginnings, heard: dict[str, list[Score]], config: ListenCo
 
 
 def orders(sources: list[str], pieces: int, random_seed: int) -> list[list[str]]:
-    """A random order for each piece, in which every source gets every letter about equally often: people prefer the
+    """A random order for each piece, in which every source gets every letter about equally often. People prefer the
     first or the last of several, whoever made it."""
     chance, n = np.random.default_rng(random_seed), len(sources)
     rows: list[NDArray[np.int64]] = []

@@ -43,7 +43,7 @@ class Voices(NamedTuple):
 
 class AroundVoices:
     """The grammar of four voices of which some are given; rows draw at free places alone. A free voice does not cross a
-    given one below, nor move in parallels with it, where the rules forbid that; nor does it leave for given notes of
+    given one below, nor move in parallels with it, where the rules forbid that. Nor does it leave for given notes of
     the next step in parallels. Obeys `Grammar`."""
 
     def __init__(
@@ -76,8 +76,8 @@ class AroundVoices:
         return goes
 
     def _leaves_in_parallels(self, grammar: GridRules, v: int) -> Tensor:
-        """(B, V) the ids from which voice `v` would move in parallels with another into the next step, as far as the
-        notes of both are known."""
+        """(B, V) the ids from which voice `v` would move in parallels with another into the next step, if the notes of
+        both are known."""
         n, first = self.tokenizer.voices, self.drawn - v
         now, then = self.given[first : first + n], self.given[first + n :][:n]
         parallels = torch.zeros(len(grammar.last), len(self.pitch), dtype=torch.bool, device=self.pitch.device)

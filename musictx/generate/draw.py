@@ -192,7 +192,7 @@ class Drawing:
 
 
 def _bare(heard: torch.Tensor, strength: float, period: int, asked: bool) -> torch.Tensor:
-    """The prompt of the second stream; the whole of a seed too short for it where no person `asked` for guidance, so
+    """The prompt of the second stream. The whole of a seed too short for it where no person `asked` for guidance, so
     that nothing is guided."""
     try:
         return bare_prompt(heard, strength, period)
