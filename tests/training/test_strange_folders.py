@@ -48,7 +48,7 @@ def test_a_store_whose_bytes_have_changed_is_not_learned(world, tmp_path, split)
     ids[10], ids[12] = ids[12], ids[10]
     assert ids[10] != ids[12]
     (store / f"{split}.ids.bin").write_bytes(ids)
-    with pytest.raises(StoreError, match=f"the {split} split has changed since it was written"):
+    with pytest.raises(StoreError, match=f"{split} split .*changed"):
         fit(config_of(replace(world, store=store), tmp_path / "run"))
     assert not (tmp_path / "run" / "model.safetensors").exists()
     assert store_hash(Store(world.store))
@@ -59,13 +59,13 @@ def test_pieces_that_begin_elsewhere_are_not_learned(world, tmp_path):
     offsets = np.load(store / "train.offsets.npy")
     offsets[1] += 1
     np.save(store / "train.offsets.npy", offsets)
-    with pytest.raises(StoreError, match="train split has changed"):
+    with pytest.raises(StoreError, match="train split .*changed"):
         store_hash(Store(store))
 
 
 def test_a_run_of_another_version_is_not_resumed(stopped):
     change(stopped, dates={"grow": 3})
-    with pytest.raises(ConfigError, match="^resume=.*: its settings are not those of this version .*start a new run"):
+    with pytest.raises(ConfigError, match="^resume=.*: .*settings .*version "):
         resume(stopped)
 
 
@@ -120,7 +120,7 @@ def test_a_folder_reads_no_environment_and_grows_no_memory(stopped):
 def test_escapes_and_depth_hide_nothing(tmp_path, written):
     quoted = f'name: "{written}"\n' if written[0] == "\\" else f"name: {written}\n"
     (tmp_path / "config.yaml").write_text(quoted)
-    with pytest.raises(UserError, match=r"it has \$\{…}|it is too deep"):
+    with pytest.raises(UserError, match=r"\$\{…}|too deep"):
         RunFolder(tmp_path).config()
 
 

