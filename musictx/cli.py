@@ -46,36 +46,6 @@ def main() -> None:
     task()
 
 
-def run(command: "Command") -> None:
-    """Runs a command on the words of the command line: Hydra composes its settings, and a sweep's jobs."""
-    import hydra
-
-    from musictx.config import register
-    from musictx.config.app import conf_dir, helped, quote_path, refuse_words, typed
-    from musictx.config.command import OWN
-    from musictx.config.mistakes import in_one_line
-    from musictx.config.sweep import check_cluster, own_place
-
-    OWN.setdefault(command.name, command)  # a file may call its command itself
-
-    @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=command.name)
-    def job(config: Any) -> object:
-        with in_one_line(command.name):  # here already: Hydra adds its own line to an error that it sees
-            return command.run(own_place(typed(config, command.schema), command.name))
-
-    words = sys.argv[1:]
-    with in_one_line(command.name):
-        register(command)
-        if {"-h", "--help"} & {*words}:
-            print(helped(command, [word for word in words if not word.startswith("-")]))
-            return
-        refuse_words(words)
-        check_cluster(words, command.groups)
-        sys.argv[1:] = [quote_path(word) for word in words]
-        os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing and exiting
-        job()
-
-
 def _leave(number: int, frame: FrameType | None) -> None:
     """Ends the process at once: libraries that are just being imported make a traceback of Ctrl-C."""
     os.write(2, b"interrupted\n")
@@ -110,7 +80,7 @@ def _task(words: list[str]) -> Callable[[], None]:
     module: Any = import_module(f"musictx.commands.{name}") if name in names() else None
     if hasattr(module, "overview") and (not rest or rest[0] in ("-h", "--help")):
         return lambda: print(module.overview())
-    import_module("musictx.config.app")
+    run = import_module("musictx.config.app").run
     return lambda: run(_named(name, module, rest))
 
 

@@ -42,8 +42,9 @@ from musictx.music.score import Score
 from musictx.objectives import build_objective
 from musictx.tokenizers import Tokenizer, build_tokenizer
 from musictx.tokenizers.labels import labels_of, marked, with_labels
+from musictx.training.fit import new_model
 from musictx.training.labelled import by_track
-from musictx.training.start import new_model, sized_as_bundle, with_weights
+from musictx.training.start import sized_as_bundle, with_weights
 
 KINDS: dict[str, list[str]] = {
     "encoder from nothing": ["model=encoder", "model.n_layers=6"],

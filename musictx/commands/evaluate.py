@@ -17,7 +17,7 @@ from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
 from musictx.files import write_json
 from musictx.generate.open_bundle import Opened, check_device, open_and_print
-from musictx.model.build import check_objective, describe_model, kind_of
+from musictx.model.build import check_objective, describe_model, kind_of, source_voices
 from musictx.model.packaged import bundle_path
 from musictx.model.weights import check_weights, describe_weights, with_weights
 from musictx.objectives import NEXT_TOKEN, Objective, build_objective, find_objective
@@ -91,13 +91,13 @@ def scored_by(bundle: str, opened: Opened, asked: str | None) -> tuple[str, Obje
     if asked is None and ":" in trained:
         why = f"{bundle} was trained with objective={trained}, which is not in musictx"
         raise ConfigError("objective", got=asked, why=why, allowed=f"objective={trained} to run it, or {NEXT_TOKEN}")
-    name = asked or getattr(find_objective(trained), "compared_by", trained)
+    name = asked or find_objective(trained).compared_by or trained
     settings = header.objective.get("settings") if name == trained else None
-    settings = vars(find_objective(name)).get("compared_with", {}) | (settings or {})
+    settings = {**find_objective(name).compared_with, **(settings or {})}
     objective = build_objective(name, settings, opened.tokenizer, opened.model.cycle)
     check_objective(kind_of(opened.model), name, objective)
-    heard = getattr(getattr(opened.model, "config", None), "source_voices", 1)
-    if heard != (voices := getattr(objective, "source_voices", 1)):
+    heard, voices = source_voices(opened.model), objective.source_voices
+    if heard != voices:
         why = f"{bundle} hears {heard} voices of its source as one, and this objective gives {voices}"
         raise ConfigError("objective", got=name, why=why, allowed=trained)
     added = [list(row) for row in objective.added]

@@ -4,6 +4,7 @@ import dataclasses
 import os
 import re
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from musictx.config import PRESETS, register
-from musictx.config.command import Command, find
-from musictx.config.mistakes import PRESET, SEE, NotASetting, explained, no_name
+from musictx.config.command import OWN, Command, find
+from musictx.config.mistakes import PRESET, SEE, NotASetting, explained, in_one_line, no_name
+from musictx.config.sweep import check_cluster, own_place
 from musictx.errors import ConfigError
 from musictx.setting import help_text
 
@@ -34,6 +36,28 @@ def conf_dir() -> Path:
     """The Hydra groups: inside an installed package, beside it in a checkout."""
     inside = Path(__file__).parents[1] / "conf"
     return inside if inside.is_dir() else Path(__file__).parents[2] / "conf"
+
+
+def run(command: Command) -> None:
+    """Runs a command on the words of the command line: Hydra composes its settings, and a sweep's jobs."""
+    OWN.setdefault(command.name, command)  # a file may call its command itself
+
+    @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=command.name)
+    def job(config: Any) -> object:
+        with in_one_line(command.name):  # here already: Hydra adds its own line to an error that it sees
+            return command.run(own_place(typed(config, command.schema), command.name))
+
+    words = sys.argv[1:]
+    with in_one_line(command.name):
+        register(command)
+        if {"-h", "--help"} & {*words}:
+            print(helped(command, [word for word in words if not word.startswith("-")]))
+            return
+        refuse_words(words)
+        check_cluster(words, command.groups)
+        sys.argv[1:] = [quote_path(word) for word in words]
+        os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing and exiting
+        job()
 
 
 def settings(command: str, /, *words: str, **values: Any) -> Any:

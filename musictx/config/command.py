@@ -21,7 +21,7 @@ class Command(NamedTuple):
 
     def __call__(self) -> None:
         """Runs it on the words of the command line."""
-        import_module("musictx.cli").run(self)
+        import_module("musictx.config.app").run(self)
 
 
 OWN: dict[str, Command] = {}  # those of a person's own files

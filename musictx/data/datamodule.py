@@ -52,7 +52,7 @@ class MusicData(L.LightningDataModule):
             hint = f"give a multiple of {group}" if group > 1 else "leave it out, or give model=small"
             raise ConfigError("cycle", got=cycle, why=why, hint=hint)
         self.segment = config.segment
-        if getattr(objective, "both_ways", False):  # there is no context to carry
+        if objective.both_ways:  # there is no context to carry
             self.segment = config.length
             if config.length % cycle:
                 why = f"the model counts {cycle} places"

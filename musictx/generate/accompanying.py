@@ -14,7 +14,7 @@ from musictx.generate.outcome import outcome
 from musictx.generate.requests import Accompany
 from musictx.generate.result import Music
 from musictx.generate.song import WINDOW_S, draw_rest
-from musictx.model.build import SOURCE, inputs_of
+from musictx.model.build import SOURCE, inputs_of, source_voices
 from musictx.model.bundle import BundleHeader
 from musictx.model.protocol import SourceModel
 from musictx.music.grid import N_VOICES, OPEN, REST, STEPS_PER_QUARTER, VOICES, Grid, grid_to_score
@@ -54,7 +54,7 @@ def ready(
         )
     if not isinstance(tokenizer, ChoraleTokenizer | MelodyTokenizer):
         raise BundleError(f"{bundle} has {tokenizer.name} tokens", "give one of chorale or performance-melody tokens")
-    if tokenizer.voices and getattr(getattr(model, "config", None), "source_voices", 1) != N_VOICES:
+    if tokenizer.voices and source_voices(model) != N_VOICES:
         hint = "give bundle=harmoniser, or one that was trained with objective=voices"
         raise ConfigError("objective", got="conditional", why=f"{bundle} hears a soprano alone", hint=hint)
     sampler = request.sampling.suited(header.sampling if header is not None else {})

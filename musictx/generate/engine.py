@@ -22,6 +22,7 @@ from musictx.model.cache import KVCache
 from musictx.model.prompt_cache import PromptCache
 from musictx.model.protocol import LanguageModel, Steps
 from musictx.model.static_steps import StaticSteps
+from musictx.model.transformer import Transformer
 from musictx.tokenizers.grammar import Grammar
 
 PREFILL_BLOCK = 512  # tokens: attention over a whole prompt of T at once would take memory O(T²)
@@ -210,7 +211,7 @@ def prefill(
         state = model.init_state(1, room, rolling)
         logits[i], states[i] = read(model, prompts[i], state, room), state
     each, after = [states[i] for i in of_row], torch.cat([logits[i] for i in of_row])
-    if steps_only and getattr(model, "shares_prompts", False) and type(each[0]) is KVCache:
+    if steps_only and isinstance(model, Transformer) and model.shares_prompts and type(each[0]) is KVCache:
         numbers = sorted(states)
         own = room if rolling else max(room - max(state.length for state in each), 1)
         return after, PromptCache([states[i] for i in numbers], [numbers.index(i) for i in of_row], own)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from inspect import signature
 from pkgutil import iter_modules
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from torch import Tensor
@@ -21,7 +21,6 @@ from musictx.files import fits
 from musictx.tokenizers import EventRange, Tokenizer, with_added
 
 NEXT_TOKEN = "next_token"
-PARTS = ("added", "inputs", "continuous", "continues", "example", "loss")  # attributes of an objective's class
 
 
 class Example(NamedTuple):
@@ -34,10 +33,17 @@ class Example(NamedTuple):
 class Objective(Protocol):
     """Built from the tokenizer, which then knows the added ids, and from `objective_settings=`."""
 
-    added: tuple[EventRange, ...]  # ids that it needs beyond the tokenizer's
-    inputs: tuple[str, ...]  # names of `Example.inputs`, as a kind of model has them
-    continuous: bool  # examples may be cut to any length, and the next one continues the last
-    continues: bool  # a model trained on it can continue a primer
+    added: tuple[EventRange, ...] = ()  # ids that it needs beyond the tokenizer's
+    inputs: tuple[str, ...] = ("ids",)  # names of `Example.inputs`, as a kind of model has them
+    continuous: bool = True  # examples may be cut to any length, and the next one continues the last
+    continues: bool = True  # a model trained on it can continue a primer
+    both_ways: bool = False  # for models that see later ids too
+    source_voices: int = 1  # that the model hears as one
+    target_voices: int | None = None  # that the model writes as one step of a grid; None: it need not
+    compared_by: str | None = None  # the default of `musictx evaluate`; None: the objective itself
+    compared_with: ClassVar[Mapping[str, Any]] = {}  # its settings there
+    case: str = "token"  # what has one answer
+    choices: int | None = None  # how many answers a case may have; None: all ids
     tokenizer: Tokenizer
 
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
@@ -48,6 +54,9 @@ class Objective(Protocol):
     def loss(self, model: Callable[..., Tensor], example: Example, by_row: bool = False) -> tuple[Tensor, Tensor]:
         """The sum of nats and the number of tokens that count: of a batch of examples (), or of each row (B,)."""
         ...
+
+
+PARTS = (*(part for part in Objective.__annotations__ if part != "tokenizer"), "example", "loss")  # of its class
 
 
 def find_objective(name: str) -> type[Any]:

@@ -20,7 +20,7 @@ class Classify(NextToken):
     without labels."""
 
     name = "classify"  # what `objective=` calls it
-    case = "piece"  # what has one answer
+    case = "piece"
     continuous = False
     continues = False
 

@@ -56,7 +56,7 @@ class Conditional(NextToken):
     inputs: tuple[str, ...] = ("source", "ids")
     continuous = False
     continues = False
-    target_voices = N_VOICES - 1  # that the model writes as one step of a grid
+    target_voices = N_VOICES - 1
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__(tokenizer)

@@ -18,7 +18,7 @@ class Infill(NextToken):
 
     added = ADDED
     continuous = False
-    compared_by = NEXT_TOKEN  # the default of `musictx evaluate`: the model continues music too
+    compared_by = NEXT_TOKEN  # the model continues music too
 
     def __init__(self, tokenizer: Tokenizer, plain: float = 0.5, cycle: int = 1) -> None:
         if not 0 <= plain <= 1:

@@ -25,7 +25,7 @@ class Masked(NextToken):
     added = (EventRange("MASK", 0, 0), EventRange("CLS", 0, 0), EventRange("SEP", 0, 0), EventRange("FOLLOWS", 0, 1))
     continuous = False
     continues = False
-    both_ways = True  # for models that see later ids too
+    both_ways = True
 
     def __init__(self, tokenizer: Tokenizer, share: float = 0.15, pairs: bool = False, cycle: int = 1) -> None:
         """`share` of the ids is guessed; `pairs`: a second task is whether the second half follows the first. `cycle`

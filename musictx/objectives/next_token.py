@@ -7,17 +7,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from musictx.music.score import Score
-from musictx.objectives import Example
-from musictx.tokenizers import EventRange, Tokenizer
+from musictx.objectives import Example, Objective
+from musictx.tokenizers import Tokenizer
 
 
-class NextToken:
-    """Obeys `musictx.objectives.Objective`."""
-
-    added: tuple[EventRange, ...] = ()
-    inputs: tuple[str, ...] = ("ids",)
-    continuous = True
-    continues = True
+class NextToken(Objective):
+    """Obeys `musictx.objectives.Objective`, with all its defaults."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer, self.pad = tokenizer, tokenizer.vocab.pad

@@ -31,9 +31,9 @@ class Voices(NextToken):
     inputs: tuple[str, ...] = ("source", "ids")
     continuous = False
     continues = False
-    compared_with: ClassVar[dict[str, Any]] = {"given": "S"}  # settings of `musictx evaluate`
-    source_voices = N_VOICES  # that the model hears as one
-    target_voices = N_VOICES  # that the model writes as one step of a grid
+    compared_with: ClassVar[dict[str, Any]] = {"given": "S"}
+    source_voices = N_VOICES
+    target_voices = N_VOICES
 
     def __init__(self, tokenizer: Tokenizer, given: str = "any") -> None:
         super().__init__(tokenizer)

@@ -3,13 +3,16 @@
 import math
 import re
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from signal import SIGTERM
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import lightning as L
 import numpy as np
+import psutil
+import torch
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from numpy.typing import NDArray
 
@@ -17,12 +20,14 @@ from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
 from musictx.data.labelled_windows import LabelledData
 from musictx.data.store import Store
-from musictx.errors import is_out_of_memory
-from musictx.model.build import describe_model
+from musictx.errors import ConfigError, UserError, is_out_of_memory
+from musictx.model.build import KINDS, Model, build_model, describe_model, model_config
 from musictx.model.bundle import add_notes, load_bundle, read_header, save_bundle
 from musictx.model.lora import describe_adapters
 from musictx.model.packaged import bundle_path
+from musictx.model.sizes import memory_of, without_memory
 from musictx.objectives import Objective, build_objective
+from musictx.tokenizers import Tokenizer
 from musictx.training.checkpoints import Checkpoints, damaged
 from musictx.training.failure import Guard, less_memory
 from musictx.training.labelled import is_labelled, judge, labelled_store
@@ -32,9 +37,11 @@ from musictx.training.preflight import carries, check_trainer
 from musictx.training.progress import build_progress
 from musictx.training.run_folder import RunFolder, make_record
 from musictx.training.samples import Samples
-from musictx.training.start import header_of, new_model, sized_as_bundle, with_weights
+from musictx.training.start import header_of, keys_of, moved_ids, sized_as_bundle, with_weights
 from musictx.training.trainer import build_loggers, build_trainer, check_logger, close_logger
 from musictx.viz.curves import plot_curves
+
+COPIES = 3  # of the weights, at least: gradients, and an optimizer's averages
 
 
 def fit(config: TrainConfig) -> Path:
@@ -72,6 +79,45 @@ def fit(config: TrainConfig) -> Path:
             add_notes(bundle, held_out=held_out)
             print(held_out)
         return bundle
+
+
+def new_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
+    """The run's model of the tokenizer's ids, before it learns. Raises ConfigError for an impossible model, UserError
+    for one that this machine could not train."""
+    pace = tokenizer.pace
+    if pace is None and config.model.clock == "time":
+        raise ConfigError("clock", got="time", why=f"{tokenizer.name} tokens carry no time", allowed="index")
+    paced = pace is not None and not tokenizer.voices  # a voice alone is not as fast as four
+    settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad, paced)
+    keys = keys_of(tokenizer)
+    keyboard, kind = config.model.keyboard, config.model.kind
+    if keys is None and (keyboard != "none" or KINDS[kind].picture):
+        if config.init_from is not None:  # its ids are the reason, not a setting
+            moved_ids(config, read_header(bundle_path(config.init_from)), tokenizer)
+        why = f"{tokenizer.name} tokens do not strike and release keys in seconds"
+        field, got, allowed = ("kind", kind, "another") if keyboard == "none" else ("keyboard", keyboard, "none")
+        raise ConfigError(field, got=got, why=why, allowed=f"{allowed}, or tokenizer=performance")
+    check_memory(settings)
+    return build_model(settings, None if pace is None else torch.from_numpy(pace), keys)
+
+
+def check_memory(settings: Any) -> None:
+    """Raises UserError for a model that this machine could not train, before any of it is built."""
+    needed = COPIES * memory_of(without_memory(lambda: build_model(settings)))
+    there = psutil.virtual_memory().total
+    if needed > there:
+        sizes = f"{needed / 1e9:,.0f} GB, this machine has {there / 1e9:,.0f}"
+        raise UserError(f"weights, gradients and averages take {sizes}", "give a smaller model")
+
+
+def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1, paced: bool = False) -> Any:
+    """This kind's model config, from its settings and what it asks for: the id of PAD (-1: none), whether ids are in
+    time or steps of a grid, the kernel, the longest window. Raises ConfigError for impossible sizes."""
+    settings = asdict(config.model)
+    before = read_header(bundle_path(config.init_from)).model.get("trained_length") if config.init_from else None
+    length = max(config.data.length, before or 0)
+    ids = {"vocab_size": vocab_size, "pad": pad, "paced": paced}
+    return model_config(settings.pop("kind"), settings, **ids, attention=config.attention.impl, trained_length=length)
 
 
 def _run(
@@ -133,8 +179,8 @@ def _run(
             run.undo()  # the same command can be given again
     if trainer.is_global_zero:
         save_bundle(run.bundle, *load_bundle(checkpoints.best))
-        choices, case = getattr(training.objective, "choices", n_ids), getattr(training.objective, "case", "token")
-        plot_losses(run.metrics(), run.curves, config.name, choices, case)
+        objective = training.objective
+        plot_losses(run.metrics(), run.curves, config.name, objective.choices or n_ids, objective.case)
         run.close()
         close_logger(config.logger, failed=False)
     return run.bundle

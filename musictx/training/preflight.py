@@ -102,15 +102,17 @@ def _check_model(config: TrainConfig) -> None:
 
 def _check_source(config: TrainConfig, objective: Any) -> None:
     """Raises ConfigError for a model that does not hear and write steps of as many voices as the objective says."""
-    model, asked, voices = config.model, f"objective={config.objective}", getattr(objective, "source_voices", 1)
-    if voices > 1 and not hasattr(model, "source_voices"):
-        why = f"kind={model.kind} hears the voices of its source one by one"
-        raise ConfigError("objective", got=config.objective, why=why, allowed="another, or experiment=harmoniser")
+    model, asked, voices = config.model, f"objective={config.objective}", objective.source_voices
+    if not KINDS[model.kind].voices:
+        if voices > 1:
+            why = f"kind={model.kind} hears the voices of its source one by one"
+            raise ConfigError("objective", got=config.objective, why=why, allowed="another, or experiment=harmoniser")
+        return
     steps = [("source_voices", voices, "its source")]
-    if config.tokenizer.name == "chorale" and "target_voices" in vars(objective):
+    if config.tokenizer.name == "chorale" and objective.target_voices is not None:
         steps.append(("target_group", objective.target_voices, "a step of its target"))
     for name, right, of in steps:
-        if (got := getattr(model, name, right)) != right:
+        if (got := getattr(model, name)) != right:
             n = "one voice" if right == 1 else f"{right} voices"
             raise ConfigError(name, got=got, why=f"{asked} has {n} in {of}", allowed=str(right))
 

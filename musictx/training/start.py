@@ -1,4 +1,4 @@
-"""The model that a run begins with, new or from a bundle; and the header of the run's own bundle."""
+"""What a run takes from the bundle that it begins with: sizes, weights, ids; and the header of the run's own bundle."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
@@ -7,7 +7,6 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import psutil
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
@@ -16,18 +15,16 @@ from musictx.config.model import kind_of_settings, schema_of
 from musictx.config.train import TrainConfig
 from musictx.data.store import Manifest
 from musictx.errors import ConfigError, UserError
-from musictx.model.build import KINDS, Model, build_model, kind_of, model_config
+from musictx.model.build import KINDS, Model, kind_of
 from musictx.model.bundle import BundleHeader, load_bundle, read_header
 from musictx.model.keyboard import CLEAR, RELEASE, STRIKE, KeyboardState, Keys
 from musictx.model.lora import add_adapters
 from musictx.model.packaged import bundle_path
 from musictx.model.roll import FRAME_S
-from musictx.model.sizes import memory_of, without_memory
 from musictx.objectives import NEXT_TOKEN, Objective, find_objective
 from musictx.tokenizers import Tokenizer, Vocab, build_tokenizer
 
 MOVES = ("NOTE_ON", "MELODY_ON"), ("NOTE_OFF", "MELODY_OFF")  # the events that strike keys, and release them
-COPIES = 3  # of the weights, at least: gradients, and an optimizer's averages
 OWN = {"dropout", "attention_dropout"}  # the person chooses these, whatever the bundle was trained with
 
 
@@ -62,26 +59,6 @@ def check_given(config: TrainConfig, words: Sequence[str]) -> None:
                 raise ConfigError(key, got=value, why=why, hint=hint)
 
 
-def new_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
-    """The run's model of the tokenizer's ids, before it learns. Raises ConfigError for an impossible model, UserError
-    for one that this machine could not train."""
-    pace = tokenizer.pace
-    if pace is None and config.model.clock == "time":
-        raise ConfigError("clock", got="time", why=f"{tokenizer.name} tokens carry no time", allowed="index")
-    paced = pace is not None and not tokenizer.voices  # a voice alone is not as fast as four
-    settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad, paced)
-    keys = keys_of(tokenizer)
-    keyboard, kind = config.model.keyboard, config.model.kind
-    if keys is None and (keyboard != "none" or KINDS[kind].picture):
-        if config.init_from is not None:  # its ids are the reason, not a setting
-            moved_ids(config, read_header(bundle_path(config.init_from)), tokenizer)
-        why = f"{tokenizer.name} tokens do not strike and release keys in seconds"
-        field, got, allowed = ("kind", kind, "another") if keyboard == "none" else ("keyboard", keyboard, "none")
-        raise ConfigError(field, got=got, why=why, allowed=f"{allowed}, or tokenizer=performance")
-    check_memory(settings)
-    return build_model(settings, None if pace is None else torch.from_numpy(pace), keys)
-
-
 def with_weights(model: Model, config: TrainConfig, tokenizer: Tokenizer) -> Model:
     """The new model with the weights and adapters that it begins with; ids that the bundle does not know begin with
     fresh rows. Raises ConfigError for a bundle of other tokens."""
@@ -107,15 +84,6 @@ def with_weights(model: Model, config: TrainConfig, tokenizer: Tokenizer) -> Mod
                 part.features = torch.compiler.disable(part.features)  # type: ignore[method-assign, no-untyped-call]
         model.compile()
     return model
-
-
-def check_memory(settings: Any) -> None:
-    """Raises UserError for a model that this machine could not train, before any of it is built."""
-    needed = COPIES * memory_of(without_memory(lambda: build_model(settings)))
-    there = psutil.virtual_memory().total
-    if needed > there:
-        sizes = f"{needed / 1e9:,.0f} GB, this machine has {there / 1e9:,.0f}"
-        raise UserError(f"weights, gradients and averages take {sizes}", "give a smaller model")
 
 
 def keys_of(tokenizer: Tokenizer) -> Keys | None:
@@ -179,22 +147,6 @@ def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> 
 
 
 BY_ID = ("embed.weight", "head.weight", "head.bias", "pace", ".key", ".act", ".wait_us")  # have a row for each id
-
-
-def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1, paced: bool = False) -> Any:
-    """This kind's model config, from its settings and what it asks for: the id of PAD (-1: none), whether ids are in
-    time or steps of a grid, the kernel, the longest window. Raises ConfigError for impossible sizes."""
-    settings = asdict(config.model)
-    before = read_header(bundle_path(config.init_from)).model.get("trained_length") if config.init_from else None
-    return model_config(
-        settings.pop("kind"),
-        settings,
-        vocab_size=vocab_size,
-        pad=pad,
-        paced=paced,
-        attention=config.attention.impl,
-        trained_length=max(config.data.length, before or 0),
-    )
 
 
 def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: Objective) -> BundleHeader:

@@ -17,8 +17,8 @@ from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.model.build import build_model
 from musictx.model.bundle import add_notes, read_header
+from musictx.training.fit import build_model_config
 from musictx.training.preflight import check_trainer
-from musictx.training.start import build_model_config
 
 TINY = ["model.d_model=16", "model.n_heads=2", "model.n_layers=1", "model.d_ff=32", "model.max_distance=64"]
 

@@ -15,7 +15,8 @@ from musictx.model.packaged import packaged_bundle
 from musictx.tokenizers import EventRange, build_tokenizer, with_added
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import Vocab
-from musictx.training.start import both, check_given, new_model, sized_as_bundle, with_weights
+from musictx.training.fit import new_model
+from musictx.training.start import both, check_given, sized_as_bundle, with_weights
 
 
 def starting_model(config, tokenizer):
@@ -39,9 +40,9 @@ def test_a_recurrent_bundle_under_transformer_defaults(world, tmp_path):
 
 
 def test_another_vocabulary_is_refused(world, tmp_path):
-    with pytest.raises(ConfigError, match="^init_from=.* has chorale tokens .*, the store has performance "):
+    with pytest.raises(ConfigError, match="^init_from=.* chorale .* performance "):
         fit(config_of(world, tmp_path / "run", f"init_from={world.hymn_bundle}"))
-    with pytest.raises(BundleError, match="nothing.safetensors: no such bundle"):
+    with pytest.raises(BundleError, match="nothing.safetensors: "):
         fit(config_of(world, tmp_path / "run", "init_from=nothing.safetensors"))
     assert not (tmp_path / "run").exists()
 
@@ -137,12 +138,12 @@ def test_no_origin_is_said_twice(before, now, together):
         (["model.value_residual=true"], "value_residual=False"),
         (["model=paper"], "d_model=16"),
         (["model=lstm"], "kind=transformer"),
-        (["model.window=9", "model=lstm"], "no such setting"),
+        (["model.window=9", "model=lstm"], "no such"),
     ],
 )
 def test_a_person_who_asks_for_another_model_than_the_bundles_is_said(world, words, has):
     config = settings("train", f"init_from={world.bundle}", f"data.path={world.store}", *words)
-    with pytest.raises(ConfigError, match=f"^{words[0]}: init_from={world.bundle} has {has}, "):
+    with pytest.raises(ConfigError, match=f"^{words[0]}: init_from={world.bundle} has {has}\\b"):
         check_given(config, words)
 
 
@@ -160,7 +161,7 @@ def test_a_preset_of_ones_own_is_of_a_kind(world, tmp_path):
     preset.parent.mkdir(parents=True)
     preset.write_text("{d_model: 16, n_layers: 1, n_heads: 2, d_ff: 32, dropout: 0.1, max_distance: 16}")
     words = ["musictx", "train", "--config-dir", "mine", "model=few", f"data.path={world.store}", "out=run", *QUICK]
-    assert "the settings of a model" in refused(words, tmp_path)
+    assert "error: model=" in refused(words, tmp_path)
     preset.write_text(f"defaults: [transformer_schema]\n{preset.read_text()[1:-1].replace(', ', chr(10))}")
     ok([*words, "trainer.progress_bar=false"], tmp_path)
 
