@@ -5,10 +5,12 @@ preparations and the page read settings from here. Models, tokenizers and `gener
 settings are dataclasses beside their code, and `config/model.py` makes a schema of each model's.
 """
 
+import dataclasses
 from functools import cache
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
+from omegaconf import OmegaConf
 
 from musictx.config.command import Command
 
@@ -48,7 +50,11 @@ def register(command: Command) -> None:
 
         for kind, schema in schemas().items():
             store(group="model", name=f"{kind}_schema", node=schema)
-    store(name=f"{command.name}_schema", node=command.schema)
+    settings = OmegaConf.structured(command.schema)
+    for each in dataclasses.fields(command.schema):
+        if dataclasses.is_dataclass(OmegaConf.get_type(settings, each.name)):
+            OmegaConf.set_readonly(settings[each.name], None)  # else those of a frozen class take no other values
+    store(name=f"{command.name}_schema", node=settings)
     if command.name != "train":
         chosen = [{group: preset} for group, preset in command.groups.items()]
         node = {"defaults": [f"{command.name}_schema", "quiet", *chosen, "_self_"]}

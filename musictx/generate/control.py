@@ -28,7 +28,7 @@ PARTICLES, MOST_PARTICLES = 4, 64
 SEED = "seed"
 
 
-@dataclass  # not frozen, as Sampling is not
+@dataclass(frozen=True)
 class Control:
     """Where new music is led. Nothing is forbidden: unlikely notes may still come. Raises ConfigError for what no music
     can meet."""

@@ -46,7 +46,7 @@ UNSAID: Own = MappingProxyType({})
 SHARES = ("top_p", "min_p", "typical")
 
 
-@dataclass  # not frozen: a frozen Hydra schema takes no overrides
+@dataclass(frozen=True)
 class Sampling:
     """How the next token is drawn: the filters act after the temperature, one after the other, from top_k to typical.
 

@@ -46,7 +46,7 @@ GRID_NOTE_S = 20.0  # max_note_s=auto on a grid
 NOTE = Auto(4.0, 8.0, 8.0)  # of 6,554 notes that composers wrote after seeds of 15 s, one lasts over 8 s
 
 
-@dataclass  # not frozen, as Sampling is not
+@dataclass(frozen=True)
 class Rules:
     """What the sampler must not draw. The voices are those of the chorale grid. Raises ConfigError for rules that no
     music can keep."""
