@@ -36,7 +36,7 @@ def test_it_is_trained_and_continues_a_seed_from_python(place):
     model = musictx.load(bundle)
     (music,) = model.continue_midi("seed.mid", notes=8)
     assert len(music.score) > len(musictx.read_midi("seed.mid"))
-    with pytest.raises(musictx.UserError, match="model.d_model=.*it is not a setting"):
+    with pytest.raises(musictx.UserError, match="^model.d_model=.*kind, width"):
         musictx.train(*TRAIN[1:], "model.d_model=8")
 
 

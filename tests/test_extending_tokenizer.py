@@ -53,7 +53,7 @@ def test_the_commands_prepare_train_draw_and_look_with_it(world, triples, tmp_pa
     # without its file it is gone, and what was made with it is refused
     for words in (asked[0] + ["overwrite=true"], asked[2] + ["overwrite=true"]):
         error = refused(["musictx", *words], tmp_path)
-        assert "tokenizer 'triples' does not exist:" in error
+        assert "tokenizer 'triples' " in error
 
 
 def test_one_that_says_the_least_in_a_module_its_own(world, tmp_path):

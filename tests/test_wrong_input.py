@@ -46,8 +46,7 @@ def test_seeds_without_music(world, tmp_path):
 def test_a_store_of_another_tokenizer(world, tmp_path):
     evaluate = ["musictx", "evaluate", f"bundle={world.bundle}", f"data.path={world.hymn_store}"]
     for line in (train(tmp_path, f"data.path={world.hymn_store}"), refused(evaluate, tmp_path)):
-        assert "hymn_store was made by " in line
-        assert "chorale" in line
+        assert re.search("hymn_store .*chorale", line)
 
 
 @pytest.mark.skipif("__import__('torch').cuda.is_available()", reason="this machine has a CUDA device")

@@ -53,7 +53,7 @@ def test_voices_go_with_chords_in_bars_of_the_melody(melody, tmp_path, voices):
     for onset_s, pitch in zip(made.voices.onset_s, made.voices.pitch, strict=True):
         assert pitch % 12 in parse_chords(text).chords[int((onset_s + 1e-6) // 1.2) % 3].classes
     line = refused([*say, "out=no", "control.chords=seed"], tmp_path)
-    assert line == "error: control.chords=seed: nothing comes before the new music: give chords, or a seed"
+    assert line.startswith("error: control.chords=seed: ")
     assert "control.density=3" in refused([*say, "out=no", "control.density=3"], tmp_path)
 
 
@@ -90,7 +90,7 @@ def test_the_melody_is_kept_to_the_bit_and_the_rest_is_new(melody, tmp_path, voi
         again.write(tmp_path / name)
         assert (tmp_path / name).stat().st_size > 1000
     assert re.search("tune-1.mid .*out= .*overwrite=true", refused(say, tmp_path))
-    with pytest.raises(UserError, match="tune.mid is the seed"):
+    with pytest.raises(UserError, match="tune.mid .*seed"):
         made[0].write(melody)
 
 
@@ -162,13 +162,13 @@ def test_what_cannot_be_is_one_line_and_nothing_is_written(melody, tmp_path, voi
 
 
 def test_each_task_has_its_own_models(world, melody, voices):
-    with pytest.raises(BundleError, match="this model: .* source and ids"):
+    with pytest.raises(BundleError, match="^this model: encoder_decoder "):
         musictx.load(voices).continue_midi(melody)
     with pytest.raises(BundleError, match="objective next_token"):
         musictx.load(world.hymn_bundle).accompany(melody)
-    with pytest.raises(UserError, match="the melody: no notes"):
+    with pytest.raises(UserError, match="^the melody: "):
         musictx.load(voices).accompany(Score.empty())
-    with pytest.raises(BundleError, match="^mine has performance"):
+    with pytest.raises(BundleError, match="^mine .*performance "):
         ready(Accompany(), musictx.load(voices).model, build_tokenizer("performance"), None, "mine")
     for wrong in (None, 3):
         with pytest.raises(ConfigError) as said:

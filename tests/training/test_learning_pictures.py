@@ -74,9 +74,7 @@ def test_how_open_the_channels_are_is_drawn(folder):
     said = ok([*given, "out=open"], folder).stdout
     assert "open/song-gates.png: how open each layer's channels are in" in said
     assert imread(folder / "open/song-gates.png").std() > 0.05
-    assert "layer=0: it is for models that look at their own past: leave it out" in refused(
-        [*given, "out=o", "layer=0"], folder
-    )
+    assert "error: layer=0: " in refused([*given, "out=o", "layer=0"], folder)
 
 
 def test_the_weight_of_a_patch_is_its_colour_where_it_lies(tmp_path):
@@ -100,24 +98,24 @@ def test_wrong_use_is_one_line(folder, world, tmp_path):
             assert f"objective={objective}: model.kind={kind} " in line
         train = [*given, f"data.path={folder}/music", "objective=classify"]
         line = refused([*train, "model.n_frames=100"], tmp_path)
-        assert "model.n_frames=100: give a multiple of 16 up to 4096" in line
+        assert "model.n_frames=100: " in line
         line = refused([*train, "model.n_frames=16"], tmp_path)
-        assert "data.length=64: its windows last 2." in line
-        assert "and model.n_frames shows 0.8 s: lower it, or raise model.n_frames" in line
+        assert "data.length=64: " in line
+        assert "model.n_frames shows 0.8 s" in line
         bundle = f"{folder}/{kind}-music"
         line = refused(["musictx", "generate", f"bundle={bundle}", f"seed_midi={folder}/my.mid", "out=new"], tmp_path)
-        assert f"{kind} models read music, and continue none" in line
+        assert f": {kind} models " in line
         line = refused(["musictx", "probe", f"path={folder}/music", f"bundle={bundle}", "out=p.safetensors"], tmp_path)
-        assert "there is no layer to read" in line
+        assert "no layer" in line
     learned, header = load_bundle(folder / "vit-music/model.safetensors")
     header.objective["length"] = "64"
     save_bundle(tmp_path / "bad.safetensors", learned, header)
     line = refused(["musictx", "attend", "bundle=bad.safetensors", f"midi={folder}/my.mid", "out=o"], tmp_path)
-    assert "what its header says of labels is damaged" in line
+    assert "labels is damaged" in line
 
 
 def test_a_net_without_gates_has_none_to_show(folder, tmp_path):
     words = ["musictx", "train", "objective=classify", f"data.path={folder}/music", "out=plain", *KINDS["se_resnet"]]
     ok([*words, *QUICK, "model.gates=false", "trainer.max_steps=2"], tmp_path)
     line = refused(["musictx", "attend", "bundle=plain", f"midi={folder}/my.mid", "out=o"], tmp_path)
-    assert "no attention over its past and no gates to look at" in line
+    assert "no gates" in line

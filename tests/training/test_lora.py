@@ -59,7 +59,7 @@ def test_only_the_adapters_learn_and_the_bundle_knows_nothing_of_them(world, tmp
         assert torch.equal(trained[0].eval()(ids), after(ids))
 
 
-@pytest.mark.parametrize(("rank", "allowed"), [(0, "1 or more, or null"), (-1, "1 or more"), (17, "1 to 16")])
+@pytest.mark.parametrize(("rank", "allowed"), [(0, "1 or more"), (-1, "1 or more"), (17, "1 to 16")])
 def test_ranks_that_cannot_be(world, tmp_path, rank, allowed):
     with pytest.raises(ConfigError, match=f"^lora_rank={rank}: .*give {allowed}"):
         fit(config_of(world, tmp_path / "run", f"init_from={world.bundle}", f"trainer.lora_rank={rank}"))
@@ -72,5 +72,5 @@ def test_what_cannot_be_adapted(world, tmp_path):
     lstm = fit(config_of(world, tmp_path / "lstm", "trainer.max_steps=1", model=RECURRENT))
     # the settings around it are a transformer's: what counts is the bundle
     for setting in ("lora_rank=2", "checkpoint_activations=true"):
-        with pytest.raises(ConfigError, match=f"^{setting}: kind=recurrent has no blocks"):
+        with pytest.raises(ConfigError, match=f"^{setting}: kind=recurrent "):
             fit(config_of(world, tmp_path / "run", f"init_from={lstm}", f"trainer.{setting}"))
