@@ -40,8 +40,8 @@ def compare_all(
 
 
 def compare(real: Floats, generated: Floats, resamples: int = 500) -> Interval:
-    """The overlapping area (0 … 1) of one feature of N real (N,) and M generated pieces (M,), with a bootstrap interval
-    over pieces: of the distances within the real pieces and those between the two sets.
+    """The overlapping area (0 … 1) of one feature's distances within N real pieces (N,), and to M generated ones (M,).
+    The bootstrap interval is over pieces.
 
     A piece and its own copy in a resample do not count as a pair. The bandwidth is that of the original sets. If
     all pieces have one value, the overlap is 1. Raises UserError for fewer than 2 pieces of either.

@@ -14,8 +14,8 @@ NEVER = 2**62  # a step that no music reaches
 
 class EventPlace(NamedTuple):
     """The place in a stream of events. `struck` (P,) is the step at which each sounding pitch began, from the lowest
-    pitch on, NEVER for silent ones. Then come the step now; the step at which silence began, if it is silent; the step
-    of the newest note; whether there was a VELOCITY."""
+    pitch on, NEVER for silent ones. Then come the step now; the step at which silence began, if any; the step of the
+    newest note; whether there was a VELOCITY."""
 
     struck: NDArray[np.int64]
     now: int
