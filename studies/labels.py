@@ -9,8 +9,8 @@ Each kind of model gets `SECONDS` of CPU time, Muon, the same windows and augmen
 the least nats on training pieces that are set aside, between two that are worse. The rate is that of the middle size.
 No model was trained on the held-out pieces: POP909's test songs, and performances of at most 20 titles of a composer in
 MAESTRO's validation and test, without titles that its training has. MAESTRO writes some works in two ways: two or three
-works are in both (K. 280, K. 466), and some are held out two to four times. They are read once for each model, a song in
-four windows. Intervals are over songs and performances. Set aside are three titles of a composer with all their
+works are in both (K. 280, K. 466), and some are held out two to four times. They are read once for each model; of a
+song, four windows. Intervals are over songs and performances. Set aside are three titles of a composer with all their
 performances: of Mendelssohn 20 of 24, so "10 of each" are 134.
 """
 

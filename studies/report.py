@@ -40,7 +40,7 @@ TOP = """# Results
 
 `python studies/report.py` writes this page from `studies/results.json`. Intervals: 95 %, over pieces; of speeds: all. \
 “At” a commit: a removed study, `git show COMMIT:studies/NAME.py`. A commit alone: the log of that commit says it. \
-“Read once”: once for this model. Other models have been read on the same split.
+“Read once”: once for this model. Other models have been read on the same split. \
 In tables of kinds of model, intervals are over works and random seeds. A seed of 9.6 s (piano: 10 s) saves nats of \
 the music after it, against another piece's seed; a reset: against its last id alone. At once: the first 2.4 s (5 s). \
 Later: the sixth 2.4 s (5 s). p: Holm's, over all kinds of a column.
