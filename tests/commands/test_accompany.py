@@ -54,6 +54,7 @@ def test_voices_go_with_chords_in_bars_of_the_melody(melody, tmp_path, voices):
         assert pitch % 12 in parse_chords(text).chords[int((onset_s + 1e-6) // 1.2) % 3].classes
     line = refused([*say, "out=no", "control.chords=seed"], tmp_path)
     assert line.startswith("error: control.chords=seed: ")
+    assert "known" not in line
     assert "control.density=3" in refused([*say, "out=no", "control.density=3"], tmp_path)
 
 

@@ -99,7 +99,7 @@ def test_bars_of_six_eighths(tmp_path):
 
 
 def test_music_that_is_not_four_voices_is_refused(world, tmp_path):
-    assert "elise.mid is " in refused(["musictx", "inspect", "midi=elise", "rules=true"], tmp_path)
+    assert "elise.mid is not four voices" in refused(["musictx", "inspect", "midi=elise", "rules=true"], tmp_path)
     write_midi(Score.empty(), tmp_path / "empty.mid")
     line = refused(["musictx", "inspect", "midi=empty.mid", "rules=true"], tmp_path)
     assert re.search("empty.mid is .*no notes", line)
