@@ -62,7 +62,7 @@ class Embedder:
             ids = self.tokenizer.encode(score).astype(np.int64)
         except TokenError:
             return None
-        return ids if 0 < len(ids) <= (self.model.reach or len(ids)) else None
+        return ids if 0 < len(ids) <= (getattr(self.model, "reach", None) or len(ids)) else None
 
     def passages(self, score: Score, length_s: float, most: int) -> list[Passage]:
         """At most `most` passages that the model can read, spread over the music; they may overlap by half."""

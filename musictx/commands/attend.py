@@ -115,6 +115,7 @@ def attend(config: AttendConfig) -> None:
     both_ways = isinstance(model, Encoder)
     if not (has_gates or reads_melody or opens or looks or both_ways or can(model, "readout")):
         why = "attend can draw neither attention nor gates of this kind of model"
+        why = "this net has no gates" if isinstance(model, SEResNet) else why
         allowed = "a Transformer, an encoder, an LSTM, a net for pictures or a harmoniser of four voices"
         raise ConfigError("bundle", got=bundle, why=why, allowed=allowed)
     unused = OF_PAST if has_gates or opens else ("at", "seed_seconds", "motif_notes") if looks else ()

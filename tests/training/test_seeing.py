@@ -89,7 +89,7 @@ def test_a_failed_and_an_unfinished_run(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.json").write_text("{}")
-        (tmp_path / name / "config.yaml").write_text(f"name: {name}")
+        (tmp_path / name / "config.yaml").write_text(f"name: {name}\nmodel:\n  kind: transformer")
     (tmp_path / "a" / "failed.pt").touch()
     (tmp_path / "b" / "metrics.csv").write_text("step,train/loss,val/nll\n9,4.0,\n19,3.0,\n19,,2.5\n2")
     b, a = list_runs(tmp_path)
@@ -100,7 +100,7 @@ def test_a_failed_and_an_unfinished_run(tmp_path):
 @pytest.mark.parametrize(("keep", "nll"), [("best", 2.5), ("last", 2.75)])
 def test_a_run_has_the_nll_of_the_model_that_it_keeps(tmp_path, keep, nll):
     (tmp_path / "run.json").write_text("{}")
-    (tmp_path / "config.yaml").write_text(f"name: a\ntrainer:\n  keep: {keep}")
+    (tmp_path / "config.yaml").write_text(f"name: a\nmodel:\n  kind: transformer\ntrainer:\n  keep: {keep}")
     (tmp_path / "metrics.csv").write_text("step,val/nll\n9,3.0\n19,2.5\n29,2.75\n")
     (run,) = list_runs(tmp_path)
     assert run.kept_nll == nll
