@@ -1,16 +1,17 @@
 """Every shipped YAML composes into its schema; what does not exist or has the wrong type is refused."""
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import cache
 
 import pytest
 from apps import SCHEMAS
 from conftest import refused
 from hydra import compose, initialize_config_dir
+from omegaconf import MISSING, OmegaConf
 
 from musictx.commands.generate import GenerateConfig
-from musictx.config import PRESETS, register
+from musictx.config import PRESETS, register, unfreeze
 from musictx.config.app import conf_dir, options, settings, typed
 from musictx.config.command import find
 from musictx.config.mistakes import in_one_line
@@ -101,3 +102,25 @@ def test_a_line_has_an_end(capsys):
     with pytest.raises(SystemExit), in_one_line():
         raise ConfigError("lr", got="x" * 10**6)
     assert len(capsys.readouterr().err) < 2100
+
+
+def test_a_frozen_class_inside_others_takes_other_values():
+    @dataclass(frozen=True)
+    class Inner:
+        steps: int = 1
+
+    @dataclass
+    class Outer:
+        inner: Inner = field(default_factory=Inner)
+
+    @dataclass
+    class Mine:
+        outer: Outer = field(default_factory=Outer)
+        path: str = MISSING
+
+    schema = OmegaConf.structured(Mine)
+    unfreeze(schema)
+    schema.outer.inner.steps = 2
+    found = OmegaConf.to_object(OmegaConf.merge(schema, {"path": "x"}))
+    assert isinstance(found, Mine)
+    assert found.outer.inner == Inner(2)

@@ -112,13 +112,15 @@ class Neighbours:
 
     def text(self, score: Score) -> str:
         """The nearest passages in a line of ASCII; "" without an index, or for music without a passage."""
-        mine = self.embedder.passages(score, PASSAGE_S, MOST_PASSAGES)
+        begin_s = float(score.onset_s[0]) if len(score) else 0.0  # a seed may come before it
+        mine = self.embedder.passages(score.clip(begin_s, score.duration_s), PASSAGE_S, MOST_PASSAGES)
         if self.index is None or not mine:
             return ""
         rows = self.index.passages(self.embedder.vectors([part for _, part in mine]), self.names, 1)
         best = sorted(zip(mine, rows, strict=True), key=lambda pair: -pair[1][0].likeness)[:SAID]
         said = [
-            f"{at.from_s:.1f} s is like {near.from_s:.1f} s of {near.name}, {near.likeness:.2f}" for at, (near,) in best
+            f"{begin_s + at.from_s:.1f} s is like {near.from_s:.1f} s of {near.name}, {near.likeness:.2f}"
+            for at, (near,) in best
         ]
         return as_ascii(f"nearest passages as the model hears them, 1 is the same: {'; '.join(said)}")
 

@@ -63,7 +63,8 @@ class AttendConfig:
     midi: str = setting(MISSING, "a MIDI file, say a continuation; or elise, gymnopedie, chorale")
     out: str = setting("outputs/attention", "a folder for the pictures")
     at: str | None = setting(
-        None, "12.5: the first note from this second on; note37: the 37th note; null: the last note"
+        None,
+        "12.5: the first note from this second on; note37: the 37th note; null: the last, of an encoder the middle one",
     )
     seed_seconds: float | None = setting(
         None, "second at which the seed ends: also draws which notes the seed made likelier; null: draws nothing more"
@@ -173,14 +174,15 @@ def show_melody(model: EncoderDecoder, tokenizer: Tokenizer, music: Music, confi
 def show_both_ways(model: Encoder, tokenizer: Tokenizer, music: Music, config: AttendConfig) -> None:
     """Draws and prints which notes before and after it a note looks at."""
     traced, (arcs, maps), onset_s = music.traced, music.pictures, music.traced.score.onset_s
-    note, most = find_note(traced.score, config.at), min(model.reach or MOST_TOKENS, MOST_TOKENS)
+    note = find_note(traced.score, config.at) if config.at else len(traced.score) // 2
+    most = min(model.reach or MOST_TOKENS, model.config.trained_length or MOST_TOKENS)
     weight = attention_both_ways(model, tokenizer, music.ids, traced, note, most)
     heads, what = choose_heads(weight, config.layer, config.head)
     plot_arcs(f"{music.stem}: {music.where(note)}, {what}", traced.score, note, heads, [], arcs)
     before, after = (weight[..., which].sum(-1) for which in (onset_s < onset_s[note], onset_s > onset_s[note]))
     plot_heads([("weight on notes before", before, ".0%"), ("after", after, ".0%")], maps)
     shares = f"{before.mean():.1%} of the weight lies on notes before it, {after.mean():.1%} on notes after"
-    print(f"{music.where(note)}; {shares}")
+    print(f"{music.where(note)}; {shares}; the rest lies on this moment and on waits")
     print(f"{arcs}: what it looks at, {what}\n{maps}: all heads")
 
 

@@ -5,12 +5,11 @@ preparations and the page read settings from here. Models, tokenizers and `gener
 settings are dataclasses beside their code, and `config/model.py` makes a schema of each model's.
 """
 
-import dataclasses
 from functools import cache
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from musictx.config.command import Command
 
@@ -40,6 +39,14 @@ def register_presets() -> None:
             store(group=group, name=name, node=values)
 
 
+def unfreeze(settings: DictConfig) -> None:
+    """Lets the settings inside those of a command take other values, also where their class is frozen."""
+    for name in settings:
+        if not OmegaConf.is_missing(settings, name) and OmegaConf.is_dict(inner := settings[name]):
+            OmegaConf.set_readonly(inner, None)
+            unfreeze(inner)
+
+
 def register(command: Command) -> None:
     """Registers a command with Hydra: its schema, and the groups that it begins with, unless conf/ has its YAML. Each
     kind of model becomes the preset `<kind>_schema`."""
@@ -51,9 +58,7 @@ def register(command: Command) -> None:
         for kind, schema in schemas().items():
             store(group="model", name=f"{kind}_schema", node=schema)
     settings = OmegaConf.structured(command.schema)
-    for each in dataclasses.fields(command.schema):
-        if dataclasses.is_dataclass(OmegaConf.get_type(settings, each.name)):
-            OmegaConf.set_readonly(settings[each.name], None)  # else those of a frozen class take no other values
+    unfreeze(settings)
     store(name=f"{command.name}_schema", node=settings)
     if command.name != "train":
         chosen = [{group: preset} for group, preset in command.groups.items()]

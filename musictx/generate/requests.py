@@ -158,11 +158,11 @@ class Request:
         return self.control.rows if self.sampling.temperature else 1
 
 
-@dataclass(frozen=True)
-class Passage(Request):
+@dataclass(frozen=True, kw_only=True)
+class NewMusic(Request):
     """What continuations and fills have in common."""
 
-    length: Length = Length()
+    length: Length = field(default=Length(), kw_only=False)
     max_tokens: int | None = None  # of one variation, even if it is shorter than asked
     window: int | None = None  # tokens that the model sees at once; None: its own
     drums: bool = False  # the seed's drums are heard
@@ -187,8 +187,8 @@ class Passage(Request):
         return self.variations
 
 
-@dataclass(frozen=True)
-class Continue(Passage):
+@dataclass(frozen=True, kw_only=True)
+class Continue(NewMusic):
     """New music after a seed, or from nothing. Raises ConfigError for what no model can do."""
 
     part: Part = field(default_factory=Part)  # of the seed, which is the primer
@@ -209,8 +209,8 @@ class Continue(Passage):
         return self.draws or self.variations
 
 
-@dataclass(frozen=True)
-class Fill(Passage):
+@dataclass(frozen=True, kw_only=True)
+class Fill(NewMusic):
     """A region of a piece, or what comes between two pieces: `length` of it, in seconds or bars. Raises ConfigError for
     what no model can do."""
 
@@ -229,7 +229,7 @@ class Fill(Passage):
 
     def drawing(self, length: Length, window: int | None = None) -> Continue:
         """How its notes are drawn; a `window` counts where none is asked for."""
-        common = {each.name: getattr(self, each.name) for each in fields(Passage)}
+        common = {each.name: getattr(self, each.name) for each in fields(NewMusic)}
         return Continue(**common | {"length": length, "window": self.window or window})
 
     def check_region(self) -> None:
@@ -240,11 +240,11 @@ class Fill(Passage):
             raise ConfigError("from_s", got=self.from_s, allowed=allowed)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Accompany(Request):
     """The other voices around those of a file, or the rest of a song. Raises ConfigError for what no model can do."""
 
-    sampling: Sampling = field(default_factory=lambda: Sampling(guard=False))
+    sampling: Sampling = field(default_factory=lambda: Sampling(guard=False), kw_only=False)
     rules: Rules = field(  # what goes with a melody may wait, since the melody moves
         default_factory=lambda: Rules(max_still_s=None, voice_order=True, voice_ranges=True, no_parallels=True)
     )

@@ -21,7 +21,7 @@ from musictx.web import session, stage
 from musictx.web.components import Closed, come_far, slider, status_line
 from musictx.web.draw import HOW_CLOSE, SLIDER_S, asked
 from musictx.web.harmonise import HOW_CLOSE_MELODY, voices_asked
-from musictx.web.session import Session
+from musictx.web.session import Session, is_number
 from musictx.web.studio import Answer, Studio
 from musictx.web.uploads import Uploads
 
@@ -190,6 +190,7 @@ class Page:
         return self._begin(self.studio.played(session, (event._data or {}).get("notes")))
 
     def go_on(self, session: Session, from_s: Any, length_s: Any, guidance: Any, model: str, *how: Any) -> Showing:
+        from_s = max(from_s, SLIDER_S) if is_number(from_s) else from_s  # the slider's first step
         request = Continue(length=Length(length_s), part=Part(until_s=from_s), **asked(guidance, *how))
         session, what = yield from self._under_way(session, self.studio.go_on(session, request, come_far, model))
         return self._show(session, new=False) | self._layers_of(session) | {self.status: status_line(what)}

@@ -47,7 +47,7 @@ def grid_of(**voices):
 
 
 def drawn(grid, sampling=PLAIN, rules=STRICT, where=None, **asked):
-    return draw_around(grid, build(), TOK, 0.5, Accompany(sampling, rules, **asked), **(where or {}))
+    return draw_around(grid, build(), TOK, 0.5, Accompany(sampling, rules=rules, **asked), **(where or {}))
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_nats_are_of_the_open_places():
     """By one full pass over the whole grid."""
     model, grid = build(), grid_of(A=above(15), B=LOW)
     control = Control(chords="C | F# G", bar_seconds=0.5, particles=4)
-    (voices,) = draw_around(grid, model, TOK, 0.5, Accompany(PLAIN, Rules(), control=control))
+    (voices,) = draw_around(grid, model, TOK, 0.5, Accompany(PLAIN, rules=Rules(), control=control))
     ids = TOK.encode_grid(voices.grid).astype(np.int64)
     read = torch.from_numpy(np.append(TOK.vocab.bos, ids[:-1]))[None]
     with torch.no_grad():
@@ -180,7 +180,7 @@ def test_guidance_draws_what_two_full_passes_draw():
     sampling = Sampling(top_p=0.95, guard=False, seed_guidance=1.5)
     ids = TOK.encode_grid(np.where(grid == OPEN, REST, grid)).astype(np.int64)
     source, forced = source_of(grid, ids), np.where(grid.flatten() == OPEN, -1, ids).tolist()
-    asked = Accompany(sampling, STRICT, random_seed=5, variations=3, rows_at_once=2)
+    asked = Accompany(sampling, rules=STRICT, random_seed=5, variations=3, rows_at_once=2)
     for k, voices in enumerate(draw_around(grid, model, TOK, 0.5, asked)):
         grammar = build_grammar(TOK, STRICT, [np.zeros(0, np.uint16)], [0.5], "cpu")
         rows, chance = AroundVoices(grammar, forced, TOK, "cpu"), Uniforms([(5, k)], "cpu")
@@ -225,4 +225,4 @@ def test_no_numbers_are_said():
     model = build()
     torch.nn.init.constant_(model.embed.weight, torch.nan)
     with pytest.raises(NanError, match=r"\(NaN\)"):
-        draw_around(grid_of(B=LOW), model, TOK, 0.5, Accompany(PLAIN, STRICT))
+        draw_around(grid_of(B=LOW), model, TOK, 0.5, Accompany(PLAIN, rules=STRICT))

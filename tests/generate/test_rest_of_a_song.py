@@ -37,7 +37,7 @@ def build(kind="attention") -> EncoderDecoder | RecurrentEncoderDecoder:
 
 def drawn(kind="attention", model=None, melody=MELODY, window_s=20.0, rules=None, **asked):
     how = {name: asked.pop(name) for name in ("device", "report", "meter") if name in asked}
-    request = Accompany(PLAIN, rules or Rules(max_still_s=None), **asked)
+    request = Accompany(PLAIN, rules=rules or Rules(max_still_s=None), **asked)
     return draw_rest(melody, model or build(kind), TOK, request, window_s=window_s, **how)
 
 
