@@ -77,7 +77,8 @@ def test_a_piece_of_the_store_is_nearest_to_itself(heard, world, monkeypatch):
     monkeypatch.chdir(heard[0])
     opened, store = open_bundle(Path("ear")), Store(world.store)
     near = Neighbours(store, Embedder(opened.model, opened.tokenizer), tensors_hash(Path("ear")))
-    assert f" 0.5 s is like 0.0 s of {store.split('train').names[0]}, 0.9" in near.text(known_piece(world))  # where it begins
+    name = store.split("train").names[0]  # whose first note comes after half a second
+    assert f" 0.5 s is like 0.0 s of {name}, 0.9" in near.text(known_piece(world))
     assert near.text(Score.empty()) == ""
 
 
