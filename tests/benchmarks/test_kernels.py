@@ -67,4 +67,4 @@ def test_a_misfit_ends_with_status_1_and_the_table_is_kept(tmp_path, monkeypatch
 def test_what_cannot_compile_says_why(tmp_path, monkeypatch):
     done = run([SCRIPT], tmp_path, TRITON_INTERPRET="1")
     assert done.returncode == 2
-    assert done.stderr.startswith("error: with TRITON_INTERPRET=1 ")
+    assert ": error: with TRITON_INTERPRET=1 " in done.stderr
