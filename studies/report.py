@@ -146,7 +146,7 @@ OF = {"1": "14 performances", "10": "134", "100": "100 songs", "notes": "700 son
 
 def labelled(found: Any, make: Make) -> Iterator[Row]:
     """From so many songs or performances: accuracy and macro F1, of clips, and of whole pieces."""
-    title = "What pre-training is worth for labels: 80 CPU s each, own rate, one random seed, over songs or performances"
+    title = "What pre-training is worth for labels: 80 CPU s each, own rate, one random seed; by song or performance"
     for task, runs in found.items():
         for name, of in ((name, of) for name, of in runs.items() if "test" in of):  # the others chose a rate
             kind, size = name.rsplit(", ", 1)

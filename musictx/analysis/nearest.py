@@ -82,10 +82,10 @@ def load_index(path: Path, key: str, pieces: int, width: int) -> Index:
     try:
         with safe_open(path, "numpy") as file:
             if (file.metadata() or {}).get("key") != key:
-                raise StoreError(f"{path} is the index of another store or model", "delete it, or give another index=")
+                raise StoreError(f"{path} is the index of another store or model", "give another index=")
             vectors, piece, from_s = (file.get_tensor(name) for name in ("vectors", "piece", "from_s"))
     except (SafetensorError, OSError) as error:
-        raise StoreError(f"{path} is no index ({type(error).__name__})", "delete it, or give another index=") from None
+        raise StoreError(f"{path} is no index ({type(error).__name__})", "give another index=, or delete it") from None
     shapes = vectors.shape == (len(piece), width) and piece.shape == from_s.shape == (len(piece),) and len(piece) > 0
     kinds = (vectors.dtype, piece.dtype, from_s.dtype) == (np.float16, np.int32, np.float32)
     finite = shapes and kinds and np.isfinite(vectors).all() and np.isfinite(from_s).all()
