@@ -1,21 +1,25 @@
 """What is pre-training worth for labels? The notes of songs, and the composers of performances, from few files to all.
 
     OMP_NUM_THREADS=1 python studies/labels.py --archive maestro-v3.0.0-midi.zip --pop pop909.zip    # resumes
+    python studies/labels.py --archive maestro-v3.0.0-midi.zip --pop pop909.zip --steps 500          # on a GPU
 
-*Notes*: is a note of POP909 melody, bridge or piano? *Composers*: of the 14 with 20 or more performances in MAESTRO,
-who wrote 20 s from the middle of a piece? From all performances also: who wrote the whole piece, by 8 windows of it?
+*Notes*: is a note of POP909 melody, bridge or piano? *Composers*: of those with 10 or more works in MAESTRO, who wrote
+20 s from the middle of a piece? From all performances also: who wrote the whole piece, by 8 windows of it?
 
 Each kind of model gets `SECONDS` of CPU time, Muon, the same windows and augmentation, and its own rate: the one with
 the least nats on training pieces that are set aside, between two that are worse. The rate is that of the middle size.
-No model was trained on the held-out pieces: POP909's test songs, and performances of at most 20 titles of a composer in
-MAESTRO's validation and test, without titles that its training has. MAESTRO writes some works in two ways: two or three
-works are in both (K. 280, K. 466), and some are held out two to four times. They are read once for each model; of a
-song, four windows. Intervals are over songs and performances. Set aside are three titles of a composer with all their
-performances: of Mendelssohn 20 of 24, so "10 of each" are 134.
+With `--steps`, each gets as many steps on a GPU, of more and longer windows.
+
+Performances are of one work if they share a title, or `SHARED` of the pitch sequences of the shorter: MAESTRO spells
+many works in several ways. No model was trained on the held-out pieces: POP909's test songs, and one performance of
+each work in MAESTRO's validation and test that its training has not. They are read once for each model; of a song, four
+windows. Intervals are over songs and works. A fifth of a composer's works is set aside, those of fewest performances,
+and one performance of each.
 """
 
 import csv
 import io
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
@@ -28,15 +32,18 @@ import numpy as np
 import timed
 import torch
 from baseline_runs import part
+from lightning.fabric.utilities import move_data_to_device
 from numpy.typing import NDArray
 from piano_music import stores
 from shared import asked, options
+from torch.utils.data import DataLoader
 
 from musictx.analysis.bootstrap import RESAMPLES, draw, percentiles
 from musictx.config.app import settings
 from musictx.config.mistakes import in_one_line
 from musictx.data.dataset import Examples
 from musictx.data.labelled_windows import LabelledCrops, LabelledData
+from musictx.data.similar import Links
 from musictx.data.source import open_source
 from musictx.data.store import Corpus, Piece, Store, write_store
 from musictx.music.read import read_tracks
@@ -56,14 +63,29 @@ KINDS: dict[str, list[str]] = {
     "se_resnet": ["model=se_resnet"],
     "se_resnet without gates": ["model=se_resnet", "model.gates=false"],
 }
-SECONDS, BATCH, DECAY = 80.0, 16, 0.1
+SECONDS, DECAY = 80.0, 0.1
 RATES = 5e-4, 1e-3, 2e-3  # more where the best has no neighbour
-CLIP_S, WORKS, FEWEST = 20.0, 20, 20  # of a composer: held-out works, performances
-ASIDE = {"notes": 27, "composers": 3}  # training pieces that choose the rate, of each label if each has its pieces
+CLIP_S, FEWEST = 20.0, 10  # works of a composer
+ASIDE = 27  # songs that choose the rate
+RUN, CHORD_S = 6, 0.035  # notes of a pitch sequence; those that begin closer together are in order of pitch
+SHARED = 0.04  # two performances of one work share 0.05 to 0.96 of their sequences, other pieces at most 0.03
 SIZES: dict[str, tuple[int | None, ...]] = {"notes": (10, 100, None), "composers": (1, 10, None)}
 SPLITS = "train", "validation", "test", "whole"
 PLAIN = build_tokenizer("performance")
 OBJECTIVES = {"notes": "classify_notes", "composers": "classify"}
+
+
+class Budget(NamedTuple):
+    """How much a model learns, and where."""
+
+    steps: int | None = None  # None: `SECONDS` of CPU time
+    device: str = "cpu"
+    batch: int = 16
+    length: int = 256  # ids of a window
+    workers: int = 0
+
+    def shares(self) -> Iterator[float]:
+        return timed.shares(SECONDS) if self.steps is None else (n / self.steps for n in range(self.steps))
 
 
 class Labels(NamedTuple):
@@ -71,17 +93,18 @@ class Labels(NamedTuple):
 
     task: str
     store: Store
+    budget: Budget = Budget()
 
     def config(self, kind: str, windows: int = 4) -> Any:
-        words = [f"objective={OBJECTIVES[self.task]}", f"data.path={self.store.path}", "data.length=256"]
-        config = settings("train", *words, f"data.score_batch_tokens={256 * windows}", *KINDS[kind])
+        length = self.budget.length
+        words = [f"objective={OBJECTIVES[self.task]}", f"data.path={self.store.path}", f"data.length={length}"]
+        config = settings("train", *words, f"data.score_batch_tokens={length * windows}", *KINDS[kind])
         return sized_as_bundle(config)
 
     def data(self, kind: str, cycle: int, windows: int = 4) -> LabelledData:
-        config, asked = self.config(kind, windows), OBJECTIVES[self.task]
-        return LabelledData(
-            config.data, self.store, build_objective(asked, None, self.store.tokenizer), BATCH, 0, cycle=cycle
-        )
+        config = self.config(kind, windows)
+        objective = build_objective(OBJECTIVES[self.task], None, self.store.tokenizer)
+        return LabelledData(config.data, self.store, objective, self.budget.batch, 0, cycle=cycle)
 
     def learn(self, kind: str, size: int | None, rate: float) -> tuple[Any, int]:
         """A model that learned, and its steps; `size` is how many pieces, of each composer if any, and None is all."""
@@ -92,18 +115,19 @@ class Labels(NamedTuple):
         if size is not None:
             composer = [name.partition(": ")[0] if self.task == "composers" else "" for name in train.names]
             train = part(train, [i for i, c in enumerate(composer) if composer[:i].count(c) < size])
-        crops = LabelledCrops(
-            train, self.store.tokenizer, 256, 0, config.data.transpose, config.data.stretch, model.cycle
-        )
-        examples = Examples(crops, data.objective, 0)
+        augmentation = config.data.transpose, config.data.stretch, model.cycle
+        crops = LabelledCrops(train, self.store.tokenizer, self.budget.length, 0, *augmentation)
+        examples, device = Examples(crops, data.objective, 0), self.budget.device
+        how: Any = {"num_workers": self.budget.workers, "collate_fn": examples.collate}
+        batches = iter(DataLoader(examples, self.budget.batch, sampler=range(2**31), **how))
+        model.to(device)
 
-        def loss(step: int) -> torch.Tensor:
-            batch = examples.collate([examples[n] for n in range(step * BATCH, (step + 1) * BATCH)])
-            with torch.autocast("cpu", torch.bfloat16):
-                nats, n = data.objective.loss(model, batch)
+        def loss(_: int) -> torch.Tensor:
+            with torch.autocast(device, torch.bfloat16):
+                nats, n = data.objective.loss(model, move_data_to_device(next(batches), device))
             return nats / n.clamp(min=1)
 
-        return model, timed.learn(model, loss, rate, timed.shares(SECONDS), DECAY)
+        return model, timed.learn(model, loss, rate, self.budget.shares(), DECAY)
 
     @torch.inference_mode()
     def answers(
@@ -112,8 +136,11 @@ class Labels(NamedTuple):
         """Logits (N, K) and right labels (N,) of each piece."""
         data = self.data(kind, model.cycle, windows)
         for example in data.pieces(split):
-            with torch.autocast("cpu", torch.bfloat16):
-                yield data.objective.of_piece(model, example)  # type: ignore[attr-defined]
+            with torch.autocast(self.budget.device, torch.bfloat16):
+                logits, label = data.objective.of_piece(  # type: ignore[attr-defined]
+                    model, move_data_to_device(example, self.budget.device)
+                )
+            yield logits.float().cpu(), label.cpu()
 
     def nats(self, kind: str, rate: float) -> float:
         """Of a case, on the pieces set aside; each piece counts the same."""
@@ -156,8 +183,7 @@ def notes(pop: Path, songs: Store, out: Path) -> Store:
         [piece(n, score_of[n], grown) for n in songs.split(s).names if n in score_of] for s in ("train", "test")
     )
     train = [train[i] for i in np.random.default_rng(0).permutation(len(train))]
-    aside = ASIDE["notes"]
-    return written(out, {"train": train[aside:], "validation": train[:aside], "test": test}, labels)
+    return written(out, {"train": train[ASIDE:], "validation": train[:ASIDE], "test": test}, labels)
 
 
 def composers(archive: Path, out: Path) -> Store:
@@ -166,34 +192,56 @@ def composers(archive: Path, out: Path) -> Store:
     with zipfile.ZipFile(archive) as midi:
         table = next(name for name in midi.namelist() if name.endswith(".csv"))
         rows = list(csv.DictReader(io.StringIO(midi.read(table).decode())))
-        folder, count = table.rpartition("/")[0], Counter(row["canonical_composer"] for row in rows)
-        labels = sorted(name for name in count if count[name] >= FEWEST)
-        grown, splits = with_labels(PLAIN, len(labels)), {name: list[Piece]() for name in SPLITS}
-        split_of = {(r["canonical_composer"], r["canonical_title"]): "train" for r in rows if r["split"] == "train"}
-        held: Counter[tuple[str, str]] = Counter()  # works that are set aside or held out, of each composer
-        for i in np.random.default_rng(0).permutation(len(rows)).tolist():
-            who, name = rows[i]["canonical_composer"], rows[i]["midi_filename"]
-            if who not in labels:
-                continue
-            work, split = (who, rows[i]["canonical_title"]), "train"
-            if rows[i]["split"] != "train":
-                if work in split_of or held[who, "test"] == WORKS:
-                    continue
-                split = "test"
-            elif split_of[work] == "validation" or held[who, "validation"] < ASIDE["composers"]:
-                split = "validation"
-            if split != "train":
-                held[who, split] += split_of.get(work) != split
-                split_of[work] = split
-            score = read_tracks(midi.read(f"{folder}/{name}"), name).merge()
-            score = replace(score, program=np.full(len(score), labels.index(who)))
-            whole = piece(f"{who}: {name}", score, grown)
-            middle_s = score.duration_s / 2
-            clip = piece(f"{who}: {name}", score.clip(middle_s - CLIP_S / 2, middle_s + CLIP_S / 2), grown)
-            splits[split].append(whole if split == "train" else clip)
-            if split == "test":
-                splits["whole"].append(whole)
+        names = [f"{table.rpartition('/')[0]}/{row['midi_filename']}" for row in rows]
+        scores = [read_tracks(midi.read(name), name).merge() for name in names]
+    by = [row["canonical_composer"] for row in rows]
+    work = works(by, [row["canonical_title"] for row in rows], scores)
+    of = {who: Counter(w for w, name in zip(work, by, strict=True) if name == who) for who in by}
+    labels = sorted(who for who in of if len(of[who]) >= FEWEST)
+    grown, splits = with_labels(PLAIN, len(labels)), {name: list[Piece]() for name in SPLITS}
+    learned = {w for w, row in zip(work, rows, strict=True) if row["split"] == "train"}
+    aside = set[int]()
+    for who in labels:
+        rarest = sorted(learned & set(of[who]), key=lambda w: (of[who][w], w))
+        aside |= set(rarest[: max(len(rarest) // 5, 1)])
+    used = set[int]()  # works that are set aside or held out: one performance of each
+    for i in np.random.default_rng(0).permutation(len(rows)).tolist():
+        is_train = rows[i]["split"] == "train"
+        if by[i] not in labels or work[i] in used or (work[i] in learned) != is_train:
+            continue
+        split = "test" if not is_train else "validation" if work[i] in aside else "train"
+        score = replace(scores[i], program=np.full(len(scores[i]), labels.index(by[i])))
+        whole = piece(f"{by[i]}: {rows[i]['midi_filename']}", score, grown)
+        if split == "train":
+            splits[split].append(whole)
+            continue
+        used.add(work[i])
+        middle_s = score.duration_s / 2
+        clip = score.clip(middle_s - CLIP_S / 2, middle_s + CLIP_S / 2)
+        splits[split].append(piece(whole.name, clip, grown))
+        if split == "test":
+            splits["whole"].append(whole)
     return written(out, splits, labels)
+
+
+def works(composers: list[str], titles: list[str], scores: list[Score]) -> list[int]:
+    """For each performance the first one of the same work."""
+    runs, links, heard = [sequences(score) for score in scores], Links[int](), dict[str, list[int]]()
+    title = [re.sub(r"\W+", " ", name.lower()).replace("complete", "").strip() for name in titles]
+    for i, who in enumerate(composers):
+        for j in heard.setdefault(who, []):
+            shared = len(np.intersect1d(runs[i], runs[j], assume_unique=True)) / min(len(runs[i]), len(runs[j]))
+            if title[i] == title[j] or shared > SHARED:
+                links.join(i, j)
+        heard[who].append(i)
+    return [links.first(i) for i in range(len(scores))]
+
+
+def sequences(score: Score) -> NDArray[np.int64]:
+    """All runs of `RUN` pitches, each once, as numbers; milliseconds do not change the order in a chord."""
+    chord = np.cumsum(np.diff(score.onset_s, prepend=0) > CHORD_S)
+    pitch = score.pitch[np.lexsort((score.pitch, chord))].astype(np.int64)
+    return np.unique(np.lib.stride_tricks.sliding_window_view(pitch, RUN) @ 128 ** np.arange(RUN))
 
 
 def piece(name: str, score: Score, grown: Tokenizer) -> Piece:
@@ -214,7 +262,10 @@ def main() -> None:
     parser = options(__doc__, "archive", "pop", "out", out=Path("outputs/labels"))
     parser.add_argument("--pairs", help="a masked encoder with the second task, to measure too")
     parser.add_argument("--task", choices=SIZES, help="one of the two; default: both")
+    parser.add_argument("--kinds", nargs="*", help="only these kinds of models")
+    parser.add_argument("--steps", type=int, help="on a GPU; default: a CPU's time")
     args, _ = asked(parser)
+    budget = Budget() if args.steps is None else Budget(args.steps, "cuda", 32, 512, 2)
     if args.pairs:
         KINDS["masked encoder with pairs"] = [f"init_from={args.pairs}"]
     for task in [args.task] if args.task else SIZES:
@@ -226,8 +277,9 @@ def main() -> None:
             store = notes(args.pop, Store(stores({"pop": args.pop}, args.out)["pop"], PLAIN.name), path)
         else:
             store = composers(args.archive, path)
-        for kind in KINDS:
-            measure(Labels(task, store), timed.Runs(args.out / f"{task}.json"), kind)
+        runs = timed.Runs(args.out / (f"{task}.json" if args.steps is None else f"{task}-{args.steps}.json"))
+        for kind in args.kinds or KINDS:
+            measure(Labels(task, store, budget), runs, kind)
 
 
 def measure(study: Labels, runs: timed.Runs, kind: str) -> None:

@@ -28,29 +28,54 @@ def test_shares_of_all_cases_and_intervals_over_works():
 
 
 def test_composers_are_split_by_work(tmp_path, monkeypatch):
-    monkeypatch.setattr(labels, "FEWEST", 4)
-    monkeypatch.setattr(labels, "WORKS", 1)
-    monkeypatch.setitem(labels.ASIDE, "composers", 1)
+    monkeypatch.setattr(labels, "FEWEST", 5)
     rows = [(who, title, split) for who in "AB" for title, split in WORKS_OF.items() for _ in "12"]
     rows.append(("A", "known", "validation"))
+    rows.append(("A", "Spelled otherwise", "test"))  # the notes of A's first performance
     rows.append(("C", "seldom", "train"))
+    pitches = [40 + n for n in range(len(rows))]
+    pitches[-2] = pitches[0]
     table = "canonical_composer,canonical_title,split,midi_filename\n"
     path = tmp_path / "maestro.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for n, (who, title, split) in enumerate(rows):
             table += f"{who},{title},{split},{n}.midi\n"
-            archive.writestr(f"maestro/{n}.midi", scale(tmp_path / "x.mid", 40 + n))
+            archive.writestr(f"maestro/{n}.midi", scale(tmp_path / "x.mid", pitches[n]))
         archive.writestr("maestro/maestro.csv", table)
     store = labels.composers(path, tmp_path / "store")
     assert store.manifest.extra["labels"] == ["A", "B"]
     work = {f"{who}: {n}.midi": (who, title) for n, (who, title, _) in enumerate(rows)}
-    works = {name: {work[piece] for piece in store.split(name).names} for name in labels.SPLITS}
-    assert works["test"] == works["whole"]
-    assert sorted(who for who, _ in works["test"]) == ["A", "B"]  # at most one of each
-    assert {title for _, title in works["test"]} <= {"new", "newer"}  # `known` is in the training
-    assert works["train"].isdisjoint(works["validation"])
-    assert len(works["validation"]) == 2  # one of each, with all its performances
+    works = {name: [work[piece] for piece in store.split(name).names] for name in labels.SPLITS}
+    held_out = [("A", "new"), ("A", "newer"), ("B", "new"), ("B", "newer")]
+    assert sorted(works["test"]) == sorted(works["whole"]) == held_out  # one performance of each
+    assert sorted(who for who, _ in works["validation"]) == ["A", "B"]
+    assert not set(works["validation"]) & set(works["train"])
+    assert len(works["train"]) == 8  # two works of each, twice; neither `known` nor its other spelling of another split
     clip, whole = store.split("test")[0], store.split("whole")[0]
     seconds = [store.tokenizer.seconds(unmarked(store.tokenizer, np.asarray(ids))[0]) for ids in (clip, whole)]
     assert seconds[0] == pytest.approx(labels.CLIP_S, abs=1)
     assert seconds[1] > 40
+
+
+def test_one_work_in_two_spellings_and_as_a_part():
+    notes = np.random.default_rng(0).integers(40, 90, (2, 200))
+
+    def score(pitch, gap_s=0.2):
+        onset_s = gap_s * np.arange(len(pitch))
+        return Score(onset_s, onset_s + 0.1, pitch, np.full(len(pitch), 64))
+
+    first, other = notes
+    performances = [score(first), score(other), score(first[50:150], 0.1), score(np.concatenate([other, first[::-1]]))]
+    titles = ["Sonata in C", "Etude", "Son. C Major, 2nd mov.", "Etudes (Complete)"]
+    assert labels.works(["A"] * 4, titles, performances) == [0, 1, 0, 1]
+    assert labels.works(["A", "A", "B", "A"], titles, performances) == [0, 1, 2, 1]  # another composer's is another
+    assert labels.works(["A", "A"], ["Etude", "ETUDE (Complete)"], performances[:2]) == [0, 0]
+
+
+def test_a_chord_has_one_order_however_it_is_struck():
+    pitch = np.arange(60, 72)
+    onset_s = np.repeat(np.arange(4.0), 3)
+    early = onset_s + np.tile([0.02, 0.0, 0.01], 4)
+    one, other = (Score(on, on + 0.5, pitch, np.full(12, 64)) for on in (onset_s, early))
+    assert np.array_equal(labels.sequences(one), labels.sequences(other))
+    assert len(labels.sequences(one)) == 12 - labels.RUN + 1
