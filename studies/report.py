@@ -141,20 +141,37 @@ def planted(found: Any, make: Make) -> Iterator[Row]:
             yield make(PLANTED, title, f"{kind}, {name}", figure, line=kind, column=name)
 
 
-OF = {"1": "14 performances", "10": "134", "100": "100 songs", "notes": "700 songs", "composers": "all 744"}
+OF = {"1": "13 performances", "10": "130", "100": "100 songs", "notes": "700 songs", "composers": "all 788"}
 
 
 def labelled(found: Any, make: Make) -> Iterator[Row]:
     """From so many songs or performances: accuracy and macro F1, of clips, and of whole pieces."""
-    title = "What pre-training is worth for labels: 80 CPU s each, own rate, one random seed; by song or performance"
-    for task, runs in found.items():
-        for name, of in ((name, of) for name, of in runs.items() if "test" in of):  # the others chose a rate
-            kind, size = name.rsplit(", ", 1)
+    title = (
+        "What pre-training is worth for labels: 80 CPU s each or as said, own rate, one random seed; by song or work"
+    )
+    for name, runs in found.items():
+        task, _, steps = name.partition("-")
+        command = f"{LABELS} --steps {steps} --pairs PAIRS" if steps else LABELS
+        for run, of in ((run, of) for run, of in runs.items() if "test" in of):  # the others chose a rate
+            kind, size = run.rsplit(", ", 1)
+            line = f"{kind}, {steps} steps on a GPU" if steps else kind
             n = "10 songs" if (task, size) == ("notes", "10") else OF[task if size == "all" else size]
             for split, measure in product(("test", "whole"), ("accuracy", "macro F1")):
                 column = f"{task}, {n}{', whole pieces' * (split == 'whole')}, {measure}"
                 if split in of:
-                    yield make(LABELS, title, f"{kind}, {column}", of[split][measure], line=kind, column=column)
+                    yield make(command, title, f"{line}, {column}", of[split][measure], line=line, column=column)
+
+
+def transposed(found: Any, make: Make) -> Iterator[Row]:
+    for name, of in ((name, of) for name, of in found.items() if "seeds" in of):
+        seeds, claim = (
+            [seed["nll"] for seed in of["seeds"]],
+            f"the chorale recipe, three random seeds, before filling: {name}",
+        )
+        command = "python studies/transposition.py --test trainer.accelerator=cuda"
+        yield make(command, "The chorale model", claim, of["nll"], "nats a token")
+        for which, nll in (("lowest", min(seeds)), ("highest", max(seeds))):
+            yield make(command, "The chorale model", f"{claim}, {which}", [nll], "nats a token")
 
 
 STRANGER = "gain against a stranger, part"
@@ -197,6 +214,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "foreign.json": foreign,
     "planted-motif.json": planted,
     "labels.json": labelled,
+    "transposition.json": transposed,
     **{
         f"baselines/{music}-{split}.json": partial(kinds, music=music, split=split)
         for music, split in product(("chorales", "piano"), SHOWN)
