@@ -91,6 +91,15 @@ def test_what_breaks_hydra_is_one_line(word, tmp_path):
     refused(["musictx", command, word], tmp_path)
 
 
+@pytest.mark.parametrize("word", ["my.mid", "my song.mid", "(1).mid"])
+def test_a_file_without_its_key_is_explained(word, capsys):
+    with pytest.raises(SystemExit), in_one_line("classify"):
+        settings("classify", word, "bundle=piano")
+    said = capsys.readouterr().err
+    assert word in said
+    assert "midi=FILE" in said
+
+
 def test_a_number_without_end_from_python_is_refused():
     with pytest.raises(ConfigError) as refused:
         settings("train", trainer={"weight_decay": 10**400})

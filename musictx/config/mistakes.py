@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 
-from hydra.errors import HydraException
+from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
 from musictx.config.fields import keys_of
@@ -96,6 +96,9 @@ def explained(error: BaseException) -> UserError:
     if missing := re.search(r"missing mandatory value: (\S+)", text):
         key = re.search(r"full_key: (\S+)", text)
         return ConfigError(key[1] if key else missing[1], why="it is required and was not given", hint=SEE)
+    if isinstance(error, OverrideParseException) and "=" not in error.override:
+        hint = "settings are KEY=VALUE, as midi=FILE or (of generate) seed_midi=FILE; see --help"
+        return UserError(f"{error.override} is no setting", hint)
     if plugin := re.search(r"Could not find '(hydra/(?:launcher|sweeper)/\w+)'", text):
         return UserError(
             f"{plugin[1]} is not installed", "pip install 'musictx[sweeps]' brings joblib, submitit, optuna"
