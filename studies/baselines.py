@@ -18,6 +18,7 @@ its last beat, and after its last id (the KV reset of arXiv 2602.19816). Interva
 p of a difference from the table of the same window is Holm's, over all rows of a figure.
 """
 
+import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -130,7 +131,8 @@ class Study:
             partial.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 
-def run() -> None:
+def asked() -> argparse.Namespace:
+    """What a person gave. Exits the script if it is impossible."""
     parser = options(__doc__, "out", "test")
     parser.add_argument("music", choices=list(MUSIC))
     parser.add_argument("--store", type=Path, required=True)
@@ -139,11 +141,17 @@ def run() -> None:
     parser.add_argument("--seconds", type=float, help="of a training; default: chorales 240, piano 300")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     args = parser.parse_args()
-    music = MUSIC[args.music]
-    if unknown := set(args.kinds or ()) - set(music.windows):
-        parser.error(f"--kinds {' '.join(unknown)}: give some of {', '.join(music.windows)}")
+    windows = MUSIC[args.music].windows
+    if unknown := set(args.kinds or ()) - set(windows):
+        parser.error(f"--kinds {' '.join(unknown)}: give some of {', '.join(windows)}")
     if args.music == "piano" and not args.archive:
         parser.error("piano: give --archive, intervals are by work")
+    return args
+
+
+def run() -> None:
+    args = asked()
+    music = MUSIC[args.music]
     data = Data(music, Store(args.store), args.archive)
     out = args.out or Path(f"outputs/baselines-{args.music}")
     out.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ The page has the rows of `studies/results.json`, and nothing else. First the row
 place of their older ones there; all others stay as they are. A row has a section, a claim, the figure, its interval
 (95 %, resampled pieces, unless the claim says otherwise), the unit, the command, the commit that holds the raw file,
 the hash of the model's tensors where the raw file names one, and the source. The rows of a table also have its line and
-its column.
+its column. `older` says that the command is of the script of that commit, where the script of today has other options.
 """
 
 import json
@@ -38,8 +38,8 @@ PLANTED = "OMP_NUM_THREADS=1 python studies/planted_motif.py"
 PIANO, P = "The piano model", ", Holm's p"
 TOP = """# Results
 
-`python studies/report.py` writes this page from `studies/results.json`. Intervals: 95 %, over pieces; of speeds: all. \
-“At” a commit: a removed study, `git show COMMIT:studies/NAME.py`. A commit alone: the log of that commit says it. \
+`python studies/report.py` writes this page from `studies/results.json`. Intervals: 95 %, over pieces; of speeds: all; “–”: none. \
+“At” a commit: a study as it was then, `git show COMMIT:studies/NAME.py`. A commit alone: the log of that commit says it. \
 “Read once”: once for this model. Other models have been read on the same split. \
 In tables of kinds of model, intervals are over works and random seeds. A seed of 9.6 s (piano: 10 s) saves nats of \
 the music after it, against another piece's seed; a reset: against its last id alone. At once: the first 2.4 s (5 s). \
@@ -63,7 +63,7 @@ Make = Callable[..., Row]  # `row` of a raw file
 
 def likelihood(found: Any, make: Make, split: str, *units: str) -> Iterator[Row]:
     for each in units:
-        claim = f"piano model, MAESTRO {split}, inputs of 2,048"
+        claim = f"piano model, MAESTRO, inputs of 2,048: {split}"
         yield make(SCORE + " --test" * (split == "test"), PIANO, claim, found[f"per_{each}"], f"nats a {each}")
 
 
@@ -189,6 +189,8 @@ SHOWN: dict[str, dict[str, str]] = {  # of the figures of `baselines.py`, by spl
         "these less the table": "fresh, less the table",
         "a seed saves later": f"{STRANGER} 6",
         "later, less the table": f"{STRANGER} 6, less the table",
+        "at once, against a reset": "gain against a reset, part 1",
+        "later, against a reset": "gain against a reset, part 6",
     },
 }
 
@@ -196,7 +198,7 @@ SHOWN: dict[str, dict[str, str]] = {  # of the figures of `baselines.py`, by spl
 def kinds(found: Any, make: Make, music: str, split: str) -> Iterator[Row]:
     """All kinds and windows; on test also how they differ from the table. Holm's p is a row as well."""
     title = f"Kinds of model and training windows on {music}: nats a token, three random seeds, test read once"
-    store = {"chorales": "jsb", "piano": "maestro"}[music]
+    store = {"chorales": "jsb", "piano": "maestro --archive maestro-v3.0.0-midi.zip"}[music]
     command = f"{BASELINES} {music} --store outputs/stores/{store}" + " --test" * (split == "test")
     for (shown, label), (kind, of) in product(SHOWN[split].items(), found.items()):
         name, figure = f"{split}: {shown}", of.get(label) or []
@@ -206,8 +208,8 @@ def kinds(found: Any, make: Make, music: str, split: str) -> Iterator[Row]:
 
 
 RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
-    "piano-validation.json": lambda found, make: likelihood(found, make, "validation", "token", "note", "second"),
     "piano-test.json": lambda found, make: likelihood(found, make, "test", "token"),
+    "piano-validation.json": lambda found, make: likelihood(found, make, "validation", "token", "note", "second"),
     "guidance/piano.json": guided,
     "alive.json": met,
     "piano-shares.json": shares,
@@ -272,25 +274,30 @@ def said(value: float | None, unit: str) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
+def is_older(row: Row) -> bool:
+    """Whether the command is one of a study that is no longer there, or had other options then."""
+    script = (row["command"] or "").partition("python ")[2].partition(" ")[0]
+    return bool(row.get("older") or (script and not (ROOT / script).exists()))
+
+
 def command_of(row: Row) -> str:
     if row["command"] is None:
         return row["source"] if row["commit"] is None else f"at {row['commit']}"
-    script = row["command"].partition("python ")[2].partition(" ")[0]
-    gone = script and not (ROOT / script).exists()
-    return f"`{row['command']}`" + (f" at {row['commit']}" if gone else "")
+    return f"`{row['command']}`" + (f" at {row['commit']}" if is_older(row) else "")
 
 
 def page(rows: list[Row]) -> str:
     lines, section = [], ""
-    for (_, prefix, unit, command), group in groupby((each for each in rows if "line" not in each), key=together):
+    for (_, prefix, unit, _), group in groupby((each for each in rows if "line" not in each), key=together):
         alike = list(group)
         if alike[0]["section"] != section:
             section = alike[0]["section"]
             lines.append(f"| **{section}** | | | |")
         claims = "; ".join(row["claim"].removeprefix(prefix) for row in alike)  # empty for a claim without a colon
         figures = "; ".join(said(row["figure"], unit) for row in alike)
-        spans = [f"{said(row['low'], unit)} to {said(row['high'], unit)}" for row in alike if row["low"] is not None]
-        lines.append(f"| {prefix}{claims} | {f'{figures} {unit}'.strip()} | {'; '.join(spans)} | {command} |")
+        spans = [f"{said(row['low'], unit)} to {said(row['high'], unit)}" if row["low"] is not None else "–" for row in alike]
+        intervals = "; ".join(spans) if {*spans} != {"–"} else ""
+        lines.append(f"| {prefix}{claims} | {f'{figures} {unit}'.strip()} | {intervals} | {commands_of(alike)} |")
     for title, group in groupby((each for each in rows if "line" in each), key=lambda row: row["section"]):
         lines += table(title, list(group))
     return TOP + "\n".join(lines) + "\n"
@@ -298,9 +305,8 @@ def page(rows: list[Row]) -> str:
 
 def table(title: str, rows: list[Row]) -> list[str]:
     """A line for each kind of model, a column for each measure."""
-    commands = ", ".join(f"`{command}`" for command in dict.fromkeys(row["command"] for row in rows))
     columns = list(dict.fromkeys(row["column"] for row in rows))
-    lines = ["", f"**{title}**: {commands}", "", f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    lines = ["", f"**{title}**: {commands_of(rows)}", "", f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     known = dict.fromkeys(row["line"] for row in rows)
     for kind in sorted(known, key=lambda kind: re.split(r" \d", kind)[0]):  # windows of a kind stay in order
         of = {row["claim"]: row for row in rows if row["line"] == kind}
@@ -320,9 +326,18 @@ def spanned(row: Row | None, p: Row | None) -> str:
 
 
 def together(row: Row) -> tuple[str, str, str, str]:
-    """Rows that are alike in these share a line: of one command, whose claims differ after the colon alone."""
+    """Rows that are alike in these share a line: of one command, whose claims differ after the colon alone. A command
+    with `--test` makes what it makes without; rows without a command may have several sources."""
     prefix, colon, _ = row["claim"].rpartition(": ")
-    return row["section"], prefix + colon or row["claim"], row["unit"], command_of(row)
+    command = command_of(row).replace(" --test", "") if row["command"] else ""
+    return row["section"], prefix + colon or row["claim"], row["unit"], command
+
+
+def commands_of(rows: list[Row]) -> str:
+    """What the rows of a line or table are from, each once; of two commands that differ by `--test`, the one with it."""
+    found = list(dict.fromkeys(map(command_of, rows)))
+    tested = {command.replace(" --test", "") for command in found if " --test" in command}
+    return "; ".join(command for command in found if command not in tested)
 
 
 def main() -> None:

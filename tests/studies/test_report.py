@@ -1,7 +1,12 @@
 """studies/report.py: docs/results.md is what it writes, and the pages state no other figures."""
 
+import argparse
+import importlib
 import json
 import re
+import shlex
+import sys
+from pathlib import Path
 
 import pytest
 import report
@@ -92,3 +97,34 @@ def test_every_row_says_where_it_is_from():
         known = ("arXiv", "no raw file")
         in_the_repository = (ROOT / row["source"]).is_file() or (ROOT / "studies/results" / row["source"]).is_file()
         assert row["commit"] or in_the_repository or any(x in row["source"] for x in known)
+
+
+class Parsed(Exception):
+    """A study would begin now."""
+
+
+def until_parsed(parse):
+    def parse_only(*args, **kwargs):
+        parse(*args, **kwargs)
+        raise Parsed
+
+    return parse_only
+
+
+def commands_of_today():
+    rows = [row for row in report.all_rows() if row["command"] and not report.is_older(row)]
+    return sorted({row["command"] for row in rows if "python studies/" in row["command"]})
+
+
+@pytest.mark.parametrize("command", commands_of_today())
+def test_the_study_can_read_the_command_of_a_row(command, monkeypatch):
+    script, *words = shlex.split(command.partition("python ")[2])
+    study = importlib.import_module(Path(script).stem)
+    if hasattr(study, "asked"):
+        monkeypatch.setattr(study, "asked", until_parsed(study.asked))
+    else:
+        parse = until_parsed(argparse.ArgumentParser.parse_args)
+        monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse)
+    monkeypatch.setattr(sys, "argv", [script, *words])
+    with pytest.raises(Parsed):
+        (study.main if hasattr(study, "main") else study.run)()
