@@ -76,7 +76,9 @@ def test_the_piano_comparison_states_its_own_figures():
     shown = ("LSTM 256", "LSTM 1024", "LSTM 2048", "Fourier 2048", "RoPE 2048", "table 2048", "sines 2048")
     figures = [f"{found[name]['fresh'][0]:.3f}" for name in (*shown, "LSTM 2048, as many ids")]
     last = max(row["gain against a stranger, part 6"][0] for row in found.values())
-    assert re.findall(r"\d\.\d{3}", page) == [*figures, f"{last:.3f}"]
+    reset = [found[name]["gain against a reset, part 1"][0] for name in ("table 2048", "LSTM 2048")]
+    assert re.findall(r"\d\.\d{3}", page) == [*figures, *(f"{x:.3f}" for x in (last, *reset))]
+    assert all(row["gain against a reset, part 6"][1] <= 0 for row in found.values())
 
 
 def test_rows_are_those_of_the_raw_files_that_are_kept():
