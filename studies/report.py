@@ -38,9 +38,9 @@ PLANTED = "OMP_NUM_THREADS=1 python studies/planted_motif.py"
 PIANO, P = "The piano model", ", Holm's p"
 TOP = """# Results
 
-`python studies/report.py` writes this page from `studies/results.json`. Intervals: 95 %, over pieces; of speeds: all; “–”: none. \
-“At” a commit: a study as it was then, `git show COMMIT:studies/NAME.py`. A commit alone: the log of that commit says it. \
-“Read once”: once for this model. Other models have been read on the same split. \
+`python studies/report.py` writes this page from `studies/results.json`. Intervals: 95 %, over pieces; of speeds: all; \
+“–”: none. “At” a commit: a study as it was then, `git show COMMIT:studies/NAME.py`. A commit alone: the log of that \
+commit says it. “Read once”: once for this model. Other models have been read on the same split. \
 In tables of kinds of model, intervals are over works and random seeds. A seed of 9.6 s (piano: 10 s) saves nats of \
 the music after it, against another piece's seed; a reset: against its last id alone. At once: the first 2.4 s (5 s). \
 Later: the sixth 2.4 s (5 s). p: Holm's, over all kinds of a column.
@@ -286,6 +286,10 @@ def command_of(row: Row) -> str:
     return f"`{row['command']}`" + (f" at {row['commit']}" if is_older(row) else "")
 
 
+def interval_of(row: Row) -> str:
+    return "" if row["low"] is None else f"{said(row['low'], row['unit'])} to {said(row['high'], row['unit'])}"
+
+
 def page(rows: list[Row]) -> str:
     lines, section = [], ""
     for (_, prefix, unit, _), group in groupby((each for each in rows if "line" not in each), key=together):
@@ -295,8 +299,8 @@ def page(rows: list[Row]) -> str:
             lines.append(f"| **{section}** | | | |")
         claims = "; ".join(row["claim"].removeprefix(prefix) for row in alike)  # empty for a claim without a colon
         figures = "; ".join(said(row["figure"], unit) for row in alike)
-        spans = [f"{said(row['low'], unit)} to {said(row['high'], unit)}" if row["low"] is not None else "–" for row in alike]
-        intervals = "; ".join(spans) if {*spans} != {"–"} else ""
+        spans = [interval_of(row) for row in alike]
+        intervals = "; ".join(span or "–" for span in spans) if any(spans) else ""
         lines.append(f"| {prefix}{claims} | {f'{figures} {unit}'.strip()} | {intervals} | {commands_of(alike)} |")
     for title, group in groupby((each for each in rows if "line" in each), key=lambda row: row["section"]):
         lines += table(title, list(group))
@@ -306,7 +310,8 @@ def page(rows: list[Row]) -> str:
 def table(title: str, rows: list[Row]) -> list[str]:
     """A line for each kind of model, a column for each measure."""
     columns = list(dict.fromkeys(row["column"] for row in rows))
-    lines = ["", f"**{title}**: {commands_of(rows)}", "", f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    lines = ["", f"**{title}**: {commands_of(rows)}", "", f"| | {' | '.join(columns)} |"]
+    lines.append("|---" * (len(columns) + 1) + "|")
     known = dict.fromkeys(row["line"] for row in rows)
     for kind in sorted(known, key=lambda kind: re.split(r" \d", kind)[0]):  # windows of a kind stay in order
         of = {row["claim"]: row for row in rows if row["line"] == kind}
@@ -334,7 +339,7 @@ def together(row: Row) -> tuple[str, str, str, str]:
 
 
 def commands_of(rows: list[Row]) -> str:
-    """What the rows of a line or table are from, each once; of two commands that differ by `--test`, the one with it."""
+    """What the rows are from, each once; of two commands that differ by `--test`, the one with it."""
     found = list(dict.fromkeys(map(command_of, rows)))
     tested = {command.replace(" --test", "") for command in found if " --test" in command}
     return "; ".join(command for command in found if command not in tested)
