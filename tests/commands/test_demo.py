@@ -5,7 +5,7 @@ from subprocess import CompletedProcess
 from types import SimpleNamespace
 
 import pytest
-from conftest import run
+from conftest import TINY, run
 from matplotlib.image import imread
 
 from musictx.commands.demo import DemoConfig, demo
@@ -14,6 +14,7 @@ from musictx.music.grid import score_to_grid
 from musictx.music.read import read_midi
 
 CONFIG = DemoConfig(out="demo", store="store", pieces=20, max_steps=6, variations=1)
+SMALL = [*TINY, "data.length=64", "trainer.batch_size=4"]
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def asked(tmp_path, monkeypatch):
         asked.append(args[3])
         if len(asked) > 3:
             return CompletedProcess(args, 0)
-        done = run(args[2:], tmp_path)
+        done = run([*args[2:], *(SMALL if args[3] == "train" else [])], tmp_path)
         print(done.stdout)
         return done
 
