@@ -3,6 +3,7 @@
 import re
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from itertools import zip_longest
 
 import pytest
 from apps import SCHEMAS
@@ -39,11 +40,22 @@ def test_python_and_the_command_sample_alike():
     assert settings("generate", "seed_midi=null", "sampler=plain").sampler == PLAIN
 
 
-@pytest.mark.parametrize(("group", "option"), [(g, o) for g in GROUPS for o in options(g)])
-def test_every_option_of_every_group_composes(group, option):
-    app = {"sampler": "generate", "filters": "prepare_folder"}.get(group, "train")
-    paths = {"generate": ["bundle=b", "seed_midi=s"], "prepare_folder": ["path=p"]}.get(app, [])
-    typed(composed(app, f"{group}={option}", *paths), SCHEMAS[app])  # nothing mandatory is missing
+CHOICES = {group: [f"{group}={option}" for option in options(group)] for group in GROUPS}
+OTHERS = CHOICES.pop("sampler"), CHOICES.pop("filters")
+EXPERIMENTS = CHOICES.pop("experiment")
+TOGETHER = [[*filter(None, words)] for words in zip_longest(*CHOICES.values())]  # each option of each group once
+
+
+@pytest.mark.parametrize(
+    ("app", "words"),
+    [
+        *(("generate", ["bundle=b", "seed_midi=s", word]) for word in OTHERS[0]),
+        *(("prepare_folder", ["path=p", word]) for word in OTHERS[1]),
+        *(("train", words) for words in ([[word] for word in EXPERIMENTS] + TOGETHER)),
+    ],
+)
+def test_every_option_of_every_group_composes(app, words):
+    typed(composed(app, *words), SCHEMAS[app])  # nothing mandatory is missing
 
 
 def test_an_experiment_overrides_the_defaults_and_a_person_overrides_both():

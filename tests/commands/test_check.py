@@ -23,6 +23,7 @@ FAST = [*TINY, "data.length=32", "trainer.batch_size=4", "trainer.lr=0.05"]
 @pytest.fixture(autouse=True)
 def small(monkeypatch, no_curves):
     monkeypatch.setattr(chorale, "DEMO", [*chorale.DEMO, *FAST])
+    monkeypatch.setattr(chorale, "STEPS", 8)
     monkeypatch.setattr(kernels, "SIZES", [size for size in kernels.SIZES if size[1] < 80])
 
 

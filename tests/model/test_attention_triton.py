@@ -87,7 +87,7 @@ def test_it_errs_at_most_twice_as_much_as_the_plain_formula(shape, dtype):
 def test_deterministic_gradients_are_the_same_in_every_bit(shape, dtype, monkeypatch):
     *shape, n = shape
     monkeypatch.setattr(fused, "SPLITS", 1 if dtype == torch.float32 else 8)
-    tensors = inputs(*shape, dtype=dtype, rows=(2, 1))
+    tensors = inputs(*shape, dtype=dtype, rows=(2, 2) if shape[2] == 59 else None)
     one, two = (results(triton_attention, tensors, tuning=tile(n), deterministic=True) for _ in range(2))
     for a, b in zip(one, two, strict=True):
         assert torch.equal(a, b)

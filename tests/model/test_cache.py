@@ -11,7 +11,7 @@ from musictx.model.transformer import Transformer, TransformerConfig
 ALL = [*((form, "index") for form in FORMS), *((form, "time") for form in timed_forms())]
 CASES = [{"position": form, "clock": clock, **block} for form, clock in ALL for block in BLOCKS] + [{"cycle": 4}]
 LENGTHS = (3, 9, 9, 1)
-N = 17  # tokens after each prompt
+N = 9  # tokens after each prompt
 
 
 def build(**changes) -> Transformer:

@@ -15,6 +15,8 @@ from baseline_runs import MUSIC, Cell, Data, config_of, n_parameters
 from musictx.data.store import Store
 from musictx.model.build import build_model
 
+pytestmark = pytest.mark.usefixtures("no_curves")
+
 CELLS = [Cell(name, kind, n) for name, music in MUSIC.items() for kind, all_n in music.windows.items() for n in all_n]
 VOCAB = {"chorales": 95, "piano": 391}
 

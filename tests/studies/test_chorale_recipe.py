@@ -24,6 +24,8 @@ from musictx.model.transformer import Transformer
 from musictx.training.fit import fit
 from musictx.training.metrics import read_metrics
 
+pytestmark = pytest.mark.usefixtures("no_curves")
+
 SMALL = [*TINY, "trainer.batch_size=2", "trainer.lr=0.1"]
 RECIPES = [chorales.Recipe(3, 2, 0.0), chorales.Recipe(4, 1, 0.1)]
 

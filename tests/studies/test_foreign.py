@@ -12,6 +12,8 @@ from conftest import QUICK, TINY
 from musictx.data.store import Store
 from musictx.model.bundle import load_bundle, save_bundle
 
+pytestmark = pytest.mark.usefixtures("no_curves")
+
 
 @pytest.fixture
 def study(world, tmp_path, monkeypatch):

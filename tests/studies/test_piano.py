@@ -20,6 +20,8 @@ from musictx.model.bundle import add_notes, read_header
 from musictx.training.fit import build_model_config
 from musictx.training.preflight import check_trainer
 
+pytestmark = pytest.mark.usefixtures("no_curves")
+
 TINY = ["model.d_model=16", "model.n_heads=2", "model.n_layers=1", "model.d_ff=32", "model.max_distance=64"]
 
 
