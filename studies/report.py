@@ -162,6 +162,17 @@ def labelled(found: Any, make: Make) -> Iterator[Row]:
                     yield make(command, title, f"{line}, {column}", of[split][measure], line=line, column=column)
 
 
+def by_hand(found: Any, make: Make) -> Iterator[Row]:
+    """Of notes both those that the models of 80 s read, and those of whole songs."""
+    command = "OMP_NUM_THREADS=1 python studies/hand_made.py"
+    for (name, of), split, measure in product(found.items(), ("test", "whole"), ("accuracy", "macro F1")):
+        if split in of:
+            claim = (
+                f"the same labels, pieces and measures, without a model: {name}{', whole songs' * (split == 'whole')}"
+            )
+            yield make(command, "Tried and left", f"{claim}, {measure}", of[split][measure])
+
+
 def transposed(found: Any, make: Make) -> Iterator[Row]:
     for name, of in ((name, of) for name, of in found.items() if "seeds" in of):
         seeds, claim = (
@@ -216,6 +227,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "foreign.json": foreign,
     "planted-motif.json": planted,
     "labels.json": labelled,
+    "hand-made.json": by_hand,
     "transposition.json": transposed,
     **{
         f"baselines/{music}-{split}.json": partial(kinds, music=music, split=split)
