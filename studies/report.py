@@ -164,13 +164,12 @@ def labelled(found: Any, make: Make) -> Iterator[Row]:
 
 def by_hand(found: Any, make: Make) -> Iterator[Row]:
     """Of notes both those that the models of 80 s read, and those of whole songs."""
-    command = "OMP_NUM_THREADS=1 python studies/hand_made.py"
+    command, claim = "OMP_NUM_THREADS=1 python studies/hand_made.py", "the same labels, pieces and measures"
     for (name, of), split, measure in product(found.items(), ("test", "whole"), ("accuracy", "macro F1")):
         if split in of:
-            claim = (
-                f"the same labels, pieces and measures, without a model: {name}{', whole songs' * (split == 'whole')}"
-            )
-            yield make(command, "Tried and left", f"{claim}, {measure}", of[split][measure])
+            what = name.replace("the most frequent label of the training", of.get("always", ""))
+            what += ", whole songs" * (split == "whole") + f", {measure}"
+            yield make(command, "Tried and left", f"{claim}, without a model: {what}", of[split][measure])
 
 
 def transposed(found: Any, make: Make) -> Iterator[Row]:
