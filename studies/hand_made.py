@@ -8,8 +8,8 @@ melody. Notes are judged where the models of 80 s read a song (`test`), and in t
 
 Of composers the SVM learns `CLIPS` random clips of each performance, and is asked the clips that models are asked; for
 whole pieces it learns whole performances. C, and for clips also whether rare composers weigh more, are chosen on the
-pieces set aside. Of whole performances none is set aside: `FOLDS` folds of the training choose C, and a work may be in
-two of them, since a store does not name works.
+pieces set aside. Of whole performances none is set aside: `FOLDS` folds of the training choose C. A work may be in two
+of them, since a store does not name works, so these folds say little of new works.
 """
 
 from collections.abc import Callable, Iterator, Sequence
