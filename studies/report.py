@@ -173,15 +173,17 @@ def by_hand(found: Any, make: Make) -> Iterator[Row]:
 
 
 def transposed(found: Any, make: Make) -> Iterator[Row]:
-    for name, of in ((name, of) for name, of in found.items() if "seeds" in of):
-        seeds, claim = (
-            [seed["nll"] for seed in of["seeds"]],
-            f"the chorale recipe, three random seeds, before filling: {name}",
-        )
-        command = "python studies/transposition.py --test trainer.accelerator=cuda"
-        yield make(command, "The chorale model", claim, of["nll"], "nats a token")
-        for which, nll in (("lowest", min(seeds)), ("highest", max(seeds))):
-            yield make(command, "The chorale model", f"{claim}, {which}", [nll], "nats a token")
+    claim = "the chorale recipe before filling, three random seeds (held out: one)"
+    for name, of in found.items():
+        nats = {"": of["nll"]}
+        if "seeds" in of:
+            seeds = [seed["nll"] for seed in of["seeds"]]
+            nats |= {", lowest": [min(seeds)], ", highest": [max(seeds)]}
+        else:
+            nats = {f", temperature {of['temperature']:g}": [min(of["nll"])]}
+        for which, nll in nats.items():
+            command = "python studies/transposition.py --test trainer.accelerator=cuda"
+            yield make(command, "The chorale model", f"{claim}: {name}{which}", nll, "nats a token")
 
 
 STRANGER = "gain against a stranger, part"
