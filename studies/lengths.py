@@ -2,10 +2,11 @@
 
     OMP_NUM_THREADS=1 python studies/lengths.py           # resumes; a trial: --fraction 0.01 --out outputs/trial
 
-Two recurrent encoder-decoders learn to harmonise in windows of 16 quarters, with as many steps, one rate and one random
-seed. One has attention to the melody, the other hears a single vector of it (`model.fixed_context`). The figures are
-nats a token of the true lower voices. Validation pieces are cut into inputs of so many quarters. Differences are paired
-by piece, and intervals are over pieces. Settings of `musictx train` (key=value) are for both.
+Two forms of recurrent encoder-decoder learn to harmonise in windows of 16 quarters, with as many steps and one rate.
+One has attention to the melody, the other hears a single vector of it (`model.fixed_context`). The figures are nats a
+token of the true lower voices, the mean of the random seeds. Validation pieces are cut into inputs of so many quarters.
+Differences are paired by piece. Intervals are over pieces, so each random seed's difference is kept beside them.
+Settings of `musictx train` (key=value) are for all.
 
 The seconds are CPU time of one window, forward and backward: the median of `REPEATS`, the least and the most. All
 models have about a million parameters. Dilated convolutions have as many layers as join the first id to the last. The
@@ -27,7 +28,7 @@ from chorales import COMMON, trained
 from shared import asked, options
 from torch import Tensor, nn
 
-from musictx.analysis.bootstrap import Interval, interval
+from musictx.analysis.bootstrap import interval
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
@@ -45,7 +46,7 @@ QUARTER = N_VOICES * STEPS_PER_QUARTER  # ids
 RECIPE = ["experiment=jsb", "model=recurrent_encoder_decoder", "objective=conditional", "model.d_model=192"]
 RECIPE += [f"data.length={WINDOW * QUARTER}", "trainer.precision=32-true", *COMMON]
 ATTENTION, VECTOR = "attention", "one fixed vector"
-LESS = f"{VECTOR} less {ATTENTION}"
+LESS, SEEDS = f"{VECTOR} less {ATTENTION}", (0, 1)
 QUARTERS, IDS, REPEATS = (2, 4, 8, 16, 32, 64), (64, 128, 256, 512, 1024, 2048, 4096), 5
 VOCAB = build_tokenizer("chorale").vocab.size
 WIDTH: dict[str, Any] = {"d_model": 192, "n_layers": 3, "d_ff": 512, "dropout": 0.0}
@@ -90,27 +91,30 @@ def seconds(kind: str, ids: int) -> dict[str, Any]:
     return {"s": found[1:], "parameters": sum(p.numel() for p in model.parameters())}
 
 
-def harmonising(form: str, steps: int, store: Store, out: Path, overrides: list[str]) -> dict[str, Any]:
+def harmonising(form: str, steps: int, seed: int, store: Store, out: Path, overrides: list[str]) -> dict[str, Any]:
     """Nats and tokens of each validation piece, by the quarters of an input."""
-    words = [*RECIPE, f"data.path={store.path}", f"out={out / f'{form} {steps}'}", f"trainer.max_steps={steps}"]
-    words += [f"trainer.validate_every={steps}", f"trainer.warmup_steps={max(steps // 20, 1)}"]
+    words = [*RECIPE, f"random_seed={seed}", f"data.path={store.path}", f"out={out / f'{form} {steps} {seed}'}"]
+    words += [f"trainer.max_steps={steps}", f"trainer.validate_every={steps}"]
+    words += [f"trainer.warmup_steps={max(steps // 20, 1)}"]
     bundle = trained(*words, f"model.fixed_context={str(form == VECTOR).lower()}", *overrides)
     (model, tokenizer, _), split = open_bundle(bundle, continues=False), store.split("validation")
-    found: dict[str, Any] = {"steps": steps, "parameters": sum(p.numel() for p in model.parameters())}
+    found: dict[str, Any] = {"parameters": sum(p.numel() for p in model.parameters())}
     for n in QUARTERS:
         of = negative_log_likelihood(model, split, tokenizer, n * QUARTER, objective=Conditional(tokenizer))
         found[str(n)] = {"nats": of.nats.tolist(), "tokens": of.tokens_of.tolist()}
     return found
 
 
-def compared(forms: dict[str, dict[str, Any]]) -> dict[str, dict[str, Interval]]:
-    """Nats a token of both forms, and what the vector takes more, by length."""
-    found: dict[str, dict[str, Interval]] = {form: {} for form in (*forms, LESS)}
+def compared(forms: dict[str, list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Nats a token of both forms, and what the vector takes more, by length: the mean of the random seeds, and each."""
+    found: dict[str, dict[str, Any]] = {form: {"nats": {}, "seeds": {}} for form in (*forms, LESS)}
     for n in map(str, QUARTERS):
-        tokens, nats = forms[ATTENTION][n]["tokens"], {form: np.array(of[n]["nats"]) for form, of in forms.items()}
+        tokens = forms[ATTENTION][0][n]["tokens"]
+        nats = {form: np.array([of[n]["nats"] for of in seeds]) for form, seeds in forms.items()}  # (seeds, pieces)
         nats[LESS] = nats[VECTOR] - nats[ATTENTION]
         for form, each in nats.items():
-            found[form][n] = interval(each, tokens)
+            found[form]["nats"][n] = interval(each.mean(0), tokens)
+            found[form]["seeds"][n] = (each.sum(1) / sum(tokens)).tolist()
     return found
 
 
@@ -134,13 +138,15 @@ def plot(table: dict[str, dict[str, Any]], out: Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
         if unit == "nats":
             axes.axvline(WINDOW, color="grey", lw=0.8)
-            axes.set_xlabel("quarters of an input; grey line: of a training window")
+            axes.set_xlabel("quarters; grey: a training window")
         else:
             axes.set(yscale="log", xlabel="ids in a window")
         if len(names) > 1:
             axes.legend(frameon=False, fontsize=9)
         else:
             axes.axhline(0, color="grey", lw=1, ls="--")
+            axes.plot(x, [*table[LESS]["seeds"].values()], color=COLOURS[0], lw=0.8)
+            axes.set_xlabel(f"{axes.get_xlabel()}; thin: each random seed")
     save_figure(figure, out)
 
 
@@ -148,14 +154,13 @@ def main() -> None:
     names = ("store", "out", "results", "fraction")
     args, overrides = asked(options(__doc__, *names, out=Path("outputs/lengths")))
     store, runs, results = Store(args.store, "chorale"), timed.Runs(args.out / "runs.json"), args.results or args.out
-    table: dict[str, dict[str, Any]] = {}
-    steps, forms = max(round(STEPS * args.fraction), 1), {}
+    steps, forms = max(round(STEPS * args.fraction), 1), dict[str, Any]()
     for form in (ATTENTION, VECTOR):
-        make = partial(harmonising, form, steps, store, args.out, overrides)
-        forms[form] = runs.get(" ".join([f"{form}, {steps} steps", *overrides]), make)
-        table[form] = {name: forms[form][name] for name in ("steps", "parameters")}
-    for form, nats in compared(forms).items():
-        table[form] = table.get(form, {"steps": steps}) | {"nats": nats}
+        make = {seed: partial(harmonising, form, steps, seed, store, args.out, overrides) for seed in SEEDS}
+        forms[form] = [runs.get(" ".join([f"{form}, {steps}, {seed}", *overrides]), make[seed]) for seed in SEEDS]
+    table = {form: {"steps": steps, **of} for form, of in compared(forms).items()}
+    for form, of in forms.items():
+        table[form]["parameters"] = of[0]["parameters"]
     for kind in KINDS:
         each = {n: runs.get(f"{kind}, {n} ids", partial(seconds, kind, n)) for n in IDS}
         table[kind] = {"parameters": [each[n]["parameters"] for n in (IDS[0], IDS[-1])]}

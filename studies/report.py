@@ -35,6 +35,7 @@ FOREIGN = "python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.z
 BASELINES = "OMP_NUM_THREADS=1 python studies/baselines.py"
 LABELS = "OMP_NUM_THREADS=1 python studies/labels.py --archive maestro-v3.0.0-midi.zip --pop pop909.zip"
 PLANTED = "OMP_NUM_THREADS=1 python studies/planted_motif.py"
+LENGTHS = "OMP_NUM_THREADS=1 python studies/lengths.py --results studies/results"
 PIANO, P = "The piano model", ", Holm's p"
 TOP = """# Results
 
@@ -141,6 +142,24 @@ def planted(found: Any, make: Make) -> Iterator[Row]:
             yield make(PLANTED, title, f"{kind}, {name}", figure, line=kind, column=name)
 
 
+def by_length(found: Any, make: Make) -> Iterator[Row]:
+    place = LENGTHS, "Tried and left"
+    for name, of in ((name, of) for name, of in found.items() if "nats" in of):
+        claim = f"recurrent encoder-decoder, {of['steps']} steps of windows of 16 quarters, mean of two random seeds"
+        claim += f", true lower voices, validation: {name}"
+        if paired := " less " in name:
+            claim += ", paired"
+        for n, nats in of["nats"].items():
+            yield make(*place, f"{claim}, {n} quarters", nats, "nats a token")
+        for n, seeds in of["seeds"].items() if paired else ():
+            for k, seed in enumerate(seeds):
+                yield make(*place, f"{claim}, {n} quarters, random seed {k}", [seed], "nats a token")
+    claim = "a window forward and backward, one core, median of five, 0.8 to 1.6 million parameters"
+    for (name, of), n in product(found.items(), ("64", "512", "4096")):
+        if "s" in of:
+            yield make(*place, f"{claim}: {name}, {int(n):,} ids", [1000 * s for s in of["s"][n]], "ms")
+
+
 OF = {"1": "13 performances", "10": "130", "100": "100 songs", "notes": "700 songs", "composers": "all 788"}
 
 
@@ -230,6 +249,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "labels.json": labelled,
     "hand-made.json": by_hand,
     "transposition.json": transposed,
+    "lengths.json": by_length,
     **{
         f"baselines/{music}-{split}.json": partial(kinds, music=music, split=split)
         for music, split in product(("chorales", "piano"), SHOWN)

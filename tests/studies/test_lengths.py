@@ -35,19 +35,20 @@ def test_so_many_layers_of_convolutions_join_the_ends_and_no_fewer():
 
 def test_the_difference_is_paired_by_length(monkeypatch):
     monkeypatch.setattr(lengths, "QUARTERS", (2, 64))
-    nats, tokens = np.array([10.0, 90.0, 20.0]), [10, 100, 30]
-    more = {"2": -0.5, "64": 0.25}  # nats a token, the same in all pieces
-    forms = {
-        "attention": {n: {"nats": nats, "tokens": tokens} for n in more},
-        "one fixed vector": {n: {"nats": nats + x * np.array(tokens), "tokens": tokens} for n, x in more.items()},
-    }
-    found = lengths.compared(forms)
-    for n, x in more.items():
-        assert found["one fixed vector less attention"][n] == pytest.approx((x, x, x))
-        attention, vector = found["attention"][n], found["one fixed vector"][n]
-        assert attention.mean == pytest.approx(120 / 140)
-        assert attention.low < attention.mean < attention.high
-        assert vector.mean == pytest.approx(120 / 140 + x)
+    nats, tokens = np.array([10.0, 90.0, 20.0]), np.array([10, 100, 30])
+    more = {"2": (-0.5, -0.25), "64": (0.25, 0.75)}  # nats a token of each random seed, the same in all pieces
+    attention = [{n: {"nats": nats + seed, "tokens": tokens} for n in more} for seed in range(2)]
+    vector = [{n: {"nats": nats + k + x[k] * tokens, "tokens": tokens} for n, x in more.items()} for k in range(2)]
+    found = lengths.compared({"attention": attention, "one fixed vector": vector})
+    for n, (one, other) in more.items():
+        mean = (one + other) / 2
+        assert found["one fixed vector less attention"]["nats"][n] == pytest.approx((mean, mean, mean))
+        assert found["one fixed vector less attention"]["seeds"][n] == pytest.approx([one, other])
+        assert found["attention"]["seeds"][n] == pytest.approx([120 / 140, 123 / 140])
+        nll = found["attention"]["nats"][n]
+        assert nll.mean == pytest.approx(121.5 / 140)
+        assert nll.low < nll.mean < nll.high
+        assert found["one fixed vector"]["nats"][n].mean == pytest.approx(121.5 / 140 + mean)
 
 
 def test_a_trial_from_the_command_writes_figures_and_picture(tmp_path, monkeypatch, no_curves):
@@ -76,6 +77,7 @@ def test_a_trial_from_the_command_writes_figures_and_picture(tmp_path, monkeypat
     for n in ("2", "4"):
         assert less["nats"][n][0] == pytest.approx(vector["nats"][n][0] - attention["nats"][n][0])
         assert 0 < attention["nats"][n][0] < 6
+        assert len(set(attention["seeds"][n])) == 2
     assert found["LSTM"]["path"] == {"8": 8, "16": 16}
     assert all(0 < low <= middle <= high for middle, low, high in found["LSTM"]["s"].values())
     assert Path("o/lengths.png").read_bytes()[:4] == b"\x89PNG"
