@@ -32,9 +32,9 @@ from musictx.tokenizers.labels import strikes, unmarked, with_labels
 
 Array = NDArray[Any]
 Answer = Callable[[Array], Array]  # features (N, F) to labels (N,)
-C = 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 1.0
+C = 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 1.0
 WAYS = {  # C, and whether rare labels weigh more
-    "notes": list(product((1e-3, 1e-2, 0.1), (False,))),
+    "notes": list(product((1e-5, 1e-4, 1e-3, 1e-2, 0.1), (False,))),
     "clips": list(product(C, (False, True))),
     "pieces": list(product(C, (False,))),
 }
@@ -218,7 +218,7 @@ class Study:
         for size in SIZES[self.path.name]:
             n = len(self.first(size))
             if self.is_notes:
-                yield f"notes, 18 hand-made features of notes, linear SVM, {n} songs", partial(self.svm, "notes", size)
+                yield f"notes, 27 hand-made features of notes, linear SVM, {n} songs", partial(self.svm, "notes", size)
             else:
                 yield f"{BY_HAND}, {n} performances", partial(self.svm, "clips", size)
         if not self.is_notes:

@@ -170,7 +170,7 @@ def labelled(found: Any, make: Make) -> Iterator[Row]:
     )
     for name, runs in found.items():
         task, _, steps = name.partition("-")
-        command = f"{LABELS} --steps {steps} --pairs PAIRS" if steps else LABELS
+        command = f"{LABELS} --steps {steps} --pairs outputs/masked" if steps else LABELS
         for run, of in ((run, of) for run, of in runs.items() if "test" in of):  # the others chose a rate
             kind, size = run.rsplit(", ", 1)
             line = f"{kind}, {steps} steps on a GPU" if steps else kind
@@ -192,7 +192,7 @@ def by_hand(found: Any, make: Make) -> Iterator[Row]:
 
 
 def transposed(found: Any, make: Make) -> Iterator[Row]:
-    claim = "the chorale recipe before filling, three random seeds (held out: one)"
+    claim = "the chorale recipe, chosen with transposition, before filling, three random seeds (held out: one)"
     for name, of in found.items():
         nats = {"": of["nll"]}
         if "seeds" in of:

@@ -97,7 +97,7 @@ def explained(error: BaseException) -> UserError:
         key = re.search(r"full_key: (\S+)", text)
         return ConfigError(key[1] if key else missing[1], why="it is required and was not given", hint=SEE)
     if isinstance(error, OverrideParseException) and "=" not in error.override:
-        hint = "settings are KEY=VALUE, as midi=FILE or (of generate) seed_midi=FILE; see --help"
+        hint = "settings are KEY=VALUE, as midi=FILE, seed_midi=FILE or path=FOLDER; see --help"
         return UserError(f"{error.override} is no setting", hint)
     if plugin := re.search(r"Could not find '(hydra/(?:launcher|sweeper)/\w+)'", text):
         return UserError(

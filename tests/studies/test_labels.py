@@ -33,8 +33,9 @@ def test_composers_are_split_by_work(tmp_path, monkeypatch):
     rows.append(("A", "known", "validation"))
     rows.append(("A", "Spelled otherwise", "test"))  # the notes of A's first performance
     rows.append(("C", "seldom", "train"))
+    rows += [(who, title, "train") for who in "AB" for title in ("known", "old")]  # `older` has the fewest performances
     pitches = [40 + n for n in range(len(rows))]
-    pitches[-2] = pitches[0]
+    pitches[len(WORKS_OF) * 4 + 1] = pitches[0]
     table = "canonical_composer,canonical_title,split,midi_filename\n"
     path = tmp_path / "maestro.zip"
     with zipfile.ZipFile(path, "w") as archive:
@@ -48,9 +49,9 @@ def test_composers_are_split_by_work(tmp_path, monkeypatch):
     works = {name: [work[piece] for piece in store.split(name).names] for name in labels.SPLITS}
     held_out = [("A", "new"), ("A", "newer"), ("B", "new"), ("B", "newer")]
     assert sorted(works["test"]) == sorted(works["whole"]) == held_out  # one performance of each
-    assert sorted(who for who, _ in works["validation"]) == ["A", "B"]
+    assert sorted(works["validation"]) == [("A", "older"), ("B", "older")]
     assert not set(works["validation"]) & set(works["train"])
-    assert len(works["train"]) == 8  # two works of each, twice; neither `known` nor its other spelling of another split
+    assert len(works["train"]) == 12  # two works of each, three times; no performance of another split
     clip, whole = store.split("test")[0], store.split("whole")[0]
     seconds = [store.tokenizer.seconds(unmarked(store.tokenizer, np.asarray(ids))[0]) for ids in (clip, whole)]
     assert seconds[0] == pytest.approx(labels.CLIP_S, abs=1)
@@ -70,6 +71,9 @@ def test_one_work_in_two_spellings_and_as_a_part():
     assert labels.works(["A"] * 4, titles, performances) == [0, 1, 0, 1]
     assert labels.works(["A", "A", "B", "A"], titles, performances) == [0, 1, 2, 1]  # another composer's is another
     assert labels.works(["A", "A"], ["Etude", "ETUDE (Complete)"], performances[:2]) == [0, 0]
+    for shared, works in ((16, [0, 0]), (10, [0, 1])):  # 11 and 5 of 195 sequences
+        mixed = score(np.concatenate([first[:shared], other[shared:]]))
+        assert labels.works(["A", "A"], ["Sonata", "Etude"], [performances[0], mixed]) == works
 
 
 def test_a_chord_has_one_order_however_it_is_struck():

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 import transposition
+from chorales import TEMPERATURES, divide_logits
 
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.data.store import Store
@@ -20,24 +21,32 @@ def test_the_mean_of_three_seeds_at_the_temperature_of_pieces_held_out(world, tm
         asked.append((folder.name, overrides))
         seed = next(int(word.partition("=")[2]) for word in overrides if word.startswith("random_seed="))
         model, header = load_bundle(world.hymn_bundle)
-        transposition.divide_logits(model, 1 - seed / 10)
+        divide_logits(model, 1 - seed / 10)
         path = tmp_path / f"{folder.name}.safetensors"
         save_bundle(path, model, header, torch.float16)
         return path
 
     monkeypatch.setattr(transposition, "learn", learn)
     monkeypatch.setattr(transposition, "selection_store", lambda *_: store)
-    monkeypatch.setattr(transposition, "nll_by_temperature", lambda *_: [2.0, 1.0, 3.0])
+    chosen_on = []
+
+    def nll_by_temperature(model, split, tokenizer):
+        chosen_on.append((asked[-1][0], split.names))
+        return [2.0, 1.0, 3.0]
+
+    monkeypatch.setattr(transposition, "nll_by_temperature", nll_by_temperature)
     monkeypatch.setattr("sys.argv", ["x", "--store", str(world.hymn_store), "--out", str(tmp_path / "out"), "--test"])
     transposition.main()
     found = json.loads((tmp_path / "out" / "transposition.json").read_text())
-    best = transposition.TEMPERATURES[1]
+    best = TEMPERATURES[1]
     assert {found[f"{name}, held out"]["temperature"] for name in transposition.SEMITONES} == {best}
+    held_out = store.split("validation").names
+    assert chosen_on == [(f"{name} 0 {world.hymn_store.name}", held_out) for name in transposition.SEMITONES]
     row = found[f"transposed, test, temperature {best:g}"]
     by_hand = []
     for seed in transposition.SEEDS:
         model, _ = load_bundle(tmp_path / "out" / f"transposed {seed}.safetensors")
-        transposition.divide_logits(model, best)
+        divide_logits(model, best)
         by_hand.append(negative_log_likelihood(model, store.split("test"), store.tokenizer, None).nll)
     assert [seed["nll"] for seed in row["seeds"]] == pytest.approx(by_hand)
     assert len(set(by_hand)) == 3
