@@ -273,8 +273,7 @@ def main() -> None:
     for task in [args.task] if args.task else SIZES:
         path = args.out / task
         if (path / "manifest.json").exists():
-            labels = Store(path, PLAIN.name).manifest.extra["labels"]
-            store = written(path, {}, labels)
+            store = written(path, {}, Store(path, PLAIN.name).manifest.extra["labels"])
         elif task == "notes":
             store = notes(args.pop, Store(stores({"pop": args.pop}, args.out)["pop"], PLAIN.name), path)
         else:
