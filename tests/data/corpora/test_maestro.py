@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 from conftest import write_tunes
-from strategies import SHARED_DATA, part_of
+from strategies import SHARED_DATA
 
 from musictx.config.prepare import PrepareMaestroConfig
 from musictx.config.train import TokenizerConfig
@@ -82,12 +82,11 @@ def test_no_table_no_archive_no_such_version(archive, tmp_path):
 
 
 @pytest.mark.skipif(not (SHARED_DATA / "maestro-v3.0.0-midi.zip").is_file(), reason="the corpus is not on this machine")
-def test_a_twelfth_of_maestro_v3(tmp_path):
-    part = part_of(SHARED_DATA / "maestro-v3.0.0-midi.zip", tmp_path / "part.zip", 12)
-    manifest = prepare(part, tmp_path, workers=2)
+def test_maestro_v3_whole(tmp_path):
+    manifest = prepare(SHARED_DATA / "maestro-v3.0.0-midi.zip", tmp_path, workers=2)
     assert {name: (len(info.pieces), info.tokens) for name, info in manifest.splits.items()} == {
-        "train": (79, 1_700_708),
-        "validation": (13, 283_225),
-        "test": (14, 254_861),
+        "train": (962, 22_890_269),
+        "validation": (137, 2_592_043),
+        "test": (177, 2_989_995),
     }
     assert manifest.dropped == []

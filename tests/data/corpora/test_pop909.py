@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from conftest import write_tunes
 from songs import write_songs
-from strategies import SHARED_DATA, part_of
+from strategies import SHARED_DATA
 
 from musictx.config.prepare import PreparePop909Config, SelectConfig
 from musictx.config.train import TokenizerConfig
@@ -87,8 +87,7 @@ def every_piece(store):
 
 
 @pytest.mark.skipif(not (SHARED_DATA / "pop909.zip").is_file(), reason="the corpus is not on this machine")
-def test_an_eighth_of_the_songs_and_their_tracks(tmp_path):
-    part = part_of(SHARED_DATA / "pop909.zip", tmp_path / "part.zip", 8)
-    manifest = prepare(part, tmp_path, select=SelectConfig(names=["PIANO"]), workers=2)
-    assert (manifest.extra["files"], manifest.extra["kept"]) == (113, 113)
-    assert sum(info.tokens for info in manifest.splits.values()) == 478_991
+def test_all_songs_and_their_tracks(tmp_path):
+    manifest = prepare(SHARED_DATA / "pop909.zip", tmp_path, select=SelectConfig(names=["PIANO"]), workers=2)
+    assert (manifest.extra["files"], manifest.extra["kept"]) == (909, 909)
+    assert sum(info.tokens for info in manifest.splits.values()) == 3_705_452
