@@ -6,10 +6,10 @@ Stores, splits, held-out pieces and measures are those of studies/labels.py. For
 the training, always; a linear SVM on features, from few pieces to all. For notes also: the highest sounding note is the
 melody. Notes are judged where the models of 80 s read a song (`test`), and in the whole song (`whole`).
 
-Of composers the SVM learns `CLIPS` random clips of each performance, and is asked the clips that models are asked; for
+Of composers the SVM learns `CLIPS` random clips of each performance. It is asked the clips that models are asked. For
 whole pieces it learns whole performances. C, and for clips also whether rare composers weigh more, are chosen on the
-pieces set aside. Of whole performances none is set aside: `FOLDS` folds of the training choose C. A work may be in two
-of them, since a store does not name works, so these folds say little of new works.
+pieces set aside. Of whole performances none is set aside, so `FOLDS` folds of the training choose C. A work may be in
+two of them, since a store names no works: these folds say little of new works.
 """
 
 from collections.abc import Callable, Iterator, Sequence
