@@ -1,4 +1,4 @@
-"""What does length cost? A melody in one vector or under attention; the time of a window; the way between two ids.
+"""What is the price of length? A melody in one vector or under attention; the time of a window; the path of two ids.
 
     OMP_NUM_THREADS=1 python studies/lengths.py           # resumes; a trial: --fraction 0.01 --out outputs/trial
 

@@ -4,6 +4,7 @@ import hand_made
 import labels
 import numpy as np
 import pytest
+import torch
 
 from musictx.music.score import Score
 from musictx.tokenizers.labels import with_labels
@@ -73,6 +74,31 @@ def test_notes_of_a_store(tmp_path):
     assert study.svm("notes")["test"]["accuracy"] == [1, 1, 1]
     assert study.most_frequent()["test"]["accuracy"][0] == pytest.approx(0.5, abs=0.01)
     assert [name.partition(", ")[0] for name, _ in study.runs()] == ["notes"] * 5
+
+
+def test_the_c_with_most_right_answers_aside_is_taken(tmp_path, monkeypatch):
+    grown, onset_s = with_labels(labels.PLAIN, 2), np.arange(100) / 2
+    song = Score(onset_s, onset_s + 0.4, np.full(100, 60), np.full(100, 64), program=np.zeros(100, int))
+    splits = {split: [labels.piece("song", song, grown)] for split in ("train", "validation", "test")}
+    labels.written(tmp_path / "notes", splits, ["MELODY", "PIANO"])
+    monkeypatch.setattr(hand_made, "learned", lambda _, c, balanced: lambda x: np.full(len(x), int(c != 1e-3)))
+    found = hand_made.Study(tmp_path / "notes").svm("notes")
+    assert (found["C"], found["set aside"], found["test"]["accuracy"][0]) == (1e-3, 1, 1)
+
+
+def test_notes_are_judged_where_models_read(tmp_path):
+    grown, rng, n = with_labels(labels.PLAIN, 2), np.random.default_rng(0), 700
+    onset_s = np.arange(n) / 4
+    song = Score(onset_s, onset_s + 0.2, rng.integers(40, 80, n), np.full(n, 64), program=rng.integers(0, 2, n))
+    splits = {split: [labels.piece("song", song, grown)] for split in ("train", "validation", "test")}
+    study = labels.Labels("notes", labels.written(tmp_path / "notes", splits, ["MELODY", "PIANO"]))
+    data = study.data("encoder from nothing", 1)
+    (example,) = data.pieces("test")
+    size = data.objective.tokenizer.vocab.size
+    _, label = data.objective.of_piece(lambda *ids: torch.zeros(*ids[-1].shape, size), example)  # type: ignore[attr-defined]
+    (case,) = hand_made.cases(tmp_path / "notes", "test")
+    assert case.label[case.read].tolist() == label.tolist()
+    assert 0 < case.read.sum() < n
 
 
 def test_composers_of_a_store(tmp_path):
