@@ -1,69 +1,148 @@
 """Kinds of model side by side; each gets the same parameters, blocks, optimizer and CPU time, and its own best rate.
 
-    OMP_NUM_THREADS=1 python studies/baselines.py chorales --store outputs/stores/jsb        # resumes; hours of a core
-    python studies/baselines.py piano --store outputs/stores/maestro --archive maestro-v3.0.0-midi.zip --device cuda
-    python studies/baselines.py chorales --store outputs/stores/jsb --test                   # once, after all else
+    OMP_NUM_THREADS=1 python studies/baselines.py --store outputs/stores/jsb            # resumes; hours of a core
+    OMP_NUM_THREADS=1 python studies/baselines.py --store outputs/stores/jsb --test     # once, after all else
 
 A cell is a kind and a training window. Its sizes give it as many parameters as the others. Rules, in this order: some
-training pieces are held out, unlike all others or of works that no other piece plays. Their likelihood (in inputs as
-long as the window; for recurrent models of whole pieces) chooses the learning rate (`timed.bracketed`), then one of
-`DROPOUTS` or 0.1. For recurrent models the choice is also whether a window continues the one before or begins anywhere.
-These trials take a quarter of the time. Then `SEEDS` learn all training pieces. Recurrent models also learn as many ids
-as the table of the same window, in the time that this takes.
+training pieces are held out, unlike all others. Their likelihood (in inputs as long as the window; for recurrent models
+of whole pieces) chooses the learning rate (`timed.bracketed`), then one of `DROPOUTS` or 0.1. For recurrent models the
+choice is also whether a window continues the one before or begins anywhere. These trials take a quarter of the time.
+Then `SEEDS` learn all training pieces. Recurrent models also learn as many ids as the table of the same window, in the
+time that this takes.
 
 A run is scored twice. First come whole pieces (a carried state, or positions beyond the window), then inputs as long as
-the window, each from a fresh state. On piano these are the first 8,192 ids of every third piece. Seed gain compares the
-true continuation after the whole seed with three others. These are after its last beat, after another piece's seed and
-its last beat, and after its last id (the KV reset of arXiv 2602.19816). Intervals resample works and random seeds. The
-p of a difference from the table of the same window is Holm's, over all rows of a figure.
+the window, each from a fresh state. Intervals resample pieces and random seeds.
+
+Piano, what a seed saves, and differences from the table were measured by `git show b07c1d7:studies/baselines.py`.
 """
 
-import argparse
-import json
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 import timed
 import torch
-from baseline_report import report
-from baseline_runs import MUSIC, Cell, Data, config_of, n_parameters, remembered, scores, seeds_of, train
-from shared import options
+from bundles import chorales
+from numpy.typing import NDArray
+from shared import options, selection_store
+from torch import Tensor
 
+from musictx.analysis.bootstrap import Interval, percentiles
+from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.config.mistakes import in_one_line
-from musictx.data.store import Store
-from musictx.files import replacing
-from musictx.model.build import build_model
+from musictx.data.dataset import CarriedWindows, RandomCrops
+from musictx.data.store import Split, Store
+from musictx.model.build import build_model, model_config
+from musictx.objectives.next_token import NextToken
 
 RATES, DROPOUTS, SEEDS = (2e-3, 4e-3, 8e-3), (0.0, 0.3), (1, 2, 3)
+SECONDS, PARAMETERS, STEP_IDS = 240.0, 1_300_000, 2048  # of a training, a model, a step
+TRANSPOSE, DECAY, ROUNDS = 5, 0.1, 2000
+WIDTH = {"d_model": 192, "n_layers": 3, "mlp": "swiglu", "qk_norm": True, "value_residual": True, "n_heads": 4}
+POSITIONS = {"table": "relative", "Fourier": "relative_fourier", "RoPE": "rope", "sines": "sinusoidal"}
+POSITIONS |= {"learned": "learned"}
+BOTH = (256, 1024)
+WINDOWS = dict.fromkeys(POSITIONS, BOTH) | {"LSTM": (128, 256, 512, 1024), "LSTM, attention": BOTH}  # the table first
+
+
+class Cell(NamedTuple):
+    """A kind of model and a training window."""
+
+    kind: str
+    window: int
+
+    @property
+    def recurrent(self) -> bool:
+        return self.kind.startswith("LSTM")
+
+
+@cache
+def config_of(cell: Cell, vocab_size: int) -> Any:
+    """The config of a model; the width of its cells or of its feed-forward layers comes nearest to `PARAMETERS`."""
+    if cell.recurrent:
+        attention = {"additive": True, "d_attention": 32, "window": 1024} if "attention" in cell.kind else {}
+        name, free, sizes = "recurrent", "d_model", range(64, 1024, 4)
+        fixed: dict[str, Any] = {"n_layers": 3, **attention}
+    else:
+        ends = {"learned": {"max_positions": cell.window}, "table": {"max_distance": min(cell.window, 512)}}
+        name, free, sizes = "transformer", "d_ff", range(64, 2048, 8)
+        fixed = {**WIDTH, "position": POSITIONS[cell.kind], **ends.get(cell.kind, {})}
+
+    def config(size: int) -> Any:
+        return model_config(name, {**fixed, free: size}, vocab_size=vocab_size)
+
+    def excess(size: int) -> int:
+        with torch.device("meta"):
+            return sum(p.numel() for p in build_model(config(size)).parameters()) - PARAMETERS
+
+    first = bisect_left(sizes, 0, key=excess)  # of those with at least so many
+    return config(min(sizes[max(first - 1, 0) : first + 1], key=lambda size: abs(excess(size))))
+
+
+def batches(crops: RandomCrops, carried: bool, rows: int) -> Iterator[tuple[Tensor, Tensor | None]]:
+    """Windows (B, T + 1), and which rows begin fresh, if they continue."""
+    windows = CarriedWindows(crops, rows) if carried else None
+    for step in count():
+        numbers = range(step * rows, (step + 1) * rows)
+        if windows is None:
+            yield torch.stack([crops[n] for n in numbers]), None
+        else:
+            ids, fresh = zip(*(windows[n] for n in numbers), strict=True)
+            yield torch.stack(ids), torch.stack(fresh)
 
 
 class Study:
-    def __init__(self, name: str, data: Data, out: Path, seconds: float, device: str) -> None:
-        self.name, self.data, self.out, self.seconds, self.device = name, data, out, seconds, device
+    def __init__(self, store: Store, out: Path, seconds: float) -> None:
+        self.store, self.tokenizer, self.out, self.seconds = store, store.tokenizer, out, seconds
+        self.selection, self.runs = selection_store(store, out / "selection"), timed.Runs(out / "runs.json")
 
-    def runs(self, cell: Cell) -> timed.Runs:
-        """In a file for each cell, so that two processes can share the kinds."""
-        return timed.Runs(self.out / "runs" / f"{cell.kind}-{cell.window}.json")
+    def learned(self, cell: Cell, split: Split, how: dict[str, Any], share: Iterator[float]) -> tuple[Any, int]:
+        """A model of the cell, and its steps; `how` has rate, dropout, carried and random seed."""
+        torch.manual_seed(how["seed"])
+        config = config_of(cell, self.tokenizer.vocab.size)
+        model: Any = build_model(replace(config, dropout=how["dropout"]))
+        crops = RandomCrops(split, self.tokenizer, cell.window, how["seed"], transpose=TRANSPOSE)
+        windows = batches(crops, how["carried"], STEP_IDS // cell.window)
+        objective, state = NextToken(self.tokenizer), None
 
-    def key(self, cell: Cell, how: dict[str, Any], what: str) -> str:
-        return f"{cell.kind} {cell.window}, {json.dumps(how)}, {self.seconds:g} s of {self.device}, {what}"
+        def loss() -> Tensor:
+            nonlocal state
+            ids, fresh = next(windows)
+            asked = model
+            if fresh is not None:
+                state = model.init_state(len(ids), cell.window) if state is None else state.detach().reset(fresh)
+                asked = lambda ids: model.carry(ids, state)  # noqa: E731
+            with torch.autocast("cpu", torch.bfloat16):
+                nats, n = objective.loss(asked, objective.example(ids, np.random.default_rng()))
+            return nats / n
+
+        return model, timed.learn(model, loss, how["rate"], share, DECAY)
+
+    def nats(self, model: Any, split: Split, window: int | None) -> dict[str, list[float]] | None:
+        """Nats and tokens of each piece; None where the model has too few positions."""
+        with torch.autocast("cpu", torch.bfloat16):
+            found = timed.within_positions(lambda: negative_log_likelihood(model, split, self.tokenizer, window, 16384))
+        return None if found is None else {"nats": found.nats.tolist(), "tokens": found.tokens_of.tolist()}
 
     def trial(self, cell: Cell, how: dict[str, Any]) -> float:
         """Nats a token of held-out training pieces after a quarter of the time."""
 
-        def make() -> dict[str, Any]:
-            share = timed.shares(self.seconds / 4, self.device)
-            model = train(cell, self.data, self.data.rest, how | {"seed": 0}, share, self.device)
-            window = None if cell.recurrent else cell.window
-            return {"steps": model.steps, "held out": scores(model, self.data, self.data.held_out, window, self.device)}
+        def make() -> Any:
+            train, held_out = (self.selection.split(name) for name in ("train", "validation"))
+            model, steps = self.learned(cell, train, how | {"seed": 0}, timed.shares(self.seconds / 4))
+            found = self.nats(model, held_out, None if cell.recurrent else cell.window)
+            return {"steps": steps} | (found or {})
 
-        key = self.key(cell, how, "trial")
-        of = self.runs(cell).get(key, make)
-        nll = sum(of["held out"]["nats"]) / sum(of["held out"]["tokens"])
-        print(f"{key}: {nll:.4f} after {of['steps']} steps", flush=True)
+        key = f"{cell}, {how}, {self.seconds:g} s, trial"
+        run = self.runs.get(key, make)
+        nll = sum(run["nats"]) / sum(run["tokens"])
+        print(f"{key}: {nll:.4f} after {run['steps']} steps", flush=True)
         return nll if np.isfinite(nll) else float("inf")
 
     def choice(self, cell: Cell) -> dict[str, Any]:
@@ -74,91 +153,67 @@ class Study:
             how[name] = min((how[name], *values), key=lambda value: self.trial(cell, how | {name: value}))
         return how
 
-    def final(self, cell: Cell, how: dict[str, Any], seed: int, steps: int | None = None) -> dict[str, Any]:
-        """A run on all training pieces, kept with its weights; with `steps`, of so many in place of the seconds."""
-        key = self.key(cell, how | {"seed": seed}, f"{steps} steps" if steps else "final")
-        weights = self.out / "weights" / f"{cell.kind}-{cell.window}-{crc32(key.encode()):08x}.pt"
+    def final(self, cell: Cell, how: dict[str, Any], split: str, steps: int | None = None) -> dict[str, Any]:
+        """A run on all training pieces, kept with its weights, and its nats of a split; with `steps`, of so many in
+        place of the seconds."""
+        key = f"{cell}, {how}, {f'{steps} steps' if steps else f'{self.seconds:g} s'}"
+        weights = self.out / f"{cell.kind}-{cell.window}-{crc32(key.encode()):08x}.pt"
 
-        def make() -> dict[str, Any]:
-            share = iter(np.arange(steps) / steps) if steps else timed.shares(self.seconds, self.device)
-            model = train(cell, self.data, self.data.train, how | {"seed": seed}, share, self.device)
-            weights.parent.mkdir(parents=True, exist_ok=True)
+        def make() -> Any:
+            share = iter(np.arange(steps) / steps) if steps else timed.shares(self.seconds)
+            model, taken = self.learned(cell, self.store.split("train"), how, share)
             torch.save(model.state_dict(), weights)
-            counts = {"steps": model.steps, "parameters": n_parameters(model), "weights": weights.name}
-            return counts | self.read(cell, model, "validation")
+            return {"steps": taken, "parameters": sum(p.numel() for p in model.parameters())}
+
+        def read() -> Any:
+            model: Any = build_model(config_of(cell, self.tokenizer.vocab.size)).eval()
+            model.load_state_dict(torch.load(weights, weights_only=True))
+            inputs = {"whole": None, "fresh": cell.window}
+            return {name: self.nats(model, self.store.split(split), window) for name, window in inputs.items()}
 
         print(key, flush=True)
-        return self.runs(cell).get(key, make)
+        run: dict[str, Any] = self.runs.get(key, make)
+        scored: dict[str, Any] = self.runs.get(f"{key}, {split}", read)
+        return run | scored
 
-    def read(self, cell: Cell, model: Any, split: str) -> dict[str, Any]:
-        music, of = self.data, self.data.scored(split)
-        found, _ = seeds_of(music, of)
-        whole, fresh = (scores(model, music, of, window, self.device) for window in (None, cell.window))
-        return {"whole": whole, "fresh": fresh, "gains": remembered(model, music, found, self.device)}
-
-    def table(self, kinds: Sequence[str], test: bool) -> None:
-        """Makes all runs of these kinds, and writes the report of all cells so far."""
-        cells = [Cell(self.name, kind, n) for kind in kinds for n in self.data.music.windows[kind]]
-        rows: dict[str, Any] = {}
-        for cell in sorted(cells, key=lambda cell: (cell.kind != "table", cell.window)):
-            how = self.choice(cell)
-            kept = {"time": [self.final(cell, how, seed) for seed in SEEDS]}
-            like = rows.get(f"table {cell.window}")
-            if cell.recurrent and like:
-                steps = round(np.mean([run["steps"] for run in like["runs"]]))
-                kept["ids"] = [self.final(cell, how, seed, steps) for seed in SEEDS]
-            for column, runs in kept.items():
-                name = f"{cell.kind} {cell.window}" + ("" if column == "time" else ", as many ids")
-                if test:
-                    runs = [self.tested(cell, run) for run in runs]
-                rows[name] = {"cell": cell, "how": how, "runs": runs}
-            self.write(rows, test)
-
-    def tested(self, cell: Cell, run: dict[str, Any]) -> dict[str, Any]:
-        def make() -> dict[str, Any]:
-            model: Any = build_model(config_of(cell, self.data.tokenizer.vocab.size)).to(self.device)
-            model.load_state_dict(torch.load(self.out / "weights" / run["weights"], weights_only=True))
-            return self.read(cell, model.eval(), "test")
-
-        return run | self.runs(cell).get(f"{run['weights']}, test", make)
-
-    def write(self, rows: dict[str, Any], test: bool) -> None:
-        split = "test" if test else "validation"
-        of = self.data.scored(split)
-        made = report(rows, [self.data.work(name) for name in of.names], seeds_of(self.data, of)[1])
-        with replacing(self.out / f"{self.name}-{split}.json") as partial:
-            lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(row)}" for name, row in made.items())
-            partial.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    def table(self, split: str) -> None:
+        """Makes all runs; after each cell the file has all so far."""
+        rows: dict[str, dict[str, Any]] = {}
+        for cell in [Cell(kind, window) for kind, windows in WINDOWS.items() for window in windows]:
+            how, title = self.choice(cell), f"{cell.kind} {cell.window}"
+            each = {title: [self.final(cell, how | {"seed": seed}, split) for seed in SEEDS]}
+            if cell.recurrent and (like := rows.get(f"table {cell.window}")):
+                steps = round(np.mean(like["steps"]))
+                each[f"{title}, as many ids"] = [self.final(cell, how | {"seed": n}, split, steps) for n in SEEDS]
+            rows |= {name: how | figures(runs) for name, runs in each.items()}
+            timed.write_rows(self.out / f"chorales-{split}.json", rows)
 
 
-def asked() -> argparse.Namespace:
-    """What a person gave. Exits the script if it is impossible."""
-    parser = options(__doc__, "out", "test")
-    parser.add_argument("music", choices=list(MUSIC))
-    parser.add_argument("--store", type=Path, required=True)
-    parser.add_argument("--archive", type=Path, help="MAESTRO's zip, whose table has the works")
-    parser.add_argument("--kinds", nargs="+", help="default: all; the LSTM needs the table of its windows")
-    parser.add_argument("--seconds", type=float, help="of a training; default: chorales 240, piano 300")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    args = parser.parse_args()
-    windows = MUSIC[args.music].windows
-    if unknown := set(args.kinds or ()) - set(windows):
-        parser.error(f"--kinds {' '.join(unknown)}: give some of {', '.join(windows)}")
-    if args.music == "piano" and not args.archive:
-        parser.error("piano: give --archive, intervals are by work")
-    return args
+def figures(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of all random seeds: steps, parameters, and nats a token with their intervals, where all models can read them."""
+    found: dict[str, Any] = {"steps": [run["steps"] for run in runs], "parameters": runs[0]["parameters"]}
+    for name in ("whole", "fresh"):
+        if None not in (each := [run[name] for run in runs]):
+            nats, tokens = (np.array([of[unit] for of in each]) for unit in ("nats", "tokens"))
+            found[name] = [round(x, 5) for x in ratio(nats, tokens)]
+    return found
 
 
-def run() -> None:
-    args = asked()
-    music = MUSIC[args.music]
-    data = Data(music, Store(args.store), args.archive)
-    out = args.out or Path(f"outputs/baselines-{args.music}")
-    out.mkdir(parents=True, exist_ok=True)
-    study = Study(args.music, data, out, args.seconds or music.seconds, args.device)
-    study.table(args.kinds or list(music.windows), args.test)
+def ratio(top: NDArray[Any], bottom: NDArray[Any]) -> Interval:
+    """The ratio of sums of (S, P), random seeds by pieces, with an interval over both."""
+    rng = np.random.default_rng(0)
+    pieces, seeds = (rng.multinomial(n, np.full(n, 1 / n), ROUNDS) for n in reversed(top.shape))
+    tops, bottoms = (np.einsum("rs,sp,rp->r", seeds, of, pieces) for of in (top, bottom))
+    return percentiles(float(top.sum() / bottom.sum()), tops / bottoms)
+
+
+def main() -> None:
+    defaults = {"out": Path("outputs/baselines"), "seconds": SECONDS}
+    args = options(__doc__, "store", "out", "seconds", "test", **defaults).parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    Study(chorales(args.store), args.out, args.seconds).table("test" if args.test else "validation")
 
 
 if __name__ == "__main__":
     with in_one_line():
-        run()
+        main()

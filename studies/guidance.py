@@ -12,7 +12,6 @@ sampling's by its own interval. No more continuations than without guidance wait
 strength into the bundle's header, where every command finds it. Settings of `musictx compare` may follow.
 """
 
-import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -28,13 +27,14 @@ from musictx.analysis.statistics import features
 from musictx.commands.compare import CompareConfig, memory
 from musictx.config.app import settings
 from musictx.config.mistakes import in_one_line
-from musictx.data.store import Split
+from musictx.data.store import Split, Store
 from musictx.errors import UserError
 from musictx.files import write_json
 from musictx.generate.held_out import continue_beginnings
-from musictx.generate.open_bundle import Opened, common_store, find_bundles, name_bundles, open_bundle
+from musictx.generate.open_bundle import Opened, open_bundle
 from musictx.generate.requests import Continue
 from musictx.model.bundle import add_notes, tensors_hash
+from musictx.model.packaged import bundle_path
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
 
@@ -83,12 +83,13 @@ def measured(opened: Opened, split: Split, strengths: list[float], draws: int, c
             drawn = continue_beginnings(model, opened.tokenizer, held_out, Continue(sampler, random_seed=seed)).scores
             real, made = (features(scores, opened.tokenizer.metrical) for scores in (held_out.true, drawn))
             areas = {name: [*one] for name, one in compare_all(real, made, resamples=200).items()}
-            waits = [waits_s(score, config.length_seconds).max() for score in drawn]
-            still = int(sum(wait > STILL_S for wait in waits))
+            still = sum(bool(waits_s(score, config.length_seconds).max() > STILL_S) for score in drawn)
             found.append(_kept(drawn, held_out, config, opened) | {"overlaps": areas, "still": still})
         plain = rows[0]["draws"] if rows else found
         rows.append({"strength": strength, "draws": found, "against": against(found, plain, composers)})
-        print(_line(rows[-1]), flush=True)
+        kept, low, high = _mean(found, "retained")
+        objections = "; ".join(rows[-1]["against"]) or "no objection"
+        print(f"g = {strength}: motif retention {kept:.2f} ({low:.2f} to {high:.2f}): {objections}", flush=True)
     return {"pieces": len(held_out.seeds), "composers": composers, "rows": rows}
 
 
@@ -104,25 +105,12 @@ def _mean(draws: Draws, name: str) -> Any:
     return np.mean([draw[name] for draw in draws], axis=0)
 
 
-def _line(row: dict[str, Any]) -> str:
-    name = "plain" if row["strength"] is None else f"g = {row['strength']:g}"
-    kept, low, high = _mean(row["draws"], "retained")
-    return (
-        f"{name:<8} motif retention {kept:.2f} ({low:.2f} to {high:.2f}): {'; '.join(row['against']) or 'no objection'}"
-    )
-
-
-def study(args: argparse.Namespace, overrides: list[str]) -> None:
+def study(args: Any, overrides: list[str]) -> None:
+    """Chooses for each model, or reads the test split with what was chosen. Raises UserError."""
     words = [f"runs=[{','.join(args.models)}]", f"store={args.store}", "out=unused", "pieces=64", "seed_seconds=9.6"]
     config = settings("compare", *words, "length_seconds=14.4", "span_seconds=4.8", *overrides)
-    bundles = find_bundles(config.runs)
-    named = dict(zip(name_bundles(bundles, config.names), bundles, strict=True))
-    if args.write:
-        write(args.json, named)
-        return
-    store = common_store(args.store, bundles)
     kept = json.loads(args.json.read_text(encoding="utf-8")) if args.json.exists() else {}
-    for name, bundle in named.items():
+    for name in args.models:
         known, strengths, split = kept.get(name, {}), args.strengths, "validation"
         if args.test:
             if known.get("chosen") is None:
@@ -130,23 +118,24 @@ def study(args: argparse.Namespace, overrides: list[str]) -> None:
             if "test" in known:
                 raise UserError(f"{name}: {args.json} has test figures already, and the test is read once")
             strengths, split = [known["chosen"]], "test"
-        opened = open_bundle(bundle, "cpu", config.attention.impl)
         print(f"{name}, {split}")
+        opened = open_bundle(bundle_path(name), "cpu", config.attention.impl)
+        store = Store(args.store, opened.header.tokenizer)
         found = measured(opened, store.split(split), strengths, args.draws, config)
         kept[name] = known | {"test": found} if args.test else {"validation": found, "chosen": choose(found["rows"])}
-        kept[name]["tensors_sha256"] = tensors_hash(bundle)
+        kept[name]["tensors_sha256"] = tensors_hash(bundle_path(name))
         print(f"{name}: seed_guidance={kept[name]['chosen']}")
         write_json(args.json, kept)
 
 
-def write(path: Path, bundles: dict[str, Path]) -> None:
-    """Writes the chosen strengths into the bundles' headers."""
+def write(path: Path, models: list[str]) -> None:
+    """Writes the chosen strengths into the bundles' headers. Raises UserError for a model without one."""
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    if missing := bundles.keys() - kept.keys():
+    if missing := set(models) - kept.keys():
         raise UserError(f"{path} has no strength for {', '.join(sorted(missing))}: choose one first, without --write")
-    for name, bundle in bundles.items():
-        add_notes(bundle, seed_guidance=kept[name]["chosen"])
-        print(f"{bundle}: seed_guidance={kept[name]['chosen']}")
+    for name in models:
+        add_notes(bundle_path(name), seed_guidance=kept[name]["chosen"])
+        print(f"{name}: seed_guidance={kept[name]['chosen']}")
 
 
 def main() -> None:
@@ -156,7 +145,11 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=3, help="draws of every piece, each with its own random seed")
     parser.add_argument("--write", action="store_true", help="write the chosen strength into the bundles' headers")
     parser.add_argument("--json", type=Path, default=Path("studies/results/guidance/chosen.json"))
-    study(*asked(parser))
+    args, overrides = asked(parser)
+    if args.write:
+        write(args.json, args.models)
+    else:
+        study(args, overrides)
 
 
 if __name__ == "__main__":

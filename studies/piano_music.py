@@ -2,15 +2,12 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from musictx.config.prepare import PrepareFolderConfig, PrepareMaestroConfig, PreparePop909Config
-from musictx.config.train import TokenizerConfig
-from musictx.data.corpora.folder import prepare_folder
-from musictx.data.corpora.maestro import prepare_maestro
-from musictx.data.corpora.pop909 import prepare_pop909
+from shared import pieces_of
+
+from musictx.commands.prepare import prepare
 from musictx.data.store import Corpus, Piece, Store, write_store
 from musictx.tokenizers import Tokenizer
 
@@ -21,36 +18,34 @@ ASAP = Corpus(  # its performances that are not in MAESTRO, and play no work of 
     "CC BY-NC-SA 4.0",
     "Foscarin et al., ASAP: a dataset of aligned scores and performances for piano transcription, ISMIR 2020",
 )
+WAYS: dict[str, tuple[str, dict[str, Any]]] = {  # of `musictx prepare`
+    "maestro": ("maestro", {}),
+    "asap": ("folder", {"corpus": ASAP.name, "licence": ASAP.licence}),
+    "pop": ("pop909", {}),
+}
 
 
-def stores(archives: dict[str, Path], out: Path) -> dict[str, Path]:
+def stores(archives: dict[str, Path], out: Path) -> dict[str, Store]:
     """A store for each of the archives `maestro`, `asap` and `pop`, unless it is there."""
-    folder = partial(PrepareFolderConfig, corpus=ASAP.name, licence=ASAP.licence)
-    ways: dict[str, tuple[Any, Any]] = {
-        "maestro": (prepare_maestro, PrepareMaestroConfig),
-        "asap": (prepare_folder, folder),
-        "pop": (prepare_pop909, PreparePop909Config),
-    }
     for name, path in archives.items():
         if not (out / name / "manifest.json").exists():
-            prepare, config = ways[name]
-            prepare(config(path=str(path), out=str(out / name), tokenizer=TokenizerConfig(name="performance")))
-    return {name: out / name for name in archives}
+            way, more = WAYS[name]
+            prepare(way, "tokenizer=performance", path=str(path), out=str(out / name), **more)
+    return {name: Store(out / name) for name in archives}
 
 
-def all_three(maestro: Store, asap: Store, pop: Store, path: Path) -> Path:
+def all_three(maestro: Store, asap: Store, pop: Store, path: Path) -> Store:
     """A store with the training pieces of MAESTRO and POP909 and all performances of ASAP, and an hour of MAESTRO's
     validation. All of a song is one piano.
 
     Songs lose their endings. Songs are short: a quarter of their windows would have an ending, three times as many as
     MAESTRO's. A model that heard those ended MAESTRO's music early too."""
     if not (path / "manifest.json").exists():
-        songs = pieces_of(pop, "train")
-        own = maestro.manifest.corpus
+        songs, own, pops = pieces_of(pop, "train"), maestro.manifest.corpus, pop.manifest.corpus
         corpus = Corpus(
-            f"{own.name} and {ASAP.name} and {pop.manifest.corpus.name}",
-            f"{own.licence} (POP909: {pop.manifest.corpus.licence})",
-            "; ".join((own.citation, ASAP.citation, pop.manifest.corpus.citation)),
+            f"{own.name} and {ASAP.name} and {pops.name}",
+            f"{own.licence} (POP909: {pops.licence})",
+            "; ".join((own.citation, ASAP.citation, pops.citation)),
         )
         train = pieces_of(maestro, "train")
         train += [piece for name in asap.manifest.splits for piece in pieces_of(asap, name)]
@@ -59,16 +54,7 @@ def all_three(maestro: Store, asap: Store, pop: Store, path: Path) -> Path:
         dropped = [entry for store in (maestro, asap, pop) for entry in store.manifest.dropped]
         dropped += [(song.name, f"not longer than {ENDING_S:g} s") for song in songs if song.seconds <= ENDING_S]
         write_store(path, maestro.tokenizer, corpus, splits, dropped)
-    return path
-
-
-def pieces_of(store: Store, split: str) -> list[Piece]:
-    """A split's pieces, each with its length in seconds."""
-    found = store.split(split)
-    return [
-        Piece(name, ids, store.tokenizer.seconds(ids), unfinished=i in found.unfinished)
-        for i, (name, ids) in enumerate(zip(found.names, found, strict=True))
-    ]
+    return Store(path)
 
 
 def spread(pieces: Sequence[Piece]) -> list[Piece]:

@@ -17,23 +17,21 @@ lengths of training. Beyond the best at an edge, half or twice the rate is tried
 are no better. The table has `SEEDS` other random seeds with that rate.
 """
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-import matplotlib.pyplot as plt
 import numpy as np
 import timed
 import torch
 import torch.nn.functional as F
-from shared import options, within_positions
+from shared import options
 
 from musictx.config.mistakes import in_one_line
-from musictx.files import replacing, write_json
 from musictx.model.build import build_model, model_config
 from musictx.tokenizers import build_tokenizer
+from musictx.viz.figure import new_figure, save_figure
 
 VOCAB = build_tokenizer("performance").vocab
 LEARNED = (33, 63, 129, 255, 447)  # L of training: whole notes
@@ -41,7 +39,7 @@ LENGTHS = (*LEARNED, 513, 1023, 2049)
 NOTES, STEPS, PITCHES, TIMES = 8, (-5, -4, -3, -2, -1, 1, 2, 3, 4, 5), (48, 73), (10, 20, 30, 40)
 WHATS = {"as it was": 0.0, "transposed": 1.0}  # the share of returns that are transposed
 CHANCE = "chance"
-STEP_IDS, CPU_S, SCORED = 2048, 60.0, 64  # ids a step, CPU seconds of a training, pieces for each length
+STEP_IDS, SECONDS, SCORED = 2048, 60.0, 64  # ids a step, CPU seconds of a training, pieces for each length
 RATES, SEEDS = (1e-3, 2e-3, 4e-3), (1, 2, 3, 4, 5)
 WIDTH: dict[str, Any] = {"d_model": 96, "n_layers": 2, "n_heads": 4, "d_ff": 192, "dropout": 0.0, "max_distance": 512}
 CELLS: dict[str, Any] = {"n_layers": 2, "dropout": 0.0}
@@ -93,7 +91,7 @@ def accuracy(model: Any, what: str, length: int, seed: int) -> tuple[float, floa
     half, right = 3 * NOTES // 2, []
     for _ in range(SCORED // 16):
         ids = torch.from_numpy(pieces(16, length, rng, WHATS.get(what, 0.5), stranger=what == CHANCE))
-        if (logits := within_positions(partial(model, ids[:, :-1]))) is None:
+        if (logits := timed.within_positions(partial(model, ids[:, :-1]))) is None:
             return None
         guesses = logits[:, -half:].argmax(-1)
         same = (guesses == ids[:, -half:]).unflatten(1, (-1, 3))  # (16, notes, 3): begins, lasts, ends
@@ -102,34 +100,20 @@ def accuracy(model: Any, what: str, length: int, seed: int) -> tuple[float, floa
     return pitch, time
 
 
-def train(kind: str, rate: float, seed: int, cpu_s: float) -> dict[str, Any]:
+def train(kind: str, rate: float, seed: int, seconds: float) -> dict[str, Any]:
     """The accuracies of one model by length after so much CPU time."""
     name, settings = KINDS[kind]
     torch.manual_seed(seed)
     rng = np.random.default_rng([seed, 1])
     model: Any = build_model(model_config(name, settings, vocab_size=VOCAB.size))
 
-    def loss(_: int) -> torch.Tensor:
+    def loss() -> torch.Tensor:
         length = int(rng.choice(LEARNED))
         return step_loss(model, torch.from_numpy(pieces(STEP_IDS // (length + 52), length, rng)))
 
-    steps = timed.learn(model, loss, rate, timed.shares(cpu_s))
-    found: dict[str, Any] = {
-        what: {length: accuracy(model, what, length, seed) for length in LENGTHS} for what in (*WHATS, CHANCE)
-    }
-    return found | {"steps": steps, "parameters": sum(p.numel() for p in model.parameters())}
-
-
-def known(runs: timed.Runs, kind: str, rate: float, seed: int, cpu_s: float) -> dict[str, Any]:
-    settings = crc32(repr((KINDS[kind], LENGTHS, LEARNED, STEP_IDS)).encode())
-    key = f"{kind}, {rate:g}, {seed}, {cpu_s:g} s, {settings:08x}"
-
-    def make() -> dict[str, Any]:
-        run = train(kind, rate, seed, cpu_s)
-        print(f"{key}: {near(json.loads(json.dumps(run))):.3f} after {run['steps']} steps", flush=True)
-        return run
-
-    return runs.get(key, make)
+    found: dict[str, Any] = {"steps": timed.learn(model, loss, rate, timed.shares(seconds))}
+    found["parameters"] = sum(p.numel() for p in model.parameters())
+    return found | {what: {n: accuracy(model, what, n, seed) for n in LENGTHS} for what in (*WHATS, CHANCE)}
 
 
 def near(run: dict[str, Any]) -> float:
@@ -139,7 +123,8 @@ def near(run: dict[str, Any]) -> float:
 
 def plot(table: dict[str, dict[str, Any]], path: Path) -> None:
     """Right pitches by length: the mean of the random seeds, and from the lowest to the highest."""
-    figure, both = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
+    figure = new_figure(10, 4)
+    both = figure.subplots(1, 2, sharey=True)
     guessed = {n: [x[0] for row in table.values() for x in row[CHANCE][str(n)] if x is not None] for n in LENGTHS}
     guessed = {n: each for n, each in guessed.items() if each}  # a table of positions ends
     for axes, what in zip(both, WHATS, strict=True):
@@ -157,33 +142,32 @@ def plot(table: dict[str, dict[str, Any]], path: Path) -> None:
     figure.supxlabel("ids between motif and return; grey line: the longest in training", fontsize="medium")
     both[0].set_ylabel("right pitches in the return")
     both[1].legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-    with replacing(path) as partial:
-        figure.savefig(partial, format="png", dpi=110)
+    save_figure(figure, path)
 
 
-def run() -> None:
-    parser = options(__doc__, "out", out=Path("outputs/planted"))
-    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
-    parser.add_argument("--cpu-s", type=float, default=CPU_S)
-    args = parser.parse_args()
+def main() -> None:
+    args = options(__doc__, "out", "seconds", out=Path("outputs/planted"), seconds=SECONDS).parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    runs, kept = timed.Runs(args.out / "runs.json"), args.out / "planted-motif.json"
-    table: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
-    for kind in args.kinds:
+    runs, table = timed.Runs(args.out / "runs.json"), dict[str, dict[str, Any]]()
+    for kind in KINDS:
 
         def run_of(rate: float, seed: int, kind: str = kind) -> dict[str, Any]:
-            return known(runs, kind, rate, seed, args.cpu_s)
+            settings = crc32(repr((KINDS[kind], LENGTHS, LEARNED, STEP_IDS)).encode())
+            key = f"{kind}, {rate:g}, {seed}, {args.seconds:g} s, {settings:08x}"
+            run: dict[str, Any] = runs.get(key, partial(train, kind, rate, seed, args.seconds))
+            print(f"{key}: {near(run):.3f} after {run['steps']} steps", flush=True)
+            return run
 
         rate = timed.bracketed(RATES, lambda rate: -near(run_of(rate, 0)))
         each = [run_of(rate, seed) for seed in SEEDS]
         table[kind] = {"rate": rate, "parameters": each[0]["parameters"], "steps": [run["steps"] for run in each]}
         for what in (*WHATS, CHANCE):
             table[kind][what] = {str(n): [run[what][str(n)] for run in each] for n in LENGTHS}
-        write_json(kept, table)
+        timed.write_rows(args.out / "planted-motif.json", table)
         plot(table, args.out / "planted-motif.png")
     print(f"{args.out}: planted-motif.json and planted-motif.png")
 
 
 if __name__ == "__main__":
     with in_one_line():
-        run()
+        main()

@@ -19,26 +19,21 @@ from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
+from shared import options
+
 from musictx.files import replacing
 
 Row = dict[str, Any]
+Make = Callable[..., Row]  # `row` of a raw file
 ROOT = Path(__file__).resolve().parent.parent
 ROWS, RESULTS = ROOT / "studies/results.json", ROOT / "studies/results"
 PAGE = ROOT / "docs/results.md"
+PIANO, P, TEST = "The piano model", ", Holm's p", " --test"
 SCORE = "python studies/evidence.py --archive maestro-v3.0.0-midi.zip --pop pop909.zip --only likelihood"
 GUIDE = "python studies/guidance.py --store outputs/stores/maestro --models piano --strengths 0.5 1 --draws 2"
 GUIDE += " --json studies/results/guidance/piano.json pieces=24 seed_seconds=10 length_seconds=15 span_seconds=5"
 PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --copies"
-CHOOSE = "python studies/piano.py --archive maestro-v3.0.0-midi.zip --asap asap.zip --pop pop909.zip --device cuda"
-CHOOSE += " --results studies/results"
-FOREIGN = "python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.zip --test"
-BASELINES = "OMP_NUM_THREADS=1 python studies/baselines.py"
-LABELS = "OMP_NUM_THREADS=1 python studies/labels.py --archive maestro-v3.0.0-midi.zip --pop pop909.zip"
-PLANTED = "OMP_NUM_THREADS=1 python studies/planted_motif.py"
-LENGTHS = "OMP_NUM_THREADS=1 python studies/lengths.py --results studies/results"
-PIANO, P = "The piano model", ", Holm's p"
 TOP = """# Results
-
 `python studies/report.py` writes this page from `studies/results.json`. Intervals: 95 %, over pieces; of speeds: all; \
 “–”: none. “At” a commit: a study as it was then, `git show COMMIT:studies/NAME.py`. A commit alone: the log of that \
 commit says it. “Read once”: once for this model. Other models have been read on the same split. \
@@ -51,21 +46,18 @@ Later: the sixth 2.4 s (5 s). p: Holm's, over all kinds of a column.
 """
 
 
-def row(path: Path, command: str, section: str, claim: str, figure: list[float], unit: str = "", **cell: str) -> Row:
+def row(source: Path, command: str, section: str, claim: str, figure: list[float], unit: str = "", **cell: str) -> Row:
     value, low, high = [*figure, None, None][:3]
-    tensors = re.search(r'"tensors_sha256": "(\w+)"', path.read_text(encoding="utf-8"))
+    tensors = re.search(r'"tensors_sha256": "(\w+)"', source.read_text(encoding="utf-8"))
     found = {"section": section, "claim": claim, "figure": value, "low": low, "high": high, "unit": unit}
     found |= {"command": command, "commit": None, "tensors_sha256": tensors and tensors[1]}
-    return found | {"source": path.relative_to(ROOT).as_posix(), **cell}
-
-
-Make = Callable[..., Row]  # `row` of a raw file
+    return found | {"source": source.relative_to(ROOT).as_posix(), **cell}
 
 
 def likelihood(found: Any, make: Make, split: str, *units: str) -> Iterator[Row]:
     for each in units:
         claim = f"piano model, MAESTRO, inputs of 2,048: {split}"
-        yield make(SCORE + " --test" * (split == "test"), PIANO, claim, found[f"per_{each}"], f"nats a {each}")
+        yield make(SCORE + TEST * (split == "test"), PIANO, claim, found[f"per_{each}"], f"nats a {each}")
 
 
 def guided(found: Any, make: Make) -> Iterator[Row]:
@@ -75,17 +67,7 @@ def guided(found: Any, make: Make) -> Iterator[Row]:
             kept = [statistics.mean(draw["retained"][i] for draw in each["draws"]) for i in range(3)]
             how = "without guidance" if each["strength"] is None else f"guidance {each['strength']:g}"
             claim = f"motifs of the seed that return, composers 1, chance 0: {how}, {split}"
-            yield make(GUIDE + " --test" * (split == "test"), PIANO, claim, kept)
-
-
-def shares(found: Any, make: Make) -> Iterator[Row]:
-    for each in found["rows"]:
-        nats = {f"{each['share']:g}, MAESTRO hour": each["hour"]}
-        if each["share"] == found["chosen"]:
-            nats[f"{each['share']:g}, which the rule takes, 91 pop songs"] = each["pop"]
-        for which, figure in nats.items():
-            claim = f"the piano, by the share of its last stage: {which}"
-            yield make(CHOOSE, PIANO, claim, [figure], "nats a token")
+            yield make(GUIDE + TEST * (split == "test"), PIANO, claim, kept)
 
 
 MET: dict[str, tuple[str, ...]] = {  # of the figures of `alive.py`
@@ -122,120 +104,25 @@ def met(found: Any, make: Make) -> Iterator[Row]:
         yield make(PLAY, title, f"{seeds}, {name}", [figure], line=seeds, column=name)
 
 
-def foreign(found: Any, make: Make) -> Iterator[Row]:
-    for recipe, of in found.items():
-        what, nats, music = recipe, of.get("per_token"), "other music for four voices and Bach, full size"
-        if nats is None:  # of the folds
-            form, steps = recipe.split("'")[1], float(recipe.partition("length=")[2].partition(",")[0]) / 3
-            what = f"five folds, {steps:.2f} of the bundle's steps, {form}" + ", again" * recipe.endswith("again")
-            what, nats = what + ", mean of three last stages" * ("averaged=True" in recipe), [of["nll"]]
-        command = f"{FOREIGN} --form-only" if "on a CPU" in recipe else f"{FOREIGN} trainer.accelerator=cuda"
-        yield make(command, "The chorale model", f"{music}: {what}", nats, "nats a token")
-
-
 def planted(found: Any, make: Make) -> Iterator[Row]:
     title = "A planted motif: right pitches where it returns, mean and extremes of five random seeds"
     for what, n, (kind, of) in product(("as it was", "transposed"), ("33", "447", "513", "1023"), found.items()):
         if right := [pitch_and_time[0] for pitch_and_time in of[what][n] if pitch_and_time]:
             figure = [round(x, 2) for x in (statistics.mean(right), min(right), max(right))]
             name = f"{what}, after {int(n):,} ids"
-            yield make(PLANTED, title, f"{kind}, {name}", figure, line=kind, column=name)
+            command = "OMP_NUM_THREADS=1 python studies/planted_motif.py"
+            yield make(command, title, f"{kind}, {name}", figure, line=kind, column=name)
 
 
-def by_length(found: Any, make: Make) -> Iterator[Row]:
-    place = LENGTHS, "Tried and left"
-    for name, of in ((name, of) for name, of in found.items() if "nats" in of):
-        claim = f"recurrent encoder-decoder, {of['steps']} steps of windows of 16 quarters, mean of two random seeds"
-        claim += f", true lower voices, validation: {name}"
-        if paired := " less " in name:
-            claim += ", paired"
-        for n, nats in of["nats"].items():
-            yield make(*place, f"{claim}, {n} quarters", nats, "nats a token")
-        for n, seeds in of["seeds"].items() if paired else ():
-            for k, seed in enumerate(seeds):
-                yield make(*place, f"{claim}, {n} quarters, random seed {k}", [seed], "nats a token")
-    claim = "a window forward and backward, one core, median of five, 0.8 to 1.6 million parameters"
-    for (name, of), n in product(found.items(), ("64", "512", "4096")):
-        if "s" in of:
-            yield make(*place, f"{claim}: {name}, {int(n):,} ids", [1000 * s for s in of["s"][n]], "ms")
-
-
-OF = {"1": "13 performances", "10": "130", "100": "100 songs", "notes": "700 songs", "composers": "all 788"}
-
-
-def labelled(found: Any, make: Make) -> Iterator[Row]:
-    """From so many songs or performances: accuracy and macro F1, of clips, and of whole pieces."""
-    title = (
-        "What pre-training is worth for labels: 80 CPU s each or as said, own rate, one random seed; by song or work"
-    )
-    for name, runs in found.items():
-        task, _, steps = name.partition("-")
-        command = f"{LABELS} --steps {steps} --pairs outputs/masked" if steps else LABELS
-        for run, of in ((run, of) for run, of in runs.items() if "test" in of):  # the others chose a rate
-            kind, size = run.rsplit(", ", 1)
-            line = f"{kind}, {steps} steps on a GPU" if steps else kind
-            n = "10 songs" if (task, size) == ("notes", "10") else OF[task if size == "all" else size]
-            for split, measure in product(("test", "whole"), ("accuracy", "macro F1")):
-                column = f"{task}, {n}{', whole pieces' * (split == 'whole')}, {measure}"
-                if split in of:
-                    yield make(command, title, f"{line}, {column}", of[split][measure], line=line, column=column)
-
-
-def by_hand(found: Any, make: Make) -> Iterator[Row]:
-    """Of notes both those that the models of 80 s read, and those of whole songs."""
-    command, claim = "OMP_NUM_THREADS=1 python studies/hand_made.py", "the same labels, pieces and measures"
-    for (name, of), split, measure in product(found.items(), ("test", "whole"), ("accuracy", "macro F1")):
-        if split in of:
-            what = name.replace("the most frequent label of the training", of.get("always", ""))
-            what += ", whole songs" * (split == "whole") + f", {measure}"
-            yield make(command, "Tried and left", f"{claim}, without a model: {what}", of[split][measure])
-
-
-def transposed(found: Any, make: Make) -> Iterator[Row]:
-    claim = "the chorale recipe, chosen with transposition, before filling, three random seeds (held out: one)"
-    for name, of in found.items():
-        nats = {"": of["nll"]}
-        if "seeds" in of:
-            seeds = [seed["nll"] for seed in of["seeds"]]
-            nats |= {", lowest": [min(seeds)], ", highest": [max(seeds)]}
-        else:
-            nats = {f", temperature {of['temperature']:g}": [min(of["nll"])]}
-        for which, nll in nats.items():
-            command = "python studies/transposition.py --test trainer.accelerator=cuda"
-            yield make(command, "The chorale model", f"{claim}: {name}{which}", nll, "nats a token")
-
-
-STRANGER = "gain against a stranger, part"
-SHOWN: dict[str, dict[str, str]] = {  # of the figures of `baselines.py`, by split
-    "validation": {
-        "whole pieces": "whole",
-        "inputs as long as the window": "fresh",
-        "a seed saves at once": f"{STRANGER} 1",
-        "at once, against a reset": "gain against a reset, part 1",
-        "later": f"{STRANGER} 6",
-    },
-    "test": {
-        "whole pieces": "whole",
-        "inputs as long as the window": "fresh",
-        "these less the table": "fresh, less the table",
-        "a seed saves later": f"{STRANGER} 6",
-        "later, less the table": f"{STRANGER} 6, less the table",
-        "at once, against a reset": "gain against a reset, part 1",
-        "later, against a reset": "gain against a reset, part 6",
-    },
-}
-
-
-def kinds(found: Any, make: Make, music: str, split: str) -> Iterator[Row]:
-    """All kinds and windows; on test also how they differ from the table. Holm's p is a row as well."""
-    title = f"Kinds of model and training windows on {music}: nats a token, three random seeds, test read once"
-    store = {"chorales": "jsb", "piano": "maestro --archive maestro-v3.0.0-midi.zip"}[music]
-    command = f"{BASELINES} {music} --store outputs/stores/{store}" + " --test" * (split == "test")
-    for (shown, label), (kind, of) in product(SHOWN[split].items(), found.items()):
-        name, figure = f"{split}: {shown}", of.get(label) or []
-        for what, values, unit in (("", figure[:3], "nats a token"), (P, figure[3:], "")):
-            if values:
-                yield make(command, title, f"{kind}, {name}{what}", values, unit, line=kind, column=name)
+def kinds(found: Any, make: Make, split: str) -> Iterator[Row]:
+    """All kinds and windows."""
+    title = "Kinds of model and training windows on chorales: nats a token, three random seeds, test read once"
+    command = "OMP_NUM_THREADS=1 python studies/baselines.py --store outputs/stores/jsb" + TEST * (split == "test")
+    shown = {"whole pieces": "whole", "inputs as long as the window": "fresh"}
+    for (name, label), (kind, of) in product(shown.items(), found.items()):
+        column = f"{split}: {name}"
+        if label in of:
+            yield make(command, title, f"{kind}, {column}", of[label], "nats a token", line=kind, column=column)
 
 
 RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
@@ -243,17 +130,9 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "piano-validation.json": lambda found, make: likelihood(found, make, "validation", "token", "note", "second"),
     "guidance/piano.json": guided,
     "alive.json": met,
-    "piano-shares.json": shares,
-    "foreign.json": foreign,
     "planted-motif.json": planted,
-    "labels.json": labelled,
-    "hand-made.json": by_hand,
-    "transposition.json": transposed,
-    "lengths.json": by_length,
-    **{
-        f"baselines/{music}-{split}.json": partial(kinds, music=music, split=split)
-        for music, split in product(("chorales", "piano"), SHOWN)
-    },
+    "baselines/chorales-validation.json": lambda found, make: kinds(found, make, "validation"),
+    "baselines/chorales-test.json": lambda found, make: kinds(found, make, "test"),
 }
 
 
@@ -281,30 +160,22 @@ def commit_of(source: str) -> str:
 
 
 def refreshed() -> list[Row]:
-    """All rows; those of raw files as these are now, where their older ones were, each with the commit of its file."""
-
-    def place(row: Row) -> tuple[str, str]:
-        return row["source"], row["section"]
-
-    new: dict[tuple[str, str], list[Row]] = {}
-    for each in collected():
-        new.setdefault(place(each), []).append(each)
-    commits = {source: commit_of(source) for source, _ in new}
-    rows: list[Row] = []
-    left = dict(new)
-    for each in all_rows():
-        rows += left.pop(place(each), []) if each["source"] in commits else [each]
-    rows += [each for found in left.values() for each in found]
-    return [each | {"commit": commits.get(each["source"], each["commit"])} for each in rows]
+    """All rows; those of raw files as these are now, each with the commit of its file. No row goes."""
+    new = {(each["source"], each["claim"], each["unit"]): each for each in collected()}
+    commits = {source: commit_of(source) for source in {source for source, *_ in new}}
+    rows = [new.pop((each["source"], each["claim"], each["unit"]), each) for each in all_rows()]
+    return [each | {"commit": commits.get(each["source"], each["commit"])} for each in [*rows, *new.values()]]
 
 
-def said(value: float | None, unit: str) -> str:
+def said(value: float, unit: str) -> str:
     """The number as the page shows it: nats with three digits, all else with three figures."""
-    if value is None:
-        return ""
     if unit.startswith("nats a token"):
         return f"{value:.3f}".replace("-0.000", "0.000")
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def interval_of(row: Row) -> str:
+    return "" if row["low"] is None else f"{said(row['low'], row['unit'])} to {said(row['high'], row['unit'])}"
 
 
 def is_older(row: Row) -> bool:
@@ -319,66 +190,64 @@ def command_of(row: Row) -> str:
     return f"`{row['command']}`" + (f" at {row['commit']}" if is_older(row) else "")
 
 
-def interval_of(row: Row) -> str:
-    return "" if row["low"] is None else f"{said(row['low'], row['unit'])} to {said(row['high'], row['unit'])}"
+def commands_of(rows: list[Row]) -> str:
+    """What the rows are from, each once; of two commands that differ by `--test`, the one with it."""
+    found = list(dict.fromkeys(map(command_of, rows)))
+    tested = {command.replace(TEST, "") for command in found if TEST in command}
+    return "; ".join(command for command in found if command not in tested)
 
 
-def page(rows: list[Row]) -> str:
-    lines, section = [], ""
-    for (_, prefix, unit, _), group in groupby((each for each in rows if "line" not in each), key=together):
+def together(row: Row) -> tuple[str, str, str]:
+    """Rows that are alike in these share a line: of one command, whose claims differ after the colon alone. A command
+    with `--test` makes what it makes without; rows without a command may have several sources."""
+    prefix, colon, _ = row["claim"].rpartition(": ")
+    command = command_of(row).replace(TEST, "") if row["command"] else ""
+    return prefix + colon or row["claim"], row["unit"], command
+
+
+def lines_of(section: str, rows: list[Row]) -> Iterator[str]:
+    yield f"| **{section}** | | | |"
+    for (prefix, unit, _), group in groupby(rows, key=together):
         alike = list(group)
-        if alike[0]["section"] != section:
-            section = alike[0]["section"]
-            lines.append(f"| **{section}** | | | |")
         claims = "; ".join(row["claim"].removeprefix(prefix) for row in alike)  # empty for a claim without a colon
         figures = "; ".join(said(row["figure"], unit) for row in alike)
         spans = [interval_of(row) for row in alike]
         intervals = "; ".join(span or "–" for span in spans) if any(spans) else ""
-        lines.append(f"| {prefix}{claims} | {f'{figures} {unit}'.strip()} | {intervals} | {commands_of(alike)} |")
-    for title, group in groupby((each for each in rows if "line" in each), key=lambda row: row["section"]):
-        lines += table(title, list(group))
+        yield f"| {prefix}{claims} | {f'{figures} {unit}'.strip()} | {intervals} | {commands_of(alike)} |"
+
+
+def table(title: str, rows: list[Row]) -> Iterator[str]:
+    """A line for each kind of model, a column for each measure, in a cell the figure, its interval and Holm's p."""
+    columns = list(dict.fromkeys(row["column"] for row in rows))
+    yield from ("", f"**{title}**: {commands_of(rows)}", "", f"| | {' | '.join(columns)} |")
+    yield "|---" * (len(columns) + 1) + "|"
+    known = dict.fromkeys(row["line"] for row in rows)
+    for kind in sorted(known, key=lambda kind: re.split(r" \d", kind)[0]):  # windows of a kind stay in order
+        cells = dict.fromkeys(columns, "")
+        for each in (row for row in rows if row["line"] == kind):
+            name, figure = each["column"], said(each["figure"], each["unit"])
+            if each["claim"].endswith(P):
+                cells[name] = cells[name].removesuffix(")") + f"; p {each['figure']:.3f})"
+            else:
+                cells[name] = f"{figure} ({span})" if (span := interval_of(each)) else figure
+        yield f"| {kind} | {' | '.join(cells.values())} |"
+
+
+def page(rows: list[Row]) -> str:
+    """Sections in the order of their first rows, tables last."""
+    sections: dict[str, list[Row]] = {}
+    for each in rows:
+        sections.setdefault(each["section"], []).append(each)
+    lines: list[str] = []
+    for is_table, of in ((False, lines_of), (True, table)):
+        for section, group in sections.items():
+            if ("line" in group[0]) == is_table:
+                lines += of(section, group)
     return TOP + "\n".join(lines) + "\n"
 
 
-def table(title: str, rows: list[Row]) -> list[str]:
-    """A line for each kind of model, a column for each measure."""
-    columns = list(dict.fromkeys(row["column"] for row in rows))
-    lines = ["", f"**{title}**: {commands_of(rows)}", "", f"| | {' | '.join(columns)} |"]
-    lines.append("|---" * (len(columns) + 1) + "|")
-    known = dict.fromkeys(row["line"] for row in rows)
-    for kind in sorted(known, key=lambda kind: re.split(r" \d", kind)[0]):  # windows of a kind stay in order
-        of = {row["claim"]: row for row in rows if row["line"] == kind}
-        spans = [spanned(of.get(f"{kind}, {name}"), of.get(f"{kind}, {name}{P}")) for name in columns]
-        lines.append(f"| {kind} | {' | '.join(spans)} |")
-    return lines
-
-
-def spanned(row: Row | None, p: Row | None) -> str:
-    """A figure, its interval, and Holm's p if there is one."""
-    if row is None:
-        return ""
-    value, low, high = (said(row[key], row["unit"]) for key in ("figure", "low", "high"))
-    if not low:
-        return value
-    return f"{value} ({low} to {high}" + (f"; p {p['figure']:.3f})" if p else ")")
-
-
-def together(row: Row) -> tuple[str, str, str, str]:
-    """Rows that are alike in these share a line: of one command, whose claims differ after the colon alone. A command
-    with `--test` makes what it makes without; rows without a command may have several sources."""
-    prefix, colon, _ = row["claim"].rpartition(": ")
-    command = command_of(row).replace(" --test", "") if row["command"] else ""
-    return row["section"], prefix + colon or row["claim"], row["unit"], command
-
-
-def commands_of(rows: list[Row]) -> str:
-    """What the rows are from, each once; of two commands that differ by `--test`, the one with it."""
-    found = list(dict.fromkeys(map(command_of, rows)))
-    tested = {command.replace(" --test", "") for command in found if " --test" in command}
-    return "; ".join(command for command in found if command not in tested)
-
-
 def main() -> None:
+    options(__doc__).parse_args()
     rows = refreshed()
     with replacing(ROWS) as written:
         lines = ",\n".join(f" {json.dumps(each, ensure_ascii=False)}" for each in rows)

@@ -1,29 +1,32 @@
-"""Trainings that compare kinds of model: each gets the same CPU time, and its best rate between two that are worse."""
+"""Shared by the studies that compare kinds of model: each gets the same CPU time, and its best rate between two that
+are worse."""
 
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import perf_counter, process_time
-from typing import Any
+from time import process_time
+from typing import Any, TypeVar
 
 import torch
 
-from musictx.files import write_json
+from musictx.errors import ConfigError
+from musictx.files import replacing, write_json
 from musictx.training.optimizer import build_optimizer
 
+T = TypeVar("T")
 
-def shares(seconds: float, device: str = "cpu") -> Iterator[float]:
-    """How much of the time is over, before each step: CPU seconds of this process, or seconds of a GPU."""
-    clock = process_time if device == "cpu" else perf_counter
-    began = clock()
-    while (share := (clock() - began) / seconds) < 1:
+
+def shares(seconds: float) -> Iterator[float]:
+    """How much of the CPU seconds is over, before each step."""
+    began = process_time()
+    while (share := (process_time() - began) / seconds) < 1:
         yield share
 
 
 def learn(
-    model: Any, loss: Callable[[int], torch.Tensor], rate: float, shares: Iterator[float], decay: float = 0.0
+    model: Any, loss: Callable[[], torch.Tensor], rate: float, shares: Iterator[float], decay: float = 0.0
 ) -> int:
-    """Takes a step for each share and returns how many; `loss` has the mean loss of step n. Muon; the rate rises over a
+    """Takes a step for each share and returns how many; `loss` has the mean loss of a step. Muon; the rate rises over a
     thirtieth of the time, and falls to zero over the second half."""
     optimizer = build_optimizer(model, "muon", rate, decay)
     model.train()
@@ -32,7 +35,7 @@ def learn(
         for group in optimizer.param_groups:
             group["lr"] = rate * min(30 * share + 0.01, 2 * (1 - share), 1.0)
         optimizer.zero_grad()
-        loss(steps).backward()
+        loss().backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         steps += 1
@@ -47,12 +50,11 @@ class Runs:
         self.path = path
         self.known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
-    def get(self, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def get(self, key: str, make: Callable[[], Any]) -> Any:
         if key not in self.known:
             self.known[key] = json.loads(json.dumps(make()))
             write_json(self.path, self.known)
-        found: dict[str, Any] = self.known[key]
-        return found
+        return self.known[key]
 
 
 def bracketed(rates: tuple[float, ...], cost: Callable[[float], float]) -> float:
@@ -65,3 +67,20 @@ def bracketed(rates: tuple[float, ...], cost: Callable[[float], float]) -> float
             return best
         further = best / 2 if best == min(tried) else best * 2
         tried[further] = cost(further)
+
+
+def within_positions(ask: Callable[[], T]) -> T | None:
+    """What a model answers; None where it has too few positions."""
+    try:
+        return ask()
+    except ConfigError as error:
+        if error.field != "max_positions":
+            raise
+        return None
+
+
+def write_rows(path: Path, rows: dict[str, Any]) -> None:
+    """JSON with a line for each row."""
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
+    with replacing(path) as partial:
+        partial.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")

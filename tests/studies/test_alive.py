@@ -1,13 +1,12 @@
 """studies/alive.py: its measures by hand, its rule, and the whole of it on a tiny model."""
 
 import json
-import re
 import sys
 
 import alive
 import numpy as np
 import pytest
-from alive import Cell, Figures, in_scale, measure, rank, summary, true_music, waits_s
+from alive import LENGTH_S, in_scale, measure, rank, summary, true_music, waits_s
 from conftest import ok, run
 from strategies import score_of
 
@@ -26,28 +25,40 @@ def test_waits_are_counted_from_the_beginning_to_the_end_though_a_note_sounds():
 
 
 def test_what_is_measured_of_a_continuation():
-    found = measure(SEED, score_of((0, 9, 60), (2, 3, 61), (4, 5, 62), (8, 9, 64)), 10, (4.0, 9.0), None)
-    assert found == Figures(4.0, 4, 1, 4 / 10 / (20 / 10), 0.75, 0, 1, 1)
-    assert found.still
-    assert not found._replace(wait_s=3.0).still, "three seconds are not more than three"
+    found = measure(SEED, score_of((0, 9, 60), (2, 3, 61), (4, 5, 62), (29, 30, 64)), (4.0, 9.0), None)
+    assert found == {
+        "wait_s": 25.0,
+        "notes": 4,
+        "long": 1,
+        "pace": 4 / LENGTH_S / 2,
+        "in scale": 0.75,
+        "copied": 0,
+        "net, waits": 1,
+        "net, notes": 1,
+    }
     assert in_scale(SEED, Score.empty()) == 0.0
 
 
-def test_true_music_follows_a_beginning_or_comes_before_the_ending():
+def test_true_music_follows_a_beginning_or_comes_before_the_ending(monkeypatch):
+    monkeypatch.setattr(alive, "LENGTH_S", 4.0)
     piece = Score.merge([SEED, score_of((10, 14, 60), (10, 14, 64))])
-    before, after = true_music(piece, "first 5 s", piece.clip(0, 5), 5.0, 4.0)
+    before, after = true_music(piece, "first 5 s", piece.clip(0, 5), 5.0)
     assert (len(before), after.onset_s.tolist()[0], len(after)) == (10, 0.0, 8)
-    before, after = true_music(piece, "whole", piece, 10.0, 4.0)
+    before, after = true_music(piece, "whole", piece, 10.0)
     assert (before.duration_s, len(after), after.duration_s) == (6.0, 8, 4.0)
 
 
 def test_who_waits_where_seed_and_composer_do_not_loses():
-    row = Figures(1.0, 10, 0, 1.0, 1.0, 0, 0, 0)
-    waits = row._replace(wait_s=4.0)
-    cell = Cell([[row, waits], [waits], [waits]], [row, waits, row], [1.0, 1.0, 5.0])
-    assert cell.stuck() == 1
-    calm, hanging, slow = (Cell([[each]], [row], [1.0]) for each in (row, row._replace(long=1), row._replace(pace=0.4)))
-    ranks = [rank(summary([each])) for each in (calm, slow, hanging, cell)]
+    row = measure(SEED, SEED.clip(0, 8), (4.0, 9.0), None) | {"wait_s": 3.0, "pace": 1.0}  # 3 s are not more than 3
+    waits = row | {"wait_s": 4.0}
+
+    def seed(drawn, true=row, seed_wait_s=1.0):
+        return {"drawn": drawn, "true": true, "seed_wait_s": seed_wait_s}
+
+    stuck = summary([seed([row, waits]), seed([waits], waits), seed([waits], row, 5.0)])
+    assert (stuck["continuations"], stuck["stuck"], stuck["drawn"]["still 3 s"]) == (4, 1, 3)
+    calm, hanging, slow = (summary([seed([each])]) for each in (row, row | {"long": 1}, row | {"pace": 0.4}))
+    ranks = [rank(each) for each in (calm, slow, hanging, stuck)]
     assert ranks == sorted(ranks), "standing still is worse than a note that hangs, and that is worse than a slow pace"
     assert len({*ranks}) == 4
 
@@ -56,37 +67,34 @@ def test_the_study_on_a_tiny_model(world, tmp_path, monkeypatch, capsys):
     store, rng, onset_s = Store(world.store), np.random.default_rng(0), np.arange(60) * 0.5
     long = [Score(onset_s, onset_s + 0.4, rng.integers(50, 80, 60), [80] * 60) for _ in range(2)]
     pieces = [Piece(str(k), store.tokenizer.encode(score), 1.0) for k, score in enumerate([SEED, *long])]
-    splits = {"train": pieces, "validation": pieces}
-    write_store(tmp_path / "store", store.tokenizer, store.manifest.corpus, splits, [])
+    write_store(tmp_path / "store", store.tokenizer, store.manifest.corpus, {"train": pieces, "validation": pieces}, [])
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.safetensors").write_bytes(world.bundle.read_bytes())
+    monkeypatch.setattr(alive, "LENGTH_S", 5.0)
+    words = ["--stores", "store", "--bundles", "tiny.safetensors", "--out", "a.json", "--copies"]
+    monkeypatch.setattr(sys, "argv", ["alive.py", *words, "--pieces", "2", "--draws", "1"])
 
-    def study(*words):
-        where = ["--stores", "store", "--bundles", str(world.bundle), "--split", "train", "--out", "a.json"]
-        monkeypatch.setattr(sys, "argv", ["alive.py", *where, "--pieces", "2", "--draws", "1", "--copies", *words])
-        alive.run()
-        return json.loads((tmp_path / "a.json").read_text())
+    def study():
+        alive.main()
+        return json.loads((tmp_path / "a.json").read_text())["tiny.safetensors, default"]
 
     forms = dict(alive.FORMS)
     monkeypatch.setattr(alive, "FORMS", {form: forms[form] for form in ("whole", "first 5 s")})
-    found = study("--ways", "all", "--seconds", "5")
-    names = [f"model.safetensors, {way}" for way in ("default", "neither", "no net", "endings kept")]
-    assert [name for name in found if name in names] == names
-    assert found["chosen"] in names
-    assert re.search(rf"the rule of choice takes {found['chosen']}$", capsys.readouterr().out.strip())
-    default = found[names[0]]
-    assert default["all"]["continuations"] == 2 * 2
-    assert default["all"]["tensors_sha256"] == tensors_hash(world.bundle)
-    assert default["all"]["drawn"]["still 3 s"] == 0, "the net catches a model that has learned nothing"
-    heard = tmp_path / "a" / "model.safetensors-default" / "store-whole" / "1.mid"
+    found = study()
+    assert capsys.readouterr().out.strip().endswith("the rule of choice takes tiny.safetensors, default")
+    assert found["all"]["continuations"] == 2 * 2
+    assert found["all"]["tensors_sha256"] == tensors_hash(world.bundle)
+    assert found["all"]["drawn"]["still 3 s"] == 0, "the net catches a model that has learned nothing"
+    heard = tmp_path / "a/tiny.safetensors/store-whole/1.mid"
     assert len(read_midi(heard))
     heard.unlink()
-    monkeypatch.setattr(alive, "FORMS", forms)
-    again = study("--seconds", "5")[names[0]]
-    assert again["all"]["continuations"] == 4 * 2
-    assert again["store, whole"] == default["store, whole"]
+    monkeypatch.setattr(alive, "FORMS", {form: forms[form] for form in ("whole", "first 15 s")})
+    again = study()
+    assert (again["all"]["continuations"], again["store, whole"]) == (2 * 2, found["store, whole"])
     assert not heard.exists(), "a cell that is there is not drawn again"
-    with pytest.raises(UserError, match="train split .* 920 s: .*--seconds"):
-        study("--seconds", "900")
+    monkeypatch.setattr(alive, "LENGTH_S", 900.0)
+    with pytest.raises(UserError, match="validation pieces are longer than 920 s"):
+        study()
 
 
 def test_filters_are_written_into_the_header_alone(world, tmp_path):

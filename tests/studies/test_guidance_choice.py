@@ -41,13 +41,10 @@ PLAIN = [drawn(entropy=0.95), drawn(entropy=0.93), drawn(entropy=0.97)]
         ([drawn()], []),
         ([drawn(low=0.9), drawn(low=1.1)], []),  # the mean of the draws counts
         ([drawn(low=1.02)], ["motif retention above 1, from 1.02 on"]),
-        ([drawn(low=float("nan"))], ["motif retention above 1, from nan on"]),
         ([drawn(from_seed=27.5)], ["from_seed 27.50, the composers at most 27.00"]),
         ([drawn(repeated=0.2)], ["repeated 0.20, the composers at most 0.19"]),
         ([drawn(entropy=0.931)], []),  # no lower than plain sampling, 0.95, as far as can be said
         ([drawn(entropy=0.929)], ["overlap of pitch_class_entropy at most 0.949, plain 0.950"]),
-        ([drawn(entropy=0.92), drawn(entropy=0.95)], []),
-        ([drawn(range_=0.935)], ["overlap of pitch_range at most 0.955, plain 0.960"]),
         ([drawn(range_=float("nan"))], ["overlap of pitch_range at most nan, plain 0.960"]),
         ([drawn() | {"still": 2}, drawn()], ["1.5 continuations a draw wait for over 3 s, plain 1"]),
         ([drawn() | {"still": 2}, drawn() | {"still": 0}], []),
@@ -57,16 +54,14 @@ def test_what_speaks_against_a_strength(draws, said):
     assert guidance.against(draws, PLAIN, COMPOSERS) == said
 
 
-def test_plain_sampling_has_nothing_against_it_and_bars_count_only_where_there_are_beats():
-    assert guidance.against(PLAIN, PLAIN, COMPOSERS) == []
+def test_bars_count_only_where_there_are_beats():
     free = [drawn() | {"repeated": None}]
     assert guidance.against(free, free, COMPOSERS | {"repeated": None}) == []
 
 
 def test_the_largest_strength_without_objection_is_chosen():
-    rows = [
-        {"strength": g, "against": bad} for g, bad in ((None, []), (1.0, []), (2.0, ["x"]), (1.5, []), (3.0, ["x"]))
-    ]
+    found = {None: [], 1.0: [], 2.0: ["x"], 1.5: [], 3.0: ["x"]}
+    rows = [{"strength": strength, "against": against} for strength, against in found.items()]
     assert guidance.choose(rows) == 1.5
     assert guidance.choose([row for row in rows if row["strength"] in (None, 2.0, 3.0)]) is None
 
@@ -80,7 +75,6 @@ def test_the_largest_strength_without_objection_is_chosen():
     ],
 )
 def test_the_test_split_is_read_once_and_for_what_was_chosen(known, text, tmp_path, monkeypatch):
-    monkeypatch.setattr(guidance, "common_store", lambda *_: None)
     monkeypatch.setattr(guidance, "measured", lambda *_: pytest.fail("it was read"))
     kept = tmp_path / "chosen.json"
     kept.write_text(json.dumps(known))
@@ -95,11 +89,11 @@ def test_what_was_chosen_is_written_into_the_header_and_no_weight_changes(tmp_pa
     header = BundleHeader({}, "chorale", "", "tunes", "none", 0.5, "0", notes={"name": "a"})
     save_bundle(bundle, model, header, torch.float16)
     before = load_file(bundle)
-    with pytest.raises(UserError, match=r"chosen.json .* a: "):
-        guidance.write(kept, {"a": bundle})
+    with pytest.raises(UserError, match=rf"chosen.json .* {bundle}: "):
+        guidance.write(kept, [str(bundle)])
     for chosen in (1.5, None):
-        kept.write_text(json.dumps({"a": {"chosen": chosen}}))
-        guidance.write(kept, {"a": bundle})
+        kept.write_text(json.dumps({str(bundle): {"chosen": chosen}}))
+        guidance.write(kept, [str(bundle)])
         assert read_header(bundle) == replace(header, notes={"name": "a", "seed_guidance": chosen})
         assert read_header(bundle).seed_guidance == chosen
         after = load_file(bundle)

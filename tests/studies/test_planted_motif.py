@@ -53,16 +53,17 @@ def test_a_model_that_copies_has_all_pitches_as_they_were_and_none_transposed():
     assert time == pytest.approx(0.25, abs=0.1)
 
 
-def test_a_trial_from_the_command(tmp_path, monkeypatch, capsys):
-    words = ["--out", str(tmp_path / "o"), "--kinds", "learned", "--cpu-s", "0.2"]
+def test_a_trial_from_the_command(tmp_path, monkeypatch):
+    words = ["--out", str(tmp_path / "o"), "--seconds", "0.2"]
+    monkeypatch.setattr(planted_motif, "KINDS", {"learned": planted_motif.KINDS["learned"]})
     monkeypatch.setattr(planted_motif, "LENGTHS", (33, 1023))
     monkeypatch.setattr(planted_motif, "LEARNED", (33,))
     monkeypatch.setattr(planted_motif, "SEEDS", (1,))
     monkeypatch.setattr(timed, "bracketed", lambda rates, cost: 1e-3)
-    for _ in range(2):
-        monkeypatch.setattr(sys, "argv", ["planted_motif.py", *words])
-        planted_motif.run()
-    assert capsys.readouterr().out.count(" steps") == 1  # the second time all is known
+    monkeypatch.setattr(sys, "argv", ["planted_motif.py", *words])
+    planted_motif.main()
+    monkeypatch.setattr(planted_motif, "train", lambda *_: pytest.fail("all is known"))
+    planted_motif.main()
     row = json.loads((tmp_path / "o" / "planted-motif.json").read_text())["learned"]
     assert len(row["as it was"]["33"][0]) == 2
     assert row["as it was"]["1023"] == [None]  # too few positions

@@ -1,11 +1,11 @@
 """studies/report.py: docs/results.md is what it writes, and the pages state no other figures."""
 
-import argparse
 import importlib
 import json
 import re
 import shlex
 import sys
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
@@ -101,18 +101,6 @@ def test_every_row_says_where_it_is_from():
         assert row["commit"] or in_the_repository or any(x in row["source"] for x in known)
 
 
-class Parsed(Exception):
-    """A study would begin now."""
-
-
-def until_parsed(parse):
-    def parse_only(*args, **kwargs):
-        parse(*args, **kwargs)
-        raise Parsed
-
-    return parse_only
-
-
 def commands_of_today():
     rows = [row for row in report.all_rows() if row["command"] and not report.is_older(row)]
     return sorted({row["command"] for row in rows if "python studies/" in row["command"]})
@@ -121,12 +109,13 @@ def commands_of_today():
 @pytest.mark.parametrize("command", commands_of_today())
 def test_the_study_can_read_the_command_of_a_row(command, monkeypatch):
     script, *words = shlex.split(command.partition("python ")[2])
-    study = importlib.import_module(Path(script).stem)
-    if hasattr(study, "asked"):
-        monkeypatch.setattr(study, "asked", until_parsed(study.asked))
-    else:
-        parse = until_parsed(argparse.ArgumentParser.parse_args)
-        monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse)
+    study, read = importlib.import_module(Path(script).stem), ArgumentParser.parse_args
+
+    def read_alone(parser, words=None):
+        read(parser, words)
+        raise InterruptedError
+
+    monkeypatch.setattr(ArgumentParser, "parse_args", read_alone)
     monkeypatch.setattr(sys, "argv", [script, *words])
-    with pytest.raises(Parsed):
-        (study.main if hasattr(study, "main") else study.run)()
+    with pytest.raises(InterruptedError):
+        study.main()
