@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, Self
 
 SETTING = re.compile(r"(?<![\w./\\=-])((?:[A-Z]\w*\.)?)([a-z]\w*)=")  # lr=, Continue.window=; not in a path
@@ -22,9 +23,8 @@ class UserError(Exception):
 
     def of(self, source: object) -> Self:
         """The same error, which begins with its source."""
-        error = type(self).__new__(type(self))  # with tblib, as Dask has it, copy.copy shares the attributes
-        error.args = self.args
-        error.__dict__.update(self.__dict__, source=str(source))
+        error = copy(self)
+        error.source = str(source)
         return error
 
     def __str__(self) -> str:

@@ -41,7 +41,7 @@ def only_quick():
     with pytest.MonkeyPatch.context() as patch:
         for owner, name in PROCESSES:
             patch.setattr(owner, name, leave_out("starts a process"))
-        patch.setattr("musictx.data.parallel.cluster.cluster", leave_out("starts a process"))  # in threads of Dask
+        patch.setattr("musictx.data.parallel.pool.ThreadPool", leave_out("starts a process"))  # in its threads
         if find_spec("playwright"):  # whose loop would go on and be in the way of others
             patch.setattr("playwright.sync_api.PlaywrightContextManager.__enter__", leave_out("starts a process"))
         for step in ("lightning.Trainer.fit", "torch.optim.Optimizer.zero_grad"):

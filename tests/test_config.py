@@ -1,32 +1,20 @@
 """Every shipped YAML composes into its schema; what does not exist or has the wrong type is refused."""
 
 import re
-from dataclasses import asdict, dataclass, field
-from functools import cache
+from dataclasses import asdict
 from itertools import zip_longest
 
 import pytest
-from apps import SCHEMAS
 from conftest import refused
-from hydra import compose, initialize_config_dir
-from omegaconf import MISSING, OmegaConf
 
 from musictx.commands.generate import GenerateConfig
-from musictx.config import PRESETS, register, unfreeze
-from musictx.config.app import conf_dir, options, settings, typed
-from musictx.config.command import find
+from musictx.config import PRESETS
+from musictx.config.app import conf_dir, options, settings
 from musictx.config.mistakes import in_one_line
 from musictx.errors import ConfigError, UserError
 from musictx.generate.requests import PLAIN, Continue
 
-GROUPS = ["data", "tokenizer", "filters", "model", "attention", "trainer", "logger", "sampler", "experiment", "sweep"]
-
-
-@cache  # a tenth of a second each
-def composed(app, *overrides):
-    register(find(app))
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        return compose(app, list(overrides))
+GROUPS = ["data", "tokenizer", "filters", "model", "attention", "trainer", "logger", "sampler", "experiment"]
 
 
 def test_the_groups_are_the_documented_ones():
@@ -55,11 +43,11 @@ TOGETHER = [[*filter(None, words)] for words in zip_longest(*CHOICES.values())] 
     ],
 )
 def test_every_option_of_every_group_composes(app, words):
-    typed(composed(app, *words), SCHEMAS[app])  # nothing mandatory is missing
+    settings(app, *words)  # nothing mandatory is missing
 
 
 def test_an_experiment_overrides_the_defaults_and_a_person_overrides_both():
-    config = composed("train", "experiment=demo", "model.d_model=96")
+    config = settings("train", "experiment=demo", "model.d_model=96")
     assert (config.name, config.tokenizer.name) == ("demo", "chorale")
     assert (config.model.n_layers, config.model.d_model) == (3, 96)
     assert config.out.endswith("-demo")
@@ -74,74 +62,53 @@ def test_an_experiment_overrides_the_defaults_and_a_person_overrides_both():
         ("trainer.max_epochs=many", "trainer.max_epochs", "many", "a whole number"),
         ("trainer.progress_bar=x", "trainer.progress_bar", "x", "true or false"),
         ("model.d_model=null", "model.d_model", None, ""),
-        ("trainer=tpu", "trainer", "tpu", "cpu, ddp, fsdp, gpu$"),
+        ("trainer=tpu", "trainer", "tpu", "cpu, ddp, gpu$"),
         ("experiment=mine", "experiment", "mine", "chorales, classify, demo, harmoniser, .*, jsb, .*, jsb_whole"),
         ("model=foo", "model", "foo", "chorale, demo, encoder, .*, small, vaswani, vit$"),
-        ("model=[x,-1]", "model", ["x", -1], ""),
         ("data.stretch=fast", "data.stretch", "fast", r"\[fast\]"),
-        ("data.stretch=${name}", "data.stretch", "${…}", ""),
-        ("data.stretch=[1,[2]]", "data.stretch", ..., ""),
         ("data.stretch=[1,x]", "data.stretch[1]", "x", "a number"),
-        (f"trainer.weight_decay={'9' * 400}", "trainer.weight_decay", ..., "too large"),
-        (f"trainer.lr={'9' * 5000}", "trainer.lr", ..., "too large"),
-        (f"data.stretch=[1,{2**63}]", "data.stretch", ..., "too large"),
+        (f"random_seed={2**63}", "random_seed", ..., "too large"),
     ],
 )
 def test_mistakes_say_what_was_given_and_what_is_allowed(word, field, got, text):
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError) as mistake:
         settings("train", word)
-    assert (refused.value.field, refused.value.got) == (field, got)
-    assert re.search(text, str(refused.value)), str(refused.value)
-    assert "\n" not in str(refused.value)
+    assert (mistake.value.field, mistake.value.got) == (field, got)
+    assert re.search(text, str(mistake.value)), str(mistake.value)
+    assert "\n" not in str(mistake.value)
 
 
-@pytest.mark.parametrize("word", ["model=null", "trainer=3", f"rules={'[' * 500}{']' * 500}", f"out={'9' * 5000}"])
-def test_what_breaks_hydra_is_one_line(word, tmp_path):
-    command = "generate" if word.startswith(("rules", "out")) else "train"
-    with pytest.raises(UserError):
-        settings(command, word)
-    refused(["musictx", command, word], tmp_path)
+BREAKING = {
+    "model=null": "needs a preset's name",
+    "trainer=3": "needs a preset's name",
+    f"trainer.weight_decay={'9' * 400}": "cannot read these settings",
+    f"data.length={'9' * 5000}": "cannot read these settings",
+    f"data.stretch={'[' * 3000 + ']' * 3000}": "cannot read these settings",
+    "data.stretch=${name}": "write its values",
+    "data.stretch=[1,[2]]": "a list within this list",
+    f"objective_settings={{a: {10**22}}}": "too large",
+}
 
 
-@pytest.mark.parametrize("word", ["my.mid", "my song.mid", "(1).mid"])
-def test_a_file_without_its_key_is_explained(word, capsys):
-    with pytest.raises(SystemExit), in_one_line("classify"):
-        settings("classify", word, "bundle=piano")
-    said = capsys.readouterr().err
-    assert word in said
-    assert "midi=FILE" in said
+def test_what_breaks_hydra_is_one_line():
+    for word, said in BREAKING.items():
+        with pytest.raises(UserError, match=said):
+            settings("train", word)
+    for values in ({"trainer": {"weight_decay": 10**400}}, {"data": {"stretch": [1, 10**400]}}):
+        with pytest.raises(UserError, match="cannot read|too large"):
+            settings("train", **values)
 
 
-def test_a_number_without_end_from_python_is_refused():
-    with pytest.raises(ConfigError) as refused:
-        settings("train", trainer={"weight_decay": 10**400})
-    assert refused.value.field == "trainer"
-    assert settings("train", random_seed=2**63 - 1).random_seed == 2**63 - 1
+def test_what_breaks_hydra_is_one_line_in_many_jobs_too(tmp_path):
+    for word in ("model=null", f"data.length={'9' * 5000}"):
+        assert BREAKING[word] in refused(["musictx", "train", "-m", word], tmp_path)
 
 
-def test_a_line_has_an_end(capsys):
+def test_a_file_without_its_key_is_explained_and_a_line_has_an_end(capsys):
+    with pytest.raises(SystemExit) as left, in_one_line("classify"):
+        settings("classify", "my song.mid", "bundle=piano")
+    assert left.value.code == 2
+    assert re.search("^error: my song.mid .*midi=FILE", capsys.readouterr().err)
     with pytest.raises(SystemExit), in_one_line():
         raise ConfigError("lr", got="x" * 10**6)
     assert len(capsys.readouterr().err) < 2100
-
-
-def test_a_frozen_class_inside_others_takes_other_values():
-    @dataclass(frozen=True)
-    class Inner:
-        steps: int = 1
-
-    @dataclass
-    class Outer:
-        inner: Inner = field(default_factory=Inner)
-
-    @dataclass
-    class Mine:
-        outer: Outer = field(default_factory=Outer)
-        path: str = MISSING
-
-    schema = OmegaConf.structured(Mine)
-    unfreeze(schema)
-    schema.outer.inner.steps = 2
-    found = OmegaConf.to_object(OmegaConf.merge(schema, {"path": "x"}))
-    assert isinstance(found, Mine)
-    assert found.outer.inner == Inner(2)

@@ -71,10 +71,10 @@ def strange_bundles(folder, bundle):
 
 
 WRONG = """
-from_s=-1 from_s=nan from_s=x seed_seconds=0 seed_seconds=nan seed_bars=0 seed_notes=-3 seed_from=left
-length_seconds=0 length_seconds=nan length_bars=-1 length_notes=0 length_notes=x length_tokens=0
-variations=0 variations=100000000000 draws=0 draws=1001 rank=best window=1 max_tokens=0 max_tokens=2000000
-random_seed=-1 device=tpu weights=int3 out_of_range=x graph=true sampler=none sampler.temperature=nan
+from_s=-1 from_s=nan from_s=x seed_seconds=0 seed_seconds=nan seed_bars=0 seed_from=left
+length_seconds=0 length_seconds=nan length_bars=-1 length_tokens=x length_tokens=0
+variations=0 variations=100000000000 window=1
+random_seed=-1 device=tpu weights=int3 graph=true sampler=none sampler.temperature=nan
 sampler.temperature=-1 sampler.top_p=2 sampler.top_k=-1 sampler.top_k=many sampler.min_p=x sampler.seed_guidance=-1
 rules.max_still_s=0 rules.max_note_s=x rules.max_silence_s=nan rules.lowest=200 rules.highest=300 rules.scale=H
 rules.max_polyphony=0 out= nothing=1 attention.impl=x include_seed=x

@@ -1,19 +1,13 @@
 """Errors are data: a library names its own fields, a command prints the keys that a person types."""
 
-import copy
-import importlib
 import pickle
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from musictx.config.app import settings
 from musictx.config.fields import keys_of
-from musictx.config.mistakes import in_one_line
 from musictx.errors import ConfigError, MidiError, UserError, as_word
 from musictx.generate.requests import Continue, Sampling
-from musictx.model.recurrent import RecurrentConfig
 from musictx.model.transformer import TransformerConfig
 from musictx.objectives.infill import Infill
 from musictx.tokenizers import build_tokenizer
@@ -27,8 +21,6 @@ def test_the_form_of_the_sentence():
     keys = {"batch_size": "trainer.batch_size", "draws": "many.draws"}
     assert whole.line(keys) == "many.draws=3: it is odd: give rows_at_once=4 or more; lower trainer.batch_size="
     assert str(whole.of("a.mid")) == f"a.mid: {whole}"
-    importlib.import_module("tblib.pickling_support").install(whole)  # as Dask does
-    assert str(whole.of("a.mid")) == f"a.mid: {whole}"
     assert str(ConfigError("midi")) == "midi=…"
     assert str(ConfigError("LoggerConfig.name", got=None)) == "name=null"
     assert (
@@ -36,26 +28,23 @@ def test_the_form_of_the_sentence():
     )
 
 
-@given(got=st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=20), st.lists(st.integers())))
-def test_a_value_is_printed_as_it_is_whatever_it_looks_like(got):
-    error = ConfigError("path", got=got, allowed="less")
-    assert error.line({"path": "data.path", "lr": "trainer.lr"}) == f"data.path={as_word(got)}: give less"
+def test_a_value_is_printed_as_it_is_whatever_it_looks_like():
+    for got in (None, True, "lr=3", "", [1, 2], "a b"):
+        error = ConfigError("path", got=got, allowed="less")
+        assert error.line({"path": "data.path", "lr": "trainer.lr"}) == f"data.path={as_word(got)}: give less"
 
 
-@pytest.mark.parametrize(
-    "error",
-    [ConfigError("lr", got=0.0, allowed="more", hint="x").of("y"), MidiError("a.mid", "empty"), UserError("a", "b")],
-)
+@pytest.mark.parametrize("error", [ConfigError("lr", got=0.0, allowed="more", hint="x"), MidiError("a.mid", "empty")])
 def test_another_process_reads_the_same_error(error):
-    for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
-        assert (type(other), str(other), vars(other)) == (type(error), str(error), vars(error))
+    error = error.of("b")
+    other = pickle.loads(pickle.dumps(error))
+    assert (type(other), str(other), vars(other)) == (type(error), str(error), vars(error))
 
 
 WRONG = [  # what a person asks of Python; the command; the field, the value, and the key
     (lambda: Sampling(temperature=5e3), "generate", "temperature", 5e3, "sampler.temperature"),
     (lambda: Rules(max_note_s=0), "jam", "max_note_s", 0, "rules.max_note_s"),
     (lambda: Continue(window=3), "generate", "Continue.window", 3, "window"),
-    (lambda: TransformerConfig(9, d_model=25), "train", "d_model", 25, "model.d_model"),
     (lambda: TransformerConfig(9, d_model=25), "generate", "d_model", 25, "model.d_model"),
     (
         lambda: TransformerConfig(9, attention="flash"),
@@ -64,7 +53,6 @@ WRONG = [  # what a person asks of Python; the command; the field, the value, an
         "flash",
         "attention.impl",
     ),
-    (lambda: RecurrentConfig(9, cell="gru"), "train", "cell", "gru", "model.cell"),
     (lambda: Infill(build_tokenizer("chorale"), plain=2), "train", "plain", 2, "objective_settings.plain"),
     (lambda: check_trainer(settings("train", "data.path=none", "trainer.lr=0")), "train", "lr", 0.0, "trainer.lr"),
 ]
@@ -85,9 +73,3 @@ def test_a_name_that_several_groups_have_needs_its_class():
     assert keys_of("train")["TokenizerConfig.name"] == "tokenizer.name"
     assert (keys_of("compare")["segment"], keys_of("evaluate")["segment"]) == ("segment", "data.segment")
     assert (keys_of("generate")["drums"], keys_of("prepare_folder")["drums"]) == ("drums", "select.drums")
-
-
-def test_a_commands_own_line_has_its_keys(capsys):
-    with pytest.raises(SystemExit) as left, in_one_line("generate"):
-        raise ConfigError("temperature", got=5)
-    assert (left.value.code, capsys.readouterr().err) == (2, "error: sampler.temperature=5\n")

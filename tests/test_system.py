@@ -17,7 +17,7 @@ def no_proc(event, args):
         if sys._getframe(1).f_globals.get("__name__", "").startswith("musictx"):
             raise FileNotFoundError(args[0])
 sys.addaudithook(no_proc)
-for module, name in ((os, "sched_getaffinity"), (os, "posix_fallocate"), (signal, "setitimer")):
+for module, name in ((os, "sched_getaffinity"), (signal, "setitimer")):
     if hasattr(module, name):
         delattr(module, name)
 """
@@ -44,8 +44,8 @@ print(music.name, len(music.score), system.peak_gib(), system.LIMITS, system.usa
 COMMANDS = f"""\
 musictx prepare folder path=midi out=store test_fraction=0
 musictx train data.path=store out=run {" ".join([*TINY, *QUICK])}
-musictx generate seed_midi=chorale bundle=chorale length_seconds=1 wav=true out=o
-musictx jam input=elise bundle=piano reply_seconds=1 output=session.mid
+musictx generate seed_midi=chorale bundle=run/model.safetensors length_seconds=1 wav=true out=o
+musictx jam input=elise bundle=run/model.safetensors reply_seconds=1 output=session.mid
 """
 
 

@@ -2,14 +2,12 @@
 
 import json
 import re
-import resource
-import subprocess
 import sys
 from dataclasses import asdict
 
 import numpy as np
 import pytest
-from conftest import QUICK, ROOT, TINY, ok, refused, run
+from conftest import QUICK, TINY, ok, refused, run
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from musictx.commands.demo import check_store
@@ -37,9 +35,8 @@ def train(cwd, *args):
 def test_seeds_without_music(world, tmp_path):
     (tmp_path / "song.mid").write_text("la la la")
     (tmp_path / "empty.mid").touch()
-    write_midi(Score.empty(), tmp_path / "silence.mid")
     write_midi(Score([0.0], [1.0], [36], [80], 0.5, np.array(DRUMS)), tmp_path / "drums.mid")
-    for said in ("none.mid: ", "song.mid: not a MIDI file", "empty.mid: ", "silence.mid", "drums.mid: .*drums=true"):
+    for said in ("none.mid: ", "song.mid: not a MIDI file", "empty.mid: ", "drums.mid: .*drums=true"):
         assert re.search(said, generate(world, tmp_path, seed_midi=said.partition(":")[0]))
 
 
@@ -59,11 +56,9 @@ def test_cuda_without_cuda(world, tmp_path):
 def test_a_folder_that_cannot_be_written(world, tmp_path):
     (tmp_path / "file").write_text("in the way")
     blocked = "out=file/below"  # what a read-only folder is to a person who is not root
-    for args in (
-        ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "length_seconds=1"],
-        ["musictx", "train", f"data.path={world.store}", *TINY, *QUICK],
-    ):
-        assert "file/below: " in refused([*args, blocked], tmp_path)
+    args = ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "length_seconds=1"]
+    assert "file/below: " in refused([*args, blocked], tmp_path)
+    assert "file/below: " in refused(["musictx", "train", f"data.path={world.store}", *TINY, *QUICK, blocked], tmp_path)
     assert "out=" in refused(["data_prep/folder.py", f"path={world.midi}", blocked], tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
@@ -83,22 +78,18 @@ def test_overwrite_never_deletes_a_folder_of_other_things(world, tmp_path):
     assert (tmp_path / "thesis.txt").read_text() == "words"
 
 
-def test_a_malformed_key_of_wandb_and_none(world, tmp_path, monkeypatch):
+def test_wandb_without_a_key(world, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.setenv("WANDB_API_KEY", "short")
-    monkeypatch.delenv("WANDB_MODE", raising=False)
-    line = train(tmp_path, f"data.path={world.store}", "logger=wandb")
-    assert re.search(r"^error: logger=wandb: .*API key.*logger.mode=offline", line)
-    monkeypatch.delenv("WANDB_API_KEY")
+    for name in ("WANDB_API_KEY", "WANDB_MODE"):
+        monkeypatch.delenv(name, raising=False)
     line = train(tmp_path, f"data.path={world.store}", "logger=wandb")
     assert re.search(r"^error: logger=wandb: .*logger.mode=offline", line)
 
 
-def test_scoring_an_empty_split_or_segments_of_nothing(world, tmp_path):
-    ok(["data_prep/folder.py", f"path={world.midi}", "out=store", "test_fraction=0", "workers=1"], tmp_path)
-    args = ["musictx", "evaluate", f"bundle={world.bundle}", "data.path=store"]
-    line = refused([*args, "split=test"], tmp_path)
-    assert re.search("^error: split=test: .*train, validation", line)
+def test_scoring_an_empty_split(world, tmp_path):
+    ok(["musictx", "prepare", "folder", f"path={world.midi}", "out=store", "test_fraction=0", "workers=1"], tmp_path)
+    args = ["musictx", "evaluate", f"bundle={world.bundle}", "data.path=store", "split=test"]
+    assert re.search("^error: split=test: .*train, validation", refused(args, tmp_path))
 
 
 def test_the_demo_looks_at_its_store_before_it_trains(world, tmp_path, monkeypatch):
@@ -109,37 +100,29 @@ def test_the_demo_looks_at_its_store_before_it_trains(world, tmp_path, monkeypat
         (tmp_path / "manifest.json").write_text(text)
         check_store(Store(tmp_path, "chorale"))
 
-    full, empty = manifest["splits"]["test"], {"tokens": 0, "seconds": 0.0, "pieces": []}
+    full = manifest["splits"]["test"]
     check(test=full)
-    for splits in ({"train": full}, {"train": full, "test": empty}):
-        with pytest.raises(StoreError, match="chorales of music21"):
-            check(**splits)
-    monkeypatch.setitem(sys.modules, "music21", None)  # as if not installed
-    monkeypatch.setitem(sys.modules, "music21.corpus.chorales", None)
+    with pytest.raises(StoreError, match="chorales of music21"):
+        check(train=full, test={"tokens": 0, "seconds": 0.0, "pieces": []})
+    monkeypatch.setitem(sys.modules, "music21.corpus.chorales", None)  # as if not installed
     with pytest.raises(UserError, match="music21"):
         check(test=full)
 
 
 def test_a_full_disk(world, tmp_path):
-    done = subprocess.run(
-        [sys.executable, ROOT / "data_prep" / "folder.py", f"path={world.midi}", "out=store", "workers=1"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),  # bytes a file may have
-    )
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"  # bytes a file may have
+    (tmp_path / "small.py").write_text(f"{limit}\nfrom musictx.cli import main\nmain()\n")
+    args = ["prepare", "folder", f"path={world.midi}", "out=store", "workers=1"]
+    done = run([tmp_path / "small.py", *args], tmp_path)
     assert done.returncode == 2, done.stderr
     lines = [line for line in done.stderr.splitlines() if not line.startswith("reading")]  # the progress bar
     assert len(lines) == 1, done.stderr
     assert "disk is full" in lines[0]
     assert not (tmp_path / "store").exists()
-    again = ok(["data_prep/folder.py", f"path={world.midi}", "out=store", "workers=1"], tmp_path)
-    assert "8 kept" in again.stdout
 
 
-@pytest.mark.parametrize("name", ["Chopin, Op. 10 (1).mid", "it's a=b Étude [x] {y} #1 & 2%.mid"])
-def test_file_names_that_are_no_hydra_grammar(world, tmp_path, name):
+def test_a_file_name_that_is_no_hydra_grammar(world, tmp_path):
+    name = "it's a=b, Étude (1) [x] {y} #1 & 2%.mid"
     (tmp_path / name).write_bytes(world.seed.read_bytes())
     out = name.removesuffix(".mid")
     args = [f"bundle={world.bundle}", f"seed_midi={name}", f"out={out}", "length_seconds=1"]
@@ -155,16 +138,12 @@ def test_file_names_that_are_no_hydra_grammar(world, tmp_path, name):
         ("out='a,b'", "out='a,b'"),
         ("out=${name}/x", "out=${name}/x"),
         ("out=a,b", "out='a,b'"),
-        ("init_from=a,b/c", "init_from='a,b/c'"),
-        ("resume=a,b", "resume='a,b'"),
         ("out=1e3", "out='1e3'"),
         ("data.path=a(1)", "data.path='a(1)'"),
         ("+out=a(1)", "+out='a(1)'"),
         ("out=a'b", r"out='a\'b'"),
         ("out=a,\\", r"out='a,\\'"),
         ("model.d_model=1,2", "model.d_model=1,2"),
-        ("about=(1)", "about=(1)"),
-        ("--help", "--help"),
     ],
 )
 def test_only_paths_are_quoted_and_only_where_they_must_be(word, quoted):
@@ -178,22 +157,17 @@ def test_preparing_nothing(tmp_path):
     (tmp_path / "midi").mkdir()
     args = ["data_prep/folder.py", "path=midi", "out=store"]
     assert ".mid, .midi, .kar, .rmi" in refused(args, tmp_path)
-    for words, said in ((["path=none"], "path=none: "), ([], "path=…: ")):
-        assert refused(["data_prep/folder.py", *words, "out=store"], tmp_path).startswith(f"error: {said}")
     (tmp_path / "midi" / "a.mid").write_text("no music")
     done = run(args, tmp_path)
     assert done.returncode == 2
     assert "a.mid: not a MIDI file" in done.stderr
-    assert not (tmp_path / "store").exists()
+    assert [p.name for p in tmp_path.iterdir()] == ["midi"]
 
 
-def test_an_unknown_command(tmp_path):
+def test_an_unknown_command_and_help_is_one_screenful_with_examples(tmp_path):
     line = refused(["musictx", "compose"], tmp_path)
     assert re.search("compose.* prepare, train, .*generate, accompany, jam, evaluate, compare, inspect,", line)
-
-
-def test_help_is_one_screenful_with_examples(tmp_path):
-    texts = {run(["musictx", *args], tmp_path).stdout for args in ([], ["--help"], ["-h"])}
+    texts = {ok(["musictx", *args], tmp_path).stdout for args in ([], ["--help"])}
     assert len(texts) == 1
     text = texts.pop()
     assert len(text.splitlines()) <= 30

@@ -29,7 +29,6 @@ def leave():
 
 # ruff: noqa: E402 - what is imported from here on has its own exit handlers
 import numpy as np
-from hydra._internal.hydra import Hydra
 
 from musictx.cli import names
 from musictx.config.app import compose
@@ -48,13 +47,7 @@ def serve():
     sys.exit()
 
 
-def get_mode(self, config_name, overrides, get_mode=Hydra.get_mode):
-    """Hydra composes all settings once more to read this one, which only these words change."""
-    return get_mode(self, config_name, overrides) if any(w.startswith(("hydra", "sweep")) for w in overrides) else None
-
-
-Hydra.get_mode = get_mode  # type: ignore[method-assign]
-LATE = "distributed", "hydra._internal.logging_config", "matplotlib.backends.backend_svg", "rich._emoji_codes"
+LATE = "hydra._internal.logging_config", "matplotlib.backends.backend_svg", "rich._emoji_codes"
 for name in (*(f"musictx.commands.{name}" for name in names()), "musictx.training.fit", *LATE):
     import_module(name)
 compose("train", ["trainer.lr=1e-3"])  # Hydra looks for its plugins and learns its grammar once

@@ -6,30 +6,32 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import hydra
 import numpy as np
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from musictx.config import PRESETS, register
 from musictx.config.command import OWN, Command, find
-from musictx.config.mistakes import PRESET, SEE, NotASetting, explained, in_one_line, no_name
-from musictx.config.sweep import check_cluster, own_place
-from musictx.errors import ConfigError
+from musictx.config.mistakes import SEE, NotASetting, explained, in_one_line
+from musictx.errors import ConfigError, UserError
 from musictx.setting import help_text
 
 PATHS = (
-    "path|midi|infill|melody|between|bundle|out|store|downloads|soundfont|input|output|record|init_from|resume|folder"
+    "path|midi|infill|melody|between|beside|bundle|out|store|downloads|soundfont|input|output|record|init_from|resume"
+    "|folder"
 )
 PATH_KEY = re.compile(rf"\+{{0,2}}([\w.]*[_.])?({PATHS})")
 TEXT_KEY = re.compile(rf"{PATH_KEY.pattern}|control\.(key|chords|density|polyphony|register|loudness)")
-TOO_LARGE = "this number is too large"
 
 
 def conf_dir() -> Path:
@@ -39,13 +41,15 @@ def conf_dir() -> Path:
 
 
 def run(command: Command) -> None:
-    """Runs a command on the words of the command line: Hydra composes its settings, and a sweep's jobs."""
+    """Runs a command on the words of the command line. Hydra itself takes flags, as -m for many jobs, and its words."""
     OWN.setdefault(command.name, command)  # a file may call its command itself
+    begun = False
 
-    @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=command.name)
     def job(config: Any) -> object:
+        nonlocal begun
+        begun = True
         with in_one_line(command.name):  # here already: Hydra adds its own line to an error that it sees
-            return command.run(own_place(typed(config, command.schema), command.name))
+            return command.run(own_place(typed(config, command.schema)))
 
     words = sys.argv[1:]
     with in_one_line(command.name):
@@ -53,11 +57,30 @@ def run(command: Command) -> None:
         if {"-h", "--help"} & {*words}:
             print(helped(command, [word for word in words if not word.startswith("-")]))
             return
-        refuse_words(words)
-        check_cluster(words, command.groups)
+        refuse_no_path(words)
+        if not any(word.startswith("-") or word.lstrip("+~").startswith("hydra") for word in words):
+            config = compose(command.name, words, with_hydra=True)
+            HydraConfig.instance().set_config(config)
+            with open_dict(config):
+                del config["hydra"]
+            job(config)
+            return
         sys.argv[1:] = [quote_path(word) for word in words]
         os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing and exiting
-        job()
+        try:
+            hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=command.name)(job)()
+        except UNREAD as error:
+            raise error if begun else unread(error) from None
+
+
+def own_place(config: Any) -> Any:
+    """The settings of a job; each of many has its own place to write: `out-0`, `out-1` …."""
+    settings = HydraConfig.get()
+    if settings.mode == RunMode.MULTIRUN and getattr(config, "out", None):
+        out = Path(config.out)
+        suffix = out.suffix if out.suffix[1:].isalpha() else ""
+        return dataclasses.replace(config, out=f"{str(out).removesuffix(suffix)}-{settings.job.num}{suffix}")
+    return config
 
 
 def settings(command: str, /, *words: str, **values: Any) -> Any:
@@ -65,16 +88,17 @@ def settings(command: str, /, *words: str, **values: Any) -> Any:
     equals `musictx train experiment=demo model.d_model=96 out=mine`. The value of a group is a dict, as in
     `model={"d_model": 96}`, or the name of a preset. Raises ConfigError for what the command refuses."""
     values = {key: plain(value) for key, value in values.items()}
-    refuse_words([*words, *(f"{key}={value}" for key, value in values.items() if isinstance(value, str))])
-    for key, value in values.items():
-        refuse_huge(key, value)
-    presets = [f"{key}={value}" for key, value in values.items() if _is_preset(key, value)]
+    refuse_no_path([*words, *(f"{key}={value}" for key, value in values.items() if isinstance(value, str))])
+    presets = {key: value for key, value in values.items() if isinstance(value, str) and _is_group(key)}
     try:
-        return typed(changed(compose(command, [*words, *presets]), values), find(command).schema)
+        config = compose(command, [*words, *(f"{key}={value}" for key, value in presets.items())])
+        for key in values.keys() - presets.keys():
+            OmegaConf.update(config, key, values[key])  # raises for unknown names and wrong types
+        return typed(config, find(command).schema)
     except (HydraException, OmegaConfBaseException) as error:
         raise explained(error) from None
-    except ValueError as error:
-        raise no_name(error) or error from None
+    except ArithmeticError as error:  # a whole number that no float can be
+        raise unread(error) from None
 
 
 def plain(value: Any) -> Any:
@@ -88,58 +112,43 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def refuse_words(words: Sequence[str]) -> None:
-    """Raises ConfigError for a path without a name, which would mean the current folder, and for values at which Hydra
-    itself fails: a list of presets, a number without end."""
-    parser = OverridesParser.create()
+def refuse_no_path(words: Sequence[str]) -> None:
+    """Raises ConfigError for a path without a name, which would mean the current folder."""
     for word in words:
         key, equals, value = word.partition("=")
         if equals and PATH_KEY.fullmatch(key) and not value.strip().strip("'\"").strip():
             raise ConfigError(key.lstrip("+"), got="", allowed="a path, or leave it out")
-        try:
-            override = parser.parse_override(quote_path(word))
-        except RecursionError:
-            raise ConfigError(key.lstrip("+"), why="too many brackets within brackets", hint=SEE) from None
-        except HydraException:  # a flag, or a mistake that Hydra names when it composes
-            continue
-        except ValueError:  # Python reads no number of 5,000 digits
-            raise ConfigError(key.lstrip("+"), why=TOO_LARGE, hint=SEE) from None
-        if isinstance(override.value(), list | dict) and _is_preset(key.lstrip("+"), ""):
-            raise ConfigError(key.lstrip("+"), got=override.value(), allowed=PRESET)
-        refuse_huge(key, override.value())
 
 
-def refuse_huge(key: str, value: Any) -> None:
-    """Raises ConfigError for an integer of more than 64 bits, anywhere in a value."""
-    if isinstance(value, list | tuple | dict):
-        for each in value.values() if isinstance(value, dict) else value:
-            refuse_huge(key, each)
-    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ConfigError(key.lstrip("+"), why=TOO_LARGE, hint=SEE)
+UNREAD = TypeError, ValueError, ArithmeticError, RecursionError  # of Hydra, as on model=null
 
 
-def compose(name: str, words: Sequence[str]) -> DictConfig:
-    """The config that Hydra composes from a command's words; works inside another Hydra program too."""
+def unread(error: Exception) -> Exception:
+    """What a person reads of settings that Hydra cannot compose; errors with words of their place stay."""
+    if isinstance(error, HydraException | OmegaConfBaseException):
+        return error
+    if "Config group override must be" in str(error):
+        return UserError("a group of settings needs a preset's name, as in model=small or trainer=cpu", SEE)
+    return UserError(f"Hydra cannot read these settings ({' '.join(str(error).split())})", SEE)
+
+
+def compose(name: str, words: Sequence[str], with_hydra: bool = False) -> DictConfig:
+    """The config that Hydra composes from a command's words, if asked with its own; works inside another Hydra program
+    too."""
     register(find(name))
     outer = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:
         with hydra.initialize_config_dir(str(conf_dir()), version_base="1.3"):
-            return hydra.compose(name, [quote_path(word) for word in words])
+            return hydra.compose(name, [quote_path(word) for word in words], with_hydra)
+    except UNREAD as error:
+        raise unread(error) from None
     finally:
         GlobalHydra.instance().hydra = outer
 
 
-def changed(config: DictConfig, values: Mapping[str, Any]) -> DictConfig:
-    """The config with other values, presets skipped. OmegaConf raises for unknown names and wrong types."""
-    for key, value in values.items():
-        if not _is_preset(key, value):
-            OmegaConf.update(config, key, value)
-    return config
-
-
-def _is_preset(key: str, value: Any) -> bool:
-    return isinstance(value, str) and (key in PRESETS or (conf_dir() / key).is_dir())
+def _is_group(key: str) -> bool:
+    return key in PRESETS or (conf_dir() / key).is_dir()
 
 
 def helped(command: Command, words: Sequence[str]) -> str:
@@ -178,7 +187,8 @@ def quote_path(word: str) -> str:
 
 
 def typed(config: DictConfig, schema: type) -> Any:
-    """The config as an instance of its schema. Raises ConfigError for unknown keys that `+key=value` added."""
+    """The config as an instance of its schema. Raises ConfigError for unknown keys that `+key=value` added, and for
+    integers of more than 64 bits."""
     _refuse_unknown(config, schema, "")
     return OmegaConf.to_object(config)
 
@@ -197,5 +207,9 @@ def _refuse_unknown(node: DictConfig, schema: Any, path: str) -> None:
             )
         if kind is list and any(isinstance(each, list | dict) for each in values[key] or []):
             raise ConfigError(f"{path}{key}", why="a list within this list", allowed="single values")
+        within = values[key] if isinstance(values[key], dict) else {"": values[key]}
+        for each in chain(*(value if isinstance(value, list) else [value] for value in within.values())):
+            if isinstance(each, int) and not -(2**63) <= each < 2**63:
+                raise ConfigError(f"{path}{key}", why="this number is too large", hint=SEE)
         if dataclasses.is_dataclass(kind):
             _refuse_unknown(node[key], kind, f"{path}{key}.")

@@ -12,11 +12,9 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
 from musictx.config.fields import keys_of
-from musictx.config.sweep import mistake_in_job
 from musictx.errors import ConfigError, UserError
 from musictx.files import MOST, printable
 
-PRESET = "a preset's name, as in model=small or trainer=cpu"  # which --help lists
 SEE = "see --help"
 KINDS = {  # by what OmegaConf says
     "converted to Integer": "a whole number",
@@ -49,9 +47,7 @@ def mistake_of(error: Exception) -> UserError | None:
     """What a person did wrong; None for an error that is not theirs."""
     if isinstance(error, UserError):
         return error
-    if isinstance(error, HydraException | OmegaConfBaseException | OSError):
-        return explained(error)
-    return no_name(error) or mistake_in_job(error)
+    return explained(error) if isinstance(error, HydraException | OmegaConfBaseException | OSError) else None
 
 
 @contextmanager
@@ -63,13 +59,6 @@ def plain_prints() -> Iterator[None]:
         yield
     finally:
         builtins.print = before
-
-
-def no_name(error: Exception) -> UserError | None:
-    """The error for Hydra's own on `model=null` or `sampler=3`; None for any other error."""
-    if not isinstance(error, ValueError) or "Config group override must be" not in str(error):
-        return None
-    return UserError(f"a group of settings needs {PRESET}", SEE)
 
 
 def explained(error: BaseException) -> UserError:
@@ -99,10 +88,6 @@ def explained(error: BaseException) -> UserError:
     if isinstance(error, OverrideParseException) and "=" not in error.override:
         hint = "settings are KEY=VALUE, as midi=FILE, seed_midi=FILE or path=FOLDER; see --help"
         return UserError(f"{error.override} is no setting", hint)
-    if plugin := re.search(r"Could not find '(hydra/(?:launcher|sweeper)/\w+)'", text):
-        return UserError(
-            f"{plugin[1]} is not installed", "pip install 'musictx[sweeps]' brings joblib, submitit, optuna"
-        )
     if preset := re.search(
         r"Could not find '([\w/]+)/([^/']+)'\s+Available options in '[^']+':\s+([\w\s]+?)\s+Config", text
     ):

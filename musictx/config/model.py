@@ -45,33 +45,20 @@ def _schema(kind: str, config: Any) -> type[Any]:
 
 
 def __getattr__(name: str) -> Any:
-    """The schema of that name: where pickle looks for it, in the jobs of a sweep."""
+    """The schema of that name: where pickle looks for it, in the jobs of a launcher that has processes."""
     if name.endswith(SCHEMA) and (kind := name.removesuffix(SCHEMA)) in KINDS:
         return schema_of(kind)
     raise AttributeError(name)
 
 
-def kind_of_settings(model: Any) -> str:
-    """The kind of some settings, by their schema, whatever `kind` says. Raises ConfigError for settings of no kind."""
-    for kind, schema in schemas().items():
-        if type(model) is schema:
-            return kind
-    raise ConfigError(
-        "model",
-        got=model,
-        why="these are not the settings of a model",
-        allowed="a preset, as in model=small or model=lstm",
-        hint=f"begin one of your own with `defaults: [{next(iter(KINDS))}{SCHEMA}]`",
-    )
-
-
 def check_settings(model: Any) -> None:
     """Raises ConfigError unless these are the settings of the kind of model that they name."""
-    own = kind_of_settings(model)
-    if schema_of(model.kind) is not schema_of(own):
+    kind = getattr(model, "kind", None)
+    if kind is None or type(model) is not schema_of(kind):
         raise ConfigError(
-            "model.kind",
-            got=model.kind,
-            why=f"these are the settings of a {own} model",
-            allowed="a preset of another kind, as in model=small or model=lstm",
+            "model" if kind is None else "model.kind",
+            got=model if kind is None else kind,
+            why="these are not the settings of such a model",
+            allowed="a preset, as in model=small or model=lstm",
+            hint=f"begin one of your own with `defaults: [{next(iter(KINDS))}{SCHEMA}]`",
         )

@@ -40,20 +40,13 @@ class FilterConfig:
 
 
 @dataclass
-class WorkConfig:
-    """How many processes read the files, where, and what one file may use."""
+class PrepareConfig:
+    """Settings of every preparation: how many processes read the files, and what one file may use."""
 
     workers: int | None = setting(None, "readers at once; null: one per core")
-    scheduler: str | None = setting(None, "tcp://HOST:PORT of a Dask cluster; null: this machine")
     file_seconds: float = setting(60.0, "most time to read one file")
     memory_mb: int = setting(1024, "most memory to read one file")
     file_mb: float = setting(32.0, "largest file")
-
-
-@dataclass
-class PrepareConfig(WorkConfig):
-    """Settings of every preparation."""
-
     out: str = setting(MISSING, STORE)
     overwrite: bool = setting(False, "replace an existing store")
 
@@ -115,12 +108,11 @@ class PrepareMaestroConfig(PrepareMidiConfig):
 
 @dataclass
 class PreparePop909Config(SplitConfig, PrepareMidiConfig):
-    """musictx prepare pop909: POP909, pop songs on a piano, split by song; downloads without path=."""
+    """musictx prepare pop909: POP909, pop songs on a piano, without their other versions; downloads without path=."""
 
     out: str = setting("outputs/stores/pop909", STORE)
     path: str | None = setting(None, "the archive, zip or folder; null: download it")
     downloads: str = setting("outputs/downloads", "the folder for downloads")
-    versions: bool = setting(False, "include the other versions of each song")
     select: SelectConfig = field(  # [PIANO] keeps only the accompaniment
         default_factory=lambda: SelectConfig(names=["MELODY", "BRIDGE", "PIANO"])
     )

@@ -21,7 +21,6 @@ class DataConfig:
     segment: int | None = setting(
         MISSING, "ids in a segment for scoring; null: whole pieces; objective=masked has data.length"
     )
-    carry: bool | None = setting(None, "start each window where the last batch ended; null: for recurrent models")
     windows_per_epoch: int | None = setting(None, "windows in an epoch; null: as many as the split's tokens fill")
     score_batch_tokens: int = setting(4096, "ids scored in one batch")
     workers: int = setting(0, "processes that load data; 0: load in the training process")
@@ -52,7 +51,7 @@ class TrainerConfig:
 
     accelerator: str = setting(MISSING, "cpu or cuda")
     precision: str = setting(MISSING, "32-true, bf16-mixed, bf16-true or 16-mixed")
-    strategy: str = setting("auto", "ddp or fsdp: several processes; auto: one")
+    strategy: str = setting("auto", "ddp: several processes; auto: one")
     devices: int = setting(1, "processes on each node")
     num_nodes: int = setting(1, "nodes, as a cluster calls its machines")
     batch_size: int = setting(MISSING, "windows in a batch, on each device")
@@ -71,9 +70,6 @@ class TrainerConfig:
     scheduled_sampling: float = setting(0.0, "share of the inputs that are the model's own guesses")
     hide_source: float = setting(
         0.0, "share of the examples whose source (a melody) is hidden: accompany can be guided then; in training alone"
-    )
-    lora_rank: int | None = setting(
-        None, "with init_from: learn adapters of this rank beside frozen weights; null: all weights"
     )
     ema_decay: float | None = setting(
         None, "validate and keep a running average of the weights, 0.999 forgets in 1000 steps; null: no average"

@@ -18,8 +18,7 @@ class Limits(NamedTuple):
     music_s: float = 180.0  # length of a file's music
     notes: int = 5000  # notes in a file
     sounding_s: float = 3000.0  # duration of all its notes together: the synthesizer's work
-    at_once: int = 1  # requests that the model works on
     queue: int = 20  # requests that wait
 
 
-LIMITS, MB = Limits(), 2**20
+LIMITS = Limits()

@@ -67,8 +67,7 @@ class MusicData(L.LightningDataModule):
         )
         self.carried, asked = CarriedWindows(self.crops, global_batch) if carry else None, config.windows_per_epoch
         if self.carried is not None and asked is not None:
-            why, hint = "it is for random windows", "leave it out, or give carry=false"
-            raise ConfigError("windows_per_epoch", got=asked, why=why, hint=hint)
+            raise ConfigError("windows_per_epoch", got=asked, why="it is for random windows", hint="leave it out")
         # an epoch reads as many tokens as the split has
         usual = max(-(-len(train.ids) // config.length), global_batch) if self.carried is None else len(self.carried)
         self.n_items = usual if asked is None else asked

@@ -8,16 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from musictx.config.prepare import PrepareConfig, PrepareMidiConfig, SplitConfig
 from musictx.config.train import TokenizerConfig
-from musictx.data.parallel.cluster import check_scheduler, cores, encode_all, versions_here
 from musictx.data.parallel.journal import Journal
+from musictx.data.parallel.pool import cores, encode_all
 from musictx.data.recipe import Encoded, Recipe, check_filters, check_select, encode_midi
 from musictx.data.similar import group
 from musictx.data.source import Item
@@ -37,7 +36,6 @@ def check_work(config: PrepareConfig) -> None:
     for name, least in (("file_seconds", 0.1), ("memory_mb", 1), ("file_mb", 1e-3)):
         if not least <= (value := getattr(config, name)) < 1e6:  # refuses NaN too
             raise ConfigError(name, got=value, allowed=f"a number from {least:g} to below a million")
-    check_scheduler(config.scheduler)
     if isinstance(config, PrepareMidiConfig):
         check_select(config.select)
         check_filters(config.filters)
@@ -64,7 +62,8 @@ def prepare(
     Raises StoreError when no piece is left, ConfigError.
     """
     limits = f"{config.memory_mb} {config.file_seconds} {config.file_mb}"
-    journal = Journal(Path(config.out), f"{recipe} {limits} {versions_here()}")
+    versions = ", ".join(f"{name} {version(name)}" for name in ("musictx", "symusic", "mido", "numpy"))
+    journal = Journal(Path(config.out), f"{recipe} {limits} {versions}")
     with journal.locked():
         pieces, dropped = encode_all(items, encode, journal, config)
         if not pieces:
@@ -133,15 +132,12 @@ def check_bpe(tokenizer: TokenizerConfig) -> None:
 
 
 def print_summary(out: Path, manifest: Manifest) -> None:
-    """Prints the store as a table: files in, kept, dropped by reason; pieces, tokens and hours of music per split."""
-    extra, console = manifest.extra, Console(highlight=False)
+    """Prints pieces, tokens and hours of music of each split; files in, kept, dropped by reason."""
+    extra = manifest.extra
     print(f"{out}: {manifest.corpus.name}, tokenizer {manifest.tokenizer}, licence {manifest.corpus.licence}")
-    table = Table("split", box=None, pad_edge=False)
-    for heading in ("pieces", "tokens", "hours"):
-        table.add_column(heading, justify="right")
     for name, info in manifest.splits.items():
-        table.add_row(name, f"{len(info.pieces):,}", f"{info.tokens:,}", f"{info.seconds / 3600:.2f}")
-    console.print(table)
+        hours = info.seconds / 3600
+        print(f"  {name:<10} {len(info.pieces):>9,} pieces {info.tokens:>13,} tokens {hours:>9,.2f} hours")
     if not COUNTED.keys() <= extra.keys():
         return
     print(f"{extra['files']:,} files in, {extra['kept']:,} kept, {len(manifest.dropped):,} left out")
@@ -163,15 +159,10 @@ def content_key(ids: Ids, tokenizer: Tokenizer) -> str:
 
 
 def check_fractions(validation_fraction: float, test_fraction: float, random_seed: int) -> None:
-    """Raises ConfigError when the fractions leave nothing to train on; called before long work."""
-    total = validation_fraction + test_fraction
-    if not (validation_fraction >= 0 and test_fraction >= 0 and total < 1):  # refuses NaN too
-        why = f"with test_fraction={test_fraction} it leaves nothing to train on"
-        allowed = "shares from 0 up whose sum is below 1"
-        raise ConfigError("validation_fraction", got=validation_fraction, why=why, allowed=allowed)
-    if validation_fraction == 0:
-        why = "it leaves nothing to choose a model by"
-        raise ConfigError("validation_fraction", got=validation_fraction, why=why, allowed="a share above 0")
+    """Raises ConfigError when the fractions leave nothing to train on or to validate on."""
+    if not (validation_fraction > 0 and test_fraction >= 0 and validation_fraction + test_fraction < 1):  # refuses NaN
+        allowed = f"a share above 0 that leaves some to train on, with test_fraction={test_fraction}"
+        raise ConfigError("validation_fraction", got=validation_fraction, allowed=allowed)
     if random_seed < 0:
         raise ConfigError("random_seed", got=random_seed, allowed="0 or more")
 

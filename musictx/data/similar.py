@@ -9,7 +9,7 @@ keeps 128 numbers of the set; the share that two sets have in common estimates t
 """
 
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ STREAM_SKETCH = 448  # streams kept; they survive human timing and therefore cou
 SAME = 0.4  # from this estimated overlap on, two pieces count as one
 
 Signature = NDArray[np.uint32]  # (128,)
-T = TypeVar("T", int, str)
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _rng = np.random.default_rng(0)
@@ -46,25 +45,25 @@ def signature(score: Score) -> Signature:
     return best
 
 
-class Links(Generic[T]):
-    """Groups of things that links join, however long the chain. The name of a group is its smallest member."""
+class Links:
+    """Groups of numbers that links join, however long the chain. The name of a group is its smallest number."""
 
     def __init__(self) -> None:
-        self._up: dict[T, T] = {}  # a smaller member of the same group
+        self._up: dict[int, int] = {}  # a smaller member of the same group
 
-    def first(self, thing: T) -> T:
-        while (up := self._up.get(thing, thing)) != thing:
-            thing = up
-        return thing
+    def first(self, number: int) -> int:
+        while (up := self._up.get(number, number)) != number:
+            number = up
+        return number
 
-    def join(self, one: T, other: T) -> None:
+    def join(self, one: int, other: int) -> None:
         least, more = sorted((self.first(one), self.first(other)))
         self._up[more] = least
 
 
 def group(signatures: Sequence[Signature]) -> list[int]:
     """For each piece the index of its first near-duplicate, or its own index if no earlier piece is one."""
-    links = Links[int]()
+    links = Links()
     table = np.array(signatures, np.uint32).reshape(-1, N_HASHES)  # (pieces, 128)
     for band in range(0, N_BANDS * BAND, BAND):
         alike: dict[tuple[int, ...], list[int]] = {}  # pieces that agree in this band; one of all near-duplicates

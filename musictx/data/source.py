@@ -1,6 +1,6 @@
 """Finds music files in a folder or a zip archive, at any depth, with any names, or downloads a corpus from its home.
 
-It unpacks nothing to disk. A download shows a progress bar, resumes where it broke off, and is checked before use.
+It unpacks nothing to disk. A download shows a progress bar, and is checked before use.
 """
 
 import os
@@ -14,13 +14,13 @@ from functools import partial
 from hashlib import file_digest
 from http.client import HTTPException
 from pathlib import Path
-from urllib.error import HTTPError
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress import Progress
 
 from musictx.errors import ConfigError, MidiError, StoreError
-from musictx.files import printable
+from musictx.files import printable, replacing
 
 UNREADABLE = "cannot be read"
 MIDI_SUFFIXES = (".mid", ".midi", ".kar", ".rmi")
@@ -32,7 +32,6 @@ class Item:
     `load(limit)` raises MidiError when the file has more bytes than that or cannot be read."""
 
     name: str
-    size: int
     stamp: str
     load: Callable[[int], bytes]
 
@@ -42,38 +41,37 @@ def open_source(
     path: Path, suffixes: tuple[str, ...] = MIDI_SUFFIXES, without: Sequence[Path] = ()
 ) -> Iterator[list[Item]]:
     """The files of a folder or zip with one of these suffixes, in any case, sorted by name; valid inside the block. It
-    skips the folders `without`, since our output may lie below the input. Raises ConfigError when `path` is neither,
-    StoreError when it has no such file."""
+    skips the real folders `without`, since our output may lie below the input. Raises ConfigError when `path` is
+    neither, StoreError when it has no such file."""
     kinds = ", ".join(suffixes if suffixes != ("",) else MIDI_SUFFIXES)
     if not path.exists():
         raise ConfigError("path", got=path, why="it does not exist", allowed=f"a folder or zip with {kinds} files")
-    wrong = "it is neither a folder nor a zip archive"
     if not path.is_file() and not path.is_dir():
-        raise ConfigError("path", got=path, why=wrong)
+        raise ConfigError("path", got=path, why="it is neither a folder nor a zip archive")
     try:
         archive = nullcontext() if path.is_dir() else zipfile.ZipFile(path)
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
-        raise ConfigError("path", got=path, why=f"{wrong} that can be read ({error})") from None
+        why = f"it is neither a folder nor a zip archive that can be read ({error})"
+        raise ConfigError("path", got=path, why=why) from None
     with archive as opened:
-        skipped = {p.resolve() for p in without}
-        found = _members(opened, suffixes) if opened else _walk(path, suffixes, skipped)
+        found = _members(opened, suffixes) if opened else _walk(path, suffixes, without)
         items = sorted(found, key=lambda item: item.name)
         if not items:
             raise StoreError(f"no {kinds} file in {path}" + " or below it" * path.is_dir())
         yield items
 
 
-def _walk(top: Path, suffixes: tuple[str, ...], without: set[Path]) -> Iterator[Item]:
+def _walk(top: Path, suffixes: tuple[str, ...], without: Sequence[Path]) -> Iterator[Item]:
     """Follows links to folders, each real folder once, so that a loop of links ends. A link that leads out of `top`,
     and a folder without read permission, become items that cannot be loaded."""
     seen, inside = set(), top.resolve()
     closed: list[OSError] = []
     for root, folders, names in os.walk(top, onerror=closed.append, followlinks=True):
-        here = os.stat(root)
-        if (here.st_dev, here.st_ino) in seen or Path(root).resolve() in without:
+        real = Path(root).resolve()
+        if real in seen or real in without:
             folders.clear()
             continue
-        seen.add((here.st_dev, here.st_ino))
+        seen.add(real)
         folders.sort()
         for name in [*folders, *(name for name in names if name.lower().endswith(suffixes))]:
             path = os.path.join(root, name)
@@ -81,12 +79,12 @@ def _walk(top: Path, suffixes: tuple[str, ...], without: set[Path]) -> Iterator[
             if os.path.islink(path) and not Path(path).resolve().is_relative_to(inside):
                 shown += os.sep * is_folder
                 folders[:] = [each for each in folders if each != name]
-                yield Item(shown, 0, "outside", partial(_refuse, shown, "a link that leads out of the folder"))
+                yield Item(shown, "outside", partial(_refuse, shown, "a link that leads out of the folder"))
             elif not is_folder:
                 yield _file(shown, path)
     for error in closed:
         name = printable(os.path.relpath(error.filename, top)) + os.sep
-        yield Item(name, 0, "closed", partial(_refuse, name, f"{UNREADABLE}: {error.strerror}"))
+        yield Item(name, "closed", partial(_refuse, name, f"{UNREADABLE}: {error.strerror}"))
 
 
 def _refuse(name: str, reason: str, limit: int) -> bytes:
@@ -97,9 +95,9 @@ def _file(name: str, path: str) -> Item:
     load = partial(_read, name, path)
     try:
         info = os.stat(path)
-        return Item(name, info.st_size, f"{info.st_size}:{info.st_mtime_ns}", load)
+        return Item(name, f"{info.st_size}:{info.st_mtime_ns}", load)
     except OSError:
-        return Item(name, 0, "unreadable", load)
+        return Item(name, "unreadable", load)
 
 
 def _read(name: str, path: str, limit: int) -> bytes:
@@ -115,8 +113,8 @@ def _read(name: str, path: str, limit: int) -> bytes:
 def _members(archive: zipfile.ZipFile, suffixes: tuple[str, ...]) -> Iterator[Item]:
     for info in archive.infolist():
         if info.filename.lower().endswith(suffixes) and not info.is_dir():
-            name, stamp = printable(info.filename), f"{info.file_size}:{info.CRC:08x}"
-            yield Item(name, min(info.file_size, 1 << 40), stamp, partial(_unpack, name, archive, info))
+            name = printable(info.filename)
+            yield Item(name, f"{info.file_size}:{info.CRC:08x}", partial(_unpack, name, archive, info))
 
 
 def _unpack(name: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes:
@@ -143,8 +141,7 @@ BLOCK = 1 << 18
 TIMEOUT_S = 30
 
 
-@dataclass(frozen=True)
-class Download:
+class Download(NamedTuple):
     """An address and the checksum of its file; none where the publisher changes the file."""
 
     url: str
@@ -152,46 +149,33 @@ class Download:
 
 
 def fetch(download: Download, folder: Path) -> Path:
-    """The downloaded file in `folder`; an earlier download is used again. A broken transfer stays as NAME.part, and the
-    next call resumes it. Raises StoreError."""
+    """The downloaded file in `folder`; an earlier download is used again. Raises StoreError."""
     target = folder / download.url.rpartition("/")[2]
     if target.is_file():
         return target
     folder.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(target.name + ".part")
-    try:
-        _transfer(download.url, part)
-    except (HTTPException, OSError) as error:
-        cause = getattr(error, "reason", None) or error
-        hint = "the same command resumes where it broke off; or download it yourself and give path="
-        raise StoreError(f"{download.url} could not be downloaded ({cause})", hint) from None
-    with open(part, "rb") as file:
-        found = file_digest(file, "sha256").hexdigest()
-    if download.sha256 and found != download.sha256:
-        part.unlink()
-        what = f"{download.url} is not the expected file (SHA-256 {found[:16]}…, not {download.sha256[:16]}…)"
-        raise StoreError(what, "it was deleted; try again")
-    os.replace(part, target)
+    with replacing(target) as partial:
+        try:
+            _transfer(download.url, partial)
+        except (HTTPException, OSError) as error:
+            cause = getattr(error, "reason", None) or error
+            hint = "give the same command again; or download it yourself and give path="
+            raise StoreError(f"{download.url} could not be downloaded ({cause})", hint) from None
+        with open(partial, "rb") as file:
+            found = file_digest(file, "sha256").hexdigest()
+        if download.sha256 and found != download.sha256:
+            what = f"{download.url} is not the expected file (SHA-256 {found[:16]}…, not {download.sha256[:16]}…)"
+            raise StoreError(what, "try again")
     return target
 
 
-def _transfer(url: str, part: Path) -> None:
-    have = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
-    try:
-        answer = urllib.request.urlopen(request, timeout=TIMEOUT_S)
-    except HTTPError as error:
-        if error.code == 416 and have:  # the file is complete: the checksum decides
-            return
-        raise
-    with answer, Progress(console=Console(stderr=True)) as progress:
-        if answer.status != 206:  # a server that cannot resume sends all of it
-            have = 0
-        left = answer.headers.get("Content-Length")
-        task = progress.add_task(f"downloading {part.stem}", total=have + int(left) if left else None, completed=have)
-        with open(part, "ab" if have else "wb") as file:
+def _transfer(url: str, path: Path) -> None:
+    with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer, Progress(console=Console(stderr=True)) as progress:
+        length = int(answer.headers.get("Content-Length", 0)) or None
+        task = progress.add_task(f"downloading {url}", total=length)
+        with open(path, "wb") as file:
             while block := answer.read(BLOCK):
                 file.write(block)
                 progress.advance(task, len(block))
-        if left and part.stat().st_size < have + int(left):
-            raise OSError("the connection broke off")
+            if length is not None and file.tell() < length:
+                raise OSError("the connection broke off")

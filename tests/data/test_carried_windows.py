@@ -1,7 +1,6 @@
 import numpy as np
-import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import split_of
 
@@ -19,6 +18,7 @@ def stream_of(lengths, length, batch_size, transpose=0, seed=0):
     return CarriedWindows(crops, batch_size)
 
 
+@settings(max_examples=30)
 @given(
     st.lists(st.integers(1, 12).map(lambda n: 4 * n), min_size=1, max_size=6),
     st.sampled_from([4, 8, 16]),
@@ -28,7 +28,7 @@ def stream_of(lengths, length, batch_size, transpose=0, seed=0):
 def test_an_epoch_has_every_token_of_every_piece_once(lengths, length, batch_size, epoch):
     try:
         stream = stream_of(lengths, length, batch_size)
-    except ConfigError:
+    except ConfigError:  # more rows than windows
         assert sum(-(-(n + 1) // length) for n in lengths) < batch_size
         return
     targets = torch.cat([stream[epoch * len(stream) + i][0][1:] for i in range(len(stream))])
@@ -42,9 +42,7 @@ def test_the_end_of_an_unfinished_piece_teaches_no_eos():
     pieces = [np.full(8, 20 + i, np.uint16) for i in range(3)]
     stream = CarriedWindows(RandomCrops(split_of(*pieces, unfinished=[0, 2]), TOK, 8, 0), 1)
     targets = torch.cat([stream[i][0][1:] for i in range(len(stream))])
-    counts = torch.bincount(targets, minlength=VOCAB.size)
-    assert counts[VOCAB.eos] == 1
-    assert counts[20:23].tolist() == [8, 8, 8]
+    assert torch.bincount(targets, minlength=VOCAB.size)[[20, 21, 22, VOCAB.eos]].tolist() == [8, 8, 8, 1]
 
 
 def test_each_row_continues_where_its_last_window_ended_or_begins_again():
@@ -66,8 +64,3 @@ def test_epochs_differ_and_an_item_is_a_function_of_its_number():
     two = [a[len(a) + i][0].tolist() for i in range(len(a))]
     assert one != two
     assert [b[len(b) + i][0].tolist() for i in range(len(b))] == two
-
-
-def test_more_rows_than_windows():
-    with pytest.raises(ConfigError, match="^batch_size=9: "):
-        stream_of([12, 12], 4, 9)

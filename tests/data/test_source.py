@@ -37,15 +37,12 @@ def test_midi_files_are_found_at_any_depth_in_a_folder_and_in_a_zip(tmp_path):
 
 
 def test_a_stamp_changes_with_the_content(tmp_path):
-    def stamp():
+    def stamp(content):
+        (tmp_path / "a.mid").write_bytes(content)
         with open_source(tmp_path) as items:
             return items[0].stamp
 
-    (tmp_path / "a.mid").write_bytes(b"one")
-    first = stamp()
-    assert stamp() == first
-    (tmp_path / "a.mid").write_bytes(b"three")
-    assert stamp() != first
+    assert stamp(b"one") != stamp(b"three")
 
 
 def test_a_link_that_leads_out_is_named_and_not_followed(tmp_path):
@@ -120,8 +117,7 @@ def test_names_that_are_not_utf8_or_not_printable_are_shown_escaped(tmp_path):
     with open(os.fsencode(tmp_path) + b"/caf\xe9\n.mid", "wb") as file:
         file.write(b"x")
     with open_source(tmp_path) as items:
-        assert items[0].name == "caf\\xe9\\n.mid"
-        assert items[0].load(MB) == b"x"
+        assert (items[0].name, items[0].load(MB)) == ("caf\\xe9\\n.mid", b"x")
     assert printable("Für Elise, no. 1.mid") == "Für Elise, no. 1.mid"
 
 
@@ -142,9 +138,9 @@ def test_what_is_no_source_is_refused(tmp_path):
         names(tmp_path / "in.zip")
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_methods_that_unpack_without_bound_are_refused(tmp_path, method):
-    with open_source(zipped(tmp_path, method, a=b"x")) as items, pytest.raises(MidiError, match="compression method"):
+def test_a_method_that_unpacks_without_bound_is_refused(tmp_path):
+    path = zipped(tmp_path, zipfile.ZIP_LZMA, a=b"x")
+    with open_source(path) as items, pytest.raises(MidiError, match="compression method"):
         items[0].load(MB)
 
 

@@ -10,19 +10,16 @@ from musictx.tokenizers.chorale import ChoraleTokenizer
 KEYS = [f"{i:02d}" for i in range(20)]
 
 
-def test_fractions_become_counts_and_nothing_is_left_out():
+def test_fractions_become_counts_and_even_a_small_one_gets_a_piece():
     assert Counter(assign_splits(KEYS, 0.1, 0.2, random_seed=0)) == {"train": 14, "validation": 2, "test": 4}
+    assert sorted(assign_splits(["a", "b", "c"], 0.1, 0.1, random_seed=0)) == ["test", "train", "validation"]
+    assert sorted(assign_splits(["a", "b"], 0.1, 0.0, random_seed=0)) == ["train", "validation"]
 
 
 def test_the_seed_decides_the_order_of_files_does_not_and_copies_share_a_split():
     once = assign_splits(KEYS, 0.2, 0.2, random_seed=3)
     assert assign_splits([*KEYS, *KEYS[::-1]], 0.2, 0.2, random_seed=3) == [*once, *once[::-1]]
     assert assign_splits(KEYS, 0.2, 0.2, random_seed=4) != once
-
-
-def test_even_a_small_fraction_gets_a_piece():
-    assert sorted(assign_splits(["a", "b", "c"], 0.1, 0.1, random_seed=0)) == ["test", "train", "validation"]
-    assert sorted(assign_splits(["a", "b"], 0.1, 0.0, random_seed=0)) == ["train", "validation"]
 
 
 def test_too_few_pieces_are_refused():

@@ -49,11 +49,6 @@ def test_which_pieces_are_unfinished_is_kept_and_older_stores_have_none(path, tm
     assert Store(tmp_path / "cut").split("train").unfinished == {1}
     assert Store(tmp_path / "cut").split("validation").unfinished == set()
     assert store_hash(Store(tmp_path / "cut")) != store_hash(Store(path))
-    for wrong in ([2], None, "12"):
-        manifest["splits"]["train"]["unfinished"] = wrong
-        (path / "manifest.json").write_text(json.dumps(manifest))
-        with pytest.raises(StoreError, match="damaged"):
-            Store(path).split("train")
 
 
 def test_another_tokenizer_or_version_is_refused(path):
@@ -65,18 +60,18 @@ def test_another_tokenizer_or_version_is_refused(path):
         Store(path, "performance")
 
 
-def test_a_store_is_not_overwritten_unasked(path):
+def test_a_store_is_not_overwritten_unasked_and_a_folder_of_other_things_never(path, tmp_path):
     splits = {"train": pieces(3), "validation": pieces(3)}
     with pytest.raises(ConfigError, match="overwrite=true"):
         write_store(path, TOK, CORPUS, splits, [])
     write_store(path, TOK, CORPUS, splits, [], overwrite=True)
     assert Store(path).manifest.splits["train"].tokens == 3
-
-
-def test_a_folder_of_other_things_is_never_overwritten(tmp_path):
+    (path / "thesis.ids.bin").write_text("words")
+    with pytest.raises(ConfigError, match="thesis.ids.bin"):
+        write_store(path, TOK, CORPUS, splits, [], overwrite=True)
     (tmp_path / "thesis.txt").write_text("words")
     with pytest.raises(ConfigError, match="^out="):
-        write_store(tmp_path, TOK, CORPUS, {"train": pieces(3), "validation": pieces(3)}, [], overwrite=True)
+        write_store(tmp_path, TOK, CORPUS, splits, [], overwrite=True)
     assert (tmp_path / "thesis.txt").read_text() == "words"
 
 
@@ -94,30 +89,21 @@ def test_damage_is_said_in_one_line(path, tmp_path):
     (path / "train.ids.bin").write_bytes(b"\0" * 100)
     with pytest.raises(StoreError, match="50 tokens .* 305"):
         Store(path).split("train")
-    (path / "train.offsets.npy").write_bytes(b"no array")
-    with pytest.raises(StoreError, match="train split .*damaged"):
-        Store(path).split("train")
-    manifest = json.loads((path / "manifest.json").read_text())
-    (path / "manifest.json").write_text(json.dumps(manifest | {"format": 99}))
-    with pytest.raises(StoreError, match="format 99, .* 1$"):
-        Store(path)
-    (path / "manifest.json").write_text("{")
-    with pytest.raises(StoreError, match=r"manifest.json is damaged"):
-        Store(path)
+    whole = (path / "manifest.json").read_text()
+    for content, said in ((json.dumps(json.loads(whole) | {"format": 99}), "format 99, .* 1$"), ("{", "is damaged")):
+        (path / "manifest.json").write_text(content)
+        with pytest.raises(StoreError, match=said):
+            Store(path)
 
 
-ODD: list[object] = [None, -1.5, "x", [[1]], {"a": [1]}, 10**400]
-
-
-@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("odd", [None, [[1]], {"a": [1]}, 10**400])
 def test_a_manifest_of_other_types_is_a_line(path, odd):
     whole = json.loads((path / "manifest.json").read_text())
-    info, said = whole["splits"]["train"], whole["corpus"]
-    manifests = [whole | {key: odd} for key in whole if key != "extra" and (key, odd) != ("tokenizer_state", "x")]
+    info, corpus = whole["splits"]["train"], whole["corpus"]
+    manifests = [whole | {key: odd} for key in whole if key != "extra"]
     manifests += [whole | {"splits": {"train": info | {key: odd}}} for key in ("tokens", "pieces", "unfinished")]
     manifests += [whole | {"splits": splits} for splits in ({"train": odd}, {"../train": info})]
-    manifests += [whole | {"corpus": said | {key: odd}} for key in said if odd != "x"]
-    manifests += [whole | {"extra": {key: odd}} for key in ("files", "dropped_by_reason", "near_duplicates")]
+    manifests += [whole | {"corpus": corpus | {key: odd}} for key in corpus] + [whole | {"extra": {"files": odd}}]
     for manifest in manifests:
         (path / "manifest.json").write_text(json.dumps(manifest))
         with pytest.raises(UserError) as caught:
@@ -132,10 +118,7 @@ def claiming(shape):
     return file.getvalue() + bytes(8)
 
 
-@pytest.mark.parametrize(
-    "offsets",
-    [claiming((2**40,)), claiming((-1,)), b"PK\x03\x04", pickle.dumps([1]), b"", claiming((1,))[:10] + b"(" * 200],
-)
+@pytest.mark.parametrize("offsets", [claiming((2**40,)), claiming((-1,)), b"PK\x03\x04", pickle.dumps([1])])
 def test_offsets_that_are_no_array_of_the_file_are_a_line_without_advice(path, offsets):
     (path / "train.offsets.npy").write_bytes(offsets)
     with pytest.raises(StoreError, match="train split .*damaged") as caught:

@@ -51,7 +51,7 @@ def chorale_list() -> list[Item]:
 
 
 def chorale(number: int, file: str) -> Item:
-    return Item(f"R{number:03d} {file.removeprefix('bach/')}", 2**18, "", lambda _: file.encode())
+    return Item(f"R{number:03d} {file.removeprefix('bach/')}", "", lambda _: file.encode())
 
 
 def encode_chorale(file: bytes) -> Encoded:

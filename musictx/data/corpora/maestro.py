@@ -34,7 +34,10 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
     path = Path(config.path) if config.path else fetch(ARCHIVES[config.version], Path(config.downloads))
     with open_source(path, (".csv", ".mid", ".midi")) as found:
         files = {item.name: item for item in found}
-        table = find_table(files, path)
+        tables = sorted(n for n in files if n.rpartition("/")[2].startswith("maestro-v") and n.endswith(".csv"))
+        if not tables:
+            raise StoreError(f"no maestro-v*.csv in {path}", "give the archive or folder as it was downloaded")
+        table = files[tables[-1]]
         split_of = read_table(table)
         folder = table.name.rpartition("/")[0]
         inside = {f"{folder}/{name}".lstrip("/"): name for name in split_of}
@@ -49,14 +52,6 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
             lambda pieces, _: [split_of[inside[piece.name]] for piece in pieces],
             config,
         )
-
-
-def find_table(files: dict[str, Item], path: Path) -> Item:
-    """The newest maestro-v*.csv. Raises StoreError when there is none."""
-    tables = sorted(n for n in files if n.rpartition("/")[2].startswith("maestro-v") and n.endswith(".csv"))
-    if not tables:
-        raise StoreError(f"no maestro-v*.csv in {path}", "give the archive or folder as it was downloaded")
-    return files[tables[-1]]
 
 
 def read_table(table: Item) -> dict[str, str]:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from musictx.config.prepare import PreparePop909Config
 from musictx.data.prepare import by_piece, check_work, prepare_midi
-from musictx.data.similar import Links
 from musictx.data.source import Download, fetch, open_source
 from musictx.data.store import Corpus, Manifest
 from musictx.errors import StoreError
@@ -18,31 +17,22 @@ CORPUS = Corpus(
     "Wang et al., POP909: A Pop-song Dataset for Music Arrangement Generation, ISMIR 2020",
 )
 ARCHIVE = Download("https://github.com/music-x-lab/POP909-Dataset/archive/refs/heads/master.zip", None)
-SONG = re.compile(r"(?:^|/)(\d{3})/(?:(versions)/)?[^/]+\.mid$", re.IGNORECASE)
+SONG = re.compile(r"(?:^|/)\d{3}/[^/]+\.mid$", re.IGNORECASE)  # other versions are in a folder below
 
 
 def prepare_pop909(config: PreparePop909Config) -> Manifest:
-    """Writes the archive, a zip or a folder, as a store; downloads it without a path. All versions of a song, and songs
-    that are near-duplicates of each other, share a split. Raises StoreError, ConfigError."""
+    """Writes the archive, a zip or a folder, as a store; downloads it without a path. Songs that are near-duplicates of
+    each other share a split. Raises StoreError, ConfigError."""
     check_work(config)
     path = Path(config.path) if config.path else fetch(ARCHIVE, Path(config.downloads))
     with open_source(path, (".mid",)) as items:
-        found = [(item, SONG.search(item.name)) for item in items]
-        songs = [item for item, match in found if match and (config.versions or match[2] is None)]
+        songs = [item for item in items if SONG.search(item.name)]
         if not songs:
             hint = "give POP909 as it was downloaded"
             raise StoreError(f"no file of {path} lies in a folder like POP909/001", hint)
-        return prepare_midi(
-            songs,
-            CORPUS,
-            lambda pieces, keys: by_piece(config)(pieces, join([SONG.findall(p.name)[0][0] for p in pieces], keys)),
-            config,
-        )
+        return prepare_midi(songs, CORPUS, lambda pieces, keys: by_piece(config)(pieces, hashed(keys)), config)
 
 
-def join(songs: Sequence[str], keys: Sequence[str]) -> list[str]:
-    """One key for all pieces that a song or a content key links, however long the chain."""
-    links = Links[str]()
-    for song, key in zip(songs, keys, strict=True):
-        links.join(f"song {song}", key)
-    return [sha256(links.first(key).encode()).hexdigest() for key in keys]
+def hashed(keys: Sequence[str]) -> list[str]:
+    """The keys by whose order the songs of all finished stores are split."""
+    return [sha256(key.encode()).hexdigest() for key in keys]

@@ -1,1 +1,1 @@
-"""Reads any number of files: Dask spreads them, a reader process takes the crashes, a journal keeps finished work."""
+"""Reads any number of files: threads share the work, reader processes take the crashes, a journal keeps it."""

@@ -1,7 +1,6 @@
 """The journal of a preparation: keeps finished chunks on disk until the store is written."""
 
 import json
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,27 +18,18 @@ from musictx.files import replacing
 from musictx.system import locked
 
 CHUNK_FILES = 32
-CHUNK_BYTES = 8 * 2**20
 
 Chunk = Sequence[Item]
 
 
 def chunks_of(items: Sequence[Item]) -> Sequence[Chunk]:
-    """Runs of neighbouring files, each a bounded amount of work, the same for every number of workers."""
-    chunks: list[list[Item]] = []
-    size = 0
-    for item in items:
-        if not chunks or len(chunks[-1]) == CHUNK_FILES or size + item.size > CHUNK_BYTES:
-            chunks.append([])
-            size = 0
-        chunks[-1].append(item)
-        size += item.size
-    return chunks
+    """Runs of neighbouring files, the same for every number of workers."""
+    return [items[start : start + CHUNK_FILES] for start in range(0, len(items), CHUNK_FILES)]
 
 
 class Journal:
-    """A hidden folder beside the store. The ids of all finished chunks are in ids.bin, one after another. One .json per
-    chunk, written last, says where its ids are. A chunk that cannot be read back counts as not done."""
+    """A hidden folder beside the store. Each finished chunk has its ids in one file, and in another, written last, what
+    these are. A chunk that cannot be read back counts as not done."""
 
     def __init__(self, out: Path, recipe: str) -> None:
         self.folder, self.recipe = own_folders(out)[1], recipe
@@ -66,8 +56,7 @@ class Journal:
         key = self._key(chunk)
         try:
             facts = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
-            end = facts["start"] + sum(n for _, n, *_ in facts["pieces"])
-            whole = 2 * end <= (self.folder / "ids.bin").stat().st_size
+            whole: bool = 2 * sum(n for _, n, *_ in facts["pieces"]) == (self.folder / f"{key}.ids").stat().st_size
             again = any(reason.startswith(UNREADABLE) for _, reason in facts["dropped"])
         except (OSError, ValueError, KeyError, TypeError):
             return False
@@ -77,17 +66,13 @@ class Journal:
 
     def write(self, chunk: Chunk, results: Sequence[Encoded]) -> None:
         pieces = [(item.name, *r) for item, r in zip(chunk, results, strict=True) if not isinstance(r, str)]
-        with open(self.folder / "ids.bin", "ab") as file:
-            start = file.tell() + file.tell() % 2  # a run that was killed may have left half an id
-            file.write(b"\0" * (start - file.tell()) + b"".join(ids for _, ids, _, _ in pieces))
-            file.flush()
-            os.fsync(file.fileno())
+        key = self._key(chunk)
+        with replacing(self.folder / f"{key}.ids") as partial:
+            partial.write_bytes(b"".join(ids for _, ids, _, _ in pieces))
         facts = {
-            "start": start // 2,  # in ids
             "pieces": [(name, len(ids) // 2, seconds, mark.hex()) for name, ids, seconds, mark in pieces],
             "dropped": [(item.name, r) for item, r in zip(chunk, results, strict=True) if isinstance(r, str)],
         }
-        key = self._key(chunk)
         with replacing(self.folder / f"{key}.json") as partial:
             partial.write_text(json.dumps(facts), encoding="utf-8")
         self._done[key] = facts
@@ -96,11 +81,15 @@ class Journal:
         """The pieces of finished chunks, their ids still on disk, and the left-out files with reasons."""
         pieces: list[Piece] = []
         dropped: list[tuple[str, str]] = []
-        file = self.folder / "ids.bin"
-        ids = np.memmap(file, np.uint16, "r") if file.exists() and file.stat().st_size > 1 else np.zeros(0, np.uint16)
-        for chunk in chunks:
-            facts = self._done[self._key(chunk)]
-            at = facts["start"]
+        keys, whole, at = [self._key(chunk) for chunk in chunks], self.folder / "ids.bin", 0
+        with open(
+            whole, "wb"
+        ) as file:  # one to be mapped: a large corpus has more chunks than a process may open files
+            for key in keys:
+                file.write((self.folder / f"{key}.ids").read_bytes())
+        ids = np.memmap(whole, np.uint16, "r") if whole.stat().st_size else np.zeros(0, np.uint16)
+        for key in keys:
+            facts = self._done[key]
             for name, n_ids, seconds, mark in facts["pieces"]:
                 signature = np.frombuffer(bytes.fromhex(mark), np.uint32)
                 pieces.append(Piece(name, ids[at : at + n_ids], seconds, signature))

@@ -6,7 +6,6 @@ Started by `sandbox.py` as `python -m musictx.data.parallel.reader FD MEMORY_MB 
 import pickle
 import signal
 import sys
-import traceback
 from multiprocessing.connection import Connection
 
 from musictx.system import LIMITS, limit_memory
@@ -16,11 +15,12 @@ IDLE_S = 600  # an idle reader ends after this
 
 def main(fd: int, memory_mb: int, seconds: float) -> None:
     """Serves the pipe until the other side closes it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other side
     connection = Connection(fd)
     try:
         encode = pickle.loads(connection.recv_bytes())  # from our own parent; imports the readers
-    except Exception:
-        connection.send(traceback.format_exc())
+    except Exception as error:
+        connection.send(f"{type(error).__name__}: {error}")
         return
     connection.send(None)
     limit_memory(memory_mb)

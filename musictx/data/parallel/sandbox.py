@@ -5,9 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from threading import Lock
+from typing import NamedTuple
 
 import cloudpickle
 
@@ -16,11 +16,11 @@ from musictx.data.recipe import Encoded
 from musictx.errors import UserError
 from musictx.system import APART, LIMITS
 
+KILLS = "kills its reader"
 START_S = 120  # for starting Python and importing the readers, on a busy machine too
 
 
-@dataclass(frozen=True)
-class FileLimits:
+class FileLimits(NamedTuple):
     """The limits for one file."""
 
     seconds: float
@@ -30,14 +30,11 @@ class FileLimits:
 class Sandbox:
     """A running reader process for one function of a file's bytes. Raises UserError when it cannot start."""
 
-    def __init__(self, encode: bytes, limits: FileLimits) -> None:
-        self.encode, self.limits = encode, limits
-        self._start()
-
-    def _start(self) -> None:
+    def __init__(self, encode: Callable[[bytes], Encoded], limits: FileLimits) -> None:
+        self.encode, self.limits, self.ended = encode, limits, False
+        recipe = cloudpickle.dumps(encode)  # carries a tokenizer from a person's own script too
         self.pipe, theirs = multiprocessing.Pipe()
-        arguments = map(str, (theirs.fileno(), self.limits.memory_mb, self.limits.seconds))
-        quiet = subprocess.DEVNULL
+        quiet, arguments = subprocess.DEVNULL, map(str, (theirs.fileno(), limits.memory_mb, limits.seconds))
         self.process = subprocess.Popen(
             # -P: import nothing from the current folder
             [sys.executable, "-P", "-m", "musictx.data.parallel.reader", *arguments],
@@ -48,8 +45,9 @@ class Sandbox:
             stderr=quiet,
         )
         theirs.close()
+        _running.add(self)
         try:
-            self.pipe.send_bytes(self.encode)
+            self.pipe.send_bytes(recipe)
             problem = self.pipe.recv() if self.pipe.poll(START_S) else f"no answer in {START_S} s"
         except (EOFError, OSError):
             problem = f"it ended at once: {self._cause_of_death()}"
@@ -57,27 +55,22 @@ class Sandbox:
             self.close()
             raise UserError(f"a reader process could not start: {problem}")
 
-    def run(self, payload: bytes) -> Encoded:
-        """The result of one file. If the reader dies, it starts again and the file gets a second try, since the
-        cause may lie outside the file."""
-        for _ in range(2):
-            if self.process.poll() is not None:
-                self.close()
-                self._start()
-            try:
-                self.pipe.send_bytes(payload)
-                if self.pipe.poll(self.limits.seconds):
-                    answer: Encoded = self.pipe.recv()
-                    return answer
-                self.close()
-                return f"takes too long: more than {self.limits.seconds:g} s; file_seconds=… allows more"
-            except (EOFError, OSError):
-                reason = f"kills its reader: {self._cause_of_death()}"
-                self.close()
+    def run(self, data: bytes) -> Encoded:
+        """The result of one file; if the reader does not outlive it, the reason."""
+        try:
+            self.pipe.send_bytes(data)
+            if self.pipe.poll(self.limits.seconds):
+                result: Encoded = self.pipe.recv()
+                return result
+            reason = f"takes too long: more than {self.limits.seconds:g} s; file_seconds=… allows more"
+        except (EOFError, OSError):
+            reason = "the work was ended" if self.ended else f"{KILLS}: {self._cause_of_death()}"
+        self.close()
         return reason
 
     def close(self) -> None:
         """Ends the reader process."""
+        _running.discard(self)
         self.pipe.close()
         self.process.kill()
         self.process.wait()
@@ -98,29 +91,43 @@ def say_what_is_missing() -> None:
 
 
 _idle: list[Sandbox] = []
+_running: set[Sandbox] = set()  # idle ones too
 _lock = Lock()
 
 
-def run_batch(encode: Callable[[bytes], Encoded], payloads: Sequence[bytes | str], limits: FileLimits) -> list[Encoded]:
-    """The result of each file, from a reader process that outlives the batch, or from this process where no other can
-    be ended. A file that could not be loaded is text, the reason, and stays so. Runs on a Dask worker."""
+def read_apart(encode: Callable[[bytes], Encoded], data: bytes, limits: FileLimits) -> Encoded:
+    """The result of one file, from a reader process, or from this process where no other can be ended. A file that
+    kills its reader gets a second try: the cause may lie outside the file."""
     if not APART:
-        return [each if isinstance(each, str) else answer(encode, each, limits.memory_mb) for each in payloads]
-    recipe = cloudpickle.dumps(encode)  # carries a tokenizer from a person's own script too
+        here: Encoded = answer(encode, data, limits.memory_mb)
+        return here
+    result = _read_once(encode, data, limits)
+    died = isinstance(result, str) and result.startswith(KILLS)
+    return _read_once(encode, data, limits) if died else result
+
+
+def _read_once(encode: Callable[[bytes], Encoded], data: bytes, limits: FileLimits) -> Encoded:
+    """By a reader that waits for a file, or by a new one. Threads may share them."""
     with _lock:
-        sandbox = next((s for s in _idle if (s.encode, s.limits) == (recipe, limits)), None)
+        for dead in [s for s in _idle if s.process.poll() is not None]:
+            _idle.remove(dead)
+            dead.close()
+        sandbox = next((s for s in _idle if s.encode is encode and s.limits == limits), None)
         if sandbox:
             _idle.remove(sandbox)
-    sandbox = sandbox or Sandbox(recipe, limits)
-    try:
-        return [each if isinstance(each, str) else sandbox.run(each) for each in payloads]
-    finally:
+    sandbox = sandbox or Sandbox(encode, limits)
+    result = sandbox.run(data)
+    if sandbox.process.returncode is None:
         with _lock:
             _idle.append(sandbox)
+    return result
 
 
 def close_all() -> None:
-    """Ends the idle reader processes of this Dask worker."""
+    """Ends all reader processes, also those that read."""
     with _lock:
         while _idle:
             _idle.pop().close()
+        for reader in list(_running):  # a thread waits for it, and closes it
+            reader.ended = True
+            reader.process.kill()

@@ -1,0 +1,78 @@
+"""Files -> pieces on this machine: each thread has a reader process. Threads return values; only we write."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from multiprocessing.pool import ThreadPool
+from threading import Event, Lock
+
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress
+
+from musictx.config.prepare import PrepareConfig
+from musictx.data.parallel.journal import Chunk, Journal, chunks_of
+from musictx.data.parallel.sandbox import FileLimits, close_all, read_apart, say_what_is_missing
+from musictx.data.recipe import Encoded
+from musictx.data.source import Item
+from musictx.data.store import Piece
+from musictx.errors import ConfigError, MidiError
+from musictx.system import usable_cores
+
+A_CORE = 16  # most workers a core: each is a process
+_loading = Lock()  # an archive gives one file at a time
+
+
+def encode_all(
+    items: Sequence[Item], encode: Callable[[bytes], Encoded], journal: Journal, config: PrepareConfig
+) -> tuple[list[Piece], list[tuple[str, str]]]:
+    """Runs `encode` on the bytes of files that are not in the journal; returns pieces, and left-out files with reasons,
+    in the given order. A finished chunk is kept, whatever happens to the others."""
+    chunks = chunks_of(items)
+    missing = [chunk for chunk in chunks if not journal.done(chunk)]
+    done = len(items) - sum(map(len, missing))
+    if done:
+        print(f"resuming an earlier run: {done} of {len(items)} files are done")
+    if missing:
+        say_what_is_missing()
+        pool, ended = ThreadPool(cores(config.workers)), Event()
+        try:
+            with _progress() as progress:
+                task = progress.add_task("reading", total=len(items), completed=done)
+                for chunk, results in pool.imap_unordered(partial(_read_all, encode, config, ended), missing):
+                    journal.write(chunk, results)
+                    progress.advance(task, len(chunk))
+        finally:
+            ended.set()
+            pool.terminate()
+            close_all()
+    return journal.read(chunks)
+
+
+def _read_all(
+    encode: Callable[[bytes], Encoded], config: PrepareConfig, ended: Event, chunk: Chunk
+) -> tuple[Chunk, list[Encoded]]:
+    """The result of each file, as far as they come before the end."""
+    return chunk, [_read(encode, config, item) for item in chunk if not ended.is_set()]
+
+
+def _read(encode: Callable[[bytes], Encoded], config: PrepareConfig, item: Item) -> Encoded:
+    try:
+        with _loading:
+            data = item.load(int(config.file_mb * 2**20))
+    except MidiError as error:
+        return error.reason
+    return read_apart(encode, data, FileLimits(config.file_seconds, config.memory_mb))
+
+
+def cores(workers: int | None) -> int:
+    """The number of workers: as asked, or one per core this process may use. Raises ConfigError."""
+    here = usable_cores()
+    if workers is not None and not 1 <= workers <= A_CORE * here:
+        allowed = f"1 to {A_CORE * here} on this machine, or leave it out for {here}"
+        raise ConfigError("workers", got=workers, allowed=allowed)
+    return workers or here
+
+
+def _progress() -> Progress:
+    console = Console(stderr=True)
+    columns = *Progress.get_default_columns(), MofNCompleteColumn()
+    return Progress(*columns, console=console, disable=console.is_jupyter)  # there a bar needs ipywidgets
