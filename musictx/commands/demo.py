@@ -1,18 +1,20 @@
 """musictx demo: do all of it on Bach chorales, in about two minutes on two cores."""
 
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from musictx.commands.evaluate import evaluate
+from musictx.commands.generate import COMMAND as GENERATE
+from musictx.commands.train import train
+from musictx.config.app import settings
 from musictx.config.command import Command
 from musictx.config.prepare import PrepareChoralesConfig
 from musictx.data.corpora.chorales import CORPUS, chorale_list, first_bars_steps, prepare_chorales
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store
-from musictx.errors import ConfigError, StoreError, UserError
-from musictx.model.packaged import CHORALE, PIANO, absence, is_packaged
+from musictx.errors import ConfigError, StoreError
+from musictx.model.packaged import CHORALE, PIANO, is_packaged
 from musictx.music.grid import N_VOICES
 from musictx.music.write import write_midi
 from musictx.setting import setting
@@ -25,9 +27,6 @@ class DemoConfig:
 
     out: str = setting("outputs/demo", "the run's folder, which also gets the music")
     store: str = setting("outputs/stores/chorales", "the store of chorales; prepared if it does not exist")
-    pieces: int | None = setting(None, "learn from so many chorales; null: all 371")
-    max_steps: int | None = setting(None, "optimizer steps; null: as in experiment=demo")
-    variations: int = setting(3, "continuations of each seed")
 
 
 SEED_BARS = 2
@@ -44,39 +43,40 @@ def demo(config: DemoConfig) -> None:
     if (store / "manifest.json").is_file():
         print(f"there already: {store} (delete it to prepare it again)")
         check_store(Store(store, "chorale"))
-        print_summary(store, Store(store, "chorale").manifest)
     else:
-        print_summary(store, prepare_chorales(PrepareChoralesConfig(out=str(store), pieces=config.pieces)))
+        prepare_chorales(PrepareChoralesConfig(out=str(store)))
+    chorales = Store(store, "chorale")
+    print_summary(store, chorales.manifest)
 
-    steps = [f"trainer.max_steps={config.max_steps}"] if config.max_steps else []
     title = "2 of 6: train a relative Transformer"
     if RunFolder(out).is_finished:
         _say(title)
         print(f"there already: {bundle} (delete {out} to train again)")
     else:
-        _run(title, ["train", "experiment=demo", f"data.path={store}", f"out={out}", *steps])
-    words = ["evaluate", f"bundle={bundle}", "data=chorales", f"data.path={store}"]
-    _run("3 of 6: score the held-out chorales", words)
-    name = write_seed(Store(store, "chorale"), seed)
-    some, files = [f"out={out}", f"variations={config.variations}"], ["wav=true", "png=true", "overwrite=true"]
-    words = ["generate", f"bundle={bundle}", f"seed_midi={seed}", *some, "sampler.temperature=1.1", *files]
-    _run(f"4 of 6: continue the first {SEED_BARS} bars of {name}, which the model has never seen", words)
-    words = ["generate", f"bundle={CHORALE}", "seed_midi=chorale", *some, *files]
-    _run("5 of 6: continue two bars it has never seen with the chorale model inside the package", words)
-    title = "6 of 6: continue the opening of Für Elise with the piano model inside the package"
-    by_piano = ""
+        words = ["experiment=demo", f"data.path={store}", f"out={out}"]
+        _say(title, f"musictx train {' '.join(words)}")
+        train(*words)
+        if RunFolder(out).is_unfinished:  # after Ctrl-C, which keeps the best model so far
+            raise KeyboardInterrupt
+    words = [f"bundle={bundle}", "data=chorales", f"data.path={store}"]
+    _say("3 of 6: score the held-out chorales", f"musictx evaluate {' '.join(words)}")
+    evaluate(*words)
+    name = write_seed(chorales, seed)
+    into = [f"out={out}", "variations=3", "wav=true", "png=true", "overwrite=true"]
+    words = [f"bundle={bundle}", f"seed_midi={seed}", "sampler.temperature=1.1", *into]
+    _generate(f"4 of 6: continue the first {SEED_BARS} bars of {name}, which the model has never seen", words)
+    words = [f"bundle={CHORALE}", "seed_midi=chorale", *into]
+    _generate("5 of 6: continue two bars it has never seen with the chorale model inside the package", words)
     if is_packaged(PIANO):
-        by_piano = "\n  elise-1.mid …     a piano piece, by the piano model inside the package"
-        _run(title, ["generate", f"bundle={PIANO}", "seed_midi=elise", *some, *files])
-    else:
-        _say(title)
-        print(absence(PIANO))
+        title = "6 of 6: continue the opening of Für Elise with the piano model inside the package"
+        _generate(title, [f"bundle={PIANO}", "seed_midi=elise", *into])
     print(f"""
 Everything is in {out}/
   seed.mid          the first {SEED_BARS} bars of {name}
   seed-1.mid …      the seed and its continuations; seed-1.wav … to listen to
   seed.png          all of them as piano rolls
-  chorale-1.mid …   the same of the chorale model inside the package: chorale-1.wav is what to listen to first{by_piano}
+  chorale-1.mid …   the same of the chorale model inside the package: chorale-1.wav is what to listen to first
+  elise-1.mid …     a piano piece, if the package has its piano model
   config.yaml       the run's resolved config; metrics.csv its losses
   model.safetensors the model
 
@@ -110,10 +110,9 @@ def _say(title: str, command: str = "") -> None:
     print(f"\n=== {title}" + (f"\n$ {command}" if command else ""), flush=True)
 
 
-def _run(title: str, args: list[str]) -> None:
-    _say(title, f"musictx {' '.join(args)}")
-    if subprocess.run([sys.executable, "-m", "musictx", *args], check=False).returncode:
-        raise UserError(f"the demo stopped at `musictx {args[0]}`", "see the line above")
+def _generate(title: str, words: list[str]) -> None:
+    _say(title, f"musictx generate {' '.join(words)}")
+    GENERATE.run(settings("generate", *words))
 
 
 COMMAND = Command("demo", demo, DemoConfig)

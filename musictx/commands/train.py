@@ -57,7 +57,6 @@ def run(config: TrainConfig) -> float | None:
     check_given(config, words)
     one_job = hydra.mode == RunMode.MULTIRUN
     if one_job:
-        config = replace(config, out=f"{config.out}-{hydra.job.num}")  # the same if the sweep runs again
         done = RunFolder(Path(config.out))
         if done.is_finished and not config.overwrite and not done.differences(config):
             print(f"{done.path} is finished already")
@@ -118,6 +117,5 @@ COMMAND = Command(
         "trainer": "cpu",
         "logger": "csv",
         "experiment": None,
-        "sweep": None,
     },
 )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from omegaconf import MISSING
 
 from musictx.analysis.bootstrap import Interval, interval
-from musictx.analysis.likelihood import Likelihood, negative_log_likelihood
+from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.commands import check_new, check_way, check_within
 from musictx.commands.generate import generate
 from musictx.commands.train import train
@@ -26,11 +26,10 @@ from musictx.data.store import Split, Store
 from musictx.errors import ConfigError, StoreError
 from musictx.files import printable, replacing, write_json
 from musictx.generate.open_bundle import Opened, check_device, open_bundle
-from musictx.model.build import KINDS, kind_of
 from musictx.model.bundle import add_notes
 from musictx.model.packaged import BUNDLE, PIANO, bundle_path
 from musictx.music.write import write_midi
-from musictx.objectives import NEXT_TOKEN, build_objective
+from musictx.objectives import NEXT_TOKEN
 from musictx.setting import setting
 from musictx.training.run_folder import RunFolder, store_hash
 from musictx.training.start import sized_as_bundle
@@ -38,8 +37,7 @@ from musictx.training.start import sized_as_bundle
 HELD_OUT = 2  # pieces that measure, and nothing else
 PASSAGE = 256  # tokens
 LEAST = 10  # passages: an interval over fewer is too often too narrow
-LORA = ("trainer.lora_rank=8", "trainer.lr=5e-3")  # docs/training.md: as good as all weights
-ALL_WEIGHTS = ("trainer.lr=3e-4",)
+RATE = "3e-4"  # docs/training.md
 BATCH = 4  # windows a step
 READINGS, STEPS = 10, (60, 200)  # of the music; and at least, at most
 PATIENCE = 3
@@ -90,11 +88,8 @@ def tune(config: TuneConfig) -> Path:
     check_new(config.overwrite, bundle, *([] if run.has_begun else [out / "gain.json", seed, music]))
     before = open_bundle(bundle_path(config.bundle), device)
     if ":" in (name := before.header.objective.get("name", NEXT_TOKEN)):
-        why, hint = (
-            f"it learned objective={name}, which is not in musictx",
-            "musictx train with init_from= and objective=",
-        )
-        raise ConfigError("bundle", got=config.bundle, why=why, hint=hint)
+        why = f"it learned objective={name}, which is not in musictx"
+        raise ConfigError("bundle", got=config.bundle, why=why, hint="musictx train with init_from= and objective=")
     store = prepared(config, before)
     words, own = words_of(config, before, store), {"objective_settings": before.header.objective.get("settings")}
     done = not config.overwrite and is_done(run, settings("train", *words, **own), store)
@@ -165,7 +160,6 @@ def words_of(config: TuneConfig, before: Opened, store: Store) -> list[str]:
     length = 512 if before.tokenizer.voices else 1024
     reading = max(store.manifest.splits["train"].tokens // (BATCH * length), 1)  # steps
     steps = config.max_steps or min(max(READINGS * reading, STEPS[0]), STEPS[1])
-    adapts = KINDS[kind_of(before.model)].adapters
     return [
         f"init_from={config.bundle}",
         f"out={Path(config.out) / 'run'}",
@@ -183,14 +177,17 @@ def words_of(config: TuneConfig, before: Opened, store: Store) -> list[str]:
         f"trainer.validate_every={max(steps // 12, 1)}",
         f"trainer.patience={PATIENCE}",
         "trainer.sample_every=null",
-        *(LORA if adapts else ALL_WEIGHTS),
+        f"trainer.lr={RATE}",
     ]
 
 
 def gain(before: Opened, after: Opened, test: Split, device: str) -> Gain:
     """What a model gained on pieces that neither learned, passage by passage."""
     passages, piece = cut(test)
-    scored = [score(opened, passages, device) for opened in (before, after)]
+    scored = [
+        negative_log_likelihood(opened.model, passages, opened.tokenizer, None, device=device)
+        for opened in (before, after)
+    ]
     nats, tokens = np.array([each.nats for each in scored]), scored[0].tokens_of  # (2, P), (P,)
     change = nats[1] - nats[0]
     of_pieces = [float(change[piece == n].sum() / tokens[piece == n].sum()) for n in range(len(test))]
@@ -204,11 +201,6 @@ def cut(split: Split) -> tuple[Split, NDArray[np.int64]]:
     bounds = np.concatenate([*starts, split.offsets[-1:]]).astype(np.int64)
     piece = np.repeat(np.arange(len(starts)), [len(each) for each in starts])
     return Split(split.ids, bounds, [split.names[n] for n in piece]), piece
-
-
-def score(opened: Opened, passages: Split, device: str) -> Likelihood:
-    next_token = build_objective(NEXT_TOKEN, None, opened.tokenizer, opened.model.cycle)
-    return negative_log_likelihood(opened.model, passages, opened.tokenizer, None, 4096, device, next_token)
 
 
 def say(found: Gain, config: TuneConfig, test: Split) -> None:

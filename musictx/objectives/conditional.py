@@ -1,8 +1,6 @@
 """Accompaniment: a whole melody goes in. To the soprano of a four-voice grid alto, tenor and bass come out; where ids
 mark a melody, the rest of the music does."""
 
-from typing import NamedTuple
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -13,19 +11,6 @@ from musictx.music.score import Score
 from musictx.objectives import Example
 from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import Tokenizer
-
-
-class Parts(NamedTuple):
-    """A window in two: the token before it (1,), its melody (S,), and what goes with it (L,)."""
-
-    before: Tensor
-    melody: Tensor
-    lower: Tensor
-
-    @property
-    def read(self) -> Tensor:
-        """(L,) the token before each token of the lower part."""
-        return torch.cat([self.before, self.lower[:-1]])
 
 
 def whole_steps(window: Tensor, tokenizer: Tokenizer, name: str) -> Tensor:
@@ -39,13 +24,13 @@ def whole_steps(window: Tensor, tokenizer: Tokenizer, name: str) -> Tensor:
     return steps.masked_fill(steps == vocab.eos, vocab.pad).view(-1, tokenizer.voices)
 
 
-def by_track(window: Tensor, tokenizer: Tokenizer) -> Parts:
-    """Of a window (T + 1,): each part with its waits, from the same moment on. A wait that the window's end cuts
-    short is in neither part: only its whole shifts are certain. Nothing at all is one PAD."""
+def by_track(window: Tensor, tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
+    """Of a window (T + 1,) the melody (S,) and the rest (L,), each with its waits, from the same moment on. A wait that
+    the window's end cuts short is in neither: only its whole shifts are certain. Nothing at all is one PAD."""
     vocab = tokenizer.vocab
     ids = window[1:][window[1:] < vocab.n_events].numpy()
-    halves = (tokenizer.certain(part).tolist() for part in tokenizer.apart(ids))
-    return Parts(window[:1], *(window.new_tensor(half or [vocab.pad]) for half in halves))
+    melody, rest = (tokenizer.certain(part).tolist() or [vocab.pad] for part in tokenizer.apart(ids))
+    return window.new_tensor(melody), window.new_tensor(rest)
 
 
 class Conditional(NextToken):
@@ -68,10 +53,10 @@ class Conditional(NextToken):
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
         if self.tokenizer.voices:
             steps = whole_steps(window, self.tokenizer, self.name)
-            parts = Parts(window[:1], steps[:, 0], steps[:, 1:].flatten())
+            melody, lower = steps[:, 0], steps[:, 1:].flatten()
         else:
-            parts = by_track(window, self.tokenizer)
-        return Example((parts.melody, parts.read), parts.lower)
+            melody, lower = by_track(window, self.tokenizer)
+        return Example((melody, torch.cat([window[:1], lower[:-1]])), lower)
 
     def asked(self, score: Score) -> Score:
         """The notes that are asked for; of a grid all, since a Score does not say which voice sings."""

@@ -1,8 +1,7 @@
 """Guessing hidden notes from the music on both sides (Devlin et al. 2019, BERT).
 
 A note is hidden as a whole: its beginning and its end, or all sixteenths that it lasts. Else a model would read one of
-them off the other. With `pairs` a window is two halves in their order, or exchanged, and its first id says which (Lan
-et al. 2020, ALBERT; in BERT the other half is of another text, which a key gives away in music).
+them off the other.
 """
 
 import numpy as np
@@ -22,38 +21,30 @@ HIDDEN, OTHER = 0.8, 0.1  # shares of the chosen ids: MASK in their place, any o
 class Masked(NextToken):
     """Obeys `musictx.objectives.Objective`. Raises ConfigError for an impossible share."""
 
+    # only MASK is in use: the others are rows of the packaged encoder, for a second task (the order of two halves) that
+    # gained nothing
     added = (EventRange("MASK", 0, 0), EventRange("CLS", 0, 0), EventRange("SEP", 0, 0), EventRange("FOLLOWS", 0, 1))
     continuous = False
     continues = False
     both_ways = True
 
-    def __init__(self, tokenizer: Tokenizer, share: float = 0.15, pairs: bool = False, cycle: int = 1) -> None:
-        """`share` of the ids is guessed; `pairs`: a second task is whether the second half follows the first. `cycle`
-        is the model's."""
+    def __init__(self, tokenizer: Tokenizer, share: float = 0.15) -> None:
+        """`share` of the ids is guessed."""
         vocab = tokenizer.vocab
         if not tokenizer.voices and not vocab.mask("NOTE_ON", "MELODY_ON").any():
             allowed = "performance or chorale"
             raise ConfigError("TokenizerConfig.name", got=tokenizer.name, why="its notes have no ends", allowed=allowed)
-        if pairs and cycle > 1:
-            why = f"model.cycle={cycle} counts places from the beginning, and there are two"
-            raise ConfigError("pairs", got=True, why=why, allowed="false, or cycle=1")
         if not 0 < share < 1:
             raise ConfigError("share", got=share, allowed="a share of the ids, above 0 and below 1")
         super().__init__(tokenizer)
-        self.share, self.pairs = share, pairs
-        self.mask, self.cls, self.sep, self.follows = (
-            tokenizer.vocab.offsets[row.type]
-            for row in self.added  # the first id of each
-        )
+        self.share, self.mask = share, tokenizer.vocab.id("MASK")
 
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
-        """Inputs (T,): the ids with some hidden. Targets (T,): the hidden ids; with pairs, which order it is, at 0."""
+        """Inputs (T,): the ids with some hidden. Targets (T,): the hidden ids."""
         ids = window[: len(window) - 1].numpy().copy()
         targets = np.full(len(ids), self.pad)
-        if self.pairs:
-            ids, targets[0] = self.paired(ids, int(rng.integers(2)))
         music = np.flatnonzero(ids < self.tokenizer.vocab.n_events)
-        if not self.pairs and self.tokenizer.voices:
+        if self.tokenizer.voices:
             music = music[music > 0]  # the first id may be the last of the step before
         for place in self.chosen(ids[music], rng):
             at, how = music[place], rng.random()
@@ -63,19 +54,6 @@ class Masked(NextToken):
             elif how < HIDDEN + OTHER:
                 ids[at] = rng.integers(self.tokenizer.vocab.n_events, size=len(at))
         return Example((torch.from_numpy(ids),), torch.from_numpy(targets))
-
-    def paired(self, ids: NDArray[np.int64], follows: int) -> tuple[NDArray[np.int64], int]:
-        """The ids (T,) as CLS, one half, SEP, the other, without BOS and EOS, which would give the order away. And the
-        id of the answer, PAD where the music is too short for halves. What has no room is left out."""
-        music = ids[1:][ids[1:] < self.tokenizer.vocab.n_events]
-        half = min(len(music), len(ids) - 2) // 2 // self.tokenizer.group * self.tokenizer.group
-        if half < 1:
-            return ids, self.pad
-        halves = [music[:half], music[half : 2 * half]]
-        one, other = halves if follows else halves[::-1]
-        out = np.full(len(ids), self.pad)
-        out[: 2 * half + 2] = np.concatenate([[self.cls], one, [self.sep], other])
-        return out, self.follows + follows
 
     def chosen(self, ids: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[np.intp]]:
         """The places of notes and of other ids, each a whole, at random until they are the share of all ids (T,)."""

@@ -8,7 +8,6 @@ from typing import Any
 import lightning as L
 import torch
 from torch import Tensor
-from torch.distributed.tensor import DTensor
 
 from musictx.config.train import TrainConfig
 from musictx.errors import UserError
@@ -42,17 +41,12 @@ class Guard(L.Callback):
         if value <= EXPLODED * math.log(self.vocab_size):  # false for NaN
             return
         step, path = trainer.global_step, self.folder / FAILED
-        weights, whose = pl_module.state_dict(), "the weights"
-        if any(isinstance(v, DTensor) for v in weights.values()):
-            # the other processes do not know of the failure and would not help to gather the weights
-            weights = {k: v.to_local() if isinstance(v, DTensor) else v for k, v in weights.items()}
-            whose = "this process's part of the weights"
         example, *more = self.batch if isinstance(self.batch, list) else [self.batch]
         batch = example._asdict() | ({"fresh": more[0]} if more else {})
-        torch.save({"batch": batch, "weights": weights, "loss": value, "step": step}, path)
+        torch.save({"batch": batch, "weights": pl_module.state_dict(), "loss": value, "step": step}, path)
         what = f"has exploded to {value:.1f}" if math.isfinite(value) else f"is {value}"
         raise TrainingError(
-            f"the loss {what} at step {step}, its batch and {whose} before it are in {path}",
+            f"the loss {what} at step {step}, its batch and the weights before it are in {path}",
             "lower lr= or grad_clip= and start again with overwrite=true",
         )
 

@@ -23,10 +23,9 @@ from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError, is_out_of_memory
 from musictx.model.build import KINDS, Model, build_model, describe_model, model_config
 from musictx.model.bundle import add_notes, load_bundle, read_header, save_bundle
-from musictx.model.lora import describe_adapters
 from musictx.model.packaged import bundle_path
 from musictx.model.sizes import memory_of, without_memory
-from musictx.objectives import Objective, build_objective
+from musictx.objectives import build_objective
 from musictx.tokenizers import Tokenizer
 from musictx.training.checkpoints import Checkpoints, damaged
 from musictx.training.failure import Guard, less_memory
@@ -71,7 +70,6 @@ def fit(config: TrainConfig) -> Path:
         header = header_of(config, model, store.manifest, objective)
         training = LanguageModelTraining(model, objective, config, header)
         trainer = build_trainer(config.trainer, data.batches_per_epoch, str(RunFolder(Path(config.out)).checkpoints))
-        trainer.strategy.connect(training)  # says how fsdp's processes share the model
         trainer.strategy.setup_environment()  # the processes connect: one of them opens the folder for all
         bundle = _run(config, data, training, trainer, holding)
         if isinstance(data, LabelledData):
@@ -124,8 +122,8 @@ def _run(
     config: TrainConfig, data: MusicData, training: LanguageModelTraining, trainer: L.Trainer, holding: ExitStack
 ) -> Path:
     """Trains in the run's folder, new or resumed."""
-    run, model = RunFolder(Path(config.out)), training.model
-    every, silent = config.trainer.sample_every, without_samples(config, training.objective)
+    run, objective, every = RunFolder(Path(config.out)), training.objective, config.trainer.sample_every
+    samples = every is not None and objective.inputs == ("ids",) and objective.continues
     opened: tuple[Path | None, str] = None, ""
     if trainer.is_global_zero:
         if config.init_from is not None:
@@ -134,11 +132,10 @@ def _run(
             if before.added and before.added != training.header.added[: len(before.added)]:
                 left, name = ", ".join(row[0] for row in before.added), before.objective["name"]
                 print(f"its ids of objective={name} are left out ({left}): objective={name} keeps them")
-        print(describe_model(model))
-        if config.trainer.lora_rank is not None:
-            print(describe_adapters(model, config.trainer.lora_rank))
-        if every is not None and silent:
-            print(f"trainer.sample_every={every}: no samples, since {silent}")
+        print(describe_model(training.model))
+        if every is not None and not samples:
+            why = f"a model of objective={config.objective} cannot continue music"
+            print(f"trainer.sample_every={every}: no samples, since {why}")
         if run.checkpoints.is_dir():
             with run.held():  # refuse before anything in it changes
                 pass
@@ -148,11 +145,10 @@ def _run(
     go_on_from, wandb_id = trainer.strategy.broadcast(opened)
 
     checkpoints = Checkpoints(run.checkpoints, config.trainer.checkpoint_every, config.trainer.keep)
-    n_ids = training.objective.tokenizer.vocab.size
-    guard = Guard(run.path, n_ids)
+    tokenizer = objective.tokenizer
+    guard = Guard(run.path, tokenizer.vocab.size)
     shown: list[L.Callback] = [build_progress()] if config.trainer.progress_bar else []
-    if every is not None and not silent:
-        tokenizer = training.objective.tokenizer
+    if every is not None and samples:
         shown.append(Samples(run.samples, every, data.store, tokenizer, config.random_seed))
     try:
         trainer.loggers = build_loggers(config, run.path, wandb_id)
@@ -179,19 +175,10 @@ def _run(
             run.undo()  # the same command can be given again
     if trainer.is_global_zero:
         save_bundle(run.bundle, *load_bundle(checkpoints.best))
-        objective = training.objective
-        plot_losses(run.metrics(), run.curves, config.name, objective.choices or n_ids, objective.case)
+        plot_losses(run.metrics(), run.curves, config.name, objective.choices or tokenizer.vocab.size, objective.case)
         run.close()
         close_logger(config.logger, failed=False)
     return run.bundle
-
-
-def without_samples(config: TrainConfig, objective: Objective) -> str:
-    """Why a run can draw no samples; "" where it can."""
-    if config.trainer.strategy == "fsdp":
-        return "with fsdp no process has the whole model"
-    continues = objective.inputs == ("ids",) and objective.continues
-    return "" if continues else f"a model of objective={config.objective} cannot continue music"
 
 
 POINTS = 40

@@ -41,14 +41,13 @@ def labelled_store(config: TrainConfig, folder: Path) -> Store:
     """Reads the files of `data.path` into a new store in `folder`, in which every note's label follows its strike. A
     fifth of the files is for the choice of the best weights, and a fifth for the figures at the end; files that are
     nearly the same are in one split. Raises UserError."""
-    if (processes := config.trainer.devices * config.trainer.num_nodes) > 1:
-        why = f"objective={config.objective} learns in one process"
-        raise ConfigError("devices", got=processes, why=why, allowed="1")
     path, tokenizer = config.data.path, build_tokenizer(config.tokenizer.name)
     of_notes = issubclass(find_objective(config.objective), ClassifyNotes)
     with_labels(tokenizer, 1)  # refuses encodings without labels before the long reading
     with open_source(Path(path)) as items:
         files, labels = (by_track if of_notes else by_folder)(path, items, tokenizer)
+    if len(labels) > MOST_LABELS:
+        raise UserError(f"{path} has {len(labels)} labels", f"give at most {MOST_LABELS}")
     grown, group = with_labels(tokenizer, len(labels)), group_files(files, [] if of_notes else labels, FEWEST)
     dealt_by = np.array([0 if of_notes else labels.index(file.label) for file in files])
     fold = deal(dealt_by, np.array(group), each_label=True)
@@ -90,7 +89,6 @@ def by_folder(path: str, items: list[Item], tokenizer: Tokenizer) -> tuple[list[
     """Files, whose notes have the number of their folder as program, and all labels. Prints which are left out; raises
     UserError."""
     labels = check_labels(path, [label_of(item) for item in items], fewest=FEWEST)
-    check_number(path, labels)
 
     def read(item: Item) -> Labelled:
         label, tracks = folder_of(item), read_tracks(item.load(MOST_BYTES), item.name)
@@ -126,17 +124,11 @@ def by_track(path: str, items: list[Item], tokenizer: Tokenizer) -> tuple[list[L
         songs = [(item, [track for track in named if track[0] not in rare]) for item, named in songs]
         songs, names = [song for song in songs if song[1]], [name for name in names if name not in rare]
     labels = check_labels(path, names, fewest=FEWEST)
-    check_number(path, labels)
     files = []
     for item, named in songs:
         parts = [replace(score, program=np.array(labels.index(name))) for name, score in named]
         files.append(Labelled(item.name, "", Score.merge(parts)))
     return files, labels
-
-
-def check_number(path: str, labels: list[str]) -> None:
-    if len(labels) > MOST_LABELS:
-        raise UserError(f"{path} has {len(labels)} labels", f"give at most {MOST_LABELS}")
 
 
 def checked(item: Item, score: Score, tokenizer: Tokenizer) -> Score:

@@ -10,9 +10,9 @@ import lightning as L
 import numpy as np
 import torch
 import torch.nn.functional as F
+from lightning.fabric.utilities import move_data_to_device
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
-from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.optim import Optimizer
 
 from musictx.config.train import TrainConfig
@@ -42,34 +42,23 @@ class LanguageModelTraining(L.LightningModule):
         self._nll_sum = torch.zeros((), dtype=torch.float64)
         self._count = self._right = 0
         self.state: RecurrentState | None = None  # of the last batch
-        self._packed: dict[str, Any] | None = None  # that state, from a checkpoint
-
-    def configure_model(self) -> None:
-        """With `trainer=fsdp`, splits the weights among the processes, block by block."""
-        if self.device_mesh is None or isinstance(self.model, FSDPModule):
-            return
-        model: Any = self.model  # has blocks: fit() refuses others
-        for part in (*model.blocks, model):
-            fully_shard(part, mesh=self.device_mesh["data_parallel"])
+        self._carried: dict[str, Any] | None = None  # that state, from a checkpoint
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         nll = float(self.trainer.callback_metrics["val/nll"]) if self.trainer.validating else None
         checkpoint[KEY] = replace(self.header, val_nll=nll).to_json()
         if self.state is not None:
-            checkpoint["carried"] = pack(self.state.detach(), self._gather)
-
-    def _gather(self, x: Tensor) -> Tensor:
-        gathered = self.all_gather(x.contiguous()) if self.trainer.world_size > 1 else x[None]
-        assert isinstance(gathered, Tensor)
-        return gathered
+            state = vars(self.state.detach())
+            checkpoint["carried"] = state | {"past": state["past"] and vars(state["past"])}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        self._packed = checkpoint.get("carried")
+        self._carried = checkpoint.get("carried")
 
     def on_train_start(self) -> None:
-        if self._packed is not None:
-            self.state = unpack(self._packed, self.global_rank, self.trainer.world_size, self.device)
-            self._packed = None
+        if self._carried is not None:
+            state = move_data_to_device(self._carried, self.device)
+            self.state = RecurrentState(**state | {"past": state["past"] and Past(**state["past"])})
+            self._carried = None
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         number = self.current_epoch * int(self.trainer.num_training_batches) + batch_idx
@@ -191,24 +180,3 @@ class LanguageModelTraining(L.LightningModule):
         per_epoch = -(-data.batches_per_epoch // self.config.accumulate)
         total: int = per_epoch * self.config.max_epochs
         return total if self.config.max_steps == -1 else min(total, self.config.max_steps)
-
-
-def pack(state: RecurrentState, gather: Callable[[Tensor], Tensor]) -> dict[str, Any]:
-    """The state of all rows of all processes, in the order of the global batch; `gather` is (·) -> (processes, ·)."""
-    hidden = [gather(x).transpose(0, 1).flatten(1, 2) for x in state.hidden]  # (layers, rows, C)
-    packed: dict[str, Any] = {"hidden": hidden, "length": state.length}
-    if state.past is not None:
-        packed["past"] = gather(state.past.rows).flatten(0, 1)
-        packed["alive"] = gather(state.past.alive.byte()).flatten(0, 1)
-        packed["end"] = state.past.end
-    return packed
-
-
-def unpack(packed: dict[str, Any], rank: int, world_size: int, device: torch.device) -> RecurrentState:
-    """The rows of process `rank`."""
-    hidden = tuple(x.chunk(world_size, 1)[rank].contiguous().to(device) for x in packed["hidden"])
-    past = None
-    if "past" in packed:
-        rows, alive = (packed[name].chunk(world_size)[rank].to(device) for name in ("past", "alive"))
-        past = Past(rows, alive.bool(), packed["end"])
-    return RecurrentState(hidden, past, packed["length"])

@@ -38,7 +38,7 @@ class Joint(Optimizer):
 
 
 def decayed(model: nn.Module) -> list[nn.Parameter]:
-    """The parameters that weight decay acts on: the matrices of linear layers, their adapters and recurrent cells. Not
+    """The parameters that weight decay acts on: the matrices of linear layers and recurrent cells. Not
     embeddings, even where they are the head too, nor norms, biases, tables of distances or frequencies. A pull towards
     zero would give all distances one wavelength: it left 0.41 to 0.47 of the frequencies."""
     layers = [m for m in model.modules() if isinstance(m, nn.Linear | nn.RNNBase)]

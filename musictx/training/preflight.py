@@ -10,7 +10,7 @@ from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvir
 
 from musictx.config.model import check_settings
 from musictx.config.train import TrainConfig, TrainerConfig
-from musictx.errors import ConfigError, as_word
+from musictx.errors import ConfigError
 from musictx.model.build import KINDS, check_objective
 from musictx.objectives import find_objective
 from musictx.objectives.classify import Classify
@@ -22,7 +22,7 @@ CHOICES = {
     "accelerator": ("cpu", "cuda"),
     "precision": PRECISIONS,
     "optimizer": OPTIMIZERS,
-    "strategy": ("auto", "ddp", "fsdp"),
+    "strategy": ("auto", "ddp"),
     "schedule": SCHEDULES,
     "keep": ("best", "last"),
 }
@@ -46,9 +46,7 @@ def check_trainer(config: TrainConfig) -> None:
 
 
 def carries(config: TrainConfig) -> bool:
-    """Whether each window starts where the last ended: as set, else wherever model and objective allow it."""
-    if config.data.carry is not None:
-        return config.data.carry
+    """Whether each window starts where the last ended: wherever model and objective allow it."""
     return KINDS[config.model.kind].carries and bool(find_objective(config.objective).continuous)
 
 
@@ -67,7 +65,7 @@ def _check_numbers(config: TrainConfig) -> None:
         ("ema_decay", above_0, below_1, "a share above 0 and below 1, or null for none"),
         ("length", 2, most, "2 or more"),
         ("max_steps", 1, most, "1 or more, or -1"),
-        ("lora_rank validate_every patience sample_every", 1, most, "1 or more, or null"),
+        ("validate_every patience sample_every", 1, most, "1 or more, or null"),
         ("max_epochs batch_size accumulate checkpoint_every log_every", 1, most, "1 or more"),
         ("devices num_nodes score_batch_tokens", 1, most, "1 or more"),
     ):
@@ -83,18 +81,13 @@ def _check_model(config: TrainConfig) -> None:
     check_objective(config.model.kind, config.objective, objective)
     if "source" in objective.inputs:
         _check_source(config, objective)
-    values = vars(config.data) | vars(trainer)
     for name, wrong, why in (
         ("hide_source", "source" not in objective.inputs, f"{asked} has no source to hide"),
         ("scheduled_sampling", issubclass(objective, Classify | Masked), f"{asked} guesses what is no input"),
         ("checkpoint_activations", not kind.blocks, f"{named} has no blocks"),
-        ("lora_rank", config.init_from is None, "it adapts the model of init_from=, which is null"),
-        ("lora_rank", not kind.adapters, f"{named} has no blocks to adapt"),
-        ("carry", not objective.continuous, f"{asked} needs whole windows"),
-        ("carry", not kind.carries, f"{named} has no state to carry"),
     ):
-        if values[name] and wrong:
-            raise ConfigError(name, got=values[name], why=why, hint="leave it out")
+        if wrong and (value := getattr(trainer, name)):
+            raise ConfigError(name, got=value, why=why, hint="leave it out")
     if trainer.schedule != "hold" and trainer.decay_share != TrainerConfig.decay_share:
         why = f"it is for schedule=hold, not {trainer.schedule}"
         raise ConfigError("decay_share", got=trainer.decay_share, why=why, allowed="schedule=hold, or leave it out")
@@ -102,38 +95,33 @@ def _check_model(config: TrainConfig) -> None:
 
 def _check_source(config: TrainConfig, objective: Any) -> None:
     """Raises ConfigError for a model that does not hear and write steps of as many voices as the objective says."""
-    model, asked, voices = config.model, f"objective={config.objective}", objective.source_voices
+    model, voices = config.model, {"source_voices": objective.source_voices}
     if not KINDS[model.kind].voices:
-        if voices > 1:
+        if objective.source_voices > 1:
             why = f"kind={model.kind} hears the voices of its source one by one"
             raise ConfigError("objective", got=config.objective, why=why, allowed="another, or experiment=harmoniser")
         return
-    steps = [("source_voices", voices, "its source")]
     if config.tokenizer.name == "chorale" and objective.target_voices is not None:
-        steps.append(("target_group", objective.target_voices, "a step of its target"))
-    for name, right, of in steps:
+        voices["target_group"] = objective.target_voices
+    for name, right in voices.items():
         if (got := getattr(model, name)) != right:
-            n = "one voice" if right == 1 else f"{right} voices"
-            raise ConfigError(name, got=got, why=f"{asked} has {n} in {of}", allowed=str(right))
+            why = f"objective={config.objective} has another number of voices"
+            raise ConfigError(name, got=got, why=why, allowed=str(right))
 
 
 def _check_processes(config: TrainConfig) -> None:
-    """Raises ConfigError for processes that nothing starts, and for what cannot be split among them."""
-    trainer, kind = config.trainer, config.model.kind
+    """Raises ConfigError for processes that nothing starts, and for what learns in one process alone."""
+    trainer = config.trainer
     processes = trainer.devices * trainer.num_nodes
-    if processes > 1 and trainer.strategy == "auto":
+    if processes == 1:
+        return
+    if trainer.strategy == "auto":
         why = f"it is for one device, not {processes}"
-        raise ConfigError("strategy", got="auto", why=why, allowed="trainer=ddp or trainer=fsdp")
-    if processes > 1 and not (TorchElasticEnvironment.detect() or SLURMEnvironment.detect()):
+        raise ConfigError("strategy", got="auto", why=why, allowed="trainer=ddp")
+    if carries(config) or issubclass(find_objective(config.objective), Classify):
+        why = f"kind={config.model.kind} learns objective={config.objective} in one process, not in {processes}"
+        raise ConfigError("devices", got=trainer.devices, why=why, allowed="1")
+    if not (TorchElasticEnvironment.detect() or SLURMEnvironment.detect()):
         start = f"start them with `torchrun --nproc-per-node={trainer.devices} -m musictx train …` or srun"
         why = f"with num_nodes={trainer.num_nodes} it takes {processes} processes"
         raise ConfigError("devices", got=trainer.devices, why=why, hint=f"{start}, docs/training.md has both")
-    if trainer.strategy != "fsdp":
-        return
-    if not KINDS[kind].blocks:
-        why = f"it splits blocks, and kind={kind} has none"
-        raise ConfigError("strategy", got="fsdp", why=why, allowed="trainer=ddp")
-    for name, whole in (("optimizer", "adamw"), ("ema_decay", None), ("lora_rank", None)):
-        if (value := getattr(trainer, name)) != whole:
-            why = "it needs whole matrices, and strategy=fsdp splits them"
-            raise ConfigError(name, got=value, why=why, allowed=as_word(whole))

@@ -69,20 +69,17 @@ class Throughput(L.Callback):
         self.batches: deque[tuple[int, float]] = deque(maxlen=BATCHES)  # (tokens, seconds)
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self.since, self.validating_s = perf_counter(), 0.0
-
-    def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self.validating_since = perf_counter()
+        self.since = perf_counter()
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self.validating_s += perf_counter() - self.validating_since
+        self.since = perf_counter()  # a validation comes between two batches
 
     def on_train_batch_end(
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         example, now = batch[0] if isinstance(batch, list) else batch, perf_counter()
         tokens = example.inputs[-1].numel() * trainer.world_size
-        self.batches.append((tokens, now - self.since - self.validating_s))
-        self.since, self.validating_s = now, 0.0
+        self.batches.append((tokens, now - self.since))
+        self.since = now
         n, seconds = map(sum, zip(*self.batches, strict=True))
         pl_module.log("train/tokens_per_s", n / seconds, prog_bar=True)

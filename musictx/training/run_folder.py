@@ -33,7 +33,6 @@ from musictx.training.checkpoints import LAST, check_whole
 from musictx.training.failure import FAILED
 from musictx.training.metrics import Metrics, read_metrics
 
-DEEPEST = 10  # levels of a config.yaml
 LIBRARIES = ("musictx", "torch", "lightning", "numpy")
 
 
@@ -80,7 +79,7 @@ CONFIG, RECORD, METRICS, CURVES = "config.yaml", "run.json", "metrics.csv", "cur
 SAMPLES, CHECKPOINTS, LOCK = "samples", "checkpoints", ".lock"
 # a run's folder also has the demo's seeds and continuations; anything else belongs to the person
 OURS = {CONFIG, RECORD, METRICS, CHECKPOINTS, BUNDLE, CURVES, FAILED, SAMPLES, "wandb"}
-OURS_TOO = re.compile(r"(seed|chorale)(-\d+)?\.(mid|wav|png)|\..+\.partial(\.\w+)?")
+OURS_TOO = re.compile(r"(seed|chorale|elise)(-\d+)?\.(mid|wav|png)|\..+\.partial(\.\w+)?")
 # settings that do not change the model
 FREE = {"out", "overwrite", "resume", "data.path", "data.workers", "trainer.progress_bar"}
 
@@ -231,27 +230,27 @@ class RunFolder:
 
 
 def _values(path: Path) -> Any:
-    """The values of a YAML file. Raises UserError for what a run never writes. Aliases can grow beyond all memory, tags
-    make other types, and interpolations read the environment."""
+    """The values of a YAML file. Raises UserError for what a run never writes: interpolations read the environment."""
     try:
-        text = path.read_text(encoding="utf-8")
-        depth = 0
-        for event in yaml.parse(text, yaml.SafeLoader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > DEEPEST:
-                raise ValueError("it is too deep")
-            if isinstance(event, yaml.AliasEvent):
-                raise ValueError("it has aliases")
-            if getattr(event, "tag", None) is not None:
-                raise ValueError(f"it has the tag {event.tag}")
-            if isinstance(event, yaml.ScalarEvent) and "${" in event.value:  # written as it is, or with escapes
-                raise ValueError("it has ${…}, which only a person may give")
-        config = OmegaConf.create(text)
+        values = yaml.load(path.read_text(encoding="utf-8"), PlainLoader)
+        if "${" in str(values):
+            raise ValueError("it has ${…}, which only a person may give")
+        config = OmegaConf.create(values)
         if not isinstance(config, DictConfig) or not isinstance(OmegaConf.select(config, "model.kind"), str):
             raise ValueError("it has no kind of model")
         return config
     except (OSError, ValueError, yaml.YAMLError, OmegaConfBaseException, RecursionError, AssertionError) as error:
         raise _damaged(path, error) from None
+
+
+class PlainLoader(yaml.SafeLoader):  # type: ignore[misc] # its types are unknown
+    """YAML without aliases, which can grow beyond all memory, and without tags."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None) is not None:
+            raise ValueError("it has aliases or tags")
+        return super().compose_node(parent, index)
 
 
 def _damaged(path: Path, error: Exception) -> UserError:

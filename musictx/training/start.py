@@ -11,14 +11,13 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from musictx.config.model import kind_of_settings, schema_of
+from musictx.config.model import check_settings, schema_of
 from musictx.config.train import TrainConfig
 from musictx.data.store import Manifest
 from musictx.errors import ConfigError, UserError
 from musictx.model.build import KINDS, Model, kind_of
 from musictx.model.bundle import BundleHeader, load_bundle, read_header
 from musictx.model.keyboard import CLEAR, RELEASE, STRIKE, KeyboardState, Keys
-from musictx.model.lora import add_adapters
 from musictx.model.packaged import bundle_path
 from musictx.model.roll import FRAME_S
 from musictx.objectives import NEXT_TOKEN, Objective, find_objective
@@ -44,7 +43,7 @@ def sized_as_bundle(config: TrainConfig) -> TrainConfig:
 def check_given(config: TrainConfig, words: Sequence[str]) -> None:
     """Raises ConfigError where a person's own words, `model.…=…` or `model=…`, ask for another model than that of the
     bundle. The run begins with this one."""
-    kind_of_settings(config.model)  # else there is nothing to compare
+    check_settings(config.model)  # else there is nothing to compare
     sized, given = asdict(sized_as_bundle(config).model), asdict(config.model)
     for word in words:
         key, _, value = word.lstrip("+").partition("=")
@@ -60,21 +59,15 @@ def check_given(config: TrainConfig, words: Sequence[str]) -> None:
 
 
 def with_weights(model: Model, config: TrainConfig, tokenizer: Tokenizer) -> Model:
-    """The new model with the weights and adapters that it begins with; ids that the bundle does not know begin with
-    fresh rows. Raises ConfigError for a bundle of other tokens."""
+    """The new model with the weights that it begins with; ids that the bundle does not know begin with fresh rows.
+    Raises ConfigError for a bundle of other tokens."""
     if config.init_from is not None:
         path = bundle_path(config.init_from)
         moved = moved_ids(config, read_header(path), tokenizer)
         fresh = model.state_dict()
         known = with_rows(fresh, load_bundle(path).model.state_dict(), moved)
         gained = {name: tensor for name, tensor in fresh.items() if name.startswith("keyboard.")}
-        if config.trainer.lora_rank is not None and gained.keys() - known.keys():
-            keyboard = config.model.keyboard
-            why = f"adapters would never teach the model of init_from={config.init_from} its new keyboard={keyboard}"
-            raise ConfigError("lora_rank", got=config.trainer.lora_rank, why=why, hint="leave one of the two out")
         model.load_state_dict(gained | known)
-    if config.trainer.lora_rank is not None:
-        add_adapters(model, config.trainer.lora_rank)  # type: ignore[arg-type] # check_trainer refuses others
     if config.trainer.checkpoint_activations:
         for block in model.blocks:  # type: ignore[union-attr] # check_trainer refuses models without
             block.forward = partial(checkpoint, block.forward, use_reentrant=False)
@@ -116,10 +109,6 @@ def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -
         why = f"it has {theirs}, the store has {tokenizer.name} ({base.fingerprint})"
         hint = f"prepare your music with tokenizer={header.tokenizer}, or leave it out"
         raise ConfigError("init_from", got=config.init_from, why=why, hint=hint)
-    known = int((moved >= 0).sum())
-    if config.trainer.lora_rank is not None and known < tokenizer.vocab.size:
-        why = f"init_from={config.init_from} knows {known} of {tokenizer.vocab.size} ids, adapters learn no others"
-        raise ConfigError("lora_rank", got=config.trainer.lora_rank, why=why, hint="leave it out")
     return torch.from_numpy(moved)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import lightning as L
 from lightning.pytorch.callbacks import EarlyStopping, EMAWeightAveraging, LearningRateMonitor
 from lightning.pytorch.loggers import Logger, WandbLogger
-from lightning.pytorch.strategies import DDPStrategy, ModelParallelStrategy, Strategy
+from lightning.pytorch.strategies import DDPStrategy
 
 from musictx.config.train import LoggerConfig, TrainConfig, TrainerConfig
 from musictx.errors import ConfigError
@@ -85,7 +85,6 @@ NOISE = (
     "is smaller than the logging interval",
     "in eval mode at the start",
     "It is recommended to use `self.log",
-    "You're using the WeightAveraging callback with a model that overrides",  # fsdp and an average are refused together
 )
 
 
@@ -103,7 +102,8 @@ def build_trainer(config: TrainerConfig, batches_per_epoch: int, folder: str) ->
         callbacks.append(EarlyStopping("val/nll", patience=config.patience, check_on_train_epoch_end=False))
     return L.Trainer(
         accelerator=config.accelerator,
-        strategy=_strategy(config),
+        # no buffer differs between the processes
+        strategy=DDPStrategy(broadcast_buffers=False) if config.strategy == "ddp" else "auto",
         devices=config.devices,
         num_nodes=config.num_nodes,
         use_distributed_sampler=False,  # GlobalBatches gives each process its share
@@ -124,13 +124,3 @@ def build_trainer(config: TrainerConfig, batches_per_epoch: int, folder: str) ->
         enable_progress_bar=False,
         enable_model_summary=False,
     )
-
-
-def _strategy(config: TrainerConfig) -> Strategy | str:
-    if config.strategy == "ddp":
-        return DDPStrategy(broadcast_buffers=False)  # no buffer differs between the processes
-    if config.strategy == "fsdp":
-        # PyTorch's FSDP2: LanguageModelTraining.configure_model says which weights are split together
-        world_size = config.devices * config.num_nodes
-        return ModelParallelStrategy(world_size, tensor_parallel_size=1, save_distributed_checkpoint=False)
-    return "auto"

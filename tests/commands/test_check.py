@@ -7,9 +7,8 @@ import pytest
 import torch
 from conftest import TINY
 
+from musictx.commands import check as command
 from musictx.commands.check import CheckConfig, check, row
-from musictx.config.app import settings
-from musictx.errors import ConfigError
 from musictx.model.attention import IMPLEMENTATIONS, fused
 from musictx.model.attention.relative import skew
 from musictx.model.static_steps import StaticSteps
@@ -24,54 +23,52 @@ FAST = [*TINY, "data.length=32", "trainer.batch_size=4", "trainer.lr=0.05"]
 def small(monkeypatch, no_curves):
     monkeypatch.setattr(chorale, "DEMO", [*chorale.DEMO, *FAST])
     monkeypatch.setattr(chorale, "STEPS", 8)
+    monkeypatch.setattr(chorale, "TRAINED", 10)
     monkeypatch.setattr(kernels, "SIZES", [size for size in kernels.SIZES if size[1] < 80])
 
 
-def report(capsys, *parts):
-    """The exit status, and the lines of the report."""
-    status: str | int | None = 0
-    try:
-        check(CheckConfig(parts=list(parts), steps=10))
-    except SystemExit as end:
-        status = end.code
-    return status, capsys.readouterr().out.splitlines()
+def state(what, measure):
+    """One word for a check: ok, FAILED or not here."""
+    return row(what, measure, Counter())[83:].partition(":")[0]
 
 
-def states(lines):
+def states(checks):
     """What was checked -> its state."""
-    return {line[:52].strip(): line[83:].partition(":")[0] for line in lines[5:-1]}
+    return {what: state(what, measure) for what, measure in checks}
 
 
 def test_all_that_is_right_on_a_cpu(capsys):
-    status, lines = report(capsys, "training", "steps", "kernels")
-    assert status == 0
+    check(CheckConfig())
+    lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[:5]] == ["versions", "commit", "machine", "device", "check"]
     assert f"torch {torch.__version__}" in lines[0]
-    assert lines[-1].startswith("18 ok, 0 FAILED, 3 not here; ")
-    not_here = [what for what, state in states(lines).items() if state == "not here"]
-    assert not_here == [
-        "training, 10 steps, 16-mixed on cpu",
+    assert lines[-1].startswith("17 ok, 0 FAILED, 3 not here; ")
+    assert [line[:52].strip() for line in lines if line[83:].startswith("not here")] == [
+        "training, 16-mixed",
         *(f"attention triton, {x}" for x in ("float32", "bfloat16")),
     ]
     assert "CUDA GPU" in lines[-2]
 
 
 def test_a_kernel_with_one_wrong_gradient_fails(capsys, monkeypatch):
+    for part in ("training", "steps"):
+        monkeypatch.setattr(command, part, lambda device: ())
     monkeypatch.setitem(IMPLEMENTATIONS, "skew", lambda q, k, v, rel: skew(q, k, v, rel.detach()))
-    status, lines = report(capsys, "kernels")
-    assert status == 1
-    failed = [what for what, state in states(lines).items() if state == "FAILED"]
+    with pytest.raises(SystemExit) as end:
+        check(CheckConfig())
+    assert end.value.code == 1
+    lines = capsys.readouterr().out.splitlines()
+    failed = [line[:52].strip() for line in lines if line[83:].startswith("FAILED")]
     assert failed == ["attention skew, float32", "attention skew, bfloat16"]
     assert "FAILED: the gradient of rel at queries " in lines[5]
     assert "6 ok, 2 FAILED, 2 not here" in lines[-1]
 
 
 @pytest.mark.parametrize("wrong", [lambda out: out * 1.00001, lambda out: out * math.nan, torch.Tensor.double])
-def test_a_slightly_inexact_kernel_fails_and_so_do_nan_and_another_dtype(wrong, capsys, monkeypatch):
+def test_a_slightly_inexact_kernel_fails_and_so_do_nan_and_another_dtype(wrong, monkeypatch):
     monkeypatch.setattr(kernels, "causal_attention", lambda q, k, v, p, s: wrong(skew(q, k, v, 0 * k[0, :, :1])))
-    _, lines = report(capsys, "kernels")
-    assert states(lines)["attention rope, none, float32"] == "FAILED"
-    assert states(lines)["attention chunked, float32"] == "ok"
+    what = "attention rope, none, float32"
+    assert state(what, dict(kernels.kernels("cpu"))[what]) == "FAILED"
 
 
 def test_the_triton_kernels_are_compared_where_they_run(monkeypatch):
@@ -95,23 +92,18 @@ def test_steps_of_one_shape_that_are_wrong(monkeypatch):
         step(self)
 
     monkeypatch.setattr(StaticSteps, "advance", late)
-    for found in (chorale.logits("cpu", "float32", True), chorale.music("cpu")):
-        assert found.error > found.limit
+    found = chorale.logits("cpu", "float32", True)
+    assert found.error > found.limit
 
 
-def test_a_precision_that_does_not_learn(capsys, monkeypatch):
+def test_a_precision_that_does_not_learn(monkeypatch):
     def slow(config):
         if config.trainer.precision == "bf16-mixed":
             config.trainer.lr = 1e-9
         return fit(config)
 
     monkeypatch.setattr(chorale, "fit", slow)
-    status, lines = report(capsys, "training")
-    assert status == 1
-    assert list(states(lines).values()) == ["ok", "FAILED", "ok", "not here"]
-    monkeypatch.setattr(chorale, "DEMO", [*chorale.DEMO, "trainer.lr=1e-9"])
-    monkeypatch.setattr(chorale, "PRECISIONS", ())
-    assert states(report(capsys, "training")[1])["training, 10 steps, 32-true on cpu"] == "FAILED"
+    assert list(states(chorale.training("cpu")).values()) == ["ok", "FAILED", "ok", "not here"]
 
 
 def test_a_row_of_each_kind():
@@ -131,15 +123,9 @@ def test_a_row_of_each_kind():
 
 def test_bfloat16_on_a_gpu_that_only_imitates_it(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (7, 5))
-    there = {**dict(chorale.training("cuda", 10)), **dict(chorale.steps("cuda")), **dict(kernels.kernels("cuda"))}
+    there = {**dict(chorale.training("cuda")), **dict(chorale.steps("cuda")), **dict(kernels.kernels("cuda"))}
     assert {f"attention {name}, float16" for name in IMPLEMENTATIONS} < {*there}
     for what, measure in there.items():
         if "bf16" in what or "bfloat16" in what or "int8" in what:
             with pytest.raises(Unable):
                 measure()
-
-
-@pytest.mark.parametrize(("word", "line"), [("steps=9", "^steps=9: so few"), ("parts=[kernels,graphs]", "^parts=")])
-def test_what_cannot_be_checked(word, line):
-    with pytest.raises(ConfigError, match=line):
-        check(settings("check", word))

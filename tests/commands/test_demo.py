@@ -1,38 +1,47 @@
 """The demo, shortened: twenty real chorales, the real commands, and a second run that reuses the first."""
 
-import sys
-from subprocess import CompletedProcess
-from types import SimpleNamespace
+from dataclasses import replace
 
 import pytest
-from conftest import TINY, run
+from conftest import TINY
 from matplotlib.image import imread
 
+from musictx.commands import demo as command
 from musictx.commands.demo import DemoConfig, demo
+from musictx.commands.evaluate import evaluate
+from musictx.commands.generate import COMMAND as GENERATE
+from musictx.commands.train import train
+from musictx.data.corpora.chorales import prepare_chorales
 from musictx.errors import ConfigError
 from musictx.music.grid import score_to_grid
 from musictx.music.read import read_midi
 
-CONFIG = DemoConfig(out="demo", store="store", pieces=20, max_steps=6, variations=1)
-SMALL = [*TINY, "data.length=64", "trainer.batch_size=4"]
+CONFIG = DemoConfig(out="demo", store="store")
+SMALL = [*TINY, "data.length=64", "trainer.batch_size=4", "trainer.max_steps=6", "trainer.progress_bar=false"]
 
 
 @pytest.fixture
-def asked(tmp_path, monkeypatch):
-    """The commands that the demo gives, by their first words. The first three are run, by a process that has imported
-    PyTorch already."""
-    asked = []
+def asked(tmp_path, monkeypatch, no_curves):
+    """The commands that the demo gives. It draws once; later drawings are only noted."""
+    asked: list[str] = []
 
-    def command(args, check):
-        assert args[:3] == [sys.executable, "-m", "musictx"]
-        asked.append(args[3])
-        if len(asked) > 3:
-            return CompletedProcess(args, 0)
-        done = run([*args[2:], *(SMALL if args[3] == "train" else [])], tmp_path)
-        print(done.stdout)
-        return done
+    def learn(*words):
+        asked.append("train")
+        return train(*words, *SMALL)
 
-    monkeypatch.setattr("musictx.commands.demo.subprocess", SimpleNamespace(run=command))
+    def score(*words):
+        asked.append("evaluate")
+        return evaluate(*words)
+
+    def draw(config):
+        asked.append("generate")
+        if asked.count("generate") == 1:
+            GENERATE.run(replace(config, variations=1))
+
+    monkeypatch.setattr(command, "prepare_chorales", lambda config: prepare_chorales(replace(config, pieces=20)))
+    monkeypatch.setattr(command, "train", learn)
+    monkeypatch.setattr(command, "evaluate", score)
+    monkeypatch.setattr(command, "GENERATE", GENERATE._replace(run=draw))
     monkeypatch.chdir(tmp_path)
     return asked
 

@@ -36,11 +36,8 @@ def test_the_soprano_goes_in_and_the_others_come_out():
     assert source == [51, 52, PAD]
     assert ids == [BOS, 46, 41, 30, 47, 42, 31, PAD, PAD]
     assert targets == [46, 41, 30, 47, 42, 31, PAD, PAD, PAD]
-
-
-def test_inside_a_piece_the_bass_before_is_where_BOS_would():
-    (source, ids), targets = asked(torch.tensor([29, *WHOLE[1:]]))
-    assert (source, ids[0], targets) == ([51, 52], 29, [46, 41, 30, 47, 42, 31])
+    (_, ids), _ = asked(torch.tensor([29, *WHOLE[1:]]))
+    assert ids[0] == 29  # inside a piece the bass before is where BOS would be
 
 
 def test_what_has_no_melody_or_no_whole_steps_is_refused():
@@ -114,7 +111,7 @@ def timed(ids):
 
 
 @given(songs, songs)
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_neither_part_shows_through_the_other(music, other):
     """With another melody the rest is the same, and with another rest the melody, wait for wait. Only the silence after
     the window's last event may differ."""
@@ -123,8 +120,9 @@ def test_neither_part_shows_through_the_other(music, other):
         both = [sung.select(sung.program == VOICE), rest.select(rest.program != VOICE)]
         ids = SONG.encode(Score.merge(both))
         found.append(by_track(torch.tensor([SPECIALS[1], *ids.tolist()]), SONG))
-    assert timed(found[0].lower.numpy()) == timed(found[1].lower.numpy())
-    assert timed(found[0].melody.numpy()) == timed(found[2].melody.numpy())
+    (melody, rest), (_, same_rest), (same_melody, _) = found
+    assert timed(rest.numpy()) == timed(same_rest.numpy())
+    assert timed(melody.numpy()) == timed(same_melody.numpy())
 
 
 def test_a_batch_has_sources_and_targets_of_their_own_lengths():

@@ -8,7 +8,6 @@ from lightning.pytorch.plugins import MixedPrecision
 from runs import PAD, config_of, curve, fit, ragged
 
 from musictx.data.dataset import RandomCrops
-from musictx.model.bundle import load_bundle
 from musictx.training.module import LanguageModelTraining
 
 PLAIN = ["model.dropout=0", "trainer.log_every=1", "trainer.warmup_steps=0"]
@@ -58,14 +57,3 @@ def test_scaled_losses_of_16_bits_are_neither_exploded_nor_clipped_as_such(world
     monkeypatch.setattr("musictx.training.trainer.L.Trainer", half)
     scaled = fit(config_of(world, tmp_path / "half", *settings))
     assert curve(scaled.parent) == pytest.approx(curve(plain.parent), rel=2e-3)
-
-
-def test_three_batches_train_as_one_of_three_times_the_size(world, tmp_path):
-    runs = {}
-    for name, batch, accumulate in (("one", 12, 1), ("three", 4, 3)):
-        settings = [f"trainer.batch_size={batch}", f"trainer.accumulate={accumulate}", "data.windows_per_epoch=24"]
-        runs[name] = fit(config_of(world, tmp_path / name, *PLAIN, *settings, "trainer.validate_every=6"))
-    assert curve(runs["three"].parent) == pytest.approx(curve(runs["one"].parent), rel=1e-5)
-    weights = [load_bundle(bundle).model.state_dict() for bundle in runs.values()]
-    for one, three in zip(*(w.values() for w in weights), strict=True):
-        torch.testing.assert_close(three, one, rtol=1e-4, atol=1e-5)

@@ -4,9 +4,7 @@ from proofs import OTHER_BLOCK
 from torch import nn
 
 from musictx.model.build import build_model, model_config
-from musictx.model.lora import add_adapters
 from musictx.model.position import FORMS
-from musictx.model.transformer import Transformer
 from musictx.training.optimizer import Joint, build_optimizer
 
 
@@ -66,14 +64,3 @@ def test_weight_decay_is_for_matrices_of_linear_layers_and_cells_alone(optimizer
     rest = {name for name, _ in model.named_parameters()} - expected
     assert names(model, [p for g in groups if g["weight_decay"] == 0.0 for p in g["params"]]) == rest
     assert "embed.weight" in rest
-
-
-def test_of_an_adapted_model_the_adapters_decay():
-    model = build_model(model_config("transformer", SIZES | {"n_heads": 2, "d_ff": 12, "max_distance": 5}))
-    assert isinstance(model, Transformer)
-    add_adapters(model, 2)
-    for name in ("adamw", "muon"):
-        decays = [p for g in build_optimizer(model, name, 0.01, 0.1).param_groups for p in g["params"]]
-        layers = {layer.removesuffix("weight") for layer in LINEAR}
-        assert names(model, decays) == {f"{layer}parametrizations.weight.0.{m}" for layer in layers for m in "ab"}
-        assert {g["weight_decay"] for g in build_optimizer(model, name, 0.01, 0.1).param_groups if g["params"]} == {0.1}

@@ -24,8 +24,6 @@ SETTINGS = {
     "trainer.validate_every=5 trainer.accumulate=2",
     "muon and averaged weights": "trainer.max_steps=6 trainer.optimizer=muon trainer.ema_decay=0.9 "
     "trainer.validate_every=3 trainer.scheduled_sampling=0.3",
-    "adapters beside frozen weights": "trainer.max_steps=6 trainer.validate_every=4 trainer.lr=1e-2 "
-    "trainer.ema_decay=0.5 trainer.lora_rank=2 init_from=BUNDLE",
     "a recurrent model with the state that it carried": "trainer.max_steps=7 trainer.validate_every=4 "
     + " ".join(RECURRENT),
 }
@@ -58,13 +56,13 @@ def same(bundle, other):
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-def test_stopped_after_any_step_a_run_continues_bit_for_bit(world, tmp_path, snapshots, settings, capsys):
-    overrides = [*EVERY, "model.dropout=0.2", *settings.replace("BUNDLE", str(world.bundle)).split()]
+def test_stopped_after_a_step_a_run_continues_bit_for_bit(world, tmp_path, snapshots, settings, capsys):
+    overrides = [*EVERY, "model.dropout=0.2", *settings.split()]
     model = [] if "model=" in settings else TINY
     whole = fit(config_of(world, tmp_path / "whole", *overrides, model=model))
     expected, stopped = losses(whole.parent), list(snapshots)
     assert len(stopped) >= 4
-    for folder in stopped:
+    for folder in stopped[:: len(stopped) // 2]:  # an early one, one in the middle, and the last or the one before
         again = fit(config_of(world, folder, *overrides, model=model))
         assert "is unfinished: resuming" in capsys.readouterr().out
         assert losses(folder) == expected
@@ -74,9 +72,7 @@ def test_stopped_after_any_step_a_run_continues_bit_for_bit(world, tmp_path, sna
 def test_stopped_again_and_again(world, tmp_path, snapshots):
     overrides = [*EVERY, "model.dropout=0.2", *SETTINGS["ends of epochs that are not validated"].split()]
     whole = fit(config_of(world, tmp_path / "whole", *overrides))
-    folder = snapshots[0]
-    for _ in range(2):
-        del snapshots[:]
-        fit(config_of(world, folder, *overrides))
-        assert losses(folder) == losses(whole.parent)
-        folder = snapshots[0]
+    fit(config_of(world, snapshots[0], *overrides))
+    again = snapshots[-2]  # of the run that was resumed
+    fit(config_of(world, again, *overrides))
+    assert losses(again) == losses(whole.parent)

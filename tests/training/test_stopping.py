@@ -6,27 +6,22 @@ import re
 import resource
 import shutil
 import signal
-from contextlib import contextmanager
-from hashlib import sha256
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from conftest import QUICK, TINY, ok, run
-from lightning.pytorch.utilities.exceptions import SIGTERMException
 from omegaconf import OmegaConf
-from runs import config_of, fit, losses
+from runs import STEPS, config_of, fit, losses, signalled, stop
 
 from musictx.commands.runs import list_runs
 from musictx.commands.train import alone
 from musictx.config.mistakes import explained
-from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.bundle import load_bundle
 from musictx.training.checkpoints import WholeFiles
-from musictx.training.module import LanguageModelTraining
 from musictx.training.run_folder import RunFolder
 
 KILLED = """
@@ -41,7 +36,6 @@ LanguageModelTraining.on_train_batch_start = die
 from musictx.cli import main
 main()
 """
-STEPS = ["trainer.max_steps=9", "trainer.log_every=1", "trainer.validate_every=4", "model.dropout=0.1"]
 
 
 def test_killed_in_the_middle_of_a_step_and_started_again(world, tmp_path):
@@ -58,41 +52,29 @@ def test_killed_in_the_middle_of_a_step_and_started_again(world, tmp_path):
     assert all(torch.equal(x, weights[name]) for name, x in a.model.state_dict().items())
 
 
-@contextmanager
-def signalled(at, number=signal.SIGTERM):
-    """A run gets a signal when it begins its batch number `at`."""
-    begin, handler = LanguageModelTraining.on_train_batch_start, signal.getsignal(signal.SIGINT)
-
-    def send(self, batch, batch_idx):
-        begin(self, batch, batch_idx)
-        if self.trainer.fit_loop.total_batch_idx == at:
-            os.kill(os.getpid(), number)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LanguageModelTraining, "on_train_batch_start", send)
-        yield
-    signal.signal(signal.SIGINT, handler)  # Lightning leaves it ignored
+@pytest.fixture(scope="module")
+def unfinished(world, tmp_path_factory):
+    return stop(world, tmp_path_factory.mktemp("unfinished") / "run")
 
 
 @pytest.fixture
-def stopped(world, tmp_path):
-    """A run that was said to end after six of nine steps."""
-    with signalled(5), pytest.raises(SIGTERMException):
-        fit(config_of(world, tmp_path / "run", *STEPS))
-    return tmp_path / "run"
+def stopped(unfinished, tmp_path):
+    return shutil.copytree(unfinished, tmp_path / "run")
 
 
 def test_sigterm_saves_the_step_that_it_came_in(world, tmp_path, capsys):
-    with signalled(5), pytest.raises(SIGTERMException) as caught:
-        fit(config_of(world, tmp_path / "run", *STEPS))
-    assert caught.value.code == 143
+    stopped = stop(world, tmp_path / "run")
     assert "stopped by SIGTERM after step 6:" in capsys.readouterr().out
-    assert len([row for row in losses(tmp_path / "run") if "train/loss" in row]) == 6
-    bundle = fit(config_of(world, tmp_path / "run", *STEPS))
+    assert len([row for row in losses(stopped) if "train/loss" in row]) == 6
+    for name in ("last", "best"):  # a checkpoint opens like a bundle
+        opened = open_bundle(stopped / "checkpoints" / f"{name}.ckpt", "cpu", "auto")
+        assert opened.tokenizer.name == "performance"
+        assert (opened.header.val_nll is None) == (name == "last")
+    bundle = fit(config_of(world, stopped, *STEPS))
     whole = fit(config_of(world, tmp_path / "whole", *STEPS))
-    assert losses(tmp_path / "run") == losses(whole.parent)
+    assert losses(stopped) == losses(whole.parent)
     assert load_bundle(bundle).header == load_bundle(whole).header
-    assert not (tmp_path / "run" / "checkpoints" / "last.ckpt").exists()
+    assert not (stopped / "checkpoints" / "last.ckpt").exists()
 
 
 def test_a_stopped_run_is_continued_wherever_it_lies(world, tmp_path, stopped):
@@ -128,24 +110,15 @@ def test_what_other_versions_wrote_is_read(world, stopped):
         alone(config_of(world, "x", f"resume={stopped}"), ["resume"])
 
 
-def test_other_data_is_refused(world, tmp_path, stopped):
-    shutil.copytree(world.store, tmp_path / "store")
-    settings = [*STEPS, f"data.path={tmp_path / 'store'}"]
-    ids = np.memmap(tmp_path / "store" / "train.ids.bin", dtype="<u2", mode="r+")
-    ids[10] += 1
-    ids.flush()
-    manifest = tmp_path / "store" / "manifest.json"
-    before = manifest.read_text()
-    said = json.loads(before)
-    said["splits"]["train"]["sha256"] = sha256(ids.tobytes()).hexdigest()
-    manifest.write_text(json.dumps(said))
-    Store(tmp_path / "store")  # looks sound
+def test_other_data_is_refused_and_the_same_in_another_place_is_not(world, tmp_path, stopped):
+    settings = [*STEPS, f"data.path={shutil.copytree(world.store, tmp_path / 'store')}"]
+    place = stopped / "run.json"
+    record = place.read_text()
+    place.write_text(json.dumps(json.loads(record) | {"store": "0" * 16}))
     with pytest.raises(ConfigError, match="^path=.*store: "):
         fit(config_of(world, stopped, *settings))
-    ids[10] -= 1
-    ids.flush()
-    manifest.write_text(before)
-    fit(config_of(world, stopped, *settings))  # the same store in another place
+    place.write_text(record)
+    fit(config_of(world, stopped, *settings))
 
 
 def test_overwriting_keeps_the_old_run_until_the_new_one_has_a_model(world, tmp_path):
@@ -178,18 +151,17 @@ def holding(folder):
     return other
 
 
-@pytest.mark.parametrize("how", ["again", "overwrite", "resume"])
-def test_a_run_in_which_another_process_trains_is_left_alone(world, stopped, how):
+def test_a_run_in_which_another_process_trains_is_left_alone(world, stopped):
     other = holding(stopped)
     before = {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()}
-    out, settings = (stopped.parent / "other", [f"resume={stopped}"]) if how == "resume" else (stopped, [])
-    config = config_of(world, out, *STEPS, *settings, f"overwrite={str(how == 'overwrite').lower()}")
-    with pytest.raises(ConfigError, match=HELD):
-        fit(config)
+    again = config_of(world, stopped, *STEPS)
+    for config in (again, replace(again, overwrite=True), replace(again, out="other", resume=str(stopped))):
+        with pytest.raises(ConfigError, match=HELD):
+            fit(config)
     assert {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()} == before
     os.kill(other, signal.SIGKILL)  # whose lock goes with it
     os.waitpid(other, 0)
-    assert fit(config).is_file()
+    assert fit(again).is_file()
 
 
 def test_a_folder_is_held_from_its_beginning_to_its_end(world, tmp_path, monkeypatch):
@@ -206,13 +178,6 @@ def test_a_folder_is_held_from_its_beginning_to_its_end(world, tmp_path, monkeyp
     assert len(tried) == 2
     with RunFolder(tmp_path / "run").held():
         pass
-
-
-def test_a_checkpoint_opens_like_a_bundle(world, stopped):
-    for name in ("last", "best"):
-        opened = open_bundle(stopped / "checkpoints" / f"{name}.ckpt", "cpu", "auto")
-        assert opened.tokenizer.name == "performance"
-        assert (opened.header.val_nll is None) == (name == "last")
 
 
 def test_a_full_disk_leaves_the_former_checkpoint(tmp_path):

@@ -4,7 +4,7 @@ from unittest.mock import Mock
 
 import pytest
 import torch
-from runs import config_of, curve, fit, val_nll
+from runs import config_of, curve, fit, signalled, val_nll
 
 from musictx.config.train import LoggerConfig, TrainConfig
 from musictx.errors import ConfigError
@@ -35,9 +35,6 @@ def test_the_rate_is_held_and_falls_straight_to_zero():
     assert factors[:5] == [0.25, 0.5, 0.75, 1.0, 1.0]
     assert factors[10:13] == pytest.approx([1.0, 0.9, 0.8])
     assert factors[19:] == pytest.approx([0.1, 0.0])
-
-
-def test_held_for_ever_or_falling_from_the_start():
     assert [warmup_hold(step, 2, 5, 0.0) for step in range(5)] == [0.5, 1.0, 1.0, 1.0, 1.0]
     assert [warmup_hold(step, 0, 4, 1.0) for step in range(4)] == [1.0, 0.75, 0.5, 0.25]
 
@@ -65,13 +62,9 @@ def test_the_best_model_is_kept_or_the_last_one_though_it_is_worse(world, tmp_pa
 
 
 def test_wandb_mode_is_config_then_environment_then_online(monkeypatch):
-    monkeypatch.delenv("WANDB_MODE", raising=False)
-    assert wandb_mode(LoggerConfig("wandb")) == "online"
-    monkeypatch.setenv("WANDB_MODE", "offline")
-    assert wandb_mode(LoggerConfig("wandb")) == "offline"
-    assert wandb_mode(LoggerConfig("wandb", mode="disabled")) == "disabled"
-    with pytest.raises(ConfigError, match="^mode=dryrun: "):
-        wandb_mode(LoggerConfig("wandb", mode="dryrun"))
+    for there, given, mode in (("", None, "online"), ("offline", None, "offline"), ("offline", "disabled", "disabled")):
+        monkeypatch.setenv("WANDB_MODE", there)
+        assert wandb_mode(LoggerConfig("wandb", mode=given)) == mode
     monkeypatch.setenv("WANDB_MODE", "dryrun")
     with pytest.raises(ConfigError, match="^mode=dryrun: "):
         wandb_mode(LoggerConfig("wandb"))
@@ -98,22 +91,12 @@ def test_a_wandb_that_does_not_answer_is_said_with_what_to_do(monkeypatch, tmp_p
     [
         ("random_seed=-1", "random_seed=-1: give 0 to 4294967295"),
         ("trainer.accelerator=tpu", "^accelerator=tpu: "),
-        ("trainer.precision=fp8", "^precision=fp8: .*32-true, bf16-mixed, bf16-true, 16-mixed"),
         ("trainer.precision=16-mixed", "^precision=16-mixed: .*accelerator=cuda: .*bf16-mixed"),
-        ("trainer.schedule=linear", "^schedule=linear: "),
-        ("trainer.decay_share=1.5", "^decay_share=1.5: "),
         ("trainer.decay_share=0.3", "^decay_share=0.3: .* give schedule=hold"),
-        ("trainer.lr=0", "^lr=0.0: "),
         ("trainer.lr=nan", "^lr=nan: "),
-        ("trainer.grad_clip=-1", r"^grad_clip=-1.0: "),
         ("trainer.max_steps=-2", "^max_steps=-2: .* 1 .* -1"),
         ("trainer.batch_size=0", "^batch_size=0: give 1 or more"),
-        ("data.length=1", "^length=1: give 2 or more"),
-        ("data.windows_per_epoch=0", "^windows_per_epoch=0: "),
-        ("trainer.validate_every=0", "^validate_every=0: give 1 or more"),
         ("data.windows_per_epoch=3", "^windows_per_epoch=3: "),
-        ("data.carry=true", "^carry=true: "),
-        ("data.stretch=[]", r"stretch=\[\]: "),
         ("data.stretch=[1.0,3.0]", r"stretch=\[1.0,3.0\]: "),
         ("model.n_heads=3", "^d_model=16: .*n_heads=3"),
         ("logger.name=paper", "^name=paper: "),
@@ -126,11 +109,11 @@ def test_impossible_settings_are_refused_before_the_run_folder_is_made(world, tm
     assert not (tmp_path / "run").exists()
 
 
-LEARNING = ["trainer.max_steps=60", "trainer.lr=2e-2", "trainer.warmup_steps=3", "trainer.validate_every=null"]
+LEARNING = ["trainer.max_steps=40", "trainer.lr=3e-2", "trainer.warmup_steps=3", "trainer.validate_every=null"]
 LEARNED = 5.2  # nats: a model that has learned nothing has 5.96, the logarithm of its ids
 
 
-@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed", "bf16-true"])
+@pytest.mark.parametrize("precision", ["bf16-mixed", "bf16-true"])
 def test_the_precisions_of_a_cpu_learn(world, tmp_path, precision):
     words = [*LEARNING, "trainer.max_epochs=99", f"trainer.precision={precision}"]
     bundle = fit(config_of(world, tmp_path / "run", *words))
@@ -164,35 +147,14 @@ def test_the_end_of_training_is_always_validated(world, tmp_path, monkeypatch, s
     assert val_nll(bundle) == pytest.approx(min(curve(tmp_path / "run", "val/nll")))
 
 
-@pytest.fixture
-def interrupted(world, tmp_path, monkeypatch):
-    """A run in which a person presses Ctrl-C after the given number of batches."""
-    handler = signal.getsignal(signal.SIGINT)  # Lightning leaves it ignored
-
-    def run(batches):
-        def press(self, trainer, module, outputs, batch, index):
-            if trainer.global_step == batches:
-                raise KeyboardInterrupt
-
-        monkeypatch.setattr(Throughput, "on_train_batch_end", press)
-        return fit(config_of(world, tmp_path / "run"))
-
-    yield run
-    signal.signal(signal.SIGINT, handler)
-
-
-def test_ctrl_c_keeps_the_best_model_so_far(interrupted, tmp_path):
-    assert val_nll(interrupted(3)) == pytest.approx(min(curve(tmp_path / "run", "val/nll")))
-
-
-def test_ctrl_c_before_any_validation_is_just_an_interruption(interrupted, tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        interrupted(1)
-    assert not (tmp_path / "run").exists()
+def test_ctrl_c_keeps_the_best_model_so_far(world, tmp_path):
+    with signalled(3, signal.SIGINT):
+        bundle = fit(config_of(world, tmp_path / "run"))
+    assert val_nll(bundle) == pytest.approx(min(curve(tmp_path / "run", "val/nll")))
 
 
 def test_throughput_is_of_the_last_batches_of_all_processes_without_validation(monkeypatch):
-    clock = iter([0.0, 2.0, 3.0, 3.0, 100.0, 103.0])
+    clock = iter([0.0, 2.0, 3.0, 100.0, 103.0])
     monkeypatch.setattr("musictx.training.progress.BATCHES", 2)
     monkeypatch.setattr("musictx.training.progress.perf_counter", lambda: next(clock))
     module = Mock(spec=["log"])
@@ -201,21 +163,13 @@ def test_throughput_is_of_the_last_batches_of_all_processes_without_validation(m
     callback.on_train_start(trainer, module)
     for _ in range(2):
         callback.on_train_batch_end(trainer, module, None, batch, 0)
-    callback.on_validation_start(trainer, module)
     callback.on_validation_end(trainer, module)
     callback.on_train_batch_end(trainer, module, None, batch, 0)
     logged = [call.args for call in module.log.call_args_list]
     assert logged == [("train/tokens_per_s", rate) for rate in (45.0, 60.0, 45.0)]
 
 
-RECURRENT = ["model=rnn", "model.d_model=16", "model.n_layers=1"]
-
-
-def recurrent_config(world, out, *overrides):
-    return config_of(world, out, *overrides, model=RECURRENT)
-
-
-@pytest.mark.parametrize("model", ["lstm", "lstm_attention", "rnn"])
+@pytest.mark.parametrize("model", ["lstm_attention", "rnn"])
 def test_a_recurrent_model_is_trained_with_a_carried_state(world, tmp_path, monkeypatch, model):
     seen = []
     original = LanguageModelTraining.carry
@@ -226,37 +180,20 @@ def test_a_recurrent_model_is_trained_with_a_carried_state(world, tmp_path, monk
 
     monkeypatch.setattr(LanguageModelTraining, "carry", note)
     attention = ["model.d_attention=8", "model.window=48"] if "attention" in model else []
-    words = [f"model={model}", *attention, *LEARNING, "trainer.max_epochs=99"]
-    bundle = fit(recurrent_config(world, tmp_path / "run", *words))
+    sizes = [f"model={model}", "model.d_model=16", "model.n_layers=1", *attention]
+    bundle = fit(config_of(world, tmp_path / "run", *LEARNING, "trainer.max_epochs=99", model=sizes))
     assert seen[:4] == [None, 32, 64, 96]
     assert load_bundle(bundle).header.model["kind"] == "recurrent"
     assert val_nll(bundle) < LEARNED
 
 
-@pytest.mark.parametrize(
-    ("setting", "text"),
-    [
-        ("model.n_heads=2", "model.n_heads=…: "),
-        ("model.kind=mamba", "model.kind=mamba: "),
-        ("model.kind=transformer", "model.kind=transformer: "),
-        ("model.cell=gru", "^cell=gru: "),
-        ("data.windows_per_epoch=8", "^windows_per_epoch=8: "),
-    ],
-)
-def test_settings_that_do_not_fit_a_recurrent_model(world, tmp_path, setting, text):
-    with pytest.raises(ConfigError, match=f"^{text}"):
-        fit(recurrent_config(world, tmp_path / "run", setting))
-
-
 def test_a_keyboard_is_gained_and_its_tables_stay_as_they_are(world, tmp_path):
-    settings = [f"init_from={world.bundle}", "model.keyboard=both", "trainer.ema_decay=0.5"]
+    settings = [f"init_from={world.bundle}", "model.keyboard=head", "trainer.ema_decay=0.5"]
     model = load_bundle(fit(config_of(world, tmp_path / "run", *settings))).model
     keys = keys_of(build_tokenizer("performance"))
     assert all(torch.equal(getattr(model.keyboard, name), getattr(keys, name)) for name in Keys._fields)
     assert model.keyboard is not None and model.keyboard.steer is not None  # noqa: PT018
     assert model.keyboard.steer.weight.abs().max() > 0
-    with pytest.raises(ConfigError, match="^lora_rank=2: "):
-        fit(config_of(world, tmp_path / "adapted", *settings, "trainer.lora_rank=2"))
 
 
 def test_a_run_that_gains_nothing_ends_with_its_best(world, tmp_path):
@@ -266,20 +203,7 @@ def test_a_run_that_gains_nothing_ends_with_its_best(world, tmp_path):
     assert len(curve(bundle.parent)) < 20
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
-def test_weights_decay_as_the_setting_says(world, tmp_path, optimizer):
-    sizes = {}
-    for decay in (0.0, 20.0):  # the rate is 1e-3: each of the steps takes a fiftieth
-        settings = (f"trainer.weight_decay={decay}", f"trainer.optimizer={optimizer}", "trainer.warmup_steps=1")
-        fit(config_of(world, tmp_path / str(decay), *settings))
-        model = load_bundle(tmp_path / str(decay) / "model.safetensors").model
-        sizes[decay] = {name: float(p.detach().norm()) for name, p in model.named_parameters()}
-    assert sizes[20.0]["blocks.0.qkv.weight"] < 0.97 * sizes[0.0]["blocks.0.qkv.weight"]
-    assert sizes[20.0]["embed.weight"] == pytest.approx(sizes[0.0]["embed.weight"], rel=1e-2)
-
-
 def test_averaged_weights_are_validated_and_kept(world, tmp_path):
-    plain = fit(config_of(world, tmp_path / "plain"))
-    averaged = fit(config_of(world, tmp_path / "averaged", "trainer.ema_decay=0.9", "trainer.optimizer=muon"))
-    a, b = load_bundle(plain).model.embed.weight, load_bundle(averaged).model.embed.weight
+    averaged = fit(config_of(world, tmp_path / "averaged", "trainer.ema_decay=0.9"))
+    a, b = (load_bundle(bundle).model.embed.weight for bundle in (world.bundle, averaged))
     assert (a - b).abs().max() > 0
