@@ -1,18 +1,16 @@
 """How much time the relative term takes, forward and backward, beside attention without it.
 
-All kernels take turns in one run over the same inputs; each figure is the median of the repeats with its range. On a
-GPU, peak memory is what a pass needs beyond its inputs, as the allocator counts it.
+All kernels take turns in one run over the same inputs; each figure is the median of the repeats with its range.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from statistics import median
 
 import torch
-from facts import Turn, begin, take_turns, timed
+from facts import Contestant, Turn, begin, compete, report, timed
 from torch import Tensor
 
 from musictx.config.command import Command
@@ -26,7 +24,7 @@ from musictx.setting import setting
 
 @dataclass
 class BenchAttentionConfig:
-    """musictx benchmarks/attention.py: time and memory of the attention kernels."""
+    """musictx benchmarks/attention.py: the time of the attention kernels."""
 
     device: str = setting("cpu", "cpu or cuda")
     dtype: str = setting("float32", "type of queries, keys and values")
@@ -42,18 +40,6 @@ class BenchAttentionConfig:
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 FLOOR = "none (sdpa)"
 FREQUENCIES = 16  # of the Fourier form, in each head
-
-
-@dataclass
-class KernelTimes:
-    """One kernel at one length; why it failed, if it did."""
-
-    kernel: str
-    length: int
-    batch: int
-    seconds: list[float] = field(default_factory=list)
-    peak_mb: float | None = None
-    failed: str = ""
 
 
 def kernels(device: str) -> dict[str, Callable[..., Tensor]]:
@@ -87,53 +73,24 @@ def inputs(config: BenchAttentionConfig, batch: int, length: int) -> tuple[list[
     return tensors, form, torch.randn_like(new.expand(shapes[0]))
 
 
-def forget(tensors: list[Tensor], form: Fourier) -> None:
-    for x in (*tensors, *form.parameters()):
-        x.grad = None
-
-
-def once(kernel: Callable[..., Tensor], tensors: list[Tensor], form: Fourier, d_out: Tensor) -> float:
-    """Seconds of one forward and backward pass."""
-    forget(tensors, form)
-    return timed(lambda: kernel(*tensors, form).backward(d_out), d_out.device.type)
-
-
-def measure(config: BenchAttentionConfig, length: int) -> list[KernelTimes]:
+def measure(config: BenchAttentionConfig, length: int) -> list[Contestant]:
     """Every kernel at one length, in turn; one that fails says why and gets no turn."""
     batch = max(config.batch_tokens // length, 1)
-    given = inputs(config, batch, length)
-    rows = {name: KernelTimes(name, length, batch) for name in kernels(config.device)}
+    tensors, form, d_out = inputs(config, batch, length)
 
-    def prepared(name: str, kernel: Callable[..., Tensor]) -> Turn:
-        once(kernel, *given)  # the first warms up
-        if config.device != "cpu":
-            forget(*given[:2])
-            before = torch.cuda.memory_allocated()
-            torch.cuda.reset_peak_memory_stats()
-            once(kernel, *given)
-            rows[name].peak_mb = round((torch.cuda.max_memory_allocated() - before) / 2**20, 1)
-        return partial(once, kernel, *given)
+    def once(kernel: Callable[..., Tensor]) -> float:
+        for x in (*tensors, *form.parameters()):
+            x.grad = None
+        return timed(lambda: kernel(*tensors, form).backward(d_out), config.device)
 
-    turns = {name: partial(prepared, name, kernel) for name, kernel in kernels(config.device).items()}
-    seconds, failed = take_turns(turns, config.repeats)
-    return [replace(row, seconds=seconds.get(name, []), failed=failed.get(name, "")) for name, row in rows.items()]
+    def prepared(kernel: Callable[..., Tensor]) -> Turn:
+        once(kernel)  # the first warms up
+        return partial(once, kernel)
 
-
-def report(rows: list[KernelTimes]) -> str:
-    """One line a kernel and length: milliseconds, ratio to attention without the relative term, memory."""
-    lines = [f"{'kernel':<18}{'T':>7}{'batch':>6}{'ms':>10}{'x floor':>9}{'peak MB':>10}   fastest … slowest ms"]
-    floors = {row.length: median(row.seconds) for row in rows if row.kernel == FLOOR and row.seconds}
-    for row in rows:
-        begun = f"{row.kernel:<18}{row.length:>7}{row.batch:>6}"
-        if row.failed:
-            lines.append(f"{begun}   failed: {row.failed}")
-            continue
-        middle = median(row.seconds)
-        ratio = f"{middle / floors[row.length]:.2f}" if row.length in floors else "-"
-        peak = f"{row.peak_mb:,.1f}" if row.peak_mb is not None else "-"
-        spread = f"{min(row.seconds) * 1000:.1f} … {max(row.seconds) * 1000:.1f}"
-        lines.append(f"{begun}{middle * 1000:>10.1f}{ratio:>9}{peak:>10}   {spread}")
-    return "\n".join(lines)
+    size = f"{batch} of {length} tokens"
+    names = kernels(config.device)
+    rows = {Contestant(f"{name}, {size}", batch * length, f"{FLOOR}, {size}"): names[name] for name in names}
+    return compete({row: partial(prepared, kernel) for row, kernel in rows.items()}, config.repeats)
 
 
 def bench_attention(config: BenchAttentionConfig) -> None:
@@ -144,7 +101,7 @@ def bench_attention(config: BenchAttentionConfig) -> None:
     rows = [row for length in config.lengths for row in measure(config, length)]
     print(report(rows))
     if config.out:
-        facts = {"where": where, "config": asdict(config), "kernels": [asdict(row) for row in rows]}
+        facts = {"where": where, "config": asdict(config), "rows": [row._asdict() for row in rows]}
         write_json(Path(config.out), facts)
 
 

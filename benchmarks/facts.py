@@ -1,19 +1,27 @@
-"""Shared by all benchmarks: the machine in words, turns, waiting for a device, memory, medians."""
+"""Shared by all benchmarks: the machine in words, turns, waiting for a device, the report."""
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
-import psutil
 import torch
 
 from musictx.errors import ConfigError
 from musictx.generate.open_bundle import check_device
 
-K = TypeVar("K")
 Turn = Callable[[], float]  # -> seconds
+
+
+class Contestant(NamedTuple):
+    """Who takes turns of so many tokens, beside the contestant of another name: seconds of each turn, or why none."""
+
+    name: str
+    tokens: int
+    beside: str
+    seconds: Sequence[float] = ()
+    failed: str = ""
 
 
 def begin(config: Any, at_least_1: tuple[str, ...]) -> str:
@@ -38,18 +46,6 @@ def wait(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def memory_mb(device: str) -> float:
-    """Memory in use now: of this whole process, or of its tensors on a GPU."""
-    if device == "cuda":
-        return torch.cuda.memory_allocated() / 2**20
-    return float(psutil.Process().memory_info().rss / 2**20)
-
-
-def rates(amount: float, seconds: Sequence[float]) -> tuple[float, str]:
-    """Amount per second at the median, and the slowest and fastest in words."""
-    return amount / median(seconds), f"{amount / max(seconds):,.1f} … {amount / min(seconds):,.1f}"
-
-
 def timed(work: Callable[[], object], device: str) -> float:
     """Seconds until the device has finished the work."""
     wait(device)
@@ -59,20 +55,34 @@ def timed(work: Callable[[], object], device: str) -> float:
     return perf_counter() - start
 
 
-def take_turns(prepare: Mapping[K, Callable[[], Turn]], repeats: int) -> tuple[dict[K, list[float]], dict[K, str]]:
-    """Seconds of all that take turns, and why the others cannot: each is prepared and warmed up by its function."""
-    able: dict[K, Turn] = {}
+def compete(rows: Mapping[Contestant, Callable[[], Turn]], repeats: int) -> list[Contestant]:
+    """All with their seconds, or why they have none: its function prepares and warms up each, then all take turns."""
+    able: dict[Contestant, Turn] = {}
     failed = {}
-    for key, make in prepare.items():
+    for row, prepare in rows.items():
         try:
-            able[key] = make()
+            able[row] = prepare()
         except (RuntimeError, ImportError, ConfigError) as error:  # out of memory is a RuntimeError
-            failed[key] = why(error)
-    seconds: dict[K, list[float]] = {key: [] for key in able}
+            failed[row] = why(error)
+    seconds: dict[Contestant, list[float]] = {row: [] for row in able}
     for _ in range(repeats):
-        for key, turn in able.items():
-            seconds[key].append(turn())
-    return seconds, failed
+        for row, turn in able.items():
+            seconds[row].append(turn())
+    return [row._replace(seconds=seconds.get(row, ()), failed=failed.get(row, "")) for row in rows]
+
+
+def report(rows: Sequence[Contestant]) -> str:
+    """One line a contestant: tokens per second at the median, their ratio to the other's, the slowest and fastest."""
+    lines = [f"{'':<88}{'tokens/s':>12}{'ratio':>8}   slowest … fastest"]
+    rate = {row.name: row.tokens / median(row.seconds) for row in rows if row.seconds}
+    for row in rows:
+        if row.failed:
+            lines.append(f"{row.name:<88}   {row.failed}")
+            continue
+        times = f"{rate[row.name] / rate[row.beside]:.1f}" if row.beside in rate else "-"
+        spread = f"{row.tokens / max(row.seconds):,.1f} … {row.tokens / min(row.seconds):,.1f}"
+        lines.append(f"{row.name:<88}{rate[row.name]:>12,.1f}{times:>8}   {spread}")
+    return "\n".join(lines)
 
 
 def why(error: Exception) -> str:

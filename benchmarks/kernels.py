@@ -158,17 +158,6 @@ def line(row: KernelUse) -> str:
     return f"{row.capability:<5}{row.dtype:<10}{row.d_head:>3}  {launch}{shared}{misfit}"
 
 
-def verdict(rows: list[KernelUse]) -> str:
-    """The summary of all rows, in words."""
-    spilling = [row for row in rows if row.spilled_bytes]
-    too_large = [row for row in rows if not row.fits]
-    worst = max((row.spilled_bytes for row in rows), default=0)
-    return (
-        f"{len(rows)} kernels compiled: {len(rows) - len(too_large)} fit the shared memory of their card, "
-        f"{len(spilling)} spill registers, at most {worst} bytes a thread"
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cards", type=int, nargs="+", choices=CARDS, default=list(CARDS), help="compute capabilities")
@@ -189,7 +178,11 @@ def main() -> None:
             for d in options.d_heads:
                 rows += (found := measure(capability, dtype, d))
                 print("\n".join(map(line, found)), flush=True)
-    print(verdict(rows))
+    fit, spilled = sum(row.fits for row in rows), [row.spilled_bytes for row in rows if row.spilled_bytes]
+    print(
+        f"{len(rows)} kernels compiled: {fit} fit the shared memory of their card, "
+        f"{len(spilled)} spill registers, at most {max(spilled, default=0)} bytes a thread"
+    )
     if options.json:
         table = ",\n".join(f"  {json.dumps(row._asdict())}" for row in rows)  # a line a kernel
         options.json.parent.mkdir(parents=True, exist_ok=True)

@@ -8,8 +8,7 @@ model/music_transformer.py and utilities/run_model.py), with which jason9693/Mus
   layer. Float32. Sinusoidal positions beside the relative ones. Time first, batch and heads folded into one dimension
 - one relative table a layer, shared by its heads; relative logits by masking, padding and reshaping a (T, T) matrix a
   head. Every call builds the causal mask again, and computes the weights' mean over heads and throws it away
-- generation reads the whole sequence again for every token, and takes the softmax at all positions. It uses the last,
-  and asks on the host whether the token is the end
+- generation reads the whole sequence again for every token, and takes the softmax at all positions. It uses the last
 - a training step is Adam under the schedule of Vaswani et al. 2017, section 5.3, without clipping, mixed precision or
   compiling; the loss is read on the host after each
 
@@ -133,18 +132,6 @@ def next_id(model: PublicTransformer, ids: Tensor, n_events: int) -> Tensor:
     p = model(ids).softmax(-1)[..., :n_events]
     drawn: Tensor = torch.distributions.Categorical(probs=p[:, -1]).sample()
     return drawn
-
-
-def generate(model: PublicTransformer, primer: Tensor, length: int, n_events: int) -> Tensor:
-    """primer (P,) and `length` ids after it, (1, P + length)."""
-    ids = primer.new_zeros(1, len(primer) + length)
-    ids[:, : len(primer)] = primer
-    for at in range(len(primer), ids.shape[1]):
-        drawn = next_id(model, ids[:, :at], n_events)
-        ids[:, at] = drawn
-        if drawn == n_events:  # the host waits for every token, though none can be the end
-            break
-    return ids
 
 
 class PublicTraining:

@@ -2,22 +2,22 @@
 
 All take turns in one process, with random weights of one size, after the same short prompt. A figure is the median of
 the turns with its range. Ours runs as in `generate`: with the prompt's reading, the masks, and the looks every few
-tokens. The uncached loop may be timed at only some lengths. Then its figure is an estimate, the sum over all lengths of
-a parabola through those, and its row says so.
+tokens. The uncached loop is timed at only some lengths. Its figure is an estimate, the sum over all lengths of a
+parabola through those, and its row says so.
 """
 
 import copy
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
-from facts import Turn, begin, memory_mb, rates, take_turns, timed
-from public import NAME, PublicConfig, PublicTransformer, generate, next_id
+from facts import Contestant, Turn, begin, compete, report, timed
+from public import NAME, PublicConfig, PublicTransformer, next_id
 
 from musictx.config.command import Command
 from musictx.errors import ConfigError
@@ -50,8 +50,6 @@ class BenchSamplingConfig:
     max_distance: int = setting(1024, "longest distance in the relative table; the public model's is its longest input")
     length: int = setting(1024, "new tokens in each row")
     batches: list[int] = setting([16], "rows at once, beside one stream")
-    public_points: int = setting(5, "lengths at which a step of the uncached loop is timed; 0: run the whole loop")
-    context: int | None = setting(512, "tokens that the rolling cache shows; null: no curve")
     repeats: int = setting(3, "runs of each measurement")
     threads: int | None = setting(None, "threads of the processor; null: all cores")
     out: str | None = setting(None, "a JSON file for the figures; null: none")
@@ -59,29 +57,13 @@ class BenchSamplingConfig:
 
 TOKENIZER = build_tokenizer("performance")
 WARM_UP = 16  # tokens
-CONTEXTS = 10  # the curve of the rolling cache ends at this many times `context`
+POINTS = 5  # lengths at which a step of the uncached loop is timed
 OURS = "musictx"
 BLOCK = 32  # tokens in each turn, with masks and without
-PUBLIC, HUGGING_FACE = f"{NAME}, uncached", "Hugging Face GPT-2, cached"
+PUBLIC = f"{NAME}, uncached (estimate: parabola through {POINTS} lengths)"
+HUGGING_FACE = "Hugging Face GPT-2, cached"
 
 Run = Callable[[int], float]  # new tokens in each row -> seconds
-
-
-class Contestant(NamedTuple):
-    """One contestant: seconds of each turn, or why it has none."""
-
-    name: str
-    batch: int
-    seconds: list[float]
-    failed: str
-
-
-class Point(NamedTuple):
-    """The rolling cache after this many tokens: the recent time of one, and the memory in use."""
-
-    tokens: int
-    ms_per_token: float
-    memory_mb: float
 
 
 def prompt(device: str) -> Prompt:
@@ -98,13 +80,11 @@ def transformer(config: BenchSamplingConfig) -> Transformer:
     return Transformer(kind).to(config.device).eval()
 
 
-def stream(
-    model: LanguageModel, begin: Prompt, batch: int, masks: bool, room: int, rolling: bool, device: str
-) -> Stream:
+def stream(model: LanguageModel, begin: Prompt, batch: int, masks: bool, room: int, device: str) -> Stream:
     ids, quarter_s = [begin.ids] * batch, [begin.quarter_s] * batch
     grammar = build_grammar(TOKENIZER, Rules(masks=masks), ids, quarter_s, device)
     rows = [BatchRow(0, (0, k)) for k in range(batch)]
-    return begin_stream(model, [begin.heard], rows, PLAIN, grammar, room, rolling, [])
+    return begin_stream(model, [begin.heard], rows, PLAIN, grammar, room, False, [])
 
 
 def ours(model: LanguageModel, batch: int, device: str, most: int) -> Run:
@@ -112,7 +92,7 @@ def ours(model: LanguageModel, batch: int, device: str, most: int) -> Run:
     room."""
 
     def draw(given: Prompt, length: int) -> None:
-        drawn = stream(model, given, batch, True, len(given.heard) + most, False, device)
+        drawn = stream(model, given, batch, True, len(given.heard) + most, device)
         progress = [
             Progress(Length(tokens=length), given.meter.bar_s, TOKENIZER, given.ids, given.quarter_s)
             for _ in range(batch)
@@ -124,25 +104,22 @@ def ours(model: LanguageModel, batch: int, device: str, most: int) -> Run:
 
 
 def public(config: BenchSamplingConfig) -> Run:
-    """The public code's whole loop, or an estimate: the sum over all lengths of a parabola through some of them."""
+    """An estimate of the public code's loop: the sum over all lengths of a parabola through some of them."""
     given = prompt(config.device).heard
     sizes = {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff")}
     longest = len(given) + max(config.length, WARM_UP)
     kind = PublicConfig(TOKENIZER.vocab.size, max_sequence=longest, **sizes)
     model = PublicTransformer(kind).to(config.device).eval()
 
-    def whole(length: int) -> float:
-        return timed(lambda: generate(model, given, length, TOKENIZER.vocab.pad), config.device)
-
     def summed(length: int) -> float:
         lengths = len(given) + np.arange(length)
-        some = np.unique(np.linspace(lengths[0], lengths[-1], config.public_points).round().astype(int))
+        some = np.unique(np.linspace(lengths[0], lengths[-1], POINTS).round().astype(int))
         inputs = [given.new_zeros(1, n) for n in some.tolist()]
         seconds = [timed(partial(next_id, model, ids, TOKENIZER.vocab.pad), config.device) for ids in inputs]
         at = np.polyval(np.polyfit(some, seconds, min(2, len(some) - 1)), lengths)
         return float(at.sum())
 
-    return summed if config.public_points else whole
+    return summed
 
 
 def hugging_face(config: BenchSamplingConfig) -> Run:
@@ -170,23 +147,24 @@ def hugging_face(config: BenchSamplingConfig) -> Run:
 
 
 def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[], Run]]:
-    """(name, batch) -> the function that prepares it, which may fail."""
+    """(name, rows at once) -> the function that prepares it, which may fail."""
     plain, device = transformer(config), config.device
     model, bf16 = (for_steps(copy.deepcopy(plain), weights) for weights in ("float32", "bfloat16"))
-    int8 = for_steps(copy.deepcopy(plain), "int8") if device == "cpu" else model
+    forms: dict[str, Any] = {OURS: model}
+    if device == "cpu":
+        forms["musictx, bf16 linear layers"] = bf16
+        forms["musictx, int8 linear layers"] = for_steps(copy.deepcopy(plain), "int8")
+    else:
+        forms["musictx, bf16 weights"] = bf16
+        forms["musictx, bf16 weights, CUDA graph"] = StaticSteps(bf16)
     most = max(config.length, WARM_UP)
-    found: dict[tuple[str, int], Callable[[], Run]] = {}
-    for n in (1, *config.batches):
-        found[OURS, n] = partial(ours, model, n, device, most)
-        if device == "cpu":
-            found["musictx, bf16 linear layers", n] = partial(ours, bf16, n, device, most)
-            found["musictx, int8 linear layers", n] = partial(ours, int8, n, device, most)
-        else:
-            found["musictx, bf16 weights", n] = partial(ours, bf16, n, device, most)
-            found["musictx, bf16 weights, CUDA graph", n] = partial(ours, StaticSteps(bf16), n, device, most)
-    points = config.public_points
-    how = f" (estimate: parabola through {points} lengths)" if points else ""
-    return {**found, (PUBLIC + how, 1): partial(public, config), (HUGGING_FACE, 1): partial(hugging_face, config)}
+    batches = (1, *config.batches)
+    found = {(name, n): partial(ours, form, n, device, most) for n in batches for name, form in forms.items()}
+    return {**found, (PUBLIC, 1): partial(public, config), (HUGGING_FACE, 1): partial(hugging_face, config)}
+
+
+def named(name: str, batch: int) -> str:
+    return f"{name}, {batch} at once" if batch > 1 else name
 
 
 def measure(config: BenchSamplingConfig) -> list[Contestant]:
@@ -197,14 +175,10 @@ def measure(config: BenchSamplingConfig) -> list[Contestant]:
         run(min(WARM_UP, config.length))
         return partial(run, config.length)
 
-    turns = {key: partial(prepared, prepare) for key, prepare in contestants(config).items()}
-    seconds, failed = take_turns(turns, config.repeats)
-    return [Contestant(*key, seconds.get(key, []), failed.get(key, "")) for key in turns]
-
-
-def spent(drawn: Stream, tokens: int, device: str) -> float:
-    """Seconds of so many tokens of a stream."""
-    return timed(lambda: [next(drawn) for _ in range(tokens)], device)
+    rows = {}
+    for (name, n), prepare in contestants(config).items():
+        rows[Contestant(named(name, n), n * config.length, PUBLIC)] = partial(prepared, prepare)
+    return compete(rows, config.repeats)
 
 
 def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
@@ -213,85 +187,32 @@ def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
     model, given = for_steps(transformer(config)), prompt(config.device)
     room, block, costs = len(given.heard) + config.length, min(BLOCK, config.length), []
     for _ in range(config.repeats):
-        pair = [stream(model, given, batch, masks, room, False, config.device) for masks in (True, False)]
+        pair = [stream(model, given, batch, masks, room, config.device) for masks in (True, False)]
         for k in range(config.length // block):
             seconds = [0.0, 0.0]
             for i in (0, 1) if k % 2 else (1, 0):
-                seconds[i] = spent(pair[i], block, config.device)
+                seconds[i] = timed(partial(list, islice(pair[i], block)), config.device)
             costs.append((seconds[0] / seconds[1] - 1) * 100)
     return costs
-
-
-def report_masks(costs: list[float], batch: int) -> str:
-    low, middle, high = np.percentile(costs, (25, 50, 75))
-    return (
-        f"masks take {middle:.1f} % of a step at batch {batch} (the middle half of the blocks: {low:.1f} … {high:.1f})"
-    )
-
-
-def rolling(config: BenchSamplingConfig, context: int) -> list[list[Point]]:
-    """One stream that draws more tokens than its cache shows: a list of points for every repeat."""
-    model, given, curves = for_steps(transformer(config)), prompt(config.device), []
-    for _ in range(config.repeats):
-        endless = stream(model, given, 1, True, context, True, config.device)
-        curve = []
-        for k in range(1, CONTEXTS + 1):
-            seconds = spent(endless, context, config.device)
-            curve.append(Point(k * context, seconds / context * 1000, memory_mb(config.device)))
-        curves.append(curve)
-    return curves
-
-
-def report(rows: list[Contestant], length: int) -> str:
-    """One line a contestant, then their ratios."""
-    done = {(row.name, row.batch): row for row in rows if row.seconds}
-    rate = {key: rates(row.batch * length, row.seconds) for key, row in done.items()}
-    base = next((rate[key][0] for key in done if key[0].startswith(PUBLIC)), None)
-    lines = [f"{'':<80}{'batch':>6}{'tokens/s':>12}{'x rewrite':>11}   slowest … fastest"]
-    for row in rows:
-        if row.failed:
-            lines.append(f"{row.name:<80}{row.batch:>6}   {row.failed}")
-            continue
-        per_s, spread = rate[row.name, row.batch]
-        lines.append(
-            f"{row.name:<80}{row.batch:>6}{per_s:>12,.1f}{f'{per_s / base:.1f}' if base else '-':>11}   {spread}"
-        )
-    for name, batch in done:
-        if name == OURS and batch > 1:
-            lines.append(f"batch {batch}: {rate[OURS, batch][0] / rate[OURS, 1][0]:.1f} times one stream")
-    if (HUGGING_FACE, 1) in done:
-        lines.append(f"one stream: {rate[OURS, 1][0] / rate[HUGGING_FACE, 1][0]:.1f} times Hugging Face")
-    return "\n".join(lines)
-
-
-def report_curve(curves: list[list[Point]], context: int) -> str:
-    lines = [f"a rolling cache of {context} tokens, one stream", f"{'tokens':>9}{'ms a token':>12}{'MB in use':>12}"]
-    for points in zip(*curves, strict=True):
-        ms, mb = (median(p[i] for p in points) for i in (1, 2))
-        lines.append(f"{points[0].tokens:>9,}{ms:>12.2f}{mb:>12,.1f}")
-    return "\n".join(lines)
 
 
 def bench_sampling(config: BenchSamplingConfig) -> None:
     where = begin(config, ("length", "repeats"))
     if min(config.batches, default=2) < 2:
         raise ConfigError("batches", got=config.batches, allowed="2 or more each; one stream is always measured")
-    for name, low in (("public_points", 0), ("context", 8)):
-        if (value := getattr(config, name)) is not None and value < low:
-            raise ConfigError(name, got=value, allowed=f"{low} or more")
     size = f"{config.n_layers} layers, width {config.d_model}, {config.n_heads} heads, feed-forward {config.d_ff}"
     print(f"{where}\n{size}; {config.length} new tokens after {len(prompt('cpu').heard)}")
     rows = measure(config)
-    print(report(rows, config.length))
-    costs = {row.batch: masks_cost(config, row.batch) for row in rows if row.name == OURS and row.seconds}
-    for n, cost in costs.items():
-        print(report_masks(cost, n))
-    curves = rolling(config, config.context) if config.context else []
-    if config.context:
-        print(report_curve(curves, config.context))
+    print(report(rows))
+    able = {row.name for row in rows if row.seconds}
+    shares = {n: masks_cost(config, n) for n in (1, *config.batches) if named(OURS, n) in able}
+    for n, share in shares.items():
+        low, middle, high = np.percentile(share, (25, 50, 75))
+        part = f"the middle half of the blocks: {low:.1f} … {high:.1f}"
+        print(f"masks take {middle:.1f} % of a step at batch {n} ({part})")
     if config.out:
-        facts = {"where": where, "config": asdict(config), "rows": [row._asdict() for row in rows], "masks_cost": costs}
-        write_json(Path(config.out), facts | {"rolling": [[p._asdict() for p in curve] for curve in curves]})
+        facts = {"where": where, "config": asdict(config), "rows": [row._asdict() for row in rows]}
+        write_json(Path(config.out), facts | {"masks_cost": shares})
 
 
 COMMAND = Command("bench_sampling", bench_sampling, BenchSamplingConfig)

@@ -9,18 +9,18 @@ clipping and the optimizer of `musictx train`, without Lightning's loop, validat
 time spent waiting for a batch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from facts import Turn, begin, rates, take_turns, timed, wait
+from facts import Contestant, Turn, begin, compete, report, timed, wait
 from public import NAME, PublicConfig, PublicTraining, PublicTransformer
 from torch import Tensor
 from torch.utils.data import DataLoader
@@ -47,15 +47,9 @@ class BenchTrainingConfig:
     n_layers: int = setting(6, "layers of the models")
     n_heads: int = setting(8, "heads of attention")
     d_ff: int = setting(2048, "width inside the feed-forward layers")
-    dropout: float = setting(0.1, "dropout everywhere but on the attention weights")
-    attention_dropouts: list[float] = setting(
-        [0.1, 0.0], "dropout on the attention weights: with it, as the public code has it, and without"
-    )
     length: int = setting(2048, "tokens in a window, as in the public code and the paper")
     batch: int = setting(2, "windows at once")
-    precisions: list[str] = setting(["32-true", "bf16-mixed"], "precisions that our code trains in")
     positions: list[str] = setting(["relative", "relative_fourier"], "forms of position of our models")
-    impl: str = setting("auto", "the kernel of position=relative")
     public_compiled: bool = setting(False, "also measure the rewrite in bfloat16 through torch.compile")
     workers: list[int] = setting([0, 1], "processes that load data, for the idle share")
     loader_steps: int = setting(8, "steps over which the idle share is measured")
@@ -66,18 +60,10 @@ class BenchTrainingConfig:
 
 
 TOKENIZER = build_tokenizer("performance")
-PRECISIONS = ("32-true", "bf16-mixed")
+PRECISIONS = ("32-true", "bf16-mixed")  # that our code trains in
+DROPOUT, ATTENTION_DROPOUTS = 0.1, (0.1, 0.0)  # on the attention weights: as the public code has it, and without
 
 Step = Callable[[Tensor], object]  # ids (B, T + 1)
-
-
-class Contestant(NamedTuple):
-    """One contestant: seconds of each step, or why it has none."""
-
-    name: str
-    attention_dropout: float
-    seconds: Sequence[float] = ()
-    failed: str = ""
 
 
 class Loading(NamedTuple):
@@ -88,14 +74,19 @@ class Loading(NamedTuple):
     seconds: list[float]
 
     @property
-    def idle_share(self) -> float:
-        return sum(self.waited) / sum(self.seconds)
+    def said(self) -> str:
+        share = f"{100 * sum(self.waited) / sum(self.seconds):.2f} % of the step waits for data"
+        return f"{self.workers} loader processes: {share} ({median(self.waited) * 1000:.2f} ms a batch)"
+
+
+def sizes_of(config: BenchTrainingConfig) -> dict[str, Any]:
+    """Those that both models have."""
+    return {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff")} | {"dropout": DROPOUT}
 
 
 def ours(config: BenchTrainingConfig, position: str, precision: str, attention_dropout: float) -> Step:
     torch.manual_seed(0)
-    sizes = {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff", "dropout")}
-    sizes |= {"max_distance": config.length, "attention": config.impl, "attention_dropout": attention_dropout}
+    sizes = sizes_of(config) | {"max_distance": config.length, "attention_dropout": attention_dropout}
     kind = TransformerConfig(TOKENIZER.vocab.size, position=position, **sizes)
     model = Transformer(kind).to(config.device)
     optimizer = build_optimizer(model, "adamw", 3e-4, 0.01)
@@ -114,8 +105,7 @@ def ours(config: BenchTrainingConfig, position: str, precision: str, attention_d
 
 def public(config: BenchTrainingConfig, attention_dropout: float, compiled: bool) -> Step:
     torch.manual_seed(0)
-    sizes = {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff", "dropout")}
-    sizes |= {"max_sequence": config.length, "attention_dropout": attention_dropout}
+    sizes = sizes_of(config) | {"max_sequence": config.length, "attention_dropout": attention_dropout}
     model = PublicTransformer(PublicConfig(TOKENIZER.vocab.size, **sizes))
     step = PublicTraining(model.to(config.device), TOKENIZER.vocab.pad).step
     if not compiled:
@@ -129,21 +119,24 @@ def public(config: BenchTrainingConfig, attention_dropout: float, compiled: bool
     return with_autocast
 
 
-def contestants(config: BenchTrainingConfig) -> list[tuple[Contestant, Callable[[], Step]]]:
+def contestants(config: BenchTrainingConfig) -> dict[Contestant, Callable[[], Step]]:
     """Each with the function that prepares it, which may fail."""
-    found: list[tuple[Contestant, Callable[[], Step]]] = []
+    tokens, found = config.batch * config.length, {}
+
+    def add(who: str, p: float, prepare: Callable[[], Step]) -> None:
+        name, base = (f"{each}, attention dropout {p:g}" for each in (who, f"{NAME}, 32-true"))
+        found[Contestant(name, tokens, base)] = prepare
+
     forms = [("32-true", False), ("bf16-mixed compiled", True)][: 1 + config.public_compiled]
-    for (precision, compiled), p in product(forms, config.attention_dropouts):
-        row = Contestant(f"{NAME}, {precision}, attention dropout {p:g}", p)
-        found.append((row, partial(public, config, p, compiled)))
-    for position, precision, p in product(config.positions, config.precisions, config.attention_dropouts):
-        row = Contestant(f"musictx, {position}, {precision}, attention dropout {p:g}", p)
-        found.append((row, partial(ours, config, position, precision, p)))
+    for (precision, compiled), p in product(forms, ATTENTION_DROPOUTS):
+        add(f"{NAME}, {precision}", p, partial(public, config, p, compiled))
+    for position, precision, p in product(config.positions, PRECISIONS, ATTENTION_DROPOUTS):
+        add(f"musictx, {position}, {precision}", p, partial(ours, config, position, precision, p))
     return found
 
 
 def measure(config: BenchTrainingConfig) -> tuple[list[Contestant], Step]:
-    """All in turn, and the fastest of ours; one that cannot run says why. Raises ConfigError if none of ours runs."""
+    """All in turn, and the fastest of ours; one that cannot run says why. Raises UserError if none of ours runs."""
     ids = torch.randint(TOKENIZER.vocab.pad, (config.batch, config.length + 1), device=config.device)
     steps: dict[str, Step] = {}
 
@@ -155,13 +148,11 @@ def measure(config: BenchTrainingConfig) -> tuple[list[Contestant], Step]:
         return lambda: timed(lambda: step(ids), config.device)
 
     given = contestants(config)
-    mine = [row.name for row, _ in given if not row.name.startswith(NAME)]
-    turns = {row.name: partial(prepared, row.name, prepare) for row, prepare in given}
-    seconds, failed = take_turns(turns, config.repeats)
-    if failed.keys() >= {*mine}:
-        raise UserError(f"none of ours can run: {failed[mine[0]]}")
-    rows = [row._replace(seconds=seconds.get(row.name, []), failed=failed.get(row.name, "")) for row, _ in given]
-    return rows, steps[min((name for name in mine if name in seconds), key=lambda name: median(seconds[name]))]
+    rows = compete({row: partial(prepared, row.name, make) for row, make in given.items()}, config.repeats)
+    mine = [row for row in rows if not row.name.startswith(NAME)]
+    if all(row.failed for row in mine):
+        raise UserError(f"none of ours can run: {mine[0].failed}")
+    return rows, steps[min((row for row in mine if row.seconds), key=lambda row: median(row.seconds)).name]
 
 
 def performances() -> Split:
@@ -196,49 +187,19 @@ def load(config: BenchTrainingConfig, step: Step, workers: int) -> Loading:
     return Loading(workers, waited, seconds)
 
 
-def report(rows: list[Contestant], loading: list[Loading], tokens: int) -> str:
-    """One line a contestant, beside the rewrite with the same attention dropout; then the waits for data."""
-    lines = [f"{'':<85}{'tokens/s':>12}{'x rewrite':>11}   slowest … fastest"]
-    theirs = (row for row in rows if row.name.startswith(f"{NAME}, 32-true") and row.seconds)
-    bases = {row.attention_dropout: rates(tokens, row.seconds)[0] for row in theirs}
-    for row in rows:
-        if row.failed:
-            lines.append(f"{row.name:<85}   {row.failed}")
-            continue
-        per_s, spread = rates(tokens, row.seconds)
-        base = bases.get(row.attention_dropout)
-        times = f"{per_s / base:.1f}" if base else "-"
-        lines.append(f"{row.name:<85}{per_s:>12,.0f}{times:>11}   {spread}")
-    for each in loading:
-        share = f"{100 * each.idle_share:.2f} % of the step waits for data"
-        lines.append(f"{each.workers} loader processes: {share} ({median(each.waited) * 1000:.2f} ms a batch)")
-    return "\n".join(lines)
-
-
-def check(config: BenchTrainingConfig) -> None:
-    """Raises ConfigError for unknown precisions, and if there is nothing to measure."""
-    for name in ("precisions", "positions", "attention_dropouts"):
-        if not getattr(config, name):
-            raise ConfigError(name, got=[], allowed="at least one")
-    for precision in config.precisions:
-        if precision not in PRECISIONS:
-            raise ConfigError("precisions", got=config.precisions, allowed=f"some of {', '.join(PRECISIONS)}")
-    if min(config.workers, default=0) < 0:
-        raise ConfigError("workers", got=config.workers, allowed="0 or more each")
-    for position, p in product(config.positions, config.attention_dropouts):
-        heads, impl = config.n_heads, config.impl
-        # refuses before the first step what TransformerConfig refuses
-        TransformerConfig(1, config.d_model, n_heads=heads, attention=impl, position=position, attention_dropout=p)
-
-
 def bench_training(config: BenchTrainingConfig) -> None:
     where = begin(config, ("n_layers", "d_ff", "length", "batch", "loader_steps", "warm_up", "repeats"))
-    check(config)
+    if not config.positions:
+        raise ConfigError("positions", got=[], allowed="at least one")
+    if min(config.workers, default=0) < 0:
+        raise ConfigError("workers", got=config.workers, allowed="0 or more each")
+    for position in config.positions:  # refuses before the first step what TransformerConfig refuses
+        TransformerConfig(1, config.d_model, n_heads=config.n_heads, position=position)
     size = f"{config.n_layers} layers, width {config.d_model}, {config.n_heads} heads, feed-forward {config.d_ff}"
     print(f"{where}\n{size}; batch {config.batch} of {config.length} tokens")
     rows, fastest = measure(config)
     loading = [load(config, fastest, workers) for workers in config.workers]
-    print(report(rows, loading, config.batch * config.length))
+    print("\n".join([report(rows), *(each.said for each in loading)]))
     if config.out:
         facts = {"where": where, "config": asdict(config), "rows": [row._asdict() for row in rows]}
         write_json(Path(config.out), facts | {"loading": [each._asdict() for each in loading]})

@@ -28,12 +28,10 @@ class Kind(NamedTuple):
 
     config: type[Any]  # a dataclass: each `setting` is a person's, training knows the other fields
     model: type[Any]
-    build: Callable[[Any, Tensor | None], Any]  # from its settings and the tokenizer's pace (V,)
-    describe: Callable[[Any], tuple[str, str]]  # its settings in words: its parts, and the kernel that computes it
+    describe: Callable[[Any], str]  # its settings in words
     inputs: tuple[str, ...] = ("ids",)  # the inputs of its forward pass; an objective's examples have the same
     carries: bool = False  # `init_state` and `carry`: a training window can start where the last ended
-    blocks: bool = False  # `blocks`, which fsdp splits and a backward pass can compute again
-    adapters: bool = False  # the linear layers of its blocks learn LoRA
+    blocks: bool = False  # `blocks`, which a backward pass can compute again
     packed: bool = False  # on a CPU bfloat16 is only for its linear layers
     static_steps: bool = False  # graph=true
     voices: bool = False  # its config says how many voices of its source it hears as one, and writes as one step
@@ -43,58 +41,43 @@ class Kind(NamedTuple):
     gates: bool = False  # the gates of its cells can be read, if they have any
 
 
-def _layers_of_cells(config: RecurrentConfig) -> tuple[str, str]:
+def _layers_of_cells(config: RecurrentConfig) -> str:
     past = f", additive attention over {config.window} past states" if config.additive else ""
-    return f"{config.n_layers} layers of {config.cell} cells{past}", ""
+    return f"{config.n_layers} layers of {config.cell} cells{past}"
 
 
-def _of_picture(config: ViTConfig | SEResNetConfig) -> tuple[str, str]:
-    return f"{config.n_layers} layers on a piano roll of {config.n_frames} frames", ""
+def _both_sides(config: EncoderDecoderConfig | RecurrentEncoderDecoderConfig) -> str:
+    return f"{config.n_encoder_layers} layers of encoder and {config.n_layers} of decoder"
+
+
+def _of_picture(config: ViTConfig | SEResNetConfig) -> str:
+    return f"{config.n_layers} layers on a piano roll of {config.n_frames} frames"
 
 
 KINDS: dict[str, Kind] = {
     "transformer": Kind(
         TransformerConfig,
         Transformer,
-        Transformer,
-        lambda config: (f"{config.n_layers} layers", describe(config.position, config.attention)),
+        lambda config: f"{config.n_layers} layers, {describe(config.position, config.attention)}",
         blocks=True,
-        adapters=True,
         packed=True,
         static_steps=True,
         readout=True,
     ),
-    "recurrent": Kind(
-        RecurrentConfig,
-        Recurrent,
-        lambda config, pace: Recurrent(config),
-        _layers_of_cells,
-        carries=True,
-        gates=True,
-    ),
+    "recurrent": Kind(RecurrentConfig, Recurrent, _layers_of_cells, carries=True, gates=True),
     "encoder": Kind(
         EncoderConfig,
         Encoder,
-        lambda config, pace: Encoder(config),
-        lambda config: (
-            f"{config.n_layers} layers that read both ways",
-            f"attention: {config.position}, by definition",
-        ),
+        lambda config: f"{config.n_layers} layers that read both ways, attention: {config.position}",
         packed=True,
         both_ways=True,
     ),
-    "vit": Kind(ViTConfig, ViT, lambda config, pace: ViT(config), _of_picture, both_ways=True, picture=True),
-    "se_resnet": Kind(
-        SEResNetConfig, SEResNet, lambda config, pace: SEResNet(config), _of_picture, both_ways=True, picture=True
-    ),
+    "vit": Kind(ViTConfig, ViT, _of_picture, both_ways=True, picture=True),
+    "se_resnet": Kind(SEResNetConfig, SEResNet, _of_picture, both_ways=True, picture=True),
     "encoder_decoder": Kind(
         EncoderDecoderConfig,
         EncoderDecoder,
-        EncoderDecoder,
-        lambda config: (
-            f"{config.n_encoder_layers} layers of encoder and {config.n_layers} of decoder",
-            f"{describe(config.position, config.attention)}; of the source by definition",
-        ),
+        lambda config: f"{_both_sides(config)}, {describe(config.position, config.attention)}",
         inputs=SOURCE,
         voices=True,
         packed=True,
@@ -102,11 +85,9 @@ KINDS: dict[str, Kind] = {
     "recurrent_encoder_decoder": Kind(
         RecurrentEncoderDecoderConfig,
         RecurrentEncoderDecoder,
-        lambda config, pace: RecurrentEncoderDecoder(config),
         lambda config: (
-            f"{config.n_encoder_layers} layers of encoder and {config.n_layers} of decoder, {config.cell} cells, "
-            + ("one vector of the source" if config.fixed_context else "additive attention"),
-            "",
+            f"{_both_sides(config)}, {config.cell} cells, "
+            + ("one vector of the source" if config.fixed_context else "additive attention")
         ),
         inputs=SOURCE,
     ),
@@ -143,10 +124,13 @@ def model_config(kind: str, settings: Mapping[str, Any], **known: Any) -> Any:
 
 
 def build_model(config: Any, pace: Tensor | None = None, keys: Keys | None = None) -> Model:
-    """The model of a config; `pace` (V,) as in `Transformer`. `keys`: what each id does to the keyboard, for a model
-    that sees it or a picture of it; a loaded model brings its own."""
+    """The model of a config, with what it asks of a tokenizer; a loaded model brings its own. `pace` (V,): how far each
+    id moves the clock. `keys`: what each id does to the keyboard, for a model that sees it or a picture of it."""
     (row,) = (kind for kind in KINDS.values() if kind.config is type(config))
-    model: Model = row.build(config, pace)
+    model: Model = row.model(config)
+    tables = dict(model.named_buffers())
+    if pace is not None and "pace" in tables:
+        tables["pace"].copy_(pace)
     if keys is not None:
         for part in model.modules():
             if isinstance(part, KeyTable):
@@ -155,8 +139,7 @@ def build_model(config: Any, pace: Tensor | None = None, keys: Keys | None = Non
 
 
 def _name(model: object) -> str | None:
-    names = {kind.model: name for name, kind in KINDS.items()}  # fsdp derives its own class from a model's
-    return next((names[cls] for cls in type(model).__mro__ if cls in names), None)
+    return next((name for name, kind in KINDS.items() if kind.model is type(model)), None)
 
 
 def kind_of(model: object) -> str:
@@ -182,7 +165,6 @@ def source_voices(model: Any) -> int:
 
 
 def describe_model(model: Model) -> str:
-    """One line: the model's parts and its kernel."""
-    made_of, where = KINDS[kind_of(model)].describe(model.config)
-    parameters = f"{sum(p.numel() for p in model.parameters()):,} parameters"
-    return f"model: {made_of}, {parameters}" + (f"; {where}" if where else "")
+    """One line: what the model is made of, and its size."""
+    made_of = KINDS[kind_of(model)].describe(model.config)
+    return f"model: {made_of}, {sum(p.numel() for p in model.parameters()):,} parameters"

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from musictx.errors import BundleError, UserError
 from musictx.files import all_printable, replacing
 from musictx.model.build import Model, asked, build_model, model_config
-from musictx.model.lora import merged
 from musictx.model.sizes import differing, without_memory
 
 FORMAT = 1
@@ -182,7 +181,7 @@ def _tensors(path: Path) -> dict[str, Tensor]:
         found = _checkpoint(path)["state_dict"]
         if not all(isinstance(name, str) and isinstance(x, Tensor) for name, x in found.items()):
             raise ValueError("its state_dict is no dict of tensors")
-        return merged({name.removeprefix("model."): x for name, x in found.items()})
+        return {name.removeprefix("model."): x for name, x in found.items()}
     with safe_open(path, "pt") as file:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
 

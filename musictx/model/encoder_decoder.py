@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from musictx.errors import ConfigError
 from musictx.model.cache import Cache, KVCache, indices
 from musictx.model.position import FORMS
-from musictx.model.sizes import check_sizes
 from musictx.model.transformer import Block, TransformerConfig, initialise
 from musictx.setting import setting
 
@@ -51,7 +50,6 @@ class EncoderDecoderConfig(TransformerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_sizes(self, "n_encoder_layers", "source_voices", "source_group", "target_group")
         if self.clock != "index" and not self.paced:
             why = "on a grid an encoder-decoder has its own clock"
             raise ConfigError("clock", got=self.clock, why=why, allowed="index")
@@ -218,15 +216,14 @@ class EncoderDecoder(nn.Module):
 
     pace: Tensor  # (V,) seconds, where ids count time
 
-    def __init__(self, config: EncoderDecoderConfig, pace: Tensor | None = None) -> None:
-        """`pace` as in `Transformer`, for `paced`."""
+    def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
         if config.cycle > 1 and config.cycle % config.group:  # here: the config of one stream has another cycle
             why = f"a step has {config.group} ids"
             raise ConfigError("cycle", got=config.cycle, why=why, allowed=f"a multiple of {config.group}, or 1")
         self.config, self.cycle, self.reach = config, config.cycle, config.reach
         if config.paced:
-            self.register_buffer("pace", torch.zeros(config.vocab_size) if pace is None else pace.float())
+            self.register_buffer("pace", torch.zeros(config.vocab_size))
         self.embed = nn.Embedding(config.vocab_size, config.d_model)  # of both streams, and the output head
         n, c = config.source_voices, config.d_model
         self.chord = nn.Linear(n * c, c) if n > 1 else nn.Identity()  # a sum would forget which voice has which note

@@ -1,8 +1,8 @@
 """What a model sees of the keyboard: which keys are down, for how long, and how long ago each was struck.
 
 All of this follows from the ids so far. A head that all keys share reads each key and its neighbours, so a chord is the
-same thing in every key. The model's output steers that head. Input and head begin at zero: a model that
-gains them begins as the same model.
+same thing in every key. The model's output steers that head. The head begins at zero: a model that gains it begins as
+the same model.
 """
 
 from typing import Any, NamedTuple
@@ -13,11 +13,10 @@ from torch import Tensor, nn
 
 N_KEYS = 128
 STRIKE, RELEASE, CLEAR = 1, 2, 3  # what an id does to its key; CLEAR: other music begins, and all keys are up
-KEYBOARDS = ("none", "input", "head", "both")
-SEEN = "where the model sees which keys are down, and since when: none, input, head or both"
+KEYBOARDS = ("none", "head")
+SEEN = "head: the model sees which keys are down, and since when; or none"
 N_FEATURES = 4
 LONG_S = 1e4  # a key that was never struck counts as struck so long ago
-INPUT_SCALE = 0.03  # brings the features to the size of an embedding; at full size the likelihood got worse
 MANY = 1024  # tokens for which a GPU takes a product in place of a convolution
 REACH, HIDDEN, RANK = 12, 32, 16  # of the head: keys on each side, width, numbers that steer each key
 
@@ -50,27 +49,20 @@ class KeyTable(nn.Module):
 
 
 class KeyboardState(KeyTable):
-    """Follows all keys. Their state between two calls is (B, 2, 128) float64: whether each is down, and the seconds
-    since it was struck."""
+    """Follows all keys, and adds to the logits what they say. The state of the keys between two calls is (B, 2, 128)
+    float64: whether each is down, and the seconds since it was struck."""
 
-    def __init__(self, form: str, vocab_size: int, d_model: int) -> None:
-        """`form`: input, head or both."""
+    def __init__(self, vocab_size: int, d_model: int) -> None:
         super().__init__(vocab_size)
-        self.input = nn.Linear(N_FEATURES * N_KEYS, d_model, bias=False) if form != "head" else None
-        self.near = self.read = self.steer = None
-        if form != "input":
-            self.near = nn.Conv1d(N_FEATURES, HIDDEN, 2 * REACH + 1, padding=REACH)
-            self.read, self.steer = nn.Linear(HIDDEN, RANK), nn.Linear(d_model, 2 * RANK)
+        self.near = nn.Conv1d(N_FEATURES, HIDDEN, 2 * REACH + 1, padding=REACH)
+        self.read, self.steer = nn.Linear(HIDDEN, RANK), nn.Linear(d_model, 2 * RANK)
 
     def initialise(self) -> None:
         """Draws the weights; what joins the model begins at zero."""
-        if self.input is not None:
-            nn.init.zeros_(self.input.weight)
-        if self.near is not None and self.read is not None and self.steer is not None:
-            self.near.reset_parameters()
-            self.read.reset_parameters()
-            nn.init.zeros_(self.steer.weight)
-            nn.init.zeros_(self.steer.bias)
+        self.near.reset_parameters()
+        self.read.reset_parameters()
+        nn.init.zeros_(self.steer.weight)
+        nn.init.zeros_(self.steer.bias)
 
     def up(self, batch: int) -> Tensor:
         """All keys up, and none ever struck: (B, 2, 128)."""
@@ -105,24 +97,16 @@ class KeyboardState(KeyTable):
         features = torch.stack([*held, torch.exp(-age_s / 2)], 2)
         return features, torch.stack([down[:, -1], since_s[:, -1]], 1)
 
-    def into(self, x: Tensor, ids: Tensor, state: Any) -> tuple[Tensor, Tensor]:
-        """Embeddings x (B, T, C) of ids (B, T) with the keyboard in them, where the form has an input. And the features
-        (B, T, 4, 128). A model's `state` has the keys before, and gets those after; None: all keys are up before."""
+    def onto(self, logits: Tensor, y: Tensor, ids: Tensor, state: Any) -> Tensor:
+        """Logits (B, T, V) with the head's: key p gains u_p · G y for its strike and for its release. u_p reads the
+        keys around p; y (B, T, C) is the model's output after the last T of the ids. A model's `state` has the keys
+        before the ids, and gets those after; None: all keys are up before."""
         before = None if state is None else state.keyboard
         features, after = self.features(ids, self.up(len(ids)) if before is None else before)
         if state is not None:
             state.keyboard = after
-        if self.input is not None:
-            x = x + self.input(features.flatten(2).to(x.dtype) * INPUT_SCALE)
-        return x, features
-
-    def onto(self, logits: Tensor, y: Tensor, features: Tensor) -> Tensor:
-        """Logits (B, T, V) with the head's, where the form has one: key p gains u_p · G y for its strike and for its
-        release. u_p reads the keys around p, y (B, T, C) is the model's output."""
-        if self.near is None or self.read is None or self.steer is None:
-            return logits
         b, t, _ = y.shape
-        f = features.flatten(0, 1).to(y.dtype)  # (B · T, 4, 128)
+        f = features[:, -t:].flatten(0, 1).to(y.dtype)  # (B · T, 4, 128)
         many = f.is_cuda and len(f) >= MANY
         around = F.relu(as_product(self.near, f) if many else self.near(f).transpose(1, 2))
         u = self.read(around).unflatten(0, (b, t))  # (B, T, 128, rank)

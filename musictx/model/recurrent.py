@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from musictx.model.keyboard import KEYBOARDS, LONG_S, SEEN, KeyboardState
-from musictx.model.sizes import check_shares, check_sizes, one_of
+from musictx.model.sizes import check_numbers, one_of
 from musictx.setting import setting
 
 CELLS = ("lstm", "rnn")
@@ -41,8 +41,7 @@ class RecurrentConfig:
 
     def __post_init__(self) -> None:
         one_of("keyboard", self.keyboard, KEYBOARDS)
-        check_sizes(self, "vocab_size", "d_model", "n_layers", "d_attention", "window")
-        check_shares(self, "dropout")
+        check_numbers(self)
         one_of("cell", self.cell, CELLS)
 
 
@@ -118,7 +117,7 @@ class Recurrent(nn.Module):
         self.attention = AdditiveAttention(c, config.d_attention, config.window) if config.additive else None
         self.keyboard = None
         if config.keyboard != "none":
-            self.keyboard = KeyboardState(config.keyboard, config.vocab_size, c)
+            self.keyboard = KeyboardState(config.vocab_size, c)
             self.keyboard.initialise()
         # there is no norm in between. At the Transformer's 0.02 the cells' input is near zero and they learn late, at 1
         # the head begins with wild guesses
@@ -153,10 +152,7 @@ class Recurrent(nn.Module):
         return self._run(ids[:, None], state)[:, -1]
 
     def _run(self, ids: Tensor, state: RecurrentState | None, last: bool = False) -> Tensor:
-        x, features = self.embed(ids), None
-        if self.keyboard is not None:
-            x, features = self.keyboard.into(x, ids, state)
-        x = self.dropout(x)  # (B, T, C)
+        x = self.dropout(self.embed(ids))  # (B, T, C)
         h, after = run_cells(self.cells, x, None if state is None else state.hidden)  # (B, T, C)
         if self.attention is not None:
             h = self.attention(h, state and state.past, last)
@@ -166,9 +162,7 @@ class Recurrent(nn.Module):
             state.length += ids.shape[1]
         y = self.dropout(h[:, -1:] if last else h)
         logits = F.linear(y, self.embed.weight)  # (B, T, V)
-        if self.keyboard is not None and features is not None:
-            logits = self.keyboard.onto(logits, y, features[:, -y.shape[1] :])
-        return logits
+        return logits if self.keyboard is None else self.keyboard.onto(logits, y, ids, state)
 
 
 BLOCK = 32

@@ -18,7 +18,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from musictx.errors import ConfigError
 from musictx.model.encoder_decoder import padding
 from musictx.model.recurrent import BLOCK, AdditiveAttention, run_cells
-from musictx.model.sizes import check_shares, check_sizes, one_of
+from musictx.model.sizes import check_numbers, one_of
 from musictx.setting import setting
 
 CELLS: dict[str, type[Any]] = {"gru": nn.GRU, "lstm": nn.LSTM}
@@ -42,8 +42,7 @@ class RecurrentEncoderDecoderConfig:
     pad: int = -1  # the id that fills sources up; -1: none
 
     def __post_init__(self) -> None:
-        check_sizes(self, "vocab_size", "d_model", "n_encoder_layers", "n_layers", "d_attention")
-        check_shares(self, "dropout")
+        check_numbers(self)
         if self.n_layers < 2:
             why = "one layer queries the source, the next uses it"
             raise ConfigError("n_layers", got=self.n_layers, why=why, allowed="2 or more")

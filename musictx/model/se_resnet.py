@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from musictx.errors import ConfigError
 from musictx.model.readout import each_reading
 from musictx.model.roll import FRAMES, N_PIANO, Roll
-from musictx.model.sizes import check_shares, check_sizes
+from musictx.model.sizes import check_numbers
 from musictx.setting import setting
 
 GROUPS, SQUEEZE = 4, 4  # groups of channels with a norm each; how many times narrower a gate is inside
@@ -35,8 +35,7 @@ class SEResNetConfig:
     n_frames: int = setting(256, FRAMES)
 
     def __post_init__(self) -> None:
-        check_sizes(self, "vocab_size", "d_model", "n_layers")
-        check_shares(self, "dropout")
+        check_numbers(self)
         if self.d_model % (least := GROUPS * 2 ** (self.n_layers - 1)):
             raise ConfigError("d_model", got=self.d_model, allowed=f"a multiple of {least}")
 

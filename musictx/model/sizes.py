@@ -1,6 +1,7 @@
 """What the sizes of a model may be, and whether they are those of a file, before any memory is taken."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
 import torch
@@ -14,20 +15,17 @@ BYTES = 4  # of a weight
 DRAWS = {"normal_", "uniform_", "kaiming_uniform_"}
 
 
-def check_sizes(config: object, *names: str, least: int = 1) -> None:
-    """Raises ConfigError unless each of these fields is a whole number that a model can have."""
-    for name in names:
-        value, most = getattr(config, name), MOST_LAYERS if "layers" in name else LARGEST
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise ConfigError(name, got=value, allowed=f"a whole number from {least} to {most}")
-
-
-def check_shares(config: object, *names: str) -> None:
-    """Raises ConfigError unless each of these fields is a share of what is dropped."""
-    for name in names:
-        value = getattr(config, name)
-        if not isinstance(value, int | float) or not 0 <= value < 1:
-            raise ConfigError(name, got=value, allowed="a share from 0 up to below 1")
+def check_numbers(config: Any) -> None:
+    """Raises ConfigError unless each size of a config is a whole number that a model can have, and each share is from 0
+    to below 1. The settings with a whole number as default are sizes, those with a fraction are shares."""
+    for each in fields(config):
+        value, size = getattr(config, each.name), type(each.default) is int and "meaning" in each.metadata
+        if size or each.name == "vocab_size" or (each.name == "trained_length" and value is not None):
+            most = MOST_LAYERS if "layers" in each.name else LARGEST
+            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+                raise ConfigError(each.name, got=value, allowed=f"a whole number from 1 to {most}")
+        elif type(each.default) is float and (not isinstance(value, int | float) or not 0 <= value < 1):
+            raise ConfigError(each.name, got=value, allowed="a share from 0 up to below 1")
 
 
 def one_of(field: str, value: str, known: Iterable[str]) -> str:

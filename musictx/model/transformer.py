@@ -15,7 +15,7 @@ from musictx.model.keyboard import KEYBOARDS, SEEN, KeyboardState
 from musictx.model.position import CLOCKS, FORMS, timed_forms
 from musictx.model.position.form import Form
 from musictx.model.prompt_cache import PromptCache
-from musictx.model.sizes import check_shares, check_sizes, one_of
+from musictx.model.sizes import check_numbers, one_of
 from musictx.setting import setting
 
 MLPS, NORMS = ("gelu", "relu", "swiglu"), ("pre", "post")
@@ -57,11 +57,9 @@ class TransformerConfig:
     trained_length: int | None = None  # how far it looks back in endless music: its longest training window, or less
 
     def __post_init__(self) -> None:
-        check_sizes(self, "vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "max_distance", "n_frequencies")
-        check_sizes(self, "max_positions", "cycle", "conv", *["trained_length"] * (self.trained_length is not None))
+        check_numbers(self)
         if self.conv > WIDEST:
             raise ConfigError("conv", got=self.conv, allowed=f"1 to {WIDEST}")
-        check_shares(self, "dropout", "attention_dropout")
         if self.d_model % self.n_heads:
             raise ConfigError("d_model", got=self.d_model, allowed=f"a multiple of n_heads={self.n_heads}")
         words = {"position": FORMS, "clock": CLOCKS, "mlp": MLPS, "norm": NORMS, "keyboard": KEYBOARDS}
@@ -127,7 +125,7 @@ class Block(nn.Module):
         """Causal attention's output (B, H, T, D), and the first layer's values."""
         q, k, v = self.heads(x, first_v, cache)
         if self.config.value_residual and first_v is None:
-            first_v = v.contiguous()  # a view could not leave a block that fsdp splits
+            first_v = v
         phase = self.attend.phase(at, k.dtype)
         k, masked, age = self.attend.keys(k, phase), None, None
         if cache is not None:
@@ -185,17 +183,16 @@ def initialise(model: nn.Module, config: TransformerConfig) -> None:
 class Transformer(nn.Module):
     """ids (B, T) -> logits (B, T, V). Obeys `musictx.model.protocol.LanguageModel`."""
 
-    pace: Tensor  # (V,) where the clock is musical time
+    pace: Tensor  # (V,) how far each id moves the clock, where that is musical time
 
-    def __init__(self, config: TransformerConfig, pace: Tensor | None = None) -> None:
-        """`pace` (V,): how far each id moves the clock, for `clock=time`; a loaded model brings its own."""
+    def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config, self.cycle, self.reach = config, config.cycle, config.reach
         # how many tokens back it looks in endless music: no farther than in training, or the music would come to rest
         # (docs/results.md)
         self.window = config.trained_length or config.reach or 2 * config.max_distance
         if config.clock == "time":
-            self.register_buffer("pace", torch.zeros(config.vocab_size) if pace is None else pace.float())
+            self.register_buffer("pace", torch.zeros(config.vocab_size))
         self.places = FORMS[config.position].embedding(config)
         if config.cycle > 1:
             self.place = nn.Embedding(config.cycle, config.d_model)
@@ -206,7 +203,7 @@ class Transformer(nn.Module):
         self.norm = nn.Identity() if config.norm == "post" else nn.LayerNorm(config.d_model)
         self.keyboard = None
         if config.keyboard != "none":
-            self.keyboard = KeyboardState(config.keyboard, config.vocab_size, config.d_model)
+            self.keyboard = KeyboardState(config.vocab_size, config.d_model)
         initialise(self, config)
         if self.keyboard is not None:
             self.keyboard.initialise()
@@ -242,13 +239,11 @@ class Transformer(nn.Module):
         at = index
         if self.config.clock == "time":
             at = self.pace[ids].double().cumsum(1) + (cache.clock if cache is not None else 0)  # (B, T)
-        x, features = self.embed(ids), None
+        x = self.embed(ids)
         if self.cycle > 1:
             x = x + self.place((index.long() - 1) % self.cycle)  # the token after BOS has place 0
         if self.places is not None:
             x = self.places(x, index)
-        if self.keyboard is not None:
-            x, features = self.keyboard.into(x, ids, cache)
         x = self.dropout(x)  # (B, T, C)
         first_v = None
         for block in self.blocks:
@@ -258,6 +253,4 @@ class Transformer(nn.Module):
             x = x[:, -1:]  # the head needs only the last position
         y = self.norm(x)
         logits = F.linear(y, self.embed.weight)  # (B, T, V)
-        if self.keyboard is not None and features is not None:
-            logits = self.keyboard.onto(logits, y, features[:, -y.shape[1] :])
-        return logits
+        return logits if self.keyboard is None else self.keyboard.onto(logits, y, ids, cache)

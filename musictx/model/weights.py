@@ -31,22 +31,25 @@ def choose_weights(weights: str, model: nn.Module) -> str:
     so that a random seed gives the same music for any number of rows."""
     if weights != AUTO:
         return weights
-    on_cpu = all(p.device.type == "cpu" for p in model.parameters())
     fast = torch.backends.cpu.get_cpu_capability().startswith("AVX512")
-    return "int8" if on_cpu and fast and can(model, "packed") else "float32"
+    return "int8" if _on_cpu(model) and fast and can(model, "packed") else "float32"
 
 
 def with_weights(model: M, weights: str) -> M:
-    """Changes the model's weights to fewer bits, in place. On a CPU bfloat16 means a Transformer's linear layers, which
-    are nearly all weights, and attention stays exact. For other models, on a CPU without kernels for it, and on a GPU,
-    the whole model is meant. Raises ConfigError."""
+    """Changes the model's weights to fewer bits, in place. int8 means all linear layers, bfloat16 on a CPU those of
+    a Transformer, which are nearly all weights, and attention stays exact. For other models, on a CPU without kernels
+    for it, and on a GPU, the whole model is meant. Raises ConfigError."""
     if check_weights(weights) != "float32" and any(isinstance(m, PackedLinear) for m in model.modules()):
         raise ConfigError("weights", got=weights, why="this model was packed already", hint="open its bundle again")
     if weights == "int8":
-        to_int8(model)
+        if not _on_cpu(model):
+            raise ConfigError("weights", got="int8", why="it is for a CPU", allowed="bfloat16, or device=cpu")
+        if not (found := _linear_layers(model)):
+            raise ConfigError("weights", got="int8", why="this model has no linear layers to shrink", allowed="float32")
+        for parent, name, layer in found:
+            setattr(parent, name, Int8Linear(layer))
     elif weights == "bfloat16":
-        on_cpu = all(p.device.type == "cpu" for p in model.parameters())
-        if on_cpu and can(model, "packed") and can_pack(torch.bfloat16):
+        if _on_cpu(model) and can(model, "packed") and can_pack(torch.bfloat16):
             return pack(model, torch.bfloat16)
         model.bfloat16()
     return model
@@ -100,18 +103,6 @@ class Int8Linear(nn.Module):
             y = F.linear(rows, self.weight.bfloat16() * self.scale[:, None])
         y = y.to(x.dtype).view(*x.shape[:-1], -1)
         return y if self.bias is None else y + self.bias
-
-
-def to_int8(model: M) -> M:
-    """Replaces every linear layer, in place; embeddings, norms and positions stay. Raises ConfigError off the CPU, and
-    for a model without linear layers."""
-    if any(p.device.type != "cpu" for p in model.parameters()):
-        raise ConfigError("weights", got="int8", why="it is for a CPU", allowed="bfloat16, or device=cpu")
-    if not (found := _linear_layers(model)):
-        raise ConfigError("weights", got="int8", why="this model has no linear layers to shrink", allowed="float32")
-    for parent, name, layer in found:
-        setattr(parent, name, Int8Linear(layer))
-    return model
 
 
 ROWS = 16  # rows that oneDNN is to expect: its order for 1 row was slower at 1 to 16 rows
@@ -175,6 +166,10 @@ def _linear_layers(model: nn.Module) -> list[tuple[nn.Module, str, nn.Linear]]:
     """Each plain linear layer, after its parent and its name there."""
     children = [(parent, name, m) for parent in model.modules() for name, m in parent.named_children()]
     return [(parent, name, m) for parent, name, m in children if type(m) is nn.Linear]
+
+
+def _on_cpu(model: nn.Module) -> bool:
+    return all(p.device.type == "cpu" for p in model.parameters())
 
 
 def _is_plain(p: Tensor) -> bool:

@@ -1,4 +1,7 @@
-"""Relative attention: every implementation equals the definition, output and gradients; none looks ahead."""
+"""Relative attention: every implementation equals the definition, output and gradients; none looks ahead.
+
+What is right in float32 and bfloat16 is `musictx check`'s: tests/commands/test_check.py runs it.
+"""
 
 import math
 from types import SimpleNamespace
@@ -10,21 +13,17 @@ from proofs import assert_same, results
 from torch import Tensor
 
 from musictx.errors import ConfigError
-from musictx.model.attention import IMPLEMENTATIONS, choose, fused, relative_attention
+from musictx.model.attention import choose, fused, relative_attention
 from musictx.model.attention.chunked import DRAWS, Chunked, Dropout, chunked
 from musictx.model.attention.relative import reference, skew
 from musictx.model.attention.triton_tuning import Card
-from musictx.proof.kernels import worst
 
 FAST = ["skew", "chunked", "auto"]
 impls = pytest.mark.parametrize("impl", ["reference", *FAST])  # triton has its own tests
 
 # (Tq, Tk, D, M): training, prefill behind a cache, single steps; tables shorter than, as long as, longer than T
-SHAPES = [
-    *((1, 1, 8, 1), (2, 2, 8, 5), (3, 3, 59, 2), (7, 7, 64, 7), (33, 33, 8, 12), (113, 113, 32, 64)),
-    *((1, 9, 8, 4), (1, 9, 8, 20), (5, 12, 16, 6), (5, 12, 16, 40)),
-]
-BIG = [*SHAPES, (300, 300, 8, 37), (129, 300, 59, 64), (257, 257, 16, 300), (129, 129, 128, 129), (513, 513, 32, 128)]
+SHAPES = [(1, 1, 8, 1), (3, 3, 59, 2), (33, 33, 8, 12), (1, 9, 8, 4), (5, 12, 16, 6), (5, 12, 16, 40)]
+BIG = [*SHAPES, (7, 7, 64, 7), (1, 9, 8, 20), (129, 300, 59, 64), (257, 257, 16, 300)]
 HIDDEN = torch.tensor([[False] * 12, [True] * 5 + [False] * 7])  # the second row began five tokens later
 
 
@@ -63,13 +62,6 @@ def test_each_equals_the_reference_in_float64_with_every_gradient(shape):
         assert_same(results(relative_attention, tensors, impl=impl), exact)
 
 
-@pytest.mark.parametrize("impl", ["skew", "chunked"])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-def test_each_errs_at_most_twice_as_much_as_the_plain_formula_in_that_dtype(dtype, impl):
-    found = worst("cpu", impl, [IMPLEMENTATIONS[impl]], dtype)
-    assert found.error <= found.limit, found.said
-
-
 @impls
 def test_no_gradient_flows_to_the_future(impl):
     q, k, v, rel = inputs(9, 9, 8, 5)
@@ -80,7 +72,7 @@ def test_no_gradient_flows_to_the_future(impl):
         assert (grad[:, :, : i + 1] != 0).all()  # v: everything up to now counts
 
 
-@pytest.mark.parametrize("block", [1, 3, 7])
+@pytest.mark.parametrize("block", [1, 7])
 @pytest.mark.parametrize("shape", [*SHAPES, (30, 45, 4, 9)])
 def test_chunked_gives_the_same_for_every_size_of_block(shape, block):
     tensors = inputs(*shape)
@@ -89,7 +81,7 @@ def test_chunked_gives_the_same_for_every_size_of_block(shape, block):
     assert_same(results(together, tensors, masked=None, block=block), expected)
 
 
-@pytest.mark.parametrize("tq", [1, 4, 7])
+@pytest.mark.parametrize("tq", [1, 7])
 def test_a_row_that_hides_its_beginning_is_the_row_without_it(tq):
     def alone(q, k, v, rel):
         whole, short = reference(q[:1], k[:1], v[:1], rel), reference(q[1:], k[1:, :, 5:], v[1:, :, 5:], rel)
@@ -112,15 +104,6 @@ def test_age_gives_the_order_of_keys(impl):
     torch.testing.assert_close(shuffled, in_order, rtol=1e-9, atol=1e-11)
 
 
-def test_dropout_keeps_the_mean_and_drops_something():
-    q, k, v, rel = inputs(6, 6, 8, 5)
-    torch.manual_seed(0)
-    full = skew(q, k, v, rel)
-    dropped = torch.stack([skew(q, k, v, rel, 0.2) for _ in range(2000)])
-    torch.testing.assert_close(dropped.mean(0), full, atol=0.1, rtol=0)
-    assert (dropped[0] != full).any()
-
-
 def dropped_weights(q, k, rel, p, block) -> Tensor:
     """Chunked attention's weights after dropout, (B, H, T, T): values that are the identity show them."""
     t = q.shape[2]
@@ -130,7 +113,7 @@ def dropped_weights(q, k, rel, p, block) -> Tensor:
     return chunked(wide[0], wide[1], shown, wide[2], p, block=block)
 
 
-@pytest.mark.parametrize("p", [0.004, 0.1, 0.5, 0.97])
+@pytest.mark.parametrize("p", [0.004, 0.5])
 def test_chunked_dropout_drops_its_share_and_scales_up_the_others(p):
     q, k, _, rel = (x.detach() for x in inputs(150, 150, 4, 20))
     torch.manual_seed(2)
@@ -149,11 +132,10 @@ def test_chunked_dropout_drops_its_share_and_scales_up_the_others(p):
     assert float(pairs[beside].double().mean()) == pytest.approx(p * p, abs=6 * p / math.sqrt(n) + 1 / DRAWS)
 
 
-@pytest.mark.parametrize("block", [7, 64])
-def test_chunked_dropout_is_the_plain_formula_with_its_mask_in_both_passes(block):
+def test_chunked_dropout_is_the_plain_formula_with_its_mask_in_both_passes():
     tensors = q, k, _, rel = inputs(40, 40, 8, 9)
     torch.manual_seed(3)
-    full, some = (dropped_weights(q, k, rel, p, block).detach() for p in (0, 0.3))
+    full, some = (dropped_weights(q, k, rel, p, 7).detach() for p in (0, 0.3))
     mask = torch.where(full > 0, some / full, 0)  # 1 / (1 - p) or 0
     i, j = torch.arange(40)[:, None], torch.arange(40)
 
@@ -162,12 +144,7 @@ def test_chunked_dropout_is_the_plain_formula_with_its_mask_in_both_passes(block
         return ((logits / math.sqrt(8)).masked_fill(j > i, -torch.inf).softmax(-1) * mask) @ v
 
     torch.manual_seed(3)
-    assert_same(results(chunked, tensors, dropout_p=0.3, block=block), results(plain, tensors))
-
-
-def test_two_blocks_do_not_drop_alike():
-    one, next_block = (Dropout(DRAWS // 2, 5).kept(torch.zeros(1, 2, 50, 50), block) for block in (0, 50))
-    assert float((one == next_block).double().mean()) == pytest.approx(0.5, abs=0.03)
+    assert_same(results(chunked, tensors, dropout_p=0.3, block=7), results(plain, tensors))
 
 
 @pytest.mark.parametrize(
@@ -175,24 +152,19 @@ def test_two_blocks_do_not_drop_alike():
     [
         ({}, "triton"),
         ({"dtype": torch.float32}, "chunked"),
-        ({"dtype": torch.float64}, "chunked"),
         ({"age": torch.arange(257)}, "chunked"),
         ({"is_cuda": False}, "chunked"),
         ({"card": Card("T4", 75, 65536)}, "chunked"),
-        ({"shape": (1, 1, 257, 129)}, "chunked"),
-        ({"dropout_p": 0.1}, "chunked"),
         ({"masked": torch.zeros(1, 257, dtype=torch.bool)}, "chunked"),
         ({"triton": False}, "chunked"),
-        ({"hip": "6.0"}, "chunked"),
         ({"shape": (1, 1, 256, 64)}, "skew"),
         ({"shape": (1, 1, 1, 64)}, "skew"),
     ],
 )
 def test_auto_means_triton_where_it_can_run_and_was_measured(changes, chosen, monkeypatch):
     there: dict[str, Any] = {"is_cuda": True, "dtype": torch.bfloat16, "shape": (1, 1, 257, 64), "dropout_p": 0.0}
-    there |= {"card": Card("H100", 90, 232448), "masked": None, "age": None, "triton": True, "hip": None, **changes}
+    there |= {"card": Card("H100", 90, 232448), "masked": None, "age": None, "triton": True, **changes}
     monkeypatch.setattr(fused, "HAS_TRITON", there["triton"])
-    monkeypatch.setattr(torch.version, "hip", there["hip"])
     monkeypatch.setattr(Card, "of", lambda q: there["card"])
     q: Any = SimpleNamespace(device=torch.device("cuda"), **{x: there[x] for x in ("is_cuda", "dtype", "shape")})
     assert choose(q, q, there["dropout_p"], there["masked"], there["age"]) == chosen
@@ -210,3 +182,17 @@ def test_auto_means_triton_where_it_can_run_and_was_measured(changes, chosen, mo
 def test_an_unknown_kernel_and_what_a_kernel_cannot_read_are_refused(impl, sight, text):
     with pytest.raises(ConfigError, match=f"^{text}"):
         relative_attention(*inputs(1, 12, 8, 5), impl, **sight)
+
+
+def test_dropout_keeps_the_mean_and_drops_something():
+    q, k, v, rel = inputs(6, 6, 8, 5)
+    torch.manual_seed(0)
+    full = skew(q, k, v, rel)
+    dropped = torch.stack([skew(q, k, v, rel, 0.2) for _ in range(2000)])
+    torch.testing.assert_close(dropped.mean(0), full, atol=0.1, rtol=0)
+    assert (dropped[0] != full).any()
+
+
+def test_two_blocks_do_not_drop_alike():
+    one, next_block = (Dropout(DRAWS // 2, 5).kept(torch.zeros(1, 2, 50, 50), block) for block in (0, 50))
+    assert float((one == next_block).double().mean()) == pytest.approx(0.5, abs=0.03)

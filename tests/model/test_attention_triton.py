@@ -28,12 +28,9 @@ if DEVICE == "cpu":
 # (Tq, Tk, D, M, tile): training, prefill behind a cache, single steps; tables shorter than, as long as, longer than T;
 # M - 2, where tables end for the tiles, on both sides of a tile's edge
 SHAPES = [
-    *((1, 1, 32, 1, 16), (1, 1, 59, 3, 16), (2, 2, 59, 1, 16), (2, 2, 32, 2, 16), (2, 2, 64, 5, 16)),
-    *((33, 33, 59, 12, 16), (33, 33, 32, 33, 16), (33, 33, 64, 50, 16), (33, 33, 32, 18, 16), (33, 33, 32, 19, 16)),
-    *((113, 113, 64, 40, 32), (113, 113, 59, 113, 64), (129, 129, 32, 64, 64), (129, 129, 59, 200, 64)),
-    *((1, 9, 32, 4, 16), (1, 9, 59, 9, 16), (1, 9, 64, 20, 16), (1, 70, 32, 30, 16)),
-    *((5, 12, 64, 6, 16), (5, 12, 59, 12, 16), (5, 12, 32, 40, 16), (20, 75, 32, 30, 16), (17, 64, 32, 1, 16)),
-    *((20, 20, 128, 7, 16), (9, 9, 8, 5, 16)),
+    *((1, 1, 59, 3, 16), (2, 2, 32, 2, 16), (33, 33, 59, 12, 16), (33, 33, 32, 18, 16), (33, 33, 32, 19, 16)),
+    *((113, 113, 64, 40, 32), (129, 129, 59, 200, 64), (1, 9, 59, 9, 16), (1, 70, 32, 30, 16), (5, 12, 64, 6, 16)),
+    *((20, 75, 32, 30, 16), (17, 64, 32, 1, 16), (20, 20, 128, 7, 16), (9, 9, 8, 5, 16)),
 ]
 
 
@@ -73,7 +70,8 @@ def assert_as_good_as_the_plain_formula(got, tensors):
     ("shape", "dtype"),
     [
         *((shape, torch.float32) for shape in SHAPES),
-        *((SHAPES[i], dtype) for i in (2, 5, 10, 12, 16, 18, 21) for dtype in (torch.bfloat16, torch.float16)),
+        *((SHAPES[i], torch.bfloat16) for i in (2, 7, 9, 12)),
+        (SHAPES[2], torch.float16),
     ],
 )
 def test_it_errs_at_most_twice_as_much_as_the_plain_formula(shape, dtype):
@@ -82,8 +80,9 @@ def test_it_errs_at_most_twice_as_much_as_the_plain_formula(shape, dtype):
     assert_as_good_as_the_plain_formula(results(triton_attention, tensors, tuning=tile(n)), tensors)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("shape", [(5, 12, 59, 4, 16), (33, 33, 32, 19, 16), (113, 113, 32, 130, 64)])
+@pytest.mark.parametrize(
+    ("shape", "dtype"), [((5, 12, 59, 4, 16), torch.float32), ((18, 18, 32, 9, 16), torch.bfloat16)]
+)
 def test_deterministic_gradients_are_the_same_in_every_bit(shape, dtype, monkeypatch):
     *shape, n = shape
     monkeypatch.setattr(fused, "SPLITS", 1 if dtype == torch.float32 else 8)
@@ -112,12 +111,16 @@ def test_torchs_switch_for_deterministic_algorithms_is_followed(monkeypatch):
     assert [call.args[5] for call in attend.call_args_list] == [False, True]
 
 
-@pytest.mark.parametrize("tq", [20, 6])
-def test_no_gradient_flows_to_the_future(tq):
-    q, k, v, rel = inputs(tq, 20, 32, 5)
+@pytest.mark.parametrize("tq", [18, 6])
+def test_the_future_changes_no_bit_of_the_past_and_no_gradient_flows_to_it(tq):
+    q, k, v, rel = inputs(tq, 18, 32, 5)
     out = triton_attention(q, k, v, rel, tuning=tile(16))
-    for i in (0, 1, tq // 2, tq - 1):
-        position = 20 - tq + i
+    other_k, other_v = (torch.cat([x[:, :, :15], -9 * x[:, :, 15:]], 2).detach() for x in (k, v))
+    other = triton_attention(q, other_k, other_v, rel, tuning=tile(16))
+    assert torch.equal(out[:, :, :-3], other[:, :, :-3])
+    assert not torch.isclose(out[:, :, -3:], other[:, :, -3:]).any()
+    for i in (0, tq // 2, tq - 1):
+        position = 18 - tq + i
         for grad in torch.autograd.grad(out[:, :, i].sum(), (k, v), retain_graph=True):
             assert (grad[:, :, position + 1 :] == 0).all()
             if position:  # where one key has all the weight, its own gradient is 0
@@ -126,17 +129,14 @@ def test_no_gradient_flows_to_the_future(tq):
 
 def test_any_strides_are_read():
     g = torch.Generator(DEVICE).manual_seed(0)
-    qkv = torch.randn(2, 20, 3, 2, 32, generator=g, device=DEVICE)
+    qkv = torch.randn(1, 18, 3, 2, 32, generator=g, device=DEVICE)
     q, k, v = qkv.permute(2, 0, 3, 1, 4)  # as a Transformer's projection leaves them
     rel = torch.randn(2, 32, 9, generator=g, device=DEVICE).transpose(1, 2)
     v = v.transpose(2, 3).contiguous().transpose(2, 3)  # not even D is contiguous
     tensors = [t.detach().requires_grad_() for t in (q, k, v, rel)]
-    packed = [t.detach().contiguous().requires_grad_() for t in tensors]
     assert not any(t.is_contiguous() for t in tensors)
     got = results(triton_attention, tensors, tuning=tile(16), deterministic=True)
-    expected = results(triton_attention, packed, tuning=tile(16), deterministic=True)
-    for a, b in zip(got, expected, strict=True):
-        torch.testing.assert_close(a, b)
+    assert_as_good_as_the_plain_formula(got, tensors)
 
 
 # tile sizes of forward, queries, keys, table where a shipped tuning mixes them; SHAPES has each of them alone
@@ -153,50 +153,25 @@ def test_every_shipped_mix_of_tile_sizes_is_exact(blocks):
         assert_as_good_as_the_plain_formula(got, tensors)
 
 
-@pytest.mark.parametrize(
-    ("capability", "shared_kb", "generation"),
-    [
-        *((87, 163, 80), (90, 227, 90), (103, 227, 100), (121, 99, 80)),
-        *((110, 227, 100), (140, 227, 100), (140, 300, 100), (140, 226, 80)),  # not known here: by the shared memory
-    ],
-)
-def test_a_card_is_tuned_by_capability_and_shared_memory(capability, shared_kb, generation):
-    assert tuning_for(capability, shared_kb * 1024, 128, 2) is TUNING[generation][128, 2]
+def test_a_card_is_tuned_by_capability_and_shared_memory():
+    known = {(87, 163): 80, (90, 227): 90, (103, 227): 100, (121, 99): 80}
+    unknown = {(110, 227): 100, (140, 300): 100, (140, 226): 80}  # by their shared memory
+    for (capability, shared_kb), generation in {**known, **unknown}.items():
+        assert tuning_for(capability, shared_kb * 1024, 128, 2) is TUNING[generation][128, 2]
 
 
 class Kernels:
-    """In place of the module: keeps what each kernel is launched with, and does nothing; `large` has no room."""
+    """In place of the module: a launch does nothing, but for one kernel the card has no room."""
 
-    def __init__(self, large=None):
-        self.launched, self.large = {}, large
+    def __init__(self, large):
+        self.large = large
 
     def __getattr__(self, name):
         def launch(*args, **options):
-            self.launched[name] = (options["N"], options["num_warps"], options["num_stages"])
             if name == self.large:
                 raise OutOfResources(115200, 101376, "shared memory")
 
         return defaultdict(lambda: launch)
-
-
-@pytest.mark.skipif(DEVICE == "cuda", reason="it has a card of its own")
-@pytest.mark.parametrize(
-    ("card", "d", "expected"),
-    [
-        (None, 24, [(16, 1, 1)] * 4),
-        (Card("NVIDIA H100", 90, 232448), 24, [(32, 8, 2)] * 4),  # float32
-        (Card("NVIDIA H100", 90, 232448), 59, [(64, 4, 3), (64, 8, 2), (64, 4, 2), (64, 8, 1)]),
-        (Card("NVIDIA GeForce RTX 3090", 86, 101376), 59, [(64, 8, 2), (32, 4, 2), (32, 4, 2), (32, 4, 2)]),
-    ],
-)
-def test_each_kernel_is_launched_with_the_tuning_of_the_card(card, d, expected, monkeypatch):
-    kernels = Kernels()
-    monkeypatch.setattr(fused, "load_kernels", lambda: kernels)
-    monkeypatch.setattr(Card, "of", lambda _: card)
-    dtype = torch.bfloat16 if d == 59 else torch.float32
-    results(triton_attention, inputs(3, 5, d, 2, dtype=dtype), deterministic=True)
-    names = ["forward", "query_gradient", "key_gradient", "table_gradient"]
-    assert [kernels.launched[name] for name in names] == expected
 
 
 @pytest.mark.parametrize("tuning", [None, INTERPRETED])
@@ -206,7 +181,7 @@ def test_a_card_older_than_ampere_is_refused_with_what_it_can_do(tuning, monkeyp
         triton_attention(*inputs(2, 2, 32, 2), tuning=tuning)
 
 
-@pytest.mark.parametrize("kernel", ["forward", "query_gradient", "table_gradient", "key_gradient"])
+@pytest.mark.parametrize("kernel", ["forward", "key_gradient"])
 def test_a_kernel_that_the_card_has_no_room_for_says_what_to_change(kernel, monkeypatch):
     monkeypatch.setattr(fused, "load_kernels", lambda: Kernels(kernel))
     text = "^impl=triton: .* 64 .*bfloat16 .* 115200 .* 101376: .*n_heads="
@@ -219,9 +194,11 @@ def test_both_operators_obey_the_rules_of_torch():
     options = (0.25, True, [16, 4, 1] * 4)
     out, lse = fused.attend(q, k, v, rel, *options)
     assert not lse.requires_grad
-    torch.library.opcheck(fused.attend, (q, k, v, rel, *options))
+    # what the compiler makes of them is the next test's
+    utils = ("test_schema", "test_autograd_registration", "test_faketensor")
+    torch.library.opcheck(fused.attend, (q, k, v, rel, *options), test_utils=utils)
     saved = [t.detach() for t in (torch.randn_like(out), q, k, v, rel, out, lse)]
-    torch.library.opcheck(fused.backward, (*saved, *options))
+    torch.library.opcheck(fused.backward, (*saved, *options), test_utils=utils)
 
 
 def test_torch_compile_sees_through_it_in_one_graph():
@@ -232,9 +209,7 @@ def test_torch_compile_sees_through_it_in_one_graph():
         assert torch.equal(a, b)
 
 
-@pytest.mark.parametrize(
-    ("missing", "here"), [("triton", "cpu"), ("nvidia", "an AMD GPU"), ("gpu", "cpu")], ids=lambda word: word
-)
+@pytest.mark.parametrize(("missing", "here"), [("triton", "cpu"), ("nvidia", "an AMD GPU"), ("gpu", "cpu")])
 def test_a_machine_that_cannot_is_refused(missing, here, monkeypatch):
     if missing == "gpu":
         monkeypatch.delenv("TRITON_INTERPRET", raising=False)
@@ -249,21 +224,11 @@ def test_a_machine_that_cannot_is_refused(missing, here, monkeypatch):
 @pytest.mark.parametrize(
     ("d", "dtype", "dropout_p", "text"),
     [
-        (32, torch.float32, 0.1, "impl=triton: "),
-        (129, torch.float32, 0.0, "impl=triton: .* 1 to 128, not 129:"),
-        (32, torch.float64, 0.0, "impl=triton: .*computes in float32, float16 and bfloat16, not float64"),
+        (32, torch.float32, 0.1, ""),
+        (129, torch.float32, 0.0, ".* 1 to 128, not 129:"),
+        (32, torch.float64, 0.0, ".*float32, float16 and bfloat16, not float64"),
     ],
 )
 def test_dropout_heads_too_large_and_numbers_too_wide_are_refused(d, dtype, dropout_p, text):
-    with pytest.raises(ConfigError, match=f"^{text}"):
+    with pytest.raises(ConfigError, match=f"^impl=triton: {text}"):
         triton_attention(*inputs(2, 2, d, 2, dtype=dtype), dropout_p)
-
-
-def test_the_future_changes_no_bit_of_the_past():
-    q, k, v, rel = inputs(20, 20, 32, 5)
-    before = triton_attention(q, k, v, rel, tuning=tile(16))
-    with torch.no_grad():
-        k[:, :, 13:], v[:, :, 13:] = 1e4, -1e4
-    after = triton_attention(q, k, v, rel, tuning=tile(16))
-    assert torch.equal(before[:, :, :13], after[:, :, :13])
-    assert not torch.equal(before[:, :, 13:], after[:, :, 13:])

@@ -33,7 +33,7 @@ def test_each_answer_depends_on_all_ids_and_on_no_padding(position):
     assert torch.isfinite(model(torch.full((2, 3), PAD))).all()
 
 
-@pytest.mark.parametrize(("position", "ahead"), [("relative", -6), ("relative", 6), ("relative_fourier", -6)])
+@pytest.mark.parametrize(("position", "ahead"), [("relative", 6), ("relative_fourier", -6)])
 def test_it_learns_to_copy_from_either_side(position, ahead):
     """A hidden id is the one six places before it, or after it."""
     model, chance = build(position=position), torch.Generator().manual_seed(3)

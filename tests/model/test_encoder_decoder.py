@@ -1,35 +1,25 @@
 """The encoder-decoder: its attention equals the definition, and its distances are those of musical time."""
 
 import math
-from dataclasses import replace
 from functools import partial
 
 import proofs
 import pytest
+import small
 import torch
 
 from musictx.errors import ConfigError
-from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from musictx.model.position import FORMS
+from musictx.model.position.rope import Rotary
 from musictx.model.position.table import TwoSided
 
 PAD = 22
 tokens = partial(proofs.tokens, below=PAD)
-CONFIG = EncoderDecoderConfig(
-    23, d_model=24, n_layers=2, n_heads=3, d_ff=48, dropout=0.0, max_distance=6, n_frequencies=4, pad=PAD
-)
 PACE = torch.arange(23.0) % 5 * 0.07  # seconds that each id takes
 PACE[PAD] = 0
 
 
-def build(position, **changes):
-    torch.manual_seed(0)
-    model = EncoderDecoder(replace(CONFIG, position=position, **changes), PACE).double().eval()
-    with torch.no_grad():  # at the start positions hardly count: make them
-        for name, p in model.named_parameters():
-            if any(word in name for word in ("attend", "places", "beat", "gain", "shares")):
-                p.add_(torch.randn_like(p) * 0.3)
-    return model
+def build(position="none", **settings):
+    return small.build("encoder_decoder", PACE, position=position, pad=PAD, **settings)
 
 
 def signed(form, distance):
@@ -106,24 +96,12 @@ def test_clocks_of_their_own_change_what_is_found():
 
 def test_rope_says_distance_by_sign():
     """What is two to the left and two to the right of a query is not the same to it."""
-    form = FORMS["rope"].both_ways(replace(CONFIG, position="rope"))
+    form = Rotary(8)
     q, k = torch.randn(2, 1, 3, 1, 8, generator=torch.Generator().manual_seed(1)).double()
     at = torch.tensor([[-2.0, 2.0]]).double()
     keys = form.keys(k.expand(-1, -1, 2, -1), form.phase(at, k.dtype))
     logits = form.logits(q, keys, form.phase(torch.zeros(1, 1).double(), q.dtype), -at.long())[0, :, 0]  # (H, 2)
     assert not torch.isclose(*logits.T).any()
-
-
-@pytest.mark.parametrize("position", ["sinusoidal", "learned", "none"])
-def test_forms_without_distances_have_none_across(position):
-    cross = build(position).decoder[0].cross
-    x, source = torch.randn(1, 6, 24).double(), torch.randn(1, 4, 24).double()
-    masked = torch.zeros(1, 4, dtype=torch.bool)
-    both = []
-    for source_at in (torch.arange(4).double()[None], torch.arange(4).double()[None] + 3):
-        k, v = cross.keys(source, source_at)
-        both.append(cross(x, k, v, masked, source_at, torch.arange(6).double()[None] // 3))
-    assert torch.equal(*both)
 
 
 def test_the_place_in_a_beat_counts():
@@ -151,8 +129,5 @@ def test_the_voices_of_a_source_are_heard_together_and_apart():
     longer = torch.cat([source, torch.full((1, 8), PAD)], 1)
     torch.testing.assert_close(model(longer, ids), model(source, ids))
     assert model.encode(longer).masked.tolist() == [[False] * 6 + [True] * 2]
-
-
-def test_voices_of_a_source_are_for_a_grid():
-    with pytest.raises(ConfigError, match="source_voices"):
-        replace(CONFIG, source_voices=4, paced=True)
+    with pytest.raises(ConfigError, match="^source_voices=4: "):  # they are for a grid
+        build(source_voices=4, paced=True)

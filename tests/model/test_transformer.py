@@ -1,8 +1,10 @@
 import pytest
 import torch
+import torch.nn.functional as F
 from proofs import tokens
-from test_position import build
+from small import build
 
+from musictx.model.conv import ShortConv
 from musictx.model.protocol import newest
 from musictx.model.transformer import Transformer, TransformerConfig
 
@@ -51,9 +53,8 @@ def test_music_that_continues_for_ever_is_heard_no_farther_back_than_in_training
 
 def test_a_full_cache_says_so():
     model = build()
-    state = model.init_state(1, 4)
     with pytest.raises(ValueError, match="5 tokens .* cache of 4:"):
-        model.prefill(tokens(1, 5), state)
+        model.prefill(tokens(1, 5), model.init_state(1, 4))
 
 
 def test_projections_into_the_stream_start_smaller():
@@ -61,3 +62,14 @@ def test_projections_into_the_stream_start_smaller():
     std = {name: float(p.detach().std()) for name, p in model.named_parameters() if p.dim() == 2}
     assert std["blocks.0.down.weight"] == pytest.approx(0.02 / 4, rel=0.05)
     assert std["blocks.0.up.weight"] == pytest.approx(0.02, rel=0.05)
+
+
+def test_the_convolution_is_causal_and_of_each_channel():
+    torch.manual_seed(0)
+    conv, x, before = ShortConv(3, 5), torch.randn(2, 7, 5), torch.randn(2, 2, 5)
+    torch.nn.init.normal_(conv.weight)
+    kernel = conv.weight.T[:, None]  # (C, 1, W)
+    for start in (before, None):
+        padded = torch.cat([before if start is not None else torch.zeros(2, 2, 5), x], 1)
+        want = x + F.conv1d(padded.mT, kernel, groups=5).mT
+        torch.testing.assert_close(conv(x, start), want)

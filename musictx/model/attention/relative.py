@@ -7,25 +7,24 @@ import torch.nn.functional as F
 from torch import Tensor
 
 Masked = Tensor | None  # (B, Tk) True where a row does not see a key; None: it sees all
-Age = Tensor | None  # (Tk,) or (B, Tk) how many tokens each key is behind the one query; None: keys are in order
+Age = Tensor | None  # (Tk,) how many tokens each key is behind the one query; None: keys are in order
 
 
 def reference(
     q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0, masked: Masked = None, age: Age = None
 ) -> Tensor:
     """Gathers e_{i-j} for every pair: memory O(T²D). Shapes as in `relative_attention`."""
-    distance = distances(q, k, age)  # (Tq, Tk) or (B, 1, Tq, Tk)
-    e = rel[:, distance.clamp(0, rel.shape[1] - 1)]  # (H, …, Tq, Tk, D)
-    relative = "bhid,hijd->bhij" if distance.dim() == 2 else "bhid,hbxijd->bhij"
-    logits = torch.einsum("bhid,bhjd->bhij", q, k) + torch.einsum(relative, q, e)
+    distance = distances(q, k, age)  # (Tq, Tk)
+    e = rel[:, distance.clamp(0, rel.shape[1] - 1)]  # (H, Tq, Tk, D)
+    logits = torch.einsum("bhid,bhjd->bhij", q, k) + torch.einsum("bhid,hijd->bhij", q, e)
     return weighed(logits / math.sqrt(q.shape[-1]), v, distance, dropout_p, masked)
 
 
 def distances(q: Tensor, k: Tensor, age: Age = None) -> Tensor:
-    """How many tokens each key is behind each query; below 0 for keys ahead. (Tq, Tk) for the last Tq of Tk positions.
-    With `age` there is one query: (1, Tk) from an `age` (Tk,), and (B, 1, 1, Tk) where each row has its own (B, Tk)."""
+    """(Tq, Tk) how many tokens each key is behind each query, the last Tq of Tk positions; below 0 for keys ahead.
+    With `age` there is one query."""
     if age is not None:
-        return age[None] if age.dim() == 1 else age[:, None, None]
+        return age[None]
     tq, tk = q.shape[2], k.shape[2]
     return torch.arange(tk - tq, tk, device=q.device)[:, None] - torch.arange(tk, device=q.device)
 
@@ -60,8 +59,7 @@ def skew(
 def _by_age(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float, masked: Masked, age: Tensor) -> Tensor:
     """One query: computes the logit of each distance once and gathers it by the keys' age instead of shifting."""
     by_distance = torch.einsum("bhqd,hmd->bhqm", q, rel)  # (B, H, 1, M)
-    row = age.clamp(max=rel.shape[1] - 1)  # (Tk,) or (B, Tk)
-    row = row.expand(len(q), -1)[:, None, None].expand(-1, q.shape[1], 1, -1)
+    row = age.clamp(max=rel.shape[1] - 1).expand(*q.shape[:2], 1, -1)  # (B, H, 1, Tk)
     logits = (k @ q.mT).mT + by_distance.gather(-1, row)  # (B, H, 1, Tk)
     return weighed_by(logits / math.sqrt(q.shape[-1]), v, dropout_p, masked)
 

@@ -23,5 +23,5 @@ def timed_forms() -> list[str]:
 
 
 def describe(position: str, impl: str) -> str:
-    """The kernel of a model in words, for the start of a run."""
-    return f"attention: {position}, {FORMS[position].kernel(impl)}"
+    """The attention of a model in words, for the start of a run."""
+    return f"attention: {position}" + f", impl={impl}" * issubclass(FORMS[position], Table)

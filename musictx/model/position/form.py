@@ -20,8 +20,8 @@ Phase = tuple[Tensor, ...] | None  # one per token, each (B or 1, H or 1, T, ·)
 
 
 class Form(nn.Module):
-    """The attention of one layer. The class answers for a whole model: `build`, `embedding`, `kernel`, `timed`,
-    `limit`, `preset`.
+    """The attention of one layer. The class answers for a whole model: `build`, `embedding`, `timed`, `limit`,
+    `preset`.
 
     A cache stores the result of `keys`, so a key gets its position once; a query gets its own at each step. `at`
     (B or 1, T) float64 is the clock that both read: the tokens' index, or musical time.
@@ -49,11 +49,6 @@ class Form(nn.Module):
     def embedding(cls, config: TransformerConfig) -> nn.Module | None:
         """A module that puts places into the embeddings of tokens: (x (B, T, C), index (B or 1, T) float64) -> x."""
         return None
-
-    @classmethod
-    def kernel(cls, impl: str) -> str:
-        """The kernel of `forward` in words; `impl` is the setting attention.impl."""
-        return "in blocks on a CPU, else by scaled_dot_product_attention"
 
     def phase(self, at: Tensor, dtype: torch.dtype) -> Phase:
         """What `keys` and `queries` need from the clock."""

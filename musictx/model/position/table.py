@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 import torch
 from torch import Tensor, nn
 
-from musictx.model.attention import AUTO, relative_attention
+from musictx.model.attention import relative_attention
 from musictx.model.attention.relative import Age, Masked
 from musictx.model.position.form import Form, Phase
 
@@ -30,11 +30,6 @@ class Table(Form):
     @classmethod
     def both_ways(cls, config: TransformerConfig) -> Form:
         return TwoSided(config.n_heads, config.d_model // config.n_heads, 2 * config.max_distance - 1, config.attention)
-
-    @classmethod
-    def kernel(cls, impl: str) -> str:
-        chosen = ": chunked, triton on a GPU in half precision, skew for at most 256 tokens and single steps"
-        return f"impl={impl}" + chosen * (impl == AUTO)
 
     def logits(self, q: Tensor, k: Tensor, phase: Phase, distance: Tensor) -> Tensor:
         row = self.rows(distance)  # (Tq, Tk) or (B, 1, Tq, Tk)

@@ -1,0 +1,104 @@
+"""The benches of a checkout: every row is measured as it is named, or says why not."""
+
+import json
+import sys
+
+import pytest
+import torch
+from conftest import BENCHMARKS, ok, refused
+from facts import Contestant, compete, report
+from public import NAME
+from sampling import HUGGING_FACE, OURS, PUBLIC
+from training import BenchTrainingConfig, contestants
+
+SIZES = ["d_model=16", "n_layers=1", "n_heads=2", "d_ff=32", "threads=1"]
+TRAINING = ["training.py", *SIZES, "warm_up=1", "length=12", "positions=[rope]", "workers=[0,1]", "loader_steps=2"]
+TRAINED = (f"{NAME}, 32-true", "musictx, rope, 32-true", "musictx, rope, bf16-mixed")
+SAMPLED = ("musictx, bf16 linear layers", "musictx, int8 linear layers")
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (
+            ["attention.py", "lengths=[16]", "batch_tokens=32", "n_heads=2", "d_head=8"],
+            {f"{kernel}, 2 of 16 tokens" for kernel in ("none (sdpa)", "fourier", "skew", "chunked")},
+        ),
+        (TRAINING, {f"{row}, attention dropout {p:g}" for row in TRAINED for p in (0.1, 0)}),
+        (
+            ["sampling.py", *SIZES, "max_distance=24", "length=6", "batches=[3]"],
+            {PUBLIC, HUGGING_FACE, OURS, *SAMPLED} | {f"{name}, 3 at once" for name in (OURS, *SAMPLED)},
+        ),
+    ],
+    ids=lambda given: given[0].partition(".")[0] if isinstance(given, list) else "",
+)
+def test_all_take_turns_and_the_figures_are_kept(words, names, tmp_path):
+    bench, *more = words
+    out = ok(["musictx", BENCHMARKS / bench, *more, "repeats=2", "out=deep/f.json"], tmp_path).stdout
+    figures = json.loads((tmp_path / "deep" / "f.json").read_text())
+    assert {row["name"] for row in figures["rows"]} == names
+    for row in figures["rows"]:
+        may_fail = row["name"] == HUGGING_FACE or "int8" in row["name"]  # not installed; no kernel in this PyTorch
+        assert may_fail or (len(row["seconds"]) == 2 and min(row["seconds"]) > 0 and not row["failed"]), row
+        assert f"\n{row['name']}  " in out
+    if bench == "training.py":
+        assert [each["workers"] for each in figures["loading"]] == [0, 1]
+        assert all(
+            0 < w <= s for each in figures["loading"] for w, s in zip(each["waited"], each["seconds"], strict=True)
+        )
+    if bench == "sampling.py":
+        assert {n: len(shares) for n, shares in figures["masks_cost"].items()} == {"1": 2, "3": 2}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["attention.py", "dtype=int8"], "dtype=int8: "),
+        (["attention.py", "repeats=0"], "repeats=0: give 1 or more"),
+        (["sampling.py", "threads=0"], "threads=0: "),
+        (["sampling.py", "batches=[1]"], "batches=[1]: give 2 or more each"),
+        (["training.py", "positions=[north]"], "model.position=north: give one of"),
+        (["training.py", "workers=[-1]"], "workers=[-1]: give 0 or more each"),
+    ],
+)
+def test_what_cannot_be_measured(words, said, tmp_path):
+    assert said in refused(["musictx", BENCHMARKS / words[0], "n_heads=2", words[1]], tmp_path)
+
+
+def test_a_row_that_cannot_run_says_why_and_the_others_are_beside_their_own(monkeypatch):
+    def refuse():
+        import transformers  # noqa: F401
+
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    seconds = {"plain": 4.0, "with dropout": 2.0, "ours": 0.5}
+    rows = {Contestant(name, 100, "with dropout"): lambda s=s: lambda: s for name, s in seconds.items()}
+    done = compete({**rows, Contestant("theirs", 100, "plain"): refuse}, 3)
+    assert [len(row.seconds) for row in done] == [3, 3, 3, 0]
+    lines = report(done).splitlines()
+    assert [line.split()[-5:-3] for line in lines[1:4]] == [["25.0", "0.5"], ["50.0", "1.0"], ["200.0", "4.0"]]
+    assert lines[4].endswith("transformers is not installed: pip install 'musictx[bench]'")
+
+
+def test_every_row_of_training_runs_with_the_dropout_and_the_precision_that_it_names(monkeypatch):
+    dropped, compiled = [], []
+    drop = torch.nn.functional.dropout
+
+    def note(x, p=0.5, training=True, inplace=False):
+        if x.shape[-1] == x.shape[-2] == 12:  # attention weights, skewed or the public code's
+            dropped.append(p)
+        return drop(x, p, training, inplace)
+
+    monkeypatch.setattr(torch.nn.functional, "dropout", note)
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda model: compiled.append(model))  # a compiler takes a minute
+    config = BenchTrainingConfig(d_model=16, n_layers=1, n_heads=2, d_ff=32, length=12, public_compiled=True)
+    config.positions = ["relative"]
+    for row, prepare in contestants(config).items():
+        dropped.clear()
+        seen: list[torch.dtype] = []
+        step = prepare()
+        if "compiled" in row.name:
+            compiled[-1].head.register_forward_hook(lambda _, __, out, seen=seen: seen.append(out.dtype))
+        step(torch.randint(300, (2, 13)))
+        assert f"attention dropout {max(dropped):g}" in row.name
+        assert seen == [torch.bfloat16] * ("compiled" in row.name)
+    assert len(compiled) == 2
