@@ -22,29 +22,18 @@ PLACES = {  # in the order of the reference
     "train": "musictx.commands.train",
     "evaluate": "musictx.commands.evaluate",
 }
-
-__all__ = [
-    "Model",
-    "Music",
-    "Score",
-    "UserError",
-    "__version__",
-    "evaluate",
-    "load",
-    "prepare",
-    "read_midi",
-    "train",
-]
+__all__ = [*PLACES, "__version__"]
 
 if TYPE_CHECKING:
-    from musictx.commands.evaluate import evaluate
-    from musictx.commands.prepare import prepare
-    from musictx.commands.train import train
-    from musictx.errors import UserError
-    from musictx.generate.model import Model, load
-    from musictx.generate.result import Music
-    from musictx.music.read import read_midi
-    from musictx.music.score import Score
+    from musictx.commands.evaluate import evaluate as evaluate
+    from musictx.commands.prepare import prepare as prepare
+    from musictx.commands.train import train as train
+    from musictx.errors import UserError as UserError
+    from musictx.generate.model import Model as Model
+    from musictx.generate.model import load as load
+    from musictx.generate.result import Music as Music
+    from musictx.music.read import read_midi as read_midi
+    from musictx.music.score import Score as Score
 
     __version__: str
 else:

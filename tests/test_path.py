@@ -53,11 +53,7 @@ def test_evaluate_agrees_with_the_bundle_and_names_the_baselines(world, tmp_path
     args = [f"bundle={world.bundle}", f"data.path={world.store}", "data.segment=2048"]
     out = ok(["musictx", "evaluate", *args], tmp_path).stdout
     assert out.splitlines()[0] == f"{world.bundle}: trained on midi, licence not stated"
-    assert out.splitlines()[1].startswith("model: 1 layers, ")
-    assert out.splitlines()[1].endswith(
-        "; attention: relative, impl=auto: chunked, triton on a GPU in half precision, "
-        "skew for at most 256 tokens and single steps"
-    )
+    assert out.splitlines()[1].startswith("model: 1 layers, attention: relative, impl=auto, ")
     figures = {
         line.split()[0]: float(line.split()[1]) for line in out.splitlines() if line.startswith("  ") and line[2] != " "
     }
@@ -70,7 +66,7 @@ def test_evaluate_agrees_with_the_bundle_and_names_the_baselines(world, tmp_path
 def test_evaluate_says_what_fewer_bits_cost(world, tmp_path):
     args = ["musictx", "evaluate", f"bundle={world.bundle}", f"data.path={world.store}", "out=f.json"]
     found = {}
-    for weights in ("float32", "bfloat16", "int8"):
+    for weights in ("float32", "int8"):
         out = ok([*args, f"weights={weights}"], tmp_path).stdout
         figures = json.loads((tmp_path / "f.json").read_text())
         assert figures["weights"] == weights
@@ -78,8 +74,7 @@ def test_evaluate_says_what_fewer_bits_cost(world, tmp_path):
         assert figures["bundle_sha256"] == sha256(world.bundle.read_bytes()).hexdigest()
         assert out.splitlines()[2].endswith(f" tokens, inputs of 2048 tokens, {figures['weights_are']}")
         found[weights] = figures["per_token"][0]
-    assert len(set(found.values())) == 3, "fewer bits must not be as exact as all of them"
-    assert max(found.values()) - min(found.values()) < 0.02
+    assert 0 < abs(found["float32"] - found["int8"]) < 0.02, "fewer bits are not as exact as all of them"
     assert refused([*args, "weights=int4"], tmp_path).startswith("error: weights=int4: ")
 
 

@@ -13,12 +13,12 @@ from musictx.files import only_new
 from musictx.generate.accompanying import Accompanied, accompany_melody, ready, window_of
 from musictx.generate.control import Control
 from musictx.generate.melodies import read_melody
-from musictx.generate.open_bundle import check_device, choose_and_print, open_and_print
+from musictx.generate.open_bundle import check_device, choose_and_print, open_and_print, print_own
 from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.seeds import Targets, name_targets
 from musictx.model.build import describe_model
 from musictx.model.packaged import seed_path
-from musictx.model.weights import AUTO, WEIGHTS, check_weights, for_steps
+from musictx.model.weights import for_steps
 from musictx.setting import setting
 from musictx.tokenizers.rules import Rules
 
@@ -32,16 +32,13 @@ class AccompanyConfig:
         "harmoniser, a file that `musictx train` made with objective=voices (songs: conditional), or a run's folder",
     )
     melody: str = setting(
-        MISSING, "a MIDI file with one line of notes; with line=highest also elise, gymnopedie or chorale"
+        MISSING, "a MIDI file, or elise, gymnopedie or chorale; where several notes sound, the highest is the melody's"
     )
     out: str = setting("outputs/accompaniments", "a folder for the melody with its voices")
     voices: str = setting(Accompany.voices, "the voices that the file has: S, A, T, B, or several, as in SB")
     rewrite: str | None = setting(None, "write these voices of a file with all four again, as in A; null: none")
     from_bar: int | None = setting(None, "rewrite: the first bar, counted from 1; null: all bars")
     to_bar: int | None = setting(None, "rewrite: the last bar")
-    line: str = setting(
-        Accompany.line, "only: the file has one line; highest: take the highest notes of several lines as the melody"
-    )
     transpose: int = setting(
         Accompany.transpose, "the model hears the melody so many semitones higher; the output is moved back"
     )
@@ -63,7 +60,6 @@ class AccompanyConfig:
 
 def accompany(config: AccompanyConfig) -> None:
     device = check_device(config.device)
-    check_weights(config.weights, (AUTO, *WEIGHTS))
     config.control = config.control.read()
     request = Accompany(sampling=config.sampler, **shared(config, Accompany))
     source = seed_path(config.melody)
@@ -72,8 +68,7 @@ def accompany(config: AccompanyConfig) -> None:
     opened = open_and_print(config.bundle, device, config.attention.impl, continues=False)
     request = ready(request, opened.model, opened.tokenizer, opened.header, config.bundle)
     melody = read_melody(source, request, opened.tokenizer)  # before anything is written
-    if (own := request.sampling.strength) != config.sampler.strength:
-        print(f"sampler.seed_guidance={own:g}, as its bundle says; null for voices that no melody guides")
+    print_own(config.sampler, opened.header.sampling)
     print(describe_model(opened.model))
     (weights,) = choose_and_print(config.weights, opened.model)
     model: Any = for_steps(opened.model, weights)

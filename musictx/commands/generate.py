@@ -15,16 +15,15 @@ from musictx.errors import ConfigError
 from musictx.files import only_new
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.control import Control
-from musictx.generate.filling import check_fills, fill_all, read_around
-from musictx.generate.open_bundle import check_device, choose_and_print, faster, name_bundle, open_and_print
+from musictx.generate.filling import check_fills, how_to_fill, read_around
+from musictx.generate.open_bundle import check_device, choose_and_print, faster, name_bundle, open_and_print, print_own
 from musictx.generate.primer import Part
-from musictx.generate.requests import DEFAULT_S, TOP_P, Continue, Fill, Length, Sampling
+from musictx.generate.requests import DEFAULT_S, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
-from musictx.generate.seeds import Targets, find_seeds, name_targets
+from musictx.generate.seeds import NEW, Targets, find_seeds, name_targets
 from musictx.model.build import describe_model
-from musictx.model.bundle import OWN_FILTERS, BundleHeader, tensors_hash
+from musictx.model.bundle import tensors_hash
 from musictx.model.packaged import bundle_path, seed_path
-from musictx.model.weights import AUTO, WEIGHTS, check_weights
 from musictx.music.read import read_bytes
 from musictx.setting import setting
 from musictx.tokenizers import Tokenizer
@@ -57,31 +56,23 @@ class GenerateConfig:
     from_bar: int | None = setting(None, "infill: the gap's first bar, counted from 1")
     to_bar: int | None = setting(None, "infill: the gap's last bar")
     seed_seconds: float | None = setting(
-        None, "length of the primer, the part of the seed to continue; give at most one of three; null: all of it"
+        None, "length of the primer, the part of the seed to continue; give at most one of two; null: all of it"
     )
     seed_bars: int | None = setting(None, "the primer, in bars")
-    seed_notes: int | None = setting(None, "the primer, in notes")
     seed_from: str = setting(
         "start", "take the primer from this side of the seed, start or end; a grid rounds it to a beat"
     )
     length_seconds: float | None = setting(
-        None, f"how much new music; give at most one of four; all null: {DEFAULT_S:g} seconds"
+        None, f"how much new music; give at most one of three; all null: {DEFAULT_S:g} seconds"
     )
     length_bars: float | None = setting(None, "how much new music, in bars")
-    length_notes: int | None = setting(None, "how much new music, in notes")
     length_tokens: int | None = setting(None, "how much new music, in tokens")
-    max_tokens: int | None = setting(Continue.max_tokens, "stop here even if the length is not reached; null: no limit")
     window: int | None = setting(Continue.window, "tokens that the model sees at once; null: its own")
     variations: int = setting(Continue.variations, "continuations of each seed")
     rows_at_once: int = setting(Continue.rows_at_once, "rows drawn together; give more on a GPU")
-    draws: int | None = setting(None, "draw so many and keep the best as the variations; null: keep all")
-    rank: str = setting(Continue.rank, "how to rank them: likelihood, motif (how much of the seed returns) or both")
     random_seed: int = setting(Continue.random_seed, "random seed: the same one gives the same music")
     include_seed: bool = setting(Continue.include_seed, "write the primer before the new music")
     drums: bool = setting(Continue.drums, "include the seed's drums")
-    out_of_range: str = setting(
-        Continue.out_of_range, "notes that the model has no token for, and notes beyond its voices: refuse or drop"
-    )
     wav: bool = setting(False, "also write the sound of each continuation")
     png: bool = setting(False, "also write a picture of seed and continuations")
     known_store: str | None = setting(
@@ -101,8 +92,8 @@ class GenerateConfig:
     attention: AttentionConfig = field(default_factory=AttentionConfig)
 
 
-OF_SEEDS = ("seed_midi", "seed_seconds", "seed_bars", "seed_notes", "seed_from", "include_seed", "draws", "rank")
-LENGTHS = ("length_seconds", "length_bars", "length_notes", "length_tokens")
+OF_SEEDS = ("seed_midi", "seed_seconds", "seed_bars", "seed_from", "include_seed")
+LENGTHS = ("length_seconds", "length_bars")
 REGION = ("from_s", "to_s", "from_bar", "to_bar")
 DEFAULT = {field.name: field.default for field in fields(GenerateConfig)}
 
@@ -114,8 +105,8 @@ def asked(config: GenerateConfig) -> Continue:
             raise ConfigError(name, got=value, why="it is for a gap", hint="give infill=, or leave it out")
     return Continue(
         sampling=config.sampler,
-        length=Length(config.length_seconds, config.length_bars, config.length_notes, config.length_tokens),
-        part=Part(config.seed_seconds, config.seed_bars, config.seed_notes, config.seed_from, config.from_s),
+        length=Length(config.length_seconds, config.length_bars, config.length_tokens),
+        part=Part(config.seed_seconds, config.seed_bars, config.seed_from, config.from_s),
         **shared(config, Continue),
     )
 
@@ -125,8 +116,7 @@ def asked_fill(config: GenerateConfig) -> Fill:
     if config.infill is not None and config.between is not None:
         raise ConfigError("between", got=config.between, why="infill= is given too", hint="leave one of them out")
     way = "infill=" if config.infill is not None else "between="
-    refused = (*OF_SEEDS, *(LENGTHS if way == "infill=" else REGION), *LENGTHS[2:])
-    for name in refused:
+    for name in (*OF_SEEDS, "length_tokens", *(LENGTHS if way == "infill=" else REGION)):
         if (value := getattr(config, name)) != DEFAULT[name]:
             raise ConfigError(name, got=value, why=f"it does not go with {way}", hint="leave it out")
     length = Length(config.length_seconds, config.length_bars)
@@ -150,120 +140,76 @@ def sides(config: GenerateConfig) -> list[Path]:
 
 
 def generate(config: GenerateConfig) -> None:
-    check_weights(config.weights, (AUTO, *WEIGHTS))
     config.control = config.control.read()
-    if config.infill is not None or config.between is not None:
-        fill_in(config)
-        return
-    if config.seed_midi == "":
+    fills = config.infill is not None or config.between is not None
+    if config.seed_midi == "" and not fills:
         why = "it is required and was not given, nor infill= or between="
         raise ConfigError("seed_midi", why=why, hint="see --help")
-    request = asked(config)
-    if config.seed_midi is None:
+    request = asked_fill(config) if fills else asked(config)
+    if isinstance(request, Continue) and config.seed_midi is None:
         refuse_part(request)
     device = check_device(config.device)
-    sources = find_seeds(config.seed_midi)
+    sources = sides(config) if fills else find_seeds(config.seed_midi)
+    read = sources if fills or config.seed_midi is not None else []
+    named = [sources[0].with_stem("-to-".join(file.stem for file in sources))] if fills else sources
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
-    targets = name_targets(sources, Path(config.out), config.variations, **extras)
-    seeds = sources if config.seed_midi is not None else []
-    for seed in seeds:
-        read_bytes(seed)  # reports a missing seed before the model loads
-    known = Provenance(Store(config.known_store)) if config.known_store is not None else None
-    bundle = name_bundle(config.bundle, seeds, config.drums)
+    targets = name_targets(named, Path(config.out), config.variations, **extras)
+    for file in read:
+        read_bytes(file)  # reports a missing one before the model loads
+    known = [Provenance(Store(config.known_store))] if config.known_store is not None else []
+    bundle = name_bundle(config.bundle, read, config.drums)
     opened, tokenizer, header = open_and_print(bundle, device, config.attention.impl)
-    near = neighbours(config, bundle, opened, tokenizer)
+    origins: list[Provenance | Neighbours] = [*known, *neighbours(config.known_store, bundle, opened, tokenizer)]
+    if fills:
+        check_fills(bundle, tokenizer)
     print(describe_model(opened))
     choose_and_print(config.weights, opened)
-    if seeds and (own := config.sampler.suited(header.sampling).strength) != config.sampler.strength:
-        print(f"sampler.seed_guidance={own:g}, as its bundle says; null turns it off")
-    print_filters(config, header)
+    print_own(config.sampler, header.sampling if read and not fills else header.sampling | {"seed_guidance": None})
     model = faster(opened, config.weights, config.graph, device)
     if not tokenizer.ruled and config.rules.masks:
         print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
-    beginnings = [read_beginning(seed, tokenizer, request) for seed in seeds] or [Beginning(sources[0].stem)]
+    if isinstance(request, Fill):
+        beginnings = [read_around(sources, tokenizer, request)]
+        request = how_to_fill(beginnings[0], request, model, header)
+    else:
+        beginnings = [read_beginning(file, tokenizer, request) for file in read] or [Beginning(NEW.stem)]
     kept = continue_all(beginnings, model, tokenizer, request, device=device, own=header.sampling)
-    for source, files, pieces in zip(sources, targets, kept, strict=True):
-        write(source, files, pieces, config, known, near)
-    print_stops(kept, config, "the asked length")
-
-
-def fill_in(config: GenerateConfig) -> None:
-    """Fills the gap in a piece, or between two."""
-    request, device = asked_fill(config), check_device(config.device)
-    files = sides(config)
-    for file in files:
-        read_bytes(file)
-    name = "-to-".join(file.stem for file in files)
-    extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
-    targets = name_targets([files[0].with_stem(name)], Path(config.out), config.variations, **extras)[0]
-    known = Provenance(Store(config.known_store)) if config.known_store is not None else None
-    bundle = name_bundle(config.bundle, files, config.drums)
-    opened, tokenizer, header = open_and_print(bundle, device, config.attention.impl)
-    near = neighbours(config, bundle, opened, tokenizer)
-    check_fills(bundle, tokenizer)
-    print(describe_model(opened))
-    print_filters(config, header)
-    around = read_around(files, tokenizer, request)
-    model = faster(opened, config.weights, config.graph, device)
-    pieces = fill_all(around, model, tokenizer, header, request, device)
-    gap = around.gap
-    print(f"{name}: what sounds from {gap.from_s:.2f} to {gap.to_s:.2f} s is new, the rest is kept")
-    write(files[0], targets, pieces, config, known, near)
-    print_stops([pieces], config, "the gap was full")
-
-
-def neighbours(config: GenerateConfig, bundle: str, model: Any, tokenizer: Tokenizer) -> Neighbours | None:
-    """The passages of `known_store`, as `musictx similar` heard them with this model. Where it did not, prints how."""
-    if config.known_store is None:
-        return None
-    try:
-        ear = Embedder(model, tokenizer)
-    except ConfigError:  # it has no layer to hear with
-        return None
-    found = Neighbours(Store(config.known_store), ear, tensors_hash(bundle_path(bundle)))
-    if found.index is None:
-        words = f"musictx similar midi=… store={config.known_store} bundle={bundle}"
-        print(f"known_store= can also name the nearest passages: run `{words}` once")
-    return found
-
-
-def print_stops(kept: list[list[Music]], config: GenerateConfig, goal: str) -> None:
-    """Prints why music ends before its goal. Raises KeyboardInterrupt after Ctrl-C."""
+    for source, files, pieces in zip(named, targets, kept, strict=True):
+        write(source, files, pieces, origins)
     if is_interrupted(kept, config.variations):
         print("interrupted: what existed by then is written, the rest is missing")
         raise KeyboardInterrupt
     for reason in sorted({music.stopped for pieces in kept for music in pieces} - {""}):
-        print(f"stopped before {goal}: {reason}")
+        print(f"stopped before {'the gap was full' if fills else 'the asked length'}: {reason}")
 
 
-def print_filters(config: GenerateConfig, header: BundleHeader) -> None:
-    """Prints with which filters the bundle says that its model plays best, if they were left to it."""
-    if config.sampler.top_p == AUTO and any(name in header.sampling for name in OWN_FILTERS):
-        suited, given = config.sampler.suited(header.sampling), config.sampler.min_p
-        left = [name for name in OWN_FILTERS if name == "top_p" or given is None]
-        words = [f"sampler.{name}={value}" for name in left if (value := getattr(suited, name)) is not None]
-        print(f"{' '.join(words) or 'sampler.top_p=null'}, as its bundle says; sampler.top_p={TOP_P:g} goes without")
+def neighbours(known_store: str | None, bundle: str, model: Any, tokenizer: Tokenizer) -> list[Neighbours]:
+    """The passages of `known_store`, as `musictx similar` heard them with this model. Where it did not, prints how."""
+    if known_store is None:
+        return []
+    try:
+        ear = Embedder(model, tokenizer)
+    except ConfigError:  # it has no layer to hear with
+        return []
+    found = Neighbours(Store(known_store), ear, tensors_hash(bundle_path(bundle)))
+    if found.index is None:
+        words = f"musictx similar midi=… store={known_store} bundle={bundle}"
+        print(f"known_store= can also name the nearest passages: run `{words}` once")
+    return [found]
 
 
-def write(
-    source: Path,
-    files: Targets,
-    pieces: list[Music],
-    config: GenerateConfig,
-    known: Provenance | None,
-    near: Neighbours | None,
-) -> None:
-    """Writes one seed's continuations, and prints what a person should know of each."""
+def write(source: Path, files: Targets, pieces: list[Music], origins: list[Provenance | Neighbours]) -> None:
+    """Writes one seed's continuations, or the fills of a gap, and prints what a person should know of each."""
     if pieces and pieces[0].unheard:
         print(f"{source}: longer than the model looks back; it does not hear the oldest {pieces[0].unheard} tokens")
     for path, music in zip(files.midi, pieces, strict=False):
-        origin = "; ".join(said for each in (known, near) if each and (said := each.text(music.new_notes)))
+        origin = "; ".join(said for each in origins if (said := each.text(music.new_notes)))
         music.write(path, origin)
-        rank = f", {-music.mean_log_p:.3f} nats a token" if config.draws else ""
-        from_s = f"new music from {music.new_from_s:.2f} s on"
-        new = from_s if music.is_new is None else f"{music.is_new.sum()} of them new"
+        new = f"new music from {music.new_from_s:.2f} s on"
+        if music.is_new is not None:
+            new = f"{music.is_new.sum()} of them new, from {music.new_from_s:.2f} to {music.new_to_s:.2f} s"
         became = f" ({music.became})" if music.became else ""
-        print(f"{path}: {len(music.score)} notes, {new}{became}{rank}")
+        print(f"{path}: {len(music.score)} notes, {new}{became}")
         if origin:
             print(f"{path}: {origin}")
     named = [replace(m, name=path.stem) for path, m in zip(files.midi, pieces, strict=False)]

@@ -52,8 +52,6 @@ def ready(
             f"{bundle} was trained for objective {objective}, and accompanies no melody",
             "give bundle=harmoniser, or one that was trained with objective=voices",
         )
-    if not isinstance(tokenizer, ChoraleTokenizer | MelodyTokenizer):
-        raise BundleError(f"{bundle} has {tokenizer.name} tokens", "give one of chorale or performance-melody tokens")
     if tokenizer.voices and source_voices(model) != N_VOICES:
         hint = "give bundle=harmoniser, or one that was trained with objective=voices"
         raise ConfigError("objective", got="conditional", why=f"{bundle} hears a soprano alone", hint=hint)

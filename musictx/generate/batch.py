@@ -1,7 +1,6 @@
 """Draws rows together until each is as long as asked. The repetition guard warms a row while it goes in circles."""
 
 from collections.abc import Iterator
-from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -18,39 +17,22 @@ LOOK_EVERY = 32  # tokens: only at these looks does the program wait for the dev
 
 
 class Progress:
-    """How far one row has come, measured at every call; 1 is the length asked for."""
+    """How far one row has come; 1 is the length asked for."""
 
     def __init__(
         self, length: Length, bar_s: float, tokenizer: Tokenizer, prompt: NDArray[np.integer], quarter_s: float
     ) -> None:
-        self.length, self.seconds = length, length.in_seconds(bar_s)
+        self.tokens, self.seconds = length.tokens, length.in_seconds(bar_s)
         self.tokenizer, self.prompt, self.quarter_s = tokenizer, prompt, quarter_s
         self.start_s = tokenizer.seconds(prompt, quarter_s)
-        self.start_notes = len(tokenizer.decode(prompt, quarter_s)) if length.notes is not None else 0
-        self.tokens, self.elapsed_s = 0, 0.0
 
     def after(self, row: NDArray[np.integer]) -> float:
         """The share after the ids (T,) drawn so far."""
-        if self.length.tokens is not None:
-            share = len(row) / self.length.tokens
-        elif self.length.notes is not None:
-            notes = len(self.tokenizer.decode(np.concatenate([self.prompt, row]), self.quarter_s))
-            share = (notes - self.start_notes) / self.length.notes
-        else:
-            assert self.seconds is not None
-            share = self._clock_s(row) / self.seconds
-        self.tokens = len(row)
-        return share
-
-    def _clock_s(self, row: NDArray[np.integer]) -> float:
-        if self.tokenizer.pace is not None:  # every id moves the clock by itself: measuring the new ones is enough
-            whole = self.tokens - self.tokens % self.tokenizer.group
-            before = self.tokenizer.seconds(row[whole : self.tokens], self.quarter_s)
-            self.elapsed_s += self.tokenizer.seconds(row[whole:], self.quarter_s) - before
-        else:
-            both = np.concatenate([self.prompt, row])
-            self.elapsed_s = self.tokenizer.seconds(both, self.quarter_s) - self.start_s
-        return self.elapsed_s
+        if self.tokens is not None:
+            return len(row) / self.tokens
+        assert self.seconds is not None
+        now_s = self.tokenizer.seconds(np.concatenate([self.prompt, row]), self.quarter_s)
+        return (now_s - self.start_s) / self.seconds
 
 
 class Take(NamedTuple):
@@ -59,14 +41,6 @@ class Take(NamedTuple):
     ids: Ids  # (T,)
     log_p: NDArray[np.float64]  # (T,)
     stopped: str  # why it is shorter than asked; "" if it is not
-
-
-class NoNumbers(Exception):
-    """The model gave NaN or infinity in this row, after these ids (T,)."""
-
-    def __init__(self, row: int, ids: Ids) -> None:
-        super().__init__(row)
-        self.row, self.ids = row, ids
 
 
 class Batch:
@@ -90,7 +64,7 @@ class Batch:
         self.stopped = ""
 
     def __iter__(self) -> Iterator[Drawn]:
-        """Raises NoNumbers."""
+        """Raises NanError."""
         try:
             while self.rows.shape[1] < self.limit and not self.enough.all():
                 for _ in range(min(LOOK_EVERY, self.limit - self.rows.shape[1])):
@@ -110,16 +84,14 @@ class Batch:
         """Every row up to the look that found it long enough, the same whatever other rows the batch has; of particles
         the best."""
         self._gather()
-        why = self.stopped or f"max_tokens={self.limit}"
+        why = self.stopped or f"{self.limit} tokens are the most"
         rows = zip(self.rows, self.log_p, self.enough.tolist(), strict=True)
         takes = [Take(row[: n or None], log_p[: n or None], "" if n else why) for row, log_p, n in rows]
         return takes if self.particles is None else [takes[row] for row in self.particles.best(self.enough > 0)]
 
     def _look(self) -> None:
         self._gather()
-        if not self.stream.finite.all():
-            bad = int((~self.stream.finite).nonzero()[0])
-            raise NoNumbers(bad, self.rows[bad])
+        self.stream.check()
         shares = [p.after(row) for p, row in zip(self.progress, self.rows, strict=True)]
         sounding = self.enough == 0
         self.enough[sounding & (np.array(shares) >= 1)] = self.rows.shape[1]
@@ -128,7 +100,6 @@ class Batch:
             rows = self.particles.look(sounding, bool(ends))
             self.rows, self.log_p = self.rows[rows], self.log_p[rows]
             self.enough, self.warmth = self.enough[rows], self.warmth[rows]
-            self.progress = [copy(self.progress[row]) for row in rows]
         if self.chance.sampling.guard:
             self.warmth = warmed(self.warmth, self.rows)
             self.chance.heat((self.chance.sampling.temperature * self.warmth).tolist())

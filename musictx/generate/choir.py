@@ -18,7 +18,6 @@ from torch import Tensor
 from musictx.errors import UserError
 from musictx.generate.batch import LOOK_EVERY
 from musictx.generate.engine import ByChance, Drawn, Stream
-from musictx.generate.filters import NanError
 from musictx.generate.particles import Particles, keys_of
 from musictx.generate.requests import Accompany
 from musictx.generate.steering import beside
@@ -153,8 +152,7 @@ def draw_around(
             drawn.append(token)
             report(done // at_once * count + len(drawn), -(-request.variations // at_once) * count)
             if len(drawn) % LOOK_EVERY == 0 or len(drawn) == count:
-                if not stream.finite.all():
-                    raise NanError
+                stream.check()
                 moves.append(particles.look(last=len(drawn) == count))
         for row, log_p in zip(*traced(drawn, moves, particles.best()), strict=True):
             grid = np.where(free, REST, given).astype(np.int16)

@@ -1,16 +1,15 @@
-"""Continues seeds as a `Continue` asks: from files or scores to music."""
+"""Continues seeds as a `Continue` asks: from files or scores to music. Draws fills too, of what `filling.py` reads."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from musictx.analysis.motif import held_in
 from musictx.errors import ConfigError, TokenError, UserError
-from musictx.generate.draw import Continuation, Drawing
+from musictx.generate.draw import Drawing
 from musictx.generate.engine import enough_memory
+from musictx.generate.gap import Gap
 from musictx.generate.primer import Primer, choose_primer
-from musictx.generate.ranking import Ranking, best_first, rankings
 from musictx.generate.requests import UNSAID, Continue, Own
 from musictx.generate.result import Music
 from musictx.generate.seeds import Seed, fit_range, fit_voices, read_seed
@@ -22,17 +21,18 @@ INTERRUPTED = "interrupted"
 
 
 class Beginning(NamedTuple):
-    """What a model continues: a primer or nothing, its file, and the name that its continuations begin with."""
+    """What a model continues, or the gap that it fills, and the name that all of its music begins with."""
 
     name: str
-    primer: Primer | None = None
+    primer: Primer | Gap | None = None  # None: new music from nothing
     file: Path | None = None
+    after: Path | None = None  # the second file, for a gap between two
 
 
 def refuse_part(request: Continue) -> None:
     """Raises ConfigError for a part of a seed where there is no seed."""
     part = request.part
-    given = {"from_s": part.until_s, **{f"seed_{name}": getattr(part, name) for name in ("seconds", "bars", "notes")}}
+    given = {"from_s": part.until_s, "seed_seconds": part.seconds, "seed_bars": part.bars}
     for name, value in given.items():
         if value is not None:
             raise ConfigError(name, got=value, why="it is a part of a seed, and there is none", allowed="a seed")
@@ -40,13 +40,13 @@ def refuse_part(request: Continue) -> None:
 
 def read_beginning(file: Path, tokenizer: Tokenizer, request: Continue) -> Beginning:
     """The primer of a MIDI file. Raises UserError, which names the file."""
-    seed = read_seed(file, tokenizer, drums=request.drums, out_of_range=request.out_of_range)
+    seed = read_seed(file, tokenizer, request.drums)
     return Beginning(file.stem, take_primer(seed, file, tokenizer, request), file)
 
 
 def begin_with(score: Score, tokenizer: Tokenizer, request: Continue) -> Beginning:
     """The primer of a score, in four beats a bar at its tempo. Raises UserError."""
-    seed = Seed(fit_range(score, tokenizer, "the seed", request.out_of_range), Meter(score.quarter_s))
+    seed = Seed(fit_range(score, tokenizer, "the seed"), Meter(score.quarter_s))
     return Beginning("seed", take_primer(seed, "the seed", tokenizer, request))
 
 
@@ -61,7 +61,7 @@ def take_primer(seed: Seed, source: object, tokenizer: Tokenizer, request: Conti
             f"{source}: a finished piece: new music takes the place of its ending, from {primer.left_out_s:.2f} s on; "
             f"from_s={seed.score.duration_s:.2f} continues after it"
         )
-    primer = fit_voices(primer, tokenizer, source, request.out_of_range)
+    primer = primer._replace(score=fit_voices(primer.score, tokenizer, source))
     try:
         ids = tokenizer.encode(primer.score)
     except TokenError as error:
@@ -78,27 +78,14 @@ def continue_all(
     *,
     device: str = "cpu",
     own: Own = UNSAID,
-    ranking: Ranking | None = None,
 ) -> list[list[Music]]:
-    """The continuations of every beginning; with `draws`, the best by the ranking, best first. The bundle's `own`
-    counts where the sampling says auto. Ctrl-C ends it early: the music that exists by then has INTERRUPTED in
-    `stopped`. Raises UserError when memory runs out."""
+    """The music of every beginning. The bundle's `own` counts where the sampling says auto. Ctrl-C ends it early: the
+    music that exists by then has INTERRUPTED in `stopped`. Raises UserError when memory runs out."""
     primers = [beginning.primer for beginning in beginnings]
-    kept = draw_all(Drawing(primers, model, tokenizer, request, device=device, own=own))
-    if request.draws is not None:
-        asked = [ranking] if ranking else rankings(request.rank, held_in(tokenizer.metrical))
-        kept = [best_first(*each, asked)[: request.variations] for each in zip(primers, kept, strict=True)]
-    return [
-        [
-            Music(**vars(made), name=f"{name}-{k}", signature=primer.meter.signature if primer else None, seed=file)
-            for k, made in enumerate(each, 1)
-        ]
-        for (name, primer, file), each in zip(beginnings, kept, strict=True)
-    ]
-
-
-def draw_all(drawing: Drawing) -> list[list[Continuation]]:
-    """All continuations; after Ctrl-C those that exist by then. Raises UserError when memory runs out."""
+    drawing = Drawing(primers, model, tokenizer, request, device=device, own=own)
+    for beginning, prompt, bare in zip(beginnings, drawing.prompts, drawing.bare, strict=False):
+        if bare is prompt.heard:
+            print(f"{beginning.name}: too short for seed guidance, which does nothing here")
     rows = max(min(drawing.request.rows_at_once, len(drawing.asked) * drawing.each), drawing.each)
     try:
         with enough_memory(rows, "give Continue.window=512 tokens to look back, or fewer", drawing.each):
@@ -108,7 +95,12 @@ def draw_all(drawing: Drawing) -> list[list[Continuation]]:
         drawing.stop(INTERRUPTED)
         if not drawing.takes:
             raise
-    return drawing.continuations()
+    kept = []
+    for (name, primer, file, after), drawn in zip(beginnings, drawing.continuations(), strict=True):
+        signature = primer.meter.signature if primer is not None else None
+        known: dict[str, Any] = {"signature": signature, "seed": file, "after": after}
+        kept.append([Music(**vars(made), name=f"{name}-{k}", **known) for k, made in enumerate(drawn, 1)])
+    return kept
 
 
 def is_interrupted(kept: Sequence[Sequence[Music]], variations: int) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import UserError, is_out_of_memory
-from musictx.generate.filters import draw
+from musictx.generate.filters import NanError, draw
 from musictx.generate.guidance import guided
 from musictx.generate.requests import Sampling
 from musictx.generate.steering import Steering
@@ -84,7 +84,7 @@ class ByChance:
 class Stream:
     """An endless iterator, one token a row at every step: the one loop behind all music that a model makes.
 
-    The caller decides when to stop. Nothing here waits for the device, so the caller must check `finite` now and then.
+    The caller decides when to stop. Nothing here waits for the device, so the caller must call `check` now and then.
     `choose` takes logits (B · streams, V) and what is legal (B, V), and gives ids (B,), as `ByChance` does.
     `logits` (B · streams, V) and `state` are those after the prompts. Several streams of one row read the same music
     after different beginnings; reported probabilities are those of the first. With `given`, the first ids of all rows
@@ -135,6 +135,11 @@ class Stream:
         self.grammar.update(ids)
         self.unread.append(ids)
         return Drawn(ids, log_p)
+
+    def check(self) -> None:
+        """Waits for the device. Raises NanError once a row's logits were NaN or infinite."""
+        if not self.finite.all():
+            raise NanError
 
     def gains(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """What rows gained since the last call, as in `Particles`: (B, 2) by ids that begin no note and those that do,

@@ -11,15 +11,10 @@ import math
 import torch
 from torch import Tensor
 
-from musictx.errors import ConfigError
 from musictx.model.protocol import newest
 
 CUT = 0.01
 BARE = 17  # tokens at the seed's end that both streams read
-
-
-class NothingToHold(ConfigError):
-    """A seed too short for guidance."""
 
 
 def guided(logits: Tensor, bare: Tensor, strength: float) -> Tensor:
@@ -31,15 +26,8 @@ def guided(logits: Tensor, bare: Tensor, strength: float) -> Tensor:
     return torch.where(log_p >= least, log_p + strength * gain, -torch.inf)
 
 
-def bare_prompt(heard: Tensor, strength: float, period: int, drawn: int = 0) -> Tensor:
+def bare_prompt(heard: Tensor, period: int, drawn: int = 0) -> Tensor:
     """The end of what is heard (P,), which is all that the second stream reads. This is the end of the seed, and the
-    `drawn` tokens after it. Raises NothingToHold for a seed without anything before its end."""
+    `drawn` tokens after it. All of what is heard, if nothing comes before that end: then nothing is guided."""
     ids, most = heard[1:], BARE + drawn  # after BOS, or the token in its place
-    if len(ids) <= max(most, period):
-        raise NothingToHold(
-            "seed_guidance",
-            got=strength,
-            why=f"the seed has {len(ids)} tokens, and guidance is about those before the last {max(most, period)}",
-            allowed="null for no guidance, or a longer seed",
-        )
-    return ids[newest(len(ids), most, period) :]
+    return ids[newest(len(ids), most, period) :] if len(ids) > max(most, period) else heard

@@ -164,7 +164,7 @@ def take_melody(
 ) -> Melody:
     """One line of notes that the model can hear, on its grid or in seconds; `say` gets what a person should know of it.
     Raises UserError, ConfigError and TokenError, which name the source."""
-    (score, left), grid, first, unheard = one_line(score, source, request), None, 0, 0
+    (score, left), grid, first, unheard = one_line(score, source), None, 0, 0
     request.control.say(source, Score.empty(), meter, 0.0, say)
     if isinstance(tokenizer, ChoraleTokenizer):
         check_range(score, source, request, tokenizer, VOICES.index(request.voices[0]))
@@ -193,23 +193,15 @@ def say_beside(score: Score, source: object, unheard: int, say: Callable[[str], 
         )
 
 
-def one_line(score: Score, source: object, request: Accompany) -> tuple[Score, int]:
-    """The notes that are the melody, and how many others there are. Raises UserError for none, for several lines."""
+def one_line(score: Score, source: object) -> tuple[Score, int]:
+    """The notes that are the melody, the highest where several sound, and how many others there are. Raises UserError
+    for none."""
     if not len(score):
         raise UserError(f"{source}: no notes to accompany", "give a file with a melody in it")
     if not (score.offset_s > score.onset_s).any():
         raise UserError(f"{source}: none of its {len(score)} notes lasts", "give a melody whose notes have lengths")
-    if request.line == "highest":
-        line = top_line(score)
-        return line, len(score) - len(line)
-    if len(both := together(score)):
-        first = score.onset_s[both[0]] / score.quarter_s
-        raise UserError(
-            f"{source}: {len(both)} of its {len(score)} notes are struck while another sounds, the first at quarter "
-            f"{first:.2f}, and a melody is one line",
-            "line=highest takes its highest notes, or give a file of one line",
-        )
-    return score, 0
+    line = top_line(score) if len(together(score)) else score
+    return line, len(score) - len(line)
 
 
 def check_range(score: Score, source: object, request: Accompany, tokenizer: ChoraleTokenizer, voice: int) -> None:

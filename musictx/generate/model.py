@@ -9,11 +9,10 @@ from musictx.errors import ConfigError
 from musictx.generate.accompanying import Accompanied, accompany_melody, ready, window_of
 from musictx.generate.continuing import Beginning, begin_with, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.control import Control
-from musictx.generate.filling import Around, around, check_fills, fill_all, read_around
+from musictx.generate.filling import around, check_fills, how_to_fill, read_around
 from musictx.generate.melodies import read_melody, take_melody
 from musictx.generate.open_bundle import check_continues, check_device, faster, open_bundle
 from musictx.generate.primer import Part
-from musictx.generate.ranking import Ranking
 from musictx.generate.requests import Accompany, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
 from musictx.generate.seeds import Seed, find_seeds
@@ -39,11 +38,6 @@ def load(
         BundleError: for a file that is missing, damaged or no bundle.
         ConfigError: for a setting that does not exist, or that this machine cannot meet.
     """
-    for name, value in (("device", device), ("weights", weights), ("attention", attention)):
-        if not isinstance(value, str):
-            raise ConfigError(name, got=value, allowed="a word")
-    if not isinstance(graph, bool):
-        raise ConfigError("graph", got=graph, allowed="true or false")
     opened = open_bundle(bundle_path(str(bundle)), check_device(device), attention, continues=False)
     return Model(faster(opened.model, weights, graph, device), opened.tokenizer, opened.header, device)
 
@@ -82,39 +76,31 @@ class Model:
         *,
         seconds: float | None = None,
         bars: float | None = None,
-        notes: int | None = None,
         tokens: int | None = None,
         from_s: float | None = None,
         seed_seconds: float | None = None,
         seed_bars: int | None = None,
-        seed_notes: int | None = None,
         seed_from: str = Part.side,
         include_seed: bool = Continue.include_seed,
         variations: int = Continue.variations,
-        draws: int | None = None,
-        rank: str | Ranking = Continue.rank,
         random_seed: int = Continue.random_seed,
         temperature: float = Sampling.temperature,
         top_k: int | None = None,
         top_p: float | str | None = AUTO,
         min_p: float | None = None,
-        typical: float | None = None,
         guard: bool = Sampling.guard,
         seed_guidance: float | str | None = AUTO,
         rules: Rules | None = None,
         control: Control | None = None,
         drums: bool = Continue.drums,
-        out_of_range: str = Continue.out_of_range,
-        max_tokens: int | None = None,
         window: int | None = None,
         rows_at_once: int = Continue.rows_at_once,
     ) -> list[Music]:
         """Continuations of a MIDI file, of every one in a folder or pattern, of a score, or of nothing (None).
 
         `seed` may be "elise", "gymnopedie" or "chorale", which are inside musictx. A score counts four beats a bar.
-        Give at most one of `seconds`, `bars`, `notes` and `tokens`; none means 20 seconds. `rank` may be a function
-        that says how good a piece is, higher is better. The other arguments mean what `musictx generate --help` says
-        of them.
+        Give at most one of `seconds`, `bars` and `tokens`; none means 20 seconds. The other arguments mean what
+        `musictx generate --help` says of them.
 
         Units:
             `seconds`, `from_s` and `seed_seconds` in seconds, `bars` and `seed_bars` in bars of the seed.
@@ -128,9 +114,8 @@ class Model:
             given,
             Continue,
             sampling=made_of(given, Sampling),
-            length=Length(seconds, bars, notes, tokens),
-            part=Part(seed_seconds, seed_bars, seed_notes, seed_from, from_s),
-            rank=Continue.rank if callable(rank) else rank,
+            length=Length(seconds, bars, tokens),
+            part=Part(seed_seconds, seed_bars, seed_from, from_s),
         )
         check_continues(self.model, self.header, "this model")
         if seed is None:
@@ -142,12 +127,7 @@ class Model:
             beginnings = [read_beginning(file, self.tokenizer, request) for file in find_seeds(str(seed))]
         else:
             raise ConfigError("seed_midi", got=seed, allowed="a MIDI file, a Score, or None")
-        own = self.header.sampling if self.header is not None else {}
-        how: dict[str, Any] = {"device": self.device, "own": own, "ranking": rank if callable(rank) else None}
-        kept = continue_all(beginnings, self.model, self.tokenizer, request, **how)
-        if is_interrupted(kept, request.variations):
-            raise KeyboardInterrupt
-        return [music for each in kept for music in each]
+        return self._draw(beginnings, request)
 
     def fill(
         self,
@@ -164,13 +144,10 @@ class Model:
         top_k: int | None = None,
         top_p: float | str | None = AUTO,
         min_p: float | None = None,
-        typical: float | None = None,
         guard: bool = Sampling.guard,
         rules: Rules | None = None,
         control: Control | None = None,
         drums: bool = Fill.drums,
-        out_of_range: str = Fill.out_of_range,
-        max_tokens: int | None = None,
         window: int | None = None,
         rows_at_once: int = Fill.rows_at_once,
     ) -> list[Music]:
@@ -208,13 +185,10 @@ class Model:
         top_k: int | None = None,
         top_p: float | str | None = AUTO,
         min_p: float | None = None,
-        typical: float | None = None,
         guard: bool = Sampling.guard,
         rules: Rules | None = None,
         control: Control | None = None,
         drums: bool = Fill.drums,
-        out_of_range: str = Fill.out_of_range,
-        max_tokens: int | None = None,
         window: int | None = None,
         rows_at_once: int = Fill.rows_at_once,
     ) -> list[Music]:
@@ -233,11 +207,15 @@ class Model:
         check_fills("this model", self.tokenizer)
         return self._fill(read_around([seed_path(str(midi)) for midi in (a, b)], self.tokenizer, request), request)
 
-    def _fill(self, gap: Around, request: Fill) -> list[Music]:
-        music = fill_all(gap, self.model, self.tokenizer, self.header, request, self.device)
-        if is_interrupted([music], request.variations):
+    def _fill(self, gap: Beginning, request: Fill) -> list[Music]:
+        return self._draw([gap], how_to_fill(gap, request, self.model, self.header))
+
+    def _draw(self, beginnings: list[Beginning], request: Continue) -> list[Music]:
+        own = self.header.sampling if self.header is not None else {}
+        kept = continue_all(beginnings, self.model, self.tokenizer, request, device=self.device, own=own)
+        if is_interrupted(kept, request.variations):
             raise KeyboardInterrupt
-        return music
+        return [music for each in kept for music in each]
 
     def accompany(
         self,
@@ -248,7 +226,6 @@ class Model:
         rewrite: str | None = None,
         from_bar: int | None = None,
         to_bar: int | None = None,
-        line: str = Accompany.line,
         transpose: int = Accompany.transpose,
         variations: int = Accompany.variations,
         random_seed: int = Accompany.random_seed,
@@ -256,7 +233,6 @@ class Model:
         top_k: int | None = None,
         top_p: float | str | None = AUTO,
         min_p: float | None = None,
-        typical: float | None = None,
         seed_guidance: float | str | None = AUTO,
         rules: Rules | None = None,
         control: Control | None = None,
@@ -264,7 +240,8 @@ class Model:
     ) -> list[Accompanied]:
         """Writes the other voices around a melody, or the rest of a song with a model of songs; the melody stays.
 
-        `melody` is a MIDI file, or a score of one line, which counts four beats a bar.
+        `melody` is a MIDI file, or a score, which counts four beats a bar. Where several notes sound, the highest is
+        the melody's.
 
         Units:
             `transpose` in semitones.
@@ -276,10 +253,10 @@ class Model:
         request = made_of(given, Accompany, sampling=made_of(given, Sampling, guard=False))
         request = ready(request, self.model, self.tokenizer, self.header, "this model")
         if isinstance(melody, Score):
-            for name in ("voices", "rewrite"):
-                if len(value := getattr(request, name) or "") > (name == "voices"):
-                    why, hint = "a Score does not say which voice sings", "give a MIDI file"
-                    raise ConfigError(name, got=value, why=why, hint=hint)
+            if request.rewrite or len(request.voices) > 1:
+                name, value = ("rewrite", request.rewrite) if request.rewrite else ("voices", request.voices)
+                why, hint = "a Score does not say which voice sings", "give a MIDI file"
+                raise ConfigError(name, got=value, why=why, hint=hint)
             heard = take_melody(melody, "the melody", request, self.tokenizer, Meter(melody.quarter_s))
         elif isinstance(melody, str | Path):
             heard = read_melody(seed_path(str(melody)), request, self.tokenizer)

@@ -13,6 +13,7 @@ import torch
 
 from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError, TokenError
+from musictx.generate.requests import Own, Sampling
 from musictx.model.build import Model, can, inputs_of, kind_of
 from musictx.model.bundle import BundleHeader, load_bundle, read_header
 from musictx.model.packaged import BUNDLES, CHORALE, KNOWN, PIANO, bundle_path, packaged_bundle
@@ -84,11 +85,23 @@ def choose_and_print(weights: str, *models: Model) -> list[str]:
     return chosen
 
 
+def print_own(sampling: Sampling, own: Own) -> None:
+    """Prints which settings of the sampler are the bundle's `own`, since a person leaves them to it."""
+    suited = sampling.suited(own)
+    said = [
+        f"sampler.{name}={'null' if value is None else f'{value:g}'}"
+        for name, value in own.items()
+        if getattr(suited, name) == value != getattr(sampling, name) and (value is not None or name == "top_p")
+    ]
+    if said:
+        print(f"{' '.join(said)}, as its bundle says")
+
+
 def faster(model: Model, weights: str = AUTO, graph: bool = False, device: str = "cpu") -> LanguageModel:
     """The model prepared for fast single steps. Raises ConfigError."""
     if graph and device != "cuda":
         raise ConfigError("graph", got=graph, why="a CPU gains nothing", allowed="device=cuda, or leave it out")
-    fast = for_steps(model, choose_weights(check_weights(weights, (AUTO, *WEIGHTS)), model))
+    fast = for_steps(model, choose_weights(weights, model))
     if not graph:
         return fast
     if not can(fast, "static_steps"):

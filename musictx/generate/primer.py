@@ -12,7 +12,7 @@ from musictx.music.score import Meter, Score
 from musictx.setting import check_types
 
 ENDS = ("start", "end")
-AMOUNTS = ("seconds", "bars", "notes")
+AMOUNTS = ("seconds", "bars")
 
 
 def only_one(request: object, names: Iterable[str], prefix: str) -> dict[str, float]:
@@ -36,7 +36,7 @@ class Primer(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """How much of a seed: at most one of the three (none: all of it), taken from its `start` or its `end`. Raises
+    """How much of a seed: at most one of the two (none: all of it), taken from its `start` or its `end`. Raises
     ConfigError for more than one, and for impossible amounts and sides.
 
     The seed ends at `until_s`, and the part is the last of it. None: it ends with its last note, but a finished piece,
@@ -45,7 +45,6 @@ class Part:
 
     seconds: float | None = None
     bars: int | None = None
-    notes: int | None = None
     side: str = "start"
     until_s: float | None = None
     on_beat: bool = False  # for models of a grid, which read every primer from a beat on
@@ -66,7 +65,7 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:
     bar line, all else with the last note at the latest.
     Raises UserError for a part without notes."""
     from_end, end_s, until_s = part.side == "end" or part.until_s is not None, score.duration_s, part.until_s
-    if until_s is None and (from_end or (part.seconds, part.bars, part.notes) == (None, None, None)):
+    if until_s is None and (from_end or (part.seconds, part.bars) == (None, None)):
         until_s = ending_s(score)
     is_cut = until_s is not None and until_s < end_s
     if until_s is not None and is_cut:
@@ -74,12 +73,7 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:
         score = score.clip(0.0, end_s)
     left_out_s = end_s if is_cut and part.until_s is None else None
     start_s, stop_s = 0.0, end_s
-    if part.notes is not None:
-        k = np.arange(len(score))
-        score = score.select(k >= len(score) - part.notes if from_end else k < part.notes)
-        start_s = float(score.onset_s.min(initial=end_s)) if from_end else 0.0
-        stop_s = end_s if from_end else score.duration_s
-    elif part.bars is not None:
+    if part.bars is not None:
         lines = meter.bars_s(end_s)
         start_s, stop_s = float(lines[0]), float(lines[min(part.bars, len(lines) - 1)])
         if from_end:

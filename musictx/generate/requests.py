@@ -12,18 +12,17 @@ from musictx.setting import check_types, setting
 from musictx.tokenizers.rules import AUTO, Rules
 
 DEFAULT_S = 20.0
-MOST = {"seconds": 24 * 3600.0, "bars": 100_000.0, "notes": 1_000_000, "tokens": 1_000_000}
+MOST = {"seconds": 24 * 3600.0, "bars": 100_000.0, "tokens": 1_000_000}
 MOST_TOKENS = 1_000_000  # of all rows together
 
 
 @dataclass(frozen=True)
 class Length:
-    """How much new music: at most one of the four; none means 20 seconds. Raises ConfigError for more, and for
+    """How much new music: at most one of the three; none means 20 seconds. Raises ConfigError for more, and for
     impossible amounts."""
 
     seconds: float | None = None
     bars: float | None = None
-    notes: int | None = None
     tokens: int | None = None
 
     def __post_init__(self) -> None:
@@ -33,22 +32,22 @@ class Length:
                 raise ConfigError(f"Length.{name}", got=value, allowed=f"more than 0 and at most {MOST[name]:g}")
 
     def in_seconds(self, bar_s: float) -> float | None:
-        """The seconds asked for; None for notes or tokens."""
+        """The seconds asked for; None for tokens."""
         if self.bars is not None:
             return self.bars * bar_s
-        return DEFAULT_S if self.notes is None and self.tokens is None and self.seconds is None else self.seconds
+        return DEFAULT_S if self.tokens is None and self.seconds is None else self.seconds
 
 
 MOST_GUIDANCE = 10.0
 TOP_P = 0.98  # where neither a person nor the bundle says
 Own = Mapping[str, float | None]  # what a bundle says of the sampler: BundleHeader.sampling
 UNSAID: Own = MappingProxyType({})
-SHARES = ("top_p", "min_p", "typical")
+SHARES = ("top_p", "min_p")
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is drawn: the filters act after the temperature, one after the other, from top_k to typical.
+    """How the next token is drawn: the filters act after the temperature, one after the other, from top_k to min_p.
 
     Raises ConfigError for impossible values.
     """
@@ -64,10 +63,6 @@ class Sampling:
     )
     min_p: float | None = setting(
         None, "draw from tokens with at least this share of the likeliest one's probability; null: from all"
-    )
-    typical: float | None = setting(
-        None,
-        "draw from the tokens with a surprise nearest to the expected, with this probability together; null: from all",
     )
     guard: bool = setting(True, "the repetition guard: raises the temperature while the music goes in circles")
     seed_guidance: int | float | str | None = setting(
@@ -123,9 +118,6 @@ PLAIN = Sampling(top_p=None, guard=False, seed_guidance=None)  # the model's own
 
 MOST_VARIATIONS = 1000
 MAX_SEED = 2**63 - 1
-RANGES = ("refuse", "drop")
-RANKS = ("likelihood", "motif", "both")
-LINES = ("only", "highest")
 FARTHEST = (-19, 21)  # semitones: every pitch of the grid, moved back, is one of MIDI's
 
 
@@ -166,25 +158,12 @@ class NewMusic(Request):
     max_tokens: int | None = None  # of one variation, even if it is shorter than asked
     window: int | None = None  # tokens that the model sees at once; None: its own
     drums: bool = False  # the seed's drums are heard
-    out_of_range: str = RANGES[0]  # what becomes of notes that the model has no token for
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        most = MOST_TOKENS // (self.rows * self.rows_each)
-        if self.max_tokens is not None and not 0 < self.max_tokens <= most:
-            particles = f" and particles={self.rows_each}" if self.rows_each > 1 else ""
-            allowed = f"1 to {most} for variations={self.rows}{particles}"
-            raise ConfigError("max_tokens", got=self.max_tokens, allowed=allowed)
         if self.window is not None and self.window < 8:
             allowed = "8 tokens or more, or null for the model's own"
             raise ConfigError("Continue.window", got=self.window, allowed=allowed)
-        if self.out_of_range not in RANGES:
-            raise ConfigError("out_of_range", got=self.out_of_range, allowed=f"one of {', '.join(RANGES)}")
-
-    @property
-    def rows(self) -> int:
-        """How many are drawn for each seed."""
-        return self.variations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,21 +171,7 @@ class Continue(NewMusic):
     """New music after a seed, or from nothing. Raises ConfigError for what no model can do."""
 
     part: Part = field(default_factory=Part)  # of the seed, which is the primer
-    draws: int | None = None  # so many, of which the best are the variations; None: as many as variations
-    rank: str = RANKS[0]  # what is best
     include_seed: bool = True  # the primer comes before the new music
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.draws is not None and not self.variations <= self.draws <= MOST_VARIATIONS:
-            allowed = f"at least variations={self.variations} and at most {MOST_VARIATIONS}, or null"
-            raise ConfigError("draws", got=self.draws, allowed=allowed)
-        if self.rank not in RANKS:
-            raise ConfigError("rank", got=self.rank, allowed=f"one of {', '.join(RANKS)}")
-
-    @property
-    def rows(self) -> int:
-        return self.draws or self.variations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,9 +188,8 @@ class Fill(NewMusic):
         super().__post_init__()
         if (given := self.sampling.strength) is not None:
             raise ConfigError("seed_guidance", got=given, why="a fill has no seed", hint="leave it out")
-        for name in ("notes", "tokens"):
-            if (value := getattr(self.length, name)) is not None:
-                raise ConfigError(f"Length.{name}", got=value, why="a gap lasts seconds or bars", hint="leave it out")
+        if (tokens := self.length.tokens) is not None:
+            raise ConfigError("Length.tokens", got=tokens, why="a gap lasts seconds or bars", hint="leave it out")
 
     def drawing(self, length: Length, window: int | None = None) -> Continue:
         """How its notes are drawn; a `window` counts where none is asked for."""
@@ -252,15 +216,12 @@ class Accompany(Request):
     rewrite: str | None = None  # voices of a file with all four, which are written again
     from_bar: int | None = None  # of what is written again; the first is 1, the last is included
     to_bar: int | None = None
-    line: str = LINES[0]  # the file is one line; highest: the melody is its highest notes
     transpose: int = 0  # semitones by which the model hears the melody higher
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.sampling.guard:
             raise ConfigError("guard", got=True, why="it is for continuations", allowed="false")
-        if self.line not in LINES:
-            raise ConfigError("line", got=self.line, allowed=f"one of {', '.join(LINES)}")
         for name in ("voices", "rewrite"):
             if (value := getattr(self, name)) is not None and value not in VOICE_SETS:
                 raise ConfigError(name, got=value, allowed=f"one of {', '.join(VOICE_SETS)}")
@@ -268,8 +229,6 @@ class Accompany(Request):
             raise ConfigError(
                 "voices", got=self.voices, why="rewrite= is for a file with all four", hint="leave it out"
             )
-        if self.line != LINES[0] and (self.rewrite is not None or len(self.voices) > 1):
-            raise ConfigError("line", got=self.line, why="it is for one voice", hint="leave it out")
         bars = self.from_bar, self.to_bar
         if bars != (None, None) and (self.rewrite is None or None in bars):
             allowed = "from_bar= with to_bar= and rewrite="

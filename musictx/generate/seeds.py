@@ -3,15 +3,13 @@
 import glob
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from musictx.data.source import MIDI_SUFFIXES
-from musictx.errors import ConfigError, TokenError, UserError
-from musictx.generate.primer import Primer
+from musictx.errors import ConfigError, UserError
 from musictx.model.packaged import KNOWN_SEEDS, SEEDS, seed_path
 from musictx.music.grid import N_VOICES, PIANO, one_piano, quantise, thin_to_voices
 from musictx.music.read import read_bytes, read_tracks
@@ -31,7 +29,7 @@ class Seed(NamedTuple):
 
 def find_seeds(seed_midi: str | None) -> list[Path]:
     """The files that `seed_midi` names: what `seed_path` says, all MIDI files in and below a folder, or those of a
-    pattern; `new` for None. Raises UserError when a folder or pattern has none, or two would get one name."""
+    pattern; `new` for None. Raises ConfigError when a folder or pattern has none."""
     if seed_midi is not None and not seed_midi.strip():
         raise ConfigError("seed_midi", got="", allowed="a file, a folder or a pattern")
     if seed_midi is None:
@@ -46,12 +44,7 @@ def find_seeds(seed_midi: str | None) -> list[Path]:
     if not found:
         why = f"no {', '.join(MIDI_SUFFIXES)} file there"
         raise ConfigError("seed_midi", got=seed_midi, why=why, allowed=f"a file, folder or pattern, or {KNOWN_SEEDS}")
-    found.sort()
-    name, count = Counter(p.stem.lower() for p in found).most_common(1)[0]
-    if count > 1:
-        one, two = [p for p in found if p.stem.lower() == name][:2]
-        raise UserError(f"{one} and {two} would get the same names", "rename one, or continue them one by one")
-    return found
+    return sorted(found)
 
 
 class Targets(NamedTuple):
@@ -84,9 +77,9 @@ def name_targets(
     return out
 
 
-def read_seed(path: Path, tokenizer: Tokenizer, *, drums: bool, out_of_range: str) -> Seed:
+def read_seed(path: Path, tokenizer: Tokenizer, drums: bool = False) -> Seed:
     """Reads the seed; a printed line says which notes are dropped. Raises MidiError for a file that is not music,
-    UserError for a silent one. Raises TokenError for notes that have no token and may not be dropped."""
+    UserError for one without a note that the model can hear."""
     tracks = read_tracks(read_bytes(path), path, one_tempo=tokenizer.metrical)
     score = tracks.merge(drums)
     if not len(score) and len(tracks.merge(drums=True)):
@@ -95,7 +88,7 @@ def read_seed(path: Path, tokenizer: Tokenizer, *, drums: bool, out_of_range: st
     if not len(score):
         raise UserError(f"{path}: the seed has no notes", "give one with music in it")
     score = as_heard(score, tracks, tokenizer, path, drums)
-    return Seed(fit_range(score, tokenizer, path, out_of_range), tracks.meter())
+    return Seed(fit_range(score, tokenizer, path), tracks.meter())
 
 
 def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object, drums: bool) -> Score:
@@ -123,20 +116,18 @@ def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object,
     return score
 
 
-def fit_range(score: Score, tokenizer: Tokenizer, source: object, out_of_range: str) -> Score:
-    """The notes that the vocabulary has. Raises TokenError for others unless `out_of_range` is `drop`."""
+def fit_range(score: Score, tokenizer: Tokenizer, source: object) -> Score:
+    """The notes that the vocabulary has; prints which others are left out. Raises UserError where none is left."""
     inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
     if inside.all():
         return score
-    pitches = ", ".join(map(str, np.unique(score.pitch[~inside]).tolist()))
-    share = f"{int((~inside).sum())} of {len(score)}"
-    what = f"{source}: notes of pitch {pitches} ({share}) lie outside the model's range {tokenizer.lo} … {tokenizer.hi}"
-    if out_of_range != "drop":
-        raise TokenError(what, "out_of_range=drop leaves them out")
-    print(f"{what}: left out")
     if not inside.any():
         raise UserError(f"{source}: the seed has no notes within the model's range", "transpose it")
-    return replace(score.select(inside), quarter_s=score.quarter_s)
+    pitches = ", ".join(map(str, np.unique(score.pitch[~inside]).tolist()))
+    share = f"{int((~inside).sum())} of {len(score)}"
+    reach = f"the model's range {tokenizer.lo} … {tokenizer.hi}"
+    print(f"{source}: notes of pitch {pitches} ({share}) lie outside {reach}: left out")
+    return score.select(inside)
 
 
 def fit_grid(score: Score, tokenizer: Tokenizer, source: object) -> Score:
@@ -150,17 +141,16 @@ def fit_grid(score: Score, tokenizer: Tokenizer, source: object) -> Score:
     return heard.score
 
 
-def fit_voices(primer: Primer, tokenizer: Tokenizer, source: object, out_of_range: str) -> Primer:
-    """For a model of a grid: fits the primer to it, with at most as many notes at once as it has voices. Raises
-    TokenError for more, unless `out_of_range` is `drop`."""
+def fit_voices(score: Score, tokenizer: Tokenizer, source: object) -> Score:
+    """The notes that fit the voices of a chorale model: of more notes at once, the outer and the newest ones; prints
+    how many others are left out. Other models hear every note as it is."""
     if not tokenizer.voices:
-        return primer
-    primer = primer._replace(score=fit_grid(primer.score, tokenizer, source))
-    thin, lost = thin_to_voices(primer.score)
+        return score
+    score = fit_grid(score, tokenizer, source)
+    thin, lost = thin_to_voices(score)
     if not lost:
-        return primer
-    what = f"{source}: {lost} of its {len(primer.score)} notes are more than the model's {N_VOICES} voices"
-    if out_of_range != "drop":
-        raise TokenError(what, "out_of_range=drop keeps the outer and the newest ones")
-    print(f"{what}: left out or cut short")
-    return primer._replace(score=thin)
+        return score
+    print(
+        f"{source}: {lost} of its {len(score)} notes are more than the model's {N_VOICES} voices: left out or cut short"
+    )
+    return thin

@@ -15,7 +15,6 @@ from torch import Tensor
 from musictx.errors import ConfigError, UserError
 from musictx.generate.choir import Report
 from musictx.generate.engine import ByChance, Stream
-from musictx.generate.filters import NanError
 from musictx.generate.requests import Accompany
 from musictx.generate.steering import Steering, beside
 from musictx.model.protocol import SourceModel
@@ -66,8 +65,7 @@ class Windows:
         drawn: list[int] = []
         assert tokenizer.pace is not None
         for each in stream:
-            if not stream.finite.all():
-                raise NanError
+            stream.check()
             clock_s += float(tokenizer.pace[int(each.ids)])
             if clock_s > end_s - start_s - STEP_S / 2:
                 break

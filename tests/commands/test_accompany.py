@@ -10,14 +10,9 @@ from untrained import write_harmoniser
 
 import musictx
 from musictx.errors import BundleError, ConfigError, TokenError, UserError
-from musictx.generate.accompanying import ready
-from musictx.generate.control import Control
-from musictx.generate.requests import Accompany
-from musictx.music.harmony import parse_chords
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.music.write import write_midi
-from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.rules import Rules
 
 
@@ -38,34 +33,12 @@ def melody(tmp_path):
     return tmp_path / "tune.mid"
 
 
-def test_voices_go_with_chords_in_bars_of_the_melody(melody, tmp_path, voices):
-    """The melody is in three quarters and begins with the second; its second bar begins at 1.2 s."""
-    say = ["musictx", "accompany", f"bundle={voices}", "melody=tune.mid"]
-    free = ["rules.voice_order=false", "rules.voice_ranges=false", "rules.no_parallels=false"]
-    said = ok([*say, *free, "out=o", "control.chords=Em | F | C7", "control.strength=20"], tmp_path).stdout
-    assert "tune.mid: a bar of chords lasts 1.20 s" in said
-    text = "Em | F | C7"
-    control = Control(chords=text, strength=20.0)
-    (made,) = musictx.load(voices).accompany(melody, control=control, rules=Rules(max_still_s=None))
-    made.write(tmp_path / "it.mid")
-    assert (tmp_path / "it.mid").read_bytes() == (tmp_path / "o" / "tune-1.mid").read_bytes()
-    assert len(made.voices) > 10
-    for onset_s, pitch in zip(made.voices.onset_s, made.voices.pitch, strict=True):
-        assert pitch % 12 in parse_chords(text).chords[int((onset_s + 1e-6) // 1.2) % 3].classes
-    line = refused([*say, "out=no", "control.chords=seed"], tmp_path)
-    assert line.startswith("error: control.chords=seed: ")
-    assert "known" not in line
-    assert "control.density=3" in refused([*say, "out=no", "control.density=3"], tmp_path)
-
-
 def test_the_melody_is_kept_to_the_bit_and_the_rest_is_new(melody, tmp_path, voices):
     say = ["musictx", "accompany", f"bundle={voices}", "melody=tune.mid", "out=o", "variations=2"]
     said = ok([*say, "png=true", "sampler.temperature=0.9"], tmp_path).stdout
     assert "tune-1.mid: 7 notes of the melody, unchanged" in said
     assert "1 of its 7 notes" in said
-    assert "share a sixteenth" not in said
-    names = {p.name for p in (tmp_path / "o").iterdir()}
-    assert names == {"tune-1.mid", "tune-2.mid", "tune.png"}
+    assert {p.name for p in (tmp_path / "o").iterdir()} == {"tune-1.mid", "tune-2.mid", "tune.png"}
     kept = rows(read_midi(melody))
     both = [rows(read_midi(tmp_path / "o" / f"tune-{k}.mid")) for k in (1, 2)]
     for notes in both:
@@ -79,17 +52,11 @@ def test_the_melody_is_kept_to_the_bit_and_the_rest_is_new(melody, tmp_path, voi
     # the same from Python, to the bit, from the file and from its notes
     model = musictx.load(voices)
     made = model.accompany(melody, variations=2, temperature=0.9)
-    assert [m.name for m in made] == ["tune-1", "tune-2"]
     for music in made:
         music.write(tmp_path / "it.mid")
         assert (tmp_path / "it.mid").read_bytes() == (tmp_path / "o" / f"{music.name}.mid").read_bytes()
         assert music.melody == read_midi(melody)
-        assert rows(music.score) == rows(music.melody) | rows(music.voices)
-    (again,) = model.accompany(read_midi(melody), temperature=0.9)
-    assert again.score == made[0].score
-    for name in ("it.png", "it.wav"):
-        again.write(tmp_path / name)
-        assert (tmp_path / name).stat().st_size > 1000
+    assert model.accompany(read_midi(melody), temperature=0.9)[0].score == made[0].score
     assert re.search("tune-1.mid .*out= .*overwrite=true", refused(say, tmp_path))
     with pytest.raises(UserError, match="tune.mid .*seed"):
         made[0].write(melody)
@@ -129,27 +96,18 @@ def test_the_melody_guides_a_model_that_has_learned_to_go_without(melody, tmp_pa
         musictx.load(write_harmoniser(tmp_path / "not.safetensors")).accompany(melody, seed_guidance=2)
 
 
-def test_a_change_of_tempo_is_said(tmp_path, voices, capsys):
-    import mido
-
-    write_midi(TUNE, tmp_path / "tune.mid")
-    midi = mido.MidiFile(tmp_path / "tune.mid")
-    midi.tracks[0].append(mido.MetaMessage("set_tempo", tempo=700_000, time=960))
-    midi.save(tmp_path / "tune.mid")
-    (music,) = musictx.load(voices).accompany(tmp_path / "tune.mid")
-    assert "first tempo" in capsys.readouterr().out
-    assert np.allclose(music.melody.onset_s, TUNE.onset_s)
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["melody=nowhere.mid"], "nowhere.mid: "),
         (["melody=empty.mid"], "empty.mid: no notes"),
         (["bundle=chorale"], "objective infill"),
-        (["melody=elise", "line=highest"], "elise.mid: notes of pitch 56, 57 (4 of 33)"),
+        (["melody=elise"], "elise.mid: notes of pitch 56, 57 (4 of 33)"),
         (["sampler.seed_guidance=1"], "sampler.seed_guidance=1.0: "),
         (["sampler.guard=true"], "sampler.guard=true: "),
+        (["control.density=3"], "control.density=3: "),
+        (["control.chords=seed"], "control.chords=seed: "),
+        (["rules.lowest=128"], "rules.lowest=128: "),
         (["rules.scale=H minor"], "rules.scale='H minor': "),
     ],
 )
@@ -169,12 +127,8 @@ def test_each_task_has_its_own_models(world, melody, voices):
         musictx.load(world.hymn_bundle).accompany(melody)
     with pytest.raises(UserError, match="^the melody: "):
         musictx.load(voices).accompany(Score.empty())
-    with pytest.raises(BundleError, match="^mine .*performance "):
-        ready(Accompany(), musictx.load(voices).model, build_tokenizer("performance"), None, "mine")
-    for wrong in (None, 3):
-        with pytest.raises(ConfigError) as said:
-            musictx.load(voices).accompany(wrong)  # type: ignore[arg-type]
-        assert (said.value.field, said.value.got) == ("melody", wrong)
+    with pytest.raises(ConfigError, match="^melody=3: "):
+        musictx.load(voices).accompany(3)  # type: ignore[arg-type]
 
 
 def test_memory_that_does_not_suffice_is_said(melody, voices, monkeypatch):

@@ -22,7 +22,7 @@ from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import VOICE_RANGES, Rules
 
 TOK = ChoraleTokenizer()
-LOW = np.array([45, 45, 47, REST, 48, 52, 52, 50, 43] * 3, np.int16)
+LOW = np.array([45, 45, 47, REST, 48, 52, 52, 50, 43] * 2, np.int16)
 
 
 def above(semitones):
@@ -52,7 +52,7 @@ def drawn(grid, sampling=PLAIN, rules=STRICT, where=None, **asked):
 
 @pytest.mark.parametrize(
     "given",
-    [{"B": LOW}, {"T": above(12)}, {"A": above(15)}, {"S": above(24), "B": LOW}, {"A": above(14), "T": above(7)}],
+    [{"B": LOW}, {"S": above(24), "B": LOW}, {"A": above(14), "T": above(7)}],
 )
 def test_given_voices_stay_and_free_ones_keep_to_the_rules(given):
     """The model knows nothing: only the rules keep its voices in place."""
@@ -90,9 +90,14 @@ class OneByOne(AroundVoices):
         return only
 
 
-@pytest.mark.parametrize("asked", [{}, {"control": Control(chords="G | D", particles=4)}])
-@pytest.mark.parametrize("given", [{"B": LOW}, {"S": above(24), "B": LOW}])
-@pytest.mark.parametrize("strength", [0.0, 0.5])
+@pytest.mark.parametrize(
+    ("given", "asked", "strength"),
+    [
+        ({"B": LOW}, {}, 0.5),
+        ({"S": above(24), "B": LOW}, {}, 0.0),
+        ({"S": above(24), "B": LOW}, {"control": Control(chords="G | D", particles=4)}, 0.5),
+    ],
+)
 def test_given_ids_are_read_together_with_the_next(given, asked, strength, monkeypatch):
     """The music is the same as by a step for each id; the model is asked only about ids that it writes."""
     request = {"variations": 3, "sampling": replace(PLAIN, seed_guidance=strength), **asked}
@@ -122,53 +127,24 @@ def test_given_ids_are_read_together_with_the_next(given, asked, strength, monke
         assert a.mean_log_p == pytest.approx(b.mean_log_p, abs=1e-5)
 
 
-def test_a_region_is_written_and_nothing_else():
-    (whole,) = drawn(grid_of(S=above(24)), rules=Rules())
-    grid = whole.grid.copy()
-    grid[5:9, 1] = OPEN
-    changed = [voices.grid for voices in drawn(grid, rules=Rules(), variations=6)]
-    for each in changed:
-        differs = each != whole.grid
-        differs[5:9, 1] = False
-        assert not differs.any()
-    assert len({each.tobytes() for each in changed}) > 1
-
-
 def test_a_region_leads_into_what_follows_without_parallels():
     """The free alto is never a fifth or an octave below the soprano's 74, from where both would rise by a tone. Bass
     and tenor rest."""
     grid = np.full((9, 4), REST, np.int16)
     grid[:, 0], grid[7, 1], grid[8] = 74, OPEN, (76, 69, REST, REST)
-    lasts = {int(voices.grid[7, 1]) for voices in drawn(grid, variations=200)}
+    lasts = {int(voices.grid[7, 1]) for voices in drawn(grid, variations=80)}
     assert 67 not in lasts
     assert len(lasts) > 8
-    assert 67 in {int(voices.grid[7, 1]) for voices in drawn(grid, rules=Rules(), variations=200)}
+    assert 67 in {int(voices.grid[7, 1]) for voices in drawn(grid, rules=Rules(), variations=80)}
 
 
-@pytest.mark.parametrize("control", [Control(), Control(chords="C | F# G", bar_seconds=0.5, particles=2)])
-def test_a_row_is_a_function_of_its_key_alone(control):
+def test_a_row_is_a_function_of_its_key_alone():
+    control = Control(chords="C | F# G", bar_seconds=0.5, particles=2)
     sampling = Sampling(guard=False, seed_guidance=1.0, top_p=0.9)
-    many = drawn(grid_of(B=LOW), sampling, random_seed=5, variations=3, rows_at_once=2, control=control)
-    one = drawn(grid_of(B=LOW), sampling, random_seed=5, control=control)
+    many = drawn(grid_of(B=LOW)[:10], sampling, random_seed=5, variations=3, rows_at_once=2, control=control)
+    one = drawn(grid_of(B=LOW)[:10], sampling, random_seed=5, control=control)
     assert one[0].grid.tolist() == many[0].grid.tolist()
     assert len({each.grid.tobytes() for each in many}) == 3
-
-
-def source_of(grid, ids):
-    """What the model hears: the ids of the given places, PAD at the others."""
-    return torch.from_numpy(np.where(grid.flatten() == OPEN, TOK.vocab.pad, ids).astype(np.int64))[None]
-
-
-def test_nats_are_of_the_open_places():
-    """By one full pass over the whole grid."""
-    model, grid = build(), grid_of(A=above(15), B=LOW)
-    control = Control(chords="C | F# G", bar_seconds=0.5, particles=4)
-    (voices,) = draw_around(grid, model, TOK, 0.5, Accompany(PLAIN, rules=Rules(), control=control))
-    ids = TOK.encode_grid(voices.grid).astype(np.int64)
-    read = torch.from_numpy(np.append(TOK.vocab.bos, ids[:-1]))[None]
-    with torch.no_grad():
-        log_p = model(source_of(grid, ids), read)[0].log_softmax(-1)[range(len(ids)), ids]
-    assert voices.mean_log_p == pytest.approx(float(log_p[grid.flatten() == OPEN].mean()), abs=1e-4)
 
 
 def test_guidance_draws_what_two_full_passes_draw():
@@ -179,7 +155,8 @@ def test_guidance_draws_what_two_full_passes_draw():
             p.mul_(2)
     sampling = Sampling(top_p=0.95, guard=False, seed_guidance=1.5)
     ids = TOK.encode_grid(np.where(grid == OPEN, REST, grid)).astype(np.int64)
-    source, forced = source_of(grid, ids), np.where(grid.flatten() == OPEN, -1, ids).tolist()
+    source = torch.from_numpy(np.where(grid.flatten() == OPEN, TOK.vocab.pad, ids))[None]
+    forced = np.where(grid.flatten() == OPEN, -1, ids).tolist()
     asked = Accompany(sampling, rules=STRICT, random_seed=5, variations=3, rows_at_once=2)
     for k, voices in enumerate(draw_around(grid, model, TOK, 0.5, asked)):
         grammar = build_grammar(TOK, STRICT, [np.zeros(0, np.uint16)], [0.5], "cpu")
@@ -213,7 +190,7 @@ def test_new_voices_are_of_the_chord_of_their_moment_where_the_melody_is(where, 
     pitch = voices.grid[1:, 1:][step, lower]
     heard = [(p, line.chords[(at + first + 1) // bar % 2].classes) for p, at in zip(pitch, step, strict=True)]
     assert all((p - transpose) % 12 in classes for p, classes in heard if p != REST)
-    assert len(heard) > 30
+    assert len(heard) > 20
 
 
 def test_nothing_to_write_is_refused():

@@ -20,7 +20,7 @@ from musictx.generate.primer import Primer
 from musictx.generate.prompt import make_prompt
 from musictx.generate.requests import PLAIN, Continue, Fill, Length
 from musictx.generate.steering import Steering, check_encoding, lead
-from musictx.music.harmony import key_classes, parse_chord, parse_chords
+from musictx.music.harmony import parse_chord, parse_chords
 from musictx.music.score import Meter, Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
@@ -60,11 +60,8 @@ def test_the_share_of_each_chord_is_the_same_without_the_seed():
 
 
 def test_a_seed_of_too_many_bars_is_refused_before_any_is_looked_at():
-    control = Control(chords="seed", bar_seconds=0.1)
     with pytest.raises(ConfigError, match="^chords=seed: .* 1000 bars"):
-        control.chords_after(tune(), Meter(), 3600.0)
-    with pytest.raises(ConfigError, match="^chords=C: C, E, G .*key=F#"):
-        Control(chords="seed", key="F#").chords_after(tune(), Meter(), 3.0)
+        Control(chords="seed", bar_seconds=0.1).chords_after(tune(), Meter(), 3600.0)
 
 
 def wrong(score, text, bar_s=1.0):
@@ -95,18 +92,12 @@ def test_new_notes_are_of_the_chord_of_their_moment_and_the_line_begins_again():
 
 def test_a_bar_is_as_long_as_the_seeds_and_each_row_of_a_batch_is_what_it_is_alone():
     control, seeds = Control(chords="C | F#", strength=20.0, density=8.0, loudness=60), [tune(0.3), tune(0.5)]
-    together = drawn(control, seeds)
+    short: dict[str, Any] = {"length": Length(seconds=4.0)}
+    together = drawn(control, seeds, **short)
     for music, seed in zip(together, seeds, strict=True):
-        assert drawn(control, [seed]) == [music]
         assert wrong(music, "C | F#", 4 * seed.quarter_s) == []
-    assert drawn(control, seeds[:1], variations=2, rows_at_once=1)[0] == together[0]
-
-
-def test_a_key_and_guidance_act_together():
-    control = Control(key="Eb", strength=20.0)
-    for strength in (None, 1.0):
-        (music,) = drawn(control, [tune()], sampling=replace(PLAIN, seed_guidance=strength))
-        assert np.isin(music.pitch % 12, list(key_classes("Eb"))).all()
+    assert drawn(control, seeds[1:], **short) == together[1:]
+    assert drawn(control, seeds[:1], variations=2, rows_at_once=1, **short)[0] == together[0]
 
 
 def test_guidance_compares_streams_that_are_led_alike():
@@ -128,9 +119,9 @@ def test_notes_of_the_old_chord_may_ring():
     assert (old.offset_s > 4).any()
 
 
-@pytest.mark.parametrize("seed", [None, tune()])
-def test_density_makes_notes_rarer_or_more(seed):
-    few, usual, many = (len(drawn(Control(density=asked), [seed])[0]) / 9 for asked in (2.0, None, 20.0))
+def test_density_makes_notes_rarer_or_more():
+    how: dict[str, Any] = {"scores": [tune()], "length": Length(seconds=5.0)}
+    few, usual, many = (len(drawn(Control(density=asked), **how)[0]) for asked in (2, None, 20))
     assert few < usual < many
 
 
@@ -153,19 +144,11 @@ def test_a_register_is_where_new_notes_lie():
 
 def test_about_as_many_notes_sound_at_once_as_asked():
     held = Score([0.0] * 6, [3.0] * 6, range(60, 66), [80] * 6)
-
-    def sounding(music):
-        at = np.arange(3, 9, 0.05)[:, None]
-        return ((music.onset_s <= at) & (music.offset_s > at)).sum(1)
-
-    for seed in (None, held):
-        (one,), (four,) = (drawn(Control(polyphony=asked, strength=20.0), [seed]) for asked in (1, 4))
-        assert sounding(one).max() <= 2
-        assert 3 < sounding(four).mean() < 5
-        assert len(one) > 8
-    (music,) = drawn(Control(polyphony="0 1, 5 1, 6 6", strength=20.0))
-    assert sounding(music)[:40].max() <= 2
-    assert sounding(music)[70:].mean() > 4
+    (music,) = drawn(Control(polyphony="0 1, 5 1, 6 6", strength=20.0), [held])
+    at = np.arange(3, 9, 0.05)[:, None]
+    sounding = ((music.onset_s <= at) & (music.offset_s > at)).sum(1)
+    assert sounding[:40].max() <= 2
+    assert sounding[70:].mean() > 4
 
 
 def chordal(names, bar_s=1.0):
@@ -179,12 +162,11 @@ def chordal(names, bar_s=1.0):
 def test_each_seeds_own_chords_come_back_also_in_one_batch(capsys):
     control, lines = Control(chords="seed", strength=20.0), (["C", "F#m"], ["Eb", "Gm"])
     seeds = [chordal(lines[0]), chordal(lines[1], 0.6)]
-    together = drawn(control, seeds)
-    for music, line, bar_s, seed in zip(together, lines, (1.0, 0.6), seeds, strict=True):
+    together = drawn(control, seeds, length=Length(seconds=4.0))
+    for music, line, bar_s in zip(together, lines, (1.0, 0.6), strict=True):
         assert wrong(music, " | ".join(line), bar_s) == []
-        assert drawn(control, [seed]) == [music]
     text = Control(chords="C | F#m", strength=20.0)
-    assert drawn(text, seeds[:1]) == together[:1]
+    assert drawn(text, seeds[:1], length=Length(seconds=4.0)) == together[:1]
     control.say("a.mid", seeds[1], Meter(0.15), 1.2)
     assert "a.mid: its chords are Eb | Gm\n" in capsys.readouterr().out
     with pytest.raises(ConfigError, match="^chords=seed: .*before"):
@@ -252,35 +234,18 @@ def test_a_voice_of_a_grid_keeps_its_pitch_as_probably_as_without_chords():
     assert all(GRID.pitch[id_] % 12 in parse_chord("F#").classes for id_ in new if id_ < rest and id_ != keeps)
 
 
-def test_a_gap_is_filled_with_chords(filling, world):
-    for particles in (1, 4):
-        control = Control(chords="E", strength=20.0, particles=particles)
-        (music,) = musictx.load(filling).fill(world.hymn, from_s=0.6, to_s=1.8, control=control)
-        begun = music.new_notes.select(music.new_notes.onset_s > 0.61)  # a note of before may ring on
-        assert len(begun)
-        assert wrong(begun, "E") == []
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"density": 0.0}, "density=0.0: give 1 to 30 notes a second, or a curve"),
-        ({"density": "0 3, 10"}, "density='0 3, 10': give 1 to 30 notes a second, or a curve"),
         ({"density": "0 3, 10 90"}, "density='0 3, 10 90': give 1 to 30"),
-        ({"density": True}, "density=true: give 1 to 30"),
-        ({"polyphony": 0}, "polyphony=0: give 1 to 30 notes at once"),
         ({"register": "C4"}, "register=C4: give 21 to 108 as a pitch"),
-        ({"density": float("nan")}, "density=nan: give 1 to 30"),
-        ({"loudness": 0}, "loudness=0: give 1 to 127 as a velocity"),
         ({"key": "C", "strength": 0.0}, "strength=0.0: give more than 0"),
-        ({"key": "C", "strength": 21.0}, "strength=21.0: give"),
         ({"strength": 3.0}, "strength=3.0: nothing is asked for: give"),
         ({"bar_seconds": 2.0}, "bar_seconds=2.0: it is for bars: give"),
-        ({"bar_seconds": 0.0, "chords": "C"}, "bar_seconds=0.0: give 0.1 to 60 seconds, or null"),
         ({"key": "H minor"}, "key='H minor': give a key such as"),
         ({"chords": "C | X"}, "chords=X: this chord is not known: give a root"),
         ({"chords": "C | E7", "key": "C"}, "chords=E7: Ab is outside key=C: change one of them"),
-        ({"key": 3}, "key=3: give a word or null"),
     ],
 )
 def test_impossible_wishes_are_refused(given, said):
@@ -295,15 +260,12 @@ def test_impossible_wishes_are_refused(given, said):
         ({"chords": "C | Am"}, {"scale": "C minor"}, "chords=C: E is outside scale=C minor"),
         ({"chords": "C | Am"}, {"lowest": 62, "highest": 63}, "chords=C: the rules leave none of its notes: give"),
         ({"key": "C"}, {"lowest": 61, "highest": 61}, "key=C: the rules leave none of its notes: give"),
-        ({"density": 2.0}, {"max_still_s": 0.2}, "density=2.0: max_still_s=0.2 makes more notes than that: give at"),
-        ({"density": "0 9, 3 2"}, {"max_still_s": 0.2}, "density='0 9, 3 2': max_still_s=0.2 makes more"),
     ],
 )
 def test_rules_that_exclude_a_wish_are_refused(control, rules, said):
-    for kind in (Continue, Fill):
-        with pytest.raises(ConfigError) as caught:
-            kind(control=Control(**control), rules=Rules(**rules))
-        assert str(caught.value).startswith(said)
+    with pytest.raises(ConfigError) as caught:
+        Fill(control=Control(**control), rules=Rules(**rules))
+    assert str(caught.value).startswith(said)
 
 
 def test_an_encoding_refuses_what_it_cannot_take():
@@ -319,26 +281,16 @@ def test_an_encoding_refuses_what_it_cannot_take():
 
 def test_a_person_types_chords_as_they_are(world, tmp_path):
     words = ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "length_seconds=2"]
-    done = ok([*words, "control.chords=C | F#m7 Bb", "control.strength=20", "out=bars"], tmp_path)
-    assert "tune 0.mid: a bar of chords lasts 2.00 s" in done.stdout
-    assert re.search(r"new music from [\d.]+ s on \(\d+% in chords\)$", done.stdout, re.MULTILINE)
-    music = musictx.read_midi(tmp_path / "bars" / "tune 0-1.mid")
-    new = music.select(music.onset_s >= musictx.read_midi(world.seed).duration_s)
-    (twin,) = musictx.load(world.bundle).continue_midi(
-        world.seed, seconds=2, control=Control(chords="C | F#m7 Bb", strength=20.0)
-    )
-    assert music.pitch.tolist() == twin.score.pitch.tolist()
-    assert music.onset_s == pytest.approx(twin.score.onset_s, abs=0.002)  # a file counts in ticks
-    assert len(new)
     write_midi(chordal(["C", "Am"]), tmp_path / "chords.mid")
     wishes = ["control.chords=chords.mid", "control.key=C", "control.density=0 3, 2 8", "control.polyphony=3"]
     done = ok([*words, *wishes, "png=true", "out=track"], tmp_path)
     assert done.stdout.count("chords.mid: its chords are 0 C, 1 Am, 2\n") == 1
     said = r" \(\d+% in chords, \d+% in C, [\d.]+ to [\d.]+ notes a second, [\d.]+ at once\)$"
     assert re.search(said, done.stdout, re.MULTILINE)
-    line = refused([*words, "control.density=0 3, 2", "out=no"], tmp_path)
-    assert line.startswith("error: control.density='0 3, 2': ")
+    music = musictx.read_midi(tmp_path / "track" / "tune 0-1.mid")
+    control = Control(key="C", chords="0 C, 1 Am, 2", density="0 3, 2 8", polyphony=3)
+    (twin,) = musictx.load(world.bundle).continue_midi(world.seed, seconds=2, control=control)
+    assert music.pitch.tolist() == twin.score.pitch.tolist()
     line = refused([*words, "control.chords=C | E7", "control.key=C", "out=no"], tmp_path)
     assert re.match("error: control.chords=E7: Ab .*control.key=C: ", line)
-    assert refused([*words, "control.chords=C/G", "out=no"], tmp_path).startswith("error: control.chords=C/G: the bass")
     assert not (tmp_path / "no").exists()

@@ -2,24 +2,21 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from stubs import noise
 
-from musictx.generate.filters import draw, filter_logits, nan_error
+from musictx.generate.filters import draw, filter_logits
 from musictx.generate.requests import PLAIN
-from musictx.model.transformer import Transformer, TransformerConfig
 
 P = [0.5, 0.3, 0.15, 0.05]
 LOGITS = torch.log(torch.tensor([P]))
 
 
-# a filter -> its values -> how many of the four stay; they surprise by 0.693, 1.204, 1.897, 2.996, as expected 1.142
+# a filter -> its values -> how many of the four stay
 STAY: dict[str, dict[float | None, int]] = {
     "top_k": {2: 2, 9: 4},
     "top_p": {0.5: 1, 0.51: 2, 0.84: 3, 0.9: 3, 1e-9: 1, 1e-300: 1, 1.0: 4, None: 4},
     "min_p": {0.2: 3, 0.31: 2, 1.0: 1},
-    "typical": {0.7: 2, 0.9: 3, 1.0: 4},
 }
 
 
@@ -32,11 +29,6 @@ def test_what_a_filter_keeps(name):
 
 def kept(logits, **settings):
     return torch.isfinite(filter_logits(logits, replace(PLAIN, **settings), 1.0))[0].tolist()
-
-
-def test_typical_keeps_what_surprises_as_expected():
-    assert kept(LOGITS, typical=0.2) == [False, True, False, False]
-    assert kept(torch.tensor([[0.0, 0.0, -torch.inf, -torch.inf]]), typical=0.3) == [True, False, False, False]
 
 
 def test_temperature_divides_the_logits():
@@ -54,31 +46,14 @@ def test_a_draw_is_where_the_distribution_function_exceeds_the_uniform(uniform, 
     assert draw(LOGITS.flip(1), replace(PLAIN, temperature=0.0), 0.0, chance).tolist() == [3]  # always the likeliest
 
 
+@settings(max_examples=60)
 @given(
     st.lists(st.one_of(st.floats(-200, 200), st.just(-float("inf"))), min_size=1, max_size=12),
     st.floats(0, 1, exclude_max=True),
     st.sampled_from([1e-3, 0.5, 1.0, 1e3]),
-    st.sampled_from([{}, {"top_k": 2}, {"top_p": 0.5}, {"min_p": 0.3}, {"typical": 0.3}, {"top_p": 1e-300}]),
+    st.sampled_from([{}, {"top_k": 2}, {"top_p": 0.5}, {"min_p": 0.3}, {"top_p": 1e-300}]),
 )
 def test_what_is_forbidden_is_never_drawn(values, uniform, temperature, settings):
     logits = torch.tensor([[*values, 0.0]])
     drawn = draw(logits, replace(PLAIN, **settings), temperature, torch.tensor([[uniform]], dtype=torch.float64))
     assert torch.isfinite(logits[0, drawn[0]])
-
-
-def said_of(broken=(), value=0.0):
-    torch.manual_seed(0)
-    model = Transformer(TransformerConfig(11, d_model=16, n_layers=2, n_heads=2, d_ff=16, max_distance=8)).eval()
-    for name in broken:
-        torch.nn.init.constant_(model.get_parameter(name), value)
-    return str(nan_error(model, torch.tensor([1, 2, 3])))
-
-
-def test_the_first_layer_that_gives_no_numbers_is_named_and_weights_that_are_none():
-    assert "; blocks.1.up is the first layer" in said_of(["blocks.1.up.weight"], torch.nan)
-    assert "(blocks.1.up.weight)" in said_of(["blocks.1.up.weight"], torch.nan)
-    overflows = said_of(["blocks.0.up.weight", "blocks.0.down.weight"], 1e38)
-    assert "; blocks.0." in overflows
-    assert ".weight)" not in overflows
-    assert "(NaN): " in said_of()
-    assert "(NaN): " in str(nan_error(noise(5), torch.tensor([1, 2, 3])))  # no module

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import scores
 from stubs import noise
@@ -85,6 +85,7 @@ def test_a_note_that_no_id_ends_rings_until_the_next_note_for_a_second_at_most()
             assert made.offset_s[new].tolist() == pytest.approx([off_s])
 
 
+@settings(max_examples=40)
 @given(scores(), st.floats(0, 20), st.floats(0.01, 10))
 def test_the_true_middle_gives_the_piece_back(score, from_s, seconds):
     piece = PERFORMANCE.normalise(score)
@@ -96,6 +97,7 @@ def test_the_true_middle_gives_the_piece_back(score, from_s, seconds):
     assert [note[:3] for note in notes(whole)] == [note[:3] for note in notes(piece)]
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 2**32), st.integers(0, 30), st.integers(1, 30))
 def test_on_a_grid_too(seed, first, steps):
     grid = np.random.default_rng(seed).integers(57, 60, (40, 1)) + np.array([12, 8, 4, 0])
@@ -133,7 +135,7 @@ def long_piece(tokenizer, n=60) -> Score:
 
 
 @pytest.mark.parametrize(("tokenizer", "cycle"), [(PERFORMANCE, 1), (CHORALE, 1), (CHORALE, 16)])
-@pytest.mark.parametrize("window", [None, 400, 200, 160])
+@pytest.mark.parametrize("window", [None, 400, 160])
 def test_as_much_of_both_sides_is_heard_as_there_is_room_for(tokenizer, window, cycle):
     gap = gap_of(long_piece(tokenizer), 10.0, 11.0, tokenizer)
     prompt = gap_prompt(gap, tokenizer, window, "cpu", cycle)

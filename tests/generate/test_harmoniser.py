@@ -1,16 +1,11 @@
 """The harmoniser inside the package: what is said of it, and that it harmonises."""
 
-import json
-from hashlib import sha256
-
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT, ok, refused
-from safetensors import safe_open
+from conftest import ok
 
 import musictx
-from musictx.errors import BundleError
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.packaged import FOLDER, packaged_bundle
 from musictx.music.grid import REST, grid_to_score, score_to_grid
@@ -31,28 +26,6 @@ def chorale():
 
 def by_height(score):
     return -np.sort(-score_to_grid(score), axis=1)
-
-
-def test_the_card_says_what_the_bundle_says_of_itself_and_what_evaluate_found_of_this_very_file():
-    model, tokenizer, header = open_bundle(BUNDLE, continues=False)
-    card = (ROOT / "docs" / "models.md").read_text().split("## The harmoniser")[1].split("\n## ")[0]
-    assert f"{BUNDLE.stat().st_size / 1e6:.1f} MB" in card
-    assert f"{sum(p.numel() for p in model.parameters()) / 1e6:.1f} million parameters" in card
-    with safe_open(BUNDLE, "pt") as file:
-        assert {file.get_tensor(name).dtype for name in file.keys()} == {torch.float16}  # noqa: SIM118 - not a dict
-    assert (tokenizer.name, header.objective["name"]) == ("chorale", "voices")
-    assert header.corpus.startswith("JSB chorales")
-    said = []
-    for split, pieces in (("validation", 76), ("test", 77)):
-        found = json.loads((ROOT / "studies" / "results" / f"harmoniser-{split}.json").read_text())
-        assert found["bundle_sha256"] == sha256(BUNDLE.read_bytes()).hexdigest()
-        assert (found["split"], found["pieces"]) == (split, pieces)
-        said.append([f"{x:.3f}" for x in found["per_token"]])
-        for given in ("B", "SB", "STB"):
-            assert f"{found['given'][given][0]:.3f}" in card
-    assert "validation **{}** nats a token ({} to {},".format(*said[0]) in card
-    assert "test {} ({} to {}), read once".format(*said[1]) in card
-    assert f"{header.val_nll:.3f}" == said[0][0]
 
 
 def test_the_true_voices_are_likelier_below_their_own_melody(chorale):
@@ -103,24 +76,3 @@ def test_it_writes_above_a_bass_and_writes_a_tenor_again(chorale, tmp_path):
     for music in (above, again):
         assert (by_height(music.score) != REST).mean() > 0.95
         assert music.mean_log_p > -0.7
-
-
-def test_it_is_guided_by_a_melody_where_that_is_asked_for_alone(chorale):
-    """Guidance changes its voices, but brought no sure gain: docs/results.md."""
-    model = musictx.load("harmoniser")
-    assert model.header is not None
-    assert model.header.seed_guidance is None
-    assert model.header.hides_source
-    alone = chorale.copy()
-    alone[:, 1:] = REST
-    (plain,), (guided,) = (model.accompany(grid_to_score(alone, 0.6), seed_guidance=g) for g in ("auto", 1.0))
-    assert plain.voices != guided.voices
-    assert guided.melody == plain.melody == grid_to_score(alone, 0.6)
-
-
-def test_what_continues_refuses_it_in_one_line(world, tmp_path):
-    words = [f"input={world.hymn}", "output=o.mid", "bundle=harmoniser"]
-    assert "harmoniser" in refused(["musictx", "jam", *words], tmp_path)
-    assert not list(tmp_path.iterdir())
-    with pytest.raises(BundleError, match="encoder_decoder.* continue"):
-        open_bundle(BUNDLE)

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from stubs import Said, continued, noise
+from stubs import Said, continued
 
 from musictx.errors import ConfigError
 from musictx.generate.draw import Drawing, continue_primers
@@ -13,7 +13,7 @@ from musictx.generate.primer import Primer
 from musictx.generate.requests import PLAIN, Continue, Length
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.music.score import DRUMS, Meter, Score
+from musictx.music.score import Meter, Score
 from musictx.tokenizers import Tokenizer, build_tokenizer
 from musictx.tokenizers.rules import Rules
 
@@ -38,16 +38,7 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("name", ["performance", "chorale"])
-def test_exactly_the_asked_length_is_added_after_the_seed(name):
-    for result in go(name, variations=3, rules=Rules(max_silence_s=0.5)):
-        assert not result.stopped
-        assert result.new_from_s == pytest.approx(1.2)
-        assert 1.2 < result.score.duration_s <= 3.2 + 1e-9
-        assert result.score.quarter_s == 0.6
-
-
-@pytest.mark.parametrize("name", ["performance", "chorale"])
-def test_bars_notes_and_tokens_are_lengths_too(name):
+def test_exactly_the_length_that_was_asked_for_is_added_after_the_seed(name):
     model, tokenizer = build(name)
     primer = Primer(SEED, 1.8, Meter(0.6, (3, 4)))  # ends at its bar line, 0.6 s after its last note
 
@@ -57,10 +48,10 @@ def test_bars_notes_and_tokens_are_lengths_too(name):
 
     assert 2.5 < made(bars=2).score.duration_s <= 3.6 + 1e-9
     assert made(bars=2).score.pitch.tolist() == made(seconds=3.6).score.pitch.tolist()
-    assert len(made(notes=5).score) == 5
     assert not made(tokens=40).stopped
     assert made(tokens=40).score.duration_s <= made(tokens=80).score.duration_s
     whole = continue_primers([primer], model, tokenizer, Continue(PLAIN, Length(bars=2)))[0][0]
+    assert (whole.stopped, whole.score.quarter_s) == ("", 0.6)
     assert whole.new_from_s == pytest.approx(1.8)
     new = whole.score.select(whole.score.onset_s > 1.2)
     assert (new.onset_s >= 1.8 - 1e-9).all()
@@ -69,7 +60,6 @@ def test_bars_notes_and_tokens_are_lengths_too(name):
 def test_a_variation_depends_on_the_seed_and_its_number_alone():
     three, one = go(variations=3), go(variations=1)
     assert same(three[0], one[0])
-    assert [result.variation for result in three] == [0, 1, 2]
     assert not same(three[0], three[1])
     assert not same(go(random_seed=1)[0], one[0])
 
@@ -89,11 +79,6 @@ def test_several_seeds_in_one_batch_which_end_at_different_times_are_each_as_if_
     steps_of_one_shape = continue_primers(primers, StaticSteps(model), tokenizer, asked)
     for others in (parts, steps_of_one_shape):
         assert all(same(a, b) for x, y in zip(others, together, strict=True) for a, b in zip(x, y, strict=True))
-
-
-def test_the_program_of_the_seed_is_kept():
-    flute = Score([0, 0.6, 0.9], [0.6, 1.2, 1.2], [60, 64, 36], [80] * 3, 0.6, np.array([73, 73, DRUMS]))
-    assert set(go(seed=flute)[0].score.program.tolist()) == {73}
 
 
 def test_longer_than_the_window_keeps_the_newest_part_and_says_so():
@@ -138,63 +123,22 @@ def test_the_guard_warms_a_row_that_is_stuck():
     assert different(True) > different(False)
 
 
-def until_ctrl_c(model, asked):
-    drawing = Drawing([None], model, build_tokenizer("performance"), asked)
-    with pytest.raises(KeyboardInterrupt):
-        for _ in drawing:
-            pass
-    drawing.stop("interrupted")
-    return drawing.continuations()[0]
-
-
-@pytest.mark.parametrize("after", [-1, 0, 40])  # tokens; -1: it comes while the prompt is read
-def test_ctrl_c_keeps_what_exists(after):
-    tokenizer, count = build_tokenizer("performance"), itertools.count()
-    voice = noise(tokenizer.vocab.size)
-
-    def say(length, rows):
-        if next(count) == after + 1:
-            raise KeyboardInterrupt
-        return voice.say(length, rows)
-
-    results = until_ctrl_c(Said(say), Continue(PLAIN, Length(seconds=500.0), variations=2))
-    assert [result.stopped for result in results] == ["interrupted"] * (2 if after >= 0 else 0)
-    if after >= 40:
-        assert len(results[0].score)
-
-
-def test_ctrl_c_while_a_later_batch_reads_its_prompts_keeps_the_earlier_ones():
-    tokenizer, count = build_tokenizer("performance"), itertools.count()
-    voice = noise(tokenizer.vocab.size)
-
-    def say(length, rows):
-        if length == 1 and next(count) == 1:  # the second prefill
-            raise KeyboardInterrupt
-        return voice.say(length, rows)
-
-    results = until_ctrl_c(Said(say), Continue(PLAIN, Length(tokens=40), variations=4, rows_at_once=2))
-    assert [(result.variation, result.stopped) for result in results] == [(0, ""), (1, "")]
-
-
 def test_whoever_iterates_may_stop_after_any_step():
     model, tokenizer = build("performance")
     asked = Continue(PLAIN, Length(tokens=70), variations=2)
     whole = continued(None, model, tokenizer, asked)
-    for n in (1, 33, 71):
-        drawing = Drawing([None], model, tokenizer, replace(asked, rows_at_once=1))
-        seen = [int(step.ids[0]) for step in itertools.islice(drawing, n)]
-        drawing.stop("it is late")
-        results = drawing.continuations()[0]
-        assert len(seen) == n
-        assert [result.stopped for result in results] == (["it is late"] if n < 70 else ["", "it is late"])
-        if n > 70:
-            assert results[0].score.onset_s.tolist() == whole[0].score.onset_s.tolist()
+    drawing = Drawing([None], model, tokenizer, replace(asked, rows_at_once=1))
+    assert len(list(itertools.islice(drawing, 71))) == 71
+    drawing.stop("it is late")
+    results = drawing.continuations()[0]
+    assert [result.stopped for result in results] == ["", "it is late"]
+    assert results[0].score == whole[0].score
 
 
-def test_logits_that_are_no_numbers_are_named_with_their_layer():
+def test_logits_that_are_no_numbers_are_said():
     model, tokenizer = build("performance")
     model.get_parameter("blocks.0.down.weight").data[0, 0] = torch.nan
-    with pytest.raises(NanError, match=r"\(NaN\); blocks\.0\.down "):
+    with pytest.raises(NanError, match=r"\(NaN\)"):
         continued(SEED, StaticSteps(model), tokenizer, Continue(PLAIN))
 
 
@@ -213,4 +157,4 @@ def test_how_many_rows_share_a_batch_shortens_none(monkeypatch):
     for rows in (16, 20):
         asked = Continue(PLAIN, Length(seconds=1e4), variations=20, rows_at_once=rows)
         lengths |= {result.stopped for result in continued(None, model, tokenizer, asked)}
-    assert lengths == {"max_tokens=40"}
+    assert lengths == {"40 tokens are the most"}

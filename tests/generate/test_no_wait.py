@@ -22,7 +22,7 @@ from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
 
-EVERY_FILTER = replace(PLAIN, top_k=9, top_p=0.9, min_p=0.1, typical=0.9)
+EVERY_FILTER = replace(PLAIN, top_k=9, top_p=0.9, min_p=0.1)
 
 
 class NothingOfTheHost(TorchDispatchMode):
@@ -46,20 +46,21 @@ def recurrent(v):
     return Recurrent(RecurrentConfig(v, d_model=16, n_layers=2, additive=True, d_attention=8, window=6))
 
 
-@pytest.mark.parametrize(("name", "rolling", "guidance"), [("performance", True, 1.0), ("chorale", False, None)])
 @pytest.mark.parametrize(
-    ("build", "static"),
+    ("build", "static", "name"),
     [
-        pytest.param(recurrent, False, id="recurrent"),
-        *(
-            pytest.param(transformer(*form), static, id=f"{'-'.join(form)}{'-static' * static}")
-            for form in (("relative",), ("relative_fourier",), ("rope",), ("learned",), ("relative_fourier", "time"))
-            for static in (False, True)
-        ),
+        (recurrent, False, "performance"),
+        (recurrent, False, "chorale"),
+        (transformer("relative"), False, "performance"),
+        (transformer("relative"), True, "performance"),
+        (transformer("relative"), True, "chorale"),
+        (transformer("learned"), True, "chorale"),
+        (transformer("relative_fourier", "time"), True, "performance"),
     ],
 )
 @torch.inference_mode()
-def test_no_step_waits_for_the_device(build, static, name, rolling, guidance):
+def test_no_step_waits_for_the_device(build, static, name):
+    rolling, guidance = (True, 1.0) if name == "performance" else (False, None)
     tokenizer = build_tokenizer(name)
     prompt = make_prompt(None, tokenizer, None, "meta")
     rules = Rules(scale="C major", voice_order=name == "chorale", max_polyphony=4 if name == "performance" else None)
@@ -77,7 +78,3 @@ def test_no_step_waits_for_the_device(build, static, name, rolling, guidance):
         for _ in range(8 if rolling else 5):  # past the window, and the room after which it moves
             drawn = next(stream)
     assert drawn.ids.device.type == "meta"
-    with pytest.raises(AssertionError, match="host"), NothingOfTheHost():
-        torch.tensor([0.0], device="meta")
-    with pytest.raises(RuntimeError, match="meta"):
-        drawn.ids[0].item()

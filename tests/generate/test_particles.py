@@ -41,9 +41,9 @@ def build(kind, tokenizer):
     return model.eval()
 
 
-@pytest.mark.parametrize("guidance", [None, 1.0])
 @pytest.mark.parametrize(
-    ("kind", "tokenizer"), [("transformer", PIANO), ("static", PIANO), ("lstm", PIANO), ("transformer", GRID)]
+    ("kind", "tokenizer", "guidance"),
+    [("transformer", PIANO, 1.0), ("static", PIANO, None), ("lstm", PIANO, None), ("transformer", GRID, 1.0)],
 )
 def test_rows_that_moved_continue_as_what_they_were(kind, tokenizer, guidance):
     model = build(kind, tokenizer)
@@ -132,24 +132,9 @@ def test_particles_find_the_music_in_which_the_model_likes_the_chords():
     assert sum(low_first(8)[0]) == 12
 
 
-def test_rows_near_the_density_and_polyphony_asked_for_are_kept():
-    prompts = [make_prompt(None, PIANO, None, "cpu")] * 3
-    steering = Steering(Control(density="0 4, 10 8", polyphony=2, strength=2.0), PIANO, prompts, "cpu")
-    steering.rate = torch.tensor([[4.0], [8.0], [1.0]], dtype=torch.float64)
-    steering.down[0, :2] = steering.down[1, :2] = True
-    away = steering.away()
-    assert away.tolist() == pytest.approx([0.0, 2 * np.log(2) ** 2, 2 * (np.log(4) ** 2 + np.log(4) ** 2)])
-
-
-def test_only_one_row_is_drawn_where_all_would_be_the_same():
-    request = Continue(replace(PLAIN, temperature=0.0), control=Control(key="C"))
-    assert request.rows_each == 1
-    assert replace(request, sampling=PLAIN).rows_each == 4
-
-
 def test_a_variation_is_the_same_whatever_else_is_drawn():
-    _, together = low_first(4)
-    for more in ({"rows_at_once": 4}, {"rows_at_once": 1}, {"variations": 3}):
+    _, together = low_first(4, variations=4)
+    for more in ({"rows_at_once": 1, "variations": 4}, {"variations": 2}):
         _, found = low_first(4, **more)
         assert [each.score for each in found] == [each.score for each in together[: len(found)]]
 
@@ -165,7 +150,7 @@ def test_a_row_with_many_notes_is_no_worse_than_one_with_few():
     assert compared(ease, drawn, 3, np.array([True, True, False])).tolist() == pytest.approx([0.0, 0.0, 0.0])
 
 
-def test_one_row_of_each_weight_survives_and_keys_differ():
+def test_one_row_of_each_weight_survives():
     class Still:
         moved = None
 
@@ -177,21 +162,12 @@ def test_one_row_of_each_weight_survives_and_keys_differ():
             self.moved = rows
 
     stream: Any = Still()
-    keys = [*keys_of(0, 0, 3), *keys_of(0, 1, 3)]
-    assert len(set(keys)) == 6
-    assert keys[::3] == [(0, 0), (0, 1)]
-    particles = Particles(stream, 3, keys)
-    assert particles.look().tolist() == [0, 1, 2, 4, 4, 4]
-    assert stream.moved.tolist() == [0, 1, 2, 4, 4, 4]
+    particles = Particles(stream, 3, [*keys_of(0, 0, 3), *keys_of(0, 1, 3)])
+    assert particles.look().tolist() == stream.moved.tolist() == [0, 1, 2, 4, 4, 4]
     assert particles.look(last=True).tolist() == list(range(6))  # none moves at the end
-    np.testing.assert_allclose(particles.worth[:3], [-0.2, 0.4, -0.2], atol=1e-9)
-    assert particles.worth.argmax() == 4
     particles.worth[:] = -0.1, 0.2, -0.1, 0.0, 0.0, 0.0
-    particles.look(np.array([True, False, True, True, False, True]))  # rows that are long enough gain and lose nothing
-    np.testing.assert_allclose(particles.worth, [-0.1, 0.2, -0.1, 0.0, 0.0, 0.0], atol=1e-9)
     assert particles.best().tolist() == [1, 3]
     assert particles.best(np.array([True, False, True, False, False, True])).tolist() == [0, 5]  # whole ones first
-    assert particles.best(np.zeros(6, dtype=bool)).tolist() == [1, 3]
 
 
 @pytest.mark.parametrize("many", [0, 65])
@@ -201,5 +177,7 @@ def test_the_number_is_checked(many):
     with pytest.raises(ConfigError, match="^particles=2: .*key="):
         Control(particles=2)
     assert [Control().rows, Control(key="C").rows, Control(key="C", particles=1).rows] == [1, 4, 1]
+    greedy = Continue(replace(PLAIN, temperature=0.0), control=Control(key="C"))
+    assert greedy.rows_each == 1, "all would be the same"
     with pytest.raises(ConfigError, match="^particles=many: give 1 to 64, or auto"):
         Control(key="C", particles="many")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from musictx.errors import ConfigError, UserError
+from musictx.errors import UserError
 from musictx.generate.primer import Part, choose_primer
 from musictx.music.score import Meter, Score
 
@@ -28,9 +28,6 @@ def choose(**amounts):
         ({"bars": 1, "meter": Meter(0.5, (3, 4))}, [60, 61, 62], 0, 1.5),
         ({"bars": 1, "side": "end", "meter": Meter(0.5, (3, 4))}, [66, 67], 0, 1.5),
         ({"bars": 1, "meter": Meter(0.5, lines_s=np.array([0, 1.0, 3.0, 5.0]))}, [60, 61], 0, 1.0),
-        ({"notes": 3}, [60, 61, 62], 0, 1.4),
-        ({"notes": 2, "side": "end"}, [66, 67], 0, 0.9),
-        ({"notes": 99}, range(60, 68), 0, 3.9),
         ({"seconds": 1.2, "side": "end", "on_beat": True}, [65, 66, 67], 0, 1.4),
         ({"seconds": 0.9, "side": "end", "on_beat": True}, [66, 67], 0, 0.9),
         ({"seconds": 1.2, "on_beat": True}, [60, 61, 62], 0, 1.2),
@@ -64,7 +61,6 @@ def test_a_finished_piece_ends_before_its_ending_where_it_is_taken_whole_or_from
     ("amount", "pitches", "end_s"),
     [
         ({"seconds": 1.0}, [62, 63], 1.0),
-        ({"notes": 2}, [62, 63], 1.0),
         ({"bars": 1}, [60, 61, 62, 63], 2.0),
         ({"seconds": 9.0}, [60, 61, 62, 63], 2.0),
     ],
@@ -73,24 +69,6 @@ def test_a_part_before_a_chosen_moment_is_the_last_of_it(side, amount, pitches, 
     primer = choose_primer(MUSIC, Meter(0.5), Part(**amount, side=side, until_s=2.0))
     assert primer.score.pitch.tolist() == pitches
     assert primer.end_s == pytest.approx(end_s)
-
-
-@pytest.mark.parametrize(
-    ("name", "field", "values"),
-    [
-        ("seconds", "seed_seconds", (-1.0, float("nan"))),
-        ("bars", "seed_bars", (0,)),
-        ("notes", "seed_notes", (-2,)),
-        ("until_s", "from_s", (0.0, float("nan"))),
-        ("side", "seed_from", ("middle",)),
-    ],
-)
-def test_impossible_parts_are_refused(name, field, values):
-    for value in values:
-        with pytest.raises(ConfigError, match=f"^{field}={value}"):
-            Part(**{name: value})
-    with pytest.raises(ConfigError, match="^seed_seconds=1.0: seed_notes=3"):
-        Part(seconds=1.0, notes=3)
 
 
 def test_a_part_without_notes_is_refused():
