@@ -8,7 +8,6 @@ Nearly all pieces share some values, such as four voices: these would be a peak 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,11 +49,11 @@ def compare(real: Floats, generated: Floats, resamples: int = 500) -> Interval:
         what = f"{len(real)} real and {len(generated)} generated pieces"
         raise UserError(what, "distances need 2 or more of each")
     rng = np.random.default_rng(0)
-    a, b = (_Set(x, np.vstack([np.ones(len(x)), draw(len(x), resamples, rng)])) for x in (real, generated))
+    a, b = ((x, np.vstack([np.ones(len(x)), draw(len(x), resamples, rng)])) for x in (real, generated))
     pairs = [_pairs(a, a), _pairs(b, b), _pairs(a, b)]
     grid = Grid.over([distance for distance, _ in pairs], float(np.abs(np.concatenate([real, generated])).max()))
     within, between = (grid.densities(*pairs[k]) for k in (0, 2))
-    return _interval(overlap(within, between))
+    return _interval(np.minimum(within, between).sum(-1))  # the area under both
 
 
 @dataclass(frozen=True)
@@ -91,16 +90,12 @@ class Grid:
         return shares
 
 
-class _Set(NamedTuple):
-    values: Floats  # (N,)
-    drawn: Floats  # (R, N) how often each piece is in each resample; the first row is the original set
-
-
-def _pairs(x: _Set, y: _Set) -> tuple[Floats, Iterator[Floats]]:
-    """Distances of all pairs (P,), each pair within a set once, and how often it is in each resample, (P,)."""
-    n, m = len(x.values), len(y.values)
-    i, j = np.triu_indices(n, 1) if x is y else np.indices((n, m)).reshape(2, -1)
-    return np.abs(x.values[i] - y.values[j]), (p[i] * q[j] for p, q in zip(x.drawn, y.drawn, strict=True))
+def _pairs(x: tuple[Floats, Floats], y: tuple[Floats, Floats]) -> tuple[Floats, Iterator[Floats]]:
+    """Distances of all pairs (P,), each pair within a set once, and how often it is in each resample, (P,). A set is
+    its values (N,), and how often each piece is in each resample (R, N); the first resample is the set itself."""
+    (a, drawn_a), (b, drawn_b) = x, y
+    i, j = np.triu_indices(len(a), 1) if x is y else np.indices((len(a), len(b))).reshape(2, -1)
+    return np.abs(a[i] - b[j]), (p[i] * q[j] for p, q in zip(drawn_a, drawn_b, strict=True))
 
 
 def _interval(figures: Floats) -> Interval:
@@ -115,9 +110,3 @@ def _interval(figures: Floats) -> Interval:
     root, low, high = percentiles(float(np.sqrt(figures[0])), np.sqrt(figures[1:]))
     ends = np.maximum((2 * root - high, 2 * root - low), 0) ** 2
     return Interval(float(figures[0]), *np.minimum(ends, 1).tolist())
-
-
-def overlap(p: Floats, q: Floats) -> Floats:
-    """(R,) the area under both of two densities (R, POINTS): 1 for equal ones, 0 for ones that never meet."""
-    area: Floats = np.minimum(p, q).sum(-1)
-    return area

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import track
 from torch.nn.utils.rnn import pad_sequence
 
-from musictx.errors import ConfigError, TokenError, UserError
+from musictx.errors import ConfigError, TokenError
 from musictx.model.build import can, kind_of
 from musictx.model.readout import each_reading
 from musictx.model.transformer import Block
@@ -64,10 +64,10 @@ class Embedder:
             return None
         return ids if 0 < len(ids) <= (getattr(self.model, "reach", None) or len(ids)) else None
 
-    def passages(self, score: Score, length_s: float, most: int) -> list[Passage]:
-        """At most `most` passages that the model can read, spread over the music; they may overlap by half."""
+    def passages(self, score: Score, length_s: float, most: int | None = None) -> list[Passage]:
+        """The passages that the model can read, which overlap by half; at most `most`, spread over the music."""
         found = [each for each in passages(score, length_s, length_s / 2) if self.ids(each.score) is not None]
-        spread = np.linspace(0, len(found) - 1, min(most, len(found))).round().astype(int)
+        spread = np.linspace(0, len(found) - 1, min(most or len(found), len(found))).round().astype(int)
         return [found[n] for n in spread]
 
     @torch.inference_mode()
@@ -97,9 +97,5 @@ class Embedder:
         return read[0]
 
     def vectors(self, scores: Sequence[Score]) -> Vectors:
-        """(N, C), in order. Raises UserError for music that the encoding cannot write."""
-        ids = [x for score in scores if (x := self.ids(score)) is not None]
-        if len(ids) < len(scores):
-            what = f"the model cannot read this music: {self.tokenizer.name} ids cannot write it, or it is too long"
-            raise UserError(what, "give another bundle= or shorter passages")
-        return self.embed(ids)
+        """(N, C) of passages, in order."""
+        return self.embed([self.tokenizer.encode(score).astype(np.int64) for score in scores])

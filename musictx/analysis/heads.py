@@ -30,6 +30,7 @@ from musictx.tokenizers.tokenizer import Trace
 Indices = NDArray[np.int64]
 
 MOST_ASKED = 256  # notes, evenly spread, over which heads are averaged
+MOTIF_NOTES = 4
 
 
 class Looks(NamedTuple):
@@ -51,14 +52,11 @@ def attention_to_past(
     traced: Trace,
     note: int,
     *,
-    motif_notes: int = 4,
+    motif_notes: int = MOTIF_NOTES,
     max_tokens: int = 2048,
 ) -> Looks:
     """What the heads look at before note number `note` of a piece's ids (T,). The model sees at most `max_tokens`
-    before it, with BOS if they reach back to the beginning. Raises ConfigError for the first note, and for motifs
-    of an impossible length."""
-    if not 2 <= motif_notes <= 32:
-        raise ConfigError("motif_notes", got=motif_notes, allowed="2 to 32")
+    before it, with BOS if they reach back to the beginning. Raises ConfigError for the first note."""
     end = int(traced.struck_by[note])
     period = max(model.cycle, tokenizer.group)
     lead = 1 if end < max(max_tokens, period) else 0  # BOS

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from musictx.analysis.bootstrap import Interval
 from musictx.data.dataset import batch_segments, scoring_batch, scoring_segments
@@ -16,17 +15,6 @@ from musictx.music.score import Score
 from musictx.objectives import Example, Objective
 from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import Tokenizer, Vocab
-
-
-class Scored(Protocol):
-    """A model of any kind; `cycle` as in `musictx.model.protocol.LanguageModel`."""
-
-    def __call__(self, *inputs: Any, **named: Any) -> Tensor:
-        """What an objective's examples give it -> logits."""
-        ...
-
-    @property
-    def cycle(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -48,7 +36,7 @@ class Likelihood:
 
 @torch.inference_mode()
 def negative_log_likelihood(
-    model: Scored,
+    model: Any,
     split: Split,
     tokenizer: Tokenizer,
     segment: int | None,

@@ -114,15 +114,6 @@ def _ngrams(onset_s: NDArray[np.float64], pitch: NDArray[np.int64]) -> tuple[NDA
     return np.asarray(packed << 2 * (NOTES - 2) | rhythm, np.int64), onset_s[:m]
 
 
-def returns(seed: Score, continuation: Score, edges_s: Sequence[float], held_s: float) -> NDArray[np.float64]:
-    """(W,) the share of the seed's distinct motifs that begin again in each span of the continuation. The spans are
-    between the (W + 1,) `edges_s`. Raises UserError for a seed without motifs."""
-    keys = np.unique(ngrams(seed, held_s)[0])
-    if not len(keys):
-        raise UserError(f"the seed has no motif of {NOTES} notes in its outer lines", "give a longer one")
-    return _shares([keys], [continuation], np.asarray(edges_s, np.float64), held_s)[:, 0, 0]
-
-
 def retention(
     seeds: Sequence[Score],
     generated: Sequence[Score],

@@ -4,16 +4,16 @@ import json
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save
 
 from musictx.analysis.embedding import Embedder, Vectors, passages
 from musictx.data.store import Store
-from musictx.errors import StoreError, UserError
+from musictx.errors import UserError
 from musictx.files import as_ascii, replacing
 from musictx.music.score import Score
 
@@ -66,54 +66,51 @@ class Index:
         order = np.argsort(-likeness, kind="stable")[:most]
         return [Near(int(found[n]), names[found[n]], 0.0, float(likeness[n])) for n in order]
 
-    def save(self, path: Path, key: str) -> None:
+    def save(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:
-            tensors: dict[str, NDArray[Any]] = {
-                "vectors": self.raw.astype(np.float16),
-                "piece": self.piece,
-                "from_s": self.from_s,
-            }
-            partial.write_bytes(save(tensors, {"key": key}))  # others may read it
+            vectors = self.raw.astype(np.float16)
+            partial.write_bytes(save({"vectors": vectors, "piece": self.piece, "from_s": self.from_s}))
 
 
-def load_index(path: Path, key: str, pieces: int, width: int) -> Index:
-    """Raises StoreError for a file that is no index, or one of other music or another model."""
+def load_index(path: Path, pieces: int, width: int) -> Index | None:
+    """The index of an earlier search; None for a file that is missing or damaged."""
+    kinds = {"vectors": np.float16, "piece": np.int32, "from_s": np.float32}
     try:
-        with safe_open(path, "numpy") as file:
-            if (file.metadata() or {}).get("key") != key:
-                raise StoreError(f"{path} is the index of another store or model", "give another index=")
-            vectors, piece, from_s = (file.get_tensor(name) for name in ("vectors", "piece", "from_s"))
-    except (SafetensorError, OSError) as error:
-        raise StoreError(f"{path} is no index ({type(error).__name__})", "give another index=, or delete it") from None
-    shapes = vectors.shape == (len(piece), width) and piece.shape == from_s.shape == (len(piece),) and len(piece) > 0
-    kinds = (vectors.dtype, piece.dtype, from_s.dtype) == (np.float16, np.int32, np.float32)
-    finite = shapes and kinds and np.isfinite(vectors).all() and np.isfinite(from_s).all()
-    if not (finite and 0 <= piece.min() <= piece.max() < pieces and from_s.min() >= 0):
-        raise StoreError(f"{path} is damaged", "give another index=, or delete it: it is made again")
-    return Index(vectors.astype(np.float32), piece, from_s)
+        tensors = load_file(path)
+    except (SafetensorError, OSError):
+        return None
+    if {name: tensor.dtype for name, tensor in tensors.items()} != kinds:
+        return None
+    vectors, piece, from_s = (tensors[name] for name in kinds)
+    n = piece.size
+    if not (n and vectors.shape == (n, width) and piece.shape == from_s.shape == (n,)):
+        return None
+    finite = np.isfinite(vectors).all() and np.isfinite(from_s).all()
+    possible = finite and 0 <= piece.min() <= piece.max() < pieces and from_s.min() >= 0
+    return Index(vectors.astype(np.float32), piece, from_s) if possible else None
 
 
-def key_of(store: Store, model_sha256: str, layer: int, passage_s: float, most: int) -> tuple[str, Path]:
-    """What identifies the index of a store, a model and passages; and the file that keeps it, unless a person says."""
+def path_of(store: Store, model_sha256: str, layer: int, passage_s: float, most: int) -> Path:
+    """The file that keeps the index of a store, a model and passages."""
     kept = [info.sha256 for info in store.manifest.splits.values()]
     key = sha256(json.dumps((model_sha256, layer, passage_s, most, kept)).encode()).hexdigest()
-    return key, Path(f"outputs/similar/{key[:16]}.safetensors")
+    return Path(f"outputs/similar/{key[:16]}.safetensors")
 
 
 class Neighbours:
     """The passages of a store that are nearest to new music, by the index that `musictx similar` made of it."""
 
     def __init__(self, store: Store, embedder: Embedder, model_sha256: str) -> None:
-        """Without such a file, `index` is None. Raises StoreError for one that is damaged."""
-        key, path = key_of(store, model_sha256, embedder.layer, PASSAGE_S, MOST_PASSAGES)
-        self.names, self.embedder, width = names_of(store), embedder, embedder.model.config.d_model
-        self.index = load_index(path, key, len(self.names), width) if path.exists() else None
+        """Without such a file, `index` is None."""
+        path = path_of(store, model_sha256, embedder.layer, PASSAGE_S, MOST_PASSAGES)
+        self.names, self.embedder = names_of(store), embedder
+        self.index = load_index(path, len(self.names), embedder.model.config.d_model)
 
     def text(self, score: Score) -> str:
         """The nearest passages in a line of ASCII; "" without an index, or for music without a passage."""
         begin_s = float(score.onset_s[0]) if len(score) else 0.0  # a seed may come before it
-        mine = self.embedder.passages(score.clip(begin_s, score.duration_s), PASSAGE_S, MOST_PASSAGES)
+        mine = self.embedder.passages(score.clip(begin_s, score.duration_s), PASSAGE_S)
         if self.index is None or not mine:
             return ""
         rows = self.index.passages(self.embedder.vectors([part for _, part in mine]), self.names, 1)

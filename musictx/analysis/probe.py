@@ -105,13 +105,11 @@ class Probe(NamedTuple):
         return ear
 
 
-LARGEST = 65_536  # labels, and numbers of a vector
 LARGEST_VALUE, SMALLEST_SCALE = 1e6, 1e-6
 
 
 def load_probe(path: Path) -> Probe:
-    """Reads a file of labels; compares sizes before it reads a tensor. Raises BundleError for a file that is missing,
-    damaged or something else."""
+    """Reads a file of labels. Raises BundleError for a file that is missing, damaged or something else."""
     if not path.is_file():
         raise BundleError(f"{path}: no such file of labels", OURS)
     try:
@@ -120,13 +118,12 @@ def load_probe(path: Path) -> Probe:
             if KEY not in metadata:
                 raise BundleError(f"{path} is a safetensors file, but has no labels", OURS)
             about = _read_about(metadata[KEY])
-            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - no dict
-            K, C = len(about.labels), *shapes["mean"]
-            if max(K, C) > LARGEST:
-                raise ValueError(f"{K} labels and {C} numbers a passage, at most {LARGEST}")
-            if shapes != {"weight": (K, C), "bias": (K,), "mean": (C,), "scale": (C,)}:
-                raise ValueError(f"{K} labels, tensors of {sorted(shapes.values())}")
-            layer = Layer(*(file.get_tensor(name) for name in Layer._fields))
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
+        K, (C,) = len(about.labels), tensors["mean"].shape
+        shapes = {"weight": (K, C), "bias": (K,), "mean": (C,), "scale": (C,)}
+        if {name: tensor.shape for name, tensor in tensors.items()} != shapes:
+            raise ValueError(f"{K} labels, and tensors for other numbers")
+        layer = Layer(**tensors)
         possible = all(x.dtype == np.float32 and (abs(x) <= LARGEST_VALUE).all() for x in layer)  # refuses NaN too
         if not possible or not (layer.scale >= SMALLEST_SCALE).all():
             raise ValueError("its tensors have impossible values")

@@ -25,8 +25,6 @@ EXPLAINED = """\
   above is repetition.
 - **seed gain**: nats a token that the seed saves on the composers' own continuation, against the same model that knows
   only the seed's last 17 tokens; in the first span and in the last. 0 means forgotten.
-- **true one**: the share of the seeds whose own continuation the model finds likelier than nine of other pieces, moved
-  to the seed's key and pace; 0.10 is guessing.
 - **from the seed**: notes of the longest run that a continuation shares with its seed. **bars again**: the share of its
   bars that repeat an earlier one note for note, of the continuation or of the seed.
 - **longest copy**: notes of the longest run that a continuation shares with the training set in any key, mean over
@@ -57,9 +55,8 @@ class Knowledge(NamedTuple):
     tokens."""
 
     gain: SeedGain | None = None
-    identified: Interval | None = None
     window: int | None = None
-    unmeasured: str = ""  # why something is missing
+    unmeasured: str = ""  # why there is no gain
 
 
 @dataclass
@@ -70,9 +67,7 @@ class ModelReport:
     memory: Memory
     nll: Evaluation | None = None
     parameters: int | None = None
-    train_tokens_per_s: float | None = None
     generate_tokens_per_s: float | None = None
-    validation: list[tuple[int, float]] = field(default_factory=list)  # (step, NLL)
     distances: dict[str, Interval] = field(default_factory=dict)
     knows: Knowledge = field(default_factory=Knowledge)
     frechet: Frechet | str | None = None  # or why there is none
@@ -115,13 +110,11 @@ COLUMNS: dict[str, Callable[[ModelReport], str]] = {
     "model": lambda r: r.name,
     "NLL": lambda r: _with_interval(r.nll.per_token if r.nll else None, 3),
     "parameters": lambda r: _number(r.parameters),
-    "train tokens/s": lambda r: _number(r.train_tokens_per_s),
     "generate tokens/s": lambda r: _number(r.generate_tokens_per_s),
     "motif retention": lambda r: _with_interval(r.memory.retained, 2),
     "Fréchet": _frechet,
     "longest copy": lambda r: _with_interval(r.memory.copied, 1),
     "seed gain": lambda r: _first_and_last(r.knows.gain),
-    "true one": lambda r: _with_interval(r.knows.identified, 2),
     "from the seed": lambda r: _with_interval(r.memory.from_seed, 1),
     "bars again": lambda r: _with_interval(r.memory.repeated, 2),
 }
@@ -172,11 +165,6 @@ def write_report(folder: Path, rows: list[ModelReport], held_out: Beginnings, co
             solid={name: int((gain.tokens <= (w or np.inf)).sum()) for name, (gain, w) in gains.items()},
         )
         pictures.append(("gain.png", "What the seed is worth on the true continuation"))
-    learning = {r.name: np.array(r.validation).T for r in models if len(r.validation) > 1}
-    if learning:
-        curves = {name: (x, y, y, y) for name, (x, y) in learning.items()}
-        plot_curves(curves, folder / "learning.png", "steps", "validation NLL, nats per token")
-        pictures.append(("learning.png", "Learning"))
     inputs = f"inputs of {config.segment} tokens" if config.segment else "whole pieces"
     text = [
         f"# {len(models)} models on {store.manifest.corpus.name}",

@@ -28,6 +28,7 @@ from musictx.objectives.classify_notes import ClassifyNotes
 from musictx.setting import setting
 from musictx.viz.raised import plot_raised
 
+READINGS = 300  # of all passages together without some of their notes, at most
 NAMED = 10  # notes that decided most
 PALE = 0.05  # a change of the log-odds that has a strong colour only where none is larger
 
@@ -43,27 +44,21 @@ class ClassifyConfig:
         None, "the model that `musictx probe` heard the labels with; null: that one, if it is in musictx"
     )
     passages: int = setting(20, "at most so many passages are heard, spread over the music")
-    readings: int = setting(300, "at most so many readings of a passage without some of its notes")
     drums: bool = setting(False, "include the file's drums")
     overwrite: bool = setting(False, "replace existing files")
     device: str = setting("cpu", "cpu or cuda")
 
 
 class Answer(NamedTuple):
-    """For a piece: the logits (P, K) of its passages, which begin at `from_s`, and how far the log-odds of the winning
-    label fall without each note (N,), NaN for notes that were not heard."""
+    """For a piece: the logits (P, K) of its passages, which begin at `from_s`, their mean, and how far the log-odds of
+    the winning label fall without each note (N,), NaN for notes that were not heard."""
 
     labels: list[str]
     from_s: list[float]
     logits: NDArray[np.float64]
+    mean: NDArray[np.float64]  # (K,)
     score: Score
     fall: NDArray[np.float64]
-
-    @property
-    def mean(self) -> NDArray[np.float64]:
-        """(K,) the logits of the piece."""
-        mean: NDArray[np.float64] = self.logits.mean(0)
-        return mean
 
     @property
     def label(self) -> str:
@@ -129,9 +124,9 @@ def open_labels(config: ClassifyConfig, device: str) -> tuple[Probe, Embedder, i
         raise ConfigError("bundle", got=config.bundle, why=why, hint="leave it out")
     probe = as_probe(header, path)
     of_notes = header.objective["name"] == ClassifyNotes.name
-    for name in ("passages", "readings") if of_notes else ():
-        if (given := getattr(config, name)) != getattr(ClassifyConfig, name):
-            raise ConfigError(name, got=given, why=f"{config.labels} reads all notes once", hint="leave it out")
+    if of_notes and config.passages != ClassifyConfig.passages:
+        why = f"{config.labels} reads all notes once"
+        raise ConfigError("passages", got=config.passages, why=why, hint="leave it out")
     model, tokenizer, _ = open_and_print(str(path), device, continues=False)
     return probe, Labeller(model, tokenizer), header.objective["length"] if of_notes else None
 
@@ -142,13 +137,11 @@ def ask(score: Score, probe: Probe, embedder: Embedder, config: ClassifyConfig) 
     heard = embedder.passages(score, length_s, config.passages)
     if not heard:
         raise UserError(f"{config.midi}: no passage of four notes that the model can read", "give more music")
-    if config.readings < (least := LEAST * len(heard)):
-        why = f"there are {len(heard)} passages"
-        raise ConfigError("readings", got=config.readings, why=why, allowed=f"{least} or more")
     logits = probe.layer.logits(embedder.vectors([passage.score for passage in heard]))
-    label = int(logits.mean(0).argmax())
-    fall = deciding_notes(score, heard, length_s, embedder.vectors, probe.layer, label, config.readings)
-    return Answer(probe.about.labels, [passage.from_s for passage in heard], logits, score, fall)
+    mean = logits.mean(0)
+    readings = max(READINGS, LEAST * len(heard))
+    fall = deciding_notes(score, heard, length_s, embedder.vectors, probe.layer, int(mean.argmax()), readings)
+    return Answer(probe.about.labels, [passage.from_s for passage in heard], logits, mean, score, fall)
 
 
 def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:

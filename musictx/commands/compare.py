@@ -1,6 +1,5 @@
 """musictx compare: measure several models on one store: a report with a table and pictures."""
 
-import statistics as stats
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -9,9 +8,9 @@ from omegaconf import MISSING
 
 from musictx.analysis.bootstrap import Interval, interval
 from musictx.analysis.distance import compare_all
-from musictx.analysis.embedding import Embedder, Vectors, passages
+from musictx.analysis.embedding import Embedder, Vectors
 from musictx.analysis.frechet import compare_passages
-from musictx.analysis.held_out import OTHERS, Beginnings, beginnings, identify
+from musictx.analysis.held_out import Beginnings, beginnings
 from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex, repeated_share
 from musictx.analysis.report import Knowledge, Memory, ModelReport, write_report
@@ -41,7 +40,6 @@ from musictx.model.weights import for_steps
 from musictx.music.score import Score
 from musictx.setting import setting
 from musictx.tokenizers import Tokenizer
-from musictx.training.run_folder import RunFolder
 
 PASSAGE_S = 10.0  # of what is heard for the Fréchet distance
 NO_EAR = "this musictx was built without the model that hears"
@@ -69,15 +67,6 @@ class CompareConfig:
     attention: AttentionConfig = field(default_factory=AttentionConfig)
 
 
-def training_of(bundle: Path) -> tuple[float | None, list[tuple[int, float]]]:
-    """Median training tokens/s and the curve (step, validation NLL), from the metrics beside a bundle if it has
-    any."""
-    rows = RunFolder(bundle.parent).metrics()
-    rates = [float(row["train/tokens_per_s"]) for row in rows if "train/tokens_per_s" in row]
-    curve = [(int(row["step"]) + 1, float(row["val/nll"])) for row in rows if "val/nll" in row]
-    return stats.median(rates) if rates else None, curve
-
-
 def compare(config: CompareConfig) -> None:
     device = check_device(config.device)
     if not config.span_seconds > 0:
@@ -103,17 +92,14 @@ def compare(config: CompareConfig) -> None:
         print(f"{name}: {opened.header.origin}")
         nll = measure(opened, bundle, store, config.split, config.segment, DataConfig.score_batch_tokens, device)
         parameters = sum(p.numel() for p in opened.model.parameters())
-        knows = _knowledge(opened, cut, held_out, config, device)
+        knows = _knowledge(opened, cut, config, device)
         model, own = for_steps(opened.model), opened.header.sampling
         drawn = continue_beginnings(model, opened.tokenizer, held_out, request, device=device, own=own)
-        rate, curve = training_of(bundle)
         row = ModelReport(
             name=name,
             nll=nll,
             parameters=parameters,
-            train_tokens_per_s=rate,
             generate_tokens_per_s=drawn.tokens_per_s,
-            validation=curve,
             distances=compare_all(real, features(drawn.scores, metrical)),
             memory=memory(drawn.scores, held_out, index, config, metrical),
             knows=knows,
@@ -140,10 +126,9 @@ def heard(ear: Embedder | None, scores: list[Score]) -> list[Vectors]:
     """What it hears in the passages of each piece, (N, C); pieces without any are left out."""
     if ear is None:
         return []
-    parts = [[part for _, part in passages(score, PASSAGE_S, PASSAGE_S / 2)] for score in scores]
-    found = [[ids for part in each if (ids := ear.ids(part)) is not None] for each in parts]
-    vectors = ear.embed([ids for each in found for ids in each])
-    return [piece for piece in np.split(vectors, np.cumsum([len(each) for each in found])[:-1]) if len(piece)]
+    parts = [part for score in scores if (part := ear.passages(score, PASSAGE_S))]
+    vectors = ear.vectors([passage.score for part in parts for passage in part])
+    return np.split(vectors, np.cumsum([len(part) for part in parts])[:-1]) if parts else []
 
 
 def _places(bundles: list[Path], split: Split, tokenizer: Tokenizer, config: CompareConfig) -> list[Place] | str:
@@ -156,21 +141,15 @@ def _places(bundles: list[Path], split: Split, tokenizer: Tokenizer, config: Com
         return f"seed gain could not be measured: {error}"
 
 
-def _knowledge(
-    opened: Opened, cut: list[Place] | str, held_out: Beginnings, config: CompareConfig, device: str
-) -> Knowledge:
+def _knowledge(opened: Opened, cut: list[Place] | str, config: CompareConfig, device: str) -> Knowledge:
     if isinstance(cut, str):
         return Knowledge(unmeasured=cut)
-    model, tokenizer, part_s = opened.model, opened.tokenizer, min(config.span_seconds, config.length_seconds)
+    part_s = min(config.span_seconds, config.length_seconds)
     try:
-        gain = seed_gain(model, tokenizer, cut, part_s, device=device)
-        few = f"{len(held_out.seeds)} pieces are too few to choose the true one of {OTHERS + 1}"
-        if len(held_out.seeds) <= OTHERS:
-            return Knowledge(gain, None, model.window, few)
-        right = identify(model, tokenizer, held_out, random_seed=config.random_seed, device=device).right
+        gain = seed_gain(opened.model, opened.tokenizer, cut, part_s, device=device)
     except ConfigError as error:  # a model of learned positions ends with its table
-        return Knowledge(unmeasured=f"what it knows of the seed could not be measured: {error}")
-    return Knowledge(gain, right, model.window)
+        return Knowledge(unmeasured=f"seed gain could not be measured: {error}")
+    return Knowledge(gain, opened.model.window)
 
 
 def memory(

@@ -202,17 +202,12 @@ def inspect(config: InspectConfig) -> None:
     if len(given) != 1:
         got = " and ".join(f"{name}=" for name in given) or "nothing"
         raise UserError(f"got {got}", "give one of midi=, store= and bundle=")
-    if config.out is not None and config.store is None:
-        raise ConfigError("out", got=config.out, why="the picture is of a store=", hint="leave it out")
-    if config.rules and config.midi is None:
-        raise ConfigError("rules", got=config.rules, why="the rules are for a midi=", hint="leave it out")
-    if config.beside is not None and not config.rules:
-        raise ConfigError("beside", got=config.beside, why="only the rules are compared", hint="give rules=true too")
+    for name, goes_with in (("out", "store"), ("rules", "midi"), ("beside", "rules")):
+        if (value := getattr(config, name)) and not getattr(config, goes_with):
+            raise ConfigError(name, got=value, why=f"it goes with {goes_with}=", hint="leave it out")
     if config.rules and config.tokenizer.name != "performance":
         name = config.tokenizer.name
         raise ConfigError("tokenizer", got=name, why="the rules count sixteenths, not tokens", hint="leave it out")
-    if config.beside == "":
-        raise ConfigError("beside", got="", allowed="a store of chorales")
     if (merges := config.tokenizer.bpe_vocab) is not None:
         raise ConfigError("bpe_vocab", got=merges, why="musictx prepare learns merges", hint="leave it out")
     show: Callable[[Any], None]
@@ -223,7 +218,7 @@ def inspect(config: InspectConfig) -> None:
             check_suffix("out", config.out, [".png"])
         facts, show = inspect_store(path, Path(config.out or beside)), partial(print_store, path)
     elif config.rules:
-        beside_store = Store(config.beside) if config.beside else None
+        beside_store = Store(Path(config.beside)) if config.beside is not None else None
         facts, show = inspect_rules(seed_path(str(config.midi)), beside_store), print_rules
     elif config.midi is not None:
         facts, show = inspect_midi(seed_path(config.midi), config.tokenizer.name), print_midi

@@ -14,12 +14,11 @@ from omegaconf import MISSING
 
 from musictx.commands import check_new, check_suffix, check_within
 from musictx.config.command import Command
-from musictx.config.train import AttentionConfig
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, UserError
 from musictx.generate.open_bundle import check_device, choose_and_print, name_bundle, open_and_print
 from musictx.generate.requests import MAX_SEED, Sampling
-from musictx.jam.conversation import Conversation, Turns
+from musictx.jam.conversation import Conversation
 from musictx.jam.keyboard import Keyboard
 from musictx.jam.partner import Partner
 from musictx.jam.players import FilePlayer, PortPlayer, open_port
@@ -59,7 +58,6 @@ class JamConfig:
     weights: str = setting("auto", "float32, bfloat16 or int8; auto: int8 where it is faster")
     sampler: Sampling = field(default_factory=Sampling)
     rules: Rules = field(default_factory=lambda: Rules(max_silence_s=1.0, max_note_s=8.0))
-    attention: AttentionConfig = field(default_factory=AttentionConfig)
 
 
 WRITTEN = (".mid", ".midi")  # suffixes of a recorded session
@@ -77,7 +75,7 @@ def jam(config: JamConfig) -> None:
     player = FilePlayer(Path(config.input)) if is_file(config.input) else None
     quarter_s = 60 / config.bpm if config.bpm is not None else player.quarter_s if player is not None else QUARTER_S
     bundle = name_bundle(config.bundle, [Path(config.input)] if player is not None else [], played=True)
-    model, tokenizer, header = open_and_print(bundle, device, config.attention.impl)
+    model, tokenizer, header = open_and_print(bundle, device)
     print(describe_model(model))
     (weights,) = choose_and_print(config.weights, model)
     model = for_steps(model, weights)
@@ -96,19 +94,12 @@ def jam(config: JamConfig) -> None:
             send(recording.sound(event))
 
         playback = Sender(emit, clock) if isinstance(clock, RealClock) else Playback(emit)
-        printed: list[float] = []
-
-        def print_replies() -> None:
-            for latency_s in playback.latencies_s[len(printed) :]:
-                printed.append(latency_s)
-                print(f"reply {len(printed)}: first note {1000 * latency_s:.0f} ms after the pause", flush=True)
-
         keyboard = Keyboard(tokenizer.lo, tokenizer.hi, quarter_s)
-        turns = Turns(config.pause_s, config.reply_seconds)
-        conversation = Conversation(keyboard, idiom, partner, playback, clock.now, turns)
+        turns = config.pause_s, config.reply_seconds
+        conversation = Conversation(keyboard, idiom, partner, playback, clock.now, *turns)
         print(f"listening to {config.input}: a pause of {config.pause_s:g} s is my turn; Ctrl-C ends", flush=True)
         try:
-            converse(conversation, source, clock, recording.hear, print_replies)
+            converse(conversation, source, clock, recording.hear)
         except KeyboardInterrupt:
             print("stopped")
         finally:
@@ -155,9 +146,6 @@ def check(config: JamConfig) -> None:
         check_within(config, name, *bounds)
     if not config.rules.masks:
         raise ConfigError("masks", got=False, why="only legal music is played live", hint="leave the masks on")
-    if config.virtual and not is_real(config):
-        allowed = "a port's name as input= or output="
-        raise ConfigError("virtual", got=True, why="there is no port to create", allowed=allowed)
 
 
 def check_files(files: list[Path], config: JamConfig) -> None:
@@ -201,4 +189,4 @@ def save(recording: Recording, files: list[Path]) -> None:
         print("nothing was played, nothing is recorded")
 
 
-COMMAND = Command("jam", jam, JamConfig, {"sampler": "auto", "attention": "auto"})
+COMMAND = Command("jam", jam, JamConfig, {"sampler": "auto"})

@@ -12,14 +12,12 @@ from omegaconf import MISSING
 from musictx.analysis.held_out import Beginnings, beginnings
 from musictx.commands import check_new, check_suffix, check_within
 from musictx.config.command import Command
-from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError
 from musictx.files import only_new, replacing
 from musictx.generate.held_out import continue_beginnings
 from musictx.generate.open_bundle import COMPOSER, check_device, common_store, find_bundles, name_bundles, open_bundle
 from musictx.generate.primer import Part
 from musictx.generate.requests import Continue, Length, Sampling
-from musictx.model.bundle import OWN_FILTERS
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
 from musictx.setting import setting
@@ -45,10 +43,8 @@ class ListenConfig:
     device: str = setting("cpu", "cpu or cuda")
     sampler: Sampling = field(default_factory=Sampling)
     rules: Rules = field(default_factory=Rules)
-    attention: AttentionConfig = field(default_factory=AttentionConfig)
 
 
-OWN = ("seed_guidance", *OWN_FILTERS)  # what a bundle may say of the sampler
 LATE_S = 3.0  # in MAESTRO's validation split the first note after a ten-second seed is never later
 
 
@@ -73,13 +69,14 @@ def listen(config: ListenConfig) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(out.parent, os.W_OK) or out.is_dir():
         raise ConfigError("out", got=out, why="it cannot be written", allowed="another")
-    mp3(excerpt(Score.empty(), 1.0, soundfont(config)))  # reports what prevents sound before the first model draws
+    font = Path(config.soundfont) if config.soundfont else None
+    mp3(excerpt(Score.empty(), 1.0, font))  # reports what prevents sound before the first model draws
     heard, suited = {COMPOSER: held_out.true}, {}
     for name, bundle in zip(names, bundles, strict=True):
-        opened = open_bundle(bundle, device, config.attention.impl)
+        opened = open_bundle(bundle, device)
         print(f"{name}: {opened.header.origin}")
         own = opened.header.sampling
-        suited[name] = asdict(config.sampler.suited(own))
+        suited[name] = config.sampler.suited(own)
         drawn = continue_beginnings(
             for_steps(opened.model), opened.tokenizer, held_out, request, device=device, own=own
         )
@@ -87,29 +84,27 @@ def listen(config: ListenConfig) -> None:
         print(f"{name}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
     corpus = store.manifest.corpus
     about = f"{config.split} split of {corpus.name}, seeds of {held_out.seed_s:.4g} s; {drawn_with(config, suited)}."
-    page = listening_sheet(trials(held_out, heard, config), COMPOSER, about, f"Music: {corpus.name}, {corpus.licence}.")
+    page = listening_sheet(
+        trials(held_out, heard, config, font), COMPOSER, about, f"Music: {corpus.name}, {corpus.licence}."
+    )
     with replacing(out) as partial:
         partial.write_text(page, encoding="utf-8")
     what = f"{config.pieces} pieces with {len(heard)} continuations each, {out.stat().st_size / 1e6:.1f} MB"
     print(f"{out}: {what}; open it in a browser, the key is at its end")
 
 
-def drawn_with(config: ListenConfig, suited: dict[str, dict[str, Any]]) -> str:
+def drawn_with(config: ListenConfig, suited: dict[str, Sampling]) -> str:
     """The settings of all music in words; `suited` has the sampler's settings of each model by name."""
-    said = asdict(config.sampler) | {name: of_each({who: x[name] for who, x in suited.items()}) for name in OWN}
     usual = asdict(Rules())
-    said |= {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
-    words = (f"{name}={value}" for name, value in said.items() if value is not None)
-    return ", ".join([f"random_seed={config.random_seed}", *words])
+    ruled = {name: value for name, value in asdict(config.rules).items() if value != usual[name]}
+    words = {name: in_words(asdict(each) | ruled) for name, each in suited.items()}
+    same = len(set(words.values())) == 1
+    drawn = words.popitem()[1] if same else "; ".join(f"{name}: {said}" for name, said in words.items())
+    return f"random_seed={config.random_seed}, {drawn}"
 
 
-def of_each(held: dict[str, float | None]) -> str | None:
-    """A setting of the models, one by one if they differ; None if none has it."""
-    if not any(value is not None for value in held.values()):
-        return None
-    if len(values := set(held.values())) == 1:
-        return str(values.pop())
-    return " and ".join(f"{value} ({name})" for name, value in held.items() if value is not None)
+def in_words(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in values.items() if value is not None)
 
 
 def plan(config: ListenConfig) -> Continue:
@@ -122,9 +117,11 @@ def plan(config: ListenConfig) -> Continue:
     return Continue(config.sampler, length, rules=config.rules, random_seed=config.random_seed)
 
 
-def trials(held_out: Beginnings, heard: dict[str, list[Score]], config: ListenConfig) -> list[Trial]:
+def trials(
+    held_out: Beginnings, heard: dict[str, list[Score]], config: ListenConfig, font: Path | None = None
+) -> list[Trial]:
     """Each seed with its continuations, as sound, in the order in which people hear them."""
-    out, font = [], soundfont(config)
+    out = []
     for i, order in enumerate(orders(list(heard), len(held_out.seeds), config.random_seed)):
         sounds = [excerpt(held_out.seeds[i], held_out.seed_s, font)]
         sounds += [excerpt(from_first_note(heard[name][i]), config.length_seconds, font) for name in order]
@@ -150,8 +147,4 @@ def from_first_note(score: Score) -> Score:
     return score.clip(min(float(score.onset_s.min(initial=LATE_S)), LATE_S), np.inf)
 
 
-def soundfont(config: ListenConfig) -> Path | None:
-    return Path(config.soundfont) if config.soundfont else None
-
-
-COMMAND = Command("listen", only_new(listen), ListenConfig, {"sampler": "auto", "attention": "auto"})
+COMMAND = Command("listen", only_new(listen), ListenConfig, {"sampler": "auto"})

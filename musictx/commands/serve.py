@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,13 +15,11 @@ import torch
 
 from musictx.commands import check_within
 from musictx.config.command import Command
-from musictx.config.train import AttentionConfig
-from musictx.config.web import LIMITS, MB, Limits
+from musictx.config.web import LIMITS, Limits
 from musictx.errors import ConfigError, UserError
-from musictx.generate.filling import hears
 from musictx.generate.open_bundle import check_device, choose_and_print, open_and_print
 from musictx.model.packaged import HARMONISER, NAMES, absence, is_packaged
-from musictx.model.weights import choose_weights, for_steps
+from musictx.model.weights import for_steps
 from musictx.setting import setting
 
 
@@ -47,13 +45,9 @@ class ServeConfig:
     seconds: float = setting(LIMITS.seconds, "time to draw a continuation; the page shows what is drawn by then")
     length_seconds: float = setting(LIMITS.length_s, "most new music")
     variations: int = setting(LIMITS.variations, "most continuations at once")
-    upload_mb: float = setting(LIMITS.upload_bytes / MB, "largest file")
-    uploads_mb: float = setting(LIMITS.uploads_bytes / MB, "all people's files together, until they are read")
-    at_once: int = setting(LIMITS.at_once, "people that the model serves at the same time; the others wait in line")
     queue: int = setting(LIMITS.queue, "people who may wait")
     device: str = setting("cpu", "cpu or cuda")
     weights: str = setting("auto", "float32, bfloat16 or int8; auto: int8 where it is faster")
-    attention: AttentionConfig = field(default_factory=AttentionConfig)
 
 
 def serve(config: ServeConfig) -> None:
@@ -67,39 +61,37 @@ def serve(config: ServeConfig) -> None:
     device = check_device(config.device)
     # the browser and the pictures need a core: a step is small, and waits for the slowest thread
     torch.set_num_threads(max(torch.get_num_threads() - 1, 1))
-    models = {Path(name).stem: open_and_print(name, device, config.attention.impl) for name in offered(config.bundle)}
-    below = None  # bundle= offers only its own model
-    if config.bundle is None and is_packaged(HARMONISER):
-        below = open_and_print(HARMONISER, device, config.attention.impl, continues=False)
-    weights = dict(zip(models, choose_and_print(config.weights, *(m.model for m in models.values())), strict=True))
+    opened = {
+        Path(name).stem: open_and_print(name, device, continues=config.bundle is not None or name != HARMONISER)
+        for name in offered(config.bundle)
+    }
+    weights = choose_and_print(config.weights, *(each.model for each in opened.values()))
     with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:
         made, uploads = Path(name) / "made", Path(name) / "uploads"
         made.mkdir()
         os.environ["GRADIO_TEMP_DIR"] = str(uploads)  # when imported, gradio makes folders there, and others elsewhere
-        from musictx.web.draw import Ready
         from musictx.web.server import run_page  # it takes seconds to import
         from musictx.web.studio import Studio
 
-        ready = {
-            name: Ready(for_steps(m.model, weights[name]), m.tokenizer, hears(m.header, m.model), m.header.sampling)
-            for name, m in models.items()
+        models = {
+            name: each._replace(model=for_steps(each.model, how))
+            for (name, each), how in zip(opened.items(), weights, strict=True)
         }
-        if below:
-            below = below._replace(model=for_steps(below.model, choose_weights(config.weights, below.model)))
-        studio = Studio(ready, made, limits, below)
-        named = models | ({HARMONISER: below} if below else {})
-        said = "; ".join(f"{name}, {m.header.origin}" for name, m in named.items())
+        below = models.pop(HARMONISER, None) if config.bundle is None else None
+        studio = Studio(models, made, limits, below)
+        said = "; ".join(f"{name}, {each.header.origin}" for name, each in opened.items())
         run_page(studio, said, address, config.port, hosts, uploads)
 
 
 def offered(bundle: str | None) -> list[str]:
-    """The model that `bundle=` says, or those inside musictx; prints which of them this package lacks."""
+    """The model that `bundle=` says, or those inside musictx and the harmoniser; prints which of them this package
+    lacks."""
     if bundle is not None:
         return [bundle]
     for name in NAMES:
         if not is_packaged(name):
             print(absence(name))
-    return [name for name in NAMES if is_packaged(name)]
+    return [name for name in (*NAMES, HARMONISER) if is_packaged(name)]
 
 
 @contextmanager
@@ -120,21 +112,11 @@ def ended_by_sigterm() -> Iterator[None]:
 
 def check(config: ServeConfig) -> Limits:
     """The limits of the server. Raises ConfigError for impossible amounts."""
-    for name in ("seconds", "length_seconds", "variations", "upload_mb", "uploads_mb", "at_once", "queue"):
+    for name in ("seconds", "length_seconds", "variations", "queue"):
         if not 0 < getattr(config, name) < float("inf"):
             raise ConfigError(name, got=getattr(config, name), allowed="more than 0")
-    if config.uploads_mb < config.upload_mb:
-        raise ConfigError("uploads_mb", got=config.uploads_mb, allowed=f"at least upload_mb={config.upload_mb:g}")
     check_within(config, "port", 1, 2**16 - 1)
-    return Limits(
-        length_s=config.length_seconds,
-        variations=config.variations,
-        seconds=config.seconds,
-        upload_bytes=int(config.upload_mb * MB),
-        uploads_bytes=int(config.uploads_mb * MB),
-        at_once=config.at_once,
-        queue=config.queue,
-    )
+    return Limits(config.length_seconds, config.variations, config.seconds, queue=config.queue)
 
 
-COMMAND = Command("serve", serve, ServeConfig, {"attention": "auto"})
+COMMAND = Command("serve", serve, ServeConfig)

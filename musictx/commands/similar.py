@@ -6,8 +6,17 @@ from pathlib import Path
 import numpy as np
 from omegaconf import MISSING
 
-from musictx.analysis.embedding import Embedder, Passage, passages
-from musictx.analysis.nearest import MOST_PASSAGES, PASSAGE_S, Index, Near, build_index, key_of, load_index, names_of
+from musictx.analysis.embedding import Embedder, Passage
+from musictx.analysis.nearest import (
+    MOST_PASSAGES,
+    PASSAGE_S,
+    Index,
+    Near,
+    build_index,
+    load_index,
+    names_of,
+    path_of,
+)
 from musictx.commands import check_new, check_way, check_within, print_table
 from musictx.config.command import Command
 from musictx.data.store import Store
@@ -36,7 +45,6 @@ class SimilarConfig:
     most: int = setting(10, "how many pieces and passages to name")
     passage_seconds: float = setting(PASSAGE_S, "length of a passage")
     passages: int = setting(MOST_PASSAGES, "at most so many passages of the store are heard, spread over its music")
-    index: str | None = setting(None, "file that keeps what was heard; null: in outputs/similar, by store and model")
     drums: bool = setting(False, "include the file's drums")
     overwrite: bool = setting(False, "replace existing files")
     device: str = setting("cpu", "cpu or cuda")
@@ -50,7 +58,6 @@ def similar(config: SimilarConfig) -> None:
     files = [out / "similar.json", out / f"{source.stem}.png"]
     check_new(config.overwrite, *files, *(out / f"{source.stem}-{n + 1}.mid" for n in range(min(config.most, 1000))))
     check_way("out", config.out, out)
-    check_way("index", config.index, Path(config.index or "outputs/similar/index").parent)
     data = read_bytes(source)  # reports a missing file before the model loads
     store = Store(Path(config.store))
     bundle = config.bundle or (CHORALE if store.tokenizer.voices else PIANO)
@@ -58,9 +65,9 @@ def similar(config: SimilarConfig) -> None:
     embedder = Embedder(model, tokenizer, bundle=bundle)
     tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
     music = fit_grid(tracks.merge(config.drums), tokenizer, source)
-    mine = list(passages(music, config.passage_seconds, config.passage_seconds / 2))
+    mine = embedder.passages(music, config.passage_seconds)
     if not mine:
-        raise UserError(f"{source}: no passage of four notes", "give a file with more music in it")
+        raise UserError(f"{source}: no passage of four notes that the model can read", "give more music")
     heard = embedder.vectors([part for _, part in mine])
     names, index = names_of(store), prepared(config, store, bundle, embedder)
     pieces = index.pieces(heard, names, config.most)
@@ -77,13 +84,13 @@ def similar(config: SimilarConfig) -> None:
 def prepared(config: SimilarConfig, store: Store, bundle: str, embedder: Embedder) -> Index:
     """The store's passages, as an earlier search kept them, or heard now."""
     model_sha256 = tensors_hash(bundle_path(bundle))
-    key, path = key_of(store, model_sha256, embedder.layer, config.passage_seconds, config.passages)
-    path = path if config.index is None else Path(config.index)
-    names = names_of(store)
-    if path.exists():
-        return load_index(path, key, len(names), embedder.model.config.d_model)
+    path = path_of(store, model_sha256, embedder.layer, config.passage_seconds, config.passages)
+    kept = load_index(path, len(names_of(store)), embedder.model.config.d_model)
+    if kept is not None:
+        return kept
     index = build_index(store, embedder, config.passage_seconds, config.passages)
-    index.save(path, key)
+    path.unlink(missing_ok=True)  # a damaged one
+    index.save(path)
     print(f"{path}: kept for the next search")
     return index
 

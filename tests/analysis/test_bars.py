@@ -1,6 +1,4 @@
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
 from musictx.analysis.repeats import bars, repeated_share
 from musictx.music.score import DRUMS, Score
@@ -29,14 +27,3 @@ def test_repeated_bars_are_those_that_came_before_note_for_note():
     assert repeated_share(music(A, B, A, A), from_bar=2) == 1.0
     assert repeated_share(music(A, [], [], B)) == 0.0  # silence repeats nothing
     assert np.isnan(repeated_share(Score.empty()))
-
-
-NOTES = st.lists(st.tuples(st.integers(0, 11), st.integers(50, 70), st.integers(1, 4)), min_size=1, max_size=6)
-
-
-@given(st.lists(NOTES, min_size=2, max_size=6), st.integers(-12, 12))
-def test_key_does_not_count_and_a_piece_said_twice_repeats_every_bar(pieces, semitones):
-    score = music(*pieces)
-    assert repeated_share(score.transpose(semitones)) == repeated_share(score)
-    twice = music(*pieces, *pieces)
-    assert repeated_share(twice, from_bar=len(pieces)) == 1

@@ -5,13 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from musictx.analysis.embedding import Embedder, passages
 from musictx.analysis.frechet import Frechet, compare_passages, frechet
-from musictx.errors import ConfigError, UserError
+from musictx.errors import ConfigError
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.build import build_model, model_config
 from musictx.model.packaged import bundle_path
@@ -44,8 +41,11 @@ def test_passages_begin_on_quarters_and_have_four_notes():
 def test_passages_to_hear_are_spread_over_the_music(piano):
     score = tune(0, 80)  # twenty seconds
     assert [each.from_s for each in piano.passages(score, 4.0, 3)] == [0.0, 8.0, 16.0]
-    assert len(piano.passages(score, 4.0, 100)) == 9
-    assert piano.passages(tune(0, 3), 4.0, 3) == []
+    assert len(piano.passages(score, 4.0)) == 9
+    assert piano.passages(tune(0, 3), 4.0) == []
+    opened = open_bundle(bundle_path("chorale"))
+    five = Score(np.zeros(5), np.ones(5), np.arange(60, 65), np.full(5, 80))  # more than its encoding can write
+    assert Embedder(opened.model, opened.tokenizer).passages(five, 4.0) == []
 
 
 def test_a_passage_is_heard_the_same_whatever_is_beside_it(piano):
@@ -84,15 +84,6 @@ def test_the_layer_is_the_stream_before_a_block():
     assert "kind recurrent" in error.value.why
 
 
-def test_music_that_an_encoding_cannot_write_is_refused():
-    opened = open_bundle(bundle_path("chorale"))
-    ear = Embedder(opened.model, opened.tokenizer)
-    five = Score(np.zeros(5), np.ones(5), np.arange(60, 65), np.full(5, 80))
-    assert ear.ids(five) is None
-    with pytest.raises(UserError, match="chorale ids"):
-        ear.vectors([five])
-
-
 def test_the_frechet_distance_of_known_normals():
     rng = np.random.default_rng(0)
     a = rng.normal(size=(20_000, 3))
@@ -115,6 +106,7 @@ def test_sets_apart_are_surely_apart_and_halves_of_one_are_not():
     assert far.low > same.high
     for each in (same, far):
         assert 0 <= each.low < each.mean < each.high
+    assert same.floor == far.floor  # that of the composers' own pieces
     assert same.floor > same.mean  # fewer pieces always seem farther apart
     assert same.halved == pytest.approx(same.floor, rel=0.1)
     assert far.halved > 2 * far.floor
@@ -134,13 +126,6 @@ def test_the_noise_floor_is_the_mean_distance_of_halves():
     assert found.floor == pytest.approx(4 / 3, abs=0.3)
     assert found.halved == pytest.approx(2 / 36 * 4 + 16 / 36 * 2, abs=0.3)  # the halves are drawn apart
     assert distance([np.array([[0.0], [2.0]])] * 4, real).floor == pytest.approx(0, abs=1e-12)
-
-
-@given(arrays(np.float64, (6, 4, 3), elements=st.floats(-5, 5)), st.floats(-9, 9))
-@settings(max_examples=8)
-def test_the_noise_floor_knows_the_composers_pieces_only(generated, shift):
-    real = list(np.random.default_rng(0).normal(size=(6, 4, 3)))
-    assert distance(real, list(generated + shift)).floor == distance(real, real).floor > 0
 
 
 @pytest.mark.parametrize(("pieces", "each"), [(3, 9), (4, 1), (0, 0)])

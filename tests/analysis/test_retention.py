@@ -3,10 +3,9 @@ from math import inf
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from strategies import scores
 
-from musictx.analysis.motif import PEDALLED_S, chord_index, held_in, lines, ngrams, retention, returns
+from musictx.analysis.motif import PEDALLED_S, chord_index, held_in, lines, ngrams, retention
 from musictx.errors import UserError
 from musictx.music.score import DRUMS, Score
 
@@ -22,15 +21,6 @@ def line(*notes):
 def key(*intervals, rhythm):
     packed = sum((x + 128) << 8 * k for k, x in enumerate(intervals))
     return (packed << 2 * len(rhythm)) | sum(KINDS[r] << 2 * k for k, r in enumerate(rhythm))
-
-
-@st.composite
-def metrical(draw):
-    """Notes on quarters of a second, up to three at once, with room to transpose."""
-    pitches = st.sets(st.integers(20, 100), min_size=1, max_size=3)
-    steps = draw(st.lists(st.tuples(st.integers(1, 6), pitches), max_size=15))
-    onset = np.cumsum([0, *(step for step, _ in steps)])[1:] / 4
-    return line(*((t, p) for t, (_, chord) in zip(onset, steps, strict=True) for p in chord))
 
 
 def song(seed, seconds=40):
@@ -52,6 +42,7 @@ def test_a_motif_is_its_intervals_and_how_its_steps_compare():
     assert onset_s.tolist() == [0, 0]
     keys, _ = ngrams(line((0, 60), (1, 67), (2.2, 64), (2.7, 60)), inf)
     assert keys.tolist() == [key(7, -3, rhythm=["alike"]), key(-3, -4, rhythm=["shorter"])] * 2
+    assert ngrams(song(0).transpose(5).stretch(1.05), inf)[0].tolist() == ngrams(song(0), inf)[0].tolist()
 
 
 def test_chords_give_their_highest_note_to_one_line_and_their_lowest_to_the_other():
@@ -95,29 +86,6 @@ def test_drums_are_no_motif():
     assert ngrams(Score.merge([tune, drums]), inf)[0].tolist() == ngrams(tune, inf)[0].tolist()
 
 
-@given(metrical(), st.integers(-20, 20), st.sampled_from([0.5, 0.9, 1.05, 3.0]))
-def test_key_and_tempo_do_not_count(score, semitones, factor):
-    keys, onset_s = ngrams(score, inf)
-    moved, moved_s = ngrams(score.transpose(semitones).stretch(factor), inf)
-    assert moved.tolist() == keys.tolist()
-    assert moved_s == pytest.approx(onset_s * factor)
-
-
-def test_the_share_that_returns_is_counted_span_by_span():
-    seed = line((0, 60), (1, 62), (2, 64), (3, 60))  # two motifs: up up, up down
-    rising = line((0, 70), (1, 72), (2, 74))
-    later = Score(rising.onset_s + 10, rising.offset_s + 10, rising.pitch, rising.velocity)
-    assert returns(seed, Score.merge([rising, later]), [0, 5, 10, 15, 20], inf).tolist() == [0.5, 0, 0.5, 0]
-    assert returns(seed, seed, [0, 5], inf).tolist() == [1]
-    assert returns(seed, Score.empty(), [0, 5], inf).tolist() == [0]
-    assert returns(seed, seed, [1, 5], inf).tolist() == [0.5]  # the first motif begins before the span
-
-
-def test_a_seed_without_motifs_is_refused():
-    with pytest.raises(UserError, match=" 3 notes"):
-        returns(line((0, 60), (1, 62)), song(0), [0, 10], inf)
-
-
 def test_true_continuations_are_1_and_those_of_other_pieces_about_0():
     seeds, true = halves([song(k) for k in range(8)])
     curve = retention(seeds, true, true, 0.0, span_s=10, horizon_s=20)
@@ -141,25 +109,13 @@ def test_generated_music_is_scaled_between_chance_and_truth():
     assert curve.high[0] > 0.9
 
 
-def test_a_seed_repeated_is_above_1_where_true_music_forgets_half():
-    seeds, true = halves([song(k) for k in range(12)])
-    half = [x.select(x.onset_s % 10 < 4.5) for x in true]
-    curve = retention(seeds, true, half, 0.0, span_s=10, horizon_s=10)
-    assert 0.4 < curve.true[0] < 0.6
-    assert curve.low[0] > 1.5
-
-
 def test_spans_count_the_pieces_that_last():
     seeds, true = halves([song(0), song(1), song(2), song(3, seconds=20)])
     curve = retention(seeds, true, true, 0.0, span_s=9, horizon_s=40)
     assert curve.pieces.tolist() == [4, 3, 3, 0]
     assert np.isnan(curve.mean).tolist() == [False, False, False, True]
-
-
-def test_a_piece_whose_seed_has_no_motif_is_left_out():
-    seeds, true = halves([song(k) for k in range(4)])
-    curve = retention([Score.empty(), *seeds[1:]], true, true, 0.0, span_s=10, horizon_s=10)
-    assert curve.pieces.tolist() == [3]
+    without = retention([Score.empty(), *seeds[1:]], true, true, 0.0, span_s=9, horizon_s=10)
+    assert without.pieces.tolist() == [3]  # a seed without motifs
 
 
 def test_what_gives_no_scale_is_refused_in_one_line():

@@ -6,12 +6,14 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from conftest import ok, refused
+from conftest import ok
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from musictx.analysis.probe import load_probe
-from musictx.errors import BundleError
+from musictx.commands.classify import classify
+from musictx.commands.probe import probe
+from musictx.config.app import settings
+from musictx.errors import UserError
 from musictx.model.build import build_model, model_config
 from musictx.model.bundle import BundleHeader, save_bundle
 from musictx.music.score import Score
@@ -48,15 +50,13 @@ def labelled(tmp_path_factory):
     (folder / "music/high/deeper/0.mid").write_bytes(b"")
     write_midi(Score.empty(), folder / "music/low/1.mid")
     write_tune(folder / "music/outside.mid", 60, 0)
-    words = ["musictx", "probe", "path=music", "bundle=ear.safetensors", "passage_seconds=3", "passages=3"]
-    done = ok([*words, "out=labels.safetensors"], folder)
+    words = ["path=music", "bundle=ear.safetensors", "passage_seconds=3", "passages=3"]
+    done = ok(["musictx", "probe", *words, "out=labels.safetensors"], folder)
     write_tune(folder / "my.mid", 75, 999)
     return folder, words, done.stdout
 
 
-def classify(folder, *words):
-    given = ["musictx", "classify", "midi=my.mid", "labels=labels.safetensors", "bundle=ear.safetensors", *words]
-    return ok(given, folder).stdout
+GIVEN = ["midi=my.mid", "labels=labels.safetensors", "bundle=ear.safetensors"]
 
 
 def test_labels_are_learned_whatever_files_are_broken(labelled):
@@ -76,7 +76,7 @@ def test_labels_are_learned_whatever_files_are_broken(labelled):
 
 def test_a_tune_is_classified_and_its_notes_named(labelled):
     folder, *_ = labelled
-    said = classify(folder, "out=found")
+    said = ok(["musictx", "classify", *GIVEN, "out=found"], folder).stdout
     found = json.loads((folder / "found/my.json").read_text())
     assert found["label"] == "high"
     assert found["probability"]["high"] > 0.9
@@ -91,95 +91,86 @@ def test_a_tune_is_classified_and_its_notes_named(labelled):
         assert f"{note['onset_s']:.2f}" in said
         assert note["note"] in said
     assert (folder / "found/my.png").read_bytes().startswith(b"\x89PNG")
-    line = refused(["musictx", "classify", "midi=my.mid", "labels=labels.safetensors", "out=found"], folder)
-    assert "found/my.json exists already" in line
 
 
-def test_music_shorter_than_a_passage_is_said(labelled, tmp_path):
-    folder, *_ = labelled
-    write_tune(folder / "short.mid", 75, 5, notes=6)
-    said = classify(folder, "midi=short.mid", "out=short")
+def test_music_shorter_than_a_passage_is_said(labelled, monkeypatch, capsys):
+    monkeypatch.chdir(labelled[0])
+    write_tune(labelled[0] / "short.mid", 75, 5, notes=6)
+    classify(settings("classify", *GIVEN, "midi=short.mid", "out=short"))
+    said = capsys.readouterr().out
     assert "short.mid: 1.1 s, shorter than the passages of 3 s that were learned" in said
-    write_midi(Score.empty(), folder / "silent.mid")
-    given = ["musictx", "classify", "labels=labels.safetensors", "bundle=ear.safetensors", f"out={tmp_path}"]
-    line = refused([*given, "midi=silent.mid"], folder)
-    assert "silent.mid: no passage of four notes that the model can read" in line
-    line = refused([*given, "midi=my.mid", "readings=3"], folder)
-    assert "readings=3: there are 2 passages: give 8 or more" in line
 
 
-def test_labels_of_another_model_are_refused(labelled):
+def test_what_classify_cannot_read_is_refused(labelled, monkeypatch):
     folder, *_ = labelled
+    monkeypatch.chdir(folder)
     write_listener(folder / "other.safetensors", seed=1)
-    given = ["musictx", "classify", "midi=my.mid", "labels=labels.safetensors", "out=o"]
-    line = refused([*given, "bundle=other.safetensors"], folder)
-    assert "labels.safetensors was made with another model than other.safetensors: ear.safetensors: give" in line
-    line = refused(given, folder)
-    assert "bundle=null: labels.safetensors was made with ear.safetensors, which is not inside musictx" in line
+    write_midi(Score.empty(), folder / "silent.mid")
     tensors = load_file(folder / "labels.safetensors")
     save_file(tensors, folder / "none.safetensors")
-    for name, said in (
+    with safe_open(folder / "labels.safetensors", "numpy") as file:
+        about = file.metadata()
+    save_file(tensors | {"scale": np.full_like(tensors["scale"], 1e-45)}, folder / "tiny.safetensors", about)
+    (folder / "there").mkdir()
+    (folder / "there/my.json").touch()
+    for word, said in (
+        ("bundle=other.safetensors", "labels.safetensors was made with another model than other.safetensors: ear"),
+        ("bundle=null", "^bundle=null: labels.safetensors was made with ear.safetensors, which is not inside musictx"),
         ("labels=none.safetensors", "none.safetensors is a safetensors file, but has no labels"),
         ("labels=ear.safetensors", "ear.safetensors is a safetensors file, but has no labels"),
+        ("labels=tiny.safetensors", "its tensors have impossible values"),
         ("labels=my.mid", "my.mid is damaged or no file of labels"),
         ("labels=nothing", "nothing: no such file of labels: give"),
         ("midi=nothing.mid", "nothing.mid: no such file"),
+        ("midi=silent.mid", "silent.mid: no passage of four notes that the model can read"),
         ("passages=0", "passages=0: give 1 or more"),
         ("out=my.mid", "out=my.mid: a file is in its way"),
+        ("out=there", "there/my.json exists already"),
     ):
-        assert said in refused([*given, "bundle=ear.safetensors", name], folder)
-    with pytest.raises(BundleError) as error:
-        load_probe(folder / "ear.safetensors")
-    assert all(word in error.value.hint for word in ("`musictx probe`", "`objective=classify`"))
+        with pytest.raises(UserError, match=said):
+            classify(settings("classify", *GIVEN, "out=o", word))
     assert not (folder / "o").exists()
 
 
-def test_labels_that_say_nothing_are_called_so(labelled, tmp_path):
+def test_alike_files_are_grouped_and_contradictions_said(labelled, tmp_path, monkeypatch, capsys):
     folder, words, _ = labelled
-    for seed in range(12):
-        write_tune(tmp_path / f"music/{seed % 2}/{seed}.mid", 60, seed, notes=12)
-    shutil.copy(folder / "ear.safetensors", tmp_path)
-    given = ["musictx", "classify", f"midi={folder}/my.mid", "labels=labels.safetensors", words[3], "out=o"]
-    for command in ([*words, "out=labels.safetensors"], given):
-        assert "better than always saying 0" in ok(command, tmp_path).stdout
-
-
-def test_alike_files_are_grouped_and_contradictions_said(labelled, tmp_path):
-    folder, words, _ = labelled
+    monkeypatch.chdir(tmp_path)
     shutil.copy(folder / "ear.safetensors", tmp_path)
     for seed in (2, 3, 4):
         for label in ("a", "b"):
             write_tune(tmp_path / f"music/{label}/{seed}.mid", 40, seed if label == "a" else seed + 50)
     shutil.copy(tmp_path / "music/a/2.mid", tmp_path / "music/b/same.mid")
-    said = ok([*words, "out=labels.safetensors"], tmp_path).stdout
+    probe(settings("probe", *words, "out=labels.safetensors"))
+    said = capsys.readouterr().out
     assert "b/same.mid is nearly the same music as a/2.mid, but has another label" in said
     for name in ("3.mid", "4.mid"):
         shutil.copy(tmp_path / "music/a/2.mid", tmp_path / "music/a" / name)
-    line = refused([*words, "out=other.safetensors"], tmp_path)
-    assert "all files of label a are nearly the same music" in line
+    with pytest.raises(UserError, match="all files of label a are nearly the same music"):
+        probe(settings("probe", *words, "out=other.safetensors"))
     assert not (tmp_path / "other.safetensors").exists()
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["path=none"], "path=none: it does not exist"),
+        (["path=none"], "^path=none: it does not exist"),
         (["path=empty"], "no .mid, .midi, .kar, .rmi file in empty or below it"),
         (["path=one"], "one has one label, low: give a folder with at least two folders"),
         (["path=flat"], "flat has no folder with MIDI files"),
         (["path=few"], "few: label high has 1 file: give at least 2 of each label"),
         (["path=silent"], "silent: label high has 1 file with music"),
-        (["path=two", "passages=0"], "passages=0: give 1 or more"),
-        (["path=two", "passage_seconds=nan"], "passage_seconds=nan: give 1 to 600"),
-        (["path=two", "layer=2"], "layer=2: give 1 to 1"),
-        (["path=two", "bundle=harmoniser"], "bundle=harmoniser: "),
-        (["path=two", "out=labels.txt"], "out=labels.txt: give a name that ends in .safetensors"),
+        (["path=two", "passages=0"], "^passages=0: give 1 or more"),
+        (["path=two", "passage_seconds=nan"], "^passage_seconds=nan: give 1 to 600"),
+        (["path=two", "layer=2"], "^layer=2: give 1 to 1"),
+        (["path=two", "bundle=harmoniser"], "^bundle=harmoniser: "),
+        (["path=two", "out=labels.txt"], "^out=labels.txt: give a name that ends in .safetensors"),
         (["path=two", "out=ear.safetensors"], "ear.safetensors exists already"),
-        (["path=two", "out=ear.safetensors/l.safetensors"], "out=ear.safetensors/l.safetensors: a file is in its way"),
+        (["path=two", "out=ear.safetensors/l.safetensors"], "^out=ear.safetensors/l.safetensors: a file is in its way"),
     ],
 )
-def test_mistakes_are_one_line(labelled, tmp_path, words, said):
+def test_mistakes_are_one_line(labelled, tmp_path, monkeypatch, words, said):
     folder, *_ = labelled
+    monkeypatch.chdir(tmp_path)
     shutil.copy(folder / "ear.safetensors", tmp_path)
     (tmp_path / "empty").mkdir()
     low = {"low/2": "low/2", "low/3": "low/3"}
@@ -189,16 +180,6 @@ def test_mistakes_are_one_line(labelled, tmp_path, words, said):
         file = tmp_path / words[0].removeprefix("path=") / f"{to}.mid"
         file.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(folder / f"music/{source}.mid", file)
-    assert said in refused(["musictx", "probe", "bundle=ear.safetensors", "out=l.safetensors", *words], tmp_path)
+    with pytest.raises(UserError, match=said):
+        probe(settings("probe", "bundle=ear.safetensors", "out=l.safetensors", *words))
     assert not (tmp_path / "l.safetensors").exists()
-
-
-@pytest.mark.parametrize("value", [1e-45, 1e30])
-def test_a_labels_file_of_impossible_values_is_refused(labelled, tmp_path, value):
-    folder, *_ = labelled
-    with safe_open(folder / "labels.safetensors", "numpy") as file:
-        about = file.metadata()
-    tensors = load_file(folder / "labels.safetensors")
-    save_file(tensors | {"scale": np.full_like(tensors["scale"], value)}, tmp_path / "bad.safetensors", about)
-    words = [f"midi={folder}/my.mid", f"bundle={folder}/ear.safetensors", "labels=bad.safetensors"]
-    assert "its tensors have impossible values" in refused(["musictx", "classify", *words], tmp_path)
