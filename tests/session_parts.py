@@ -5,7 +5,7 @@ import numpy as np
 import torch
 
 from musictx.generate.requests import PLAIN
-from musictx.jam.conversation import Conversation, Turns
+from musictx.jam.conversation import Conversation
 from musictx.jam.keyboard import Keyboard
 from musictx.jam.partner import Partner
 from musictx.jam.players import MessagePlayer
@@ -17,7 +17,6 @@ from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.tokenizer import Event
 
 QUARTER_S = 0.6
-TURNS = Turns(0.6, 2.0)
 RULES = Rules(max_silence_s=0.5, max_note_s=2.0)
 
 
@@ -58,26 +57,31 @@ def played(*parts):
     return sorted((timed for part in parts for timed in part), key=lambda timed: timed[0])
 
 
+class WatchedClock(VirtualClock):
+    """Lets a test look on after every step of a conversation."""
+
+    def __init__(self, watch):
+        super().__init__()
+        self.watch = watch
+
+    def wait(self, until_s, arrived):
+        self.watch()
+        super().wait(until_s, arrived)
+
+
 class Session:
     """What came out of a whole session: `events`, and the parts as they are at its end."""
 
     def __init__(
-        self,
-        messages,
-        encoding="performance",
-        turns=TURNS,
-        seed=0,
-        watch=lambda session: None,
-        **changes,
+        self, messages, encoding="performance", pause_s=0.6, reply_s=2.0, seed=0, watch=lambda session: None, **changes
     ):
         self.events: list[Event] = []
         self.partner, idiom = make_partner(encoding, seed, **changes)
-        self.playback, self.clock = Playback(self.events.append), VirtualClock()
+        self.playback, self.clock = Playback(self.events.append), WatchedClock(lambda: watch(self))
         tokenizer = build_tokenizer(encoding)
         keyboard = Keyboard(tokenizer.lo, tokenizer.hi, QUARTER_S)
-        self.conversation = Conversation(keyboard, idiom, self.partner, self.playback, self.clock.now, turns)
-        record = lambda at_s, message: None  # noqa: E731
-        converse(self.conversation, MessagePlayer(messages), self.clock, record, lambda: watch(self))
+        self.conversation = Conversation(keyboard, idiom, self.partner, self.playback, self.clock.now, pause_s, reply_s)
+        converse(self.conversation, MessagePlayer(messages), self.clock, lambda at_s, message: None)
         self.playback.close(self.clock.now())
 
     @property

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,13 +17,6 @@ LOOK_S = 0.05  # how often the model reads the growing phrase
 FAR_S = 10.0  # beyond now: for the end of notes that still sound
 AHEAD_S = 1.0  # music is drawn this long before it sounds
 STUMBLE_S = 0.03  # notes later than this delay all that follow: the model was too slow
-
-
-class Turns(NamedTuple):
-    """`pause_s` without a key down ends a phrase; a reply lasts `reply_s`, or with None as long as the phrase."""
-
-    pause_s: float
-    reply_s: float | None
 
 
 @dataclass
@@ -47,7 +40,8 @@ class Conversation:
     partner: Partner
     playback: Playback
     clock: Callable[[], float]
-    turns: Turns
+    pause_s: float  # without a key down, which ends a phrase
+    reply_s: float | None  # length of a reply; None: as long as the phrase
     reply: Reply | None = None
     look_s: float = inf  # when the model reads the phrase next
     interrupted: int = 0
@@ -56,7 +50,7 @@ class Conversation:
     def due_s(self) -> float:
         """When the pause ends; infinity if there is none."""
         keys = self.keyboard
-        return keys.free_s + self.turns.pause_s if keys.start_s is not None and keys.hands_up else inf
+        return keys.free_s + self.pause_s if keys.start_s is not None and keys.hands_up else inf
 
     @property
     def idle(self) -> bool:
@@ -103,7 +97,7 @@ class Conversation:
         self.playback.begin(now_s - self.due_s)
         self.partner.hear(self.idiom.ids(keys.score(now_s), inf))
         self.partner.begin()
-        length_s = self.turns.reply_s or keys.free_s - keys.start_s
+        length_s = self.reply_s or keys.free_s - keys.start_s
         keys.forget()
         self.reply, self.look_s = Reply(length_s, self.idiom.reader()), inf
 

@@ -10,8 +10,7 @@ from torch import Tensor
 from musictx.errors import ConfigError
 from musictx.generate.batch import LOOK_EVERY, warmed
 from musictx.generate.engine import ByChance, Stream, prefill, read
-from musictx.generate.filters import nan_error
-from musictx.generate.guidance import NothingToHold, bare_prompt
+from musictx.generate.guidance import bare_prompt
 from musictx.generate.requests import Sampling
 from musictx.model.protocol import LanguageModel, newest
 from musictx.tokenizers import Ids, Tokenizer
@@ -81,8 +80,7 @@ class Partner:
             self._recall()
             self._begin_stream(self.stream.grammar)
             drawn = next(self.stream)
-        if not self.stream.finite.all():
-            raise nan_error(self.model, self.context())
+        self.stream.check()
         self.reply.append(int(drawn.ids))
         if self.sampling.guard and len(self.reply) % LOOK_EVERY == 0:
             self.warmth = float(warmed(np.array([self.warmth]), np.array([self.reply]))[0])
@@ -91,10 +89,9 @@ class Partner:
     def _begin_stream(self, grammar: Grammar) -> None:
         """Begins to draw here; without seed guidance if nothing was played before what the bare stream hears."""
         logits, state, streams, self.chance.sampling = self.logits, self.state, 1, self.sampling
-        if (strength := self.sampling.strength) is not None:
-            try:
-                end = bare_prompt(self.context(), strength, self.period, len(self.reply))
-            except NothingToHold:
+        if self.sampling.strength is not None:
+            end = bare_prompt(context := self.context(), self.period, len(self.reply))
+            if end is context:
                 self.chance.sampling = replace(self.sampling, seed_guidance=None)
             else:
                 bare, of_bare = prefill(self.model, [end], [0], self.window, True)

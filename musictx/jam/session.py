@@ -97,15 +97,12 @@ def converse(
     player: MessagePlayer | PortPlayer,
     clock: RealClock | VirtualClock,
     record: Callable[[float, Any], None],
-    watch: Callable[[], None],
 ) -> None:
-    """Runs until the player is done and has the last reply. `record` gets every message of the player's, and `watch` is
-    called after every step."""
+    """Runs until the player is done and has the last reply. `record` gets every message of the player's."""
     while not (player.over and conversation.idle):
         for at_s, message in player.take(clock.now()):
             record(at_s, message)
             conversation.hear(at_s, message)
         conversation.work()
         conversation.playback.check(clock.now())
-        watch()
         clock.wait(min(conversation.next_s(), player.next_s), player.arrived)

@@ -46,7 +46,7 @@ def piano_roll(
 
     With `bars_s`, seconds at which bars begin, as `Meter.bars_s` gives them, time is counted in bars. Music longer than
     about a minute continues in further rows. `chords` of each panel come above its notes. Raises UserError for another
-    suffix, ValueError without panels.
+    suffix.
     """
     save_figure(plot_rolls(panels, bars_s, chords=chords), path)
 
@@ -59,12 +59,9 @@ def plot_rolls(
     width_in: float = WIDTH_IN,
 ) -> Figure:
     """Plots as `piano_roll` does, in rows of `row_s` (None: about a minute)."""
-    if not panels:
-        raise ValueError("piano_roll needs at least one panel")
     low, high = key_range([score for _, score, _ in panels])
     end_s = max(max(score.duration_s for _, score, _ in panels), 1.0)
-    n_rows = int(min(max(np.ceil(end_s / (row_s or ROW_S) - 1e-9), 1), MOST_ROWS))
-    width_s = end_s if n_rows == 1 else max(row_s or 0, np.ceil(end_s / n_rows))  # rows begin at whole seconds
+    n_rows, width_s = rows_of(end_s, row_s)
     strip_in = STRIP_IN if any(chords) else 0.0
     figure = new_figure(width_in, (roll_in(low, high) + strip_in + 0.5) * len(panels) * n_rows + 0.5)
     grid = figure.subplots(len(panels) * n_rows, squeeze=False)[:, 0].reshape(len(panels), n_rows)
@@ -80,6 +77,12 @@ def plot_rolls(
     if mixed:
         plot_legend(grid[0, 0], mixed[0], any(chords), narrow=width_in < WIDTH_IN)
     return figure
+
+
+def rows_of(end_s: float, row_s: float | None = None) -> tuple[int, float]:
+    """How many rows music has, and the seconds in each: whole ones, or `row_s`."""
+    n_rows = int(min(max(np.ceil(end_s / (row_s or ROW_S) - 1e-9), 1), MOST_ROWS))
+    return n_rows, end_s if n_rows == 1 else max(row_s or 0, np.ceil(end_s / n_rows))
 
 
 def roll_in(low: int, high: int) -> float:

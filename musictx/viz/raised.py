@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from musictx.music.score import Score
 from musictx.viz.figure import FAINT, INK, new_figure, save_figure
-from musictx.viz.piano_roll import MOST_ROWS, ROW_S, WIDTH_IN, boxes, key_range, plot_keys, plot_time, roll_in
+from musictx.viz.piano_roll import WIDTH_IN, boxes, key_range, plot_keys, plot_time, roll_in, rows_of
 
 HUES = LinearSegmentedColormap.from_list("raised", ["#D55E00", "#e8e6e3", "#0072B2"])  # for colour-blind eyes too
 PLAIN = "#d5d8dc"  # of notes that have no figure
@@ -33,8 +33,7 @@ def plot_raised(
     another suffix."""
     low, high = key_range([score])
     end_s = max(score.duration_s, 1.0)
-    n_rows = int(min(max(np.ceil(end_s / ROW_S - 1e-9), 1), MOST_ROWS))
-    width_s = end_s if n_rows == 1 else np.ceil(end_s / n_rows)
+    n_rows, width_s = rows_of(end_s)
     most = max(float(np.nanmax(np.abs(raised), initial=0.0)), least)
     hue, corners, plain = ScalarMappable(Normalize(-most, most), HUES), boxes(score, width_s), np.isnan(raised)
     looks: list[tuple[Any, dict[str, Any]]] = [

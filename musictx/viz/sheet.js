@@ -36,23 +36,15 @@ function rows() {
   });
 }
 
-function download(suffix, type, text) {
+function download() {
+  const head = ["sheet", "listener", "piece", "letter", "rating", "chosen", "source", "key_opened"];
+  const cell = (value) => '"' + String(value ?? "").replaceAll('"', '""') + '"';
+  const lines = rows().map((row) => head.map((name) => cell({ sheet, listener: answers.listener, key_opened: key !== null, ...row }[name])).join(","));
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type }));
-  link.download = "answers-" + sheet + "." + suffix;
+  link.href = URL.createObjectURL(new Blob([[head.join(","), ...lines].join("\r\n") + "\r\n"], { type: "text/csv" }));
+  link.download = "answers-" + sheet + ".csv";
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-}
-
-function asCsv() {
-  const head = ["sheet", "listener", "piece", "letter", "rating", "chosen", "source"];
-  const cell = (value) => '"' + String(value ?? "").replaceAll('"', '""') + '"';
-  const lines = rows().map((row) => head.map((name) => cell({ sheet, listener: answers.listener, ...row }[name])).join(","));
-  return [head.join(","), ...lines].join("\r\n") + "\r\n";
-}
-
-function asJson() {
-  return JSON.stringify({ sheet, listener: answers.listener || "", key_opened: key !== null, answers: rows() }, null, 1);
 }
 
 function table(caption, head, lines) {
@@ -126,8 +118,7 @@ if (saved.opened) {
 form.addEventListener("input", () => { answers = Object.fromEntries(new FormData(form)); remember(); show(); });
 form.addEventListener("submit", (event) => event.preventDefault());
 document.getElementById("open").addEventListener("click", () => { openKey(); document.getElementById("scores").focus(); });
-document.getElementById("csv").addEventListener("click", () => download("csv", "text/csv", asCsv()));
-document.getElementById("json").addEventListener("click", () => download("json", "application/json", asJson()));
+document.getElementById("csv").addEventListener("click", download);
 document.getElementById("again").addEventListener("click", () => {
   if (!confirm("Forget all answers on this page?")) return;
   try { localStorage.removeItem(place); } catch { /* nothing was kept */ }

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 import soundfile
 
-from musictx.errors import UserError
 from musictx.music.score import Score
 from musictx.viz.sound import PEAK, RATE, Audio, open_font, render
 
@@ -131,12 +130,8 @@ def alike(sounds: Sequence[Audio]) -> list[Audio]:
 
 
 def mp3(sound: Audio) -> bytes:
-    """A mono sound (samples,) at a constant bit rate: sounds of one length have as many bytes. Every browser plays it.
-
-    Raises UserError if libsndfile is too old to write it."""
-    if "MP3" not in soundfile.available_formats():
-        hint = "pip install --force-reinstall soundfile brings one that can, 1.1 or newer"
-        raise UserError(f"libsndfile {soundfile.__libsndfile_version__} cannot write MP3", hint)
+    """A mono sound (samples,) at a constant bit rate: sounds of one length have as many bytes. Every browser plays
+    it."""
     file = io.BytesIO()
     soundfile.write(
         file, sound, RATE, "MPEG_LAYER_III", format="MP3", compression_level=COMPRESSION, bitrate_mode="CONSTANT"

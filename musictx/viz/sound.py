@@ -4,11 +4,8 @@ A key is rendered once, as long as its longest note. Each of its notes adds the 
 velocity says.
 """
 
-import os
-import shutil
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -35,22 +32,12 @@ HOP = 512  # samples between two settings of the filter
 LOWEST_HZ = 8.176  # MIDI key 0, from which cutoffs count
 
 
-def render(score: Score, font: SoundFont, folder: Path | None = None) -> Audio:
-    """(samples, 2) left and right, not normalised, up to the end of the last note's release. Long sound lies in a file
-    without a name in `folder`, not in memory. A key that is down for longer than `LONGEST_S` is silent after that."""
+def render(score: Score, font: SoundFont) -> Audio:
+    """(samples, 2) left and right, not normalised, up to the end of the last note's release. A key that is down for
+    longer than `LONGEST_S` is silent after that."""
     voices = _voices(score, font)
     tails_s = (offset + region.loudness.release_s * SILENT for (region, _), v in voices.items() for _, offset, _ in v)
-    shape = int(np.ceil(max(tails_s, default=0.0) * RATE)), 2
-    audio: Audio
-    if folder is None or 8 * shape[0] <= IN_MEMORY:
-        audio = np.zeros(shape, np.float32)
-    else:
-        with TemporaryFile(dir=folder) as file:
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, 8 * shape[0])  # a full disk is an error here, and a crash later
-            else:
-                file.truncate(8 * shape[0])
-            audio = np.memmap(file, np.float32, "r+", shape=shape)
+    audio = np.zeros((int(np.ceil(max(tails_s, default=0.0) * RATE)), 2), np.float32)
     for (region, pan), notes in voices.items():
         longest_s = max(offset - onset for onset, offset, _ in notes)
         n_release = int(region.loudness.release_s * SILENT * RATE)
@@ -141,9 +128,8 @@ def _swept(region: KeyedSample, sound: Audio) -> Audio:
 
 
 PEAK = 0.9  # of full scale: loud, and never clipped
+MOST_S = 3600.0  # an hour of sound takes 2 GB of memory
 FORMATS = (".wav", ".flac")
-BLOCK = 2**20  # samples
-IN_MEMORY = 2**28  # bytes: longer sound is rendered on the disk
 GENERAL_MIDI = Path(pretty_midi.__file__).with_name("TimGM6mb.sf2")  # Tim Brechbill's, which pretty_midi carries
 
 
@@ -151,22 +137,19 @@ def write_wav(score: Score, path: Path, soundfont: Path | None = None) -> None:
     """Writes 16-bit stereo, peak-normalised, as WAV or FLAC by the name's suffix, whole or not at all.
 
     `soundfont`: another .sf2 file than the General MIDI one. Raises ConfigError for a font that it cannot read,
-    UserError for another suffix, and where the disk has no room for the sound.
+    UserError for another suffix, for music of more than an hour, and where the disk is full.
     """
     check_suffix(path, FORMATS)
-    needed = 12 * int(score.duration_s * RATE)  # bytes, of float32 and then of 16 bits
-    if needed > (free := shutil.disk_usage(path.parent).free):
-        what = f"{path}: {score.duration_s / 60:.0f} minutes of sound take {needed / 1e9:.1f} GB of disk"
-        raise UserError(f"{what}, and {free / 1e9:.1f} GB are free", "give shorter music, or leave the sound out")
-    audio = render(score, open_font(soundfont), path.parent)
-    blocks = range(0, len(audio), BLOCK)
-    peak = max((float(np.abs(audio[k : k + BLOCK]).max()) for k in blocks), default=0.0)
+    if score.duration_s > MOST_S:
+        what = f"{path}: {score.duration_s / 60:.0f} minutes of sound, at most {MOST_S / 60:g} can be written"
+        raise UserError(what, "give shorter music, or leave the sound out")
+    audio = render(score, open_font(soundfont))
+    peak = max(audio.max(initial=0.0), -audio.min(initial=0.0))
+    audio *= PEAK * 32767 / float(peak) if peak > 0 else 0.0
     with replacing(path) as partial:
         try:
             with soundfile.SoundFile(partial, "w", RATE, 2, "PCM_16") as sound:
-                for k in blocks:
-                    scaled = audio[k : k + BLOCK] * (PEAK * 32767 / peak if peak > 0 else 0.0)
-                    sound.write(np.rint(scaled).astype(np.int16))
+                sound.write(np.rint(audio, out=audio).astype(np.int16))
         except (soundfile.LibsndfileError, AssertionError):  # what soundfile makes of a full disk
             raise UserError(f"{path}: cannot write the sound; is the disk full?") from None
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.analysis.heads import attention_to_melody, attention_to_past, repeats
-from musictx.errors import ConfigError, UserError
+from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied
 from musictx.music.grid import REST, VOICES
 from musictx.music.score import Score
@@ -38,8 +38,6 @@ class AttentionReader:
         """Arcs of the note number `note`, of all heads' mean or of each head of a layer. Raises UserError."""
         if self.model is None:
             raise UserError("this model has no attention over its past to look at")
-        if layer is not None and not 0 <= layer < self.layers:
-            raise ConfigError("layer", got=layer, allowed=f"0 to {self.layers - 1}")
         traced = self.traced(score)
         note = min(max(note, self.first), len(traced.score) - 1)
         heads, _ = choose_heads(self.look(score, traced, note), layer)
@@ -73,17 +71,15 @@ class AttentionReader:
 class MelodyReader(AttentionReader):
     """Reads out of a harmoniser what a note of an accompaniment looks at in the melody."""
 
-    take: Accompanied | None = None
+    take: Accompanied
     first: ClassVar[int] = 0
 
     def ids(self, transpose: int = 0) -> Ids:
-        assert self.take is not None
         assert self.take.grid is not None
         assert isinstance(self.tokenizer, ChoraleTokenizer)
         return self.tokenizer.encode_grid(np.where(self.take.grid == REST, REST, self.take.grid + transpose))
 
     def look(self, score: Score, traced: Trace, note: int) -> NDArray[Any]:
-        assert self.take is not None
         voice = VOICES.index(self.take.given)
         if traced.struck_by[note] % self.tokenizer.voices == voice:
             raise UserError("this note is one of the melody, which was given", "click another")

@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,14 +14,13 @@ from musictx.config.web import Limits
 from musictx.errors import ConfigError, UserError
 from musictx.generate.control import Control
 from musictx.generate.draw import Continuation, Drawing
-from musictx.generate.gap import cut_gap
-from musictx.generate.guidance import NothingToHold
-from musictx.generate.primer import Part, choose_primer
-from musictx.generate.requests import DEFAULT_S, MAX_SEED, TOP_P, UNSAID, Continue, Fill, Length, Own, Request, Sampling
-from musictx.model.protocol import LanguageModel
+from musictx.generate.filling import hears
+from musictx.generate.gap import Gap, cut_gap
+from musictx.generate.open_bundle import Opened
+from musictx.generate.primer import Part, Primer, choose_primer
+from musictx.generate.requests import DEFAULT_S, MAX_SEED, TOP_P, Continue, Fill, Length, Request, Sampling
+from musictx.model.bundle import BundleHeader
 from musictx.music.harmony import pitch_name
-from musictx.tokenizers import Tokenizer
-from musictx.tokenizers.gap import knows_gaps
 from musictx.tokenizers.rules import AUTO, Rules
 from musictx.web.session import PageMusic, Step, is_number
 
@@ -33,35 +32,17 @@ R = TypeVar("R", bound=Request)
 Report = Callable[[float, float], None]  # gets the seconds that are written, and how many there will be
 
 
-class Ready(NamedTuple):
-    """A model to draw with."""
+def usual_top_p(header: BundleHeader) -> float:
+    """Where the slider of top-p is until a person moves it; at 1 all tokens may be drawn."""
+    share = header.sampling.get("top_p", TOP_P)
+    return 1.0 if share is None else share
 
-    model: LanguageModel
-    tokenizer: Tokenizer
-    window: int | None = None  # tokens that its fills had in training, both sides and the gap together
-    own: Own = UNSAID  # what its bundle says of the sampler
 
-    @property
-    def fills(self) -> bool:
-        """Whether it was trained to fill."""
-        return knows_gaps(self.tokenizer.vocab)
-
-    @property
-    def top_p(self) -> float:
-        """Where the slider of top-p is until a person moves it; at 1 all tokens may be drawn."""
-        share = self.own.get("top_p", TOP_P)
-        return 1.0 if share is None else share
-
-    @property
-    def seed_guidance(self) -> float:
-        """Where the slider of seed guidance is until a person moves it."""
-        return self.own.get("seed_guidance") or 0.0
-
-    def sampling(self, asked: Sampling) -> Sampling:
-        """As a command would ask: a slider at the model's own value means that the person leaves it to the bundle."""
-        top_p = AUTO if asked.top_p == self.top_p else asked.top_p
-        own = asked.seed_guidance == self.own.get("seed_guidance")
-        return replace(asked, top_p=top_p, seed_guidance=AUTO if own else asked.seed_guidance or None)
+def sampling_of(asked: Sampling, header: BundleHeader) -> Sampling:
+    """As a command would ask: a slider at the model's own value means that the person leaves it to the bundle."""
+    top_p = AUTO if asked.top_p == usual_top_p(header) else asked.top_p
+    guidance = AUTO if asked.seed_guidance == header.seed_guidance else asked.seed_guidance or None
+    return replace(asked, top_p=top_p, seed_guidance=guidance)
 
 
 def led(chords: str | None, key: str, density: float = 0) -> Control:
@@ -106,16 +87,16 @@ class Turn:
     def took_s(self) -> float:
         return time.monotonic() - self.began_s
 
-    def settled(self, request: R, ready: Ready) -> R:
+    def settled(self, request: R, header: BundleHeader) -> R:
         """The request with what it leaves to the turn and the bundle. Raises ConfigError for too many variations."""
         check_most("variations", request.variations, self.limits.variations)
-        return replace(request, sampling=ready.sampling(request.sampling), random_seed=self.random_seed)
+        return replace(request, sampling=sampling_of(request.sampling, header), random_seed=self.random_seed)
 
 
 Taking = Generator[Step, None, tuple[Continuation, ...]]  # yields what is under way
 
 
-def draw_takes(music: PageMusic, request: Continue, ready: Ready, turn: Turn) -> Taking:
+def draw_takes(music: PageMusic, request: Continue, opened: Opened, turn: Turn) -> Taking:
     """The continuations, shorter than asked if the turn was over. Raises UserError for what is impossible."""
     from_s, length_s = request.part.until_s, request.length.seconds or DEFAULT_S
     check_most("length_s", length_s, turn.limits.length_s)
@@ -124,28 +105,29 @@ def draw_takes(music: PageMusic, request: Continue, ready: Ready, turn: Turn) ->
     whole_s = music.score.duration_s
     until_s = whole_s if from_s > whole_s - SLIDER_S else max(from_s, SLIDER_S)
     try:
-        primer = choose_primer(music.score, music.meter, Part(on_beat=ready.tokenizer.voices > 0, until_s=until_s))
+        primer = choose_primer(music.score, music.meter, Part(on_beat=opened.tokenizer.voices > 0, until_s=until_s))
     except ConfigError:
         raise
     except UserError:  # its advice names a setting that the page lacks
         raise UserError("no note begins in so short a primer", "take more of the music") from None
-    try:
-        drawing = Drawing([primer], ready.model, ready.tokenizer, turn.settled(request, ready), own=ready.own)
-    except NothingToHold:
-        advice = f"take more of it, or move “{HOW_CLOSE}” to 0"
-        raise UserError("the primer is too short to keep close to", advice) from None
+    drawing = begin(opened, primer, turn.settled(request, opened.header))
     return in_time(drawing, music, length_s, turn)
 
 
-def fill_takes(music: PageMusic, request: Fill, ready: Ready, turn: Turn) -> Taking:
+def fill_takes(music: PageMusic, request: Fill, opened: Opened, turn: Turn) -> Taking:
     """The music with new music in the region, as often as asked; the rest of the region is silent if the turn was
     over. Raises UserError for what is impossible."""
     if not (is_number(request.from_s) and is_number(request.to_s)):
         raise UserError("there is no region to fill", "drag over the roll, or type where it begins and ends")
-    gap = cut_gap(music.score, music.score, request.from_s, request.to_s, music.meter, ready.tokenizer)
+    gap = cut_gap(music.score, music.score, request.from_s, request.to_s, music.meter, opened.tokenizer)
     check_most("length_s", gap.seconds, turn.limits.length_s)
-    asked = turn.settled(request, ready).drawing(Length(gap.seconds), ready.window)
-    return in_time(Drawing([gap], ready.model, ready.tokenizer, asked, own=ready.own), music, gap.seconds, turn)
+    heard = hears(opened.header, opened.model)
+    asked = turn.settled(request, opened.header).drawing(Length(gap.seconds), heard)
+    return in_time(begin(opened, gap, asked), music, gap.seconds, turn)
+
+
+def begin(opened: Opened, prompt: Primer | Gap, request: Continue) -> Drawing:
+    return Drawing([prompt], opened.model, opened.tokenizer, request, own=opened.header.sampling)
 
 
 def in_time(drawing: Drawing, music: PageMusic, length_s: float, turn: Turn) -> Taking:

@@ -7,29 +7,28 @@ from musictx.errors import UserError
 from musictx.music.grid import one_piano, quantise, thin_to_voices
 from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer, knows_one_piano
-from musictx.web.session import Heard, PageMusic
+from musictx.web.session import PageMusic
 
 
 def shorten(music: PageMusic, limits: Limits) -> PageMusic:
     """As much of the music as the page takes, and a line if it was longer. Raises UserError if nothing remains."""
-    score, written, left = beginning(music.score, limits), music.written, ""
+    played = music.heard(in_beats=False)
+    score, written, left = beginning(played.score, limits), music.written, ""
     if not len(score):
         most = f"{limits.music_s:g} s, or more begin at once than the page takes"
         raise UserError(f"{music.name}: no note begins in its first {most}")
-    if len(score) < len(music.score) or score.duration_s < music.score.duration_s:
+    if len(score) < len(played.score) or score.duration_s < played.score.duration_s:
         left = f"The page takes no longer music: these are the first {score.duration_s:.0f} s."
     if written is not None:
         written = written._replace(score=beginning(written.score, limits))
-    return music._replace(score=score, written=written if written and len(written.score) else None, note=left)
+    written = written if written and len(written.score) else None
+    return music._replace(score=score, played=played._replace(score=score), written=written, note=left)
 
 
 def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
     """The music as a model hears it, and lines on what is left out or changed. Raises UserError if nothing remains,
     TokenError for anything else beyond the vocabulary."""
-    played = music.played or Heard(music.score, music.meter)
-    (score, meter), left = played, ""
-    if tokenizer.metrical and music.written:
-        (score, meter), left = music.written, "Its first tempo is used throughout, since the model counts beats."
+    score, meter, left = music.heard(tokenizer.metrical)
     inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
     if not inside.any():
         raise UserError(f"{music.name}: no note lies within the model's range, {tokenizer.lo} to {tokenizer.hi}")
@@ -45,17 +44,13 @@ def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
         if lost:
             left += f" It is heard as four voices: {lost} notes are left out or cut short."
     if knows_one_piano(tokenizer):
+        if (instruments := len(set(score.program.tolist()))) > 1:
+            left += f" Its {instruments} instruments are heard as one piano."
         score = one_piano(score)
-        if music.tracks > 1:
-            left += f" Its {music.tracks} tracks are heard as one piano."
         if program := int(score.program[0]):
             left += f" Its instrument, program {program}, is heard as a piano, and kept in what is written."
-    if music.drums:
-        left += " Its drums are left out."
-    if pedal := music.pedal_remark[bool(tokenizer.metrical and music.written)]:
-        left += f" {pedal[0].upper()}{pedal[1:]}."
     tokenizer.encode(score)
-    return music._replace(score=score, meter=meter, note=left.strip(), played=played)
+    return music._replace(score=score, meter=meter, note=left.strip(), played=music.heard(in_beats=False))
 
 
 def beginning(score: Score, limits: Limits) -> Score:

@@ -12,7 +12,7 @@ from musictx.music.grid import VOICES
 from musictx.music.melody import together, top_line
 from musictx.tokenizers.rules import VOICE_RANGES
 from musictx.web.draw import Turn, check_most, led, went_by
-from musictx.web.session import Heard, PageMusic
+from musictx.web.session import PageMusic
 
 HOW_CLOSE_MELODY = "how close to the melody"  # the name of its slider
 
@@ -31,11 +31,11 @@ def harmonise(
     """The accompaniments, and what a person should know of the melody. Raises UserError for what cannot be, and where
     the time does not suffice: half an accompaniment is none."""
     check_most("variations", request.variations, turn.limits.variations)
-    score, meter = music.written or music.played or Heard(music.score, music.meter)
-    line, said = "highest" if len(together(score)) else "only", list[str]()
-    melody, sung = top_line(score) if line == "highest" else score, VOICE_RANGES[VOICES.index(request.voices[0])]
+    score, meter, _ = music.heard(in_beats=True)
+    melody, said = top_line(score) if len(together(score)) else score, list[str]()
+    sung = VOICE_RANGES[VOICES.index(request.voices[0])]
     transpose = nearest_within(melody.pitch, *sung) or 0
-    request = replace(request, line=line, transpose=transpose, random_seed=turn.random_seed)
+    request = replace(request, transpose=transpose, random_seed=turn.random_seed)
     request = ready(request, *harmoniser, "the model here")
     heard = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name, say=said.append)
     if transpose:

@@ -19,7 +19,7 @@ from musictx.music.harmony import pitch_name
 from musictx.tokenizers.rules import AUTO, Rules
 from musictx.web import session, stage
 from musictx.web.components import Closed, come_far, slider, status_line
-from musictx.web.draw import HOW_CLOSE, SLIDER_S, asked
+from musictx.web.draw import HOW_CLOSE, SLIDER_S, asked, usual_top_p
 from musictx.web.harmonise import HOW_CLOSE_MELODY, voices_asked
 from musictx.web.session import Session, is_number
 from musictx.web.studio import Answer, Studio
@@ -78,7 +78,7 @@ class Page:
 
     def _controls_of_continuations(self) -> None:
         limits, names = self.studio.limits, list(self.studio.models)
-        first = self.studio.models[names[0]]
+        first = self.studio.models[names[0]].header
         self.model = gr.Radio(names, value=names[0], label="model", visible=len(names) > 1, elem_id="model")
         with gr.Group():
             self.primer = slider(
@@ -86,8 +86,8 @@ class Page:
             )
             self.length = slider("new music, seconds", min(1, limits.length_s / 2), limits.length_s, DEFAULT_S, 1)
             self.temperature = slider("temperature", 0, 2, Sampling.temperature, 0.05)
-            self.top_p = slider("top-p", 0.05, 1, first.top_p, 0.01)
-            self.seed_guidance = slider(HOW_CLOSE, 0, MOST_GUIDANCE, first.seed_guidance, 0.25)
+            self.top_p = slider("top-p", 0.05, 1, usual_top_p(first), 0.01)
+            self.seed_guidance = slider(HOW_CLOSE, 0, MOST_GUIDANCE, first.seed_guidance or 0.0, 0.25)
             with gr.Accordion("key, density, register", open=False, elem_id="control"):
                 with gr.Row():
                     key = gr.Dropdown(KEYS, value="", label="key")
@@ -132,7 +132,7 @@ class Page:
             self.fill_it = gr.Button("Fill", variant="primary", scale=0, min_width=120)
         with gr.Row(visible=False) as self.looking:
             self.note = slider("sources of the note", 2, 3, 2, 1, scale=3)
-            self.layer = gr.Dropdown(self._layers(Session()), value=-1, label="attention of", scale=1)
+            self.layer = gr.Dropdown([(ALL_HEADS, -1)], value=-1, label="attention of", scale=1)
         self.arcs = gr.HTML("", elem_id="arcs", js_on_load=None)
 
     def _connect(self) -> None:
@@ -155,7 +155,7 @@ class Page:
         for border in self.region:
             border.change(None, self.region, js=stage.REGION)
         busy: dict[str, Any] = {"show_progress": "full", "show_progress_on": self.status}  # the stage shows music
-        busy |= {"concurrency_id": "draw", "concurrency_limit": self.studio.limits.at_once}
+        busy |= {"concurrency_id": "draw", "concurrency_limit": 1}
         for go in (self.go.click, self.chords.submit):
             on(go, self.go_on, self.primer, self.length, self.seed_guidance, *how, **busy)
         on(self.fill_it.click, self.fill, *self.region, *how, **busy)
@@ -184,7 +184,8 @@ class Page:
         return self._begin(self.studio.example(session, name))
 
     def choose_model(self, session: Session, name: str) -> Updates:
-        return {self.seed_guidance: self.studio.models[name].seed_guidance, self.top_p: self.studio.models[name].top_p}
+        header = self.studio.models[name].header
+        return {self.seed_guidance: header.seed_guidance or 0.0, self.top_p: usual_top_p(header)}
 
     def take_played(self, session: Session, event: gr.EventData) -> Updates:
         return self._begin(self.studio.played(session, (event._data or {}).get("notes")))
@@ -228,12 +229,14 @@ class Page:
         updates = self._show(chosen, new=False) if chosen.now != session.now else {}
         if chosen.now and chosen.now.filled:
             return updates | {self.status: status_line(BOTH_SIDES)}
-        note = self.studio.note_at(chosen, float(event._data["seconds"]), float(event._data["pitch"]))
+        reader, now = self.studio.reader(chosen)
+        note = reader.nearest(now.score, float(event._data["seconds"]), float(event._data["pitch"]))
         return updates | self.show_attention(chosen, note + 1, layer)
 
     def show_attention(self, session: Session, note: int, layer: int) -> Updates:
         arcs = self.studio.arcs(session, int(note) - 1, None if layer < 0 else layer)
-        most = max(self.studio.count_notes(session), 3)
+        reader, now = self.studio.reader(session)
+        most = max(len(reader.traced(now.score).score), 3)
         slider = gr.update(maximum=most, value=min(max(int(note), 2), most))
         return {self.arcs: arcs, self.note: slider, self.looking: gr.update(visible=True)}
 
@@ -277,11 +280,8 @@ class Page:
         return updates | {self.stage: self.studio.show(session)}
 
     def _layers_of(self, session: Session) -> Updates:
-        return {self.layer: gr.update(choices=self._layers(session), value=-1)}
-
-    def _layers(self, session: Session) -> list[tuple[str, int]]:
-        count = self.studio.count_layers(session)
-        return [(ALL_HEADS, -1), *((f"layer {k}, each head", k) for k in range(count))]
+        each = [(f"layer {k}, each head", k) for k in range(self.studio.reader(session)[0].layers)]
+        return {self.layer: gr.update(choices=[(ALL_HEADS, -1), *each], value=-1)}
 
     def _answered(self, action: Callable[..., Updates | Showing]) -> Callable[..., Iterator[Updates]]:
         """The action, with a person's mistakes in the status line and nothing else changed."""

@@ -20,10 +20,11 @@ NAME_LENGTH = 60  # limits the name of a continuation of a continuation of …
 
 
 class Heard(NamedTuple):
-    """Notes and their bars."""
+    """Notes and their bars, and sentences on what of the file is not among them."""
 
     score: Score
     meter: Meter
+    said: str = ""
 
 
 class PageMusic(NamedTuple):
@@ -36,9 +37,10 @@ class PageMusic(NamedTuple):
     model: str = ""
     played: Heard | None = None  # as it sounds, for other models; None: the score itself
     written: Heard | None = None  # at its first tempo, for models that count beats; None: as it sounds
-    tracks: int = 1  # with notes, without the drums
-    drums: bool = False  # the file has some, which are left out
-    pedal_remark: tuple[str, str] = ("", "")  # on a press that is not heard: as it sounds, at its first tempo
+
+    def heard(self, in_beats: bool) -> Heard:
+        """The notes before any model has heard them; `in_beats`: at their first tempo."""
+        return (in_beats and self.written) or self.played or Heard(self.score, self.meter)
 
 
 class Step(NamedTuple):

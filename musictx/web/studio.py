@@ -6,7 +6,6 @@ Actions under way are counted, so that the end of the server can wait for the fi
 import copy
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Condition
@@ -19,8 +18,9 @@ from musictx.generate.draw import Continuation
 from musictx.generate.open_bundle import Opened, choose_bundle
 from musictx.generate.requests import Accompany, Continue, Fill
 from musictx.model.build import can
+from musictx.tokenizers.gap import knows_gaps
 from musictx.web.arcs import AttentionReader, MelodyReader
-from musictx.web.draw import Ready, Report, Turn, draw_takes, fill_takes, went_by
+from musictx.web.draw import Report, Turn, draw_takes, fill_takes, went_by
 from musictx.web.fit import fit, shorten
 from musictx.web.harmonise import harmonise
 from musictx.web.session import PageMusic, Session, Step, examples, read_played
@@ -35,19 +35,17 @@ class Studio:
 
     def __init__(
         self,
-        models: Mapping[str, Ready],
+        models: Mapping[str, Opened],
         folder: Path,
         limits: Limits = Limits(),  # noqa: B008 - it is immutable
         harmoniser: Opened | None = None,
     ) -> None:
         self.models, self.folder, self.limits, self.harmoniser = models, folder, limits, harmoniser
         self.readers = {
-            name: AttentionReader(copy.deepcopy(ready.model) if can(ready.model, "readout") else None, ready.tokenizer)
-            for name, ready in models.items()
+            name: AttentionReader(copy.deepcopy(each.model) if can(each.model, "readout") else None, each.tokenizer)
+            for name, each in models.items()
         }
-        self.melody_reader: MelodyReader | None = None
-        if harmoniser:
-            self.melody_reader = MelodyReader(copy.deepcopy(harmoniser.model), harmoniser.tokenizer)
+        self.melody_model = copy.deepcopy(harmoniser.model) if harmoniser else None
         self.examples = examples()
         self.work = Work()
 
@@ -101,11 +99,11 @@ class Studio:
     def _turn(self, report: Report) -> Turn:
         return Turn(self.limits, report, lambda: self.work.ending)
 
-    def _filling(self, name: str) -> Ready:
+    def _filling(self, name: str) -> Opened:
         """The model of that name. Raises UserError for one that was not trained to fill."""
-        if self.models[name].fills:
+        able = [other for other, each in self.models.items() if knows_gaps(each.tokenizer.vocab)]
+        if name in able:
             return self.models[name]
-        able = [other for other, ready in self.models.items() if ready.fills]
         advice = f"choose {' or '.join(able)}" if able else NO_FILLER
         raise UserError(f"the model {name} was not trained to fill a region", advice)
 
@@ -137,45 +135,33 @@ class Studio:
 
     def arcs(self, session: Session, note: int, layer: int | None) -> str:
         """The HTML of what the model looked at for the note number `note`, counted from 0."""
-        now = self._now(session, "no music")
+        reader, now = self.reader(session)
         with PEN, TemporaryDirectory() as place:
             path = Path(place, "arcs.svg")
-            self._reader(now).plot(now.score, now.name, note, layer, path)
+            reader.plot(now.score, now.name, note, layer, path)
             return f'<img alt="attention arcs" src="{as_data(path)}">'
 
-    def note_at(self, session: Session, seconds: float, pitch: float) -> int:
+    def reader(self, session: Session) -> tuple[AttentionReader, Step]:
+        """What reads attention out of the model behind the newest step, and this step."""
         now = self._now(session, "no music")
-        return self._reader(now).nearest(now.score, seconds, pitch)
-
-    def count_notes(self, session: Session) -> int:
-        now = self._now(session, "no music")
-        return len(self._reader(now).traced(now.score).score)
-
-    def count_layers(self, session: Session) -> int:
-        """Of the model that hears the newest music; before there is any, of the deepest."""
-        return self._reader(session.now).layers if session.now else max(r.layers for r in self.readers.values())
-
-    def _reader(self, step: Step) -> AttentionReader:
-        take = step.takes[step.chosen] if step.takes else None
-        if isinstance(take, Accompanied) and self.melody_reader is not None:
-            return replace(self.melody_reader, take=take)
-        return self.readers[step.music.model]
+        take = now.takes[now.chosen] if now.takes else None
+        if isinstance(take, Accompanied) and self.harmoniser is not None:
+            return MelodyReader(self.melody_model, self.harmoniser.tokenizer, take), now
+        return self.readers[now.music.model], now
 
     def _begin(self, session: Session, music: PageMusic) -> Session:
         """With the model that suits the music, as `generate` chooses it."""
         name, why = next(iter(self.models)), ""
         music = shorten(music, self.limits)
         if len(self.models) > 1:
-            name, reason = choose_bundle(music.written.score if music.written else music.score, music.name)
+            name, reason = choose_bundle(music.heard(in_beats=True).score, music.name)
             why = f"The {name} model plays, since {reason}."
         heard = self._heard(music, name)
         note = " ".join(part for part in (music.note, heard.note, why) if part)
         return session.push(Step(heard._replace(note=note)))
 
     def _heard(self, music: PageMusic, name: str) -> PageMusic:
-        """The music as the model of that name hears it. Raises UserError for a model that is not here."""
-        if name not in self.models:
-            raise UserError(f"there is no model {name!r}", f"choose one of {', '.join(self.models)}")
+        """The music as the model of that name hears it."""
         return music if music.model == name else fit(music, self.models[name].tokenizer)._replace(model=name)
 
 

@@ -1,4 +1,4 @@
-"""Uploaded files: limited in total, read by `run_batch` with its limits, and soon removed."""
+"""Uploaded files: limited in total, read by `read_apart` with its limits, and soon removed."""
 
 import asyncio
 import os
@@ -15,16 +15,16 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from musictx.config.web import Limits
-from musictx.data.parallel.sandbox import FileLimits, run_batch, say_what_is_missing
+from musictx.data.parallel.sandbox import FileLimits, read_apart, say_what_is_missing
 from musictx.errors import MidiError, UserError
 from musictx.music.read import read_tracks
+from musictx.music.ticks import Tracks
 from musictx.web.session import Heard, PageMusic
 
 UNTAKEN_S = 60.0  # a page takes its file at once: after this the page is gone
 LOOK_S = 5.0  # between looks for such files
 ARRIVE_S = 60.0  # a file must have arrived by then
 PLACE_BYTES = 2**12  # disk space that a file takes beside its contents
-NAME_BYTES = 200
 
 
 class Uploads:
@@ -63,7 +63,7 @@ class Uploads:
         """A separate place for a file, under what is left of the name that a person gave it."""
         place = self.folder / uuid.uuid4().hex
         place.mkdir()
-        path = place / plain_file_name(name)
+        path = place / plain_name(name)
         path.write_bytes(data)
         return path
 
@@ -98,29 +98,17 @@ class Uploads:
             await asyncio.sleep(LOOK_S)
 
 
-def plain_file_name(name: str) -> str:
-    """Turns a name that a person gave into one that any disk accepts."""
-    name = re.sub(r"[/\\\x00-\x1f]", " ", name).encode("utf-8", "replace")[-NAME_BYTES:].decode("utf-8", "ignore")
-    return name.strip(" .") or "music.mid"
-
-
-NAME_LENGTH = 40
-GIVE = "give another MIDI file"
+NAME_LENGTH = 44
+FIRST_TEMPO = "Its first tempo is used throughout, since the model counts beats."
 
 
 def read_upload(data: bytes, name: str, limits: Limits) -> PageMusic:
     """Reads an uploaded file. Raises UserError, one line on what is wrong with it."""
-    size = len(data)
-    if size > limits.upload_bytes:
-        most = limits.upload_bytes / 2**20
-        raise UserError(f"{name}: {size / 2**20:.1f} MB is too much", f"give at most {most:g} MB")
-    if not size:
-        raise UserError(f"{name}: the file is empty", GIVE)
     allowed = FileLimits(limits.file_seconds, limits.memory_mb)
-    read = cast(PageMusic | str, run_batch(cast(Any, read_music), [data], allowed)[0])
+    read = cast(PageMusic | str, read_apart(cast(Any, read_music), data, allowed))
     if isinstance(read, str):
-        raise UserError(f"{name}: {read}", GIVE)
-    return read._replace(name=plain_name(name))
+        raise UserError(f"{name}: {read}", "give another MIDI file")
+    return read._replace(name=Path(name).stem.strip())
 
 
 def read_music(data: bytes) -> PageMusic | str:
@@ -130,24 +118,24 @@ def read_music(data: bytes) -> PageMusic | str:
         even = read_tracks(data, "", one_tempo=True) if tracks.tempo_map.changes else None
     except MidiError as error:
         return error.reason
-    score = tracks.merge()
-    if not len(score):
+    played = as_heard(tracks)
+    if not len(played.score):
         only_drums = len(tracks.merge(drums=True)) > 0
         return "there are only drums in it" if only_drums else "there are no notes in it"
-    sounding = [track for track in tracks.tracks if len(track.score)]
-    melodic = [track for track in sounding if not track.is_drums]
-    pedal = tracks.remark(), (even or tracks).remark()
-    return PageMusic(
-        "",
-        score,
-        tracks.meter(),
-        written=None if even is None else Heard(even.merge(), even.meter()),
-        tracks=len(melodic),
-        drums=len(melodic) < len(sounding),
-        pedal_remark=pedal,
-    )
+    written = as_heard(even, FIRST_TEMPO) if even is not None else None
+    return PageMusic("", played.score, played.meter, played=played, written=written)
+
+
+def as_heard(tracks: Tracks, said: str = "") -> Heard:
+    """The notes without drums, and what a person should know of drums and pedal."""
+    if any(track.is_drums and len(track.score) for track in tracks.tracks):
+        said += " Its drums are left out."
+    if pedal := tracks.remark():
+        said += f" {pedal[0].upper()}{pedal[1:]}."
+    return Heard(tracks.merge(), tracks.meter(), said.strip())
 
 
 def plain_name(name: str) -> str:
-    """A file's name without its suffix: letters, digits and characters that are safe in titles and file names."""
-    return " ".join(re.sub(r"[^\w.-]+", " ", Path(name).stem).split()).strip(".")[:NAME_LENGTH] or "music"
+    """A file's name as any disk accepts it: letters, digits and characters that are safe in titles too."""
+    plain = " ".join(re.sub(r"[^\w.-]+", " ", re.split(r"[/\\]", name)[-1]).split())
+    return plain[-NAME_LENGTH:].strip(" .") or "music.mid"

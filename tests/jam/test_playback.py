@@ -10,20 +10,12 @@ from musictx.jam.session import RealClock, Sender
 from musictx.tokenizers.tokenizer import Event
 
 
-def test_only_what_is_due_goes_out():
-    out: list[Event] = []
-    playback = Playback(out.append)
-    playback.schedule([Event(1.0, 60, 80), Event(2.0, 60, 0)])
-    playback.check(0.9)
-    assert not out
-    playback.check(1.0)
-    assert out == [Event(1.0, 60, 80)]
-
-
 def test_silence_ends_what_sounds_and_forgets_the_rest():
     out: list[Event] = []
     playback = Playback(out.append)
     playback.schedule([Event(1.0, 60, 80), Event(1.0, 64, 80), Event(1.5, 60, 0), Event(3.0, 67, 80)])
+    playback.check(0.9)
+    assert not out
     playback.silence(2.0)
     playback.close(9.0)
     assert out[2:] == [Event(1.5, 60, 0), Event(2.0, 64, 0)]

@@ -72,11 +72,7 @@ def test_an_mp4_without_the_package(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_silence_is_a_film_of_one_picture(tmp_path):
+def test_silence_is_a_film_of_one_picture_and_music_of_hours_is_none(tmp_path):
     assert len(list(frames("x", Score.empty(), 0.0, 0.08))) == 1
-    film("x", Score.empty(), 0.0, tmp_path / "a.gif")
-
-
-def test_music_of_hours_is_no_film(tmp_path):
     with pytest.raises(UserError, match="901 s, .*900 s"):
         film("x", Score([0.0], [901.0], [60], [80]), 0.0, tmp_path / "a.gif")

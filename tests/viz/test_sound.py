@@ -1,4 +1,4 @@
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -29,8 +29,8 @@ def pitch_hz(audio, near_hz):
 
 
 @pytest.mark.parametrize(
-    ("program", "pitch", "hz"), [(0, 57, 220.0), (46, 69, 440.0), (48, 72, 523.25), (73, 81, 880.0)]
-)  # piano, harp, strings, flute
+    ("program", "pitch", "hz"), [(0, 57, 220.0), (48, 72, 523.25), (73, 81, 880.0)]
+)  # piano, strings, flute
 def test_a_note_sounds_at_its_pitch(tmp_path, program, pitch, hz):
     write_wav(Score([0.0], [2.0], [pitch], [100], program=[program]), tmp_path / "a.wav")
     audio = heard(tmp_path / "a.wav")
@@ -48,16 +48,10 @@ def test_loudness_follows_velocity(tmp_path):
     np.testing.assert_allclose(np.array(peaks) / peaks[0], [1.0, (64 / 127) ** 2, (32 / 127) ** 2], rtol=0.02)
 
 
-def test_drums_sound_like_no_piano(tmp_path):
-    for name, program in (("drums", DRUMS), ("piano", 0)):
-        write_wav(Score([0.0], [0.3], [38], [100], program=[program]), tmp_path / f"{name}.wav")
-    snare, piano = (heard(tmp_path / f"{name}.wav")[:8000].sum(1) for name in ("drums", "piano"))
-
-    def centre_hz(x):
-        spectrum = np.abs(np.fft.rfft(x))
-        return (spectrum * np.arange(len(spectrum))).sum() / spectrum.sum() * RATE / len(x)
-
-    assert centre_hz(snare) > 3 * centre_hz(piano)
+def test_drums_come_from_their_bank():
+    font = Mock(regions=Mock(return_value=[]))
+    sound.render(Score([0.0], [0.3], [38], [100], program=[DRUMS]), font)
+    font.regions.assert_called_with(0, True, 38, 100)
 
 
 def test_flac_has_the_same_samples(tmp_path):
@@ -74,22 +68,9 @@ def test_flac_has_the_same_samples(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.flac", "a.wav", "silence.wav"]
 
 
-def test_long_sound_lies_on_the_disk_and_is_the_same(tmp_path, monkeypatch):
-    score = Score([0.0, 0.5, 3.0], [0.4, 2.5, 3.5], [60, 64, 67], [90, 60, 100])
-    write_wav(score, tmp_path / "a.wav")
-    monkeypatch.setattr(sound, "IN_MEMORY", 1000)
-    monkeypatch.setattr(sound, "BLOCK", 5000)
-    write_wav(score, tmp_path / "b.wav")
-    assert (tmp_path / "a.wav").read_bytes() == (tmp_path / "b.wav").read_bytes()
-    assert {path.name for path in tmp_path.iterdir()} == {"a.wav", "b.wav"}
-
-
-def test_more_sound_than_the_disk_takes_is_refused(tmp_path, monkeypatch):
-    ten_hours = Score([0.0, 36_000.0], [1.0, 36_001.0], [60, 64], [90, 60])
-    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=19 * 10**9))
-    with pytest.raises(UserError, match=r"19\.1 GB .*19\.0 GB"):
-        write_wav(ten_hours, tmp_path / "a.wav")
-    assert list(tmp_path.iterdir()) == []
+def test_more_than_an_hour_is_refused(tmp_path):
+    with pytest.raises(UserError, match="61 minutes of sound, at most 60 "):
+        write_wav(Score([0.0], [3660.0], [60], [90]), tmp_path / "a.wav")
 
 
 def test_a_key_held_for_hours_takes_no_memory(monkeypatch):

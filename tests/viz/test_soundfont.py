@@ -90,7 +90,7 @@ def test_a_missing_program_is_the_next_lower_one(tmp_path):
     assert sound.regions(3, False, 60, 1)[0] is sound.regions(3, False, 60, 100)[0]  # the same object for the same key
 
 
-@pytest.mark.parametrize(("key", "hz"), [(69, 440), (81, 880), (57, 220), (76, 659)])
+@pytest.mark.parametrize(("key", "hz"), [(57, 220), (76, 659)])
 def test_a_looped_sample_continues_at_its_pitch(tmp_path, key, hz):
     audio = render(note(key), font(tmp_path, {MODE: 1, SAMPLE: 0}))
     assert abs(strongest_hz(audio) - hz) <= 1

@@ -48,8 +48,11 @@ def status(page, text):
     page.locator("#status", has_text=text).wait_for()
 
 
-def wrong(page, text):
-    page.locator(".status.wrong", has_text=text).wait_for()
+def sliders_at(page, strength, top_p):
+    """Waits for the sliders of seed guidance and of top-p to be where the model's bundle says."""
+    for name, value in (("how close to the seed", strength), ("top-p", top_p)):
+        slider = f"document.querySelector('input[type=number][aria-label*=\"{name}\"]')"
+        page.wait_for_function(f"{slider}.value === '{value}'")
 
 
 def linked(page, name):
@@ -101,6 +104,13 @@ class Roll:
         self.page.mouse.move(**self.at((from_s + to_s) / 2, row))
         self.page.mouse.move(**self.at(to_s, row if to_row is None else to_row))
         self.page.mouse.up()
+
+    def swipe(self, *points, end="touchEnd"):
+        """With a finger."""
+        touch = self.page.context.new_cdp_session(self.page)
+        for kind, point in zip(("touchStart", *["touchMove"] * len(points)), points, strict=False):
+            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+        touch.send("Input.dispatchTouchEvent", {"type": end, "touchPoints": []})
 
     def region(self):
         return [float(field.input_value() or "nan") for field in self.page.locator("#region input").all()]

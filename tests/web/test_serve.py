@@ -1,26 +1,36 @@
 """musictx serve before the page is there: what it refuses, and where it listens."""
 
+import asyncio
+import signal
 import socket
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
-from conftest import refused
 
 from musictx.commands import serve as command
 from musictx.commands.serve import ServeConfig
 from musictx.config.app import settings
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
+from musictx.generate.open_bundle import open_bundle
 from musictx.web.gate import answered
 
 
-def test_a_port_that_is_taken(world, tmp_path):
+def test_a_port_that_is_taken():
+    server = pytest.importorskip("musictx.web.server", reason="needs the extra web: pip install 'musictx[web]'")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        line = refused(["musictx", "serve", f"bundle={world.hymn_bundle}", f"port={port}"], tmp_path)
-    assert line.startswith("error: ")
-    assert f" 127.0.0.1 port {port}: " in line
-    assert " port=" in line
+        with pytest.raises(UserError, match=f" 127.0.0.1 port {port}: .* port="):
+            server.listen("127.0.0.1", port)
+
+
+def test_sigterm_ends_as_ctrl_c_does():
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as left, command.ended_by_sigterm():
+        signal.raise_signal(signal.SIGTERM)
+    assert left.value.code == 143
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_a_plain_install_says_what_to_install():
@@ -34,7 +44,7 @@ def test_a_plain_install_says_what_to_install():
 
 
 @pytest.mark.parametrize(
-    "change", [{"port": 0}, {"port": 70000}, {"seconds": 0}, {"queue": -1}, {"upload_mb": 1e999}, {"uploads_mb": 0.5}]
+    "change", [{"port": 0}, {"port": 70000}, {"seconds": 0}, {"queue": -1}, {"length_seconds": 1e999}]
 )
 def test_impossible_amounts(change):
     with pytest.raises(ConfigError, match=f"{next(iter(change))}="):
@@ -45,3 +55,31 @@ def test_impossible_amounts(change):
 def test_one_host_or_a_list(word):
     given = settings("serve", "host=0.0.0.0", word)
     assert answered(given.host, given.allowed_hosts) == ("music.example",)
+
+
+def test_what_a_page_keeps_for_people_is_bounded(world, tmp_path):
+    server = pytest.importorskip("musictx.web.server", reason="needs the extra web: pip install 'musictx[web]'")
+    from musictx.web.page import Page
+    from musictx.web.studio import Studio
+    from musictx.web.uploads import Uploads
+
+    studio = Studio({"hymns": open_bundle(world.hymn_bundle)}, tmp_path)
+    kept = server.application(Page(studio, "", Uploads(tmp_path / "sent", studio.limits))).routes[-1].app.state_holder
+    for number in range(server.SESSIONS + 3):
+        assert kept[str(number)]
+    assert len(kept.session_data) == server.SESSIONS
+    assert "0" not in kept
+
+
+def test_a_session_that_is_in_use_is_not_the_first_to_be_forgotten():
+    server = pytest.importorskip("musictx.web.server", reason="needs the extra web: pip install 'musictx[web]'")
+    kept = server.gradio.queueing.LRUCache(2)
+
+    async def push(body, **_):
+        if body.session_hash not in kept:  # as gradio does
+            kept[body.session_hash] = "messages"
+
+    ask = server.pushing(SimpleNamespace(push=push, pending_messages_per_session=kept))
+    for name in ("mine", "another", "mine", "third"):
+        asyncio.run(ask(SimpleNamespace(session_hash=name)))
+    assert list(kept) == ["mine", "third"]

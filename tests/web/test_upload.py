@@ -14,14 +14,13 @@ from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
 from musictx.web.fit import beginning, fit, shorten
 from musictx.web.session import PageMusic
-from musictx.web.uploads import plain_name, read_upload
+from musictx.web.uploads import read_upload
 
 TUNE = Score([0, 0.5, 1], [0.5, 1, 2], [60, 64, 67], [80, 80, 80])
-LIMITS = Limits(upload_bytes=5000)
 
 
 def read(path):
-    return read_upload(path.read_bytes(), path.name, LIMITS)
+    return read_upload(path.read_bytes(), path.name, Limits())
 
 
 def test_a_file_is_read_with_its_bars(tmp_path):
@@ -44,8 +43,7 @@ def silence(path):
     ("make", "reason"),
     [
         (lambda path: path.write_bytes(b"\x89PNG and so on"), "not a MIDI file: it begins with"),
-        (lambda path: path.write_bytes(b""), "is empty"),
-        (lambda path: path.write_bytes(b"MThd" + bytes(6000)), "MB is too much: give at most 0.00476837 MB"),
+        (lambda path: path.write_bytes(b"MThd" + bytes(6000)), "damaged MIDI file"),
         (drums, "only drums"),
         (silence, "no notes"),
     ],
@@ -63,35 +61,20 @@ def test_a_band_is_heard_as_one_piano(tmp_path):
     write_midi(Score([0, 0.5, 1], [0.5, 1, 2], [60, 64, 36], [80] * 3, program=programs), tmp_path / "a.mid")
     music = read(tmp_path / "a.mid")
     heard = fit(music, build_tokenizer("performance"))
-    assert "2 tracks" in heard.note
+    assert "2 instruments" in heard.note
     assert "drums" in heard.note
     assert heard.score.program.tolist() == [0, 0]
     voices = fit(music, build_tokenizer("chorale"))
     assert "drums" in voices.note
-    assert "tracks" not in voices.note
-
-
-def test_a_pedal_that_the_file_forgets_is_said_and_not_heard(tmp_path):
-    write_midi(TUNE, tmp_path / "a.mid")
-    heard = fit(read(forget_pedal(tmp_path / "a.mid")), build_tokenizer("performance"))
-    assert re.search(r"^[^.]*pedal[^.]* 60 s [^.]*\.$", heard.note)  # one sentence
-    assert heard.score == TUNE
+    assert "instruments" not in voices.note
 
 
 def test_a_pedal_may_be_forgotten_at_one_tempo_and_not_at_another(tmp_path):
     midi = mido.MidiFile(forget_pedal(slowing(TUNE, tmp_path / "a.mid", [(480, 400)])))
     midi.save(tmp_path / "a.mid")
     music = read(tmp_path / "a.mid")
-    assert [bool(said) for said in music.pedal_remark] == [False, True]
     assert "pedal" not in fit(music, build_tokenizer("performance")).note
-    assert " 60 s " in fit(music, build_tokenizer("chorale")).note
-
-
-def test_a_name_does_no_harm():
-    assert plain_name("../x/<b>$a$.mid") == "b a"
-    assert plain_name("<script>.mid") == "script"
-    assert plain_name("$.mid") == "music"
-    assert plain_name("Für Elise.mid") == "Für Elise"
+    assert re.search(r"\. [^.]*pedal[^.]* 60 s [^.]*\.", fit(music, build_tokenizer("chorale")).note)  # one sentence
 
 
 def test_long_music_is_shortened_where_it_becomes_too_much():

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 import pytest
+from serving import form
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
@@ -17,20 +18,29 @@ uploads = pytest.importorskip("musictx.web.uploads", reason="needs the extra web
 Request = uploads.Request
 
 
-@pytest.mark.parametrize("gone", [True, False])
-def test_a_file_that_does_not_come_gives_up_its_room(tmp_path, monkeypatch, gone):
-    monkeypatch.setattr(uploads, "ARRIVE_S", 0.01)
-    kept = uploads.Uploads(tmp_path / "uploads", Limits())
+def receive(kept, messages):
+    """The status that a form's file gets; it comes in `messages`, or never."""
 
-    async def receive():
-        if not gone:
-            await asyncio.Event().wait()
-        return {"type": "http.disconnect"}
+    async def come():
+        return next(messages, None) or await asyncio.Event().wait()
 
     headers = [(b"content-length", b"1000"), (b"content-type", b"multipart/form-data; boundary=x")]
     scope = {"type": "http", "method": "POST", "path": "/", "headers": headers, "query_string": b""}
-    answer = asyncio.run(kept.receive(Request(scope, receive)))
-    assert (answer.status_code, kept.arriving) == (408, 0)
+    return asyncio.run(kept.receive(Request(scope, come))).status_code
+
+
+@pytest.mark.parametrize("messages", [[], [{"type": "http.disconnect"}]])
+def test_a_file_that_does_not_come_gives_up_its_room(tmp_path, monkeypatch, messages):
+    monkeypatch.setattr(uploads, "ARRIVE_S", 0.01)
+    kept = uploads.Uploads(tmp_path / "uploads", Limits())
+    assert (receive(kept, iter(messages)), kept.arriving) == (408, 0)
+
+
+def test_files_are_bounded_in_sum(tmp_path):
+    kept = uploads.Uploads(tmp_path / "uploads", Limits(uploads_bytes=10_000))
+    body = {"type": "http.request", "body": form(bytes(900))[0], "more_body": False}
+    assert [receive(kept, iter([body])) for _ in range(4)] == [200, 200, 503, 503]  # each takes 4096 bytes more
+    assert kept.arriving == 0
 
 
 def test_only_uploads_are_taken_and_only_once(tmp_path):
@@ -50,13 +60,14 @@ def test_only_uploads_are_taken_and_only_once(tmp_path):
     [
         ("Für Elise.mid", "Für Elise.mid"),
         ("../../x.mid", "x.mid"),
-        ("a\\b\0.mid", "a b .mid"),
+        ("a\\b\0.mid", "b .mid"),
+        ("<b>$a$.mid", "b a .mid"),
         ("..", "music.mid"),
         ("", "music.mid"),
-        ("ü" * 500 + ".mid", "ü" * 98 + ".mid"),  # 200 bytes
+        ("ü" * 500 + ".mid", "ü" * 40 + ".mid"),
     ],
 )
-def test_a_name_stays_in_its_folder(tmp_path, given, name):
+def test_a_name_does_no_harm_and_stays_in_its_folder(tmp_path, given, name):
     kept = uploads.Uploads(tmp_path / "uploads", Limits())
     path = kept.keep(given, b"")
     assert path.is_file()

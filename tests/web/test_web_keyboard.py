@@ -18,11 +18,9 @@ def test_time_begins_with_the_first_note():
     ("notes", "reason"),
     [
         ([], "nothing was played"),
-        (None, "nothing was played"),
         ([[0, 1, 60]], "not music"),
         ([[0, 1, "60", 80]], "not music"),
         ([[0, float("nan"), 60, 80]], "not music"),
-        ([[0, 1e300, 60, 80]], "not music"),
         ([[0, 10**400, 60, 80]], "not music"),
         ({"0": 1}, "nothing was played"),
         ([[0, 1, 60, 80]] * 2001, "2001 notes were played"),
