@@ -80,13 +80,6 @@ def by_height(grid: Grid) -> Grid:
     return result
 
 
-def snap_to_grid(score: Score) -> Score:
-    """The score as a grid hears it: on sixteenths, every note at least one long, at one velocity. Touching notes of one
-    pitch become one long note."""
-    onset, end, pitch = np.array(held_notes(score), dtype=np.int64).reshape(-1, 3).T
-    return _score(onset, end, pitch, score.quarter_s)
-
-
 def in_steps(score: Score, step_s: float | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(N,) the steps, sixteenths if none are given, at which notes begin and end; each is at least one long."""
     step_s = score.quarter_s / STEPS_PER_QUARTER if step_s is None else step_s
@@ -117,16 +110,9 @@ def _score(onset: NDArray[np.int64], end: NDArray[np.int64], pitch: NDArray[np.i
 PIANO = 0  # its program number
 
 
-class Thinned(NamedTuple):
-    """A score on the grid, and how many of its notes were left out or cut short."""
-
-    score: Score
-    lost: int
-
-
-def thin_to_voices(score: Score) -> Thinned:
-    """Where more than four notes sound, keeps the highest, the lowest and the newest. All notes get the score's
-    commonest program."""
+def thin_to_voices(score: Score) -> tuple[Score, int]:
+    """The score on the grid, and how many notes are left out or cut short. Where more than four notes sound, the
+    highest, the lowest and the newest are kept. All notes get the score's commonest program."""
     kept: list[list[int]] = []  # onset step, end step, pitch
     sounding: list[list[int]] = []
     cut = 0
@@ -140,7 +126,7 @@ def thin_to_voices(score: Score) -> Thinned:
             cut += 1
     onset, end, pitch = np.array([note for note in kept if note[1] > note[0]], dtype=np.int64).reshape(-1, 3).T
     program = np.bincount(score.program).argmax() if len(score) else 0
-    return Thinned(replace(_score(onset, end, pitch, score.quarter_s), program=np.array(program)), cut)
+    return replace(_score(onset, end, pitch, score.quarter_s), program=np.array(program)), cut
 
 
 def one_piano(score: Score) -> Score:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError, TokenError, UserError
+from musictx.errors import ConfigError, UserError
 from musictx.music.score import Score
 from musictx.tokenizers.vocab import Ids, Vocab
 
@@ -53,8 +53,7 @@ class Event(NamedTuple):
 class Reader(Protocol):
     """Reads a reply id by id; times are seconds from its beginning, `clock_s` is the time so far."""
 
-    @property
-    def clock_s(self) -> float: ...
+    clock_s: float
 
     def read(self, id_: int) -> list[Event]:
         """The events that are certain after one more id."""
@@ -145,14 +144,6 @@ class Tokenizer:
     def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
         """The lowest and the highest pitch in a window of ids; None when there is none."""
         return _span(self.pitch[ids])
-
-    def check_pitch(self, pitch: NDArray[np.integer], hint: str) -> None:
-        """Raises TokenError for a pitch outside the vocabulary."""
-        low, high = (pitch.min(), pitch.max()) if pitch.size else (self.lo, self.hi)
-        if low < self.lo or high > self.hi:
-            wrong = low if low < self.lo else high
-            what = f"pitch {wrong} is outside the {self.name} vocabulary, which has {self.lo} … {self.hi}"
-            raise TokenError(what, hint)
 
     def transpose(self, ids: Ids, semitones: int) -> Ids:
         """A window of ids with every pitch moved; the caller keeps it within `lo` … `hi`."""

@@ -28,7 +28,6 @@ class EventRange(NamedTuple):
 
 
 SPECIALS = (EventRange("PAD", 0, 0), EventRange("BOS", 0, 0), EventRange("EOS", 0, 0))
-_SPECIAL = ", ".join(row.type for row in SPECIALS)
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Vocab:
     def __post_init__(self) -> None:
         name = self.encoding.partition(" ")[0]
         if twice := [type for type, n in Counter(row.type for row in self.table).items() if n > 1]:
-            hint = f"give other names; {_SPECIAL} are in each"
+            hint = "give other names; PAD, BOS and EOS are in each"
             raise UserError(f"vocabulary {name} has {', '.join(twice)} more than once", hint)
         if empty := [str(row) for row in self.table if row.hi < row.lo]:
             raise UserError(f"vocabulary {name} has no ids for {', '.join(empty)}", "give the lower value first")
@@ -154,9 +153,3 @@ class Vocab:
             return None
         starts = [self.offsets[row.type] for row in old.table]
         return np.concatenate([start + np.arange(n) for start, n in zip(starts, old._sizes, strict=True)])
-
-    def __str__(self) -> str:
-        head = f"{self.encoding}: {self.size} tokens, fingerprint {self.fingerprint}"
-        ids = zip(self.offsets.values(), self._sizes, self.table, strict=True)
-        rows = [f"  {first:>4} … {first + size - 1:>4}  {row}" for first, size, row in ids]
-        return "\n".join([head, *rows])

@@ -28,7 +28,7 @@ def test_a_number_is_a_curve_that_never_changes():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x", "1 3", "0 3, 10", "0 3, 10 40", "0 0", "0 3, 0 4", "0 3; 10 8", "0 3, 1e9 8", "0 3, 9999 8", True, [3]],
+    ["", "1 3", "0 3, 10", "0 3, 10 40", "0 3, 0 4", "0 3; 10 8", "0 3, 9999 8", True, [3]],
 )
 def test_what_is_no_curve_is_refused_in_a_line(text):
     with pytest.raises(ConfigError) as refused:

@@ -27,8 +27,8 @@ FLOW = [(k * 0.25, k * 0.25 + 0.25) for k in range(40)]  # quavers up to 10 s
         ([(k * 0.25, k // 8 * 2.0 + 3.0) for k in range(41)], None),  # under a pedal all notes are long
         ([(0.0, 12.0), *FLOW], None),  # over a long bass
         ([(0.0, 14.0), *FLOW, (10.0, 14.0)], 10.0),
-        ([*FLOW, *((10 + k / 2, 18.0) for k in range(16))], 12.0),  # a slow broken chord that rings to the end
-        ([*FLOW, *((10 + k / 2, 18.0) for k in range(16)), (17.6, 17.9), (17.9, 18.0)], 12.0),  # and moves meanwhile
+        # a slow broken chord that rings to the end, and moves meanwhile
+        ([*FLOW, *((10 + k / 2, 18.0) for k in range(16)), (17.6, 17.9), (17.9, 18.0)], 12.0),
         ([*FLOW, *((10 + k / 4, 12.0) for k in range(8))], None),  # too short
         ([*((0.0, 18.0) for _ in range(9)), *((k / 4, k / 4 + 0.25) for k in range(71))], None),  # over a long chord
         ([(k * 2.0, k * 2.0 + 2.0) for k in range(12) for _ in range(8)], None),
@@ -37,14 +37,13 @@ FLOW = [(k * 0.25, k * 0.25 + 0.25) for k in range(40)]  # quavers up to 10 s
         ([(0, 8)], None),  # so few say nothing of the pace
         ([*FLOW[:6], (1.5, 9)], None),
         ([(k * 2.0, k * 2.0 + 2.0) for k in range(12)], None),  # slow music
-        ([(k * 2.0, k * 2.0 + 2.0) for k in range(12) for _ in range(4)], None),
     ],
 )
 def test_where_the_ending_begins(notes, found):
     assert ending_s(music(*notes)) == found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(scores())
 def test_an_ending_begins_with_a_note_and_is_a_third_of_the_music_at_most_before_its_last_chord(score):
     found = ending_s(score)

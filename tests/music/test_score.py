@@ -16,9 +16,7 @@ def test_notes_are_sorted_by_onset_then_pitch():
     assert score.pitch.tolist() == [60, 50, 64]
     assert score.velocity.tolist() == [20, 30, 10]
     assert score.duration_s == 3.0
-    assert len(score) == 3
-    assert score.onset_s.dtype == np.float64
-    assert score.pitch.dtype == np.uint8
+    assert (str(score.onset_s.dtype), str(score.pitch.dtype)) == ("float64", "uint8")
 
 
 def test_a_score_cannot_be_changed():
@@ -35,7 +33,6 @@ def test_a_score_cannot_be_changed():
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"onset_s": [1.0, -0.1]}, "onset_s .*; note 1 is"),
         ({"onset_s": [np.nan, 0]}, r"onset_s .*; note 0 is \(nan"),
         ({"offset_s": [0.9, 0.5]}, "offset_s .*; note 0 is"),
         ({"pitch": [128, 0]}, r"pitch .* 0 … 127; note 0 is \(1.0, 2.0, 128, 80\)"),
@@ -54,16 +51,12 @@ def test_clip_keeps_what_begins_inside_and_cuts_its_end():
     assert score.clip(1, 3).quarter_s == 0.7
 
 
-def test_transpose_moves_pitches_and_refuses_to_leave_the_keyboard():
-    assert two_notes().transpose(-12).pitch.tolist() == [60, 48]
+def test_transpose_moves_pitches_and_stretch_all_times():
+    assert two_notes().transpose(-12) == two_notes(pitch=(48, 60)) != two_notes()
     with pytest.raises(ValueError, match="pitch .* 0 … 127"):
         two_notes().transpose(60)
-
-
-def test_stretch_slows_everything():
     slow = two_notes().stretch(2.0)
-    assert slow.onset_s.tolist() == [0.0, 2.0]
-    assert slow.offset_s.tolist() == [1.0, 4.0]
+    assert slow == two_notes((2.0, 0.0), (4.0, 1.0))
     assert slow.quarter_s == 1.0
 
 
@@ -78,9 +71,3 @@ def test_clip_loses_no_note_between_its_borders(score, a, b):
     inside = ((score.onset_s >= start) & (score.onset_s < end)).sum()
     assert len(score.clip(start, end)) == inside
     assert score.clip(start, end).duration_s <= end - start + 1e-9
-
-
-def test_equality_is_of_notes():
-    assert two_notes() == two_notes()
-    assert two_notes() != two_notes(velocity=[80, 91])
-    assert two_notes() != "two notes"

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from musictx.errors import TokenError
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
 TOK = ChoraleTokenizer()
@@ -36,3 +37,9 @@ def test_an_unfinished_step_is_filled_with_rests_and_eos_ends():
     np.testing.assert_array_equal(TOK.decode_grid(stream), [[61, 62, -1, -1]])
     assert TOK.seconds(np.zeros(10, np.uint16), 0.6) == pytest.approx(0.3)
     assert TOK.silence(0.31, 0.6).tolist() == [TOK.rest] * 8
+
+
+@pytest.mark.parametrize("pitch", [20, 109])
+def test_a_pitch_outside_the_vocabulary_is_refused(pitch):
+    with pytest.raises(TokenError, match=f"^pitch {pitch} .* 21 … 108"):
+        TOK.encode_grid(np.array([[60, pitch, -1, -1]]))

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import scores
 
@@ -22,14 +22,11 @@ def test_a_shift_across_the_border_becomes_two():
         (0.5, [60, SHIFT + 50], [188, SHIFT + 100, SHIFT + 30, 62]),
         (0.2, [60, SHIFT + 20], [SHIFT + 30, 188, SHIFT + 100, SHIFT + 30, 62]),
         (1.0, [60, SHIFT + 50, 188, SHIFT + 50], [SHIFT + 80, 62]),
-        (1.6, [60, SHIFT + 50, 188, SHIFT + 100, SHIFT + 10], [SHIFT + 20, 62]),
-        (1.8, [60, SHIFT + 50, 188, SHIFT + 100, SHIFT + 30], [62]),
-        (0.0, [], music.tolist()),
-        (9.0, music.tolist(), []),
     ):
         assert [part.tolist() for part in split_at(PERFORMANCE, music, border)] == [before, after]
 
 
+@settings(max_examples=50)
 @given(scores(), st.integers(0, 4000))
 def test_both_parts_are_the_whole_and_the_first_is_as_long_as_was_said(score, hundredths):
     music = PERFORMANCE.encode(score)

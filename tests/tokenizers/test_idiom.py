@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from session_parts import QUARTER_S, phrase_score, random_playing
 
-from musictx.errors import UserError
 from musictx.jam.keyboard import Keyboard
 from musictx.music.grid import REST, score_to_grid
 from musictx.music.score import Score
@@ -18,7 +17,7 @@ BOTH = ["performance", "chorale"]
 
 
 @pytest.mark.parametrize("encoding", BOTH)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_what_is_known_of_a_phrase_is_never_taken_back(encoding, seed):
     tokenizer = build_tokenizer(encoding)
     idiom, keyboard, known = tokenizer.idiom(QUARTER_S), Keyboard(21, 108, QUARTER_S), np.zeros(0, int)
@@ -82,25 +81,12 @@ def chord(*pitches, at=0.0, until=0.6):
     return Score([at] * n, [until] * n, pitches, [80] * n, QUARTER_S)
 
 
-def test_of_a_big_chord_the_outer_notes_are_kept():
+def test_of_more_than_four_notes_the_outer_ones_of_a_chord_stay_and_the_oldest_ends():
     assert thin_to_voices(chord(40, 50, 55, 60, 64, 67)).pitch.tolist() == [40, 60, 64, 67]
-
-
-def test_a_fifth_note_ends_the_oldest():
     long = Score.merge([chord(48, until=6.0), chord(60, 64, 67, at=0.6, until=6.0), chord(72, at=1.2, until=6)], 0.6)
     voices = thin_to_voices(long)
     assert voices.offset_s[voices.pitch == 48].tolist() == pytest.approx([1.2])
     assert (np.delete(voices.offset_s, np.flatnonzero(voices.pitch == 48)) > 5.9).all()
     score_to_grid(voices)
-
-
-def test_the_same_key_again_is_one_note_after_another():
-    twice = Score([0.0, 0.3], [1.2, 0.9], [60, 60], [80, 80], QUARTER_S)
-    voices = thin_to_voices(twice)
-    assert voices.onset_s.tolist() == pytest.approx([0, 0.3])
-    assert voices.offset_s.tolist() == pytest.approx([0.3, 0.9])
-
-
-def test_encodings_that_say_a_note_only_when_it_is_over_are_refused():
-    with pytest.raises(UserError, match="miditok-remi .* performance"):
-        build_tokenizer("miditok-remi").idiom(QUARTER_S)
+    again = thin_to_voices(Score([0.0, 0.3], [1.2, 0.9], [60, 60], [80, 80], QUARTER_S))  # the same key twice
+    assert again.offset_s.tolist() == pytest.approx([0.3, 0.9])

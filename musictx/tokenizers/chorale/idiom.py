@@ -35,13 +35,10 @@ class GridReader:
     """Obeys `musictx.tokenizers.tokenizer.Reader`."""
 
     def __init__(self, tokenizer: Tokenizer, step_s: float) -> None:
-        self.pitch, self.voices, self.step_s, self.steps = tokenizer.pitch, tokenizer.voices, step_s, 0
+        self.pitch, self.voices, self.step_s = tokenizer.pitch, tokenizer.voices, step_s
+        self.steps, self.clock_s = 0, 0.0
         self.chord: list[int] = []
         self.sounding: set[int] = set()
-
-    @property
-    def clock_s(self) -> float:
-        return self.steps * self.step_s
 
     def read(self, id_: int) -> list[Event]:
         self.chord.append(int(self.pitch[id_]))
@@ -51,6 +48,7 @@ class GridReader:
         ends = [Event(at_s, pitch, 0) for pitch in sorted(self.sounding - now)]
         begins = [Event(at_s, pitch, VELOCITY) for pitch in sorted(now - self.sounding)]
         self.sounding, self.chord, self.steps = now, [], self.steps + 1
+        self.clock_s = self.steps * self.step_s
         return ends + begins
 
 

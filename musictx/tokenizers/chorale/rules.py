@@ -46,7 +46,9 @@ class GridRules:
             raise ConfigError("rules", why=f"no voice has a pitch left from {lo} to {hi}", hint="give wider limits")
         self.allowed = torch.from_numpy(allowed).to(device)
         per_step = np.array(quarter_s)[:, None] / STEPS_PER_QUARTER  # (B, 1) seconds
-        grids = [tokenizer.whole_steps(prompt) for prompt in prompts]
+        # (steps, 4) pitches each, without an incomplete last step
+        grids = [tokenizer.pitch[prompt[: len(prompt) // self.voices * self.voices]] for prompt in prompts]
+        grids = [pitch.reshape(-1, self.voices) for pitch in grids]
         note_s = GRID_NOTE_S if rules.max_note_s == AUTO else rules.note_s([])
         still_s = [rules.still_s(_stays(grid) * float(step)) for grid, step in zip(grids, per_step[:, 0], strict=True)]
         self.max_silence, self.max_note, self.max_still = (

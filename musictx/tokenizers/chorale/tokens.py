@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import UserError
-from musictx.music.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid, grid_to_score, score_to_grid, snap_to_grid
+from musictx.errors import TokenError
+from musictx.music.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid, grid_to_score, score_to_grid
 from musictx.music.score import Score
 from musictx.tokenizers.chorale.idiom import GridIdiom
 from musictx.tokenizers.tokenizer import Tokenizer, Trace, waiting_notes
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ChoraleTokenizer(Tokenizer):
-    """Four-part music on a grid of sixteenths. A subclass may have other pitches in its `vocab`."""
+    """Four-part music on a grid of sixteenths."""
 
     name = "chorale"
     pitched = ("PITCH",)
@@ -34,14 +34,10 @@ class ChoraleTokenizer(Tokenizer):
     vocab = Vocab("chorale/1", (EventRange("PITCH", 21, 108), EventRange("REST", 0, 0)))
 
     def __init__(self, state: str = "") -> None:
-        _check(self.name, self.vocab)
         super().__init__(state)
         self.rest = self.vocab.offsets["REST"]
         is_music = np.arange(self.vocab.size) < self.vocab.n_events
         self.pace: NDArray[Any] = np.where(is_music, 1 / N_VOICES, 0.0)  # (V,) sixteenths
-
-    def normalise(self, score: Score) -> Score:
-        return snap_to_grid(score)
 
     def encode(self, score: Score) -> Ids:
         """(T,) ids of the whole score, T a multiple of 4, without BOS and EOS. Raises TokenError when more
@@ -50,19 +46,16 @@ class ChoraleTokenizer(Tokenizer):
 
     def encode_grid(self, grid: NDArray[np.integer]) -> Ids:
         """(steps, 4) pitches as ids (4·steps,). Raises TokenError for a pitch outside the vocabulary."""
-        self.check_pitch(grid[grid != REST], "transpose the piece or use a performance model")
+        sung = grid[grid != REST]
+        if len(outside := sung[(sung < self.lo) | (sung > self.hi)]):
+            what = f"pitch {outside[0]} is outside the {self.name} vocabulary, which has {self.lo} … {self.hi}"
+            raise TokenError(what, "transpose the piece or use a performance model")
         return np.where(grid == REST, self.rest, grid - self.lo).astype(np.uint16).reshape(-1)
 
     def decode_grid(self, ids: NDArray[np.integer]) -> Grid:
         """Any ids up to the first EOS as a grid; rests fill an incomplete last step."""
         pitch = self.pitch[self.vocab.music(ids)].astype(np.int16)
         return np.append(pitch, np.full(-len(pitch) % N_VOICES, REST, np.int16)).reshape(-1, N_VOICES)
-
-    def whole_steps(self, ids: NDArray[np.integer]) -> NDArray[np.int64]:
-        """(steps, 4) the pitches of ids (T,), without an incomplete last step."""
-        whole = len(ids) // N_VOICES * N_VOICES
-        grid: NDArray[np.int64] = self.pitch[ids[:whole]].reshape(-1, N_VOICES)
-        return grid
 
     def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.6) -> Score:
         return grid_to_score(self.decode_grid(ids), quarter_s)
@@ -99,12 +92,3 @@ class ChoraleTokenizer(Tokenizer):
                 note[t] = waiting[0, pitch, int(step[t])].pop(0)
                 first[note[t]] = t
         return Trace(score, step * step_s, note, first)
-
-
-def _check(name: str, vocab: Vocab) -> None:
-    """Raises UserError for events that the encoding cannot read."""
-    match vocab.events:
-        case (("PITCH", lo, hi), ("REST", 0, 0)) if lo >= 0 and hi <= 127:
-            return
-    given = ", ".join(map(str, vocab.events))
-    raise UserError(f"tokenizer {name} has {given}", "give PITCH, 0 … 127 at most, and one REST")

@@ -49,8 +49,10 @@ def _backend(name: str) -> Any:
 
 
 class MidiTokTokenizer(Tokenizer):
-    """Music of several instruments on a grid of twelfths of a quarter, at one tempo, in 4/4. Raises UserError when
-    MidiTok is not installed or `state` has no merges of this vocabulary."""
+    """Music of several instruments on a grid of twelfths of a quarter, at one tempo, in 4/4: 32 velocities, notes of 1
+    to 192 steps. Notes of one instrument, pitch and step become one, the longest and loudest. Structured also shortens
+    every wait between two notes to 16 quarters. Raises UserError when MidiTok is not installed or `state` has no merges
+    of this vocabulary."""
 
     metrical = True
     programs = True
@@ -76,20 +78,34 @@ class MidiTokTokenizer(Tokenizer):
         pitch = [int(word[6:]) if word.startswith("Pitch_") else -1 for word in words]  # never a drum's
         self.pitch = np.pad(pitch, (0, self.vocab.size - len(words)), constant_values=-1)
 
-    def normalise(self, score: Score) -> Score:
-        """The score as these tokens write it: on the grid, 32 velocities, notes of 1 to 192 steps. Notes of one
-        instrument, pitch and step become one, the longest and loudest. Structured also shortens every wait between two
-        notes to 16 quarters."""
-        return self._decode(self._encode(score), score.quarter_s)
-
     def encode(self, score: Score) -> Ids:
         """(T,) ids of the whole score, without BOS and EOS. Raises TokenError for more than 100,000 quarters."""
-        return self._apply(self._encode(score))
+        backend, notes = _backend(self.name), _to_grid(score)
+        music: Any = symusic.Score(backend.time_division)  # MidiTok's own grid, so that nothing is rounded twice
+        for program in np.unique(notes[0]):
+            _, onset, pitch, length, velocity = notes[:, notes[0] == program]
+            track: Any = symusic.Track(program=int(program) % DRUMS, is_drum=bool(program == DRUMS))
+            track.notes = symusic.Note.from_numpy(
+                onset.astype(np.int32), length.astype(np.int32), pitch.astype(np.int8), velocity.astype(np.int8)
+            )
+            music.tracks.append(track)
+        ids = backend.encode(music, encode_ids=False).ids if len(score) else []
+        return self._apply(np.array(ids, dtype=np.int64) - 1)  # PAD is MidiTok's first
 
     def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> Score:
         """Any ids up to the first EOS as a Score at the given tempo, without incomplete notes. Raises TokenError for
         ids outside the vocabulary."""
-        return self._decode(self._expand(ids), quarter_s)
+        import miditok
+
+        words = miditok.TokSequence(tokens=[self._words[i] for i in self._expand(ids).tolist()])
+        blocks = [np.zeros((5, 0), dtype=np.int64)]
+        for track in _backend(self.name).decode(words).tracks:
+            note = track.notes.numpy()
+            program = np.full(len(track.notes), DRUMS if track.is_drum else track.program)
+            blocks.append(np.array([program, note["time"], note["pitch"], note["duration"], note["velocity"]]))
+        program, onset, pitch, length, velocity = _merge_copies(np.concatenate(blocks, axis=1))
+        step_s = quarter_s / STEPS_PER_QUARTER
+        return Score(onset * step_s, (onset + length) * step_s, pitch, velocity, quarter_s, program)
 
     def apply_bpe(self, ids: NDArray[np.integer]) -> Ids:
         """The same music in as few ids as the merges allow. Takes base ids, as the tokenizer without `state` encodes
@@ -157,32 +173,6 @@ class MidiTokTokenizer(Tokenizer):
         text = as_text(base)
         cuts = np.flatnonzero(self._sets_clock[base]).tolist()
         return [text[a:b] for a, b in pairwise([0, *cuts, len(text)]) if a < b]
-
-    def _encode(self, score: Score) -> BaseIds:
-        backend, notes = _backend(self.name), _to_grid(score)
-        music: Any = symusic.Score(backend.time_division)  # MidiTok's own grid, so that nothing is rounded twice
-        for program in np.unique(notes[0]):
-            _, onset, pitch, length, velocity = notes[:, notes[0] == program]
-            track: Any = symusic.Track(program=int(program) % DRUMS, is_drum=bool(program == DRUMS))
-            track.notes = symusic.Note.from_numpy(
-                onset.astype(np.int32), length.astype(np.int32), pitch.astype(np.int8), velocity.astype(np.int8)
-            )
-            music.tracks.append(track)
-        ids = backend.encode(music, encode_ids=False).ids if len(score) else []
-        return np.array(ids, dtype=np.int64) - 1  # PAD is MidiTok's first
-
-    def _decode(self, base: BaseIds, quarter_s: float) -> Score:
-        import miditok
-
-        words = miditok.TokSequence(tokens=[self._words[i] for i in base.tolist()])
-        blocks = [np.zeros((5, 0), dtype=np.int64)]
-        for track in _backend(self.name).decode(words).tracks:
-            note = track.notes.numpy()
-            program = np.full(len(track.notes), DRUMS if track.is_drum else track.program)
-            blocks.append(np.array([program, note["time"], note["pitch"], note["duration"], note["velocity"]]))
-        program, onset, pitch, length, velocity = _merge_copies(np.concatenate(blocks, axis=1))
-        step_s = quarter_s / STEPS_PER_QUARTER
-        return Score(onset * step_s, (onset + length) * step_s, pitch, velocity, quarter_s, program)
 
 
 def _to_grid(score: Score) -> Notes:

@@ -1,7 +1,5 @@
 """Tables of what each id in a stream of events does, for the code that draws, plays or follows such ids."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,39 +7,29 @@ from musictx.tokenizers.vocab import Vocab
 
 STEPS_PER_S = 100
 VELOCITY_BIN = 4  # velocities per bin; 127 velocities fall into 32 bins
+PITCHES = 128
 NEVER = 2**62  # a step that no music reaches
 
 
-class EventPlace(NamedTuple):
-    """The place in a stream of events. `struck` (P,) is the step at which each sounding pitch began, from the lowest
-    pitch on, NEVER for silent ones. Then come the step now; the step at which silence began, if any; the step of the
-    newest note; whether there was a VELOCITY."""
-
-    struck: NDArray[np.int64]
-    now: int
-    silent_since: int
-    struck_last: int
-    has_velocity: bool
-
-
 class EventTable:
-    """Events on a clock: NOTE_ON, NOTE_OFF, TIME_SHIFT, VELOCITY. The arrays are (V,); P pitches from `lo` on."""
+    """Events on a clock: NOTE_ON, NOTE_OFF, TIME_SHIFT, VELOCITY. The arrays are (V,)."""
 
     def __init__(self, vocab: Vocab) -> None:
         self.on, self.off, self.velocity = (vocab.mask(name) for name in ("NOTE_ON", "NOTE_OFF", "VELOCITY"))
-        self.lo, self.n_pitches = vocab.row("NOTE_ON").lo, int(self.on.sum())
         self.pitch = vocab.values("NOTE_ON", "NOTE_OFF")  # -1 where there is none
         self.bin = vocab.values("VELOCITY")
         self.steps = np.maximum(vocab.values("TIME_SHIFT"), 0)
 
-    def place(self, ids: NDArray[np.integer]) -> EventPlace:
-        """The place in the music after any ids (T,)."""
+    def place(self, ids: NDArray[np.integer]) -> tuple[NDArray[np.int64], int, int, int, bool]:
+        """The place in the music after any ids (T,). First (128,) the step at which each sounding pitch began, NEVER
+        for silent ones. Then the step now; the step at which silence began, if any; the step of the newest note;
+        whether there was a VELOCITY."""
         now = np.cumsum(self.steps[ids])  # (T,)
         note = np.flatnonzero(self.on[ids] | self.off[ids])
-        struck = np.full(self.n_pitches, NEVER)
+        struck = np.full(PITCHES, NEVER)
         # numpy keeps the last of several assignments to one place
-        struck[self.pitch[ids[note]] - self.lo] = np.where(self.on[ids[note]], now[note], NEVER)
+        struck[self.pitch[ids[note]]] = np.where(self.on[ids[note]], now[note], NEVER)
         end = int(now[-1]) if len(ids) else 0
         silent_since = int(now[note[-1]]) if len(note) else 0
         struck_last = int(now[self.on[ids]].max(initial=0))
-        return EventPlace(struck, end, silent_since, struck_last, bool(self.velocity[ids].any()))
+        return struck, end, silent_since, struck_last, bool(self.velocity[ids].any())

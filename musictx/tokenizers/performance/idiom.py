@@ -35,17 +35,14 @@ class EventReader:
     """Obeys `musictx.tokenizers.tokenizer.Reader`."""
 
     def __init__(self, table: EventTable) -> None:
-        self.table, self.steps, self.velocity = table, 0, 0
-
-    @property
-    def clock_s(self) -> float:
-        return self.steps / STEPS_PER_S
+        self.table, self.steps, self.velocity, self.clock_s = table, 0, 0, 0.0
 
     def read(self, id_: int) -> list[Event]:
         table = self.table
         if table.velocity[id_]:
             self.velocity = int(table.bin[id_]) * VELOCITY_BIN + VELOCITY_BIN // 2
         self.steps += int(table.steps[id_])
+        self.clock_s = self.steps / STEPS_PER_S
         if not (table.on[id_] or table.off[id_]):
             return []
         return [Event(self.clock_s, int(table.pitch[id_]), self.velocity if table.on[id_] else 0)]

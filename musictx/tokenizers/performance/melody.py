@@ -36,7 +36,7 @@ class MelodyTokenizer(PerformanceTokenizer):
         ),
     )
 
-    grammar, idiom, trace, normalise = Tokenizer.grammar, Tokenizer.idiom, Tokenizer.trace, Tokenizer.normalise
+    grammar, idiom, trace = Tokenizer.grammar, Tokenizer.idiom, Tokenizer.trace
 
     def __init__(self, state: str = "") -> None:
         super().__init__(state)

@@ -15,8 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from musictx.errors import ConfigError
-from musictx.tokenizers.performance.events import NEVER, STEPS_PER_S, EventTable
+from musictx.tokenizers.performance.events import NEVER, PITCHES, STEPS_PER_S, EventTable
 from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.tokenizer import Tokenizer
 
@@ -26,8 +25,7 @@ MOVING = ("struck", "now", "strike_by", "oldest", "silent", "sound_by", "next", 
 
 class EventRules:
     """Obeys `musictx.tokenizers.grammar.Grammar`. Times are steps of the encoding's clock, int64. It uses tables, not
-    comparisons: on a CPU a step takes as long as it has operations. Raises ConfigError when the rules
-    leave no pitch."""
+    comparisons: on a CPU a step takes as long as it has operations."""
 
     def __init__(
         self,
@@ -40,46 +38,42 @@ class EventRules:
             return torch.as_tensor(np.asarray(values)).to(device)
 
         table = EventTable(tokenizer.vocab)
-        allowed = rules.pitches()[tokenizer.lo : tokenizer.hi + 1]  # (P,)
-        if not allowed.any():
-            why = f"no pitch is left from {tokenizer.lo} to {tokenizer.hi}"
-            raise ConfigError("rules", why=why, hint="give wider limits")
-        note, self.n_pitches = table.on | table.off, len(allowed)
+        note = table.on | table.off
         # an extra column beside the pitches': ids that are not notes write to it
-        pitch, later = np.where(note, table.pitch - table.lo, self.n_pitches), np.where(table.on, 0, NEVER)
+        pitch, later = np.where(note, table.pitch, PITCHES), np.where(table.on, 0, NEVER)
         self.moves = on_device(np.stack([pitch, table.steps, later], 1)[..., None])  # (V, 3, 1)
         music = note | table.velocity | (table.steps > 0)
         self.follow = on_device(np.where(table.velocity[:, None], table.on, music))  # (V, V) [before, after]
         self.is_velocity = on_device(table.velocity[:, None])  # (V, 1)
         self.n_others = int((~music | table.velocity).sum())  # velocities, and the ids after them, never legal
         self.shifts = on_device(table.steps[table.steps > 0])[None]  # (1, S)
-        self.pitches = on_device(allowed)[None]  # (1, P)
+        self.pitches = on_device(rules.pitches())[None]  # (1, P), P is 128
         self.max_silence, self.max_polyphony = _steps(rules.max_silence_s), rules.max_polyphony
         seeds = [tokenizer.decode(prompt) for prompt in prompts]
         waits = [np.diff(np.unique(seed.onset_s)) for seed in seeds]
         self.max_still = on_device([[_steps(rules.still_s(wait_s))] for wait_s in waits])  # (B, 1)
         self.max_note = on_device([[_steps(rules.note_s(seed.offset_s - seed.onset_s))] for seed in seeds])  # (B, 1)
         self.most_at_once = on_device([[max(FINGERS, _most_at_once(seed.onset_s))] for seed in seeds])  # (B, 1)
-        places = [table.place(prompt) for prompt in prompts]
-        self.struck = on_device([[*p.struck, NEVER] for p in places])  # (B, P + 1) NEVER or more where silent
-        self.now = on_device([[p.now] for p in places])  # (B, 1)
+        struck, now, silent_since, struck_last, has_velocity = zip(*map(table.place, prompts), strict=True)
+        self.struck = on_device([[*row, NEVER] for row in struck])  # (B, P + 1) NEVER or more where silent
+        self.now = on_device(now)[:, None]  # (B, 1)
         self.at_once = (self.struck == self.now).sum(1, keepdim=True)  # (B, 1) notes that have begun now
-        self.sound_by = on_device([[p.silent_since + self.max_silence] for p in places])  # (B, 1) for silent rows
+        self.sound_by = on_device(silent_since)[:, None] + self.max_silence  # (B, 1) for silent rows
         # (B, 1) the step by which a new note begins
-        self.strike_by = on_device([[p.struck_last] for p in places]) + self.max_still
+        self.strike_by = on_device(struck_last)[:, None] + self.max_still
         # (B, V) what may follow the last id; after a prompt any music: no note may be legal after its last VELOCITY
-        self.next = on_device([music] * len(places))
-        self.has_velocity = on_device([[p.has_velocity] for p in places])  # (B, 1)
+        self.next = on_device([music] * len(prompts))
+        self.has_velocity = on_device(has_velocity)[:, None]  # (B, 1)
         self.oldest = self.struck.amin(1, keepdim=True)  # (B, 1)
         self.silent = self.oldest >= NEVER  # (B, 1)
 
     def legal(self) -> Tensor:
         ends = torch.where(self.silent, self.sound_by, self.oldest + self.max_note)
-        struck = self.struck[:, : self.n_pitches]
+        struck = self.struck[:, :PITCHES]
         unheard = struck >= NEVER  # (B, P)
         on = unheard & self.pitches
         if self.max_polyphony is not None:
-            on &= unheard.sum(1, keepdim=True) > self.n_pitches - self.max_polyphony
+            on &= unheard.sum(1, keepdim=True) > PITCHES - self.max_polyphony
         overdue = ends <= self.now
         overdue &= ~self.silent  # (B, 1)
         until = torch.minimum(ends, self.strike_by)

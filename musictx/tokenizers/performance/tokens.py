@@ -29,8 +29,9 @@ Steps = NDArray[np.int64]
 
 
 class PerformanceTokenizer(Tokenizer):
-    """Expressive piano music as events on a 10 ms clock. The `vocab` of a subclass may have other pitches and shifts.
-    Events after these four are allowed; this class leaves them out of the music. Raises UserError for other events."""
+    """Expressive piano music as events on a 10 ms clock. Every note is at least one step long, its velocity in one of
+    32 bins. A re-struck pitch ends the earlier note, and notes of one pitch in one step become one. A subclass may have
+    more events after these four; this class leaves them out of the music."""
 
     name = "performance"
     pitched: tuple[str, ...] = ("NOTE_ON", "NOTE_OFF")
@@ -46,30 +47,28 @@ class PerformanceTokenizer(Tokenizer):
     )
 
     def __init__(self, state: str = "") -> None:
-        _check(self.name, self.vocab)
         super().__init__(state)
+        if (self.lo, self.hi) != (0, 127):  # ids count down from key 0
+            raise UserError(f"{self.name}: its vocabulary has the keys {self.lo} to {self.hi}, and needs all 128")
         self.on0, self.off0, self.shift0, self.velocity0, self.others0 = list(self.vocab.offsets.values())[:5]
         self.strikes = self.vocab.mask("NOTE_ON")  # (V,)
         self.max_shift_steps = self.vocab.row("TIME_SHIFT").hi
         self.pace: NDArray[Any] = np.maximum(self.vocab.values("TIME_SHIFT"), 0) / STEPS_PER_S  # (V,) seconds
 
-    def normalise(self, score: Score) -> Score:
-        """The score as this encoding writes it: on the 10 ms grid, every note at least one step long, velocity in 32
-        bins. A re-struck pitch ends the earlier note, and notes of one pitch in one step become one."""
-        return self._score(*self._steps(score), score.quarter_s)
-
     def encode(self, score: Score) -> Ids:
         """(T,) ids of the whole score, without BOS and EOS. Raises TokenError beyond `MAX_S`, which means a damaged
-        file, and for a pitch outside the vocabulary."""
+        file."""
         if score.duration_s > MAX_S:
             raise TokenError(f"{score.duration_s / 3600:,.0f} hours long, at most {MAX_S // 3600} can be written")
-        onset, offset, pitch, velocity_bin = self._steps(score)
-        self.check_pitch(pitch, "transpose the piece or leave the note out")
+        by_pitch = np.argsort(score.pitch, kind="stable")
+        onset, offset = (np.rint(at[by_pitch] * STEPS_PER_S).astype(np.int64) for at in (score.onset_s, score.offset_s))
+        pitch, velocity = (values[by_pitch].astype(np.int64) for values in (score.pitch, score.velocity))
+        onset, offset, pitch, bins = self._settle(onset, offset, pitch, (velocity - 1) // VELOCITY_BIN)
         time, is_on, pitch = np.append(offset, onset), np.repeat([False, True], len(onset)), np.tile(pitch, 2)
         # within one step every NOTE_OFF goes first, so that a pitch can be struck again
         order = np.argsort(time * 256 + is_on * 128 + pitch)
-        time, is_on, pitch, bins = time[order], is_on[order], pitch[order], np.tile(velocity_bin, 2)[order]
-        key = pitch - self.lo + np.where(is_on, self.on0, self.off0)
+        time, is_on, pitch, bins = time[order], is_on[order], pitch[order], np.tile(bins, 2)[order]
+        key = pitch + np.where(is_on, self.on0, self.off0)
 
         on_at = np.flatnonzero(is_on)
         changed = on_at[np.diff(bins[on_at], prepend=-1) != 0]
@@ -93,7 +92,9 @@ class PerformanceTokenizer(Tokenizer):
         follows = np.append(pitch[1:] == pitch[:-1], False) if len(key) else np.zeros(0, bool)
         offset = np.where(follows, np.roll(time, -1), end)
         on = key < self.off0
-        return self._score(*self._settle(time[on], offset[on], pitch[on], bins[on]), quarter_s)
+        onset, offset, pitch, bins = self._settle(time[on], offset[on], pitch[on], bins[on])
+        velocity = bins * VELOCITY_BIN + VELOCITY_BIN // 2
+        return Score(onset / STEPS_PER_S, offset / STEPS_PER_S, pitch, velocity, quarter_s)
 
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> float:
         return self.in_steps(ids)[2] / STEPS_PER_S
@@ -150,16 +151,9 @@ class PerformanceTokenizer(Tokenizer):
                 colours.append(t)
         return Trace(score, step / STEPS_PER_S, note, first)
 
-    def _steps(self, score: Score) -> tuple[Steps, Steps, Steps, Steps]:
-        order = np.argsort(score.pitch, kind="stable")
-        onset = np.rint(score.onset_s[order] * STEPS_PER_S).astype(np.int64)
-        offset = np.rint(score.offset_s[order] * STEPS_PER_S).astype(np.int64)
-        bins = (score.velocity[order].astype(np.int64) - 1) // VELOCITY_BIN
-        return self._settle(onset, offset, score.pitch[order].astype(np.int64), bins)
-
     @staticmethod
     def _settle(onset: Steps, offset: Steps, pitch: Steps, bins: Steps) -> tuple[Steps, Steps, Steps, Steps]:
-        """The rules of `normalise` on integer steps of notes sorted by pitch, then time."""
+        """The rules of the encoding on integer steps of notes sorted by pitch, then time."""
         if not len(onset):
             return onset, offset, pitch, bins
         first = np.flatnonzero(np.diff(pitch << 40 | onset, prepend=-1))  # notes of one pitch and step become one
@@ -170,11 +164,6 @@ class PerformanceTokenizer(Tokenizer):
         same = pitch[1:] == pitch[:-1]
         offset[:-1][same] = np.minimum(offset[:-1], onset[1:])[same]
         return onset, offset, pitch, bins
-
-    @staticmethod
-    def _score(onset: Steps, offset: Steps, pitch: Steps, bins: Steps, quarter_s: float) -> Score:
-        velocity = bins * VELOCITY_BIN + VELOCITY_BIN // 2
-        return Score(onset / STEPS_PER_S, offset / STEPS_PER_S, pitch, velocity, quarter_s)
 
     def in_steps(self, ids: NDArray[np.integer]) -> tuple[Steps, Steps, int]:
         """Events without shifts: the step of each, its id, and the step at which the stream ends. Raises TokenError."""
@@ -199,15 +188,3 @@ class PerformanceTokenizer(Tokenizer):
         waits = gap > 0
         out[at[waits] - 1] = self.shift0 + (gap[waits] - 1) % most
         return out
-
-
-def _check(name: str, vocab: Vocab) -> None:
-    """Raises UserError for events that the encoding cannot read."""
-    match vocab.events:
-        case (("NOTE_ON", lo, hi), ("NOTE_OFF", low, high), ("TIME_SHIFT", 1, _), ("VELOCITY", 0, 31), *_):
-            if 0 <= lo == low and hi == high <= 127:
-                return
-    given = ", ".join(map(str, vocab.events))
-    pitches = "NOTE_ON and NOTE_OFF of the same pitches, 0 … 127 at most"
-    hint = f"give {pitches}, TIME_SHIFT from 1 on and VELOCITY 0 … 31; others after these"
-    raise UserError(f"tokenizer {name} has {given}", hint)
