@@ -3,28 +3,31 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+DEV := $(VENV)/ready-dev
+INSTALL = $(BIN)/pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test quick docs release kernels lint format clean
+.PHONY: demo test quick docs release kernels lint style format clean
 
 demo: $(READY)
 	$(BIN)/musictx demo
 
-# one thread each; what Python compiles is kept for the next run, whatever the shell says: it is half of the start
-WITH := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
+# a process for each core, with one thread; neighbours share what a file sets up; what Python compiles is kept for the
+# next run, whatever the shell says: it is half of the start. mypy looks at types meanwhile
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal
 
-test: lint
-	$(WITH) $(BIN)/pytest -n auto --dist worksteal # one process a core; neighbours share what a file sets up
+test: style
+	$(BIN)/mypy & types=$$!; $(PYTEST); tests=$$?; wait $$types && exit $$tests
 
 # while you work: lint, and each test up to where it would start a process or train
-quick: lint
-	$(WITH) $(BIN)/pytest -n auto --dist worksteal --quick
+quick: style
+	$(BIN)/mypy & types=$$!; $(PYTEST) --quick; tests=$$?; wait $$types && exit $$tests
 
 # the reference out of the docstrings: outputs/docs/index.html; pdoc's warnings are about types, which mypy checks
-docs: $(READY)
+docs: $(DEV)
 	$(BIN)/python -W ignore tools/reference.py
 
 # sdist and wheel of what is committed, in dist/; .github/workflows/release.yml installs and tries them
-release: $(READY)
+release: $(DEV)
 	@test -z "$$(git status --porcelain)" || { echo 'error: commit or remove what git status shows'; exit 2; }
 	$(BIN)/pip install --quiet --disable-pip-version-check twine -c constraints.txt
 	rm -rf dist
@@ -32,26 +35,34 @@ release: $(READY)
 	$(BIN)/python -m twine check --strict dist/*
 
 # the GPU kernels, compiled for every card on any machine: registers, spills, shared memory
-kernels: $(READY)
+kernels: $(DEV)
 	$(BIN)/python benchmarks/kernels.py
 
-lint: $(READY)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+lint: style
 	$(BIN)/mypy
 
-format: $(READY)
+style: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
 	rm -rf $(VENV) dist outputs/demo outputs/docs outputs/stores
 
-# remade when a pin or a dependency changes; Python compiles the modules that a command imports, which is few of them
+# what the demo needs; remade when a pin or a dependency changes. Python compiles the modules that a command imports,
+# which is few of them; hatchling, which makes the package, is installed once and not for each install
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo 'error: $(PYTHON) is older than 3.11; name a newer one: make PYTHON=python3.12 $(MAKECMDGOALS)'; exit 2; }
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check torch==2.13.0 -c constraints.txt
-	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check -e '.[dev]' -c constraints.txt
+	$(INSTALL) torch==2.13.0 hatchling editables
+	$(INSTALL) --no-build-isolation -e '.[chorales]'
+	touch $@
+
+# what else tests and tools need
+$(DEV): $(READY)
+	$(INSTALL) --no-build-isolation -e '.[dev]'
 	touch $@
