@@ -60,6 +60,11 @@ def pytest_collection():
         gc.enable()
 
 
+def pytest_collection_modifyitems(items):
+    """The longest test comes first: at the end, the other processes would wait for it."""
+    items.sort(key=lambda item: item.name != "test_every_other_command_runs_in_order")
+
+
 def pytest_collection_finish():
     """What was imported and collected stays: to look for garbage in it, again and again, took a tenth of the time."""
     gc.collect()

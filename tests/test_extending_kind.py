@@ -29,22 +29,17 @@ def place(world, tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_it_is_trained_and_continues_a_seed_from_python(place):
-    musictx.train(*TRAIN[1:], *QUICK, "trainer.progress_bar=false")
-    bundle = place / "my_run" / "model.safetensors"
-    assert read_header(bundle).model == {"kind": "gru", "vocab_size": 391, "width": 32}
-    model = musictx.load(bundle)
-    (music,) = model.continue_midi("seed.mid", notes=8)
-    assert len(music.score) > len(musictx.read_midi("seed.mid"))
-    with pytest.raises(musictx.UserError, match="^model.d_model=.*kind, width"):
-        musictx.train(*TRAIN[1:], "model.d_model=8")
-
-
-def test_the_commands_know_it_with_its_file_alone(place):
+def test_it_is_trained_and_continues_a_seed_by_command_and_from_python(place):
     ok([place / "gru.py", *TRAIN, *QUICK, "trainer.progress_bar=false"], place)
     ok([place / "gru.py", *GENERATE], place)
     assert list((place / "mine").glob("*.mid"))
     assert "kind=gru: " in refused(["musictx", *GENERATE, "overwrite=true"], place)
+    bundle = place / "my_run" / "model.safetensors"
+    assert read_header(bundle).model == {"kind": "gru", "vocab_size": 391, "width": 32}
+    (music,) = musictx.load(bundle).continue_midi("seed.mid", tokens=32)
+    assert len(music.score) > len(musictx.read_midi("seed.mid"))
+    with pytest.raises(musictx.UserError, match="^model.d_model=.*kind, width"):
+        musictx.train(*TRAIN[1:], "model.d_model=8")
 
 
 def test_a_person_sets_its_settings_and_nothing_else(place):

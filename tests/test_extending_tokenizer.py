@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from strategies import ids, scores
 
 from musictx.data.store import Store
+from musictx.errors import UserError
 from musictx.music.read import read_midi
-from musictx.tokenizers import TOKENIZERS, build_tokenizer
-from musictx.training.metrics import read_metrics
+from musictx.music.score import Score
+from musictx.tokenizers import TOKENIZERS, Tokenizer, build_tokenizer
 
 SECTION = (ROOT / "docs/extending.md").read_text().split("\n## A tokenizer\n")[1].split("\n## ")[0]
 (CODE,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 COMMANDS = re.findall(r"^    python triples.py (.*)$", SECTION, re.MULTILINE)
-SHARED = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SHARED = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture
@@ -43,34 +44,21 @@ def test_the_commands_prepare_train_draw_and_look_with_it(world, triples, tmp_pa
     assert {piece.tobytes() for name in store.manifest.splits for piece in store.split(name)} == expected
     assert "triples: any token" in said[2]
     seed, (made,) = read_midi(tmp_path / "seed.mid"), (tmp_path / "mine").glob("*.mid")
-    assert len(read_midi(made)) == len(seed) + 8
+    assert len(read_midi(made)) > len(seed)
     assert {path.name for path in (tmp_path / "mine").glob("*.png")} == {"seed-attention.png", "seed-heads.png"}
-    assert read_metrics(tmp_path / "my_run/metrics.csv")[-1]["step"] == "4"  # five, counted from 0
-    error = refused(
-        [tmp_path / "triples.py", "jam", "bundle=my_run/model.safetensors", "input=a", "output=b"], tmp_path
-    )
-    assert "triples tokens cannot" in error
     # without its file it is gone, and what was made with it is refused
-    for words in (asked[0] + ["overwrite=true"], asked[2] + ["overwrite=true"]):
-        error = refused(["musictx", *words], tmp_path)
-        assert "tokenizer 'triples' " in error
+    for words in (asked[0], asked[2]):
+        assert "tokenizer 'triples' " in refused(["musictx", *words, "overwrite=true"], tmp_path)
 
 
-def test_one_that_says_the_least_in_a_module_its_own(world, tmp_path):
-    least, _ = CODE.split("    def trace")
-    for line in ("pitched", "group", "metrical"):
-        least = re.sub(rf"^    {line} = .*\n", "", least, flags=re.MULTILINE)
-    (tmp_path / "least.py").write_text(f'{least}\n\nTOKENIZERS["triples"] = Triples\n')
-    (tmp_path / "mine.py").write_text("import least\nfrom musictx.cli import main\n\nmain()\n")
-    words = ["prepare", "folder", f"path={world.midi}", "out=my_store", "tokenizer.name=triples", "workers=1"]
-    ok([tmp_path / "mine.py", *words], tmp_path)
-    words = ["data.path=my_store", "out=my_run", "tokenizer.name=triples", "data.stretch=[1.0]", *TINY, *QUICK]
-    ok([tmp_path / "mine.py", "train", *words, "trainer.progress_bar=false"], tmp_path)
-    bundle = "bundle=my_run/model.safetensors"
-    ok([tmp_path / "mine.py", "generate", bundle, f"seed_midi={world.seed}", "length_notes=4", "out=made"], tmp_path)
-    assert list((tmp_path / "made").glob("*.mid"))
-    error = refused([tmp_path / "mine.py", "attend", bundle, f"midi={world.seed}", "out=made"], tmp_path)
-    assert "triples does" in error
+def test_one_that_says_the_least_encodes_and_decodes(triples):
+    """Without `trace`, `pitched`, `group` and `metrical`."""
+    said = ("name", "vocab", "encode", "decode")
+    least = type("Least", (Tokenizer,), {name: vars(type(triples))[name] for name in said})()
+    score = Score([0.0, 0.5], [0.5, 1.0], [60, 64], [80, 80])
+    assert least.decode(least.encode(score)) == triples.decode(triples.encode(score)) == score
+    with pytest.raises(UserError, match="triples does"):
+        least.trace(least.encode(score), 0.5)
 
 
 @SHARED

@@ -21,7 +21,12 @@ from musictx.music.grid import score_to_grid
 from musictx.music.read import read_midi
 
 TOUR = ROOT / "docs" / "tour.ipynb"
-SHORTER = {"STEPS = 150": "STEPS = 3", "pieces=100": "pieces=20"}
+SHORTER = {
+    "STEPS = 150": "STEPS = 3",
+    "STEPS // 3": "STEPS",
+    '"pieces=100"': '"pieces=20", "workers=1"',
+    'length, out="run"': 'length, "model.d_model=24", out="run"',
+}
 MOST_BYTES = 1_000_000  # a code-hosting page shows it
 PROBE = """
 import json

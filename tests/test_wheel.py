@@ -9,7 +9,8 @@ import zipfile
 from email.parser import BytesParser
 
 import pytest
-from conftest import QUICK, ROOT, TINY, plan_of, refused
+from conftest import QUICK, ROOT, TINY, plan_of
+from hatchling import build
 
 import musictx
 from musictx.model.packaged import BUNDLES, SEEDS
@@ -21,24 +22,26 @@ VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["versi
 ALL = """
 import json, sys
 from musictx.cli import main
+from musictx.config.app import conf_dir
+print(conf_dir())
 for words in json.loads(sys.argv[1]):
     sys.argv = ["musictx", *words]
     main()
 """
 
 
-def install(folder, **env):
-    """A folder with the wheel's content and nothing of the checkout."""
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    subprocess.run(build, check=True, capture_output=True, env=os.environ | env)
-    (wheel,) = folder.glob("musictx-*.whl")
-    zipfile.ZipFile(wheel).extractall(folder / "site")
-    return folder / "site"
-
-
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    return install(tmp_path_factory.mktemp("wheel"))
+    """A folder with the wheel's content and nothing of the checkout."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        return unpacked(tmp_path_factory.mktemp("wheel"))
+
+
+def unpacked(folder):
+    wheel = zipfile.ZipFile(folder / build.build_wheel(str(folder)))
+    wheel.extractall(folder / "site")
+    return folder / "site"
 
 
 def contents(folder):
@@ -52,13 +55,19 @@ def metadata(site):
     return BytesParser().parsebytes(file.read_bytes())
 
 
+def python(site, *args, cwd):
+    environment = os.environ | {"PYTHONPATH": str(site)}
+    return subprocess.run(
+        [sys.executable, *args], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+
+
 def test_the_wheel_has_the_package_its_config_and_its_licence(installed):
     inside = {f"conf/{name}": data for name, data in contents(ROOT / "conf").items()}
     assert contents(installed / "musictx") == contents(ROOT / "musictx") | inside
     said = metadata(installed)
     assert {path.name for path in installed.iterdir()} == {"musictx", f"musictx-{VERSION}.dist-info"}
-    assert said["Version"] == VERSION
-    assert said["License-Expression"] == "MIT AND CC-BY-NC-SA-4.0"
+    assert (said["Version"], said["License-Expression"]) == (VERSION, "MIT AND CC-BY-NC-SA-4.0")
     assert said.get_all("License-File") == ["LICENSE", "LICENSE-piano-weights"]
     for name in said.get_all("License-File"):
         (text,) = installed.glob(f"musictx-*.dist-info/licenses/{name}")
@@ -69,26 +78,20 @@ def test_the_wheel_has_the_package_its_config_and_its_licence(installed):
     assert "musictx = musictx.cli:main" in entry.read_text()
 
 
-def test_a_wheel_without_the_piano_model_is_free_of_its_licence_and_says_where_to_get_it(tmp_path):
-    slim = install(tmp_path, MUSICTX_WITHOUT_PIANO="1")
+def test_without_the_piano_model_a_wheel_is_free_of_its_licence_and_sources_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("MUSICTX_WITHOUT_PIANO", "1")
+    slim = unpacked(tmp_path)
     said = metadata(slim)
     assert (said["License-Expression"], said.get_all("License-File")) == ("MIT", ["LICENSE"])
     assert [path.name for path in slim.glob("musictx-*.dist-info/licenses/*")] == ["LICENSE"]
     bundles = {path.name for path in (slim / "musictx" / "bundles").iterdir()}
     assert bundles == {"chorale.safetensors", "harmoniser.safetensors"} | {f"{name}.mid" for name in SEEDS}
-    line = refused(["musictx", "generate", "seed_midi=elise"], tmp_path, PYTHONPATH=str(slim))
-    assert f" {said['Version']}, " in line
-    assert line.endswith(" bundle=")
-
-
-def test_sources_without_the_piano_model_are_refused_since_they_would_hold_it(tmp_path):
-    command = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=os.environ | {"MUSICTX_WITHOUT_PIANO": "1"}
-    )
-    assert done.returncode
-    assert "error: MUSICTX_WITHOUT_PIANO=1 " in done.stdout + done.stderr
-    assert list(tmp_path.iterdir()) == []
+    asked = python(slim, "-c", "from musictx.model.packaged import bundle_path; bundle_path('piano')", cwd=tmp_path)
+    assert f" {VERSION}, " in asked.stderr  # where to get it
+    with pytest.raises(SystemExit, match="^error: MUSICTX_WITHOUT_PIANO=1 "):  # they would hold it
+        build.build_sdist(str(tmp_path))
+    assert not list(tmp_path.glob("*.tar.gz"))
 
 
 def test_the_licence_of_the_weights_names_itself_and_the_data():
@@ -100,24 +103,13 @@ def test_the_licence_of_the_weights_names_itself_and_the_data():
         assert " ".join(said.split()) in " ".join(text.split())
 
 
-def test_all_commands_run_from_an_empty_directory(installed, world, tmp_path):
-    environment = os.environ | {"PYTHONPATH": str(installed)}
-
-    def run(*args):
-        done = subprocess.run(
-            [sys.executable, *args], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    where = run("-c", "import musictx, musictx.config.app; print(musictx.config.app.conf_dir())").strip()
-    assert where == str(installed / "musictx" / "conf")
-    assert "examples" in run("-m", "musictx")
-    run("-m", "musictx", "prepare", "folder", f"path={world.midi}", "out=store", "workers=1")
+def test_commands_run_from_an_empty_directory(installed, world, tmp_path):
+    prepare = ["prepare", "folder", f"path={world.midi}", "out=store", "workers=1"]
     train = ["train", "data.path=store", "out=run", "trainer.progress_bar=false", *TINY, *QUICK]
-    evaluate = ["evaluate", "bundle=run", "data.path=store"]
     generate = ["generate", "bundle=run/model.safetensors", f"seed_midi={world.seed}", "out=o", "length_seconds=1"]
-    run("-c", ALL, json.dumps([train, evaluate, generate]))
+    done = python(installed, "-c", ALL, json.dumps([[], prepare, train, generate]), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == str(installed / "musictx" / "conf")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "run", "store"]
 
 
