@@ -28,6 +28,7 @@ from musictx.music.read import read_bytes
 from musictx.setting import setting
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.rules import Rules
+from musictx.viz.sound import MOST_S
 
 
 @dataclass
@@ -148,6 +149,8 @@ def generate(config: GenerateConfig) -> None:
     request = asked_fill(config) if fills else asked(config)
     if isinstance(request, Continue) and config.seed_midi is None:
         refuse_part(request)
+    if config.wav and (config.length_seconds or 0) > MOST_S:
+        raise ConfigError("length_seconds", got=config.length_seconds, why="wav=true", allowed=f"at most {MOST_S:g}")
     device = check_device(config.device)
     sources = sides(config) if fills else find_seeds(config.seed_midi)
     read = sources if fills or config.seed_midi is not None else []

@@ -146,6 +146,9 @@ def check(config: JamConfig) -> None:
         check_within(config, name, *bounds)
     if not config.rules.masks:
         raise ConfigError("masks", got=False, why="only legal music is played live", hint="leave the masks on")
+    if config.virtual and not is_real(config):
+        allowed = "a port's name as input= or output="
+        raise ConfigError("virtual", got=True, why="there is no port to create", allowed=allowed)
 
 
 def check_files(files: list[Path], config: JamConfig) -> None:

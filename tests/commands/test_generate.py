@@ -85,7 +85,14 @@ def test_a_finished_piece_is_continued_before_its_ending_unless_a_place_is_given
     assert "finished" not in printed
 
 
-@pytest.mark.parametrize("words", [["seed_midi=elise", "to_s=3"], ["seed_midi=null", "from_s=2"]])
+TOGETHER = [
+    ["seed_midi=elise", "to_s=3"],
+    ["seed_midi=null", "from_s=2"],
+    ["seed_midi=elise", "length_seconds=3601", "wav=true"],
+]
+
+
+@pytest.mark.parametrize("words", TOGETHER)
 def test_what_does_not_go_together_is_refused(world, tmp_path, words):
     said = refused(["musictx", "generate", f"bundle={world.bundle}", *words, "out=q"], tmp_path)
     assert said.startswith(f"error: {words[1]}.0: ")
