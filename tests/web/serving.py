@@ -1,4 +1,4 @@
-"""`musictx serve` as its own process, and what a stranger's program says to it."""
+"""`musictx serve` as its own process, and what a stranger's program says to it; or only its page, in this process."""
 
 import json
 import os
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryFile
+from threading import Thread
+from unittest.mock import patch
 from urllib.parse import urlsplit
 
 API = "/gradio_api"
@@ -68,6 +70,31 @@ def served(temporary, *settings):
         errors.seek(0)
         assert errors.read() == "interrupted\n"
     assert [str(p) for p in temporary.rglob("*")] == []
+
+
+@contextmanager
+def hosted(studio, uploads):
+    """The address of a page in this process, whose studio a test can change."""
+    import uvicorn  # it comes with gradio, which takes seconds to import
+
+    from musictx.web.gate import LOCAL, Gate
+    from musictx.web.page import Page
+    from musictx.web.server import Server, application, listen
+    from musictx.web.uploads import Uploads
+
+    with listen("127.0.0.1", 0) as door, patch.dict(os.environ, GRADIO_TEMP_DIR=str(uploads)):
+        page = Page(studio, "models of a test", Uploads(uploads, studio.limits))
+        gate = Gate(application(page), LOCAL, studio.limits.upload_bytes)
+        address = f"http://127.0.0.1:{door.getsockname()[1]}/"
+        config = uvicorn.Config(gate, ws="none", log_level="warning", timeout_graceful_shutdown=1)
+        server = Server(config, page, address)
+        thread = Thread(target=server.run, args=([door],))
+        thread.start()
+        try:
+            yield address
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 def wish(length_s, variations=1):

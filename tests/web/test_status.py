@@ -1,0 +1,231 @@
+"""The line of status in a real browser: after whatever a person does it can be read, on a desk and on a telephone."""
+
+from importlib.util import find_spec
+from random import Random
+from threading import Event
+
+import chromium
+import pytest
+from browsing import Roll, begin, button, choose, drop, go_on, play
+from seeing import PATIENCE_MS, unreadable
+from serving import hosted
+from untrained import write_harmoniser
+from wishes import HYMN
+
+from musictx.generate.open_bundle import open_bundle
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+from musictx.web import draw
+from musictx.web.studio import Studio
+
+WEB = pytest.mark.skipif(find_spec("gradio") is None, reason="needs the extra web: pip install 'musictx[web]'")
+pytestmark = [WEB, chromium.needed]
+WIDTHS = (1280, 390)
+
+
+@pytest.fixture(scope="module")
+def host(world, filling, tmp_path_factory):
+    """A page with small models under the names of those inside the package, of which only the chorale's fills: the
+    studio, and the address."""
+    folder = tmp_path_factory.mktemp("status")
+    (folder / "made").mkdir()
+    models = {"piano": open_bundle(world.bundle), "chorale": open_bundle(filling)}
+    voices = open_bundle(write_harmoniser(folder / "voices.safetensors", hide_source=0.1), continues=False)
+    studio = Studio(models, folder / "made", harmoniser=voices)
+    with hosted(studio, folder / "uploads") as address:
+        yield studio, address
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium.chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser, host, monkeypatch):
+    _, address = host
+    monkeypatch.setattr(draw, "random", Random(0))  # by chance, a model of no training may end early
+    with chromium.visiting(browser, address) as open_page:
+        page = open_page(width=1280)
+        page.goto(address)
+        page.wait_for_selector(".welcome")
+        yield page
+
+
+@pytest.fixture
+def limit(host, monkeypatch):
+    """Changes limits of the page."""
+    studio, _ = host
+    return lambda **changed: monkeypatch.setattr(studio, "limits", studio.limits._replace(**changed))
+
+
+def seen(page, selector):
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 844})
+        assert unreadable(page, selector) == [], width
+
+
+def says(page, what, look="status"):
+    from playwright.sync_api import expect
+
+    expect(page.locator(f"#status p[class='{look}']")).to_contain_text(what, timeout=PATIENCE_MS)
+    seen(page, "#status p")
+
+
+def refuses(page, what):
+    """In red."""
+    says(page, what, "status wrong")
+
+
+def pick(page, seconds, pitch):
+    """Clicks at a note of the first of two variations."""
+    page.set_viewport_size({"width": WIDTHS[0], "height": 844})
+    page.locator(".picture").scroll_into_view_if_needed()
+    picture = Roll(page, 2)
+    box = picture.boxes[0]
+    height = box["top"] + (box["high"] - pitch) / (box["high"] - box["low"]) * box["height"]
+    page.mouse.click(picture.at(seconds)["x"], picture.edge["y"] + height * picture.edge["height"])
+
+
+def test_of_music_to_begin_with(page, limit, tmp_path):
+    says(page, "server")
+    (tmp_path / "picture.mid").write_bytes(b"\x89PNG and so on")
+    write_midi(Score([500.0], [501.0], [60], [80]), tmp_path / "late.mid")
+    write_midi(Score([0.0, 0.5], [0.5, 1.0], [60, 62], [80, 80]), tmp_path / "tune.mid")
+    for name, what in (("picture", "picture.mid: not a MIDI file"), ("late", "late: no note begins")):
+        drop(page, tmp_path / f"{name}.mid")
+        refuses(page, what)
+    drop(page, tmp_path / "tune.mid")
+    says(page, "tune: 2 notes")
+    page.get_by_role("tab", name="Keyboard").click()
+    button(page, "Take it").click()
+    refuses(page, "nothing was played")
+    play(page, 67)
+    button(page, "Take it").click()
+    says(page, "played: 1 notes")
+    for name in ("Beethoven: Für Elise", HYMN):
+        begin(page, name)
+        says(page, "elise" if name != HYMN else "Old Hundredth: ")
+    button(page, "Undo").click()
+    says(page, "elise")
+
+
+def test_of_continue(page, limit):
+    begin(page)
+    go_on(page, 4)
+    says(page, "2 variations of Old Hundredth")
+    page.locator("[data-take='1']").click()
+    says(page, "Old Hundredth-2")
+    pick(page, 0.1, 67)
+    refuses(page, "the first")
+    button(page, "Continue this variation").click()
+    says(page, "Old Hundredth-2")
+    button(page, "Continue").click()
+    says(page, "2 variations of Old Hundredth-2")
+    limit(music_s=5.0)
+    button(page, "Continue this variation").click()
+    refuses(page, "5 s")
+    limit(seconds=-1.0)
+    button(page, "Continue").click()
+    refuses(page, "before any music")
+    button(page, "Undo").click()
+    says(page, "Old Hundredth-2")
+
+
+def test_of_wishes(page):
+    begin(page)
+    chords = page.get_by_label("chords for new music")
+    chords.fill("C | H")
+    for ask in (button(page, "Continue").click, lambda: chords.press("Enter")):
+        ask()
+        refuses(page, "chords=H")
+        begin(page)
+        says(page, "Old Hundredth: ")
+    chords.fill("")
+    page.get_by_text("key, density, register").click()
+    choose(page, "notes a second", "6")
+    button(page, "Continue").click()
+    refuses(page, "density=6")
+    choose(page, "notes a second", "any")
+    choose(page, "lowest note", "C5")
+    choose(page, "highest note", "C3")
+    button(page, "Continue").click()
+    refuses(page, "lowest=C5")
+
+
+def test_of_fill(page):
+    begin(page)
+    button(page, "Fill").click()
+    refuses(page, "no region")
+    fields = [page.get_by_label(f"fill {border}, seconds") for border in ("from", "to")]
+
+    def ask(from_s, to_s):
+        for field, seconds in zip(fields, (from_s, to_s), strict=True):
+            field.fill(str(seconds))
+        button(page, "Fill").click()
+
+    for from_s, to_s, what in ((3.0, 9.0, "to_s=9"), (2.0, 1.0, "from_s=2")):
+        ask(from_s, to_s)
+        refuses(page, what)
+    ask(1.2, 3.0)
+    says(page, "from 1.20 to 3.00 s")
+    pick(page, 2.0, 67)
+    says(page, "both its sides")
+    page.locator("#model").get_by_label("piano").check()
+    button(page, "Fill").click()
+    refuses(page, "choose chorale")
+
+
+def test_of_accompany(page, limit):
+    page.get_by_role("tab", name="Accompany").click()
+    play(page, 79)  # no other voice can be so high
+    button(page, "Take it").click()
+    says(page, "played")
+    button(page, "Accompany").click()
+    says(page, "2 accompaniments of played")
+    pick(page, 0.05, 79)
+    refuses(page, "one of the melody")
+    chords = page.get_by_label("chords for new music")
+    chords.fill("H")
+    button(page, "Accompany").click()
+    refuses(page, "chords=H")
+    chords.fill("")
+    limit(seconds=-1.0)
+    button(page, "Accompany").click()
+    refuses(page, "before the voices")
+
+
+def test_while_work_is_in_progress_and_where_it_fails(page, host, monkeypatch):
+    studio, _ = host
+    held, go = Event(), Event()
+    turn = studio._turn
+
+    def slow(report):
+        def far(*seconds):
+            report(*seconds)
+            held.set()
+            assert go.wait(60)
+
+        return turn(far)
+
+    begin(page)
+    monkeypatch.setattr(studio, "_turn", slow)
+    button(page, "Continue").click()
+    assert held.wait(60)
+    page.locator("#status", has_text="s of music").wait_for()
+    seen(page, "#status .progress-level-inner")
+    go.set()
+    says(page, "2 variations")
+
+    def broken(*_):
+        raise ValueError("a mistake of ours")
+
+    monkeypatch.setattr(studio, "go_on", broken)
+    monkeypatch.setattr(studio, "example", broken)
+    for press in (button(page, HYMN), button(page, "Continue"), button(page, HYMN)):
+        press.click()
+        page.locator("#status .error").wait_for()
+        seen(page, "#status .error")
+        page.locator("#status").get_by_role("button").click()
+        says(page, "2 variations")
