@@ -10,6 +10,7 @@ import torch
 
 from musictx.errors import ConfigError
 from musictx.generate.open_bundle import check_device
+from musictx.system import processor
 
 Turn = Callable[[], float]  # -> seconds
 
@@ -35,9 +36,9 @@ def begin(config: Any, at_least_1: tuple[str, ...]) -> str:
         if config.threads < 1:
             raise ConfigError("threads", got=config.threads, allowed="1 or more, or null for all cores")
         torch.set_num_threads(config.threads)
-    machine = torch.cuda.get_device_name() if config.device == "cuda" else "CPU"
+    gpu = f"{torch.cuda.get_device_name()}, " if config.device == "cuda" else ""
     versions = f"torch {torch.__version__}, Python {platform.python_version()}"
-    return f"{machine}, {torch.get_num_threads()} CPU threads, {versions}"
+    return f"{gpu}{processor()}, {torch.get_num_threads()} CPU threads, {versions}"
 
 
 def wait(device: str) -> None:

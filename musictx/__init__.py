@@ -9,6 +9,10 @@
 Nothing else is imported before one of these names is used: to import PyTorch takes seconds.
 """
 
+from musictx.system import be_a_neighbour
+
+be_a_neighbour()  # before PyTorch is imported
+
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest of this
 
 PLACES = {  # in the order of the reference

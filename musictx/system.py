@@ -1,11 +1,18 @@
-"""What only some systems have, and others do without: locks of files, reader processes, limits and peaks of memory."""
+"""What only some machines have, and others do without: locks of files, limits of memory, fast kinds of numbers.
 
+Whoever chooses a precision or a number of threads asks `processor()`.
+"""
+
+import math
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from musictx.errors import UserError
 
@@ -53,5 +60,80 @@ def limit_memory(memory_mb: int) -> None:
 
 
 def usable_cores() -> int:
-    """The cores that this process may use."""
+    """The cores that this process may use. A container may have a share of a large machine's time."""
+    return max(math.ceil(min(_cores_in_sight(), _quota())), 1)
+
+
+def _cores_in_sight() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _quota() -> float:
+    """How many cores' time the container of this process gets; infinite where nothing limits it."""
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return float(quota) / float(period)
+    except (OSError, ValueError):  # no such file, or "max"
+        return float("inf")
+
+
+SPINS = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"}  # a person who sets one has decided
+
+
+def be_a_neighbour() -> None:
+    """Lets threads that wait for others sleep, and takes no more of them than there are cores; the environment of a
+    person counts more. OpenMP reads this once, when PyTorch is imported.
+
+    By default they spin for some thousandths of a second. Beside other programs each of them spins while another one
+    would work: a step then takes 30 times as long.
+    """
+    if not SPINS & os.environ.keys():
+        os.environ["OMP_WAIT_POLICY"] = "passive"
+    if usable_cores() < _cores_in_sight():  # PyTorch counts those in sight
+        os.environ.setdefault("OMP_NUM_THREADS", str(usable_cores()))
+
+
+class Processor(NamedTuple):
+    """What the processor of this machine can do, as far as PyTorch and oneDNN use it."""
+
+    name: str
+    sets: str  # of instructions: "AVX2", or "AVX512, bfloat16, AMX"
+    bfloat16: bool  # whether it multiplies bfloat16; else each product is emulated, and float32 is faster
+    int8: bool  # whether PyTorch has a kernel here that makes int8 weights faster than float32
+    cores: int  # real ones that this process may use; hyperthreads of a core count once
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.sets}), {self.cores} cores"
+
+
+ONLY_EMULATED = {"AVX512_CORE", "AVX512_CORE_VNNI"}  # oneDNN has kernels of bfloat16 for these, of float32's speed
+
+
+@cache
+def processor() -> Processor:
+    """This machine's. ONEDNN_MAX_CPU_ISA and ATEN_CPU_CAPABILITY can make it a lesser one. Imports PyTorch."""
+    import platform
+
+    import psutil
+    import torch
+
+    able = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    able = able and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    amx = bool(getattr(torch.cpu, "_is_amx_tile_supported", bool)())
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        native = amx or bool(getattr(torch.cpu, "_is_avx512_bf16_supported", bool)())
+        able = able and native and os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() not in ONLY_EMULATED
+    kernels = torch.backends.cpu.get_cpu_capability()
+    sets = [kernels, *(["bfloat16"] if able else []), *(["AMX"] if able and amx else [])]
+    cores = min(psutil.cpu_count(logical=False) or usable_cores(), usable_cores())
+    name = _name() or platform.processor() or platform.machine()
+    return Processor(name, ", ".join(sets), able, kernels.startswith("AVX512"), cores)
+
+
+def _name() -> str:
+    """The name that its maker gave it, as Linux says; "" elsewhere."""
+    try:
+        named = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        named = None
+    return " ".join(named[1].split()) if named else ""

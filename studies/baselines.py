@@ -40,6 +40,7 @@ from musictx.data.dataset import CarriedWindows, RandomCrops
 from musictx.data.store import Split, Store
 from musictx.model.build import build_model, model_config
 from musictx.objectives.next_token import NextToken
+from musictx.system import processor
 
 RATES, DROPOUTS, SEEDS = (2e-3, 4e-3, 8e-3), (0.0, 0.3), (1, 2, 3)
 SECONDS, PARAMETERS, STEP_IDS = 240.0, 1_300_000, 2048  # of a training, a model, a step
@@ -118,7 +119,7 @@ class Study:
             if fresh is not None:
                 state = model.init_state(len(ids), cell.window) if state is None else state.detach().reset(fresh)
                 asked = lambda ids: model.carry(ids, state)  # noqa: E731
-            with torch.autocast("cpu", torch.bfloat16):
+            with torch.autocast("cpu", torch.bfloat16, enabled=processor().bfloat16):
                 nats, n = objective.loss(asked, objective.example(ids, np.random.default_rng()))
             return nats / n
 
@@ -126,7 +127,7 @@ class Study:
 
     def nats(self, model: Any, split: Split, window: int | None) -> dict[str, list[float]] | None:
         """Nats and tokens of each piece; None where the model has too few positions."""
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=processor().bfloat16):
             found = timed.within_positions(lambda: negative_log_likelihood(model, split, self.tokenizer, window, 16384))
         return None if found is None else {"nats": found.nats.tolist(), "tokens": found.tokens_of.tolist()}
 

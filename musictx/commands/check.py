@@ -1,6 +1,5 @@
 """musictx check: prove kernels, training and sampling on your machine, device=cpu or cuda: a report to paste."""
 
-import os
 import platform
 import sys
 from collections import Counter
@@ -17,6 +16,7 @@ from musictx.generate.open_bundle import check_device
 from musictx.proof.chorale import steps, training
 from musictx.proof.kernels import Outcome, Unable, kernels
 from musictx.setting import setting
+from musictx.system import processor
 from musictx.training.run_folder import git_commit
 
 TABLE = "{:<52}{:>10}{:>10}{:>9}  {}"
@@ -45,8 +45,7 @@ def report(device: str, count: Counter[str]) -> Iterator[str]:
     versions = [f"{name} {found.get(name, 'none')}" for name in ("musictx", "torch", "triton", "lightning", "numpy")]
     yield f"versions  {', '.join(versions)}, Python {platform.python_version()}"
     yield f"commit    {git_commit() or 'none: installed from a package'}"
-    cpu = torch.backends.cpu.get_cpu_capability()
-    yield f"machine   {platform.platform()}, {cpu}, {torch.get_num_threads()} of {os.cpu_count()} CPUs"
+    yield f"machine   {platform.platform()}, {processor()}, {torch.get_num_threads()} threads"
     gpu = f", {torch.cuda.get_device_name()}, CUDA {torch.version.cuda}" if device == "cuda" else ""
     yield f"device    {device}{gpu}"
     yield TABLE.format("check", "error", "limit", "seconds", "").rstrip()

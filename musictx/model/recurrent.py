@@ -18,6 +18,7 @@ from torch.utils.checkpoint import checkpoint
 from musictx.model.keyboard import KEYBOARDS, LONG_S, SEEN, KeyboardState
 from musictx.model.sizes import check_numbers, one_of
 from musictx.setting import setting
+from musictx.system import processor
 
 CELLS = ("lstm", "rnn")
 
@@ -92,12 +93,23 @@ class RecurrentState:
 
 
 def run_cells(cells: nn.Module, x: Tensor, before: tuple[Tensor, ...] | None) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """The top layer's states (B, T, C) after x (B, T, C), and the hidden state of all layers, (h,) or (h, c)."""
+    """The top layer's states (B, T, C) after x (B, T, C), and the hidden state of all layers, (h,) or (h, c). Under
+    autocast they stay float32 where oneDNN has no bfloat16: it has no cells for it then."""
+    if x.device.type == "cpu" and torch.is_autocast_enabled("cpu") and not processor().bfloat16:
+        with torch.autocast("cpu", enabled=False):
+            return run_cells(cells, x.float(), before)
     if isinstance(cells, nn.LSTM):
         states, after = cells(x, before)
         return states, after
     states, last = cells(x, before and before[0])
     return states, (last,)
+
+
+def lacks_cells(model: nn.Module) -> str:
+    """Why this CPU cannot run the model with weights of bfloat16; "" if it can."""
+    if processor().bfloat16 or not any(isinstance(m, nn.RNNBase) for m in model.modules()):
+        return ""
+    return f"PyTorch has no recurrent cells of bfloat16 for this processor ({processor().sets})"
 
 
 class Recurrent(nn.Module):

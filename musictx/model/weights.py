@@ -12,8 +12,10 @@ from torch import Tensor, nn
 
 from musictx.errors import ConfigError
 from musictx.model.build import can
+from musictx.model.recurrent import lacks_cells
 from musictx.model.sizes import one_of
 from musictx.model.transformer import Block
+from musictx.system import processor
 
 M = TypeVar("M", bound=nn.Module)
 WEIGHTS = ("float32", "bfloat16", "int8")
@@ -26,13 +28,12 @@ def check_weights(weights: str, allowed: tuple[str, ...] = WEIGHTS) -> str:
 
 
 def choose_weights(weights: str, model: nn.Module) -> str:
-    """The kind that `weights=auto` means, or the one given. For a Transformer on a CPU with AVX-512 it is int8: a
-    step is faster, the likelihood the same (docs/results.md). Else float32. The choice depends only on model and CPU,
-    so that a random seed gives the same music for any number of rows."""
+    """The kind that `weights=auto` means, or the one given. For a Transformer it is int8 where that is faster: the
+    likelihood is the same (docs/results.md). Else float32. The choice depends only on model and processor, so that a
+    random seed gives the same music for any number of rows."""
     if weights != AUTO:
         return weights
-    fast = torch.backends.cpu.get_cpu_capability().startswith("AVX512")
-    return "int8" if _on_cpu(model) and fast and can(model, "packed") else "float32"
+    return "int8" if _on_cpu(model) and can(model, "packed") and processor().int8 else "float32"
 
 
 def with_weights(model: M, weights: str) -> M:
@@ -51,6 +52,8 @@ def with_weights(model: M, weights: str) -> M:
     elif weights == "bfloat16":
         if _on_cpu(model) and can(model, "packed") and can_pack(torch.bfloat16):
             return pack(model, torch.bfloat16)
+        if _on_cpu(model) and (why := lacks_cells(model)):
+            raise ConfigError("weights", got="bfloat16", why=why, allowed="float32")
         model.bfloat16()
     return model
 
@@ -100,7 +103,8 @@ class Int8Linear(nn.Module):
         if len(rows) <= FEW_ROWS:
             y = torch._weight_int8pack_mm(rows, self.weight, self.scale)
         else:
-            y = F.linear(rows, self.weight.bfloat16() * self.scale[:, None])
+            wide = torch.bfloat16 if processor().bfloat16 else torch.float32
+            y = F.linear(rows.to(wide), self.weight.to(wide) * self.scale[:, None])
         y = y.to(x.dtype).view(*x.shape[:-1], -1)
         return y if self.bias is None else y + self.bias
 
@@ -144,7 +148,7 @@ def can_pack(dtype: torch.dtype) -> bool:
     """Whether this PyTorch and this CPU have kernels for packed weights of that type."""
     if not torch.backends.mkldnn.is_available() or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):  # type: ignore[no-untyped-call]
         return False
-    return dtype == torch.float32 or (dtype == torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    return dtype == torch.float32 or (dtype == torch.bfloat16 and processor().bfloat16)
 
 
 def pack(model: M, dtype: torch.dtype = torch.float32) -> M:

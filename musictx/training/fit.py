@@ -32,6 +32,7 @@ from musictx.training.failure import Guard, less_memory
 from musictx.training.labelled import is_labelled, judge, labelled_store
 from musictx.training.metrics import Metrics
 from musictx.training.module import LanguageModelTraining
+from musictx.training.precision import check_precision, emulation
 from musictx.training.preflight import carries, check_trainer
 from musictx.training.progress import build_progress
 from musictx.training.run_folder import RunFolder, make_record
@@ -65,6 +66,7 @@ def fit(config: TrainConfig) -> Path:
         asked = config.objective, config.objective_settings
         objective = build_objective(*asked, store.tokenizer, config.model.cycle)
         model = with_weights(new_model(config, objective.tokenizer), config, objective.tokenizer)
+        check_precision(config.trainer, model)
         batches = config.trainer.batch_size, config.random_seed, carries(config), world_size
         data = (LabelledData if labelled else MusicData)(config.data, store, objective, *batches, cycle=model.cycle)
         header = header_of(config, model, store.manifest, objective)
@@ -133,6 +135,8 @@ def _run(
                 left, name = ", ".join(row[0] for row in before.added), before.objective["name"]
                 print(f"its ids of objective={name} are left out ({left}): objective={name} keeps them")
         print(describe_model(training.model))
+        if slow := emulation(config.trainer):
+            print(slow)
         if every is not None and not samples:
             why = f"a model of objective={config.objective} cannot continue music"
             print(f"trainer.sample_every={every}: no samples, since {why}")

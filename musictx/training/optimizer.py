@@ -11,6 +11,8 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
+from musictx.training.muon import Muon
+
 OPTIMIZERS = ("adamw", "muon")
 
 
@@ -46,8 +48,8 @@ def decayed(model: nn.Module) -> list[nn.Parameter]:
 
 
 def build_optimizer(model: nn.Module, name: str, lr: float, weight_decay: float) -> Optimizer:
-    """`muon`: matrices of linear layers and cells by Muon (Jordan et al. 2024) at AdamW's scale of updates (Liu et al.
-    2025, section 2.2), so that one learning rate serves both. The gates of a cell are one matrix."""
+    """`muon`: matrices of linear layers and cells by Muon at AdamW's scale of updates, so that one learning rate serves
+    both. The gates of a cell are one matrix."""
     matrices = decayed(model)
     taken = {id(p) for p in matrices}
     rest = [p for p in model.parameters() if p.requires_grad and id(p) not in taken]
@@ -58,8 +60,7 @@ def build_optimizer(model: nn.Module, name: str, lr: float, weight_decay: float)
     adamw._step_supports_amp_scaling = False
     if name != "muon":
         return adamw
-    muon = torch.optim.Muon(matrices, lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
-    return Joint(muon, adamw)
+    return Joint(Muon(matrices, lr, weight_decay), adamw)
 
 
 SCHEDULES = ("cosine", "hold")

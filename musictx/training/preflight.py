@@ -16,8 +16,8 @@ from musictx.objectives import find_objective
 from musictx.objectives.classify import Classify
 from musictx.objectives.masked import Masked
 from musictx.training.optimizer import OPTIMIZERS, SCHEDULES
+from musictx.training.precision import PRECISIONS, check_precision
 
-PRECISIONS = ("32-true", "bf16-mixed", "bf16-true", "16-mixed")
 CHOICES = {
     "accelerator": ("cpu", "cuda"),
     "precision": PRECISIONS,
@@ -37,8 +37,7 @@ def check_trainer(config: TrainConfig) -> None:
             raise ConfigError(name, got=getattr(trainer, name), allowed=f"one of {', '.join(known)}")
     if trainer.accelerator == "cuda" and not torch.cuda.is_available():
         raise ConfigError("accelerator", got="cuda", why="this machine has no CUDA device", allowed="trainer=cpu")
-    if trainer.accelerator == "cpu" and trainer.precision == "16-mixed":  # Lightning would silently take another
-        raise ConfigError("precision", got="16-mixed", why="it needs accelerator=cuda", allowed="bf16-mixed or 32-true")
+    check_precision(trainer)
     _check_numbers(config)
     check_settings(config.model)
     _check_model(config)

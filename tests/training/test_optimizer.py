@@ -1,3 +1,5 @@
+from functools import partial
+
 import pytest
 import torch
 from proofs import OTHER_BLOCK
@@ -5,6 +7,7 @@ from torch import nn
 
 from musictx.model.build import build_model, model_config
 from musictx.model.position import FORMS
+from musictx.training.muon import Muon
 from musictx.training.optimizer import Joint, build_optimizer
 
 
@@ -64,3 +67,33 @@ def test_weight_decay_is_for_matrices_of_linear_layers_and_cells_alone(optimizer
     rest = {name for name, _ in model.named_parameters()} - expected
     assert names(model, [p for g in groups if g["weight_decay"] == 0.0 for p in g["params"]]) == rest
     assert "embed.weight" in rest
+
+
+@pytest.mark.parametrize("shape", [(5, 12), (12, 5), (6, 6)])
+def test_muon_makes_the_steps_of_pytorch_in_the_numbers_of_either_processor(monkeypatch, shape):
+    torch.manual_seed(1)
+    start, grads = torch.randn(shape), torch.randn(3, *shape)
+
+    def learned(make, dtype):
+        monkeypatch.setattr("musictx.training.muon.iterated_in", lambda p: dtype)
+        p = nn.Parameter(start.clone())
+        optimizer = make([p], lr=0.1, weight_decay=0.01)
+        for grad in grads:
+            p.grad = grad.clone()
+            optimizer.step()
+        return p.detach()
+
+    known = learned(partial(torch.optim.Muon, adjust_lr_fn="match_rms_adamw"), None)
+    assert torch.equal(learned(Muon, torch.bfloat16), known)
+    exact = learned(Muon, torch.float64)
+    size = (exact - start).abs().max()
+    assert (learned(Muon, torch.float32) - exact).abs().max() < 1e-5 * size
+    assert (known - exact).abs().max() < 0.1 * size  # of three steps, with 8 bits
+
+
+def test_a_matrix_of_zeros_stays_and_one_without_a_gradient_too():
+    still, zero = nn.Parameter(torch.ones(3, 4)), nn.Parameter(torch.ones(3, 4))
+    zero.grad = torch.zeros(3, 4)
+    Muon([still, zero], lr=0.1, weight_decay=0.0).step()
+    assert torch.equal(still, torch.ones(3, 4))
+    assert torch.equal(zero, torch.ones(3, 4))

@@ -1,0 +1,45 @@
+"""The precision of a training, and what it costs where the processor only emulates bfloat16."""
+
+from time import perf_counter
+
+import torch
+from torch import nn
+
+from musictx.config.train import TrainerConfig
+from musictx.errors import ConfigError
+from musictx.model.recurrent import lacks_cells
+from musictx.system import processor
+
+PRECISIONS = ("32-true", "bf16-mixed", "bf16-true", "16-mixed")
+
+
+def check_precision(trainer: TrainerConfig, model: nn.Module | None = None) -> None:
+    """Raises ConfigError for a precision that a CPU has not, for any model or for this one."""
+    if trainer.accelerator != "cpu":
+        return
+    if trainer.precision == "16-mixed":  # Lightning would silently take another
+        raise ConfigError("precision", got="16-mixed", why="it needs accelerator=cuda", allowed="bf16-mixed or 32-true")
+    if trainer.precision == "bf16-true" and model is not None and (why := lacks_cells(model)):
+        raise ConfigError("precision", got="bf16-true", why=why, allowed="bf16-mixed or 32-true")
+
+
+def emulation(trainer: TrainerConfig) -> str:
+    """A line for a person whose processor emulates the products that the training is to make; "" if none is."""
+    if trainer.accelerator != "cpu" or not trainer.precision.startswith("bf16") or processor().bfloat16:
+        return ""
+    times = _seconds(torch.bfloat16) / _seconds(torch.float32)
+    return (
+        f"trainer.precision={trainer.precision}: this processor ({processor().sets}) only emulates bfloat16. A matrix "
+        f"product takes {times:.1f} times as long as in float32; trainer.precision=32-true is faster"
+    )
+
+
+def _seconds(dtype: torch.dtype) -> float:
+    """The time of a layer's product, the shortest of three."""
+    x, weight = torch.ones(512, 256, dtype=dtype), torch.ones(1024, 256, dtype=dtype)
+    taken = []
+    for _ in range(4):  # the first prepares the kernel
+        start = perf_counter()
+        nn.functional.linear(x, weight)
+        taken.append(perf_counter() - start)
+    return min(taken[1:])
