@@ -138,7 +138,7 @@ class Study:
             train, held_out = (self.selection.split(name) for name in ("train", "validation"))
             model, steps = self.learned(cell, train, how | {"seed": 0}, timed.shares(self.seconds / 4))
             found = self.nats(model, held_out, None if cell.recurrent else cell.window)
-            return {"steps": steps} | (found or {})
+            return {"steps": steps, "processor": str(processor())} | (found or {})
 
         key = f"{cell}, {how}, {self.seconds:g} s, trial"
         run = self.runs.get(key, make)
@@ -164,7 +164,7 @@ class Study:
             share = iter(np.arange(steps) / steps) if steps else timed.shares(self.seconds)
             model, taken = self.learned(cell, self.store.split("train"), how, share)
             torch.save(model.state_dict(), weights)
-            return {"steps": taken, "parameters": sum(p.numel() for p in model.parameters())}
+            return {"steps": taken, "processor": str(processor()), "parameters": sum(p.numel() for p in model.parameters())}
 
         def read() -> Any:
             model: Any = build_model(config_of(cell, self.tokenizer.vocab.size)).eval()

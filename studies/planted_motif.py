@@ -30,6 +30,7 @@ from shared import options
 
 from musictx.config.mistakes import in_one_line
 from musictx.model.build import build_model, model_config
+from musictx.system import processor
 from musictx.tokenizers import build_tokenizer
 from musictx.viz.figure import new_figure, save_figure
 
@@ -112,7 +113,7 @@ def train(kind: str, rate: float, seed: int, seconds: float) -> dict[str, Any]:
         return step_loss(model, torch.from_numpy(pieces(STEP_IDS // (length + 52), length, rng)))
 
     found: dict[str, Any] = {"steps": timed.learn(model, loss, rate, timed.shares(seconds))}
-    found["parameters"] = sum(p.numel() for p in model.parameters())
+    found |= {"parameters": sum(p.numel() for p in model.parameters()), "processor": str(processor())}
     return found | {what: {n: accuracy(model, what, n, seed) for n in LENGTHS} for what in (*WHATS, CHANCE)}
 
 

@@ -11,7 +11,6 @@ import torch
 
 from musictx.errors import ConfigError
 from musictx.files import replacing, write_json
-from musictx.system import processor
 from musictx.training.optimizer import build_optimizer
 
 T = TypeVar("T")
@@ -45,15 +44,15 @@ def learn(
 
 
 class Runs:
-    """All runs so far, in one file, each with its processor: a run that is there is not made again."""
+    """All runs so far, in one file: a run that is there is not made again."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
-    def get(self, key: str, make: Callable[[], dict[str, Any]]) -> Any:
+    def get(self, key: str, make: Callable[[], Any]) -> Any:
         if key not in self.known:
-            self.known[key] = json.loads(json.dumps(make())) | {"processor": str(processor())}
+            self.known[key] = json.loads(json.dumps(make()))
             write_json(self.path, self.known)
         return self.known[key]
 

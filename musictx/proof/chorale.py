@@ -25,7 +25,7 @@ from musictx.music.read import read_midi
 from musictx.proof.kernels import Check, Outcome, check_able, near_exact
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.training.fit import fit
-from musictx.training.preflight import PRECISIONS
+from musictx.training.precision import PRECISIONS
 from musictx.training.run_folder import RunFolder
 
 ROWS, STEPS = (64, 63, 57), 48  # tokens of each row's prompt, the beginning of the seed; steps after it
