@@ -99,7 +99,7 @@ class Processor(NamedTuple):
     name: str
     sets: str  # of instructions: "AVX2", or "AVX512, bfloat16, AMX"
     bfloat16: bool  # whether it multiplies bfloat16; else each product is emulated, and float32 is faster
-    int8: bool  # whether PyTorch has a kernel here that makes int8 weights faster than float32
+    int8: bool  # whether PyTorch's kernel of int8 weights is faster here than that of float32
     cores: int  # real ones that this process may use; hyperthreads of a core count once
 
     def __str__(self) -> str:
@@ -127,7 +127,7 @@ def processor() -> Processor:
     sets = [kernels, *(["bfloat16"] if able else []), *(["AMX"] if able and amx else [])]
     cores = min(psutil.cpu_count(logical=False) or usable_cores(), usable_cores())
     name = _name() or platform.processor() or platform.machine()
-    return Processor(name, ", ".join(sets), able, kernels.startswith("AVX512"), cores)
+    return Processor(name, ", ".join(sets), able, kernels.startswith("AVX"), cores)
 
 
 def _name() -> str:

@@ -164,7 +164,11 @@ class Study:
             share = iter(np.arange(steps) / steps) if steps else timed.shares(self.seconds)
             model, taken = self.learned(cell, self.store.split("train"), how, share)
             torch.save(model.state_dict(), weights)
-            return {"steps": taken, "processor": str(processor()), "parameters": sum(p.numel() for p in model.parameters())}
+            return {
+                "steps": taken,
+                "processor": str(processor()),
+                "parameters": sum(p.numel() for p in model.parameters()),
+            }
 
         def read() -> Any:
             model: Any = build_model(config_of(cell, self.tokenizer.vocab.size)).eval()

@@ -1,8 +1,22 @@
-"""Where a system has no locks, limits and counts of memory, music is still read, learned, made and heard."""
+"""Where a system has no locks, limits and counts of memory, music is still read, learned, made and heard. What a
+processor can do, and how many threads are polite."""
 
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
 from conftest import QUICK, ROOT, TINY, ok, write_tunes
+from torch import nn
 
+from musictx import system
+from musictx.config.train import TrainerConfig
 from musictx.data.parallel.journal import Journal
+from musictx.errors import ConfigError
+from musictx.system import SPINS, be_a_neighbour, processor, usable_cores
+from musictx.training.precision import check_precision, emulation
 
 HIDE = """
 import builtins, os, signal, sys
@@ -71,3 +85,73 @@ def test_a_preparation_that_cannot_be_locked_says_so_and_continues(monkeypatch, 
     monkeypatch.setattr("musictx.system.fcntl", None)
     with Journal(tmp_path / "store", "recipe").locked():
         assert "cannot be locked" in capsys.readouterr().out
+
+
+WEAKER = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
+ASK = """
+import os, sys, musictx
+print("torch" in sys.modules, os.environ["OMP_WAIT_POLICY"])
+from musictx.system import processor
+print(processor().bfloat16, processor().sets)
+"""
+
+
+def test_the_variables_of_a_lesser_processor_count_and_threads_sleep_before_pytorch_is_there():
+    clean = {name: value for name, value in os.environ.items() if name not in SPINS}
+    done = subprocess.run([sys.executable, "-c", ASK], env=clean | WEAKER, capture_output=True, text=True, check=True)
+    first, second = done.stdout.splitlines()
+    assert first == "False passive"
+    assert second.split()[0] == "False"
+    assert "bfloat16" not in second
+    assert "AVX512" not in second
+
+
+def test_bfloat16_is_in_hardware_only_where_pytorch_has_its_kernels():
+    here = processor()
+    assert 1 <= here.cores <= usable_cores()
+    assert ("bfloat16" in here.sets) is here.bfloat16
+    if os.environ.get("ONEDNN_MAX_CPU_ISA", "") == "AVX2":
+        assert not here.bfloat16
+    cells = nn.LSTM(8, 8).bfloat16()
+    if here.bfloat16:
+        assert cells(torch.ones(1, 1, 8, dtype=torch.bfloat16))[0].isfinite().all()
+
+
+@pytest.mark.parametrize("name", sorted(SPINS))
+def test_a_person_decides_how_threads_wait(monkeypatch, name):
+    for each in SPINS:
+        monkeypatch.delenv(each, raising=False)
+    monkeypatch.setenv(name, "active")
+    be_a_neighbour()
+    assert {each: os.environ[each] for each in SPINS & os.environ.keys()} == {name: "active"}
+
+
+def test_a_share_of_a_large_machine_is_no_more_threads_than_that_share(monkeypatch):
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    monkeypatch.setattr(system, "_cores_in_sight", lambda: 64)
+    for quota, cores, threads in ((1.5, 2, "2"), (0.2, 1, "1"), (float("inf"), 64, None), (128.0, 64, None)):
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+        monkeypatch.setattr(system, "_quota", lambda quota=quota: quota)
+        be_a_neighbour()
+        assert usable_cores() == cores
+        assert os.environ.get("OMP_NUM_THREADS") == threads
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.setattr(system, "_quota", lambda: 2.0)
+    be_a_neighbour()
+    assert os.environ["OMP_NUM_THREADS"] == "7"  # a person has said so
+
+
+def test_emulated_numbers_cost_a_line_and_cells_without_a_kernel_are_refused(monkeypatch):
+    trainer = replace(TrainerConfig(accelerator="cpu", precision="bf16-mixed"))
+    for bfloat16 in (True, False):
+        able = processor()._replace(bfloat16=bfloat16)
+        for room in ("training.precision", "model.recurrent"):
+            monkeypatch.setattr(f"musictx.{room}.processor", lambda able=able: able)
+        assert bool(emulation(trainer)) is not bfloat16
+        assert not emulation(replace(trainer, precision="32-true"))
+        assert not emulation(replace(trainer, accelerator="cuda"))
+    check_precision(trainer, nn.LSTM(4, 4))
+    exact = replace(trainer, precision="bf16-true")
+    check_precision(exact, nn.Linear(4, 4))
+    with pytest.raises(ConfigError, match="precision=bf16-true: "):
+        check_precision(exact, nn.LSTM(4, 4))
