@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -144,9 +145,14 @@ def test_a_step_takes_a_thread_for_sixteen_rows_and_gives_the_others_back(rows, 
     before = torch.get_num_threads()
     torch.set_num_threads(4)
     try:
-        model, seen = Recurrent(RecurrentConfig(V, d_model=8, n_layers=1)).eval(), []
-        step = model.step
-        model.step = lambda *given: seen.append(torch.get_num_threads()) or step(*given)
+        model: Any = Recurrent(RecurrentConfig(V, d_model=8, n_layers=1)).eval()
+        step, seen = model.step, list[int]()
+
+        def stepped(*given):
+            seen.append(torch.get_num_threads())
+            return step(*given)
+
+        model.step = stepped
         stream = begin_stream(model, [PROMPT], [ROW] * rows, PLAIN, Below(9), 8, False)
         next(stream), next(stream)
         assert seen == [threads]
