@@ -41,9 +41,13 @@ kernels: $(DEV)
 lint: style
 	$(BIN)/mypy
 
+# deptry: is what is imported declared? First for the package; then for scripts and tests, which also import dev, and
+# their neighbours by bare name
 style: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/deptry .
+	$(BIN)/deptry . benchmarks studies tools tests tests/*/ --exclude '\.?venv|build|outputs|musictx' --ignore DEP002,DEP004
 
 format: $(DEV)
 	$(BIN)/ruff check --fix .
