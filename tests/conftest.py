@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 import quick
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from musictx.music.grid import grid_to_score
@@ -25,9 +26,13 @@ from musictx.music.write import write_midi
 # a shell starts its background jobs deaf to Ctrl-C, which tests send, and their children inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", settings.get_profile("no clock"), max_examples=10)
-settings.load_profile("no clock")  # an example that is slow on a busy machine is no mistake
+# how many examples a test draws where it names no number; one that is slow on a busy machine is no mistake
+settings.register_profile("usual", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=30)
+settings.register_profile("quick", settings.get_profile("usual"), max_examples=10)
+settings.register_profile(
+    "nightly", settings.get_profile("usual"), max_examples=100, derandomize=False
+)  # others each day
+settings.load_profile("usual")
 
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
@@ -42,7 +47,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     if config.option.quick:
-        settings.load_profile("quick")  # a tenth of the examples, where a test does not say how many
+        settings.load_profile("quick")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -61,8 +66,14 @@ def pytest_collection():
 
 
 def pytest_collection_modifyitems(items):
-    """The longest test comes first: at the end, the other processes would wait for it."""
-    items.sort(key=lambda item: item.name != "test_every_other_command_runs_in_order")
+    """The longest tests come first, each with another process: at the end, the others would wait for them. xdist cuts
+    the list into as many equal parts as there are processes."""
+    pages = [item for item in items if item.originalname == "test_commands_of_a_page_run_in_order"]
+    items[:] = [item for item in items if item not in pages]
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    part = -(-(len(items) + len(pages)) // processes)
+    for k, page in enumerate(reversed(pages)):  # the last has the most commands
+        items.insert(k % processes * part, page)
 
 
 def pytest_collection_finish():
@@ -175,8 +186,25 @@ class World:
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory):
-    root = tmp_path_factory.mktemp("world")
+def once(tmp_path_factory):
+    """`once(name, make)` is a folder that all processes of the tests share: the first that needs it makes it, and any
+    other waits. Nothing may be written there later."""
+    own = tmp_path_factory.getbasetemp()
+    of_all = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def once(name: str, make: Callable[[Path], object]) -> Path:
+        place = of_all / name  # a file that says where the folder is
+        with FileLock(f"{place}.lock"):
+            if not place.exists():  # nor does it where another process has failed
+                folder = tmp_path_factory.mktemp(name)
+                make(folder)
+                place.write_text(str(folder))
+        return Path(place.read_text())
+
+    return once
+
+
+def make_world(root: Path) -> None:
     write_tunes(root / "midi", 8)
     write_hymns(root / "hymns", 5)
     ok(["data_prep/folder.py", "path=midi", "out=store", "workers=2"], root)
@@ -185,7 +213,11 @@ def world(tmp_path_factory):
     ok(["musictx", "train", "data.path=store", "out=run", *common], root)
     chorale = ["data=chorales", "tokenizer=chorale", "data.path=hymn_store", "out=hymn_run"]
     ok(["musictx", "train", *chorale, *common], root)
-    model = "model.safetensors"
+
+
+@pytest.fixture(scope="session")
+def world(once):
+    root, model = once("world", make_world), "model.safetensors"
     return World(
         root / "midi",
         root / "store",
@@ -211,10 +243,9 @@ def voices(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def filling(world, tmp_path_factory):
+def filling(world, once):
     """The bundle of a model that fills: it speaks chorale, and hears the whole of a short hymn."""
-    root = tmp_path_factory.mktemp("filling")
     chorale = ["data=chorales", "tokenizer=chorale", f"data.path={world.hymn_store}", "objective=infill"]
     quick = [*TINY, *QUICK, "data.length=192", "trainer.max_steps=2", "trainer.progress_bar=false"]
-    ok(["musictx", "train", *chorale, "out=run", *quick], root)
-    return root / "run" / "model.safetensors"
+    words = ["musictx", "train", *chorale, "out=run", *quick]
+    return once("filling", lambda root: ok(words, root)) / "run" / "model.safetensors"

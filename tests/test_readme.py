@@ -1,4 +1,4 @@
-"""Every command of README and of the guides, as written there, in an empty folder with a person's own files."""
+"""Every command of README and of the guides, as written there, in a folder with a person's own files."""
 
 import json
 import re
@@ -13,10 +13,17 @@ from songs import write_songs
 
 from musictx.music.read import read_midi
 
-README, *GUIDES = ((ROOT / name).read_text() for name in ("README.md", "docs/musicians.md", "docs/researchers.md"))
-PAGES = "".join([README, *GUIDES])
-BLOCKS = [block.splitlines() for block in re.findall(r"```bash\n(.*?)```", PAGES, flags=re.DOTALL)]
-COMMANDS = [line for block in BLOCKS for line in block if not line.startswith("#")]
+TEXTS = {name: (ROOT / name).read_text() for name in ("README.md", "docs/musicians.md", "docs/researchers.md")}
+README = TEXTS["README.md"]
+
+
+def commands(text):
+    blocks = re.findall(r"```bash\n(.*?)```", text, flags=re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if not line.startswith("#")]
+    return [line for line in lines if not line.startswith(("make ", "musictx serve"))]  # tests/web has its own
+
+
+PAGES = {name: commands(text) for name, text in TEXTS.items()}
 # the README's sizes are for an evening; these run the same code in seconds
 SMALLER = {
     "musictx train": [*TINY, *QUICK, "trainer.progress_bar=false"],
@@ -28,21 +35,32 @@ SMALLER = {
     "musictx compare": ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=2", "span_seconds=1"],
     "musictx listen": ["split=train", "pieces=2", "seed_seconds=2", "length_seconds=2"],
 }
-EXPECTED = """
-mine.png mine/model.safetensors tuned/model.safetensors tuned/music/held-out-3.mid continued/my-3.mid
-continued/my.png calmer/my-1.mid six/my-6.mid new/new-1.mid filled/my-3.mid filled/my.png bars/my-1.mid
-between/my-to-new-1-1.mid elise/elise-1.mid elise-filled/elise.png filled-chorale/chorale-3.mid
-harmonies/chorale-2.mid joined/elise-to-gymnopedie-1.mid chorale/chorale-1.mid comparison/report.md my.svg
-session.mid my.flac listening.html
-"""
+MADE = {
+    "README.md": """
+        elise/elise-1.mid continued/my-3.mid continued/my.png elise-filled/elise.png harmonised/chorale-3.mid
+        """,
+    "docs/musicians.md": """
+        chorale/chorale-1.mid calmer/my-1.mid new/new-1.mid tuned/model.safetensors tuned/music/held-out-3.mid
+        filled-chorale/chorale-3.mid joined/elise-to-gymnopedie-1.mid harmonies/chorale-2.mid session.mid my.svg my.flac
+        stores/collection/manifest.json stores/bach/manifest.json
+        """,
+    "docs/researchers.md": """
+        mine.png mine/model.safetensors six/my-6.mid filled/my-3.mid filled/my.png bars/my-1.mid
+        between/my-to-new-1-1.mid comparison/report.md listening.html stores/mine/manifest.json
+        stores/piano/manifest.json stores/bars/manifest.json stores/chorales/manifest.json stores/jsb/manifest.json
+        stores/maestro/manifest.json stores/pop909/manifest.json
+        """,
+}
 
 
 def test_the_set_up_installs_what_the_first_command_needs():
     (lines,) = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert lines.rstrip().endswith("pip install '.[web]'")
-    assert set(re.findall(r"pip install '\.\[(\w+)\]'", PAGES)) == {"web", "jam", "film"} <= set(extras)
-    assert COMMANDS[0] == "musictx serve"
+    assert (
+        set(re.findall(r"pip install '\.\[(\w+)\]'", "".join(TEXTS.values()))) == {"web", "jam", "film"} <= set(extras)
+    )
+    assert re.findall(r"```bash\n(?:#.*\n)?(.*)", README)[0] == "musictx serve"
 
 
 @pytest.mark.parametrize("target", ["demo", "test"])
@@ -53,42 +71,59 @@ def test_make_targets_exist_and_set_everything_up(target):
     assert {"demo": "musictx demo", "test": "pytest"}[target] in plan
 
 
-def test_every_other_command_runs_in_order(world, tmp_path):
-    shutil.copytree(world.midi, tmp_path / "my_midi_files")
-    shutil.copy(world.seed, tmp_path / "my.mid")
+def write_own_files(world, folder):
+    """What a person has: music, labels of it, archives of corpora."""
+    shutil.copytree(world.midi, folder / "my_midi_files")
+    shutil.copy(world.seed, folder / "my.mid")
     for k, file in enumerate(sorted(world.midi.rglob("*.mid"))[:6]):
-        folder = tmp_path / "my_labels" / ("mine", "friend")[k % 2]
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.copy(file, folder / f"{k}.mid")
+        labelled = folder / "my_labels" / ("mine", "friend")[k % 2]
+        labelled.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, labelled / f"{k}.mid")
     rows = ["canonical_composer,canonical_title,split,year,midi_filename,audio_filename,duration"]
-    with zipfile.ZipFile(tmp_path / "maestro-v3.0.0-midi.zip", "w") as archive:
+    with zipfile.ZipFile(folder / "maestro-v3.0.0-midi.zip", "w") as archive:
         for split, file in zip(("train", "validation", "test"), sorted(world.midi.rglob("*.mid")), strict=False):
             rows.append(f"Bach,A piece,{split},2004,2004/{file.name},x.wav,10")
             archive.write(file, f"maestro-v3.0.0/2004/{file.name}")
         archive.writestr("maestro-v3.0.0/maestro-v3.0.0.csv", "\n".join(rows))
-    write_songs(tmp_path, 8)
+    write_songs(folder, 8)
     chorale = [[72, 67, 64, 48]] * 8
     table = {"train": [chorale] * 2, "valid": [chorale], "test": [chorale]}
-    (tmp_path / "Jsb16thSeparated.json").write_text(json.dumps(table))
-    for command in COMMANDS:
+    (folder / "Jsb16thSeparated.json").write_text(json.dumps(table))
+
+
+def earlier(page):
+    """The commands of pages before this one that make what it reads."""
+    pages = list(PAGES)
+    before = [command for name in pages[: pages.index(page)] for command in PAGES[name]]
+    read = re.findall(r"outputs/[\w-]+(?=/)", " ".join(PAGES[page]))
+    return [command for command in before if set(re.findall(r"out=(\S+)", command)) & set(read)]
+
+
+def smaller(words, world):
+    """The same command, done in seconds."""
+    if words[1] == "tune":  # no model of millions of weights in a test
+        return [f"bundle={world.bundle}", "max_steps=2"]
+    if words[1] == "generate":
+        exact = any(word.startswith(("infill=", "between=", "length_bars=")) for word in words)
+        return [] if exact else ["length_seconds=1"]
+    less = SMALLER.get(" ".join(words[:3]), SMALLER.get(" ".join(words[:2]), []))
+    if {"model=lstm", "model=se_resnet"} & set(words):
+        less = [*QUICK, "model.d_model=16", "trainer.progress_bar=false"]
+    if "model=vit" in words:
+        less = [word for word in less if not word.startswith("model.max_distance")]
+    if "objective=infill" in words:
+        less = [*less, "data.length=512"]
+    return less
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_of_a_page_run_in_order(page, world, tmp_path):
+    write_own_files(world, tmp_path)
+    for command in [*earlier(page), *PAGES[page]]:
         words = shlex.split(command)
-        if words[0] == "make" or words[:2] == ["musictx", "serve"]:  # tests/web has its own
-            continue
-        smaller = SMALLER.get(" ".join(words[:3]), SMALLER.get(" ".join(words[:2]), []))
-        if {"model=lstm", "model=se_resnet"} & set(words):
-            smaller = [*QUICK, "model.d_model=16", "trainer.progress_bar=false"]
-        if "model=vit" in words:
-            smaller = [word for word in smaller if not word.startswith("model.max_distance")]
-        if words[1] == "tune":  # no model of millions of weights in a test
-            smaller = [f"bundle={world.bundle}", "max_steps=2"]
-        if "objective=infill" in words:
-            smaller = [*smaller, "data.length=512"]
-        if "generate" in words[:2] and "length_bars=8" not in words and not re.search("infill=|between=", command):
-            smaller = ["length_seconds=1"]
-        ok([*words, *smaller], tmp_path)
+        ok([*words, *smaller(words, world)], tmp_path)
     made = {str(p.relative_to(tmp_path / "outputs")) for p in (tmp_path / "outputs").rglob("*") if p.is_file()}
-    stores = ["mine", "chorales", "maestro", "pop909", "jsb", "bars", "piano"]
-    assert {*EXPECTED.split(), *(f"stores/{name}/manifest.json" for name in stores)} <= made
+    assert set(MADE[page].split()) <= made
 
 
 def test_its_python_runs_as_it_stands(world, tmp_path):

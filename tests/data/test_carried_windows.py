@@ -1,6 +1,6 @@
 import numpy as np
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import split_of
 
@@ -18,7 +18,6 @@ def stream_of(lengths, length, batch_size, transpose=0, seed=0):
     return CarriedWindows(crops, batch_size)
 
 
-@settings(max_examples=30)
 @given(
     st.lists(st.integers(1, 12).map(lambda n: 4 * n), min_size=1, max_size=6),
     st.sampled_from([4, 8, 16]),

@@ -2,14 +2,13 @@ from itertools import chain
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_carried_windows import VOCAB, stream_of
 
 from musictx.data.datamodule import GlobalBatches, ResumableLoader
 
 
-@settings(max_examples=30)
 @given(st.integers(1, 4), st.integers(1, 3), st.integers(1, 30), st.integers(0, 3))
 def test_processes_share_the_batches_of_one_with_all_of_their_rows(world_size, batch_size, n_items, epoch):
     parts = [GlobalBatches(n_items, batch_size, rank, world_size) for rank in range(world_size)]

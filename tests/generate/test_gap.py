@@ -85,7 +85,6 @@ def test_a_note_that_no_id_ends_rings_until_the_next_note_for_a_second_at_most()
             assert made.offset_s[new].tolist() == pytest.approx([off_s])
 
 
-@settings(max_examples=40)
 @given(scores(), st.floats(0, 20), st.floats(0.01, 10))
 def test_the_true_middle_gives_the_piece_back(score, from_s, seconds):
     piece = PERFORMANCE.normalise(score)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from proofs import learn
 from test_keys_in_sight import KEYS, TOK, stream
@@ -80,7 +80,6 @@ def test_a_note_without_an_end_sounds_to_the_end_and_other_music_lets_it_go():
     assert not picture([OFF + 60, WAIT + 99])[0].any()
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([16, 48, 96]))
 def test_a_roll_is_that_of_its_notes(random_seed, n, n_frames):
     rng = np.random.default_rng(random_seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies import scores
 
 from musictx.music.ending import ending_s
@@ -43,7 +43,6 @@ def test_where_the_ending_begins(notes, found):
     assert ending_s(music(*notes)) == found
 
 
-@settings(max_examples=30, deadline=None)
 @given(scores())
 def test_an_ending_begins_with_a_note_and_is_a_third_of_the_music_at_most_before_its_last_chord(score):
     found = ending_s(score)

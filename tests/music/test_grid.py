@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import SHARED_DATA, rows, score_of
 
@@ -40,7 +40,6 @@ def test_five_notes_at_once_are_too_many():
         score_to_grid(score)
 
 
-@settings(max_examples=50)
 @given(any_notes(58, 61, 4))
 def test_snapping_is_what_the_grid_hears_and_happens_once(score):
     assert heard(heard(score)) == heard(score)
@@ -57,7 +56,6 @@ def test_of_more_than_four_the_oldest_inside_ends():
     assert {40, 64} <= set(thin.pitch.tolist())
 
 
-@settings(max_examples=50)
 @given(any_notes(40, 90, 14))
 def test_any_music_fits_the_grid_when_thinned_and_what_fits_already_is_only_snapped(score):
     thin, lost = thin_to_voices(score)

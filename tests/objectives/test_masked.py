@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from musictx.errors import ConfigError
@@ -58,7 +58,6 @@ def test_what_makes_no_sense_is_refused():
 
 
 @given(number=st.integers(0, 2**32), kept=st.integers(0, 60))
-@settings(max_examples=30, deadline=None)
 def test_hidden_notes_are_whole_and_nothing_else_changes(number, kept):
     words = [*PHRASE.split(",")] * 8
     window = window_of(PIANO, words[:kept], 66)

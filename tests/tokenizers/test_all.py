@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import ids, scores
 
@@ -24,7 +24,6 @@ def tok(request):
     return build_tokenizer(request.param)
 
 
-@settings(max_examples=40)
 @given(data=st.data())
 def test_what_is_written_is_written_again_as_it_is(tok, data):
     music = data.draw(HYMNS if tok.voices else scores())
@@ -34,7 +33,6 @@ def test_what_is_written_is_written_again_as_it_is(tok, data):
     np.testing.assert_array_equal(tok.encode(once), stream)
 
 
-@settings(max_examples=40)
 @given(data=st.data())
 def test_any_ids_up_to_the_first_eos_are_a_score(tok, data):
     stream = data.draw(ids(tok.vocab))

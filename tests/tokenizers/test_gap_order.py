@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import scores
 
@@ -26,7 +26,6 @@ def test_a_shift_across_the_border_becomes_two():
         assert [part.tolist() for part in split_at(PERFORMANCE, music, border)] == [before, after]
 
 
-@settings(max_examples=50)
 @given(scores(), st.integers(0, 4000))
 def test_both_parts_are_the_whole_and_the_first_is_as_long_as_was_said(score, hundredths):
     music = PERFORMANCE.encode(score)

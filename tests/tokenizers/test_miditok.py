@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import ids, score_of
 
@@ -80,7 +80,6 @@ TIME = {
 
 
 @EACH
-@settings(max_examples=50)
 @given(data=st.data())
 def test_the_right_events_in_any_order_are_music_and_time_never_runs_back(tok, data):
     kinds = st.one_of(NOTE, st.sampled_from(TIME[tok.name]))
@@ -165,7 +164,6 @@ def test_bpe_says_the_same_in_fewer_ids(name):
 
 
 @PAIRS
-@settings(max_examples=50)
 @given(data=st.data())
 def test_bpe_is_lossless_for_any_ids_and_decodes_any_ids(name, data):
     tok, bpe = TOKS[name], BPE[name]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import ids, scores
 
@@ -45,7 +45,6 @@ def test_a_melody_over_a_held_note_literally():
 
 
 @given(songs)
-@settings(max_examples=50)
 def test_each_part_is_what_a_piano_would_say_of_it(music):
     stream = TOK.encode(music)
     heard = [PIANO.normalise(part) for part in parts(music)]
@@ -56,7 +55,6 @@ def test_each_part_is_what_a_piano_would_say_of_it(music):
 
 
 @given(ids(TOK.vocab))
-@settings(max_examples=50)
 def test_the_parts_of_any_ids_are_as_long_as_the_whole_and_have_all_its_events(stream):
     melody, rest = TOK.apart(stream)
     assert TOK.seconds(melody) == TOK.seconds(rest) == TOK.seconds(stream)
@@ -68,7 +66,6 @@ def test_the_parts_of_any_ids_are_as_long_as_the_whole_and_have_all_its_events(s
 
 
 @given(songs, st.sampled_from([0.95, 1.05]), st.integers(-3, 3))
-@settings(max_examples=50)
 def test_a_stretch_and_a_transposition_take_both_parts_and_lose_no_note(music, factor, semitones):
     music = replace(music, pitch=music.pitch.clip(3, 124))
     before, stream = TOK.normalise(music), TOK.encode(music)

@@ -27,7 +27,6 @@ def check(tokenizer, score):
     return found, words
 
 
-@settings(max_examples=50)
 @given(scores())
 def test_performance(score):
     tokenizer = build_tokenizer("performance")
@@ -39,7 +38,6 @@ def test_performance(score):
     assert sum(kinds[t] in ("NOTE_ON", "NOTE_OFF") for t in np.flatnonzero(found.note >= 0)) == 2 * len(found.score)
 
 
-@settings(max_examples=50)
 @given(st.lists(st.tuples(*[st.integers(55, 62) | st.just(-1)] * 4), max_size=20))
 def test_chorale_with_unisons_and_crossings(rows):
     tokenizer = ChoraleTokenizer()

@@ -52,14 +52,9 @@ def test_killed_in_the_middle_of_a_step_and_started_again(world, tmp_path):
     assert all(torch.equal(x, weights[name]) for name, x in a.model.state_dict().items())
 
 
-@pytest.fixture(scope="module")
-def unfinished(world, tmp_path_factory):
-    return stop(world, tmp_path_factory.mktemp("unfinished") / "run")
-
-
 @pytest.fixture
-def stopped(unfinished, tmp_path):
-    return shutil.copytree(unfinished, tmp_path / "run")
+def stopped(world, once, tmp_path):
+    return shutil.copytree(once("unfinished", lambda folder: stop(world, folder / "run")) / "run", tmp_path / "run")
 
 
 def test_sigterm_saves_the_step_that_it_came_in(world, tmp_path, capsys):

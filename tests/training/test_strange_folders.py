@@ -21,15 +21,10 @@ from musictx.training.run_folder import RunFolder
 from musictx.training.start import check_given
 
 
-@pytest.fixture(scope="module")
-def unfinished(world, tmp_path_factory):
-    return stop(world, tmp_path_factory.mktemp("unfinished") / "run")
-
-
 @pytest.fixture
-def stopped(unfinished, tmp_path):
+def stopped(world, once, tmp_path):
     """An unfinished run with a checkpoint."""
-    return shutil.copytree(unfinished, tmp_path / "run")
+    return shutil.copytree(once("unfinished", lambda folder: stop(world, folder / "run")) / "run", tmp_path / "run")
 
 
 def change(folder, **values):
