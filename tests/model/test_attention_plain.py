@@ -7,14 +7,16 @@ import torch
 import torch.nn.functional as F
 from proofs import assert_same, results
 
+from musictx.model.attention import relative_attention
 from musictx.model.attention.plain import causal_attention, causal_blocks
 from musictx.model.attention.relative import reference
+from musictx.system import processor
 
 # (Tq, Tk, E, D): training, prefill behind a cache; queries wider than values; odd sizes, less and more than a block
 SHAPES = [(1, 1, 8, 8), (2, 2, 59, 3), (5, 12, 16, 6), (129, 129, 12, 8), (130, 170, 24, 16)]
 
 
-def inputs(tq, tk, e, d):
+def inputs(tq, tk, e, d) -> list[torch.Tensor]:
     g = torch.Generator().manual_seed(tq * 1000 + tk)
     shapes = ((2, 3, tq, e), (2, 3, tk, e), (2, 3, tk, d))
     return [torch.randn(s, generator=g, dtype=torch.float64).requires_grad_() for s in shapes]
@@ -79,3 +81,32 @@ def test_hidden_keys_are_not_there(tq, wide):
     masked[1, 2:5] = True
     out = causal_attention(wide_q, wide_k, v, 0.0, 8**-0.5, masked)
     torch.testing.assert_close(out, definition(q, k, v, masked), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("form", ["plain", "relative"])
+@pytest.mark.parametrize("autocast", [False, True])
+def test_emulated_numbers_are_multiplied_in_float32(monkeypatch, form, autocast):
+    """As exact as float32, but for the rounding of what comes in and out; gradients have the inputs' type."""
+    monkeypatch.setattr("musictx.model.attention.relative.processor", lambda: processor()._replace(bfloat16=False))
+    q, k, v = tensors = [x.detach().bfloat16().requires_grad_() for x in inputs(40, 40, 8, 8)]
+    rel = torch.randn(3, 40, 8).bfloat16()
+    exact = [x.detach().double() for x in (*tensors, rel)]
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        if form == "plain":
+            got = causal_attention(q, k, v, 0.0, 8**-0.5)
+        else:
+            got = relative_attention(q, k, v, rel, "auto")
+    known = reference(*exact) if form == "relative" else definition(*exact[:3])
+    assert got.dtype == torch.bfloat16
+    assert (got.double() - known).abs().max() <= 2**-8 * known.abs().max()  # one rounding, of the result
+    got.sum().backward()
+    assert all(x.grad is not None and x.grad.isfinite().all() for x in tensors)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_kernels_of_a_processor_hide_the_future_exactly(dtype):
+    q, k, v = (x.detach().to(dtype).requires_grad_() for x in inputs(130, 130, 8, 8))
+    out = causal_attention(q, k, v, 0.0, 8**-0.5)
+    for t in (0, 64, 129):
+        for d in torch.autograd.grad(out[:, :, t].float().sum(), (k, v), retain_graph=True):
+            assert (d[:, :, t + 1 :] == 0).all()

@@ -1,10 +1,11 @@
 """Relative self-attention: the only entry to its implementations."""
 
+import torch
 from torch import Tensor
 
 from musictx.model.attention.chunked import chunked
 from musictx.model.attention.fused import suits, triton_attention
-from musictx.model.attention.relative import Age, Masked, reference, skew
+from musictx.model.attention.relative import Age, Masked, is_emulated, reference, skew
 from musictx.model.sizes import one_of
 
 IMPLEMENTATIONS = {"reference": reference, "skew": skew, "chunked": chunked, "triton": triton_attention}
@@ -38,5 +39,9 @@ def relative_attention(
     (B, H, Tq, D). Raises ConfigError for an unknown implementation, and for a mask or an order that the chosen one
     cannot read.
     """
+    if is_emulated(q):
+        with torch.autocast("cpu", enabled=False):
+            out = relative_attention(q.float(), k.float(), v.float(), rel.float(), impl, dropout_p, masked, age)
+            return out.to(q.dtype)
     impl = choose(q, k, dropout_p, masked, age) if one_of("impl", impl, (AUTO, *IMPLEMENTATIONS)) == AUTO else impl
     return IMPLEMENTATIONS[impl](q, k, v, rel, dropout_p, masked, age)

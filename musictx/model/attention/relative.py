@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from musictx.system import processor
+
 Masked = Tensor | None  # (B, Tk) True where a row does not see a key; None: it sees all
 Age = Tensor | None  # (Tk,) how many tokens each key is behind the one query; None: keys are in order
 
@@ -18,6 +20,11 @@ def reference(
     e = rel[:, distance.clamp(0, rel.shape[1] - 1)]  # (H, Tq, Tk, D)
     logits = torch.einsum("bhid,bhjd->bhij", q, k) + torch.einsum("bhid,hijd->bhij", q, e)
     return weighed(logits / math.sqrt(q.shape[-1]), v, distance, dropout_p, masked)
+
+
+def is_emulated(q: Tensor) -> bool:
+    """Whether this processor only emulates products of such numbers; in float32 attention is ten times as fast then."""
+    return q.device.type == "cpu" and q.dtype == torch.bfloat16 and not processor().bfloat16
 
 
 def distances(q: Tensor, k: Tensor, age: Age = None) -> Tensor:
