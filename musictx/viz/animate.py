@@ -15,7 +15,7 @@ from PIL import Image
 from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.music.score import Score
-from musictx.viz.figure import INK, new_figure
+from musictx.viz.figure import INK, any_script, new_figure
 from musictx.viz.piano_roll import (
     KEY_IN,
     LEAST_IN,
@@ -69,7 +69,8 @@ def frames(title: str, score: Score, new: New, frame_s: float, bars_s: NDArray[A
         if 0 < new_notes(score, new).sum() < len(score):
             plot_legend(axes, new)
         canvas = FigureCanvasAgg(figure)
-        canvas.draw()  # type: ignore[no-untyped-call]
+        with any_script():
+            canvas.draw()  # type: ignore[no-untyped-call]
         played = np.asarray(canvas.buffer_rgba())[:, :, :3]  # type: ignore[no-untyped-call]
         box = axes.get_window_extent()
         rows = slice(len(played) - int(box.y1), len(played) - int(box.y0))

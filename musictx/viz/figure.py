@@ -1,15 +1,24 @@
 """The figure under every picture: one style, and a file whose suffix says its format."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
-from matplotlib import rc_context
+from matplotlib import rc_context, rcParamsDefault
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import get_font_names
 
 from musictx.files import replacing
 from musictx.viz import check_suffix
 
 FORMATS = (".png", ".svg", ".pdf")
+OTHER_SCRIPTS = (  # fonts of systems, for names of files and labels
+    *("Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto Sans Devanagari", "Noto Sans Thai"),
+    *("Hiragino Sans", "PingFang SC", "Apple SD Gothic Neo", "Yu Gothic", "Microsoft YaHei", "Malgun Gothic"),
+)
 INK, FAINT, GREY = "#3c4043", "#9aa0a6", "#80868b"
 
 
@@ -27,5 +36,19 @@ def save_figure(figure: Figure, path: Path) -> None:
     when = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
     path.parent.mkdir(parents=True, exist_ok=True)
     as_text = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "musictx"}
-    with replacing(path) as partial, rc_context(as_text):  # type: ignore[arg-type]  # keys are literals to it
+    with replacing(path) as partial, any_script(), rc_context(as_text):  # type: ignore[arg-type]  # keys are literals to it
         figure.savefig(partial, format=suffix[1:], metadata=when)
+
+
+@contextmanager
+def any_script() -> Iterator[None]:
+    """Within it, letters that our font lacks come from another that the system has; else each is drawn as a box."""
+    with rc_context({"font.sans-serif": _fonts()}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        yield
+
+
+@cache
+def _fonts() -> list[str]:
+    there = {*get_font_names()}
+    return [*rcParamsDefault["font.sans-serif"], *(name for name in OTHER_SCRIPTS if name in there)]
