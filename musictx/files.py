@@ -9,23 +9,20 @@ from dataclasses import is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
+from unicodedata import category
 
 from musictx.errors import UserError
 
 MOST = 2000  # letters of a line: a stranger's value may have any number
+JOINERS = "\u200c\u200d"  # between letters, as in Persian
 
 
 def printable(text: str, *, lines: bool = False) -> str:
     """Text of a stranger as any terminal and any JSON reader accepts it: control characters, and bytes that are not
     UTF-8, become \\xNN. `lines` keeps line breaks and tabs."""
     whole = text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    kept = "\n\t" if lines else ""
-    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in whole)
-
-
-def as_ascii(text: str) -> str:
-    """Text of a stranger as a line of ASCII, which any MIDI file can have."""
-    return printable(text).encode("ascii", "backslashreplace").decode()
+    kept = JOINERS + ("\n\t" if lines else "")
+    return "".join(c if c.isprintable() or c in kept or category(c) == "Zs" else ascii(c)[1:-1] for c in whole)
 
 
 def all_printable(value: Any) -> Any:
@@ -75,7 +72,8 @@ def write_json(path: Path, facts: Any) -> None:
     """Facts as JSON, in a folder that is made if there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as partial:
-        partial.write_text(json.dumps(facts, indent=1), encoding="utf-8")
+        text = json.dumps(facts, indent=1, ensure_ascii=False)
+        partial.write_text(text, encoding="utf-8", errors="backslashreplace")  # JSON has these escapes too
 
 
 def only_new(task: Callable[[Any], Any]) -> Callable[[Any], Any]:

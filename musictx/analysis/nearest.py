@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save
 from musictx.analysis.embedding import Embedder, Vectors, passages
 from musictx.data.store import Store
 from musictx.errors import UserError
-from musictx.files import as_ascii, replacing
+from musictx.files import printable, replacing
 from musictx.music.score import Score
 
 CLOSEST_S = 2.5  # the least time between the beginnings of two passages
@@ -108,7 +108,7 @@ class Neighbours:
         self.index = load_index(path, len(self.names), embedder.model.config.d_model)
 
     def text(self, score: Score) -> str:
-        """The nearest passages in a line of ASCII; "" without an index, or for music without a passage."""
+        """The nearest passages in a line; "" without an index, or for music without a passage."""
         begin_s = float(score.onset_s[0]) if len(score) else 0.0  # a seed may come before it
         mine = self.embedder.passages(score.clip(begin_s, score.duration_s), PASSAGE_S)
         if self.index is None or not mine:
@@ -119,7 +119,7 @@ class Neighbours:
             f"{begin_s + at.from_s:.1f} s is like {near.from_s:.1f} s of {near.name}, {near.likeness:.2f}"
             for at, (near,) in best
         ]
-        return as_ascii(f"nearest passages as the model hears them, 1 is the same: {'; '.join(said)}")
+        return printable(f"nearest passages as the model hears them, 1 is the same: {'; '.join(said)}")
 
 
 def names_of(store: Store) -> list[str]:

@@ -24,7 +24,7 @@ from musictx.analysis.motif import chord_index
 from musictx.analysis.statistics import STEPS_PER_BAR
 from musictx.data.store import Store
 from musictx.errors import UserError
-from musictx.files import as_ascii
+from musictx.files import printable
 from musictx.music.score import DRUMS, Score
 
 WORD = 8  # intervals of 8 bits in one uint64
@@ -104,14 +104,14 @@ class Provenance:
         self.index = CorpusIndex([store.tokenizer.decode(np.asarray(ids)) for ids in split])
 
     def text(self, score: Score) -> str:
-        """The longest passages of a score, in a line of ASCII. All music shares short runs, such as scales: compare
+        """The longest passages of a score, in a line. All music shares short runs, such as scales: compare
         with music that is no copy."""
         rows = [
             f"{copy.notes} notes at {copy.from_s:.1f} to {copy.from_s + copy.seconds:.1f} s, "
             f"in {self.names[copy.piece]} from {copy.piece_s:.1f} s on"
             for copy in self.index.copies(score, SAID)
         ]
-        return as_ascii(f"longest runs shared with {self.corpus}, in any key: {'; '.join(rows) or 'none'}")
+        return printable(f"longest runs shared with {self.corpus}, in any key: {'; '.join(rows) or 'none'}")
 
 
 def _intervals(score: Score) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:

@@ -208,6 +208,14 @@ def read_mido(data: bytes) -> RawMidi:
     return RawMidi(tracks, midi.ticks_per_beat, at, mspq, tick_s, signatures=bars)
 
 
+def from_bytes(text: str) -> str:
+    """Text as most programs write it, in UTF-8; mido reads Latin-1, which other text stays."""
+    try:
+        return text.encode("latin-1").decode()
+    except UnicodeError:
+        return text
+
+
 def _read_track(track: mido.MidiTrack, tempos: list[Change], signatures: list[tuple[int, int, int]]) -> list[RawTrack]:
     channels: dict[int, Channel] = defaultdict(Channel)
     tick, name = 0, ""
@@ -227,7 +235,7 @@ def _read_track(track: mido.MidiTrack, tempos: list[Change], signatures: list[tu
         elif message.type == "time_signature":
             signatures.append((tick, message.numerator, message.denominator))
         elif message.type == "track_name":
-            name = message.name
+            name = from_bytes(message.name)
     raws = []
     for number, channel in channels.items():
         channel.close(tick)

@@ -29,7 +29,7 @@ def write_midi(
     if signature is not None and signature != (4, 4):  # pretty_midi writes 4/4 by itself
         midi.time_signature_changes = [pretty_midi.TimeSignature(*signature, 0.0)]
     if text:
-        midi.text_events.append(pretty_midi.Text(text, 0.0))
+        midi.text_events.append(pretty_midi.Text(as_bytes(text), 0.0))
     tick_s = mspq / 1e6 / TICKS_PER_QUARTER
     midi_tick_s = (mspq + 0.25) / 1e6 / TICKS_PER_QUARTER
     onset = np.rint(score.onset_s / tick_s).astype(np.int64)
@@ -43,8 +43,7 @@ def write_midi(
         layer = next(fits, len(layers))
         if layer == len(layers):
             if names:
-                name = names[program].encode().decode("latin-1")  # the bytes of UTF-8, since mido writes Latin-1
-                layers.append(pretty_midi.Instrument(0, name=name))
+                layers.append(pretty_midi.Instrument(0, name=as_bytes(names[program])))
             else:
                 layers.append(pretty_midi.Instrument(program % DRUMS, is_drum=program == DRUMS))
             programs.append(program)
@@ -55,3 +54,8 @@ def write_midi(
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as partial:
         midi.write(str(partial))
+
+
+def as_bytes(text: str) -> str:
+    """The bytes of UTF-8 as mido takes them, which writes Latin-1."""
+    return text.encode().decode("latin-1")
