@@ -104,8 +104,8 @@ def jam(config: JamConfig) -> None:
             print("stopped")
         finally:
             playback.close(clock.now())
+            save(recording, files)  # first: whoever reads what is printed may have left
             summarise(playback, conversation, is_real(config))
-            save(recording, files)
 
 
 def _open_output(config: JamConfig, stack: ExitStack) -> Callable[[Any], None]:
