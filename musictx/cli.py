@@ -9,6 +9,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from musictx.terminal import any_terminal, columns, fold
+
 if TYPE_CHECKING:  # help needs no library
     from musictx.config.command import Command
 
@@ -35,6 +37,11 @@ examples
 
 def main() -> None:
     """Passes the words after the command to it."""
+    with any_terminal():
+        _main()
+
+
+def _main() -> None:
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
@@ -72,16 +79,25 @@ def rows() -> str:
 def _task(words: list[str]) -> Callable[[], None]:
     """What the words ask for, imported."""
     if not words or words[0] in ("-h", "--help", "help"):
-        return lambda: print(HELP.format(commands=rows()), end="")
+        return lambda: _print_page(HELP.format(commands=rows()))
     if words[0] == "--version":
         version = import_module("musictx").__version__
-        return lambda: print(f"musictx {version}")
+        return lambda: _print_page(f"musictx {version}")
     name, *rest = words
     module: Any = import_module(f"musictx.commands.{name}") if name in names() else None
     if hasattr(module, "overview") and (not rest or rest[0] in ("-h", "--help")):
-        return lambda: print(module.overview())
+        return lambda: _print_page(module.overview())
     run = import_module("musictx.config.app").run
     return lambda: run(_named(name, module, rest))
+
+
+def _print_page(text: str) -> None:
+    try:
+        with any_terminal():
+            print(fold(text, columns(120)))
+    except OSError as error:  # commands say theirs (`config/mistakes.py`)
+        print(f"error: stdout cannot be written ({error.strerror})", file=sys.stderr)
+        sys.exit(2)
 
 
 def _named(name: str, module: Any, rest: list[str]) -> "Command":

@@ -1,6 +1,5 @@
 """Keeps a setting's default beside its meaning in a schema, and prints both in `--help`."""
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from functools import cache
@@ -9,10 +8,11 @@ from typing import Any, TypeVar, get_args, get_type_hints
 import numpy as np
 
 from musictx.errors import ConfigError, as_word
+from musictx.terminal import wrapped
 
 T = TypeVar("T")
-COLUMN = 34  # where the meanings begin
-NARROWEST = 60
+COLUMN, BELOW = 34, 6  # where the meanings begin, beside their keys or below them
+NARROW = 60
 HOW = "The settings with their default values. ??? is required; null is none."
 MORE = "From Hydra: --cfg job shows the settings as YAML, --hydra-help explains the rest."
 
@@ -52,7 +52,7 @@ def help_text(
 ) -> str:
     """Every setting of a command with its value and its meaning. `groups` are the settings with a separate schema,
     `presets` the options of each group; a group outside the schema sets many settings at once."""
-    width, title = max(width, NARROWEST), about(schema)
+    title = about(schema)
     own, grouped = [], []
     for each in fields(schema):
         if each.name in groups:
@@ -63,7 +63,18 @@ def help_text(
         own += _row(f"{name}=null", f"many settings at once: {', '.join(presets[name])}; null: none", width)
     usage = f"usage: {title.partition(':')[0]} KEY=VALUE …"
     return "\n".join(
-        [*_wrap(title, width), "", usage, "", *_wrap(HOW, width), "", *own, *grouped, "", *_wrap(MORE, width)]
+        [
+            *wrapped(title, width),
+            "",
+            *wrapped(usage, width),
+            "",
+            *wrapped(HOW, width),
+            "",
+            *own,
+            *grouped,
+            "",
+            *wrapped(MORE, width),
+        ]
     )
 
 
@@ -71,7 +82,7 @@ def _group(
     name: str, schema: Any, values: Mapping[str, Any], presets: Mapping[str, Sequence[str]], width: int
 ) -> Iterator[str]:
     options = f" Presets: {name}={', '.join(presets[name])}" if name in presets else ""
-    yield from _wrap(f"{name}: {about(schema)}{options}", width)
+    yield from wrapped(f"{name}: {about(schema)}{options}", width)
     for each in fields(schema):
         yield from _row(f"{name}.{each.name}={as_word(values[each.name])}", each.metadata.get("meaning", ""), width)
 
@@ -84,10 +95,7 @@ def about(schema: Any) -> str:
 
 def _row(given: str, meaning: str, width: int) -> list[str]:
     """`key=value` and its meaning, on the same line where there is room."""
-    first, *more = [" " * COLUMN + line for line in _wrap(meaning, width - COLUMN)] or [""]
-    beside = f"  {given}".ljust(COLUMN - 2) + "  "
-    return [beside + first[COLUMN:], *more] if len(beside) == COLUMN else [f"  {given}", first, *more]
-
-
-def _wrap(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    column = COLUMN if width >= NARROW else BELOW
+    first, *more = [" " * column + line for line in wrapped(meaning, width - column)] or [""]
+    beside = f"  {given}".ljust(column - 2) + "  "
+    return [beside + first[column:], *more] if len(beside) == column else [f"  {given}", first, *more]

@@ -1,13 +1,17 @@
 """The `musictx` commands: settings in, a library's function, words out."""
 
+import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
+from io import StringIO
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from musictx.errors import ConfigError, UserError
 from musictx.files import printable
+from musictx.terminal import shown
 
 if TYPE_CHECKING:
     from musictx.generate.result import Music
@@ -47,16 +51,24 @@ def shared(config: Any, request: type[Any]) -> dict[str, Any]:
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], right: int = 0) -> None:
-    """Prints rows below their headings; the last `right` columns are numbers. Cells may come from strangers."""
+    """Prints rows below their headings; the last `right` columns are numbers. Cells may come from strangers. A terminal
+    that is too narrow gets a line for each cell."""
     from rich.console import Console  # commands without a table need not wait for it
     from rich.table import Table
 
+    names, *cells = [[shown(printable(str(cell))) for cell in row] for row in (headings, *rows)]
     table = Table(box=None, pad_edge=False)
-    for k, heading in enumerate(headings):
-        table.add_column(printable(heading), justify="left" if k < len(headings) - right else "right")
-    for row in rows:
-        table.add_row(*(printable(str(cell)) for cell in row))
-    Console(highlight=False, markup=False, width=1000).print(table)
+    for k, name in enumerate(names):
+        table.add_column(name, justify="left" if k < len(names) - right else "right")
+    for row in cells:
+        table.add_row(*row)
+    drawn, at_terminal = StringIO(), sys.stdout.isatty()  # where a reader has left, rich ends the program its own way
+    console = Console(file=drawn, force_terminal=at_terminal, highlight=False, markup=False, width=1000)
+    if at_terminal and console.measure(table).maximum > shutil.get_terminal_size().columns:
+        print("\n\n".join("\n".join(map(": ".join, zip(names, row, strict=True))) for row in cells))
+    else:
+        console.print(table)
+        sys.stdout.write(drawn.getvalue())
 
 
 def write_beside(pieces: "Sequence[Music]", files: "Targets", what: str) -> None:

@@ -16,10 +16,12 @@ from musictx.config.train import TokenizerConfig
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store, verify_split
 from musictx.errors import ConfigError, StoreError, TokenError, UserError
+from musictx.files import all_printable
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.setting import setting
+from musictx.terminal import shows_all
 from musictx.tokenizers import Tokenizer, build_tokenizer
 from musictx.viz.curves import count_music, plot_histograms
 
@@ -225,7 +227,7 @@ def inspect(config: InspectConfig) -> None:
     else:
         facts, show = inspect_bundle(str(config.bundle)), print_bundle
     if config.json:
-        print(json.dumps(facts, indent=1, ensure_ascii=False))
+        print(json.dumps(all_printable(facts), indent=1, ensure_ascii=not shows_all()))
     else:
         show(facts)
 

@@ -3,7 +3,6 @@
 import dataclasses
 import os
 import re
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -25,6 +24,7 @@ from musictx.config.command import OWN, Command, find
 from musictx.config.mistakes import SEE, NotASetting, explained, in_one_line
 from musictx.errors import ConfigError, UserError
 from musictx.setting import help_text
+from musictx.terminal import columns
 
 PATHS = (
     "path|midi|infill|melody|between|beside|bundle|out|store|downloads|soundfont|input|output|record|init_from|resume"
@@ -156,9 +156,8 @@ def helped(command: Command, words: Sequence[str]) -> str:
     config = compose(command.name, words)
     values: Any = OmegaConf.to_container(config)
     groups = {key: kind for key in values if dataclasses.is_dataclass(kind := OmegaConf.get_type(config, key))}
-    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
     presets = {group: options(group) for group in command.groups}
-    return help_text(command.schema, groups, values, presets, width)
+    return help_text(command.schema, groups, values, presets, columns(120))
 
 
 def options(group: str) -> list[str]:

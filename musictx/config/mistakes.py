@@ -14,6 +14,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from musictx.config.fields import keys_of
 from musictx.errors import ConfigError, UserError
 from musictx.files import MOST, printable
+from musictx.terminal import any_terminal
 
 SEE = "see --help"
 KINDS = {  # by what OmegaConf says
@@ -31,7 +32,7 @@ def in_one_line(name: str = "train") -> Iterator[None]:
     """Within it, a person's mistake becomes one line on stderr and exit status 2, Ctrl-C status 130. The line has the
     keys of the command called `name`; scripts take those of `train`."""
     try:
-        with plain_prints():
+        with any_terminal(), plain_prints():
             yield
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -1,0 +1,107 @@
+"""Any terminal: streams that write look-alikes of what their encoding lacks, that may be closed, and have any width."""
+
+import codecs
+import io
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unicodedata import combining, normalize
+
+LOOKALIKE = "lookalike"  # the error handler of our streams
+ALIKE = "×=x ÷=/ ±=+- ≤=<= ≥=>= ≠=!= ≈=~ →=-> ←=<- ♯=# ♭=b ß=ss æ=ae Æ=AE ø=o Ø=O ł=l Ł=L ı=i"
+SIGNS = {  # those that Unicode does not take apart
+    **{pair[0]: pair[2:] for pair in ALIKE.split()},
+    **dict.fromkeys("–—―−‐", "-"),
+    **dict.fromkeys("‘’‚′", "'"),
+    **dict.fromkeys("“”„«»″", '"'),
+    **dict.fromkeys("·•∙", "*"),
+    **dict.fromkeys("─━═╴╶╸╺", "-"),
+    **dict.fromkeys("│┃║", "|"),
+}
+READER_LEFT = 141  # what a shell says of a program whose reader has ended, 128 + SIGPIPE
+NARROWEST = 20
+
+
+def lookalike(error: UnicodeError) -> tuple[str, int]:
+    """ASCII for the letters that an encoding lacks: — becomes -, é becomes e, and 夜 the escape \\u591c."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(_plain, error.object[error.start : error.end])), error.end
+
+
+def _plain(sign: str) -> str:
+    letters = SIGNS.get(sign) or "".join(part for part in normalize("NFKD", sign) if not combining(part))
+    return letters if letters.isascii() else sign.encode("ascii", "backslashreplace").decode()
+
+
+codecs.register_error(LOOKALIKE, lookalike)
+
+
+def shown(text: str) -> str:
+    """The text as stdout can show it, which a table must know before it lays out its columns."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, LOOKALIKE).decode(encoding)
+
+
+def shows_all() -> bool:
+    """Whether stdout has every letter."""
+    return codecs.lookup(sys.stdout.encoding or "utf-8").name.startswith("utf")
+
+
+@contextmanager
+def any_terminal() -> Iterator[None]:
+    """Within it, all that is printed can be printed. If its reader ends, as `head` does, so does the program, quietly.
+    Raises OSError at its end for what could not be written."""
+    _set_up()
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        _print_nowhere()
+        if isinstance(error, BrokenPipeError):
+            sys.exit(READER_LEFT)
+        raise
+
+
+def _set_up() -> None:
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the shell: the next file that opens would get its number
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - until the end
+        elif mode == "w" and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=LOOKALIKE)
+    if os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
+        os.environ.setdefault("TTY_COMPATIBLE", "0")  # for rich: no bars that are drawn again and again
+
+
+def _print_nowhere() -> None:
+    """Leads streams that cannot be written nowhere: the interpreter flushes them at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(nowhere, stream.fileno())
+
+
+def columns(most: int) -> int:
+    """The width for text; 100 where there is no terminal."""
+    return max(min(shutil.get_terminal_size((100, 24)).columns, most), NARROWEST)
+
+
+def fold(text: str, width: int) -> str:
+    """The text, whose lines that are longer than the width continue on the next one, further in."""
+    lines = []
+    for line in text.splitlines():
+        further_in = " " * (len(line) - len(line.lstrip()) + 4)
+        lines += wrapped(line, width, further_in) or [""]
+    return "\n".join(lines)
+
+
+def wrapped(text: str, width: int, further_in: str = "") -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent=further_in, break_long_words=False, break_on_hyphens=False)
