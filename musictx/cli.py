@@ -23,15 +23,15 @@ FIRST = [
 HELP = """\
 musictx: language models of symbolic music. MIDI -> tokens -> relative Transformer -> continued MIDI
 
-usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows every setting      musictx --version
+usage: musictx COMMAND [INPUT] [KEY=VALUE ...]    musictx COMMAND --help    shows every setting    musictx --version
 
 {commands}
 
 examples
-  musictx prepare folder path=my_midi_files out=my_store
+  musictx prepare folder my_midi_files out=my_store
   musictx train experiment=chorales trainer.max_epochs=5 model.d_model=128
-  musictx generate seed_midi=elise out=continued                       the piano model inside musictx, and a seed
-  musictx accompany melody=my_tune.mid out=harmonised variations=3 png=true
+  musictx generate elise out=continued                       the piano model inside musictx, and a seed
+  musictx accompany my_tune.mid out=harmonised variations=3 png=true
 """
 
 

@@ -1,7 +1,7 @@
 """Keeps a setting's default beside its meaning in a schema, and prints both in `--help`."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import Field, field, fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -34,6 +34,16 @@ def types_of(schema: Any) -> dict[str, tuple[Any, ...]]:
     return {name: get_args(hint) or (hint,) for name, hint in get_type_hints(schema).items()}
 
 
+def find_setting(schema: Any, key: str) -> tuple[Any, Field[Any]] | None:
+    """The type and the field of a setting by its key: `data.path` is the path within data. None if there is none."""
+    name, _, within = key.partition(".")
+    found = {each.name: each for each in fields(schema)} if is_dataclass(schema) else {}
+    if name not in found:
+        return None
+    kind = get_type_hints(schema)[name]
+    return find_setting(kind, within) if within else (kind, found[name])
+
+
 def check_types(request: Any, names: Mapping[str, str] = {}) -> None:
     """Raises ConfigError for a field of a dataclass with a value of another type than its own; `names` has the fields
     that a person knows by another name."""
@@ -48,10 +58,16 @@ def check_types(request: Any, names: Mapping[str, str] = {}) -> None:
 
 
 def help_text(
-    schema: Any, groups: Mapping[str, Any], values: Mapping[str, Any], presets: Mapping[str, Sequence[str]], width: int
+    schema: Any,
+    groups: Mapping[str, Any],
+    values: Mapping[str, Any],
+    presets: Mapping[str, Sequence[str]],
+    width: int,
+    main: str = "",
 ) -> str:
     """Every setting of a command with its value and its meaning. `groups` are the settings with a separate schema,
-    `presets` the options of each group; a group outside the schema sets many settings at once."""
+    `presets` the options of each group; a group outside the schema sets many settings at once. `main` is what the line
+    of usage has before the settings."""
     title = about(schema)
     own, grouped = [], []
     for each in fields(schema):
@@ -61,7 +77,7 @@ def help_text(
             own += _row(f"{each.name}={as_word(values[each.name])}", each.metadata.get("meaning", ""), width)
     for name in [name for name in presets if name not in {each.name for each in fields(schema)}]:
         own += _row(f"{name}=null", f"many settings at once: {', '.join(presets[name])}; null: none", width)
-    usage = f"usage: {title.partition(':')[0]} KEY=VALUE …"
+    usage = " ".join(["usage:", title.partition(":")[0], *filter(None, [main]), "KEY=VALUE …"])
     return "\n".join(
         [
             *wrapped(title, width),

@@ -188,7 +188,7 @@ def test_ctrl_c_while_something_is_imported_is_a_word(word):
 
 
 def test_jobs_of_a_sweep_write_to_places_of_their_own(world, tmp_path):
-    args = [f"bundle={world.bundle}", f"seed_midi={world.seed}", "length_tokens=4", "out=o", "random_seed=1,2", "-m"]
+    args = [world.seed, f"bundle={world.bundle}", "-m", "length_tokens=4", "out=o", "random_seed=1,2"]
     ok(["musictx", "generate", *args], tmp_path)
     assert [sorted(p.name for p in (tmp_path / f"o-{k}").iterdir()) for k in (0, 1)] == [["tune 0-1.mid"]] * 2
 

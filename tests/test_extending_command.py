@@ -32,7 +32,8 @@ def test_it_runs_and_has_help(place):
     ("words", "said"),
     [
         (["midi=my.mid", "semitones=99"], "semitones=99: give -24 to 24"),
-        (["midi=my.mid", "semitone=1"], "did you mean semitones"),
+        (["my.mid", "semitone=1"], "did you mean semitones"),
+        (["my.mid", "other.mid"], "midi=my.mid: other.mid is a second word"),
         ([], "midi="),
     ],
 )
@@ -41,7 +42,13 @@ def test_its_mistakes_are_one_line(place, words, said):
 
 
 @pytest.mark.parametrize(
-    ("code", "said"), [("x = 1", "no COMMAND"), ("1 / 0", "ZeroDivisionError"), (None, "no such file")]
+    ("code", "said"),
+    [
+        ("x = 1", "no COMMAND"),
+        ("1 / 0", "ZeroDivisionError"),
+        (None, "no such file"),
+        (CODE.replace('main="midi"', 'main="file"'), "'file'"),
+    ],
 )
 def test_a_file_that_is_no_command(tmp_path, code, said):
     if code is not None:

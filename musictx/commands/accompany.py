@@ -85,4 +85,6 @@ def write(pieces: list[Accompanied], files: Targets) -> None:
     write_beside(pieces, files, "the melody and its voices as piano rolls")
 
 
-COMMAND = Command("accompany", only_new(accompany), AccompanyConfig, {"sampler": "auto", "attention": "auto"})
+COMMAND = Command(
+    "accompany", only_new(accompany), AccompanyConfig, {"sampler": "auto", "attention": "auto"}, main="melody"
+)

@@ -279,4 +279,4 @@ def find_note(score: Score, at: str | None) -> int:
     return int(n)
 
 
-COMMAND = Command("attend", only_new(attend), AttendConfig)
+COMMAND = Command("attend", only_new(attend), AttendConfig, main="midi")

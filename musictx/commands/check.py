@@ -69,4 +69,4 @@ def row(what: str, measure: Callable[[], Outcome], count: Counter[str]) -> str:
     return TABLE.format(what, error, limit, f"{perf_counter() - start:.1f}", f"{state}: {said}" if said else state)
 
 
-COMMAND = Command("check", check, CheckConfig)
+COMMAND = Command("check", check, CheckConfig, main="device")

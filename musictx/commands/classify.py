@@ -200,4 +200,4 @@ def as_json(answer: Answer) -> dict[str, Any]:
     }
 
 
-COMMAND = Command("classify", only_new(classify), ClassifyConfig)
+COMMAND = Command("classify", only_new(classify), ClassifyConfig, main="midi")

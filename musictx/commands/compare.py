@@ -184,4 +184,4 @@ def _repeated(scores: list[Score], held_out: Beginnings) -> Interval | None:
     return interval(said) if said else None
 
 
-COMMAND = Command("compare", compare, CompareConfig, {"sampler": "auto", "attention": "auto"})
+COMMAND = Command("compare", compare, CompareConfig, {"sampler": "auto", "attention": "auto"}, main="runs")

@@ -81,9 +81,9 @@ Everything is in {out}/
   model.safetensors the model
 
 Next:
-  musictx generate bundle={bundle} seed_midi={seed} out=outputs/mine random_seed=7 sampler.temperature=0.9
-  musictx prepare folder path=FOLDER_OF_MIDI_FILES out=outputs/stores/mine
-  musictx train data.path=outputs/stores/mine
+  musictx generate {seed} bundle={bundle} out=outputs/mine random_seed=7 sampler.temperature=0.9
+  musictx prepare folder FOLDER_OF_MIDI_FILES out=outputs/stores/mine
+  musictx train outputs/stores/mine
 (after `. .venv/bin/activate`)""")
 
 

@@ -159,4 +159,4 @@ def run(config: EvaluateConfig) -> Evaluation:
     return figures
 
 
-COMMAND = Command("evaluate", run, EvaluateConfig, {"data": "performances", "attention": "auto"})
+COMMAND = Command("evaluate", run, EvaluateConfig, {"data": "performances", "attention": "auto"}, main="bundle")

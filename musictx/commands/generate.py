@@ -196,7 +196,7 @@ def neighbours(known_store: str | None, bundle: str, model: Any, tokenizer: Toke
         return []
     found = Neighbours(Store(known_store), ear, tensors_hash(bundle_path(bundle)))
     if found.index is None:
-        words = f"musictx similar midi=… store={known_store} bundle={bundle}"
+        words = f"musictx similar … store={known_store} bundle={bundle}"
         print(f"known_store= can also name the nearest passages: run `{words}` once")
     return [found]
 
@@ -220,4 +220,6 @@ def write(source: Path, files: Targets, pieces: list[Music], origins: list[Prove
     write_beside(named, files, f"{shown}, as piano rolls")
 
 
-COMMAND = Command("generate", only_new(generate), GenerateConfig, {"sampler": "auto", "attention": "auto"})
+COMMAND = Command(
+    "generate", only_new(generate), GenerateConfig, {"sampler": "auto", "attention": "auto"}, main="seed_midi"
+)

@@ -204,6 +204,10 @@ def inspect(config: InspectConfig) -> None:
     if len(given) != 1:
         got = " and ".join(f"{name}=" for name in given) or "nothing"
         raise UserError(f"got {got}", "give one of midi=, store= and bundle=")
+    if config.midi is not None and (
+        Path(config.midi).is_dir() or Path(config.midi).suffix in (".safetensors", ".ckpt")
+    ):
+        raise ConfigError("midi", got=config.midi, allowed="a MIDI file", hint="store= shows a store, bundle= a model")
     for name, goes_with in (("out", "store"), ("rules", "midi"), ("beside", "rules")):
         if (value := getattr(config, name)) and not getattr(config, goes_with):
             raise ConfigError(name, got=value, why=f"it goes with {goes_with}=", hint="leave it out")
@@ -232,4 +236,4 @@ def inspect(config: InspectConfig) -> None:
         show(facts)
 
 
-COMMAND = Command("inspect", inspect, InspectConfig, {"tokenizer": "performance"})
+COMMAND = Command("inspect", inspect, InspectConfig, {"tokenizer": "performance"}, main="midi")

@@ -192,4 +192,4 @@ def save(recording: Recording, files: list[Path]) -> None:
         print("nothing was played, nothing is recorded")
 
 
-COMMAND = Command("jam", jam, JamConfig, {"sampler": "auto"})
+COMMAND = Command("jam", jam, JamConfig, {"sampler": "auto"}, main="input")

@@ -147,4 +147,4 @@ def from_first_note(score: Score) -> Score:
     return score.clip(min(float(score.onset_s.min(initial=LATE_S)), LATE_S), np.inf)
 
 
-COMMAND = Command("listen", only_new(listen), ListenConfig, {"sampler": "auto"})
+COMMAND = Command("listen", only_new(listen), ListenConfig, {"sampler": "auto"}, main="bundles")

@@ -22,7 +22,7 @@ from musictx.data.corpora.pop909 import prepare_pop909
 from musictx.data.prepare import print_summary
 from musictx.data.store import Manifest, Store
 from musictx.errors import UserError
-from musictx.setting import about
+from musictx.setting import about, find_setting
 
 MIDI = {"tokenizer": "performance", "filters": "none"}
 CORPORA: dict[str, tuple[Callable[[Any], Manifest], type[Any], dict[str, str]]] = {
@@ -35,9 +35,9 @@ CORPORA: dict[str, tuple[Callable[[Any], Manifest], type[Any], dict[str, str]]] 
 HELP = """\
 musictx prepare: MIDI files, or a corpus of the literature, as a token store.
 
-usage: musictx prepare CORPUS KEY=VALUE …      musictx prepare CORPUS --help      shows every setting
+usage: musictx prepare CORPUS [PATH] KEY=VALUE …      musictx prepare CORPUS --help      shows every setting
 
-  musictx prepare folder path=my_midi_files out=my_store
+  musictx prepare folder my_midi_files out=my_store
 """
 
 
@@ -68,7 +68,8 @@ def known(corpus: str) -> str:
 def command(corpus: str) -> Command:
     """`musictx prepare CORPUS`, and the script of that name in data_prep/. Raises UserError."""
     _, schema, groups = CORPORA[known(corpus)]
-    return Command(f"prepare_{corpus}", partial(run, corpus), schema, groups)
+    main = "path" if find_setting(schema, "path") else ""
+    return Command(f"prepare_{corpus}", partial(run, corpus), schema, groups, main)
 
 
 def overview() -> str:

@@ -101,4 +101,4 @@ def show(figures: Figures, heard: LabelledVectors, labels: list[str]) -> str:
     return sentence
 
 
-COMMAND = Command("probe", only_new(probe), ProbeConfig)
+COMMAND = Command("probe", only_new(probe), ProbeConfig, main="path")

@@ -47,4 +47,4 @@ def render(config: RenderConfig) -> None:
     print(f"{out}: {len(score)} notes, {score.duration_s:.2f} s")
 
 
-COMMAND = Command("render", only_new(render), RenderConfig)
+COMMAND = Command("render", only_new(render), RenderConfig, main="midi")

@@ -54,4 +54,4 @@ def show(config: RunsConfig) -> None:
     print_table(["run", "name", "state", "steps", "kept NLL"], rows, right=2)
 
 
-COMMAND = Command("runs", show, RunsConfig)
+COMMAND = Command("runs", show, RunsConfig, main="folder")

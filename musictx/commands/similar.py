@@ -116,4 +116,4 @@ def write(
     write_json(out / "similar.json", {"pieces": [near._asdict() for near in pieces], "passages": rows})
 
 
-COMMAND = Command("similar", only_new(similar), SimilarConfig)
+COMMAND = Command("similar", only_new(similar), SimilarConfig, main="midi")

@@ -75,11 +75,11 @@ def run(config: TrainConfig) -> float | None:
     header = read_header(bundle)
     objective = find_objective(header.objective.get("name", NEXT_TOKEN))
     if objective.continues:
-        print(f"continue a seed with it: musictx generate bundle={bundle} seed_midi=my.mid")
+        print(f"continue a seed with it: musictx generate my.mid bundle={bundle}")
     elif "source" in objective.inputs and (header.tokenizer, objective.__name__) != ("chorale", "Conditional"):
-        print(f"accompany a melody with it: musictx accompany bundle={bundle} melody=my.mid")
+        print(f"accompany a melody with it: musictx accompany my.mid bundle={bundle}")
     elif "labels" in header.objective:
-        print(f"classify music with it: musictx classify labels={bundle} midi=my.mid")
+        print(f"classify music with it: musictx classify my.mid labels={bundle}")
     return header.val_nll
 
 
@@ -118,4 +118,5 @@ COMMAND = Command(
         "logger": "csv",
         "experiment": None,
     },
+    main="data.path",
 )

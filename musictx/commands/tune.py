@@ -106,7 +106,7 @@ def tune(config: TuneConfig) -> Path:
     generate(settings("generate", *words, bundle=str(run.bundle), seed_midi=str(seed), out=str(music)))
     with replacing(bundle) as partial:
         copyfile(run.bundle, partial)
-    print(f"{bundle}: the model; musictx generate bundle={out} seed_midi=my.mid continues a file with it")
+    print(f"{bundle}: the model; musictx generate my.mid bundle={out} continues a file with it")
     return bundle
 
 
@@ -221,4 +221,4 @@ def say(found: Gain, config: TuneConfig, test: Split) -> None:
         print("not surely better: the interval reaches 0, or one of the pieces is no better; more pieces would help")
 
 
-COMMAND = Command("tune", tune, TuneConfig)
+COMMAND = Command("tune", tune, TuneConfig, main="path")

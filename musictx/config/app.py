@@ -21,7 +21,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from musictx.config import PRESETS, register
 from musictx.config.command import OWN, Command, find
-from musictx.config.mistakes import SEE, NotASetting, explained, in_one_line
+from musictx.config.mistakes import NotASetting, explained, in_one_line
+from musictx.config.words import SEE, quoted, sort_words
 from musictx.errors import ConfigError, UserError
 from musictx.setting import help_text
 from musictx.terminal import columns
@@ -51,21 +52,21 @@ def run(command: Command) -> None:
         with in_one_line(command.name):  # here already: Hydra adds its own line to an error that it sees
             return command.run(own_place(typed(config, command.schema)))
 
-    words = sys.argv[1:]
     with in_one_line(command.name):
         register(command)
-        if {"-h", "--help"} & {*words}:
-            print(helped(command, [word for word in words if not word.startswith("-")]))
+        words, flags = sort_words(command, sys.argv[1:])
+        if {"-h", "--help"} & {*flags}:
+            print(helped(command, words))
             return
         refuse_no_path(words)
-        if not any(word.startswith("-") or word.lstrip("+~").startswith("hydra") for word in words):
+        if not flags and not any(word.lstrip("+~").startswith("hydra") for word in words):
             config = compose(command.name, words, with_hydra=True)
             HydraConfig.instance().set_config(config)
             with open_dict(config):
                 del config["hydra"]
             job(config)
             return
-        sys.argv[1:] = [quote_path(word) for word in words]
+        sys.argv[1:] = [*map(quote_path, words), *flags]  # Hydra reads its flags only in one place
         os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing and exiting
         try:
             hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=command.name)(job)()
@@ -157,7 +158,17 @@ def helped(command: Command, words: Sequence[str]) -> str:
     values: Any = OmegaConf.to_container(config)
     groups = {key: kind for key in values if dataclasses.is_dataclass(kind := OmegaConf.get_type(config, key))}
     presets = {group: options(group) for group in command.groups}
-    return help_text(command.schema, groups, values, presets, columns(120))
+    return help_text(command.schema, groups, values, presets, columns(120), _usage(command, config))
+
+
+def _usage(command: Command, config: DictConfig) -> str:
+    """The main input as the line of usage has it."""
+    if not command.main:
+        return ""
+    word = command.main.upper() + (" …" if command.takes_several else "")
+    group, _, name = command.main.rpartition(".")
+    is_required = OmegaConf.is_missing(OmegaConf.select(config, group) if group else config, name)
+    return word if is_required else f"[{word}]"
 
 
 def options(group: str) -> list[str]:
@@ -181,8 +192,7 @@ def quote_path(word: str) -> str:
     else:
         if read is None or isinstance(read, str):  # null, or plain or quoted text already
             return word
-    escaped = re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + ("\\'" if m[2] else ""), value)
-    return f"{key}='{escaped}'"
+    return f"{key}={quoted(value)}"
 
 
 def typed(config: DictConfig, schema: type) -> Any:

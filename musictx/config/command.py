@@ -6,9 +6,10 @@ from dataclasses import is_dataclass
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_origin
 
 from musictx.errors import UserError
+from musictx.setting import find_setting
 
 
 class Command(NamedTuple):
@@ -18,6 +19,13 @@ class Command(NamedTuple):
     run: Callable[[Any], object]  # a sweep minimises what it returns
     schema: type[Any]  # a dataclass of its settings, each with `setting(default, meaning)`
     groups: Mapping[str, str | None] = {}  # a group of conf/ or of `PRESETS`, and the preset that it begins with
+    main: str = ""  # the setting that a word without = is for, as the file of `musictx generate my.mid`
+
+    @property
+    def takes_several(self) -> bool:
+        """Whether its main input may be several words."""
+        found = find_setting(self.schema, self.main)
+        return found is not None and get_origin(found[0]) is list
 
     def __call__(self) -> None:
         """Runs it on the words of the command line."""
@@ -51,6 +59,8 @@ def load(path: str) -> Command:
         raise UserError(f"{path}: its command cannot have the name {found.name!r}", "give a new word")
     if not is_dataclass(found.schema):
         raise UserError(f"{path}: {found.schema} is no dataclass", "docs/extending.md shows one")
+    if found.main and find_setting(found.schema, found.main) is None:
+        raise UserError(f"{path}: main={found.main!r} is not one of its settings", "give the name of one")
     OWN[found.name] = found
     return found
 

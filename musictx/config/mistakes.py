@@ -12,11 +12,11 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
 from musictx.config.fields import keys_of
+from musictx.config.words import SEE
 from musictx.errors import ConfigError, UserError
 from musictx.files import MOST, printable
 from musictx.terminal import any_terminal
 
-SEE = "see --help"
 KINDS = {  # by what OmegaConf says
     "converted to Integer": "a whole number",
     "converted to Float": "a number",
@@ -87,7 +87,7 @@ def explained(error: BaseException) -> UserError:
         key = re.search(r"full_key: (\S+)", text)
         return ConfigError(key[1] if key else missing[1], why="it is required and was not given", hint=SEE)
     if isinstance(error, OverrideParseException) and "=" not in error.override:
-        hint = "settings are KEY=VALUE, as midi=FILE, seed_midi=FILE or path=FOLDER; see --help"
+        hint = f"settings are KEY=VALUE, as midi=FILE, seed_midi=FILE or path=FOLDER; {SEE}"
         return UserError(f"{error.override} is no setting", hint)
     if preset := re.search(
         r"Could not find '([\w/]+)/([^/']+)'\s+Available options in '[^']+':\s+([\w\s]+?)\s+Config", text
@@ -117,7 +117,8 @@ class NotASetting(ConfigError):
 
     def _parts(self, keys: Mapping[str, str] | None) -> tuple[str, ...]:
         group, _, name = self.field.rpartition(".")
-        moved = (keys or {}).get(self.field, "")  # temperature is sampler.temperature
-        close = [moved] if moved.partition(".")[0] in self.known else get_close_matches(name, self.known, 1)
-        hint = f"did you mean {close[0]}? " if close else ""
+        within = {} if group else keys or {}  # temperature is sampler.temperature
+        moved = {each: key for each, key in within.items() if key.partition(".")[0] in self.known}
+        close = [name] if name in moved else get_close_matches(name, self.known, 1) or get_close_matches(name, moved, 1)
+        hint = f"did you mean {moved.get(close[0], close[0])}? " if close else ""
         return f"{self.field}=…", f"it is not a setting: {hint}{group or 'this command'} has {', '.join(self.known)}"

@@ -1,0 +1,102 @@
+"""The words of a command line: settings, KEY=VALUE; a command's main input, which needs no key; flags for Hydra."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import fields
+from os.path import exists
+
+from musictx.config.command import Command
+from musictx.errors import ConfigError, UserError
+from musictx.setting import find_setting
+
+SEE = "see --help"
+SHOWN = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+FLAGS: dict[str, Sequence[str] | None] = {  # of Hydra, with the values that may follow, "" for none; None: any value
+    **dict.fromkeys(
+        ("-h", "--help", "--hydra-help", "--version", "--resolve", "-r", "--run", "-m", "--multirun"), ("",)
+    ),
+    **dict.fromkeys(("-sc", "--shell-completion"), ("",)),
+    **dict.fromkeys(("-c", "--cfg"), ("job", "hydra", "all")),
+    **dict.fromkeys(("-i", "--info"), ("", *SHOWN)),
+    **dict.fromkeys(("-p", "--package", "-cp", "--config-path", "-cn", "--config-name", "-cd", "--config-dir")),
+    "--experimental-rerun": None,
+}
+
+
+def sort_words(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The settings among the words, with the main input as one of them, and the flags with their values. Raises
+    ConfigError, and UserError for a word that is neither."""
+    settings: list[str] = []
+    flags: list[str] = []
+    inputs: list[str] = []
+    left = [*words]
+    while left:
+        word = left.pop(0)
+        if word.partition("=")[0] in FLAGS:
+            flags += _flag(word, left)
+        elif word == "help" and not exists(word):
+            flags.append("--help")
+        elif word.startswith("-") and not exists(word):
+            key, _, value = word.lstrip("-").partition("=")
+            raise UserError(f"{word} is no flag", f"settings have no dashes, {key or 'KEY'}={value or 'VALUE'}; {SEE}")
+        elif _is_setting(command, word):
+            settings.append(word)
+        else:
+            inputs.append(word)
+    return settings + _main(command, inputs, settings), flags
+
+
+def _flag(word: str, left: list[str]) -> list[str]:
+    """A flag and its value, which is taken from what is left. Raises UserError."""
+    flag, equals, value = word.partition("=")
+    known = FLAGS[flag]
+    words = [word]
+    if not equals and left and (known is None or left[0] in known):
+        value = left.pop(0)
+        words.append(value)
+    if value not in known if known else not value:
+        raise UserError(f"{flag} needs a value", f"give {' or '.join(known or ['one'])}; {SEE}")
+    return words
+
+
+def _is_setting(command: Command, word: str) -> bool:
+    """A file may have `=` in its name; where it begins with a setting, the file is not meant."""
+    if "=" not in word:
+        return word.startswith("~") and not exists(word)  # Hydra removes a setting
+    name = re.split("[=.@/]", word.lstrip("+~"), maxsplit=1)[0]
+    ours = {each.name for each in fields(command.schema)} | {*command.groups, "hydra"}
+    return name in ours or not exists(word)
+
+
+def _main(command: Command, inputs: Sequence[str], settings: Sequence[str]) -> list[str]:
+    """The setting of the main input, if it is given. Raises ConfigError, UserError."""
+    for word in inputs:
+        if find_setting(command.schema, word) and not exists(word):
+            raise UserError(f"{word} has no value", f"give {word}=VALUE; {SEE}")
+    if not inputs:
+        return []
+    if not command.main:
+        raise UserError(f"{inputs[0]} is no setting", f"settings are KEY=VALUE; {SEE}")
+    for word in settings:
+        key, _, value = word.lstrip("+").partition("=")
+        if key == command.main:
+            raise ConfigError(key, got=value, why=f"{inputs[0]} is given too", hint="leave one of them out")
+    if command.takes_several:
+        return [f"{command.main}=[{','.join(map(_name, inputs))}]"]
+    if len(inputs) > 1:
+        found = find_setting(command.schema, command.main)
+        allowed = found[1].metadata.get("meaning", "one word") if found else ""
+        why = f"{inputs[1]} is a second word without ="
+        raise ConfigError(command.main, got=inputs[0], why=why, allowed=allowed, hint=SEE)
+    return [f"{command.main}={_name(inputs[0])}"]
+
+
+def _name(word: str) -> str:
+    """A name as it is typed, also one that has ${ in it."""
+    return quoted(word.replace("${", "\\${"))
+
+
+def quoted(value: str) -> str:
+    """A value that Hydra's grammar takes as it is."""
+    escaped = re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + ("\\'" if m[2] else ""), value)
+    return f"'{escaped}'"
