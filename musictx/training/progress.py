@@ -57,8 +57,12 @@ class Lines(ProgressDisplay):
             print(", ".join(f"{name} {value}" for name, value in figures.items()), flush=True)
 
 
+WIDE = 80  # columns: in fewer the bar's figures would break into many lines
+
+
 def build_progress() -> L.Callback:
-    return Bar(refresh_rate=5) if Console().is_terminal else Lines()
+    console = Console()
+    return Bar(refresh_rate=5) if console.is_terminal and console.width >= WIDE else Lines()
 
 
 class Throughput(L.Callback):
