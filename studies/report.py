@@ -156,7 +156,7 @@ def commit_of(source: str) -> str:
     git = ["git", "-C", str(ROOT)]
     if subprocess.run([*git, "status", "--porcelain", source], capture_output=True, check=True).stdout:
         raise SystemExit(f"{source} is not committed: commit it, then write the page")
-    log = subprocess.run([*git, "log", "-1", "--format=%h", "--", source], capture_output=True, check=True)
+    log = subprocess.run([*git, "log", "-1", "--abbrev=7", "--format=%h", "--", source], capture_output=True, check=True)
     return log.stdout.decode().strip()
 
 
