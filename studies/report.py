@@ -105,8 +105,8 @@ def met(found: Any, make: Make) -> Iterator[Row]:
 
 
 def planted(found: Any, make: Make) -> Iterator[Row]:
-    title = "A planted motif, trained after five lags alone and always at one place, without a curriculum, so that a table "
-    title += "learns five distances and an LSTM nothing: right pitches where it returns, mean and extremes of five random seeds"
+    title = "A planted motif after five lags alone, at one place, without a curriculum, so that a table learns five distances "
+    title += "and an LSTM nothing: right pitches where it returns, mean and extremes of five random seeds"
     for what, n, (kind, of) in product(("as it was", "transposed"), ("33", "447", "513", "1023"), found.items()):
         if right := [pitch_and_time[0] for pitch_and_time in of[what][n] if pitch_and_time]:
             figure = [round(x, 2) for x in (statistics.mean(right), min(right), max(right))]
@@ -126,6 +126,22 @@ def kinds(found: Any, make: Make, split: str) -> Iterator[Row]:
             yield make(command, title, f"{kind}, {column}", of[label], "nats a token", line=kind, column=column)
 
 
+LAPTOP = "ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 "  # what makes a larger processor one of AVX2
+
+
+def speeds(found: Any, make: Make, command: str) -> Iterator[Row]:
+    """Of every contestant on one processor, the median and the extremes of its turns."""
+    place = re.sub(r", torch .*", "", found["where"])
+    title = f"Tokens a second on a CPU, {command.split('/')[1].partition('.')[0]}, median and extremes"
+    command = LAPTOP * ("(AVX2)" in place) + command
+    for each in found["rows"]:
+        if seconds := each["seconds"]:
+            rates = [each["tokens"] / x for x in (statistics.median(seconds), max(seconds), min(seconds))]
+            yield make(command, title, f"{each['name']}, {place}", rates, "tokens/s", line=each["name"], column=place)
+
+
+TRAIN = partial(speeds, command="musictx benchmarks/training.py threads=2")
+SAMPLE = partial(speeds, command="musictx benchmarks/sampling.py threads=1")
 RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "piano-test.json": lambda found, make: likelihood(found, make, "test", "token"),
     "piano-validation.json": lambda found, make: likelihood(found, make, "validation", "token", "note", "second"),
@@ -134,6 +150,8 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "planted-motif.json": planted,
     "baselines/chorales-validation.json": lambda found, make: kinds(found, make, "validation"),
     "baselines/chorales-test.json": lambda found, make: kinds(found, make, "test"),
+    **{f"training-{kind}.json": TRAIN for kind in ("avx512", "avx2")},
+    **{f"sampling-{kind}.json": SAMPLE for kind in ("avx512", "avx2")},
 }
 
 
@@ -156,8 +174,8 @@ def commit_of(source: str) -> str:
     git = ["git", "-C", str(ROOT)]
     if subprocess.run([*git, "status", "--porcelain", source], capture_output=True, check=True).stdout:
         raise SystemExit(f"{source} is not committed: commit it, then write the page")
-    log = subprocess.run([*git, "log", "-1", "--abbrev=7", "--format=%h", "--", source], capture_output=True, check=True)
-    return log.stdout.decode().strip()
+    log = [*git, "log", "-1", "--abbrev=7", "--format=%h", "--", source]
+    return subprocess.run(log, capture_output=True, check=True).stdout.decode().strip()
 
 
 def refreshed() -> list[Row]:
