@@ -105,8 +105,8 @@ def met(found: Any, make: Make) -> Iterator[Row]:
 
 
 def planted(found: Any, make: Make) -> Iterator[Row]:
-    title = "A planted motif after five lags alone, at one place, without a curriculum, so that a table learns five distances "
-    title += "and an LSTM nothing: right pitches where it returns, mean and extremes of five random seeds"
+    title = "A planted motif after five lags alone, at one place, without a curriculum (a table learns five distances, "
+    title += "an LSTM nothing): right pitches where it returns, mean and extremes of five random seeds"
     for what, n, (kind, of) in product(("as it was", "transposed"), ("33", "447", "513", "1023"), found.items()):
         if right := [pitch_and_time[0] for pitch_and_time in of[what][n] if pitch_and_time]:
             figure = [round(x, 2) for x in (statistics.mean(right), min(right), max(right))]
