@@ -33,6 +33,7 @@ from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.model.weights import for_steps
 from musictx.music.score import Meter, Score
 from musictx.setting import setting
+from musictx.system import processor
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
@@ -149,14 +150,18 @@ def hugging_face(config: BenchSamplingConfig) -> Run:
 def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[], Run]]:
     """(name, rows at once) -> the function that prepares it, which may fail."""
     plain, device = transformer(config), config.device
-    model, bf16 = (for_steps(copy.deepcopy(plain), weights) for weights in ("float32", "bfloat16"))
-    forms: dict[str, Any] = {OURS: model}
-    if device == "cpu":
-        forms["musictx, bf16 linear layers"] = bf16
-        forms["musictx, int8 linear layers"] = for_steps(copy.deepcopy(plain), "int8")
-    else:
-        forms["musictx, bf16 weights"] = bf16
+
+    def kept(weights: str) -> Transformer:
+        return for_steps(copy.deepcopy(plain), weights)
+
+    forms: dict[str, Any] = {OURS: kept("float32")}
+    if device == "cuda":
+        forms["musictx, bf16 weights"] = bf16 = kept("bfloat16")
         forms["musictx, bf16 weights, CUDA graph"] = StaticSteps(bf16)
+    else:
+        forms["musictx, int8 linear layers"] = kept("int8")
+        if processor().bfloat16:
+            forms["musictx, bf16 linear layers"] = kept("bfloat16")
     most = max(config.length, WARM_UP)
     batches = (1, *config.batches)
     found = {(name, n): partial(ours, form, n, device, most) for n in batches for name, form in forms.items()}
