@@ -11,10 +11,12 @@ from public import NAME
 from sampling import HUGGING_FACE, OURS, PUBLIC
 from training import BenchTrainingConfig, contestants
 
+from musictx.system import processor
+
 SIZES = ["d_model=16", "n_layers=1", "n_heads=2", "d_ff=32", "threads=1"]
 TRAINING = ["training.py", *SIZES, "warm_up=1", "length=12", "positions=[rope]", "workers=[0,1]", "loader_steps=2"]
 TRAINED = (f"{NAME}, 32-true", "musictx, rope, 32-true", "musictx, rope, bf16-mixed")
-SAMPLED = ("musictx, bf16 linear layers", "musictx, int8 linear layers")
+SAMPLED = ["musictx, int8 linear layers", *["musictx, bf16 linear layers"] * processor().bfloat16]
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,7 @@ def test_all_take_turns_and_the_figures_are_kept(words, names, tmp_path):
     bench, *more = words
     out = ok(["musictx", BENCHMARKS / bench, *more, "repeats=2", "out=deep/f.json"], tmp_path).stdout
     figures = json.loads((tmp_path / "deep" / "f.json").read_text())
+    assert str(processor()) in figures["where"]
     assert {row["name"] for row in figures["rows"]} == names
     for row in figures["rows"]:
         may_fail = row["name"] == HUGGING_FACE or "int8" in row["name"]  # not installed; no kernel in this PyTorch
