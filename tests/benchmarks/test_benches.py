@@ -3,6 +3,7 @@
 import json
 import sys
 
+import beside
 import pytest
 import torch
 from conftest import BENCHMARKS, ok, refused
@@ -62,10 +63,25 @@ def test_all_take_turns_and_the_figures_are_kept(words, names, tmp_path):
         (["sampling.py", "batches=[1]"], "batches=[1]: give 2 or more each"),
         (["training.py", "positions=[north]"], "model.position=north: give one of"),
         (["training.py", "workers=[-1]"], "workers=[-1]: give 0 or more each"),
+        (["beside.py", "busy=[1]"], "busy=[1]: "),
+        (["beside.py", "commands=[sing]"], "commands=[sing]: "),
     ],
 )
 def test_what_cannot_be_measured(words, said, tmp_path):
-    assert said in refused(["musictx", BENCHMARKS / words[0], "n_heads=2", words[1]], tmp_path)
+    size = [] if words[0] == "beside.py" else ["n_heads=2"]
+    assert said in refused(["musictx", BENCHMARKS / words[0], *size, words[1]], tmp_path)
+
+
+def test_beside_other_programs_a_fair_share_is_what_threads_get(monkeypatch, tmp_path):
+    monkeypatch.setattr(beside, "usable_cores", lambda: 2)
+    assert [beside.share(1, n) for n in (0, 1, 4)] == [1, 1, 0.4]
+    assert [beside.share(2, n) for n in (0, 1, 4)] == [2, 4 / 3, 4 / 6]
+    monkeypatch.setattr(beside, "COMMANDS", {"version": "--version"})
+    out = tmp_path / "f.json"
+    beside.bench_beside(beside.BenchBesideConfig(commands=["version"], busy=[0, 1], repeats=1, out=str(out)))
+    alone, other = json.loads(out.read_text())["rows"]
+    assert (alone["busy"], alone["lost"], other["busy"]) == (0, 1, 1)
+    assert all(0 < cpu < 60 and 0 < wall < 60 for row in (alone, other) for wall, cpu in row["runs"])
 
 
 def test_a_row_that_cannot_run_says_why_and_the_others_are_beside_their_own(monkeypatch):
