@@ -81,7 +81,7 @@ def test_beside_other_programs_a_fair_share_is_what_threads_get(monkeypatch, tmp
     beside.bench_beside(beside.BenchBesideConfig(commands=["version"], busy=[0, 1], repeats=1, out=str(out)))
     alone, other = json.loads(out.read_text())["rows"]
     assert (alone["busy"], alone["lost"], other["busy"]) == (0, 1, 1)
-    assert all(0 < cpu < 60 and 0 < wall < 60 for row in (alone, other) for wall, cpu in row["runs"])
+    assert all(cpu > 0 and wall > 0 for row in (alone, other) for wall, cpu in row["runs"])
 
 
 def test_a_row_that_cannot_run_says_why_and_the_others_are_beside_their_own(monkeypatch):
