@@ -12,15 +12,25 @@ demo: $(READY)
 	$(BIN)/musictx demo
 
 # a process for each core, with one thread; neighbours share what a file sets up; what Python compiles is kept for the
-# next run, whatever the shell says: it is half of the start. mypy looks at types meanwhile
+# next run, whatever the shell says: it is half of the start
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal
 
-test: style
-	$(BIN)/mypy & types=$$!; $(PYTEST); tests=$$?; wait $$types && exit $$tests
+# what depends on the processor: precisions, cells and kernels, and what is chosen by what it can do. Triton's
+# interpreter computes with numpy
+DEVICE := tests/test_system.py tests/model --ignore=tests/model/test_attention_triton.py tests/commands/test_check.py \
+  $(addprefix tests/training/test_, accumulate.py optimizer.py training.py) tests/studies/test_baselines.py \
+  $(addprefix tests/generate/test_, engine.py guidance.py model.py no_wait.py) tests/benchmarks/test_benches.py
+AVX2 := ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2
+
+test: lint
+	$(PYTEST)
+	@if grep -qsE 'avx512|avx_vnni' /proc/cpuinfo; \
+	  then echo 'once more what depends on the processor, which now has no more than AVX2'; $(AVX2) $(PYTEST) $(DEVICE); \
+	  else echo 'no second run as with AVX2 alone: this processor has no more than that'; fi
 
 # while you work: lint, and each test up to where it would start a process or train
-quick: style
-	$(BIN)/mypy & types=$$!; $(PYTEST) --quick; tests=$$?; wait $$types && exit $$tests
+quick: lint
+	$(PYTEST) --quick
 
 # the reference out of the docstrings: outputs/docs/index.html; pdoc's warnings are about types, which mypy checks
 docs: $(DEV)
@@ -38,8 +48,9 @@ release: $(DEV)
 kernels: $(DEV)
 	$(BIN)/python benchmarks/kernels.py
 
+# not beside the tests, from which it would take a core, but with several processes of its own
 lint: style
-	$(BIN)/mypy
+	$(BIN)/mypy -n auto
 
 # deptry: is what is imported declared? First for the package; then for scripts and tests, which also import dev, and
 # their neighbours by bare name

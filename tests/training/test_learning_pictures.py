@@ -18,7 +18,7 @@ from musictx.music.write import write_midi
 from musictx.viz.patches import plot_patches
 
 QUICK = [*(word for word in ALL if not word.startswith("model.")), "model.n_frames=160", "model.dropout=0"]
-QUICK += ["trainer.max_epochs=600", "trainer.max_steps=100", "trainer.lr=0.007"]
+QUICK += ["trainer.max_epochs=600", "trainer.max_steps=70", "trainer.lr=0.007"]
 KINDS = {
     "vit": ["model=vit", "model.d_model=16", "model.n_layers=2", "model.n_heads=2", "model.d_ff=32"],
     "se_resnet": ["model=se_resnet", "model.d_model=16"],

@@ -46,7 +46,7 @@ def chorale_list() -> list[Item]:
         from music21.corpus.chorales import ChoraleListRKBWV
     except ImportError:
         raise UserError("the chorales come with music21, which is not installed", "pip install music21") from None
-    table: dict[int, dict[str, Any]] = ChoraleListRKBWV().byRiemenschneider  # type: ignore[no-untyped-call]
+    table: dict[int, dict[str, Any]] = ChoraleListRKBWV().byRiemenschneider
     return [chorale(n, f"bach/bwv{table[n]['bwv']}") for n in sorted(table)]
 
 
