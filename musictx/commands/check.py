@@ -42,6 +42,7 @@ def check(config: CheckConfig) -> None:
 def report(device: str, count: Counter[str]) -> Iterator[str]:
     """All lines, each as soon as it is known. Counts the rows by their state."""
     start, found = perf_counter(), {each.name: each.version for each in distributions()}
+    found["torch"] = torch.__version__  # which also names the build
     versions = [f"{name} {found.get(name, 'none')}" for name in ("musictx", "torch", "triton", "lightning", "numpy")]
     yield f"versions  {', '.join(versions)}, Python {platform.python_version()}"
     yield f"commit    {git_commit() or 'none: installed from a package'}"

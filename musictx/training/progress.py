@@ -62,7 +62,8 @@ WIDE = 80  # columns: in fewer the bar's figures would break into many lines
 
 def build_progress() -> L.Callback:
     console = Console()
-    return Bar(refresh_rate=5) if console.is_terminal and console.width >= WIDE else Lines()
+    in_notebook = console.is_jupyter  # an older rich takes it for a terminal; a bar would need ipywidgets there
+    return Bar(refresh_rate=5) if console.is_terminal and console.width >= WIDE and not in_notebook else Lines()
 
 
 class Throughput(L.Callback):
