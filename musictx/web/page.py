@@ -32,6 +32,7 @@ CSS = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 FORGET_S = 3600.0  # a person who is gone
 BEGIN = "Nothing leaves this server."
 BOTH_SIDES = "A filled part comes from both its sides. Continue this variation to see the sources of a note."
+SO_FAR = "The music so far. More is under way."  # in place of what was said of other music
 FINISHED = "This piece is finished: new music replaces its ending, from {:.1f} s on. Drag the mark to another place."
 ALL_HEADS = "mean of all heads"
 MOST_GUIDANCE = 4.0
@@ -215,7 +216,7 @@ class Page:
             except UserError:
                 yield {self.stage: self.studio.show(session)}  # in place of a sketch
                 raise
-            yield {self.stage: stage.sketch(step)}
+            yield {self.stage: stage.sketch(step), self.status: status_line(SO_FAR)}
 
     def put_voices(self, session: Session, *how: Any) -> Updates:
         session, what = self.studio.harmonise(session, voices_asked(*how), come_far)

@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 from random import Random
-from threading import Event
+from threading import Semaphore
 
 import chromium
 import pytest
@@ -198,24 +198,26 @@ def test_of_accompany(page, limit):
 
 def test_while_work_is_in_progress_and_where_it_fails(page, host, monkeypatch):
     studio, _ = host
-    held, go = Event(), Event()
-    turn = studio._turn
+    steps, turn = Semaphore(0), studio._turn
 
     def slow(report):
         def far(*seconds):
+            assert steps.acquire(timeout=60)
             report(*seconds)
-            held.set()
-            assert go.wait(60)
+            assert steps.acquire(timeout=60)
 
         return turn(far)
 
-    begin(page)
     monkeypatch.setattr(studio, "_turn", slow)
+    monkeypatch.setattr(draw, "FIRST_S", 0.0)
+    begin(page)
     button(page, "Continue").click()
-    assert held.wait(60)
+    steps.release()
     page.locator("#status", has_text="s of music").wait_for()
     seen(page, "#status .progress-level-inner")
-    go.set()
+    steps.release()
+    says(page, "so far")
+    steps.release(1000)
     says(page, "2 variations")
 
     def broken(*_):

@@ -168,9 +168,11 @@ def test_a_mistake_after_a_sketch_gives_the_stage_back(studio):
         yield now(begun)
         raise UserError("no numbers")
 
-    page: Any = SimpleNamespace(studio=studio, stage="stage")
+    page: Any = SimpleNamespace(studio=studio, stage="stage", status="status")
     shown = Page._under_way(page, begun, answer())
-    assert 'class="sketch"' in next(shown)["stage"]
+    sketch = next(shown)
+    assert 'class="sketch"' in sketch["stage"]
+    assert "so far" in sketch["status"]
     assert next(shown)["stage"] == studio.show(begun)
     with pytest.raises(UserError, match="no numbers"):
         next(shown)
