@@ -1,6 +1,7 @@
 """Parts of the page that know nothing of music: a page that fetches no files, sliders, lines of status, progress."""
 
 import html
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,14 @@ def slider(label: str, low: float, high: float, value: float, step: float, **how
     return gr.Slider(low, high, value=min(value, high), step=step, label=label, buttons=[], **how)
 
 
+NUMBERS = count()  # the same words again are another line
+TO_WRONG = """watch("value", () => element.querySelector(".wrong")?.scrollIntoView({ block: "nearest" }))"""
+
+
 def status_line(what: str, wrong: bool = False) -> str:
-    """A line for the status, red where something went wrong."""
+    """A line for the status, red where something went wrong; `TO_WRONG` brings such a line into the window."""
     role, look = ("alert", "status wrong") if wrong else ("status", "status")
-    return f'<p role="{role}" class="{look}">{html.escape(what)}</p>'
+    return f'<p role="{role}" class="{look}" data-number="{next(NUMBERS)}">{html.escape(what)}</p>'
 
 
 def come_far(seconds: float, of_s: float) -> None:

@@ -18,7 +18,7 @@ from musictx.music.grid import VOICES
 from musictx.music.harmony import pitch_name
 from musictx.tokenizers.rules import AUTO, Rules
 from musictx.web import session, stage
-from musictx.web.components import Closed, come_far, slider, status_line
+from musictx.web.components import TO_WRONG, Closed, come_far, slider, status_line
 from musictx.web.draw import HOW_CLOSE, SLIDER_S, asked, usual_top_p
 from musictx.web.harmonise import HOW_CLOSE_MELODY, voices_asked
 from musictx.web.session import Session, is_number
@@ -32,7 +32,6 @@ CSS = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 FORGET_S = 3600.0  # a person who is gone
 BEGIN = "Nothing leaves this server."
 BOTH_SIDES = "A filled part comes from both its sides. Continue this variation to see the sources of a note."
-SO_FAR = "The music so far. More is under way."  # in place of what was said of other music
 FINISHED = "This piece is finished: new music replaces its ending, from {:.1f} s on. Drag the mark to another place."
 ALL_HEADS = "mean of all heads"
 MOST_GUIDANCE = 4.0
@@ -120,7 +119,7 @@ class Page:
 
     def _results(self) -> None:
         with gr.Row(elem_id="top"):
-            self.status = gr.HTML(status_line(BEGIN), js_on_load=None, elem_id="status", scale=1)
+            self.status = gr.HTML(status_line(BEGIN), js_on_load=TO_WRONG, elem_id="status", scale=1)
             self.on = gr.Button("Continue this variation", size="sm", interactive=False, scale=0, min_width=200)
             self.undo = gr.Button("Undo", size="sm", interactive=False, scale=0, min_width=80)
         self.chords = gr.Textbox(
@@ -216,7 +215,7 @@ class Page:
             except UserError:
                 yield {self.stage: self.studio.show(session)}  # in place of a sketch
                 raise
-            yield {self.stage: stage.sketch(step), self.status: status_line(SO_FAR)}
+            yield {self.stage: stage.sketch(step), self.status: status_line(stage.SO_FAR)}
 
     def put_voices(self, session: Session, *how: Any) -> Updates:
         session, what = self.studio.harmonise(session, voices_asked(*how), come_far)

@@ -75,6 +75,9 @@ def shown(step: Step, place: Path) -> str:
     )
 
 
+SO_FAR = "The music so far. More is under way."  # beside a sketch, in place of what was said of other music
+
+
 def sketch(step: Step) -> str:
     """The HTML of a step that is under way: only its rolls."""
     with TemporaryDirectory() as place:

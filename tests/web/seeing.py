@@ -1,6 +1,8 @@
-"""Which words of a page a person cannot read: covered, cut off, outside the window, or too faint."""
+"""Which words of a page a person cannot read: covered, cut off, outside the window, or too faint; and the status line,
+read on a desk and on a telephone."""
 
 PATIENCE_MS = 20_000  # while something moves or fades, on a busy machine
+WIDTHS = (1280, 390)
 
 UNREADABLE = """(root) => {
   const all = document.createElement("style");
@@ -60,14 +62,58 @@ UNREADABLE = """(root) => {
 }"""
 
 
-def unreadable(page, selector):
-    """The words of a place on the page, once it is scrolled to, that a person cannot read, each with what is wrong."""
+def unreadable(page, selector, there=True):
+    """The words of a place on the page that a person cannot read, each with what is wrong; `there`: once it is scrolled
+    to."""
     from playwright.sync_api import TimeoutError
 
-    page.locator(selector).evaluate("place => place.scrollIntoView({ block: 'center' })")
+    if there:
+        page.locator(selector).evaluate("place => place.scrollIntoView({ block: 'center' })")
     look = f"({UNREADABLE})(document.querySelector({selector!r}))"
     try:
         page.wait_for_function(f"{look}.length === 0", timeout=PATIENCE_MS)
     except TimeoutError:
         return page.evaluate(look)
     return []
+
+
+def watch_streams(page):
+    """Notes the page's open streams of answers, for `settled`."""
+    page.streams = set()
+    page.on("request", lambda request: page.streams.add(request) if "/queue/data" in request.url else None)
+    for ended in ("requestfinished", "requestfailed"):
+        page.on(ended, lambda request: page.streams.discard(request))
+
+
+def settled(page):
+    """Waits until all is answered. What asks just when Gradio closes a stream of answers gets none."""
+    for _ in range(PATIENCE_MS // 20):
+        if not page.streams:
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError("a stream of answers does not end")
+
+
+def seen(page, selector):
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 844})
+        assert unreadable(page, selector) == [], width
+
+
+def said(page, what, look="status"):
+    """Waits for a line of status that contains the words, whether a person sees it or not."""
+    from playwright.sync_api import expect
+
+    expect(page.locator(f"#status p[class='{look}']")).to_contain_text(what, timeout=PATIENCE_MS)
+    settled(page)
+
+
+def says(page, what, look="status"):
+    """Reads such a line."""
+    said(page, what, look)
+    seen(page, "#status p")
+
+
+def refuses(page, what):
+    """Reads it in red."""
+    says(page, what, "status wrong")

@@ -1,13 +1,14 @@
 """The line of status in a real browser: after whatever a person does it can be read, on a desk and on a telephone."""
 
+from dataclasses import replace
 from importlib.util import find_spec
 from random import Random
 from threading import Semaphore
 
 import chromium
 import pytest
-from browsing import Roll, begin, button, choose, drop, go_on, play
-from seeing import PATIENCE_MS, unreadable
+from browsing import Roll, begin, button, choose, drop, go_on, play, sliders_at
+from seeing import UNREADABLE, refuses, said, says, seen, settled, unreadable, watch_streams
 from serving import hosted
 from untrained import write_harmoniser
 from wishes import HYMN
@@ -20,7 +21,7 @@ from musictx.web.studio import Studio
 
 WEB = pytest.mark.skipif(find_spec("gradio") is None, reason="needs the extra web: pip install 'musictx[web]'")
 pytestmark = [WEB, chromium.needed]
-WIDTHS = (1280, 390)
+GUIDANCE = 2
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +31,8 @@ def host(world, filling, tmp_path_factory):
     folder = tmp_path_factory.mktemp("status")
     (folder / "made").mkdir()
     models = {"piano": open_bundle(world.bundle), "chorale": open_bundle(filling)}
+    header = replace(models["piano"].header, notes={"seed_guidance": GUIDANCE, "sampler": {"top_p": None}})
+    models["piano"] = models["piano"]._replace(header=header)  # a chosen model is seen by its sliders
     voices = open_bundle(write_harmoniser(folder / "voices.safetensors", hide_source=0.1), continues=False)
     studio = Studio(models, folder / "made", harmoniser=voices)
     with hosted(studio, folder / "uploads") as address:
@@ -43,14 +46,25 @@ def browser():
 
 
 @pytest.fixture
-def page(browser, host, monkeypatch):
+def visit(browser, host, monkeypatch):
+    """Opens the page as another person."""
     _, address = host
     monkeypatch.setattr(draw, "random", Random(0))  # by chance, a model of no training may end early
     with chromium.visiting(browser, address) as open_page:
-        page = open_page(width=1280)
-        page.goto(address)
-        page.wait_for_selector(".welcome")
-        yield page
+
+        def visited(**how):
+            page = open_page(**how)
+            watch_streams(page)
+            page.goto(address)
+            page.wait_for_selector(".welcome")
+            return page
+
+        yield visited
+
+
+@pytest.fixture
+def page(visit):
+    return visit()
 
 
 @pytest.fixture
@@ -60,27 +74,40 @@ def limit(host, monkeypatch):
     return lambda **changed: monkeypatch.setattr(studio, "limits", studio.limits._replace(**changed))
 
 
-def seen(page, selector):
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 844})
-        assert unreadable(page, selector) == [], width
+@pytest.fixture
+def steps(host, monkeypatch):
+    """The model waits for it before each report and after it, and its music is shown after each."""
+    studio, _ = host
+    steps, turn = Semaphore(0), studio._turn
+
+    def slow(report):
+        def far(*seconds):
+            assert steps.acquire(timeout=60)
+            report(*seconds)
+            assert steps.acquire(timeout=60)
+
+        return turn(far)
+
+    monkeypatch.setattr(studio, "_turn", slow)
+    monkeypatch.setattr(draw, "FIRST_S", 0.0)
+    yield steps
+    steps.release(1000)
 
 
-def says(page, what, look="status"):
-    from playwright.sync_api import expect
-
-    expect(page.locator(f"#status p[class='{look}']")).to_contain_text(what, timeout=PATIENCE_MS)
-    seen(page, "#status p")
+def start(page):
+    begin(page)
+    said(page, "Old Hundredth: ")
 
 
-def refuses(page, what):
-    """In red."""
-    says(page, what, "status wrong")
+def fill(page, from_s, to_s):
+    for border, seconds in (("from", from_s), ("to", to_s)):
+        page.get_by_label(f"fill {border}, seconds").fill(str(seconds))
+    button(page, "Fill").click()
 
 
 def pick(page, seconds, pitch):
     """Clicks at a note of the first of two variations."""
-    page.set_viewport_size({"width": WIDTHS[0], "height": 844})
+    page.set_viewport_size({"width": 1280, "height": 844})
     page.locator(".picture").scroll_into_view_if_needed()
     picture = Roll(page, 2)
     box = picture.boxes[0]
@@ -88,7 +115,7 @@ def pick(page, seconds, pitch):
     page.mouse.click(picture.at(seconds)["x"], picture.edge["y"] + height * picture.edge["height"])
 
 
-def test_of_music_to_begin_with(page, limit, tmp_path):
+def test_of_music_to_begin_with(page, tmp_path):
     says(page, "server")
     (tmp_path / "picture.mid").write_bytes(b"\x89PNG and so on")
     write_midi(Score([500.0], [501.0], [60], [80]), tmp_path / "late.mid")
@@ -112,7 +139,7 @@ def test_of_music_to_begin_with(page, limit, tmp_path):
 
 
 def test_of_continue(page, limit):
-    begin(page)
+    start(page)
     go_on(page, 4)
     says(page, "2 variations of Old Hundredth")
     page.locator("[data-take='1']").click()
@@ -134,7 +161,7 @@ def test_of_continue(page, limit):
 
 
 def test_of_wishes(page):
-    begin(page)
+    start(page)
     chords = page.get_by_label("chords for new music")
     chords.fill("C | H")
     for ask in (button(page, "Continue").click, lambda: chords.press("Enter")):
@@ -155,24 +182,19 @@ def test_of_wishes(page):
 
 
 def test_of_fill(page):
-    begin(page)
+    start(page)
     button(page, "Fill").click()
     refuses(page, "no region")
-    fields = [page.get_by_label(f"fill {border}, seconds") for border in ("from", "to")]
-
-    def ask(from_s, to_s):
-        for field, seconds in zip(fields, (from_s, to_s), strict=True):
-            field.fill(str(seconds))
-        button(page, "Fill").click()
-
     for from_s, to_s, what in ((3.0, 9.0, "to_s=9"), (2.0, 1.0, "from_s=2")):
-        ask(from_s, to_s)
+        fill(page, from_s, to_s)
         refuses(page, what)
-    ask(1.2, 3.0)
+    fill(page, 1.2, 3.0)
     says(page, "from 1.20 to 3.00 s")
     pick(page, 2.0, 67)
     says(page, "both its sides")
     page.locator("#model").get_by_label("piano").check()
+    sliders_at(page, GUIDANCE, 1)
+    settled(page)
     button(page, "Fill").click()
     refuses(page, "choose chorale")
 
@@ -196,29 +218,19 @@ def test_of_accompany(page, limit):
     refuses(page, "before the voices")
 
 
-def test_while_work_is_in_progress_and_where_it_fails(page, host, monkeypatch):
-    studio, _ = host
-    steps, turn = Semaphore(0), studio._turn
-
-    def slow(report):
-        def far(*seconds):
-            assert steps.acquire(timeout=60)
-            report(*seconds)
-            assert steps.acquire(timeout=60)
-
-        return turn(far)
-
-    monkeypatch.setattr(studio, "_turn", slow)
-    monkeypatch.setattr(draw, "FIRST_S", 0.0)
-    begin(page)
+def test_while_work_is_in_progress_and_where_it_fails(page, host, steps, monkeypatch):
+    start(page)
     button(page, "Continue").click()
     steps.release()
     page.locator("#status", has_text="s of music").wait_for()
     seen(page, "#status .progress-level-inner")
     steps.release()
-    says(page, "so far")
+    page.locator("#status p", has_text="so far").wait_for()
+    seen(page, "#status p")
     steps.release(1000)
     says(page, "2 variations")
+
+    studio, _ = host
 
     def broken(*_):
         raise ValueError("a mistake of ours")
@@ -229,5 +241,34 @@ def test_while_work_is_in_progress_and_where_it_fails(page, host, monkeypatch):
         press.click()
         page.locator("#status .error").wait_for()
         seen(page, "#status .error")
+        line = page.locator("#status p")
+        assert len(line.evaluate(UNREADABLE)) >= len(line.inner_text().split())  # one text, not one over another
         page.locator("#status").get_by_role("button").click()
         says(page, "2 variations")
+
+
+def test_of_a_telephone_it_needs_no_scrolling_to_what_is_wrong_or_under_way(visit, steps):
+    page = visit(width=390, height=420)
+    page.get_by_role("tab", name="Keyboard").click()
+    for _ in range(2):  # the same mistake
+        page.evaluate("scrollTo(0, 0)")
+        button(page, "Take it").click()
+        said(page, "nothing was played", "status wrong")
+        assert unreadable(page, "#status p", there=False) == []
+    start(page)
+    fill(page, 2.0, 1.0)  # far below
+    said(page, "from_s=2", "status wrong")
+    assert unreadable(page, "#status p", there=False) == []
+    fill(page, 1.0, 4.0)
+    steps.release()
+    page.locator("#status", has_text="s of music").wait_for()
+    assert unreadable(page, "#status .progress-level-inner", there=False) == []
+
+
+def test_at_night(visit):
+    page = visit(color_scheme="dark")
+    assert page.locator("body.dark").count() == 1
+    says(page, "server")
+    start(page)
+    button(page, "Fill").click()
+    refuses(page, "no region")
