@@ -127,12 +127,12 @@ class Page:
         )
         self.stage = gr.HTML(stage.WELCOME, js_on_load=stage.SCRIPT, elem_id="stage")
         with gr.Row(visible=False, elem_id="region") as self.filling:
-            hint = {"placeholder": "drag over the roll, or type", "step": REGION_S, "min_width": 120}
+            hint = {"placeholder": "drag over the roll, or type", "step": REGION_S, "min_width": 200}
             self.region = [gr.Number(label=f"fill {border}, seconds", **hint) for border in ("from", "to")]
             self.fill_it = gr.Button("Fill", variant="primary", scale=0, min_width=120)
         with gr.Row(visible=False) as self.looking:
-            self.note = slider("sources of the note", 2, 3, 2, 1, scale=3)
-            self.layer = gr.Dropdown([(ALL_HEADS, -1)], value=-1, label="attention of", scale=1)
+            self.note = slider("sources of the note", 2, 3, 2, 1, scale=3, min_width=200)
+            self.layer = gr.Dropdown([(ALL_HEADS, -1)], value=-1, label="attention of", scale=1, min_width=200)
         self.arcs = gr.HTML("", elem_id="arcs", js_on_load=None)
 
     def _connect(self) -> None:
