@@ -68,7 +68,8 @@ def served(temporary, *settings):
         finally:
             process.kill()  # or leaving the block would wait for ever
         errors.seek(0)
-        assert errors.read() == "interrupted\n"
+        said = errors.read()
+        assert said == "interrupted\n", said
     assert [str(p) for p in temporary.rglob("*")] == []
 
 
