@@ -68,13 +68,37 @@ def _cores_in_sight() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+GROUPS = Path("/sys/fs/cgroup")
+
+
 def _quota() -> float:
     """How many cores' time the container of this process gets; infinite where nothing limits it."""
     try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-        return float(quota) / float(period)
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return math.inf
+    quota = math.inf
+    for _, controllers, place in (line.split(":", 2) for line in lines):
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        root, names = (GROUPS / "cpu", V1) if controllers else (GROUPS, ("cpu.max",))
+        group = root / place.lstrip("/")
+        for folder in (group, *group.parents):  # a limit of any group above counts too
+            quota = min(quota, _limit(folder, names))
+            if folder == root:
+                break
+    return quota
+
+
+V1 = "cpu.cfs_quota_us", "cpu.cfs_period_us"  # of groups before their second version
+
+
+def _limit(group: Path, names: tuple[str, ...]) -> float:
+    try:
+        quota, period = map(float, " ".join((group / name).read_text() for name in names).split())
     except (OSError, ValueError):  # no such file, or "max"
-        return float("inf")
+        return math.inf
+    return quota / period if quota > 0 else math.inf
 
 
 SPINS = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"}  # a person who sets one has decided
@@ -85,12 +109,29 @@ def be_a_neighbour() -> None:
     person counts more. OpenMP reads this once, when PyTorch is imported.
 
     By default they spin for some thousandths of a second. Beside other programs each of them spins while another one
-    would work: a step then takes 30 times as long.
+    would work: a step then takes 15 times as long. Where PyTorch was imported before musictx it is too late.
     """
     if not SPINS & os.environ.keys():
         os.environ["OMP_WAIT_POLICY"] = "passive"
     if usable_cores() < _cores_in_sight():  # PyTorch counts those in sight
         os.environ.setdefault("OMP_NUM_THREADS", str(usable_cores()))
+
+
+ROWS_A_THREAD = 16  # rows whose step a second thread makes no faster; beside other programs it makes it slower
+
+
+@contextmanager
+def few_threads(rows: int = 1) -> Iterator[None]:
+    """Within it, PyTorch takes no more threads than steps of so many rows need. For a command, which draws alone: the
+    number is one for all threads of a process."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(max(min(before, processor().cores, rows // ROWS_A_THREAD), 1))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class Processor(NamedTuple):
@@ -106,12 +147,18 @@ class Processor(NamedTuple):
         return f"{self.name} ({self.sets}), {self.cores} cores"
 
 
-ONLY_EMULATED = {"AVX512_CORE", "AVX512_CORE_VNNI"}  # oneDNN has kernels of bfloat16 for these, of float32's speed
+ONLY_EMULATED = {"AVX512_CORE", "AVX512_CORE_VNNI"}  # oneDNN has kernels of bfloat16 for these, a fifth as fast
+
+
+def _most() -> str:
+    """The most that a person lets oneDNN use: its variable has two names; "" for all."""
+    return (os.environ.get("ONEDNN_MAX_CPU_ISA") or os.environ.get("DNNL_MAX_CPU_ISA") or "").upper()
 
 
 @cache
 def processor() -> Processor:
-    """This machine's. ONEDNN_MAX_CPU_ISA and ATEN_CPU_CAPABILITY can make it a lesser one. Imports PyTorch."""
+    """This machine's. ONEDNN_MAX_CPU_ISA and ATEN_CPU_CAPABILITY can make it a lesser one, as a test of what laptops
+    do. Imports PyTorch."""
     import platform
 
     import psutil
@@ -122,12 +169,22 @@ def processor() -> Processor:
     amx = bool(getattr(torch.cpu, "_is_amx_tile_supported", bool)())
     if platform.machine().lower() in ("x86_64", "amd64"):
         native = amx or bool(getattr(torch.cpu, "_is_avx512_bf16_supported", bool)())
-        able = able and native and os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() not in ONLY_EMULATED
+        able = able and native and _most() not in ONLY_EMULATED
+    amx = able and amx and (_most() in ("", "ALL", "DEFAULT") or "AMX" in _most())
     kernels = torch.backends.cpu.get_cpu_capability()
-    sets = [kernels, *(["bfloat16"] if able else []), *(["AMX"] if able and amx else [])]
-    cores = min(psutil.cpu_count(logical=False) or usable_cores(), usable_cores())
+    sets = [kernels, *(["bfloat16"] if able else []), *(["AMX"] if amx else [])]
+    cores = min(_real_cores() or psutil.cpu_count(logical=False) or usable_cores(), usable_cores())
     name = _name() or platform.processor() or platform.machine()
     return Processor(name, ", ".join(sets), able, kernels.startswith("AVX"), cores)
+
+
+def _real_cores() -> int:
+    """How many cores the usable hyperthreads belong to, as Linux says; 0 elsewhere."""
+    try:
+        threads = os.sched_getaffinity(0)
+        return len({Path(f"/sys/devices/system/cpu/cpu{n}/topology/core_cpus_list").read_text() for n in threads})
+    except (AttributeError, OSError):
+        return 0
 
 
 def _name() -> str:

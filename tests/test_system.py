@@ -1,10 +1,12 @@
 """Where a system has no locks, limits and counts of memory, music is still read, learned, made and heard. What a
 processor can do, and how many threads are polite."""
 
+import math
 import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,7 +17,8 @@ from musictx import system
 from musictx.config.train import TrainerConfig
 from musictx.data.parallel.journal import Journal
 from musictx.errors import ConfigError
-from musictx.system import SPINS, be_a_neighbour, processor, usable_cores
+from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.system import SPINS, be_a_neighbour, few_threads, processor, usable_cores
 from musictx.training.precision import check_precision, emulation
 
 HIDE = """
@@ -109,7 +112,6 @@ def test_the_variables_of_a_lesser_processor_count_and_threads_sleep_before_pyto
 def test_bfloat16_is_in_hardware_only_where_pytorch_has_its_kernels():
     here = processor()
     assert 1 <= here.cores <= usable_cores()
-    assert ("bfloat16" in here.sets) is here.bfloat16
     if os.environ.get("ONEDNN_MAX_CPU_ISA", "") == "AVX2":
         assert not here.bfloat16
     cells = nn.LSTM(8, 8).bfloat16()
@@ -145,8 +147,8 @@ def test_emulated_numbers_cost_a_line_and_cells_without_a_kernel_are_refused(mon
     trainer = replace(TrainerConfig(accelerator="cpu", precision="bf16-mixed"))
     for bfloat16 in (True, False):
         able = processor()._replace(bfloat16=bfloat16)
-        for room in ("training.precision", "model.recurrent"):
-            monkeypatch.setattr(f"musictx.{room}.processor", lambda able=able: able)
+        monkeypatch.setattr("musictx.training.precision.processor", lambda able=able: able)
+        monkeypatch.setattr("musictx.model.recurrent.EMULATES", not bfloat16)
         assert bool(emulation(trainer)) is not bfloat16
         assert not emulation(replace(trainer, precision="32-true"))
         assert not emulation(replace(trainer, accelerator="cuda"))
@@ -155,3 +157,51 @@ def test_emulated_numbers_cost_a_line_and_cells_without_a_kernel_are_refused(mon
     check_precision(exact, nn.Linear(4, 4))
     with pytest.raises(ConfigError, match="precision=bf16-true: "):
         check_precision(exact, nn.LSTM(4, 4))
+
+
+@pytest.mark.parametrize(("rows", "threads"), [(1, 1), (16, 1), (31, 1), (48, 3), (500, 4)])
+def test_few_rows_take_one_thread_and_give_the_others_back(monkeypatch, rows, threads):
+    monkeypatch.setattr(system, "processor", lambda: processor()._replace(cores=8))
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    try:
+        with few_threads(rows):
+            assert torch.get_num_threads() == threads
+        assert torch.get_num_threads() == 4
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    ("place", "files", "quota"),
+    [
+        ("0::/", {"cpu.max": "150000 100000"}, 1.5),
+        ("0::/", {"cpu.max": "max 100000"}, math.inf),
+        ("0::/a/b", {"a/cpu.max": "200000 100000", "a/b/cpu.max": "max 100000"}, 2.0),  # the group above has a limit
+        (
+            "3:cpu,cpuacct:/docker/x",
+            {"cpu/docker/x/cpu.cfs_quota_us": "50000", "cpu/docker/x/cpu.cfs_period_us": "100000"},
+            0.5,
+        ),
+        ("3:cpu:/", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, math.inf),
+        ("4:memory:/m", {"cpu.max": "50000 100000"}, math.inf),
+        ("0::/gone", {}, math.inf),
+    ],
+)
+def test_a_container_says_how_many_cores_it_has(monkeypatch, tmp_path, place, files, quota):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    read = Path.read_text
+    monkeypatch.setattr(system, "GROUPS", tmp_path)
+    monkeypatch.setattr(
+        Path, "read_text", lambda path, *how: place if str(path) == "/proc/self/cgroup" else read(path, *how)
+    )
+    assert system._quota() == quota
+
+
+def test_a_compiler_sees_one_graph_of_a_model_under_autocast():
+    config = TransformerConfig(vocab_size=11, d_model=16, n_layers=2, n_heads=2, d_ff=32, position="rope")
+    model, ids = Transformer(config).eval(), torch.randint(11, (2, 9))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch._dynamo.explain(model)(ids).graph_break_count == 0

@@ -20,6 +20,7 @@ from musictx.model.build import describe_model
 from musictx.model.packaged import seed_path
 from musictx.model.weights import for_steps
 from musictx.setting import setting
+from musictx.system import few_threads
 from musictx.tokenizers.rules import Rules
 
 
@@ -73,7 +74,9 @@ def accompany(config: AccompanyConfig) -> None:
     (weights,) = choose_and_print(config.weights, opened.model)
     model: Any = for_steps(opened.model, weights)
     window_s = window_of(opened.header)
-    write(accompany_melody(melody, model, opened.tokenizer, request, window_s=window_s, device=device), targets)
+    with few_threads(min(config.rows_at_once, config.variations)):
+        pieces = accompany_melody(melody, model, opened.tokenizer, request, window_s=window_s, device=device)
+    write(pieces, targets)
 
 
 def write(pieces: list[Accompanied], files: Targets) -> None:

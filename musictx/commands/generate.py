@@ -26,6 +26,7 @@ from musictx.model.bundle import tensors_hash
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.music.read import read_bytes
 from musictx.setting import setting
+from musictx.system import few_threads
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.rules import Rules
 from musictx.viz.sound import MOST_S
@@ -176,7 +177,8 @@ def generate(config: GenerateConfig) -> None:
         request = how_to_fill(beginnings[0], request, model, header)
     else:
         beginnings = [read_beginning(file, tokenizer, request) for file in read] or [Beginning(NEW.stem)]
-    kept = continue_all(beginnings, model, tokenizer, request, device=device, own=header.sampling)
+    with few_threads(min(config.rows_at_once, config.variations * len(beginnings))):
+        kept = continue_all(beginnings, model, tokenizer, request, device=device, own=header.sampling)
     for source, files, pieces in zip(named, targets, kept, strict=True):
         write(source, files, pieces, origins)
     if is_interrupted(kept, config.variations):

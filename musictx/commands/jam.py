@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import torch
 from omegaconf import MISSING
 
 from musictx.commands import check_new, check_suffix, check_within
@@ -28,6 +27,7 @@ from musictx.model.build import describe_model
 from musictx.model.packaged import SEEDS, seed_path
 from musictx.model.weights import for_steps
 from musictx.setting import setting
+from musictx.system import few_threads
 from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.tokenizer import Event
 
@@ -118,16 +118,14 @@ def _open_output(config: JamConfig, stack: ExitStack) -> Callable[[Any], None]:
 
 @contextmanager
 def _quick_threads() -> Iterator[None]:
-    """Runs the model on one thread, since a second one waits on a busy core. The sender waits for it no longer than one
-    can hear."""
-    before = sys.getswitchinterval(), torch.get_num_threads()
+    """Runs the model on one thread. The sender waits for it no longer than one can hear."""
+    before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_S)
-    torch.set_num_threads(1)
     try:
-        yield
+        with few_threads():
+            yield
     finally:
-        sys.setswitchinterval(before[0])
-        torch.set_num_threads(before[1])
+        sys.setswitchinterval(before)
 
 
 def is_file(name: str) -> bool:

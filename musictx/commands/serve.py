@@ -59,8 +59,7 @@ def serve(config: ServeConfig) -> None:
     address = listening(config.host)
     hosts = answered(address, config.allowed_hosts)
     device = check_device(config.device)
-    # the browser and the pictures need a core: a step is small, and waits for the slowest thread
-    torch.set_num_threads(max(torch.get_num_threads() - 1, 1))
+    torch.set_num_threads(1)  # as in `few_threads`; the page draws in threads of its own, which all begin with this
     opened = {
         Path(name).stem: open_and_print(name, device, continues=config.bundle is not None or name != HARMONISER)
         for name in offered(config.bundle)

@@ -122,8 +122,7 @@ class Stream:
         if self.unread:
             ids = torch.stack(self.unread, 1).repeat_interleave(self.streams, 0)  # (B · streams, T)
             one = ids.shape[1] == 1
-            with few_threads(len(ids)):
-                self.logits = self.model.step(ids[:, 0], self.state) if one else self.model.prefill(ids, self.state)
+            self.logits = self.model.step(ids[:, 0], self.state) if one else self.model.prefill(ids, self.state)
             self.unread = []
         logits = self.logits.float()  # (B · streams, V)
         # (B, V) all NaN where a logit is NaN or +infinity, or none is finite
@@ -165,20 +164,6 @@ class Stream:
         self.grammar.move(at)
         if self.choose.steering is not None:
             self.choose.steering.move(at)
-
-
-ROWS_A_THREAD = 16  # rows whose step a second thread makes no faster; beside other programs, it makes it slower
-
-
-@contextmanager
-def few_threads(rows: int) -> Iterator[None]:
-    """Within it, PyTorch takes no more threads than a step of so many rows needs."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(min(before, max(rows // ROWS_A_THREAD, 1)))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class BatchRow(NamedTuple):

@@ -19,11 +19,12 @@ from musictx.model.bundle import BundleHeader, load_bundle, read_header
 from musictx.model.packaged import BUNDLES, CHORALE, KNOWN, PIANO, bundle_path, packaged_bundle
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
-from musictx.model.weights import AUTO, WEIGHTS, check_weights, choose_weights, for_steps
+from musictx.model.weights import AUTO, WEIGHTS, check_weights, choose_weights, for_steps, on_cpu
 from musictx.music.grid import REST, beside_grid, quantise, score_to_grid
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.objectives import NEXT_TOKEN, find_objective
+from musictx.system import processor
 from musictx.tokenizers import Tokenizer, build_tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
@@ -82,6 +83,8 @@ def choose_and_print(weights: str, *models: Model) -> list[str]:
     chosen = [choose_weights(check_weights(weights, (AUTO, *WEIGHTS)), model) for model in models]
     if fewer := set(chosen) - {weights, "float32"}:
         print(f"weights: {fewer.pop()}, faster on this CPU; weights=float32 for the exact ones")
+    if weights == "bfloat16" and not processor().bfloat16 and all(map(on_cpu, models)):
+        print(f"weights=bfloat16: this processor ({processor().sets}) only emulates it; float32 is exact and faster")
     return chosen
 
 

@@ -20,6 +20,7 @@ from musictx.model.sizes import check_numbers, one_of
 from musictx.setting import setting
 from musictx.system import processor
 
+EMULATES = not processor().bfloat16  # asked once: a compiler of models cannot look into it
 CELLS = ("lstm", "rnn")
 
 
@@ -95,7 +96,7 @@ class RecurrentState:
 def run_cells(cells: nn.Module, x: Tensor, before: tuple[Tensor, ...] | None) -> tuple[Tensor, tuple[Tensor, ...]]:
     """The top layer's states (B, T, C) after x (B, T, C), and the hidden state of all layers, (h,) or (h, c). Under
     autocast they stay float32 where oneDNN has no bfloat16: it has no cells for it then."""
-    if x.device.type == "cpu" and torch.is_autocast_enabled("cpu") and not processor().bfloat16:
+    if EMULATES and x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         with torch.autocast("cpu", enabled=False):
             return run_cells(cells, x.float(), before)
     if isinstance(cells, nn.LSTM):
@@ -107,7 +108,7 @@ def run_cells(cells: nn.Module, x: Tensor, before: tuple[Tensor, ...] | None) ->
 
 def lacks_cells(model: nn.Module) -> str:
     """Why this CPU cannot run the model with weights of bfloat16; "" if it can."""
-    if processor().bfloat16 or not any(isinstance(m, nn.RNNBase) for m in model.modules()):
+    if not EMULATES or not any(isinstance(m, nn.RNNBase) for m in model.modules()):
         return ""
     return f"PyTorch has no recurrent cells of bfloat16 for this processor ({processor().sets})"
 

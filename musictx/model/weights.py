@@ -33,7 +33,7 @@ def choose_weights(weights: str, model: nn.Module) -> str:
     random seed gives the same music for any number of rows."""
     if weights != AUTO:
         return weights
-    return "int8" if _on_cpu(model) and can(model, "packed") and processor().int8 else "float32"
+    return "int8" if on_cpu(model) and can(model, "packed") and processor().int8 else "float32"
 
 
 def with_weights(model: M, weights: str) -> M:
@@ -43,16 +43,16 @@ def with_weights(model: M, weights: str) -> M:
     if check_weights(weights) != "float32" and any(isinstance(m, PackedLinear) for m in model.modules()):
         raise ConfigError("weights", got=weights, why="this model was packed already", hint="open its bundle again")
     if weights == "int8":
-        if not _on_cpu(model):
+        if not on_cpu(model):
             raise ConfigError("weights", got="int8", why="it is for a CPU", allowed="bfloat16, or device=cpu")
         if not (found := _linear_layers(model)):
             raise ConfigError("weights", got="int8", why="this model has no linear layers to shrink", allowed="float32")
         for parent, name, layer in found:
             setattr(parent, name, Int8Linear(layer))
     elif weights == "bfloat16":
-        if _on_cpu(model) and can(model, "packed") and can_pack(torch.bfloat16):
+        if on_cpu(model) and can(model, "packed") and can_pack(torch.bfloat16):
             return pack(model, torch.bfloat16)
-        if _on_cpu(model) and (why := lacks_cells(model)):
+        if on_cpu(model) and (why := lacks_cells(model)):
             raise ConfigError("weights", got="bfloat16", why=why, allowed="float32")
         model.bfloat16()
     return model
@@ -172,7 +172,7 @@ def _linear_layers(model: nn.Module) -> list[tuple[nn.Module, str, nn.Linear]]:
     return [(parent, name, m) for parent, name, m in children if type(m) is nn.Linear]
 
 
-def _on_cpu(model: nn.Module) -> bool:
+def on_cpu(model: nn.Module) -> bool:
     return all(p.device.type == "cpu" for p in model.parameters())
 
 

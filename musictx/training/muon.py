@@ -4,7 +4,8 @@ PyTorch's `torch.optim.Muon` gives the same steps, and always iterates in bfloat
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +27,9 @@ class Muon(Optimizer):
         super().__init__(matrices, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum})
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:  # type: ignore[override] # Lightning calls it within a closure
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        with torch.enable_grad():
+            loss = closure() if closure is not None else None
         for group in self.param_groups:
             lr, beta = float(group["lr"]), group["momentum"]
             for p in group["params"]:
@@ -39,11 +42,13 @@ class Muon(Optimizer):
                 update = orthogonal(p.grad.lerp(momentum, beta), iterated_in(p))
                 p.mul_(1 - lr * group["weight_decay"])
                 p.add_(update, alpha=-lr * 0.2 * math.sqrt(max(p.shape)))
+        return loss
 
 
 def iterated_in(p: Tensor) -> torch.dtype:
-    """The type of numbers of the iteration: bfloat16 is enough, and on a CPU that emulates it 10 times as slow."""
-    return torch.float32 if p.device.type == "cpu" and not processor().bfloat16 else torch.bfloat16
+    """The type of numbers of the iteration: bfloat16 is enough, and 10 times as slow where it is emulated."""
+    able = torch.cuda.is_bf16_supported(including_emulation=False) if p.is_cuda else processor().bfloat16
+    return torch.bfloat16 if able else torch.float32
 
 
 def orthogonal(matrix: Tensor, dtype: torch.dtype) -> Tensor:

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -138,24 +137,3 @@ def test_random_numbers_depend_on_a_rows_own_key_alone_and_stay_from_release_to_
     assert len({tuple(row.tolist()) for row in rows}) == len(keys)
     assert ((rows >= 0) & (rows < 1)).all()
     assert numbers((1, 2), n=3).tolist() == [[0.30931491118583454, 0.3569562367935075, 0.036904530468356844]]
-
-
-@pytest.mark.parametrize(("rows", "threads"), [(1, 1), (16, 1), (31, 1), (48, 3), (500, 4)])
-def test_a_step_takes_a_thread_for_sixteen_rows_and_gives_the_others_back(rows, threads):
-    before = torch.get_num_threads()
-    torch.set_num_threads(4)
-    try:
-        model: Any = Recurrent(RecurrentConfig(V, d_model=8, n_layers=1)).eval()
-        step, seen = model.step, list[int]()
-
-        def stepped(*given):
-            seen.append(torch.get_num_threads())
-            return step(*given)
-
-        model.step = stepped
-        stream = begin_stream(model, [PROMPT], [ROW] * rows, PLAIN, Below(9), 8, False)
-        next(stream), next(stream)
-        assert seen == [threads]
-        assert torch.get_num_threads() == 4
-    finally:
-        torch.set_num_threads(before)

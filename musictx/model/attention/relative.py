@@ -8,6 +8,7 @@ from torch import Tensor
 
 from musictx.system import processor
 
+EMULATES = not processor().bfloat16  # asked once: a compiler of models cannot look into it
 Masked = Tensor | None  # (B, Tk) True where a row does not see a key; None: it sees all
 Age = Tensor | None  # (Tk,) how many tokens each key is behind the one query; None: keys are in order
 
@@ -24,7 +25,7 @@ def reference(
 
 def is_emulated(q: Tensor) -> bool:
     """Whether this processor only emulates products of such numbers; in float32 attention is ten times as fast then."""
-    return q.device.type == "cpu" and q.dtype == torch.bfloat16 and not processor().bfloat16
+    return EMULATES and q.device.type == "cpu" and q.dtype == torch.bfloat16
 
 
 def distances(q: Tensor, k: Tensor, age: Age = None) -> Tensor:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import torch
 from torch import Tensor, nn
 
+from musictx.model.attention.relative import is_emulated
 from musictx.model.position.form import Form, Phase, phases
 
 if TYPE_CHECKING:
@@ -55,5 +56,8 @@ class Fourier(Form):
         """(B, H, Tq, D + 2F): their product with the extended keys is content and distance together."""
         assert phase is not None
         cos, sin = phase
+        if is_emulated(q):
+            with torch.autocast("cpu", enabled=False):
+                return self.queries(q.float(), phase).to(q.dtype)
         a, b = (q @ self.basis.to(q.dtype)).chunk(2, -1)  # (B, H, Tq, F) each
         return torch.cat([q, a * cos + b * sin, a * sin - b * cos], -1)
