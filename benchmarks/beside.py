@@ -5,7 +5,6 @@ loses nothing beside one busy process, and takes 2.5 times as long beside four. 
 fault: threads that spin, or that wait for one another. `lost` is that factor; 1 is fair.
 """
 
-import json
 import os
 import resource
 import subprocess
@@ -17,6 +16,8 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
+
+from facts import versions
 
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
@@ -76,7 +77,8 @@ def bench_beside(config: BenchBesideConfig) -> None:
         raise ConfigError("commands", got=sorted(unknown), allowed=f"some of {', '.join(COMMANDS)}")
     if config.busy[:1] != [0] or min(config.busy) < 0 or config.repeats < 1:
         raise ConfigError("busy", got=config.busy, allowed="0 first, then numbers of processes; repeats=1 or more")
-    print(processor())
+    where = f"{processor()}, {versions()}"
+    print(where)
     print(f"{'':<10}{'busy':>6}{'wall s':>9}{'CPU s':>9}{'lost':>7}")
     rows = []
     with TemporaryDirectory() as folder:
@@ -93,8 +95,7 @@ def bench_beside(config: BenchBesideConfig) -> None:
                 rows.append({"command": f"musictx {' '.join(words)}", "busy": n, "runs": runs, "lost": lost})
                 print(f"{name:<10}{n:>6}{wall:>9.1f}{cpu:>9.1f}{lost:>7.2f}", flush=True)
     if config.out:
-        facts = {"where": str(processor()), "config": asdict(config), "rows": rows}
-        write_json(Path(config.out), json.loads(json.dumps(facts)))
+        write_json(Path(config.out), {"where": where, "config": asdict(config), "rows": rows})
 
 
 COMMAND = Command("bench_beside", bench_beside, BenchBesideConfig)

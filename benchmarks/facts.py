@@ -1,5 +1,6 @@
 """Shared by all benchmarks: the machine in words, turns, waiting for a device, the report."""
 
+import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
@@ -12,6 +13,7 @@ from musictx.errors import ConfigError
 from musictx.generate.open_bundle import check_device
 from musictx.system import processor
 
+LESSER = "ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY"
 Turn = Callable[[], float]  # -> seconds
 
 
@@ -37,8 +39,13 @@ def begin(config: Any, at_least_1: tuple[str, ...]) -> str:
             raise ConfigError("threads", got=config.threads, allowed="1 or more, or null for all cores")
         torch.set_num_threads(config.threads)
     gpu = f"{torch.cuda.get_device_name()}, " if config.device == "cuda" else ""
-    versions = f"torch {torch.__version__}, Python {platform.python_version()}"
-    return f"{gpu}{processor()}, {torch.get_num_threads()} CPU threads, {versions}"
+    return f"{gpu}{processor()}, {torch.get_num_threads()} CPU threads, {versions()}"
+
+
+def versions() -> str:
+    """Those of PyTorch and Python, and the variables by which a processor does less than it could."""
+    lesser = " ".join(f"{name}={os.environ[name]}" for name in LESSER if name in os.environ)
+    return ", ".join(filter(None, (f"torch {torch.__version__}", f"Python {platform.python_version()}", lesser)))
 
 
 def wait(device: str) -> None:

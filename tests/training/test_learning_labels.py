@@ -73,7 +73,7 @@ def test_labels_of_pieces_are_learned(pieces):
         "left out: low/broken.mid: not a MIDI file",
         "left out: outside.mid: in no folder, so it has no label",
         "held-out accuracy 1.00 (",
-        "classify music with it: musictx classify labels=run/model.safetensors midi=my.mid",
+        "musictx classify my.mid labels=run/model.safetensors",
     ):
         assert line in said
     rows = [row for row in read_metrics(folder / "run/metrics.csv") if "val/nll" in row]
