@@ -29,15 +29,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # how many examples a test draws where it names no number; one that is slow on a busy machine is no mistake
 settings.register_profile("usual", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=30)
 settings.register_profile("quick", settings.get_profile("usual"), max_examples=10)
-settings.register_profile(
-    "nightly", settings.get_profile("usual"), max_examples=100, derandomize=False
-)  # others each day
+settings.register_profile("nightly", settings.get_profile("usual"), max_examples=100, derandomize=False)
 settings.load_profile("usual")
 
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 TINY = ["model.d_model=16", "model.n_layers=1", "model.n_heads=2", "model.d_ff=32", "model.max_distance=16"]
 QUICK = ["data.length=32", "trainer.batch_size=4", "trainer.max_steps=4", "trainer.validate_every=2"]
+SELDOM = 20_000  # objects from one look for garbage to the next; Python's own number is 700
 AT_START = {"PYTHONPATH", "PYTHONHASHSEED"}  # what a process reads when it starts: no warm one will do
 
 
@@ -77,9 +76,11 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """What was imported and collected stays: to look for garbage in it, again and again, took a tenth of the time."""
+    """What was imported and collected stays: to look for garbage in it, again and again, took a tenth of the time. To
+    look for it among what a test makes, as often as Python does, took a twentieth."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(SELDOM)
 
 
 def pytest_unconfigure():

@@ -57,6 +57,7 @@ compose("train", ["trainer.lr=1e-3"])  # Hydra looks for its plugins and learns 
 gc.collect()
 gc.enable()
 gc.freeze()  # or every collection in a child would copy those pages too
+gc.set_threshold(20_000)  # as in conftest.py
 order = serve()
 np.random.seed()  # noqa: NPY002  # the state that all children would share
 os.chdir(order["cwd"])
