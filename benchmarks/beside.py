@@ -22,8 +22,9 @@ from facts import versions
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
 from musictx.files import write_json
+from musictx.neighbour import usable_cores
 from musictx.setting import setting
-from musictx.system import processor, usable_cores
+from musictx.system import processor
 
 COMMANDS = {
     "generate": "generate elise seed_seconds=5 length_seconds=5 out=o overwrite=true",

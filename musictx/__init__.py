@@ -9,7 +9,7 @@
 Nothing else is imported before one of these names is used: to import PyTorch takes seconds.
 """
 
-from musictx.system import be_a_neighbour
+from musictx.neighbour import be_a_neighbour
 
 be_a_neighbour()  # before PyTorch is imported
 

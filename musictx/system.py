@@ -3,7 +3,6 @@
 Whoever chooses a precision or a number of threads asks `processor()`.
 """
 
-import math
 import os
 import re
 import signal
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from musictx.errors import UserError
+from musictx.neighbour import usable_cores
 
 try:
     import fcntl
@@ -57,64 +57,6 @@ def limit_memory(memory_mb: int) -> None:
         with open("/proc/self/statm") as file:
             limit = int(file.read().split()[0]) * resource.getpagesize() + memory_mb * 2**20
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-
-
-def usable_cores() -> int:
-    """The cores that this process may use. A container may have a share of a large machine's time."""
-    return max(math.ceil(min(_cores_in_sight(), _quota())), 1)
-
-
-def _cores_in_sight() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-GROUPS = Path("/sys/fs/cgroup")
-
-
-def _quota() -> float:
-    """How many cores' time the container of this process gets; infinite where nothing limits it."""
-    try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return math.inf
-    quota = math.inf
-    for _, controllers, place in (line.split(":", 2) for line in lines):
-        if controllers and "cpu" not in controllers.split(","):
-            continue
-        root, names = (GROUPS / "cpu", V1) if controllers else (GROUPS, ("cpu.max",))
-        group = root / place.lstrip("/")
-        for folder in (group, *group.parents):  # a limit of any group above counts too
-            quota = min(quota, _limit(folder, names))
-            if folder == root:
-                break
-    return quota
-
-
-V1 = "cpu.cfs_quota_us", "cpu.cfs_period_us"  # of groups before their second version
-
-
-def _limit(group: Path, names: tuple[str, ...]) -> float:
-    try:
-        quota, period = map(float, " ".join((group / name).read_text() for name in names).split())
-    except (OSError, ValueError):  # no such file, or "max"
-        return math.inf
-    return quota / period if quota > 0 else math.inf
-
-
-SPINS = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"}  # a person who sets one has decided
-
-
-def be_a_neighbour() -> None:
-    """Lets threads that wait for others sleep, and takes no more of them than there are cores; the environment of a
-    person counts more. OpenMP reads this once, when PyTorch is imported.
-
-    By default they spin for some thousandths of a second. Beside other programs each of them spins while another one
-    would work: a step then takes 15 times as long. Where PyTorch was imported before musictx it is too late.
-    """
-    if not SPINS & os.environ.keys():
-        os.environ["OMP_WAIT_POLICY"] = "passive"
-    if usable_cores() < _cores_in_sight():  # PyTorch counts those in sight
-        os.environ.setdefault("OMP_NUM_THREADS", str(usable_cores()))
 
 
 ROWS_A_THREAD = 16  # rows whose step a second thread makes no faster; beside other programs it makes it slower

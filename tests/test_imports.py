@@ -10,7 +10,7 @@ import musictx
 
 PACKAGE = Path(musictx.__file__).parent
 NO_TENSORS = {"music", "tokenizers", "viz"}
-BESIDE = {"errors", "files", "setting", "system", "terminal"}
+BESIDE = {"errors", "files", "neighbour", "setting", "system", "terminal"}
 LIBRARIES = {"numpy", "symusic", "pretty_midi", "mido", "torch", "safetensors"}
 GRAMMARS = {"grammar.py", "rules.py"}  # of tokenizers: imported by whoever draws
 NO_MUSIC = {"symusic", "pretty_midi", "mido", "music21", "numpy"}

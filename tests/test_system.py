@@ -6,19 +6,19 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 from conftest import QUICK, ROOT, TINY, ok, write_tunes
 from torch import nn
 
-from musictx import system
+from musictx import neighbour, system
 from musictx.config.train import TrainerConfig
 from musictx.data.parallel.journal import Journal
 from musictx.errors import ConfigError
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.system import SPINS, be_a_neighbour, few_threads, processor, usable_cores
+from musictx.neighbour import SPINS, be_a_neighbour, quota, usable_cores
+from musictx.system import few_threads, processor
 from musictx.training.precision import check_precision, emulation
 
 HIDE = """
@@ -56,7 +56,7 @@ for line in Path("commands").read_text().splitlines():
 uploads = Uploads(Path("uploads"), Limits())
 path = uploads.keep("tune.mid", Path("midi/sub0/tune 0.mid").read_bytes())
 music = read_upload(uploads.take(path), path.name, Limits())
-print(music.name, len(music.score), system.peak_gib(), system.LIMITS, system.usable_cores() > 0)
+print(music.name, len(music.score), system.peak_gib(), system.LIMITS, system.processor().cores > 0)
 """
 COMMANDS = f"""\
 musictx prepare folder path=midi out=store test_fraction=0
@@ -130,15 +130,15 @@ def test_a_person_decides_how_threads_wait(monkeypatch, name):
 
 def test_a_share_of_a_large_machine_is_no_more_threads_than_that_share(monkeypatch):
     monkeypatch.setenv("OMP_WAIT_POLICY", "active")
-    monkeypatch.setattr(system, "_cores_in_sight", lambda: 64)
-    for quota, cores, threads in ((1.5, 2, "2"), (0.2, 1, "1"), (float("inf"), 64, None), (128.0, 64, None)):
+    monkeypatch.setattr(neighbour, "cores_in_sight", lambda: 64)
+    for share, cores, threads in ((1.5, 2, "2"), (0.2, 1, "1"), (float("inf"), 64, None), (128.0, 64, None)):
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-        monkeypatch.setattr(system, "_quota", lambda quota=quota: quota)
+        monkeypatch.setattr(neighbour, "quota", lambda share=share: share)
         be_a_neighbour()
         assert usable_cores() == cores
         assert os.environ.get("OMP_NUM_THREADS") == threads
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    monkeypatch.setattr(system, "_quota", lambda: 2.0)
+    monkeypatch.setattr(neighbour, "quota", lambda: 2.0)
     be_a_neighbour()
     assert os.environ["OMP_NUM_THREADS"] == "7"  # a person has said so
 
@@ -173,31 +173,25 @@ def test_few_rows_take_one_thread_and_give_the_others_back(monkeypatch, rows, th
 
 
 @pytest.mark.parametrize(
-    ("place", "files", "quota"),
+    ("place", "files", "share"),
     [
         ("0::/", {"cpu.max": "150000 100000"}, 1.5),
         ("0::/", {"cpu.max": "max 100000"}, math.inf),
         ("0::/a/b", {"a/cpu.max": "200000 100000", "a/b/cpu.max": "max 100000"}, 2.0),  # the group above has a limit
-        (
-            "3:cpu,cpuacct:/docker/x",
-            {"cpu/docker/x/cpu.cfs_quota_us": "50000", "cpu/docker/x/cpu.cfs_period_us": "100000"},
-            0.5,
-        ),
+        ("3:cpu,cpuacct:/x", {"cpu/x/cpu.cfs_quota_us": "50000", "cpu/x/cpu.cfs_period_us": "100000"}, 0.5),
         ("3:cpu:/", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, math.inf),
         ("4:memory:/m", {"cpu.max": "50000 100000"}, math.inf),
         ("0::/gone", {}, math.inf),
     ],
 )
-def test_a_container_says_how_many_cores_it_has(monkeypatch, tmp_path, place, files, quota):
+def test_a_container_says_how_many_cores_it_has(monkeypatch, tmp_path, place, files, share):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
-    read = Path.read_text
-    monkeypatch.setattr(system, "GROUPS", tmp_path)
-    monkeypatch.setattr(
-        Path, "read_text", lambda path, *how: place if str(path) == "/proc/self/cgroup" else read(path, *how)
-    )
-    assert system._quota() == quota
+    (tmp_path / "here").write_text(place + "\n")
+    monkeypatch.setattr(neighbour, "GROUPS", str(tmp_path))
+    assert quota(str(tmp_path / "here")) == share
+    assert quota(str(tmp_path / "nothing")) == math.inf
 
 
 def test_a_compiler_sees_one_graph_of_a_model_under_autocast():

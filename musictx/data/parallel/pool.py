@@ -15,7 +15,7 @@ from musictx.data.recipe import Encoded
 from musictx.data.source import Item
 from musictx.data.store import Piece
 from musictx.errors import ConfigError, MidiError
-from musictx.system import usable_cores
+from musictx.neighbour import usable_cores
 
 A_CORE = 16  # most workers a core: each is a process
 _loading = Lock()  # an archive gives one file at a time
