@@ -1,13 +1,15 @@
 """Any terminal: streams that write look-alikes of what their encoding lacks, that may be closed, and have any width."""
 
 import codecs
+import functools
 import io
 import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 from unicodedata import combining, normalize
 
 LOOKALIKE = "lookalike"  # the error handler of our streams
@@ -23,6 +25,10 @@ SIGNS = {  # those that Unicode does not take apart
 }
 READER_LEFT = 141  # what a shell says of a program whose reader has ended, 128 + SIGPIPE
 NARROWEST = 20
+
+
+class ReaderLeft(BrokenPipeError):
+    """Who reads stdout or stderr has ended. Any other broken pipe, as that of a dead worker, is an error."""
 
 
 def lookalike(error: UnicodeError) -> tuple[str, int]:
@@ -55,15 +61,18 @@ def shows_all() -> bool:
 def any_terminal() -> Iterator[None]:
     """Within it, all that is printed can be printed. If its reader ends, as `head` does, so does the program, quietly.
     Raises OSError at its end for what could not be written."""
-    _set_up()
     try:
+        _set_up()
         try:
             yield
+        except Exception:
+            _print_nowhere()  # else a reader who left would hide the error
+            raise
         finally:
             sys.stdout.flush()
     except OSError as error:
         _print_nowhere()
-        if isinstance(error, BrokenPipeError):
+        if isinstance(error, ReaderLeft):
             sys.exit(READER_LEFT)
         raise
 
@@ -74,9 +83,25 @@ def _set_up() -> None:
         if stream is None:  # closed by the shell: the next file that opens would get its number
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - until the end
         elif mode == "w" and isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=LOOKALIKE)
+            for act in ("write", "flush"):  # its own: other streams keep theirs
+                if act not in vars(stream):  # we may be within ourselves
+                    setattr(stream, act, _tells_who_left(getattr(stream, act)))
+            stream.reconfigure(errors=LOOKALIKE)  # flushes
     if os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
         os.environ.setdefault("TTY_COMPATIBLE", "0")  # for rich: no bars that are drawn again and again
+
+
+def _tells_who_left(act: Callable[..., Any]) -> Callable[..., Any]:
+    """The act of a stream, which raises ReaderLeft where its pipe is broken."""
+
+    @functools.wraps(act)
+    def told(*what: Any) -> Any:
+        try:
+            return act(*what)
+        except BrokenPipeError as error:
+            raise ReaderLeft(*error.args) from error
+
+    return told
 
 
 def _print_nowhere() -> None:

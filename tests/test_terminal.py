@@ -222,11 +222,21 @@ def test_a_dumb_terminal_gets_no_escape_codes(term, moves, monkeypatch):
     assert ("\x1b" in terminal.read_all()) == moves
 
 
+@pytest.mark.parametrize("old", [True, False])
+def test_an_old_console_of_windows_gets_no_escape_codes(old, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    for name in ("TTY_COMPATIBLE", "NO_COLOR"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setattr("rich.console.detect_legacy_windows", lambda: old)
+    monkeypatch.setattr(sys, "stdout", terminal := Terminal("utf-8", is_terminal=True))
+    print_table(["run", "steps"], [("a", 7)])
+    assert ("\x1b" in terminal.read_all()) != old
+
+
 @pytest.mark.parametrize("words", [["--help"], ["inspect", "midi=elise"], ["runs", "--help"]])
 def test_who_reads_may_leave(words, monkeypatch, capsys):
-    read, write = os.pipe()
-    os.close(read)
-    with open(write, "w", encoding="utf-8") as stream, monkeypatch.context() as patch:
+    with broken_pipe() as stream, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", stream)
         patch.setattr(sys, "argv", ["musictx", *words])
         with pytest.raises(SystemExit) as left:
@@ -234,6 +244,53 @@ def test_who_reads_may_leave(words, monkeypatch, capsys):
         assert left.value.code == 141
         stream.flush()  # as the interpreter does at its end
     assert capsys.readouterr().err == ""
+
+
+def broken_pipe():
+    """A stream that nobody reads."""
+    read, write = os.pipe()
+    os.close(read)
+    return open(write, "w", encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+@pytest.mark.parametrize("length", [1, 100_000])  # more than a buffer, of which nothing is left to flush
+def test_readers_of_both_streams_may_leave(name, length, monkeypatch):
+    with broken_pipe() as stream, monkeypatch.context() as patch:
+        patch.setattr(sys, name, stream)
+        with pytest.raises(SystemExit) as left, any_terminal(), any_terminal():
+            print("a" * length, file=stream, flush=True)
+        assert left.value.code == 141
+        os.dup2(nowhere := os.open(os.devnull, os.O_WRONLY), stream.fileno())  # as its buffer may be empty
+        os.close(nowhere)
+
+
+def test_a_broken_pipe_of_another_is_an_error():
+    for _ in range(2):  # also after a first one
+        with broken_pipe() as worker:
+            with pytest.raises(BrokenPipeError), any_terminal():
+                print("to nobody", file=worker, flush=True)
+            os.dup2(nowhere := os.open(os.devnull, os.O_WRONLY), worker.fileno())
+            os.close(nowhere)
+
+
+def test_a_reader_who_left_hides_no_error(monkeypatch):
+    def fail():
+        print("still in the buffer")
+        raise FileNotFoundError
+
+    with broken_pipe() as stream, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", stream)
+        with pytest.raises(FileNotFoundError), any_terminal():
+            fail()
+
+
+def test_what_was_printed_before_may_have_no_reader_either(monkeypatch):
+    with broken_pipe() as stream, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", stream)
+        print("still in the buffer")
+        with pytest.raises(SystemExit), any_terminal():
+            pass
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no such device")
