@@ -63,7 +63,8 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], right
     for row in cells:
         table.add_row(*row)
     drawn, at_terminal = StringIO(), sys.stdout.isatty()  # where a reader has left, rich ends the program its own way
-    console = Console(file=drawn, force_terminal=at_terminal, highlight=False, markup=False, width=1000)
+    draws = at_terminal and not Console().legacy_windows  # such a console shows escape codes as letters
+    console = Console(file=drawn, force_terminal=draws, highlight=False, markup=False, width=1000)
     if at_terminal and console.measure(table).maximum > shutil.get_terminal_size().columns:
         print("\n\n".join("\n".join(map(": ".join, zip(names, row, strict=True))) for row in cells))
     else:
