@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from apps import APPS
@@ -16,7 +17,7 @@ from musictx.commands.prepare import CORPORA
 from musictx.config.app import helped, quote_path, settings
 from musictx.config.command import find
 from musictx.config.words import sort_words
-from musictx.errors import UserError
+from musictx.errors import ConfigError
 from musictx.setting import find_setting
 
 MAIN = {f"prepare_{corpus}": "path" for corpus in CORPORA if corpus != "chorales"} | {
@@ -36,6 +37,7 @@ ODD = [
     *("my.mid", "elise", "a b, c (1) [x] {y} #1 & 2%.mid", "it's.mid", "5.mid", "1e3", "null", "true", "夜想曲.mid"),
     *("+1.mid", "back\\", "'q'.mid", "[a].mid", "mine/*.mid", "hydra.mid", "${x}.mid", "$HOME.mid"),
 ]
+ALONE = ["--help", "-h", "-m", "--multirun", "--resolve", "--version"]  # flags without a value
 THERE = ["sampler", "out", "help", "-x.mid", "~x", "a=b.mid"]  # without such a file each is something else
 
 
@@ -109,31 +111,71 @@ def test_flags_keep_their_values(typed, keys, flags):
     assert found == flags
 
 
-WRONG = [
-    ("generate my.mid seed_midi=x", "seed_midi=x: my.mid is given too"),
-    ("generate +seed_midi=x my.mid", "seed_midi=x: my.mid is given too"),
-    ("generate a.mid b.mid c.mid", "seed_midi=a.mid: b.mid is a second word .*pattern like"),
-    ("render a.mid b.png", "midi=a.mid: b.png is a second word"),
-    ("compare a runs=[b]", r"runs=\[b\]: a is given too"),
-    ("generate wav", "wav has no value: give wav=VALUE"),
-    ("generate sampler.top_p my.mid", "sampler.top_p has no value: "),
-    ("generate --variations 3", "--variations is no flag: .* variations=VALUE"),
-    ("generate --variations=3", "--variations=3 is no flag: .* variations=3"),
-    ("generate my.mid --", "-- is no flag"),
-    ("generate --cfg my.mid", "--cfg needs a value: give job or hydra or all"),
-    ("generate my.mid --cfg=x", "--cfg needs a value"),
-    ("generate --config-dir", "--config-dir needs a value"),
-    ("serve my.mid", "my.mid is no setting: settings are KEY=VALUE"),
-    ("prepare_chorales mine", "mine is no setting"),
+WRONG = [  # and what of it the line names: the key or the word
+    ("generate my.mid seed_midi=x", "seed_midi=x"),
+    ("generate +seed_midi=x my.mid", "seed_midi=x"),
+    ("generate a.mid b.mid c.mid", "b.mid"),
+    ("render a.mid b.png", "b.png"),
+    ("compare a runs=[b]", "runs=[b]"),
+    ("generate wav", "wav=VALUE"),
+    ("generate sampler.top_p my.mid", "sampler.top_p=VALUE"),
+    ("generate sampler", "sampler=VALUE"),
+    ("train data", "data=VALUE"),
+    ("train experiment", "experiment=VALUE"),  # a group that is no field
+    ("generate --variations 3", "variations=VALUE"),
+    ("generate --variations=3", "variations=3"),
+    ("generate my.mid --", "--"),
+    ("generate --cfg my.mid", "job or hydra or all"),
+    ("generate my.mid --cfg=x", "job or hydra or all"),
+    ("generate --info=", "plugins"),
+    ("generate --config-dir", "--config-dir"),
+    ("generate --config-dir=", "--config-dir"),
+    *((f"generate {flag}={value}", "no value") for flag in ALONE for value in ("", "x")),
+    ("serve my.mid", "my.mid"),
+    ("prepare_chorales mine", "mine"),
+    ("prepare_chorales ~mine", "~mine"),
+    ("generate ~out", "out=VALUE"),
+    ("generate ~sampler.top_p", "sampler.top_p=VALUE"),
+    *((f"generate {word}", word) for word in ("=", "==", "=x", "+=x", "~=", "1=2", "a..b=1", "a.=1", "/x=1", "@=1")),
+    *((f"generate {word}", word.lstrip("+")) for word in ("+~out=3", "夜=1", "a:b=1")),
 ]
 
 
-@pytest.mark.parametrize(("typed", "said"), WRONG)
-def test_wrong_words_are_one_line(typed, said):
-    command, *words = typed.split()
-    with pytest.raises(UserError, match=f"^{said}") as wrong:
-        sort_words(find(command), words)
-    assert "\n" not in str(wrong.value)
+@pytest.mark.parametrize(("typed", "datum"), WRONG)
+def test_wrong_words_are_one_line(typed, datum, tmp_path, monkeypatch, capsys):
+    name, *words = typed.split()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["musictx", *words])
+    with pytest.raises(SystemExit) as left:
+        find(name)()
+    out, err = capsys.readouterr()
+    assert (left.value.code, out, err.count("\n")) == (2, "", 1), err
+    assert datum in err, err
+    assert not re.search("[Oo]verride|extraneous|delete|hydra\\.cc", err), err  # words of Hydra
+
+
+@pytest.mark.parametrize("word", ["variations=[1", "sampler.top_p=a:b(", "length_bars='"])
+def test_a_value_that_cannot_be_read_is_named(word):
+    with pytest.raises(ConfigError) as wrong:
+        read("generate", word)
+    key, _, value = word.partition("=")
+    assert (wrong.value.field, wrong.value.got) == (key, value)
+    assert "hydra.cc" not in str(wrong.value)
+
+
+@pytest.mark.parametrize("name", ["~nosuch.mid", "~out.mid", "~", "~someone/x.mid", "~nosuch=1"])
+def test_what_begins_like_a_removal_may_be_a_file(name):
+    assert read("generate", name).seed_midi == name
+
+
+def test_home_is_found_where_the_shell_leaves_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert Path(read("generate", "~/my tune.mid").seed_midi) == tmp_path / "my tune.mid"
+    (tmp_path / "~").mkdir()
+    (tmp_path / "~" / "x.mid").touch()
+    assert read("generate", "~/x.mid").seed_midi == "~/x.mid"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
 from musictx.config.fields import keys_of
-from musictx.config.words import SEE
+from musictx.config.words import KEY, SEE
 from musictx.errors import ConfigError, UserError
 from musictx.files import MOST, printable
 from musictx.terminal import any_terminal
@@ -86,7 +86,10 @@ def explained(error: BaseException) -> UserError:
     if missing := re.search(r"missing mandatory value: (\S+)", text):
         key = re.search(r"full_key: (\S+)", text)
         return ConfigError(key[1] if key else missing[1], why="it is required and was not given", hint=SEE)
-    if isinstance(error, OverrideParseException) and "=" not in error.override:
+    if isinstance(error, OverrideParseException):
+        typed, equals, value = error.override.partition("=")
+        if equals and KEY.fullmatch(typed):
+            return ConfigError(typed.lstrip("+~"), got=value, why="its value cannot be read", hint=f"quote it; {SEE}")
         hint = f"settings are KEY=VALUE, as midi=FILE, seed_midi=FILE or path=FOLDER; {SEE}"
         return UserError(f"{error.override} is no setting", hint)
     if preset := re.search(

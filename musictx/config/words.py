@@ -1,9 +1,10 @@
 """The words of a command line: settings, KEY=VALUE; a command's main input, which needs no key; flags for Hydra."""
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import fields
-from os.path import exists
+from os.path import exists, expanduser
 
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
@@ -21,6 +22,7 @@ FLAGS: dict[str, Sequence[str] | None] = {  # of Hydra, with the values that may
     **dict.fromkeys(("-p", "--package", "-cp", "--config-path", "-cn", "--config-name", "-cd", "--config-dir")),
     "--experimental-rerun": None,
 }
+KEY = re.compile(r"(\+{0,2}|~)[a-zA-Z_$][\w$-]*([./]\w[\w$-]*)*(@[\w$.:-]*)?", re.ASCII)  # as Hydra reads it
 
 
 def sort_words(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -31,7 +33,7 @@ def sort_words(command: Command, words: Sequence[str]) -> tuple[list[str], list[
     inputs: list[str] = []
     left = [*words]
     while left:
-        word = left.pop(0)
+        word = _at_home(left.pop(0))
         if word.partition("=")[0] in FLAGS:
             flags += _flag(word, left)
         elif word == "help" and not exists(word):
@@ -46,6 +48,12 @@ def sort_words(command: Command, words: Sequence[str]) -> tuple[list[str], list[
     return settings + _main(command, inputs, settings), flags
 
 
+def _at_home(word: str) -> str:
+    """The word; `~/` before a name is the home folder, as a shell has it that leaves no quoted word alone."""
+    is_home = word.startswith(("~/", f"~{os.sep}")) and not exists(word)
+    return expanduser(word) if is_home else word
+
+
 def _flag(word: str, left: list[str]) -> list[str]:
     """A flag and its value, which is taken from what is left. Raises UserError."""
     flag, equals, value = word.partition("=")
@@ -54,24 +62,38 @@ def _flag(word: str, left: list[str]) -> list[str]:
     if not equals and left and (known is None or left[0] in known):
         value = left.pop(0)
         words.append(value)
-    if value not in known if known else not value:
-        raise UserError(f"{flag} needs a value", f"give {' or '.join(known or ['one'])}; {SEE}")
+    if known == ("",) and equals:
+        raise UserError(f"{flag} takes no value", f"give {flag} alone; {SEE}")
+    if (equals and not value) or (value not in known if known else not value):
+        allowed = " or ".join(filter(None, known or ["one"]))
+        raise UserError(f"{flag} cannot be {value}" if value else f"{flag} needs a value", f"give {allowed}; {SEE}")
     return words
 
 
 def _is_setting(command: Command, word: str) -> bool:
-    """A file may have `=` in its name; where it begins with a setting, the file is not meant."""
-    if "=" not in word:
-        return word.startswith("~") and not exists(word)  # Hydra removes a setting
-    name = re.split("[=.@/]", word.lstrip("+~"), maxsplit=1)[0]
+    """A file may have `=` in its name; where it begins with a setting, the file is not meant. Raises UserError for a
+    word with `=` that is neither."""
+    key, equals, _ = word.partition("=")
+    name = re.split("[.@/]", key.lstrip("+~"), maxsplit=1)[0]
+    if word.startswith("~"):  # Hydra removes the preset of a group
+        group = key[1:].partition("@")[0]
+        if exists(word):
+            return False
+        if group not in command.groups and find_setting(command.schema, group):
+            raise UserError(f"{word} cannot be removed", f"give another value, {group}=VALUE; {SEE}")
+        return group in command.groups or name == "hydra"
     ours = {each.name for each in fields(command.schema)} | {*command.groups, "hydra"}
-    return name in ours or not exists(word)
+    if not equals or (name not in ours and exists(word)):
+        return False
+    if not KEY.fullmatch(key):
+        raise UserError(f"{word} {'is no setting' if key.lstrip('+') else 'has no key'}", f"give KEY=VALUE; {SEE}")
+    return True
 
 
 def _main(command: Command, inputs: Sequence[str], settings: Sequence[str]) -> list[str]:
     """The setting of the main input, if it is given. Raises ConfigError, UserError."""
     for word in inputs:
-        if find_setting(command.schema, word) and not exists(word):
+        if (word in command.groups or find_setting(command.schema, word)) and not exists(word):
             raise UserError(f"{word} has no value", f"give {word}=VALUE; {SEE}")
     if not inputs:
         return []
