@@ -204,3 +204,18 @@ def test_a_command_reads_its_word(tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["musictx", "inspect", word])
         main()
         assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("accompany", "musictx accompany MELODY"),
+        ("render", "musictx render MIDI"),
+        ("compare", "musictx compare RUNS …"),
+        ("prepare folder", "musictx prepare folder PATH"),
+    ],
+)
+def test_who_gives_no_input_reads_that_it_is_a_word(typed, said, tmp_path):
+    line = refused(["musictx", *typed.split()], tmp_path)
+    assert f"{said};" in line
+    assert line.startswith(f"error: {find(typed.replace(' ', '_')).main}=")

@@ -24,7 +24,7 @@ from musictx.config.command import OWN, Command, find
 from musictx.config.mistakes import NotASetting, explained, in_one_line
 from musictx.config.words import SEE, quoted, sort_words
 from musictx.errors import ConfigError, UserError
-from musictx.setting import help_text
+from musictx.setting import about, help_text
 from musictx.terminal import columns
 
 PATHS = (
@@ -50,6 +50,7 @@ def run(command: Command) -> None:
         nonlocal begun
         begun = True
         with in_one_line(command.name):  # here already: Hydra adds its own line to an error that it sees
+            refuse_no_input(command, config)
             return command.run(own_place(typed(config, command.schema)))
 
     with in_one_line(command.name):
@@ -72,6 +73,14 @@ def run(command: Command) -> None:
             hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=command.name)(job)()
         except UNREAD as error:
             raise error if begun else unread(error) from None
+
+
+def refuse_no_input(command: Command, config: DictConfig) -> None:
+    """Raises ConfigError where the main input is required and was not given: a person may type it as a word."""
+    if command.main and (word := _usage(command, config))[0] != "[":
+        called = about(command.schema).partition(":")[0]
+        hint = f"add it as a word, {called} {word}; {SEE}"
+        raise ConfigError(command.main, why="it is required and was not given", hint=hint)
 
 
 def own_place(config: Any) -> Any:
