@@ -138,8 +138,22 @@ def speeds(found: Any, make: Make, command: str) -> Iterator[Row]:
             yield make(command, title, f"{each['name']}, {place}", rates, "tokens/s", line=each["name"], column=place)
 
 
-TRAIN = partial(speeds, command="musictx benchmarks/training.py threads=2")
-SAMPLE = partial(speeds, command="musictx benchmarks/sampling.py threads=1")
+SAMPLE = partial(speeds, command="musictx benchmarks/sampling.py threads=1 length=128 repeats=3 batches=[16]")
+SMALL = "threads=2 length=512 batch=1 repeats=3 warm_up=1 loader_steps=1 workers=[0] positions=[relative]"
+TRAIN = partial(speeds, command=f"musictx benchmarks/training.py {SMALL}")
+
+
+def beside(found: Any, make: Make) -> Iterator[Row]:
+    """How much longer whole commands take beside busy processes than a fair share of the cores would let them."""
+    title = "Whole commands beside busy processes on two cores: times as long as a fair share, one run each"
+    lesser = re.search(r"ONEDNN_MAX_CPU_ISA=\S+ ATEN_CPU_CAPABILITY=\S+ ?", found["where"])
+    command = f"{lesser[0].strip() + ' ' if lesser else ''}musictx benchmarks/beside.py repeats=1"
+    place = re.sub(r", torch .*", "", found["where"])
+    for each in found["rows"]:
+        name, column = each["command"].split()[1], f"{each['busy']} busy, {place}"
+        yield make(command, title, f"{name}, {column}", [each["lost"]], line=name, column=column)
+
+
 RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "piano-test.json": lambda found, make: likelihood(found, make, "test", "token"),
     "piano-validation.json": lambda found, make: likelihood(found, make, "validation", "token", "note", "second"),
@@ -148,7 +162,8 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "planted-motif.json": planted,
     "baselines/chorales-validation.json": lambda found, make: kinds(found, make, "validation"),
     "baselines/chorales-test.json": lambda found, make: kinds(found, make, "test"),
-    **{f"training-{kind}.json": TRAIN for kind in ("avx512", "avx2")},
+    "training-avx512.json": TRAIN,
+    "beside-avx2.json": beside,
     **{f"sampling-{kind}.json": SAMPLE for kind in ("avx512", "avx2")},
 }
 
