@@ -93,7 +93,14 @@ def bench_beside(config: BenchBesideConfig) -> None:
                 alone = alone or wall
                 threads = THREADS.get(name, 1)
                 lost = wall / alone * share(threads, n) / share(threads, 0)
-                rows.append({"command": f"musictx {' '.join(words)}", "busy": n, "runs": runs, "lost": lost})
+                rows.append(
+                    {
+                        "command": f"musictx {COMMANDS[name].format(store=config.store)}",
+                        "busy": n,
+                        "runs": runs,
+                        "lost": lost,
+                    }
+                )
                 print(f"{name:<10}{n:>6}{wall:>9.1f}{cpu:>9.1f}{lost:>7.2f}", flush=True)
     if config.out:
         write_json(Path(config.out), {"where": where, "config": asdict(config), "rows": rows})

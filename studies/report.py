@@ -129,13 +129,18 @@ def kinds(found: Any, make: Make, split: str) -> Iterator[Row]:
 def speeds(found: Any, make: Make, command: str) -> Iterator[Row]:
     """Of every contestant on one processor, the median and the extremes of its turns."""
     place = re.sub(r", torch .*", "", found["where"])
-    title = f"Tokens a second on a CPU, {command.split('/')[1].partition('.')[0]}, median and extremes"
-    lesser = re.search(r"ONEDNN_MAX_CPU_ISA=\S+ ATEN_CPU_CAPABILITY=\S+", found["where"])
-    command = f"{lesser[0]} {command}" if lesser else command
+    bench = command.split("/")[1].partition(".")[0]
     for each in found["rows"]:
         if seconds := each["seconds"]:
             rates = [each["tokens"] / x for x in (statistics.median(seconds), max(seconds), min(seconds))]
-            yield make(command, title, f"{each['name']}, {place}", rates, "tokens/s", line=each["name"], column=place)
+            claim = f"{bench}, {place}: {each['name']}"
+            yield make(lesser(found) + command, "Speed by processor", claim, rates, "tokens/s")
+
+
+def lesser(found: Any) -> str:
+    """The variables by which the processor of a raw file did less than it could, as they come before a command."""
+    said = re.search(r"ONEDNN_MAX_CPU_ISA=\S+ ATEN_CPU_CAPABILITY=\S+", found["where"])
+    return f"{said[0]} " if said else ""
 
 
 SAMPLE = partial(speeds, command="musictx benchmarks/sampling.py threads=1 length=128 repeats=3 batches=[16]")
@@ -145,13 +150,12 @@ TRAIN = partial(speeds, command=f"musictx benchmarks/training.py {SMALL}")
 
 def beside(found: Any, make: Make) -> Iterator[Row]:
     """How much longer whole commands take beside busy processes than a fair share of the cores would let them."""
-    title = "Whole commands beside busy processes on two cores: times as long as a fair share, one run each"
-    lesser = re.search(r"ONEDNN_MAX_CPU_ISA=\S+ ATEN_CPU_CAPABILITY=\S+ ?", found["where"])
-    command = f"{lesser[0].strip() + ' ' if lesser else ''}musictx benchmarks/beside.py repeats=1"
     place = re.sub(r", torch .*", "", found["where"])
     for each in found["rows"]:
-        name, column = each["command"].split()[1], f"{each['busy']} busy, {place}"
-        yield make(command, title, f"{name}, {column}", [each["lost"]], line=name, column=column)
+        claim = f"beside busy processes, of a fair share of the cores' time, one run, {place}: "
+        claim += f"{each['command'].split()[1]} beside {each['busy']}"
+        command = f"{lesser(found)}musictx benchmarks/beside.py repeats=1"
+        yield make(command, "Speed by processor", claim, [each["lost"]], "times as long")
 
 
 RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
