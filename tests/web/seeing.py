@@ -1,7 +1,7 @@
 """Which words of a page a person cannot read: covered, cut off, outside the window, or too faint; and the status line,
 read on a desk and on a telephone."""
 
-PATIENCE_MS = 20_000  # while something moves or fades, on a busy machine
+PATIENCE_MS = 60_000  # while something moves or fades, on a busy machine
 WIDTHS = (1280, 390)
 
 UNREADABLE = """(root) => {
