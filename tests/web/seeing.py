@@ -67,9 +67,9 @@ def unreadable(page, selector, there=True):
     to."""
     from playwright.sync_api import TimeoutError
 
-    if there:
-        page.locator(selector).evaluate("place => place.scrollIntoView({ block: 'center' })")
-    look = f"({UNREADABLE})(document.querySelector({selector!r}))"
+    # Scrolled to before each look: what loads late moves the place away again.
+    scroll = "place.scrollIntoView({ block: 'center', behavior: 'instant' });" if there else ""
+    look = f"(() => {{ const place = document.querySelector({selector!r}); {scroll} return ({UNREADABLE})(place) }})()"
     try:
         page.wait_for_function(f"{look}.length === 0", timeout=PATIENCE_MS)
     except TimeoutError:
@@ -97,7 +97,8 @@ def settled(page):
 def seen(page, selector):
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 844})
-        assert unreadable(page, selector) == [], width
+        wrong = unreadable(page, selector)
+        assert not wrong, f"at {width} pixels: {'; '.join(wrong)}"
 
 
 def said(page, what, look="status"):
