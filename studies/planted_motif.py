@@ -1,22 +1,28 @@
 """A planted motif: eight notes return after L ids of other music. Which kinds of model find them again, and how far?
 
-    OMP_NUM_THREADS=1 python studies/planted_motif.py --out outputs/planted   # resumes; an hour and a half of a core
+    OMP_NUM_THREADS=1 python studies/planted_motif.py --out outputs/planted   # resumes; some eight hours of a core
 
-A piece in the performance encoding is a motif of eight notes, L ids of other notes, and the motif again. It returns as
-it was, or transposed by up to five semitones. A louder velocity comes before both, so a model knows when to remember.
-All notes are drawn at random, one after the other, so only memory predicts the return. Only the return is trained,
-after its first note; training pieces have L of 33 to 447 and differ in every step. L of 513 and more asks for what no
-training window had. All models train for as many CPU seconds.
+A piece in the performance encoding is K ids of other notes, a motif of eight notes, L ids of other notes, and the motif
+again. It returns as it was, or transposed by up to five semitones: each is a task of its own, with its own trainings. A
+louder velocity comes before both, so a model knows when to remember. All notes are drawn at random, one after the
+other, so only memory predicts the return. Only the return is trained, after its first note.
+
+Nothing but memory helps: K and L are drawn uniformly from whole notes, K up to 90 and L up to 447. One in ten of either
+is held out, and no training has it. L goes on beyond training until a kind has less than half, up to 16,380.
+
+All kinds have the same curriculum, since without one most learn nothing: two notes at once, then more, then further
+away, as soon as three of four pitches are right (`STAGES`). All train for as many CPU seconds.
 
 The figure is the share of right pitches in the second half of the return, each guessed after the true notes before it.
 The first half has said which motif it is and how far it moved. A model that copies without transposing has 1 and 0.
 Chance is the share where another motif came first. The shares of right note lengths are kept beside them.
 
-The rule that chooses a learning rate: of `RATES` the one with the most right pitches after random seed 0, over the
-lengths of training. Beyond the best at an edge, half or twice the rate is tried too, until both neighbours of the best
-are no better. The table has `SEEDS` other random seeds with that rate.
+The rule that chooses optimizer and rate, for each kind and task: of AdamW and Muon with `RATES` the one with the most
+right pitches after random seed 0, over `TRAINED`. Where that is the lowest or highest rate so far of its optimizer,
+half or twice the rate is tried too. The table has `SEEDS` other random seeds with it.
 """
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,25 +41,40 @@ from musictx.tokenizers import build_tokenizer
 from musictx.viz.figure import new_figure, save_figure
 
 VOCAB = build_tokenizer("performance").vocab
-LEARNED = (33, 63, 129, 255, 447)  # L of training: whole notes
-LENGTHS = (*LEARNED, 513, 1023, 2049)
-NOTES, STEPS, PITCHES, TIMES = 8, (-5, -4, -3, -2, -1, 1, 2, 3, 4, 5), (48, 73), (10, 20, 30, 40)
-WHATS = {"as it was": 0.0, "transposed": 1.0}  # the share of returns that are transposed
-CHANCE = "chance"
-STEP_IDS, SECONDS, SCORED = 2048, 60.0, 64  # ids a step, CPU seconds of a training, pieces for each length
-RATES, SEEDS = (1e-3, 2e-3, 4e-3), (1, 2, 3, 4, 5)
+NOTES, PITCHES, TIMES, FURTHEST = 8, (48, 73), (10, 20, 30, 40), 5
+TASKS = {"as it was": False, "transposed": True}
+STAGES = [(notes, 0, 0) for notes in (2, 4, 6, NOTES)]  # notes of the motif, most of L, most of K
+STAGES += [(NOTES, *most) for most in ((0, 9), (3, 15), (9, 30), (21, 45), (33, 60))]
+STAGES += [(NOTES, length, 90) for length in (63, 129, 255, 447)]
+PASSED, LOOK = 0.75, 50  # right pitches that end a stage; steps from look to look
+TRAINED, UNSEEN = (9, 33, 99, 192, 300, 447), (21, 51, 111, 201, 291, 441)  # L
+FAR = (600, 1023, 2049, 4095, 8190, 16380)
+OFFSETS, AT = (0, 30, 51, 90, 300, 900), 192  # K where L is `AT`; training has the first two and 90
+STEP_IDS, SECONDS = 2048, 120.0  # ids a step, CPU seconds of a training
+OPTIMIZERS, RATES, SEEDS = ("adamw", "muon"), (1e-3, 2e-3, 4e-3), (1, 2, 3, 4, 5)
 WIDTH: dict[str, Any] = {"d_model": 96, "n_layers": 2, "n_heads": 4, "d_ff": 192, "dropout": 0.0, "max_distance": 512}
 CELLS: dict[str, Any] = {"n_layers": 2, "dropout": 0.0}
-KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # 187 to 194 thousand parameters; learned 236, a table 286
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # 186 to 196 thousand parameters; learned 249, a table 286
+    "LSTM": ("recurrent", CELLS | {"d_model": 96}),
+    "LSTM, recall": ("recurrent", CELLS | {"d_model": 90, "recall": True, "d_attention": 64, "window": 20000}),
     "table": ("transformer", WIDTH | {"position": "relative"}),
     "Fourier": ("transformer", WIDTH | {"position": "relative_fourier"}),
     "RoPE": ("transformer", WIDTH | {"position": "rope"}),
     "sines": ("transformer", WIDTH | {"position": "sinusoidal"}),
-    "learned": ("transformer", WIDTH | {"position": "learned", "max_positions": 512}),
+    "learned": ("transformer", WIDTH | {"position": "learned", "max_positions": 640}),
     "no position": ("transformer", WIDTH | {"position": "none"}),
-    "LSTM": ("recurrent", CELLS | {"d_model": 96}),
-    "LSTM, attention": ("recurrent", CELLS | {"d_model": 88, "additive": True, "d_attention": 64, "window": 2200}),
 }
+
+
+def held_out(ids: int) -> bool:
+    """Whether no training has this K or L: one in ten."""
+    return ids // 3 % 10 == 7
+
+
+def drawn(most: int, rng: np.random.Generator) -> int:
+    """A K or L of training: whole notes, up to so many ids."""
+    allowed = [ids for ids in range(0, most + 1, 3) if not held_out(ids)]
+    return int(rng.choice(allowed))
 
 
 def notes_of(pitch: np.ndarray, time: np.ndarray) -> np.ndarray:
@@ -62,111 +83,190 @@ def notes_of(pitch: np.ndarray, time: np.ndarray) -> np.ndarray:
     return np.stack(kinds, -1).reshape(*pitch.shape[:-1], -1)
 
 
+def others(n: int, notes: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Pitches and times (n, notes) that nothing predicts."""
+    return rng.integers(*PITCHES, (n, notes)), rng.choice(TIMES, (n, notes))
+
+
 def pieces(
-    n: int, length: int, rng: np.random.Generator, transposed: float = 0.5, stranger: bool = False
+    n: int,
+    length: int,
+    offset: int,
+    rng: np.random.Generator,
+    transposed: bool = False,
+    notes: int = NOTES,
+    stranger: bool = False,
 ) -> np.ndarray:
-    """(n, T) ids of pieces whose motif returns after `length` ids, a share of them `transposed`; `stranger`: another
-    motif came first."""
-    pitch, time = rng.integers(*PITCHES, (n, NOTES)), rng.choice(TIMES, (n, NOTES))
-    other = notes_of(rng.integers(*PITCHES, (n, length // 3)), rng.choice(TIMES, (n, length // 3)))
-    moved = rng.choice(STEPS, (n, 1)) * (rng.random((n, 1)) < transposed)
-    first = notes_of(pitch, time)
-    if stranger:
-        first = notes_of(rng.integers(*PITCHES, (n, NOTES)), rng.choice(TIMES, (n, NOTES)))
-    loud, soft = (np.full((n, 1), VOCAB.id("VELOCITY", at)) for at in (28, 16))
-    bos = np.full((n, 1), VOCAB.bos)
-    return np.concatenate([bos, loud, first, soft, other, loud, notes_of(pitch + moved, time)], 1)
+    """(n, T) ids of pieces whose motif begins after `offset` ids and returns after `length`; `stranger`: another motif
+    came first."""
+    pitch, time = others(n, notes, rng)
+    moved = rng.integers(1, FURTHEST + 1, (n, 1)) * rng.choice((-1, 1), (n, 1)) * transposed
+    first = notes_of(*others(n, notes, rng)) if stranger else notes_of(pitch, time)
+    before, between = (notes_of(*others(n, ids // 3, rng)) for ids in (offset, length))
+    bos, loud, soft = (np.full((n, 1), x) for x in (VOCAB.bos, VOCAB.id("VELOCITY", 28), VOCAB.id("VELOCITY", 16)))
+    return np.concatenate([bos, before, loud, first, soft, between, loud, notes_of(pitch + moved, time)], 1)
 
 
-def step_loss(model: Any, ids: torch.Tensor) -> torch.Tensor:
+def step_loss(model: Any, ids: torch.Tensor, notes: int) -> torch.Tensor:
     """The mean loss of the return's ids, after its first note."""
-    logits = model(ids[:, :-1])[:, -3 * (NOTES - 1) :]
-    return F.cross_entropy(logits.flatten(0, 1), ids[:, -3 * (NOTES - 1) :].flatten())
+    logits = model(ids[:, :-1])[:, -3 * (notes - 1) :]
+    return F.cross_entropy(logits.flatten(0, 1), ids[:, -3 * (notes - 1) :].flatten())
 
 
-@torch.inference_mode()
-def accuracy(model: Any, what: str, length: int, seed: int) -> tuple[float, float] | None:
-    """The shares of right pitches and of right note lengths in the second half of returns that are as `what` says, or
-    `chance`; None where the model has too few positions. All models get the same pieces."""
-    rng = np.random.default_rng([seed, length, [*WHATS, CHANCE].index(what)])
-    half, right = 3 * NOTES // 2, []
-    for _ in range(SCORED // 16):
-        ids = torch.from_numpy(pieces(16, length, rng, WHATS.get(what, 0.5), stranger=what == CHANCE))
-        if (logits := timed.within_positions(partial(model, ids[:, :-1]))) is None:
+@torch.no_grad()
+def right(model: Any, ids: torch.Tensor, notes: int = NOTES) -> tuple[float, float] | None:
+    """The shares of right pitches and of right note lengths in the second half of the returns; None where the model has
+    too few positions."""
+    half, rows = 3 * (notes - notes // 2), max(1, 20_000 // ids.shape[1])
+    shares = []
+    for part in ids.split(rows):
+        if (logits := timed.within_positions(partial(model, part[:, :-1]))) is None:
             return None
-        guesses = logits[:, -half:].argmax(-1)
-        same = (guesses == ids[:, -half:]).unflatten(1, (-1, 3))  # (16, notes, 3): begins, lasts, ends
-        right.append(same[..., :2].float().mean((0, 1)))
-    pitch, time = torch.stack(right).mean(0).tolist()
+        same = (logits[:, -half:].argmax(-1) == part[:, -half:]).unflatten(1, (-1, 3))  # (n, notes, 3)
+        shares.append(same[..., :2].float().mean(1))
+    pitch, time = torch.cat(shares).mean(0).tolist()
     return pitch, time
 
 
-def train(kind: str, rate: float, seed: int, seconds: float) -> dict[str, Any]:
-    """The accuracies of one model by length after so much CPU time."""
+def accuracy(
+    model: Any, task: str, length: int, offset: int | None, seed: int, stranger: bool = False
+) -> tuple[float, float] | None:
+    """`right` of new pieces, the same for all models; offset None: each has its own, of the range of training."""
+    rng = np.random.default_rng([seed, 2, length, offset or 0, stranger])
+    n, rows = 64 if length <= FAR[1] else 16, []
+    for _ in range(n // 4):
+        begins = 3 * int(rng.integers(0, STAGES[-1][2] // 3 + 1)) if offset is None else offset
+        ids = torch.from_numpy(pieces(4, length, begins, rng, TASKS[task], stranger=stranger))
+        rows.append(right(model, ids))
+    if None in rows:
+        return None
+    pitch, time = np.mean(rows, 0).tolist()  # type: ignore[arg-type] # none is None
+    return pitch, time
+
+
+class Curriculum:
+    """The loss of each step, of pieces as the stage has them; one step in five is of an earlier stage."""
+
+    def __init__(self, model: Any, task: str, seed: int) -> None:
+        self.model, self.task, self.rng = model, task, np.random.default_rng([seed, 1])
+        self.stage, self.steps = 0, 0
+        self.passed: list[int] = []  # steps
+
+    def drawn(self, stage: int, rows: int | None = None) -> tuple[torch.Tensor, int]:
+        """Pieces of a stage, and how many notes their motif has; `rows` None: as many as a step has."""
+        notes, longest, latest = STAGES[stage]
+        length, offset = drawn(longest, self.rng), drawn(latest, self.rng)
+        rows = rows or STEP_IDS // (length + offset + 6 * notes + 4)
+        return torch.from_numpy(pieces(rows, length, offset, self.rng, TASKS[self.task], notes)), notes
+
+    def loss(self) -> torch.Tensor:
+        if self.steps and self.steps % LOOK == 0 and self.stage < len(STAGES) - 1:
+            looks = [right(self.model, *self.drawn(self.stage, 16)) for _ in range(4)]
+            if np.mean([look[0] for look in looks if look]) > PASSED:
+                self.stage += 1
+                self.passed.append(self.steps)
+        self.steps += 1
+        earlier = self.stage and self.rng.random() < 0.2
+        return step_loss(self.model, *self.drawn(int(self.rng.integers(self.stage + 1)) if earlier else self.stage))
+
+
+def train(kind: str, task: str, optimizer: str, rate: float, seed: int, seconds: float) -> dict[str, Any]:
+    """What one model can after so much CPU time: right pitches and note lengths by L, by K, and by chance."""
     name, settings = KINDS[kind]
     torch.manual_seed(seed)
-    rng = np.random.default_rng([seed, 1])
     model: Any = build_model(model_config(name, settings, vocab_size=VOCAB.size))
-
-    def loss() -> torch.Tensor:
-        length = int(rng.choice(LEARNED))
-        return step_loss(model, torch.from_numpy(pieces(STEP_IDS // (length + 52), length, rng)))
-
-    found: dict[str, Any] = {"steps": timed.learn(model, loss, rate, timed.shares(seconds))}
-    found |= {"parameters": sum(p.numel() for p in model.parameters()), "processor": str(processor())}
-    return found | {what: {n: accuracy(model, what, n, seed) for n in LENGTHS} for what in (*WHATS, CHANCE)}
+    curriculum = Curriculum(model, task, seed)
+    steps = timed.learn(model, curriculum.loss, rate, timed.shares(seconds), optimizer=optimizer)
+    found: dict[str, Any] = {"steps": steps, "stages passed at": curriculum.passed, "processor": str(processor())}
+    found["parameters"] = sum(p.numel() for p in model.parameters())
+    found["length"] = {n: accuracy(model, task, n, None, seed) for n in (*TRAINED, *UNSEEN)}
+    for n in FAR:
+        found["length"][n] = reached = accuracy(model, task, n, None, seed)
+        if reached is None or reached[0] < 0.5:
+            break
+    found["offset"] = {k: accuracy(model, task, AT, k, seed) for k in OFFSETS}
+    return found | {"chance": accuracy(model, task, AT, None, seed, stranger=True)}
 
 
 def near(run: dict[str, Any]) -> float:
-    """The mean share of right pitches over the lengths of training, as it was and transposed."""
-    return float(np.mean([run[what][str(length)][0] for what in WHATS for length in LEARNED]))
+    """The mean share of right pitches over lengths of training."""
+    return float(np.mean([run["length"][str(n)][0] for n in TRAINED]))
+
+
+def chosen(known: Callable[[str, float, int], Any]) -> tuple[str, float]:
+    """Optimizer and rate, by the rule above."""
+
+    def cost(optimizer: str, rate: float) -> float:
+        return -near(known(optimizer, rate, 0))
+
+    best = {each: timed.bracketed(RATES, partial(cost, each)) for each in OPTIMIZERS}
+    return min(best.items(), key=lambda each: cost(*each))
+
+
+def run_of(runs: timed.Runs, kind: str, task: str, seconds: float, optimizer: str, rate: float, seed: int) -> Any:
+    """One run, made or known."""
+    settings = crc32(repr((KINDS[kind], STAGES, STEP_IDS, TRAINED, UNSEEN, FAR, OFFSETS)).encode())
+    key = f"{kind}, {task}, {optimizer}, {rate:g}, {seed}, {seconds:g} s, {settings:08x}"
+    run = runs.get(key, partial(train, kind, task, optimizer, rate, seed, seconds))
+    print(f"{key}: {near(run):.3f}, {len(run['stages passed at'])} stages, {run['steps']} steps", flush=True)
+    return run
+
+
+def row_of(known: Callable[[str, float, int], Any]) -> dict[str, Any]:
+    """A kind and its task in the table: by `SEEDS`, each with what was chosen; `known(optimizer, rate, seed)` is a
+    run."""
+    optimizer, rate = chosen(known)
+    each = [known(optimizer, rate, seed) for seed in SEEDS]
+    row = {"optimizer": optimizer, "rate": rate, "parameters": each[0]["parameters"]}
+    row |= {name: [run[name] for run in each] for name in ("steps", "stages passed at", "processor", "chance")}
+    for by in ("length", "offset"):
+        most = max((run[by] for run in each), key=len)  # one seed may reach further
+        row[by] = {n: [run[by].get(n) for run in each] for n in most}
+    return row
 
 
 def plot(table: dict[str, dict[str, Any]], path: Path) -> None:
-    """Right pitches by length: the mean of the random seeds, and from the lowest to the highest."""
-    figure = new_figure(10, 4)
+    """Right pitches by L: the mean of the random seeds, and from the lowest to the highest."""
+    figure = new_figure(11, 4.5)
     both = figure.subplots(1, 2, sharey=True)
-    guessed = {n: [x[0] for row in table.values() for x in row[CHANCE][str(n)] if x is not None] for n in LENGTHS}
-    guessed = {n: each for n, each in guessed.items() if each}  # a table of positions ends
-    for axes, what in zip(both, WHATS, strict=True):
+    for axes, task in zip(both, TASKS, strict=True):
+        axes.axvspan(6, STAGES[-1][1], color="grey", alpha=0.12, lw=0)
         for kind, row in table.items():
-            shares = {int(n): [x[0] for x in each] for n, each in row[what].items() if None not in each}
-            (line,) = axes.plot(list(shares), [np.mean(each) for each in shares.values()], marker="o", label=kind)
-            low, high = ([f(each) for each in shares.values()] for f in (min, max))
-            axes.fill_between(list(shares), low, high, color=line.get_color(), alpha=0.15, lw=0)
-        axes.plot(list(guessed), [np.mean(x) for x in guessed.values()], color="black", ls=":", label=CHANCE)
-        axes.axvline(max(LEARNED), color="grey", lw=0.8)
+            shares = {int(n): [x[0] for x in each if x] for n, each in row[task]["length"].items()}
+            lengths = sorted(n for n, each in shares.items() if each)
+            mean, low, high = ([float(f(shares[n])) for n in lengths] for f in (np.mean, min, max))
+            (line,) = axes.plot(lengths, mean, lw=1.2, label=kind)
+            axes.fill_between(lengths, low, high, color=line.get_color(), alpha=0.15, lw=0)
+            for seen, face in ((True, line.get_color()), (False, "white")):
+                at = [i for i, n in enumerate(lengths) if (n in TRAINED) == seen]
+                x, y = ([values[i] for i in at] for values in (lengths, mean))
+                axes.plot(x, y, "o", ms=4, mec=line.get_color(), mfc=face)
+        chance = [x[0] for row in table.values() for x in row[task]["chance"] if x]
+        axes.axhline(np.mean(chance), color="black", ls=":", lw=1, label="chance")
         axes.set_xscale("log", base=2)
-        axes.set(ylim=(0, 1.02), title=f"the motif returns {what}")
-        axes.set_xticks(LENGTHS, [f"{n:,}" for n in LENGTHS], rotation=90)
+        axes.set(ylim=(0, 1.02), title=f"the motif returns {task}")
+        ticks = (9, 33, 99, AT, 447, *FAR[1:])
+        axes.set_xticks(ticks, [f"{n:,}" for n in ticks], rotation=90)
         axes.minorticks_off()
-    figure.supxlabel("ids between motif and return; grey line: the longest in training", fontsize="medium")
+    figure.supxlabel("ids between motif and return; grey: the range of training; hollow: none of them was trained")
     both[0].set_ylabel("right pitches in the return")
     both[1].legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     save_figure(figure, path)
 
 
 def main() -> None:
-    args = options(__doc__, "out", "seconds", out=Path("outputs/planted"), seconds=SECONDS).parse_args()
+    parser = options(__doc__, "out", "seconds", out=Path("outputs/planted"), seconds=SECONDS)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS], help="default: all")
+    args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    runs, table = timed.Runs(args.out / "runs.json"), dict[str, dict[str, Any]]()
-    for kind in KINDS:
-
-        def run_of(rate: float, seed: int, kind: str = kind) -> dict[str, Any]:
-            settings = crc32(repr((KINDS[kind], LENGTHS, LEARNED, STEP_IDS)).encode())
-            key = f"{kind}, {rate:g}, {seed}, {args.seconds:g} s, {settings:08x}"
-            run: dict[str, Any] = runs.get(key, partial(train, kind, rate, seed, args.seconds))
-            print(f"{key}: {near(run):.3f} after {run['steps']} steps", flush=True)
-            return run
-
-        rate = timed.bracketed(RATES, lambda rate: -near(run_of(rate, 0)))
-        each = [run_of(rate, seed) for seed in SEEDS]
-        table[kind] = {"rate": rate, "parameters": each[0]["parameters"], "steps": [run["steps"] for run in each]}
-        for what in (*WHATS, CHANCE):
-            table[kind][what] = {str(n): [run[what][str(n)] for run in each] for n in LENGTHS}
+    table: dict[str, dict[str, Any]] = {}
+    for kind in args.kinds:  # a file of runs each: two processes can train different kinds
+        runs = timed.Runs(args.out / f"{kind.replace(', ', '-').replace(' ', '-')}.json")
+        table[kind] = {task: row_of(partial(run_of, runs, kind, task, args.seconds)) for task in TASKS}
+    if len(args.kinds) == len(KINDS):  # else another process has the rest
         timed.write_rows(args.out / "planted-motif.json", table)
         plot(table, args.out / "planted-motif.png")
-    print(f"{args.out}: planted-motif.json and planted-motif.png")
+        print(f"{args.out}: planted-motif.json and planted-motif.png")
 
 
 if __name__ == "__main__":

@@ -24,20 +24,25 @@ def shares(seconds: float) -> Iterator[float]:
 
 
 def learn(
-    model: Any, loss: Callable[[], torch.Tensor], rate: float, shares: Iterator[float], decay: float = 0.0
+    model: Any,
+    loss: Callable[[], torch.Tensor],
+    rate: float,
+    shares: Iterator[float],
+    decay: float = 0.0,
+    optimizer: str = "muon",
 ) -> int:
-    """Takes a step for each share and returns how many; `loss` has the mean loss of a step. Muon; the rate rises over a
+    """Takes a step for each share and returns how many; `loss` has the mean loss of a step. The rate rises over a
     thirtieth of the time, and falls to zero over the second half."""
-    optimizer = build_optimizer(model, "muon", rate, decay)
+    optimizing = build_optimizer(model, optimizer, rate, decay)
     model.train()
     steps = 0
     for share in shares:
-        for group in optimizer.param_groups:
+        for group in optimizing.param_groups:
             group["lr"] = rate * min(30 * share + 0.01, 2 * (1 - share), 1.0)
-        optimizer.zero_grad()
+        optimizing.zero_grad()
         loss().backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        optimizing.step()
         steps += 1
     model.eval()
     return steps

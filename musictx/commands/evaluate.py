@@ -16,7 +16,7 @@ from musictx.config.train import AttentionConfig, DataConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
 from musictx.files import write_json
-from musictx.generate.open_bundle import Opened, check_device, open_and_print
+from musictx.generate.open_bundle import Opened, check_device, choose_and_print, open_and_print
 from musictx.model.build import check_objective, describe_model, kind_of, source_voices
 from musictx.model.packaged import bundle_path
 from musictx.model.weights import check_weights, describe_weights, with_weights
@@ -131,6 +131,7 @@ def run(config: EvaluateConfig) -> Evaluation:
     device, weights = check_device(config.device), check_weights(config.weights)
     opened = open_and_print(config.bundle, device, config.attention.impl, continues=False)
     print(describe_model(opened.model))
+    choose_and_print(weights, opened.model)
     opened = opened._replace(model=with_weights(opened.model, weights))
     name, objective = scored_by(config.bundle, opened, config.objective)
     store, data = Store(Path(config.data.path), opened.header.tokenizer), config.data

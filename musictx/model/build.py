@@ -43,6 +43,7 @@ class Kind(NamedTuple):
 
 def _layers_of_cells(config: RecurrentConfig) -> str:
     past = f", additive attention over {config.window} past states" if config.additive else ""
+    past = f", attention over the last {config.window} inputs" if config.recall else past
     return f"{config.n_layers} layers of {config.cell} cells{past}"
 
 

@@ -1,7 +1,7 @@
-"""Recurrent baselines: stacked LSTM or tanh cells, with or without additive attention over their past states
-(Bahdanau et al. 2015, section 3.1).
+"""Recurrent baselines: stacked LSTM or tanh cells; alone, with attention over the inputs that they have read, or with
+additive attention over their past states (Bahdanau et al. 2015, section 3.1).
 
-The tanh is between query and key, so that no matrix product makes all scores: each pair takes a vector of A
+In the last the tanh is between query and key, so that no matrix product makes all scores: each pair takes a vector of A
 numbers. The backward pass recomputes blocks of queries; memory grows with T, and besides with block · window · A.
 """
 
@@ -15,7 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from musictx.errors import ConfigError
 from musictx.model.keyboard import KEYBOARDS, LONG_S, SEEN, KeyboardState
+from musictx.model.recall import Recall
 from musictx.model.sizes import check_numbers, one_of
 from musictx.setting import setting
 from musictx.system import processor
@@ -36,15 +38,18 @@ class RecurrentConfig:
     n_layers: int = setting(3, "layers")
     dropout: float = setting(0.1, "share dropped in training")
     cell: str = setting("lstm", "lstm or rnn")
-    additive: bool = setting(False, "attention over the past states of the top layer")
-    d_attention: int = setting(128, "width of that attention")
-    window: int = setting(512, "how many past states that attention sees")
+    recall: bool = setting(False, "dot-product attention that returns the input after a past state like this one")
+    additive: bool = setting(False, "additive attention over the past states of the top layer")
+    d_attention: int = setting(128, "width of either attention")
+    window: int = setting(512, "how many past tokens either attention sees")
     keyboard: str = setting("none", SEEN)
 
     def __post_init__(self) -> None:
         one_of("keyboard", self.keyboard, KEYBOARDS)
         check_numbers(self)
         one_of("cell", self.cell, CELLS)
+        if self.recall and self.additive:
+            raise ConfigError("additive", got=True, why="recall=true", allowed="one of the two attentions")
 
 
 class RecurrentState:
@@ -128,6 +133,7 @@ class Recurrent(nn.Module):
         cell = nn.LSTM if config.cell == "lstm" else nn.RNN
         self.cells = cell(c, c, config.n_layers, batch_first=True, dropout=between)
         self.attention = AdditiveAttention(c, config.d_attention, config.window) if config.additive else None
+        self.recall = Recall(c, config.d_attention, config.window) if config.recall else None
         self.keyboard = None
         if config.keyboard != "none":
             self.keyboard = KeyboardState(config.vocab_size, c)
@@ -149,7 +155,7 @@ class Recurrent(nn.Module):
         """An empty state. It never grows, whatever `max_T`: it always rolls."""
         c, like = self.config, self.embed.weight.detach()
         hidden = tuple(like.new_zeros(c.n_layers, batch, c.d_model) for _ in range(2 if c.cell == "lstm" else 1))
-        past = Past.empty(batch, c.window, c.d_attention + c.d_model, like) if c.additive else None
+        past = Past.empty(batch, c.window, c.d_attention + c.d_model, like) if c.additive or c.recall else None
         return RecurrentState(hidden, past)
 
     def carry(self, ids: Tensor, state: RecurrentState) -> Tensor:
@@ -166,7 +172,11 @@ class Recurrent(nn.Module):
 
     def _run(self, ids: Tensor, state: RecurrentState | None, last: bool = False) -> Tensor:
         x = self.dropout(self.embed(ids))  # (B, T, C)
-        h, after = run_cells(self.cells, x, None if state is None else state.hidden)  # (B, T, C)
+        hidden = None if state is None else state.hidden
+        h, after = run_cells(self.cells, x, hidden)  # (B, T, C)
+        if self.recall is not None:
+            before = torch.zeros_like(h[:, 0]) if hidden is None else hidden[0][-1]
+            h = self.recall(h, x, before, state and state.past, last)
         if self.attention is not None:
             h = self.attention(h, state and state.past, last)
         if state is not None:

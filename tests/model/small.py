@@ -24,6 +24,9 @@ RECURRENT: dict[str, dict[str, Any]] = {
     "lstm": {},
     "rnn": {"cell": "rnn"},
     "additive": {"additive": True, "d_attention": 5, "window": 7},
+    "recall": {"recall": True, "d_attention": 5, "window": 7},
+    "recall of 1": {"recall": True, "d_attention": 5, "window": 1, "cell": "rnn"},
+    "recall of all": {"recall": True, "d_attention": 5, "window": 80},
     "window of 1": {"additive": True, "d_attention": 5, "window": 1, "cell": "rnn"},
     "window of all": {"additive": True, "d_attention": 5, "window": 80},  # longer than two blocks of queries
 }
@@ -59,3 +62,15 @@ def additive_by_definition(attention: Any, s: Tensor, h: Tensor, seen: Callable[
             context = torch.stack(scores).softmax(0) @ torch.stack(past)
         rows.append(torch.tanh(attention.join(torch.cat([context, s[b, t]]))))
     return torch.stack(rows).view(s.shape)
+
+
+def recall_by_definition(
+    recall: Any, h: Tensor, x: Tensor, before: Tensor, seen: Callable[[int, int], range]
+) -> Tensor:
+    """The same of `Recall`: states h and inputs x (B, T, C), the state `before` them (B, C)."""
+    rows = []
+    for b, t in product(*map(range, h.shape[:2])):
+        states, q = torch.cat([before[b][None], h[b]]), recall.query.weight @ h[b, t]
+        scores = [q @ (recall.key.weight @ states[j]) / len(q) ** 0.5 for j in seen(b, t)]  # the state before input j
+        rows.append(h[b, t] + recall.value.weight @ (torch.stack(scores).softmax(0) @ x[b, [*seen(b, t)]]))
+    return torch.stack(rows).view(h.shape)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from proofs import assert_same, results, tokens
 from small import RECURRENT
 
+from musictx.model.recall import Recall
 from musictx.model.recurrent import AdditiveAttention, Recurrent
 
 all_kinds = pytest.mark.parametrize("kind", RECURRENT)
@@ -35,6 +36,22 @@ def test_attention_equals_the_definition_with_every_gradient(t, window):
 
     got = results(lambda *_: attention(h), weights)
     assert_same(got, results(lambda *_: small.additive_by_definition(attention, h, h, past), weights))
+
+
+@pytest.mark.parametrize(("t", "window"), [(1, 7), (2, 7), (9, 1), (33, 7), (33, 100)])
+def test_recall_equals_the_definition_with_every_gradient(t, window):
+    torch.manual_seed(t)
+    recall = Recall(6, 4, window).double()
+    h, x, before = (torch.randn(2, *sizes, 6, dtype=torch.float64, requires_grad=True) for sizes in ([t], [t], []))
+    weights = [h, x, recall.value.weight]
+    if min(t, window) > 1:  # with one to ask, these have no say
+        weights += [before, recall.query.weight, recall.key.weight]
+
+    def seen(b, t):
+        return range(max(t - window + 1, 0), t + 1)
+
+    got = results(lambda *_: recall(h, x, before), weights)
+    assert_same(got, results(lambda *_: small.recall_by_definition(recall, h, x, before, seen), weights))
 
 
 def kept(t):
@@ -161,7 +178,7 @@ def test_the_forget_gates_begin_open():
         assert bias.tolist() == [0.0] * 24 + [1.0] * 24 + [0.0] * 48  # input, forget, cell, output
 
 
-@pytest.mark.parametrize("kind", ["lstm", "additive"])
+@pytest.mark.parametrize("kind", ["lstm", "additive", "recall"])
 def test_in_bfloat16_the_state_keeps_its_precision(kind):
     model, ids = build(kind).float(), tokens(2, 12)
     state = model.init_state(2, 12)

@@ -1,0 +1,65 @@
+"""Attention of recurrent cells over what they have read: a state asks when the cells were in a like state before, and
+gets the input that came next then.
+
+This is one dot product, so a model can find a passage again and continue it. What follows a state is one step away:
+cells with this need no second layer to look beside what matched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from musictx.model.recurrent import Past
+
+
+class Recall(nn.Module):
+    """States h (B, T, C) and inputs x (B, T, C) -> h_t + W Σ_s p(t, s) x_s over the last `window` s up to t.
+
+    p(t, s) = softmax_s(query(h_t) · key(h_{s-1}) / √A). Before the first input the state is zero.
+    """
+
+    def __init__(self, d_model: int, d_attention: int, window: int) -> None:
+        super().__init__()
+        self.sizes, self.window = [d_attention, d_model], window
+        self.query = nn.Linear(d_model, d_attention, bias=False)
+        self.key = nn.Linear(d_model, d_attention, bias=False)
+        self.value = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, h: Tensor, x: Tensor, before: Tensor, past: Past | None = None, last: bool = False) -> Tensor:
+        """`before` (B, C) is the state before x; keys and inputs are stored into `past` -> (B, T, C), or (B, 1, C) of
+        the `last` only."""
+        rows = torch.cat([self.key(torch.cat([before[:, None].to(h.dtype), h[:, :-1]], 1)), x], -1)  # (B, T, A + C)
+        h = h[:, -1:] if last else h
+        if past is None:
+            seen, alive = rows, None
+        elif rows.shape[1] == 1:  # a single query needs no order: skip the copies
+            past.append(rows)
+            seen, alive = past.rows, past.alive
+            return h + self.find(self.query(h), seen, alive[:, None, None])
+        else:
+            old, was = past.ordered()
+            seen, alive = torch.cat([old, rows.to(old.dtype)], 1), torch.cat([was, was.new_ones(rows.shape[:2])], 1)
+            past.append(rows)
+        return h + self.find(self.query(h), seen, self.mask(h.shape[1], seen, alive))
+
+    def mask(self, t: int, seen: Tensor, alive: Tensor | None) -> Tensor | None:
+        """Which of `seen` (B, S, A + C) the last `t` may look at, (B or 1, 1, T, S); None: all up to themselves."""
+        s = seen.shape[1]
+        if alive is None and t == s <= self.window:
+            return None
+        place = torch.arange(s, device=seen.device)
+        at = place[s - t :, None]
+        mask = ((place <= at) & (place > at - self.window))[None, None]
+        return mask if alive is None else mask & alive[:, None, None]
+
+    def find(self, q: Tensor, seen: Tensor, mask: Tensor | None) -> Tensor:
+        """Queries (B, T, A) into all of `seen` (B, S, A + C) -> (B, T, C)."""
+        k, x = (each[:, None] for each in torch.split(seen, self.sizes, -1))  # (B, 1, S, A), (B, 1, S, C)
+        q = q[:, None].to(seen.dtype)  # (B, 1, T, A)
+        found: Tensor = self.value(F.scaled_dot_product_attention(q, k, x, mask, is_causal=mask is None)[:, 0])
+        return found
