@@ -104,17 +104,6 @@ def met(found: Any, make: Make) -> Iterator[Row]:
         yield make(PLAY, title, f"{seeds}, {name}", [figure], line=seeds, column=name)
 
 
-def planted(found: Any, make: Make) -> Iterator[Row]:
-    title = "A planted motif after five lags alone, at one place, without a curriculum (a table learns five distances, "
-    title += "an LSTM nothing): right pitches where it returns, mean and extremes of five random seeds"
-    for what, n, (kind, of) in product(("as it was", "transposed"), ("33", "447", "513", "1023"), found.items()):
-        if right := [pitch_and_time[0] for pitch_and_time in of[what][n] if pitch_and_time]:
-            figure = [round(x, 2) for x in (statistics.mean(right), min(right), max(right))]
-            name = f"{what}, after {int(n):,} ids"
-            command = "OMP_NUM_THREADS=1 python studies/planted_motif.py"
-            yield make(command, title, f"{kind}, {name}", figure, line=kind, column=name)
-
-
 def kinds(found: Any, make: Make, split: str) -> Iterator[Row]:
     """All kinds and windows."""
     title = "Kinds of model and training windows on chorales: nats a token, three random seeds, test read once"
@@ -150,12 +139,15 @@ TRAIN = partial(speeds, command=f"musictx benchmarks/training.py {SMALL}")
 
 def beside(found: Any, make: Make) -> Iterator[Row]:
     """How much longer whole commands take beside busy processes than a fair share of the cores would let them."""
-    place = re.sub(r", torch .*", "", found["where"])
-    for each in found["rows"]:
-        claim = f"beside busy processes, of a fair share of the cores' time, one run, {place}: "
-        claim += f"{each['command'].split()[1]} beside {each['busy']}"
-        command = f"{lesser(found)}musictx benchmarks/beside.py repeats=1"
-        yield make(command, "Speed by processor", claim, [each["lost"]], "times as long")
+    place = found["where"].partition(", 2 cores")[0]
+    command = f"{lesser(found)}musictx benchmarks/beside.py"
+    title = (
+        "Beside one and four busy processes on two cores: the time that each command takes, where what a fair share "
+    )
+    title += f"of the cores would let it take is 1, median of {found['config']['repeats']} runs"
+    for each in (row for row in found["rows"] if row["busy"]):
+        name, column = each["command"].split()[1].strip(","), f"{place}, beside {each['busy']}"
+        yield make(command, title, f"{name}, {column}", [each["lost"]], "times as long", line=name, column=column)
 
 
 RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
@@ -163,11 +155,10 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "piano-validation.json": lambda found, make: likelihood(found, make, "validation", "token", "note", "second"),
     "guidance/piano.json": guided,
     "alive.json": met,
-    "planted-motif.json": planted,
     "baselines/chorales-validation.json": lambda found, make: kinds(found, make, "validation"),
     "baselines/chorales-test.json": lambda found, make: kinds(found, make, "test"),
     "training-avx512.json": TRAIN,
-    "beside-avx2.json": beside,
+    **{f"neighbours-{kind}.json": beside for kind in ("avx512", "avx2")},
     **{f"sampling-{kind}.json": SAMPLE for kind in ("avx512", "avx2")},
 }
 
