@@ -157,7 +157,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "alive.json": met,
     "baselines/chorales-validation.json": lambda found, make: kinds(found, make, "validation"),
     "baselines/chorales-test.json": lambda found, make: kinds(found, make, "test"),
-    "training-avx512.json": TRAIN,
+    **{f"training-{kind}.json": TRAIN for kind in ("avx512", "avx2")},
     **{f"neighbours-{kind}.json": beside for kind in ("avx512", "avx2")},
     **{f"sampling-{kind}.json": SAMPLE for kind in ("avx512", "avx2")},
 }
