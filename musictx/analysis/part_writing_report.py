@@ -86,9 +86,10 @@ def rates(grids: Iterable[Grid]) -> dict[str, float]:
 
 
 def place(finding: Finding, meter: Meter) -> dict[str, Any]:
-    """Where a finding is: bar and beat count from 1, and a beat is the lower number of the time signature."""
+    """Where a finding is: bar and beat count from 1, an upbeat is bar 0. A beat is the lower number of the time
+    signature."""
     at_s = finding.step * meter.quarter_s / STEPS_PER_QUARTER
     lines_s = meter.bars_s(at_s + meter.bar_s)
     bar = int(np.searchsorted(lines_s, at_s + 1e-6, side="right"))
     beat = 1 + (at_s - lines_s[bar - 1]) / (4 * meter.quarter_s / meter.signature[1])
-    return {"bar": bar, "beat": round(float(beat), 3), "voices": finding.voices}
+    return {"bar": bar - meter.first_bar(lines_s), "beat": round(float(beat), 3), "voices": finding.voices}

@@ -46,6 +46,8 @@ class AccompanyConfig:
     variations: int = setting(Accompany.variations, "accompaniments of the melody")
     rows_at_once: int = setting(Accompany.rows_at_once, "rows drawn together; songs are drawn one by one")
     random_seed: int = setting(Accompany.random_seed, "random seed: the same one gives the same music")
+    alone: bool = setting(False, "write the music alone, at one tempo; false: the voices into the melody's own file")
+    pedal: bool = setting(False, "write long new notes as keys and sustain pedal")
     wav: bool = setting(False, "also write the sound of each accompaniment")
     png: bool = setting(False, "also write a picture of melody and voices")
     overwrite: bool = setting(False, "replace existing files")
@@ -76,12 +78,12 @@ def accompany(config: AccompanyConfig) -> None:
     window_s = window_of(opened.header)
     with few_threads(min(config.rows_at_once, config.variations)):
         pieces = accompany_melody(melody, model, opened.tokenizer, request, window_s=window_s, device=device)
-    write(pieces, targets)
+    write(pieces, targets, config.alone, config.pedal)
 
 
-def write(pieces: list[Accompanied], files: Targets) -> None:
+def write(pieces: list[Accompanied], files: Targets, alone: bool, pedal: bool) -> None:
     for path, music in zip(files.midi, pieces, strict=True):
-        music.write(path)
+        music.write(path, alone=alone, pedal=pedal)
         notes = f"{len(music.melody)} notes of the melody, unchanged, {len(music.voices)} new ones"
         became = f" ({music.became})" if music.became else ""
         print(f"{path}: {notes}{became}, {-music.mean_log_p:.3f} nats a token")

@@ -73,8 +73,13 @@ class GenerateConfig:
     variations: int = setting(Continue.variations, "continuations of each seed")
     rows_at_once: int = setting(Continue.rows_at_once, "rows drawn together; give more on a GPU")
     random_seed: int = setting(Continue.random_seed, "random seed: the same one gives the same music")
-    include_seed: bool = setting(Continue.include_seed, "write the primer before the new music")
+    include_seed: bool = setting(Continue.include_seed, "false: write the new notes alone, where they lie in the file")
+    part: str | None = setting(
+        None, "the name or number of the one part of the file that is heard and written, as inspect names it; null: all"
+    )
     drums: bool = setting(Continue.drums, "include the seed's drums")
+    alone: bool = setting(False, "write the music alone, from 0 on at one tempo; false: into the seed's own file")
+    pedal: bool = setting(False, "write long new notes as keys and sustain pedal")
     wav: bool = setting(False, "also write the sound of each continuation")
     png: bool = setting(False, "also write a picture of seed and continuations")
     known_store: str | None = setting(
@@ -105,12 +110,10 @@ def asked(config: GenerateConfig) -> Continue:
     for name in REGION[1:]:
         if (value := getattr(config, name)) is not None:
             raise ConfigError(name, got=value, why="it is for a gap", hint="give infill=, or leave it out")
-    return Continue(
-        sampling=config.sampler,
-        length=Length(config.length_seconds, config.length_bars, config.length_tokens),
-        part=Part(config.seed_seconds, config.seed_bars, config.seed_from, config.from_s),
-        **shared(config, Continue),
-    )
+    part = Part(config.seed_seconds, config.seed_bars, config.seed_from, config.from_s)
+    length = Length(config.length_seconds, config.length_bars, config.length_tokens)
+    common = shared(config, Continue) | {"part": part, "only": config.part}
+    return Continue(sampling=config.sampler, length=length, **common)
 
 
 def asked_fill(config: GenerateConfig) -> Fill:
@@ -122,7 +125,7 @@ def asked_fill(config: GenerateConfig) -> Fill:
         if (value := getattr(config, name)) != DEFAULT[name]:
             raise ConfigError(name, got=value, why=f"it does not go with {way}", hint="leave it out")
     length = Length(config.length_seconds, config.length_bars)
-    request = Fill(sampling=config.sampler, length=length, **shared(config, Fill))
+    request = Fill(sampling=config.sampler, length=length, only=config.part, **shared(config, Fill))
     if way == "infill=":
         request.check_region()
     return request
@@ -180,7 +183,7 @@ def generate(config: GenerateConfig) -> None:
     with few_threads(min(config.rows_at_once, config.variations * len(beginnings))):
         kept = continue_all(beginnings, model, tokenizer, request, device=device, own=header.sampling)
     for source, files, pieces in zip(named, targets, kept, strict=True):
-        write(source, files, pieces, origins)
+        write(source, files, pieces, origins, config.alone, config.pedal)
     if is_interrupted(kept, config.variations):
         print("interrupted: what existed by then is written, the rest is missing")
         raise KeyboardInterrupt
@@ -203,13 +206,20 @@ def neighbours(known_store: str | None, bundle: str, model: Any, tokenizer: Toke
     return [found]
 
 
-def write(source: Path, files: Targets, pieces: list[Music], origins: list[Provenance | Neighbours]) -> None:
+def write(
+    source: Path,
+    files: Targets,
+    pieces: list[Music],
+    origins: list[Provenance | Neighbours],
+    alone: bool = False,
+    pedal: bool = False,
+) -> None:
     """Writes one seed's continuations, or the fills of a gap, and prints what a person should know of each."""
     if pieces and pieces[0].unheard:
         print(f"{source}: longer than the model looks back; it does not hear the oldest {pieces[0].unheard} tokens")
     for path, music in zip(files.midi, pieces, strict=False):
         origin = "; ".join(said for each in origins if (said := each.text(music.new_notes)))
-        music.write(path, origin)
+        music.write(path, origin, alone=alone, pedal=pedal)
         new = f"new music from {music.new_from_s:.2f} s on"
         if music.is_new is not None:
             new = f"{music.is_new.sum()} of them new, from {music.new_from_s:.2f} to {music.new_to_s:.2f} s"

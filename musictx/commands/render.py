@@ -41,6 +41,7 @@ def render(config: RenderConfig) -> None:
     if said := tracks.remark(drums):
         print(f"{source}: {said}")
     bars_s = tracks.meter().bars_s(score.duration_s) if config.bars else None
+    bars_s = bars_s[tracks.meter().first_bar(bars_s) :] if bars_s is not None else None  # an upbeat is no bar
     new_from_s = inf if config.new_from is None else config.new_from
     font = Path(config.soundfont) if config.soundfont else None
     write_as(score, out, source.stem, new_from_s, bars_s=bars_s, soundfont=font)

@@ -12,12 +12,13 @@ from musictx.generate.engine import enough_memory
 from musictx.generate.melodies import Melody
 from musictx.generate.outcome import outcome
 from musictx.generate.requests import Accompany
-from musictx.generate.result import Music
+from musictx.generate.result import Music, Place
 from musictx.generate.song import WINDOW_S, draw_rest
 from musictx.model.build import SOURCE, inputs_of, source_voices
 from musictx.model.bundle import BundleHeader
 from musictx.model.protocol import SourceModel
-from musictx.music.grid import N_VOICES, OPEN, REST, STEPS_PER_QUARTER, VOICES, Grid, grid_to_score
+from musictx.music.grid import N_VOICES, OPEN, REST, STEPS_PER_QUARTER, VOICES, Grid, grid_to_score, lines_of_grid
+from musictx.music.project import Filled, Line, Project
 from musictx.music.score import Score, marked
 from musictx.objectives import NEXT_TOKEN
 from musictx.tokenizers import Tokenizer
@@ -34,11 +35,24 @@ class Accompanied(Music):
     transposed: int  # semitones by which the model heard it higher
     given: str  # the voices that it is, as in SB; none for the melody of a song
     grid: Grid | None = field(default=None, compare=False)  # (S, 4) of all voices, untransposed; None for a song
+    region_s: tuple[float, float] | None = None  # where voices were written again
 
     @property
     def new(self) -> NDArray[np.bool_]:
         """(N,) which notes of `score` are the voices'."""
         return marked(self.melody, self.voices)[1]
+
+    def midi(self, text: str = "", *, alone: bool = False, pedal: bool = False) -> bytes:
+        """As of all music: the person's file with the voices in it. A voice that was written again stays on its
+        track, new ones have a track each."""
+        place, lines = self.place, self.tracks(self.voices, self.lines)
+        if place is None or alone:
+            whole = Project.new(self.score.quarter_s, self.signature)
+            return whole.beside([Line("melody", self.melody), *lines], text, pedal=pedal)
+        if self.region_s is not None:
+            gap = Filled(self.voices, self.melody, *self.region_s, place.near_s)
+            return place.project.filled(gap, text, pedal=pedal)
+        return place.project.beside(lines, text, pedal=pedal)
 
 
 def ready(
@@ -104,13 +118,15 @@ def _beside(melody: Melody, given: Grid, k: int, drawn: Voices, request: Accompa
     """The new voices, moved to where the melody is, and the melody itself."""
     score, new = melody.score, np.where(given == OPEN, drawn.grid, REST)
     new[new != REST] -= request.transpose
-    voices = grid_to_score(new, score.quarter_s)
     later_s = melody.first * score.quarter_s / STEPS_PER_QUARTER
     program = np.array(np.bincount(score.program).argmax() if len(score) else 0)
-    voices = replace(voices, onset_s=voices.onset_s + later_s, offset_s=voices.offset_s + later_s, program=program)
+    voices, *lines = (
+        replace(each, onset_s=each.onset_s + later_s, offset_s=each.offset_s + later_s, program=program)
+        for each in (grid_to_score(new, score.quarter_s), *lines_of_grid(new, score.quarter_s))
+    )
     silence = np.full((melody.first, N_VOICES), REST, np.int16)
     whole = np.concatenate([silence, np.where(given == OPEN, new, given)])
-    return replace(_together(melody, k, voices, drawn.mean_log_p, request), grid=whole)
+    return replace(_together(melody, k, voices, drawn.mean_log_p, request), grid=whole, lines=tuple(lines))
 
 
 def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, request: Accompany) -> Accompanied:
@@ -127,6 +143,8 @@ def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, request:
         name=f"{melody.name}-{k}",
         signature=melody.meter.signature,
         seed=melody.file,
+        place=Place(melody.project, near_s=melody.score.quarter_s / STEPS_PER_QUARTER / 2) if melody.project else None,
+        region_s=melody.region_s,
         melody=melody.score,
         voices=voices,
         transposed=request.transpose,

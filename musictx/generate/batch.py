@@ -11,6 +11,7 @@ from musictx.errors import ConfigError
 from musictx.generate.engine import ByChance, Drawn, Stream
 from musictx.generate.particles import Particles
 from musictx.generate.requests import Length
+from musictx.music.score import Meter
 from musictx.tokenizers import Ids, Tokenizer
 
 LOOK_EVERY = 32  # tokens: only at these looks does the program wait for the device
@@ -20,11 +21,11 @@ class Progress:
     """How far one row has come; 1 is the length asked for."""
 
     def __init__(
-        self, length: Length, bar_s: float, tokenizer: Tokenizer, prompt: NDArray[np.integer], quarter_s: float
+        self, length: Length, meter: Meter, tokenizer: Tokenizer, prompt: NDArray[np.integer], quarter_s: float
     ) -> None:
-        self.tokens, self.seconds = length.tokens, length.in_seconds(bar_s)
         self.tokenizer, self.prompt, self.quarter_s = tokenizer, prompt, quarter_s
         self.start_s = tokenizer.seconds(prompt, quarter_s)
+        self.tokens, self.seconds = length.tokens, length.in_seconds(meter, self.start_s)
 
     def after(self, row: NDArray[np.integer]) -> float:
         """The share after the ids (T,) drawn so far."""

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 from musictx.errors import ConfigError, TokenError, UserError
 from musictx.generate.draw import Drawing
 from musictx.generate.engine import enough_memory
-from musictx.generate.gap import Gap
+from musictx.generate.gap import Gap, step_s
 from musictx.generate.primer import Primer, choose_primer
 from musictx.generate.requests import UNSAID, Continue, Own
-from musictx.generate.result import Music
+from musictx.generate.result import Music, Place
 from musictx.generate.seeds import Seed, fit_range, fit_voices, read_seed
 from musictx.model.protocol import LanguageModel
+from musictx.music.project import Project
 from musictx.music.score import Meter, Score
 from musictx.tokenizers import Tokenizer
 
@@ -27,6 +28,7 @@ class Beginning(NamedTuple):
     primer: Primer | Gap | None = None  # None: new music from nothing
     file: Path | None = None
     after: Path | None = None  # the second file, for a gap between two
+    project: Project | None = None  # the file, into which new notes go
 
 
 def refuse_part(request: Continue) -> None:
@@ -40,8 +42,8 @@ def refuse_part(request: Continue) -> None:
 
 def read_beginning(file: Path, tokenizer: Tokenizer, request: Continue) -> Beginning:
     """The primer of a MIDI file. Raises UserError, which names the file."""
-    seed = read_seed(file, tokenizer, request.drums)
-    return Beginning(file.stem, take_primer(seed, file, tokenizer, request), file)
+    seed = read_seed(file, tokenizer, request.drums, request.only)
+    return Beginning(file.stem, take_primer(seed, file, tokenizer, request), file, project=seed.project)
 
 
 def begin_with(score: Score, tokenizer: Tokenizer, request: Continue) -> Beginning:
@@ -53,7 +55,7 @@ def begin_with(score: Score, tokenizer: Tokenizer, request: Continue) -> Beginni
 def take_primer(seed: Seed, source: object, tokenizer: Tokenizer, request: Continue) -> Primer:
     """The part of a seed that was asked for, as the model can hear it. Raises UserError, which names the source."""
     try:
-        primer = choose_primer(*seed, replace(request.part, on_beat=tokenizer.voices > 0))
+        primer = choose_primer(seed.score, seed.meter, replace(request.part, on_beat=tokenizer.voices > 0))
     except UserError as error:
         raise error.of(source) from None
     if primer.left_out_s is not None:
@@ -96,9 +98,16 @@ def continue_all(
         if not drawing.takes:
             raise
     kept = []
-    for (name, primer, file, after), drawn in zip(beginnings, drawing.continuations(), strict=True):
-        signature = primer.meter.signature if primer is not None else None
-        known: dict[str, Any] = {"signature": signature, "seed": file, "after": after}
+    for (name, primer, file, after, project), prompt, drawn in zip(
+        beginnings, drawing.prompts, drawing.continuations(), strict=True
+    ):
+        signature, place = primer.meter.signature if primer is not None else None, None
+        if project is not None and isinstance(primer, Gap):
+            place = Place(project, near_s=step_s(tokenizer, prompt.quarter_s) / 2)
+        elif project is not None and isinstance(primer, Primer):
+            later_s = primer.start_s + (0.0 if request.include_seed else prompt.start_s)
+            place = Place(project, later_s, seed=request.include_seed)
+        known: dict[str, Any] = {"signature": signature, "seed": file, "after": after, "place": place}
         kept.append([Music(**vars(made), name=f"{name}-{k}", **known) for k, made in enumerate(drawn, 1)])
     return kept
 

@@ -38,6 +38,7 @@ class Continuation:
     new_to_s: float = np.inf  # when a fill ends
     chords: tuple[ChordSpan, ...] = ()  # that were asked for
     became: str = ""  # of all that was asked for, in words
+    lines: tuple[Score, ...] = ()  # the notes of each voice of `score`, from the highest down, if the model has voices
 
     @property
     def new_notes(self) -> Score:
@@ -151,7 +152,7 @@ class Drawing:
         room = min(most, request.window or most)
         steering = Steering(request.control, tokenizer, each, self.device) if request.control.asked else None
         stream = begin_stream(self.model, heard, keys, request.sampling, grammar, room, room < most, bare, steering)
-        progress = [Progress(request.length, p.meter.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
+        progress = [Progress(request.length, p.meter, tokenizer, p.ids, p.quarter_s) for p in each]
         particles = Particles(stream, self.each, [row.key for row in keys]) if self.each > 1 else None
         return Batch(stream, progress, self.limit, particles)
 
@@ -182,7 +183,7 @@ class Drawing:
 
 def _continued(take: Take, prompt: Prompt, tokenizer: Tokenizer, length: Length) -> Continuation:
     """Makes music of ids: the primer, and what is new, cut at the length asked for."""
-    seconds, end_s = length.in_seconds(prompt.meter.bar_s), np.inf
+    seconds, end_s = length.in_seconds(prompt.meter, prompt.start_s), np.inf
     score = tokenizer.decode(np.concatenate([prompt.ids, take.ids]), prompt.quarter_s)
     if prompt.program is not None:
         score = replace(score, program=np.array(prompt.program))
@@ -190,13 +191,24 @@ def _continued(take: Take, prompt: Prompt, tokenizer: Tokenizer, length: Length)
         end_s = prompt.start_s + seconds
         score = score.select(score.onset_s < end_s - 1e-6)  # or rounding could leave a note without length
     score = score.clip(0.0, min(end_s, score.duration_s + 1))
-    return Continuation(score, prompt.start_s, take.stopped, float(take.log_p.mean()), prompt.unheard)
+    lines = tuple(
+        replace(line, program=np.array(prompt.program or 0)).clip(0.0, min(end_s, line.duration_s + 1))
+        for line in tokenizer.lines(np.concatenate([prompt.ids, take.ids]), prompt.quarter_s)
+    )
+    mean_log_p = float(take.log_p.mean())
+    return Continuation(score, prompt.start_s, take.stopped, mean_log_p, prompt.unheard, lines=lines)
 
 
 def _without_primer(made: Continuation) -> Continuation:
-    """The new music alone. A note that sounds across the border is cut there, not lost."""
-    score, start_s = made.score, made.new_from_s
+    """The new music alone."""
+    start_s = made.new_from_s
+    chords, lines = (chord.later(-start_s) for chord in made.chords), (from_then(line, start_s) for line in made.lines)
+    score = from_then(made.score, start_s)
+    return replace(made, score=score, new_from_s=0.0, chords=tuple(chords), lines=tuple(lines))
+
+
+def from_then(score: Score, start_s: float) -> Score:
+    """The notes from a moment on. A note that sounds across it is cut there, not lost."""
     held = score.offset_s > start_s + 1e-6
     score = replace(score, onset_s=np.where(held, np.maximum(score.onset_s, start_s), score.onset_s))
-    chords = tuple(chord.later(-start_s) for chord in made.chords)
-    return replace(made, score=score.clip(start_s, score.duration_s + 1), new_from_s=0.0, chords=chords)
+    return score.clip(start_s, score.duration_s + 1)

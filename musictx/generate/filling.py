@@ -17,16 +17,16 @@ from musictx.tokenizers.gap import knows_gaps
 
 def read_around(files: list[Path], tokenizer: Tokenizer, request: Fill) -> Beginning:
     """The gap of one MIDI file, or between two. Raises UserError, which names the file."""
-    seeds = [read_seed(file, tokenizer, request.drums) for file in files]
+    seeds = [read_seed(file, tokenizer, request.drums, request.only) for file in files]
     if len(files) == 1:
         return around(seeds[0], files[0], tokenizer, request, files[0])
     heard = [heard_as(seed, file, tokenizer) for seed, file in zip(seeds, files, strict=True)]
-    (a, meter), (b, _) = seeds
-    seconds = request.length.in_seconds(meter.bar_s)
+    (a, meter, _), (b, _, _) = seeds
+    seconds = request.length.in_seconds(meter, a.duration_s)
     assert seconds is not None
     gap = join_with_gap((a, heard[0]), (b, heard[1]), seconds, meter, tokenizer)
     say_control(request, files[0], gap, tokenizer)
-    return Beginning("-to-".join(file.stem for file in files), gap, *files)
+    return Beginning("-to-".join(file.stem for file in files), gap, files[0], files[1])
 
 
 def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file: Path | None = None) -> Beginning:
@@ -34,14 +34,14 @@ def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file
     if request.from_s is not None and request.to_s is not None:
         from_s, to_s = request.from_s, request.to_s
     else:
-        from_s, to_s = borders_s(request.from_bar or 0, request.to_bar or 0, *seed, source)
+        from_s, to_s = borders_s(request.from_bar or 0, request.to_bar or 0, seed.score, seed.meter, source)
     heard = heard_as(seed, source, tokenizer)
     try:
         gap = cut_gap(seed.score, heard, from_s, to_s, seed.meter, tokenizer)
     except (ConfigError, TokenError) as error:
         raise error.of(source) from None
     say_control(request, source, gap, tokenizer)
-    return Beginning(file.stem if file is not None else "filled", gap, file)
+    return Beginning(file.stem if file is not None else "filled", gap, file, project=seed.project)
 
 
 def say_control(request: Fill, source: object, gap: Gap, tokenizer: Tokenizer) -> None:

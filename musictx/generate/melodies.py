@@ -24,7 +24,8 @@ from musictx.music.grid import (
     score_to_grid,
 )
 from musictx.music.melody import on_grid, together, top_line
-from musictx.music.read import read_bytes, read_tracks
+from musictx.music.project import Project
+from musictx.music.read import read_bytes, read_tracks, whole
 from musictx.music.score import Meter, Score
 from musictx.music.ticks import Tracks
 from musictx.tokenizers import Tokenizer
@@ -44,30 +45,36 @@ class Melody(NamedTuple):
     file: Path | None
     grid: Grid | None  # (S, 4) of all voices from step `first` on, OPEN where the model writes; None for a song
     first: int
+    project: Project | None = None  # the file
+    region_s: tuple[float, float] | None = None  # of the voices that are written again
 
 
 def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     """The melody of a MIDI file, or all voices that it has. Raises MidiError for a file that is no music, and what
     `take_melody` does."""
     counts_beats = bool(tokenizer.voices)
-    tracks = read_tracks(read_bytes(path), path, one_tempo=counts_beats)
+    tracks = read_tracks(data := read_bytes(path), path, one_tempo=counts_beats)
+    project = Project(whole(data), tracks.tempo_map)
     if counts_beats and tracks.tempo_map.changes:
-        print(f"{path}: its first tempo is used throughout, since the model counts beats")
+        print(f"{path}: it is heard at its first tempo, since the model counts beats")
     if said := tracks.remark():
         print(f"{path}: {said}")
     if isinstance(tokenizer, ChoraleTokenizer) and (request.rewrite is not None or len(request.voices) > 1):
-        return take_voices(tracks, path, request, tokenizer)
-    return take_melody(tracks.merge(drums=False), path, request, tokenizer, tracks.meter(), path.stem, path)
+        return take_voices(tracks, path, request, tokenizer)._replace(project=project)
+    melody = take_melody(tracks.merge(drums=False), path, request, tokenizer, tracks.meter(), path.stem, path)
+    return melody._replace(project=project)
 
 
 def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: ChoraleTokenizer) -> Melody:
     """Several voices on the grid, and what of them stays. Raises UserError, ConfigError and TokenError, which name the
     file."""
     names = VOICES if request.rewrite is not None else request.voices
-    lines, meter = lines_of(tracks, names, path), tracks.meter()
+    lines, meter, region_s = lines_of(tracks, names, path), tracks.meter(), None
     grid, first, unheard = sung(lines, names, path)
     if request.rewrite is not None:
         region = steps_of(request, meter, Score.merge(lines), path)
+        step_s = meter.quarter_s / STEPS_PER_QUARTER
+        region_s = region.start * step_s, region.stop * step_s
         within = grid[max(region.start - first, 0) : max(region.stop - first, 0)]
         if (within == REST).all():
             got, why = request.from_bar, "no music in these bars"
@@ -81,7 +88,7 @@ def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Chora
     kept = Score.merge(lines, tracks.quarter_s)
     request.control.say(path, Score.empty(), meter, 0.0)
     say_beside(kept, path, unheard, print)
-    return Melody(path.stem, kept, meter, path, grid, first)
+    return Melody(path.stem, kept, meter, path, grid, first, region_s=region_s)
 
 
 def sung(lines: Sequence[Score], names: str, source: object) -> tuple[Grid, int, int]:

@@ -92,6 +92,7 @@ class Model:
         seed_guidance: float | str | None = AUTO,
         rules: Rules | None = None,
         control: Control | None = None,
+        part: str | None = None,
         drums: bool = Continue.drums,
         window: int | None = None,
         rows_at_once: int = Continue.rows_at_once,
@@ -116,6 +117,7 @@ class Model:
             sampling=made_of(given, Sampling),
             length=Length(seconds, bars, tokens),
             part=Part(seed_seconds, seed_bars, seed_from, from_s),
+            only=part,
         )
         check_continues(self.model, self.header, "this model")
         if seed is None:
@@ -147,6 +149,7 @@ class Model:
         guard: bool = Sampling.guard,
         rules: Rules | None = None,
         control: Control | None = None,
+        part: str | None = None,
         drums: bool = Fill.drums,
         window: int | None = None,
         rows_at_once: int = Fill.rows_at_once,
@@ -163,7 +166,7 @@ class Model:
             KeyboardInterrupt: on Ctrl-C.
         """
         given = locals()
-        request = made_of(given, Fill, sampling=made_of(given, Sampling))
+        request = made_of(given, Fill, sampling=made_of(given, Sampling), only=part)
         request.check_region()
         check_fills("this model", self.tokenizer)
         if isinstance(midi, Score):

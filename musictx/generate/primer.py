@@ -25,13 +25,14 @@ def only_one(request: object, names: Iterable[str], prefix: str) -> dict[str, fl
 
 
 class Primer(NamedTuple):
-    """Music that begins at time 0, and the second at which it ends and new music begins. `left_out_s` is where the
-    ending of a finished seed begins, on the seed's own clock; None: nothing is left out."""
+    """Music that begins at time 0, and the second at which it ends and new music begins. On the seed's own clock, it
+    begins at `start_s`, and the ending of a finished seed at `left_out_s`; None: nothing is left out."""
 
     score: Score
     end_s: float
     meter: Meter
     left_out_s: float | None = None
+    start_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:
     start_s, stop_s = 0.0, end_s
     if part.bars is not None:
         lines = meter.bars_s(end_s)
-        start_s, stop_s = float(lines[0]), float(lines[min(part.bars, len(lines) - 1)])
+        bar = meter.first_bar(lines) + part.bars
+        start_s, stop_s = float(lines[0]), float(lines[min(bar, len(lines) - 1)])
         if from_end:
             start_s, stop_s = float(lines[max(len(lines) - 1 - part.bars, 0)]), float(lines[-1])
             stop_s = end_s if is_cut else stop_s
@@ -88,13 +90,14 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:
         given = [f"seed_{name}=" for name in AMOUNTS if getattr(part, name) is not None]
         more = "from_s=" if part.until_s is not None else (given or ["seed_seconds="])[0]
         raise UserError("no notes to continue", f"give a seed with music in it, or raise {more}")
-    return Primer(primer, stop_s - start_s, meter.part(start_s, stop_s), left_out_s)
+    return Primer(primer, stop_s - start_s, meter.part(start_s, stop_s), left_out_s, start_s)
 
 
 def borders_s(first: int, last: int, score: Score, meter: Meter, source: object) -> tuple[float, float]:
-    """Where bars of a piece begin and end, in seconds. They count from 1, and the last is included. Raises ConfigError,
-    which names the source."""
+    """Where bars of a piece begin and end, in seconds. They count from 1, an upbeat is none, and the last is included.
+    Raises ConfigError, which names the source."""
     lines = meter.bars_s(score.duration_s)
+    lines = lines[meter.first_bar(lines) :]
     if not 1 <= first <= last < len(lines):
         allowed = f"bars from 1 to {len(lines) - 1}"
         raise ConfigError("from_bar", got=first, why=f"to_bar={last}", allowed=allowed).of(source)

@@ -8,6 +8,7 @@ from musictx.errors import ConfigError
 from musictx.generate.control import Control
 from musictx.generate.primer import Part, only_one
 from musictx.music.grid import VOICE_SETS
+from musictx.music.score import Meter
 from musictx.setting import check_types, setting
 from musictx.tokenizers.rules import AUTO, Rules
 
@@ -31,10 +32,10 @@ class Length:
             if not 0 < value <= MOST[name]:  # refuses NaN too
                 raise ConfigError(f"Length.{name}", got=value, allowed=f"more than 0 and at most {MOST[name]:g}")
 
-    def in_seconds(self, bar_s: float) -> float | None:
-        """The seconds asked for; None for tokens."""
+    def in_seconds(self, meter: Meter, from_s: float = 0.0) -> float | None:
+        """The seconds asked for, from a moment on; None for tokens."""
         if self.bars is not None:
-            return self.bars * bar_s
+            return meter.after(from_s, self.bars) - from_s
         return DEFAULT_S if self.tokens is None and self.seconds is None else self.seconds
 
 
@@ -158,6 +159,7 @@ class NewMusic(Request):
     max_tokens: int | None = None  # of one variation, even if it is shorter than asked
     window: int | None = None  # tokens that the model sees at once; None: its own
     drums: bool = False  # the seed's drums are heard
+    only: str | None = None  # the name or number of the one part of a file that is heard and written; None: all
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,15 +1,36 @@
 """A piece of music that a model has made: its notes, facts about them, and how to write it to a file."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 from musictx.errors import UserError
-from musictx.generate.draw import Continuation
-from musictx.music.write import write_midi
+from musictx.files import replacing
+from musictx.generate.draw import Continuation, from_then
+from musictx.music.project import NAME, Filled, Line, Project
+from musictx.music.score import Score
 from musictx.viz import sound
 from musictx.viz.sound import write_wav
 
 MIDI = (".mid", ".midi")
+VOICES = ("soprano", "alto", "tenor", "bass")
+
+
+class Place(NamedTuple):
+    """Where music lies in a person's file: its time 0 is `later_s` of the file's clock. `near_s`: as in `Filled`.
+    Without the `seed` the file has the new notes alone."""
+
+    project: Project
+    later_s: float = 0.0
+    near_s: float = 0.0
+    seed: bool = True
+
+    def at(self, score: Score) -> Score:
+        """The notes where they lie in the file."""
+        return replace(score, onset_s=score.onset_s + self.later_s, offset_s=score.offset_s + self.later_s)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,15 +48,49 @@ class Music(Continuation):
     signature: tuple[int, int] | None  # beats and the unit of a beat, of the seed
     seed: Path | None  # the file that it continues
     after: Path | None = None  # the second file, if it goes between two
+    place: Place | None = field(default=None, repr=False)  # in the file of the seed; None: there is no such file
 
     @property
     def title(self) -> str:
         """What a picture says above it."""
         return f"{self.name}: {self.became}" if self.became else self.name
 
-    def write(self, path: str | Path, text: str = "") -> None:
+    def midi(self, text: str = "", *, alone: bool = False, pedal: bool = False) -> bytes:
+        """The person's file with the new notes in it, as the bytes of a MIDI file. `alone`, and where there is no such
+        file, the music from its time 0 on, at one tempo. `pedal` writes long notes as keys and sustain pedal. `text` is
+        a remark for people."""
+        place = self.place
+        if place is None or alone:
+            whole = Project.new(self.score.quarter_s, self.signature)
+            return whole.beside(self.tracks(self.score, self.lines), text, pedal=pedal)
+        if self.is_new is not None:
+            return place.project.filled(self.gap(place), text, pedal=pedal)
+        from_s = self.new_from_s + place.later_s
+        lines = [Line(name, place.at(line)) for name, line in self.tracks(self.new_notes, self.new_lines)]
+        return place.project.continued(lines, from_s, text, pedal=pedal, seed=place.seed)
+
+    @property
+    def new_lines(self) -> list[Score]:
+        """What is new of each voice."""
+        at_s = self.new_from_s
+        lines = [from_then(line, at_s) for line in self.lines]
+        return [replace(line, onset_s=line.onset_s + at_s, offset_s=line.offset_s + at_s) for line in lines]
+
+    def tracks(self, score: Score, lines: Sequence[Score]) -> list[Line]:
+        """Tracks of a file: one for each voice, if the model has voices."""
+        if not any(map(len, lines)):
+            return [Line(NAME, score)]
+        return [Line(name, line) for name, line in zip(VOICES, lines, strict=True) if len(line)]
+
+    def gap(self, place: Place) -> Filled:
+        """The filled gap, where it lies in the seed's file."""
+        is_new = np.asarray(self.is_new, dtype=bool)
+        new, others = (place.at(self.score.select(of)) for of in (is_new, ~is_new))
+        return Filled(new, others, self.new_from_s + place.later_s, self.new_to_s + place.later_s, place.near_s)
+
+    def write(self, path: str | Path, text: str = "", *, alone: bool = False, pedal: bool = False) -> None:
         """A MIDI file, a picture (.png .svg .pdf), a film (.gif .mp4) or sound (.wav .flac), by the suffix of `path`.
-        `text` is a remark for people inside the MIDI file.
+        The MIDI file is that of `midi`.
 
         What is there is replaced, whole or not at all.
 
@@ -47,7 +102,10 @@ class Music(Continuation):
         if path.resolve() in {file.resolve() for file in (self.seed, self.after) if file is not None}:
             raise UserError(f"{path} is the seed and would be overwritten", "give another name")
         if suffix in MIDI:
-            write_midi(self.score, path, self.signature, text)
+            data = self.midi(text, alone=alone, pedal=pedal)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(path) as partial:
+                partial.write_bytes(data)
         elif suffix in sound.FORMATS:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_wav(self.score, path)

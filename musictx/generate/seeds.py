@@ -12,7 +12,8 @@ from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, UserError
 from musictx.model.packaged import KNOWN_SEEDS, SEEDS, seed_path
 from musictx.music.grid import N_VOICES, PIANO, one_piano, quantise, thin_to_voices
-from musictx.music.read import read_bytes, read_tracks
+from musictx.music.project import Project
+from musictx.music.read import read_bytes, read_tracks, whole
 from musictx.music.score import DRUMS, Meter, Score
 from musictx.music.ticks import Tracks
 from musictx.tokenizers import Tokenizer, knows_one_piano
@@ -21,10 +22,11 @@ NEW = Path("new")  # names music that begins from nothing
 
 
 class Seed(NamedTuple):
-    """The music of a file that has tokens in the model."""
+    """The music of a file that has tokens in the model, and the file, into which new notes go; a score has none."""
 
     score: Score
     meter: Meter
+    project: Project | None = None
 
 
 def find_seeds(seed_midi: str | None) -> list[Path]:
@@ -77,10 +79,16 @@ def name_targets(
     return out
 
 
-def read_seed(path: Path, tokenizer: Tokenizer, drums: bool = False) -> Seed:
-    """Reads the seed; a printed line says which notes are dropped. Raises MidiError for a file that is not music,
-    UserError for one without a note that the model can hear."""
-    tracks = read_tracks(read_bytes(path), path, one_tempo=tokenizer.metrical)
+def read_seed(path: Path, tokenizer: Tokenizer, drums: bool = False, part: str | None = None) -> Seed:
+    """Reads the seed, or one `part` of it alone; a printed line says which notes are dropped. Raises MidiError for a
+    file that is not music, UserError for one without a note that the model can hear."""
+    tracks = read_tracks(data := read_bytes(path), path, one_tempo=tokenizer.metrical)
+    project = Project(whole(data), tracks.tempo_map, part, drums)
+    if part is not None:
+        try:
+            tracks = read_tracks(project.alone(), path, one_tempo=tokenizer.metrical)
+        except ConfigError as error:
+            raise error.of(path) from None
     score = tracks.merge(drums)
     if not len(score) and len(tracks.merge(drums=True)):
         hint = "drums=true takes them, or give one with other instruments"
@@ -88,7 +96,7 @@ def read_seed(path: Path, tokenizer: Tokenizer, drums: bool = False) -> Seed:
     if not len(score):
         raise UserError(f"{path}: the seed has no notes", "give one with music in it")
     score = as_heard(score, tracks, tokenizer, path, drums)
-    return Seed(fit_range(score, tokenizer, path), tracks.meter())
+    return Seed(fit_range(score, tokenizer, path), tracks.meter(), project)
 
 
 def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object, drums: bool) -> Score:
@@ -110,7 +118,7 @@ def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object,
     if pedal := tracks.remark(drums):
         said.append(pedal)
     if tokenizer.metrical and tracks.tempo_map.changes:
-        said.append("its first tempo is used throughout, since the model counts beats")
+        said.append("it is heard at its first tempo, since the model counts beats")
     if said:
         print(f"{source}: {'; '.join(said)}")
     return score

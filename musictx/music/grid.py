@@ -41,6 +41,12 @@ def grid_to_score(grid: NDArray[np.integer], quarter_s: float = 0.6) -> Score:
     return _score(onset[sung], end[sung], pitch[sung], quarter_s)
 
 
+def lines_of_grid(grid: NDArray[np.integer], quarter_s: float = 0.6) -> list[Score]:
+    """The notes of each voice."""
+    voices = np.arange(N_VOICES)
+    return [grid_to_score(np.where(voices == v, grid, REST), quarter_s) for v in voices]
+
+
 def score_to_grid(score: Score) -> Grid:
     """Notes as a grid; each keeps one voice for its whole length, the nearest free one. Raises TokenError when more
     than four notes sound at once."""

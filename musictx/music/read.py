@@ -80,6 +80,11 @@ def read_tracks(data: bytes, source: object, *, one_tempo: bool = False) -> Trac
         raise MidiError(source, reason) from None
 
 
+def whole(data: bytes) -> bytes:
+    """The MIDI file as its readers take it: without what is around it, and repaired."""
+    return fit_chunks(unwrap(data))
+
+
 def unwrap(data: bytes) -> bytes:
     """The MIDI file inside an RMID file, which is a RIFF chunk around one; other data unchanged."""
     return data[20:] if data[:4] == b"RIFF" and data[8:16] == b"RMIDdata" else data

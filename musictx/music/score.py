@@ -162,10 +162,20 @@ class Meter:
         upto: NDArray[np.float64] = lines[: int(np.searchsorted(lines, until_s - 1e-6)) + 1 + more]
         return upto
 
+    def after(self, from_s: float, bars: float) -> float:
+        """The moment so many bars after another: from bar line to bar line, in parts of a bar in between."""
+        lines = self.bars_s(from_s, more=min(int(np.ceil(bars)), MOST_BARS) + 1)
+        at = np.interp(from_s, lines, np.arange(len(lines))) + bars
+        return float(np.interp(at, np.arange(len(lines)), lines))
+
+    def first_bar(self, lines_s: NDArray[np.float64]) -> int:
+        """The place of bar 1 among bar lines: an upbeat is none."""
+        return 0 if self.whole_s is None else int(np.searchsorted(lines_s, self.whole_s - 1e-6))
+
     def part(self, start_s: float, end_s: float) -> Meter:
-        """The bars of a part, whose time 0 is `start_s`, as if the music ended at `end_s`."""
+        """The bars of a part that ends at `end_s`, and those of the whole after it; its time 0 is `start_s`."""
         if self.lines_s is None:
             return self
-        lines = self.bars_s(end_s)
+        lines = self.bars_s(max(end_s, float(self.lines_s[-1])))
         lines = lines[max(int(np.searchsorted(lines, start_s + 1e-6, side="right")) - 1, 0) :] - start_s
         return replace(self, lines_s=lines, whole_s=None if self.whole_s is None else self.whole_s - start_s)

@@ -169,10 +169,18 @@ class TempoMap:
         result: NDArray[np.float64] = self.base_s[at] + (ticks - self.tempo[at]) * self.tick_s[at]
         return result
 
+    def ticks_at(self, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Moments in ticks, with fractions: the inverse of `seconds`."""
+        at = np.maximum(np.searchsorted(self.base_s, at_s, side="right") - 1, 0)
+        return np.asarray(self.tempo[at] + (at_s - self.base_s[at]) / self.tick_s[at])
+
+    def ticks(self, at_s: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The nearest ticks to moments from 0 on."""
+        return np.rint(np.maximum(self.ticks_at(at_s), 0)).astype(np.int64)
+
     def quarters(self, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """(N,) how many quarters come before each moment (N,) of a file that has quarters."""
-        at = np.searchsorted(self.base_s, at_s, side="right") - 1
-        return np.asarray((self.tempo[at] + (at_s - self.base_s[at]) / self.tick_s[at]) / self.ticks_per_quarter)
+        return self.ticks_at(at_s) / self.ticks_per_quarter
 
     def meter(self, signatures: Ticks, end_s: float) -> Meter:
         """Bar lines up to the first at or after `end_s`. SMPTE time has no quarters, so its bars are equal."""

@@ -125,6 +125,10 @@ class Tokenizer:
         """The duration of a stream of ids."""
         return self.decode(ids, quarter_s).duration_s
 
+    def lines(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> list[Score]:
+        """The notes of each voice, from the highest down; none where ids say no voice."""
+        return []
+
     def silence(self, seconds: float, quarter_s: float = 0.5) -> Ids:
         """Ids that let so much time pass; none if the next note itself says when it begins."""
         return np.zeros(0, dtype=np.uint16)

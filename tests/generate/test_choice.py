@@ -77,7 +77,7 @@ def test_a_chorale_that_slows_down_is_continued_as_it_is_written(tmp_path, capsy
     assert name_bundle(None, [path]) == "chorale"
     assert "slow.mid" in capsys.readouterr().out
     seed = read_seed(path, ChoraleTokenizer())
-    assert capsys.readouterr().out.startswith(f"{path}: its first tempo is used")
+    assert capsys.readouterr().out.startswith(f"{path}: it is heard at its first tempo")
     assert np.array_equal(score_to_grid(seed.score), CHORDS)
     assert seed.score.quarter_s == pytest.approx(0.6)
     assert seed.meter.bars_s(1.8).tolist() == pytest.approx([0.0, 2.4])

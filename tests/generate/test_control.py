@@ -290,7 +290,7 @@ def test_a_person_types_chords_as_they_are(world, tmp_path):
     music = musictx.read_midi(tmp_path / "track" / "tune 0-1.mid")
     control = Control(key="C", chords="0 C, 1 Am, 2", density="0 3, 2 8", polyphony=3)
     (twin,) = musictx.load(world.bundle).continue_midi(world.seed, seconds=2, control=control)
-    assert music.pitch.tolist() == twin.score.pitch.tolist()
+    assert sorted(music.pitch.tolist()[-len(twin.new_notes) :]) == sorted(twin.new_notes.pitch.tolist())
     line = refused([*words, "control.chords=C | E7", "control.key=C", "out=no"], tmp_path)
     assert re.match("error: control.chords=E7: Ab .*control.key=C: ", line)
     assert not (tmp_path / "no").exists()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import TokenError
-from musictx.music.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid, grid_to_score, score_to_grid
+from musictx.music.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid, grid_to_score, lines_of_grid, score_to_grid
 from musictx.music.score import Score
 from musictx.tokenizers.chorale.idiom import GridIdiom
 from musictx.tokenizers.tokenizer import Tokenizer, Trace, waiting_notes
@@ -59,6 +59,10 @@ class ChoraleTokenizer(Tokenizer):
 
     def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.6) -> Score:
         return grid_to_score(self.decode_grid(ids), quarter_s)
+
+    def lines(self, ids: NDArray[np.integer], quarter_s: float = 0.6) -> list[Score]:
+        """The notes of each voice, from the highest down."""
+        return lines_of_grid(self.decode_grid(ids), quarter_s)
 
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.6) -> float:
         """The duration of a stream of ids, without an incomplete last step."""

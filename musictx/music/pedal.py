@@ -1,0 +1,46 @@
+"""Long notes as a player plays them: keys that are let go early, and the sustain pedal. A reader that lengthens notes
+by the pedal hears the same music."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from musictx.music.events import Note
+from musictx.music.ticks import TempoMap
+
+UP_S = 0.05  # between a lift and the next press
+TOGETHER = 2  # notes that begin one after the other and end at once: a pedal, not fingers
+
+
+class Press(NamedTuple):
+    """The ticks between which the pedal is down."""
+
+    down: int
+    up: int
+
+
+def pedalled(notes: Sequence[Note], clock: TempoMap) -> tuple[list[Note], list[Press]]:
+    """Keys and presses. The pedal is down where several notes end together with it, and no other note ends meanwhile,
+    unless its pitch is struck again. It is pressed 50 ms after its last lift, or after the last end of a note."""
+    out, presses = list(notes), list[Press]()
+    strikes: dict[int, list[int]] = {}
+    for note in sorted(notes, key=lambda note: note.on):
+        strikes.setdefault(note.pitch, []).append(note.on)
+    again = [note.off in strikes[note.pitch] for note in notes]  # it ends where its pitch is struck again
+    ends = sorted({note.off for note, struck in zip(notes, again, strict=True) if not struck})
+    for before, up in pairwise([0, *ends]):
+        free_s = float(clock.seconds(np.array([before]))[0]) + UP_S * bool(before)
+        down = int(np.ceil(clock.ticks_at(np.array([free_s]))[0]))
+        held = [k for k, note in enumerate(notes) if note.off == up and not again[k]]
+        begun = {notes[k].on for k in held}
+        if down >= up - 1 or len(begun) < TOGETHER:
+            continue
+        presses.append(Press(down, up))
+        onsets = sorted({note.on for note in notes if note.on <= up})
+        for k in [*held, *(k for k, note in enumerate(notes) if again[k] and down < note.off <= up)]:
+            note = notes[k]
+            later = next((on for on in onsets if on > note.on), note.off)
+            out[k] = note._replace(off=min(max(later, down + 1, note.on + 1), note.off))
+    return out, presses

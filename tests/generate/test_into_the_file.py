@@ -1,0 +1,168 @@
+"""What a person gives comes back: new music goes into the person's own file, from commands and from Python."""
+
+import io
+
+import mido
+import numpy as np
+import pytest
+from conftest import ok, refused
+
+import musictx
+from musictx.music.events import read_events
+from musictx.music.read import read_bytes, read_tracks, whole
+
+QUARTER = 480
+
+
+def band(path):
+    """A DAW project: a tempo map, violin, cello, drums, bends and a marker; eight bars in 4/4, after an upbeat."""
+    midi = mido.MidiFile(type=1, ticks_per_beat=QUARTER)
+    conductor = mido.MidiTrack([mido.MetaMessage("time_signature", numerator=1, denominator=4)])
+    conductor.append(mido.MetaMessage("time_signature", numerator=4, denominator=4, time=QUARTER))
+    conductor.append(mido.MetaMessage("marker", text="verse"))
+    conductor += [mido.MetaMessage("set_tempo", tempo=500_000 + 10_000 * k, time=QUARTER) for k in range(20)]
+    midi.tracks.append(conductor)
+    for name, channel, program, low in (("Violin", 0, 40, 67), ("Cello", 1, 42, 48), ("Drums", 9, None, 36)):
+        track = mido.MidiTrack([mido.MetaMessage("track_name", name=name)])
+        if program is not None:
+            track.append(mido.Message("program_change", channel=channel, program=program))
+        for k in range(33):
+            pitch = low if program is None else low + (0, 4, 7, 12, 7, 4)[k % 6]
+            track.append(mido.Message("note_on", channel=channel, note=pitch, velocity=33 + k))
+            if channel == 0:
+                track.append(mido.Message("pitchwheel", channel=0, pitch=64 * k, time=100))
+            track.append(mido.Message("note_off", channel=channel, note=pitch, time=380 if channel == 0 else 480))
+        midi.tracks.append(track)
+    midi.save(path)
+    return path
+
+
+def events(path):
+    return read_events(whole(read_bytes(path))).tracks
+
+
+@pytest.fixture
+def project(tmp_path):
+    return band(tmp_path / "band.mid")
+
+
+def test_a_continuation_keeps_every_event_of_the_seed(world, project, tmp_path):
+    words = ["musictx", "generate", project, f"bundle={world.bundle}", "length_seconds=3", "out=o"]
+    ok([*words, "from_s=99"], tmp_path)  # after the end
+    was, now = events(project), events(tmp_path / "o" / "band-1.mid")
+    assert now[:4] == was
+    (added,) = now[4:]
+    assert added.name == "musictx"
+    assert min(event.tick for event in added.events if event.begins) >= max(track.end for track in was[1:])
+    (twin,) = musictx.load(world.bundle).continue_midi(project, seconds=3, from_s=99)
+    assert read_events(twin.midi()).tracks == now
+    twin.write(tmp_path / "twin.mid")
+    assert events(tmp_path / "twin.mid") == now
+
+
+def test_a_seed_that_is_cut_keeps_its_tempo_map_and_its_names(world, project, tmp_path):
+    ok(["musictx", "generate", project, f"bundle={world.bundle}", "from_s=5", "length_seconds=3", "out=o"], tmp_path)
+    was, now = events(project), events(tmp_path / "o" / "band-1.mid")
+    assert now[0] == was[0]
+    assert [track.name for track in now] == ["", "Violin", "Cello", "Drums", "musictx"]
+    join = now[4].events[-1].tick
+    for before, after in zip(was[1:], now[1:4], strict=True):
+        kept = [event for event in after.events if event in before.events]
+        assert [event for event in before.events if event.tick < min(e.tick for e in now[4].events if e.begins)][
+            :20
+        ] == kept[:20]
+        assert after.end <= max(before.end, join)
+    seed = read_tracks(project.read_bytes(), "").merge(True)
+    back = read_tracks((tmp_path / "o" / "band-1.mid").read_bytes(), "")
+    kept = [t.score for t in back.tracks if t.name in ("Violin", "Cello", "Drums")]
+    assert sum(map(len, kept)) == int((seed.onset_s < 5 - 1e-3).sum())
+    assert max(score.duration_s for score in kept) <= 5.001
+
+
+def test_only_new_notes_lie_where_they_will_lie_in_the_project(world, project, tmp_path):
+    words = ["musictx", "generate", project, f"bundle={world.bundle}", "from_s=5", "length_seconds=3"]
+    ok([*words, "out=with"], tmp_path)
+    ok([*words, "out=without", "include_seed=false"], tmp_path)
+    both, new = (events(tmp_path / name / "band-1.mid") for name in ("with", "without"))
+    assert new[-1] == both[-1]
+    assert new[0] == both[0]
+    assert [event for track in new[:-1] for event in track.events if event.channel is not None] == []
+    ok([*words, "out=alone", "include_seed=false", "alone=true"], tmp_path)
+    alone = musictx.read_midi(tmp_path / "alone" / "band-1.mid")
+    assert alone.onset_s[0] < 3
+    assert len(events(tmp_path / "alone" / "band-1.mid")) == 2
+
+
+def test_a_fill_keeps_all_that_is_not_a_note_in_its_gap(filling, project, tmp_path):
+    ok(["musictx", "generate", f"infill={project}", f"bundle={filling}", "from_s=4", "to_s=6", "out=o"], tmp_path)
+    was, now = events(project), events(tmp_path / "o" / "band-1.mid")
+    assert len(now) == 4
+    assert (now[0], now[3]) == (was[0], was[3])  # tempo map and drums
+    tempo_map = read_tracks(project.read_bytes(), "", one_tempo=True).tempo_map  # the model counts beats
+    first, last = (int(tempo_map.ticks(np.array([at_s]))[0]) for at_s in (4.0, 6.0))
+    for before, after in zip(was[1:3], now[1:3], strict=True):
+        outside = [e for e in before.events if not (e.begins or e.ends) or not first <= e.tick <= last]
+        assert [e for e in after.events if e in outside] == outside
+    part = [
+        "musictx",
+        "generate",
+        f"infill={project}",
+        f"bundle={filling}",
+        "from_s=4",
+        "to_s=6",
+        "part=Cello",
+        "out=p",
+    ]
+    ok(part, tmp_path)
+    now = events(tmp_path / "p" / "band-1.mid")
+    assert (now[1], now[3]) == (was[1], was[3])
+    assert now[2] != was[2]
+    assert "part=Flute" in refused([*part[:-2], "part=Flute", "out=q"], tmp_path)
+
+
+def test_four_voices_are_four_named_tracks(filling, world, tmp_path):
+    ok(["musictx", "generate", world.hymn, f"bundle={filling}", "length_bars=2", "out=o"], tmp_path)
+    was, now = events(world.hymn), events(tmp_path / "o" / f"{world.hymn.stem}-1.mid")
+    assert now[: len(was)] == was or [t.name for t in now[: len(was)]] == [t.name for t in was]
+    assert {track.name for track in now[len(was) :]} <= {"soprano", "alto", "tenor", "bass"}
+    for track in now[len(was) :]:
+        (line,) = [
+            t.score
+            for t in read_tracks((tmp_path / "o" / f"{world.hymn.stem}-1.mid").read_bytes(), "").tracks
+            if t.name == track.name
+        ]
+        assert (line.offset_s[:-1] <= line.onset_s[1:] + 1e-6).all()  # one line
+
+
+def test_bars_after_an_upbeat(world, tmp_path):
+    midi = mido.MidiFile(type=1, ticks_per_beat=QUARTER)
+    track = mido.MidiTrack([mido.MetaMessage("time_signature", numerator=1, denominator=8)])
+    track.append(mido.MetaMessage("set_tempo", tempo=400_000))
+    track.append(mido.MetaMessage("time_signature", numerator=6, denominator=8, time=240))
+    notes = mido.MidiTrack()
+    for k in range(25):
+        notes.append(mido.Message("note_on", note=60 + k % 8, velocity=80))
+        notes.append(mido.Message("note_off", note=60 + k % 8, time=240))
+    midi.tracks += [track, notes]
+    midi.save(tmp_path / "upbeat.mid")
+    (music,) = musictx.load(world.bundle).continue_midi(tmp_path / "upbeat.mid", bars=4, from_s=5.0)
+    assert music.score.duration_s <= 5.0 + 4 * 1.2 + 1e-6
+    assert music.score.duration_s > 5.0 + 2.0
+    back = mido.MidiFile(file=io.BytesIO(music.midi()))
+    signatures = [(m.numerator, m.denominator) for t in back.tracks for m in t if m.type == "time_signature"]
+    assert signatures == [(1, 8), (6, 8)]
+    (first,) = musictx.load(world.bundle).continue_midi(tmp_path / "upbeat.mid", seconds=1, seed_bars=1)
+    assert first.new_from_s == pytest.approx(0.2 + 1.2)  # the upbeat, and bar 1
+
+
+def test_an_accompaniment_goes_into_the_melodys_file(tmp_path, filling):
+    from untrained import write_harmoniser
+
+    melody = band(tmp_path / "band.mid")
+    bundle = write_harmoniser(tmp_path / "voices.safetensors")
+    ok(["musictx", "accompany", melody, f"bundle={bundle}", "rules.voice_ranges=false", "out=o"], tmp_path)
+    was, now = events(melody), events(tmp_path / "o" / "band-1.mid")
+    assert now[:4] == was
+    assert {track.name for track in now[4:]} <= {"alto", "tenor", "bass"}
+    again = read_tracks((tmp_path / "o" / "band-1.mid").read_bytes(), "").merge(True)
+    assert again.duration_s >= read_tracks(melody.read_bytes(), "").merge(True).duration_s

@@ -1,0 +1,244 @@
+"""musictx/music/project.py: new notes go into a person's file, and all else in it stays."""
+
+import io
+from pathlib import Path
+
+import mido
+import numpy as np
+import pytest
+from conftest import ROOT
+from hypothesis import given
+from hypothesis import strategies as st
+
+from musictx.errors import ConfigError
+from musictx.music.events import Event, EventFile, EventTrack, meta, read_events, write_events
+from musictx.music.project import Filled, Line, Project
+from musictx.music.read import read_tracks, whole
+from musictx.music.score import DRUMS, Score
+
+QUARTER = 96  # ticks
+
+
+def note(on, off, pitch, channel=0, velocity=80):
+    return [
+        Event(on, bytes([0x90 | channel, pitch, velocity])),
+        Event(off, bytes([0x80 | channel, pitch, 0])),
+    ]
+
+
+def track(*events, end=0):
+    each = sorted(
+        (e for group in events for e in (group if isinstance(group, list) else [group])), key=lambda e: e.tick
+    )
+    return EventTrack(each, max([end, *(e.tick for e in each)]))
+
+
+def tempo(tick, mspq):
+    return Event(tick, b"\xff\x51\x03" + mspq.to_bytes(3))
+
+
+def project(*tracks, **how):
+    data = write_events(EventFile(QUARTER.to_bytes(2), list(tracks)))
+    return Project(data, read_tracks(data, "a test").tempo_map, **how)
+
+
+def band(**how):
+    """Violin, cello and drums in a file whose tempo changes, with bends, markers and a pedal."""
+    conductor = track(tempo(0, 500_000), tempo(192, 1_000_000), meta(0, 6, "verse"), meta(384, 6, "chorus"))
+    violin = track(
+        meta(0, 3, "violin"),
+        Event(0, b"\xc0\x28"),
+        *(note(96 * k, 96 * k + 90, 76 + k) for k in range(8)),
+        Event(100, b"\xe0\x00\x50"),
+        Event(300, b"\xe0\x00\x40"),
+    )
+    cello = track(
+        meta(0, 3, "cello"), Event(0, b"\xc1\x2a"), *(note(192 * k, 192 * k + 180, 48 + k, 1) for k in range(4))
+    )
+    drums = track(meta(0, 3, "drums"), *(note(48 * k, 48 * k + 10, 36, 9) for k in range(16)))
+    return project(conductor, violin, cello, drums, **how)
+
+
+def heard(data):
+    return read_tracks(data, "a test")
+
+
+def test_the_parts_of_a_file_and_one_by_its_name():
+    found = band()
+    assert [(p.number, p.track, p.channel, p.name) for p in found.parts] == [
+        (1, 1, 0, "violin"),
+        (2, 2, 1, "cello"),
+        (3, 3, 9, "drums"),
+    ]
+    assert [p.name for p in found.heard] == ["violin", "cello"]
+    assert [p.name for p in band(drums=True).heard] == ["violin", "cello", "drums"]
+    for name in ("cello", "2"):
+        assert len(heard(band(part=name).alone()).merge(True)) == 4
+    with pytest.raises(ConfigError, match=r"part=flute: .*1 violin, 2 cello, 3 drums"):
+        _ = band(part="flute").heard
+
+
+def test_a_continuation_is_a_track_at_the_files_tempo_and_the_rest_stays():
+    it = band()
+    end_s = heard(it.data).merge(True).duration_s
+    new = Score([end_s, end_s + 1], [end_s + 1, end_s + 2], [79, 81], [70, 71], program=40)
+    got = read_events(it.continued([Line("musictx", new)], end_s, "a remark"))
+    assert got.tracks[:-1] == it.file.tracks
+    added = got.tracks[-1]
+    assert added.name == "musictx"
+    assert [e.tick for e in added.events if e.begins] == [it.tick(end_s), it.tick(end_s) + 96]  # a quarter is 1 s here
+    assert {e.channel for e in added.events if e.begins} == {0}  # the violin's
+    back = heard(write_events(got)).tracks[-1].score
+    assert np.abs(back.onset_s - new.onset_s).max() < 0.02
+    assert (back.program.tolist(), back.velocity.tolist()) == ([40, 40], [70, 71])
+
+
+def test_a_seed_that_ends_early_is_cut_there_but_not_its_tempo_and_markers():
+    it = band()
+    join = 240  # within notes of both
+    at_s = float(it.clock.seconds(np.array([join]))[0])
+    got = read_events(it.continued([Line("musictx", Score([at_s], [at_s + 1], [60], [64], program=0))], at_s))
+    assert got.tracks[0] == it.file.tracks[0]
+    for was, now in zip(it.file.tracks[1:], got.tracks[1:-1], strict=True):
+        before = [e for e in was.events if e.tick < join]
+        assert now.events[: len(before)] == before
+        assert all(e.ends and e.tick == join for e in now.events[len(before) :])
+    assert max(t.score.duration_s for t in heard(write_events(got)).tracks[:-1]) == pytest.approx(at_s)
+    free = next(e.channel for e in got.tracks[-1].events if e.begins)
+    assert free not in (0, 1, 9)  # no channel plays program 0
+    alone = read_events(it.continued([Line("musictx", Score([at_s], [at_s + 1], [60], [64]))], at_s, seed=False))
+    assert [e for t in alone.tracks[:-1] for e in t.events if e.channel is not None] == []
+    assert alone.tracks[0] == it.file.tracks[0]
+    assert alone.tracks[-1].events[-1].tick > join
+
+
+def test_new_notes_sound_as_they_are_whatever_the_seed_left_behind():
+    pedal, bend = Event(50, b"\xb0\x40\x7f"), Event(60, b"\xe0\x00\x60")
+    it = project(track(note(0, 96, 60), pedal, bend))
+    new = Score([1.0, 1.5], [1.2, 1.7], [64, 65], [80, 80])
+    back = heard(it.continued([Line("musictx", new)], 1.0))
+    assert back.tracks[-1].score.offset_s.tolist() == pytest.approx([1.2, 1.7], abs=0.01)
+    (bent,) = (e for e in read_events(it.continued([Line("musictx", new)], 1.0)).tracks[-1].events if e.kind == 0xE0)
+    assert bent.data[1:] == b"\x00\x40"
+
+
+def test_a_fill_takes_the_notes_of_its_gap_and_nothing_else():
+    it = band()
+    first, last = 192, 384
+    from_s, to_s = it.clock.seconds(np.array([first, last])).tolist()
+    others = Score.merge([t.score for t in heard(it.data).tracks if not t.is_drums])
+    others = others.select((others.onset_s < from_s - 1e-6) | (others.onset_s > to_s - 1e-6))
+    new = Score([from_s, from_s], [to_s, to_s - 0.5], [49, 80], [60, 61])
+    gap = Filled(new, others, from_s, to_s, 0.005)
+    got = read_events(it.filled(gap))
+    assert len(got.tracks) == 4
+    assert (got.tracks[0], got.tracks[3]) == (it.file.tracks[0], it.file.tracks[3])
+    for n, pitch in ((1, 80), (2, 49)):  # each where its register is
+        was, now = it.file.tracks[n].events, got.tracks[n].events
+        kept = [e for e in was if not ((e.begins or e.ends) and first <= e.tick < last)]
+        added = [e for e in now if e not in kept]
+        assert [e for e in now if e in kept] == kept
+        assert [(e.tick, e.data[1]) for e in added if e.begins] == [(first, pitch)]
+    only = read_events(band(part="cello").filled(gap._replace(new=new.select(new.pitch == 49))))
+    assert only.tracks[1] == it.file.tracks[1]
+
+
+def test_notes_over_the_borders_of_a_gap_end_and_begin_there():
+    it = project(track(note(0, 400, 60), note(150, 250, 64), note(390, 500, 67)))
+    from_s, to_s = 1.0, 2.0  # 192 to 384
+    others = Score([0, 150 / 192, to_s, 390 / 192], [from_s, from_s, 400 / 192, 500 / 192], [60, 64, 60, 67], [80] * 4)
+    gap = Filled(Score([1.2], [1.8], [72], [80]), others, from_s, to_s, 0.005)
+    (track_of,) = heard(it.filled(gap)).tracks
+    rows = zip(track_of.score.onset_s * 192, track_of.score.offset_s * 192, track_of.score.pitch.tolist(), strict=True)
+    assert sorted((p, round(a), round(b)) for a, b, p in rows) == [
+        (60, 0, 192),
+        (60, 384, 400),
+        (64, 150, 192),
+        (67, 390, 500),
+        (72, 230, 346),
+    ]
+
+
+def test_under_a_pedal_new_notes_have_a_track_of_their_own():
+    down, up = Event(200, b"\xb0\x40\x7f"), Event(380, b"\xb0\x40\x00")
+    it = project(track(note(0, 100, 60), note(220, 260, 64), note(400, 500, 67), down, up, Event(0, b"\xc0\x05")))
+    others = Score([0, 400 / 192], [100 / 192, 500 / 192], [60, 67], [80, 80])
+    new = Score([1.2], [1.4], [72], [80], program=5)
+    got = read_events(it.filled(Filled(new, others, 1.0, 2.0, 0.005)))
+    assert len(got.tracks) == 2
+    assert [e for e in got.tracks[0].events if e.channel is not None and e.data[:1] == b"\xb0"] == [down, up]
+    back = heard(write_events(got)).tracks[-1].score
+    assert (back.offset_s.tolist(), back.program.tolist()) == (pytest.approx([1.4], abs=0.01), [5])
+
+
+notes = st.lists(
+    st.tuples(st.integers(0, 800), st.integers(1, 300), st.integers(40, 80), st.integers(1, 127)),
+    min_size=1,
+    max_size=25,
+)
+
+
+def score_of(rows, **how):
+    """Notes of which no pitch overlaps itself."""
+    kept, ends = [], {}
+    for on, length, pitch, velocity in sorted(rows):
+        if ends.get(pitch, 0) <= on:
+            kept.append((on / 100, (on + length) / 100, pitch, velocity))
+            ends[pitch] = on + length
+    return Score(*np.array(kept).T, **how)
+
+
+@given(notes, st.booleans(), st.integers(200_000, 2_000_000))
+def test_what_is_written_is_read_again_with_and_without_a_pedal(rows, pedal, mspq):
+    score = score_of(rows, quarter_s=mspq / 1e6)
+    it = Project.new(score.quarter_s, (3, 4))
+    data = it.beside([Line("musictx", score)], pedal=pedal)
+    back, tick_s = heard(data), mspq / 1e6 / 480
+    assert back.meter().signature == (3, 4)
+    got = back.merge()
+    assert len(got) == len(score)
+    for was, now in zip(sorted(rows_of(score)), sorted(rows_of(got)), strict=True):
+        assert was[0] == now[0]
+        assert np.abs(np.array(was[1:]) - now[1:]).max() <= 1.01 * tick_s
+
+
+def rows_of(score):
+    return zip(score.pitch.tolist(), score.onset_s.tolist(), score.offset_s.tolist(), strict=True)
+
+
+def test_a_chord_under_one_lift_is_a_pedal():
+    score = Score([0.0, 0.5, 1.0, 2.1], [2.0, 2.0, 2.0, 3.0], [48, 55, 64, 50], [80] * 4)
+    midi = mido.MidiFile(file=io.BytesIO(Project.new(0.5).beside([Line("", score)], pedal=True)))
+    pedal = [(m.time, m.value) for m in in_seconds(midi) if m.type == "control_change"]
+    assert pedal == [(0.0, 127), (2.0, 0)]
+    keys = [round(m.time, 2) for m in in_seconds(midi) if m.type == "note_off"]
+    assert keys == [0.5, 1.0, 2.0, 3.0]  # legato
+
+
+def in_seconds(midi):
+    at = 0.0
+    for message in midi:
+        at += message.time
+        yield message.copy(time=round(at, 4))
+
+
+@given(notes)
+def test_notes_of_several_programs_and_of_overlapping_pitch_are_all_there(rows):
+    on, length, pitch, velocity = np.array(rows).T
+    programs = np.array([0, 40, DRUMS])[np.arange(len(rows)) % 3]
+    score = Score(on / 100, (on + length) / 100, pitch, velocity, program=programs)
+    back = heard(Project.new(0.5).beside([Line("musictx", score)])).merge(drums=True)
+    key = lambda s: sorted(zip(s.program.tolist(), s.pitch.tolist(), s.onset_s.round(2).tolist(), strict=True))  # noqa: E731
+    assert key(back) == key(score)
+
+
+REAL = sorted((ROOT / "musictx" / "bundles").glob("*.mid"))
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+def test_a_file_of_the_package_stays_as_it_is(path: Path):
+    data = whole(path.read_bytes())
+    it = Project(data, heard(data).tempo_map)
+    end_s = heard(data).merge().duration_s
+    got = read_events(it.continued([Line("musictx", Score([end_s], [end_s + 1], [60], [80]))], end_s))
+    assert got.tracks[:-1] == it.file.tracks
