@@ -180,7 +180,8 @@ notes = st.lists(
 
 def score_of(rows, **how):
     """Notes of which no pitch overlaps itself."""
-    kept, ends = [], {}
+    kept: list[tuple[float, ...]] = []
+    ends: dict[int, int] = {}
     for on, length, pitch, velocity in sorted(rows):
         if ends.get(pitch, 0) <= on:
             kept.append((on / 100, (on + length) / 100, pitch, velocity))
