@@ -95,8 +95,7 @@ def ours(model: LanguageModel, batch: int, device: str, most: int) -> Run:
     def draw(given: Prompt, length: int) -> None:
         drawn = stream(model, given, batch, True, len(given.heard) + most, device)
         progress = [
-            Progress(Length(tokens=length), given.meter, TOKENIZER, given.ids, given.quarter_s)
-            for _ in range(batch)
+            Progress(Length(tokens=length), given.meter, TOKENIZER, given.ids, given.quarter_s) for _ in range(batch)
         ]
         for _ in Batch(drawn, progress, length):  # ends with a look, which waits for the device
             pass

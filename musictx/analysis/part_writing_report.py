@@ -1,7 +1,7 @@
 """How often four voices break each rule of part-writing, where, and how often the chorales of a store do."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,27 +10,28 @@ from musictx.analysis.part_writing import RULES, Finding, beats_of, findings
 from musictx.data.store import Store
 from musictx.errors import StoreError
 from musictx.music.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid, by_height, in_steps, quantise, score_to_grid
-from musictx.music.score import Meter
+from musictx.music.score import Meter, Score
 from musictx.music.ticks import Tracks
 from musictx.tokenizers.chorale import ChoraleTokenizer
+
+TRACKS, HEIGHT, BOTH = "tracks", "by height", "tracks and height"  # where voices are from
 
 
 def rules_report(tracks: Tracks, beside: Store | None = None) -> dict[str, Any]:
     """Count, rate and findings of each rule, for a file of four voices that was read in one tempo.
 
-    The chorales of a store are compared as the file is read: where the voices of one go by height, all do. Raises
+    The chorales of a store are compared as the file is read: where voices of it go by height, all of theirs do. Raises
     StoreError, TokenError.
     """
-    parts = separate_voices(tracks)
-    grid = by_height(score_to_grid(quantise(tracks.merge()).score)) if parts is None else parts
+    grid, voices = read_voices(tracks)
     found, beats, meter = findings(grid), beats_of(grid), tracks.meter()
     others = {}
     if beside is not None:
         grids = chorales(beside)
-        others = rates(map(by_height, grids) if parts is None else grids)
+        others = rates(grids if voices == TRACKS else map(by_height, grids))
     return {
         "beats": beats,
-        "voices": "by height" if parts is None else "tracks",
+        "voices": voices,
         "beside": None if beside is None else beside.manifest.corpus.name,
         "rules": [
             {
@@ -46,13 +47,40 @@ def rules_report(tracks: Tracks, beside: Store | None = None) -> dict[str, Any]:
     }
 
 
-def separate_voices(tracks: Tracks) -> Grid | None:
-    """The voices of a file with four tracks of one note at a time, the highest on average as soprano; None for other
-    files."""
-    parts = [track.score for track in tracks.tracks if len(track.score) and not track.is_drums]
+def read_voices(tracks: Tracks) -> tuple[Grid, str]:
+    """The voices of a file on the grid, and where they are from. In a passage of four tracks of one note at a time each
+    track is a voice, the highest on average the soprano; in other passages they go by height. Passages are what
+    follows one another on different tracks: a seed and what a model wrote after it."""
+    grid, kinds = np.full((0, N_VOICES), REST, dtype=np.int16), set[str]()
+    for parts in passages([t.score for t in tracks.tracks if len(t.score) and not t.is_drums]):
+        found = separate_voices(parts)
+        kinds.add(HEIGHT if found is None else TRACKS)
+        if found is None:
+            found = by_height(score_to_grid(quantise(Score.merge(parts, tracks.quarter_s)).score))
+        whole = np.full((max(len(grid), len(found)), N_VOICES), REST, dtype=np.int16)
+        whole[: len(grid)] = grid
+        whole[: len(found)] = np.where(found != REST, found, whole[: len(found)])
+        grid = whole
+    return grid, kinds.pop() if len(kinds) == 1 else BOTH
+
+
+def passages(parts: Sequence[Score]) -> list[list[Score]]:
+    """Parts together that sound at the same time, in order."""
+    out, end = list[list[Score]](), -1
+    for part in sorted(parts, key=lambda part: float(part.onset_s.min())):
+        onset, offset = in_steps(part)
+        if int(onset.min()) >= end:
+            out.append([])
+        out[-1].append(part)
+        end = max(end, int(offset.max()))
+    return out
+
+
+def separate_voices(parts: Sequence[Score]) -> Grid | None:
+    """The voices of four parts of one note at a time, the highest on average as soprano; None for others."""
     if len(parts) != N_VOICES:
         return None
-    parts.sort(key=lambda part: -float(part.pitch.mean()))
+    parts = sorted(parts, key=lambda part: -float(part.pitch.mean()))
     spans = [in_steps(part) for part in parts]
     if any((onset[1:] < end[:-1]).any() for onset, end in spans):
         return None

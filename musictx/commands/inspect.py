@@ -166,6 +166,7 @@ def print_midi(facts: dict[str, Any]) -> None:
 VOICES = {
     "tracks": "each track is a voice",
     "by height": "voices go by height, so none crosses another",
+    "tracks and height": "four tracks of one line are voices; elsewhere voices go by height",
 }
 SHOWN = 5  # findings of each rule
 

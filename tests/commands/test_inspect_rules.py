@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from conftest import ok
 
-from musictx.analysis.part_writing_report import rates, rules_report
+from musictx.analysis.part_writing_report import rates, read_voices, rules_report
 from musictx.commands.inspect import inspect
 from musictx.config.app import settings
 from musictx.errors import UserError
 from musictx.music.grid import REST, by_height, grid_to_score
+from musictx.music.project import Line, Project
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.music.write import write_midi
@@ -93,3 +94,16 @@ def test_music_that_is_not_four_voices_is_refused(world, tmp_path):
     ):
         with pytest.raises(UserError, match=said):
             inspect(settings("inspect", "rules=true", *words))
+
+
+def test_a_seed_and_the_four_tracks_after_it_are_read_each_in_its_way(tmp_path):
+    seed = Score([0.0, 0.0, 0.0, 0.0], [2.0] * 4, [72, 67, 64, 48], [80] * 4)
+    lines = [  # alto and tenor cross
+        Line(name, Score([2.0, 3.0], [3.0, 4.0], [pitch, pitch + up], [80, 80]))
+        for name, pitch, up in (("soprano", 74, 2), ("alto", 67, -6), ("tenor", 60, 4), ("bass", 50, 0))
+    ]
+    it = Project.new(0.5)
+    it = Project(it.beside([Line("seed", seed)]), it.clock)
+    grid, voices = read_voices(read_tracks(it.continued(lines, 2.0), "a test", one_tempo=True))
+    assert voices == "tracks and height"
+    assert [grid[at].tolist() for at in (0, 16, 24)] == [[72, 67, 64, 48], [74, 67, 60, 50], [76, 61, 64, 50]]
