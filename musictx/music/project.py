@@ -65,6 +65,10 @@ class Project:
     part: str | None = None
     drums: bool = False
 
+    def __reduce__(self) -> tuple[type["Project"], tuple[object, ...]]:
+        """Without what is found again from the bytes: equal files are equal bytes then."""
+        return Project, (self.data, self.clock, self.part, self.drums)
+
     @cached_property
     def file(self) -> EventFile:
         return midi.read_events(self.data)

@@ -15,10 +15,11 @@ from musictx.errors import ConfigError, UserError
 from musictx.generate.control import Control
 from musictx.generate.draw import Continuation, Drawing
 from musictx.generate.filling import hears
-from musictx.generate.gap import Gap, cut_gap
+from musictx.generate.gap import Gap, cut_gap, step_s
 from musictx.generate.open_bundle import Opened
 from musictx.generate.primer import Part, Primer, choose_primer
 from musictx.generate.requests import DEFAULT_S, MAX_SEED, TOP_P, Continue, Fill, Length, Request, Sampling
+from musictx.generate.result import Music, Place
 from musictx.model.bundle import BundleHeader
 from musictx.music.harmony import pitch_name
 from musictx.tokenizers.rules import AUTO, Rules
@@ -111,7 +112,7 @@ def draw_takes(music: PageMusic, request: Continue, opened: Opened, turn: Turn) 
     except UserError:  # its advice names a setting that the page lacks
         raise UserError("no note begins in so short a primer", "take more of the music") from None
     drawing = begin(opened, primer, turn.settled(request, opened.header))
-    return in_time(drawing, music, length_s, turn)
+    return in_time(drawing, music, length_s, turn, Place(music.project, primer.start_s) if music.project else None)
 
 
 def fill_takes(music: PageMusic, request: Fill, opened: Opened, turn: Turn) -> Taking:
@@ -123,14 +124,16 @@ def fill_takes(music: PageMusic, request: Fill, opened: Opened, turn: Turn) -> T
     check_most("length_s", gap.seconds, turn.limits.length_s)
     heard = hears(opened.header, opened.model)
     asked = turn.settled(request, opened.header).drawing(Length(gap.seconds), heard)
-    return in_time(begin(opened, gap, asked), music, gap.seconds, turn)
+    near_s = step_s(opened.tokenizer, music.score.quarter_s) / 2
+    place = Place(music.project, near_s=near_s) if music.project else None
+    return in_time(begin(opened, gap, asked), music, gap.seconds, turn, place)
 
 
 def begin(opened: Opened, prompt: Primer | Gap, request: Continue) -> Drawing:
     return Drawing([prompt], opened.model, opened.tokenizer, request, own=opened.header.sampling)
 
 
-def in_time(drawing: Drawing, music: PageMusic, length_s: float, turn: Turn) -> Taking:
+def in_time(drawing: Drawing, music: PageMusic, length_s: float, turn: Turn, place: Place | None) -> Taking:
     """What is drawn until the turn is over. Raises UserError if that is nothing."""
     seen, show_s = list[int](), FIRST_S
     for step in drawing:
@@ -145,7 +148,8 @@ def in_time(drawing: Drawing, music: PageMusic, length_s: float, turn: Turn) -> 
                 yield Step(music, tuple(drawing.continuations()[0]))
     if not seen:
         raise UserError(f"{went_by(turn.limits)} before any music was drawn", "give less of a primer")
-    return tuple(drawing.continuations()[0])
+    known: dict[str, Any] = {"name": music.name, "signature": music.meter.signature, "seed": None, "place": place}
+    return tuple(Music(**vars(made), **known) for made in drawing.continuations()[0])
 
 
 def went_by(limits: Limits) -> str:

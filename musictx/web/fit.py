@@ -28,7 +28,7 @@ def shorten(music: PageMusic, limits: Limits) -> PageMusic:
 def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
     """The music as a model hears it, and lines on what is left out or changed. Raises UserError if nothing remains,
     TokenError for anything else beyond the vocabulary."""
-    score, meter, left = music.heard(tokenizer.metrical)
+    score, meter, left, project = music.heard(tokenizer.metrical)
     inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
     if not inside.any():
         raise UserError(f"{music.name}: no note lies within the model's range, {tokenizer.lo} to {tokenizer.hi}")
@@ -50,7 +50,8 @@ def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
         if program := int(score.program[0]):
             left += f" Its instrument, program {program}, is heard as a piano, and kept in what is written."
     tokenizer.encode(score)
-    return music._replace(score=score, meter=meter, note=left.strip(), played=music.heard(in_beats=False))
+    played = music.heard(in_beats=False)
+    return music._replace(score=score, meter=meter, note=left.strip(), played=played, project=project)
 
 
 def beginning(score: Score, limits: Limits) -> Score:

@@ -31,7 +31,7 @@ def harmonise(
     """The accompaniments, and what a person should know of the melody. Raises UserError for what cannot be, and where
     the time does not suffice: half an accompaniment is none."""
     check_most("variations", request.variations, turn.limits.variations)
-    score, meter, _ = music.heard(in_beats=True)
+    score, meter, _, project = music.heard(in_beats=True)
     melody, said = top_line(score) if len(together(score)) else score, list[str]()
     sung = VOICE_RANGES[VOICES.index(request.voices[0])]
     transpose = nearest_within(melody.pitch, *sung) or 0
@@ -40,6 +40,7 @@ def harmonise(
     heard = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name, say=said.append)
     if transpose:
         said.append(f"The model hears it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}")
+    heard = heard._replace(project=project)
     whole_s = heard.score.duration_s
 
     def watch(done: int, of: int) -> None:

@@ -11,20 +11,23 @@ from musictx.config.web import MOST_STEPS
 from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied
 from musictx.generate.draw import Continuation
+from musictx.generate.result import Music, Place
 from musictx.model.packaged import FOLDER
 from musictx.music.grid import grid_to_score
-from musictx.music.read import read_bytes, read_tracks
+from musictx.music.project import NAME, Line, Project
+from musictx.music.read import read_bytes, read_tracks, whole
 from musictx.music.score import Meter, Score
 
 NAME_LENGTH = 60  # limits the name of a continuation of a continuation of …
 
 
 class Heard(NamedTuple):
-    """Notes and their bars, and sentences on what of the file is not among them."""
+    """Notes and their bars, sentences on what of the file is not among them, and the file."""
 
     score: Score
     meter: Meter
     said: str = ""
+    project: Project | None = None
 
 
 class PageMusic(NamedTuple):
@@ -37,10 +40,11 @@ class PageMusic(NamedTuple):
     model: str = ""
     played: Heard | None = None  # as it sounds, for other models; None: the score itself
     written: Heard | None = None  # at its first tempo, for models that count beats; None: as it sounds
+    project: Project | None = None  # the file that new music goes into
 
     def heard(self, in_beats: bool) -> Heard:
         """The notes before any model has heard them; `in_beats`: at their first tempo."""
-        return (in_beats and self.written) or self.played or Heard(self.score, self.meter)
+        return (in_beats and self.written) or self.played or Heard(self.score, self.meter, project=self.project)
 
 
 class Step(NamedTuple):
@@ -70,7 +74,24 @@ class Step(NamedTuple):
         if not self.takes:
             return self.music
         name = self.name if len(self.name) <= NAME_LENGTH else self.music.name
-        return PageMusic(name, self.score, self.music.meter, model=self.music.model)
+        project = Project(self.midi, place.project.clock) if (place := self.place) is not None else None
+        return PageMusic(name, self.score, self.music.meter, model=self.music.model, project=project)
+
+    @property
+    def place(self) -> Place | None:
+        """Where the chosen take lies in a person's file."""
+        take = self.takes[self.chosen] if self.takes else None
+        return take.place if isinstance(take, Music) else None
+
+    @property
+    def midi(self) -> bytes:
+        """The bytes of a MIDI file: the person's own, with the new notes in it."""
+        take = self.takes[self.chosen] if self.takes else None
+        if isinstance(take, Music):
+            return take.midi()
+        if self.music.project is not None:
+            return self.music.project.data
+        return Project.new(self.score.quarter_s, self.music.meter.signature).beside([Line(NAME, self.score)])
 
 
 class Session(NamedTuple):
@@ -152,8 +173,9 @@ def examples() -> dict[str, PageMusic]:
     shipped = {}
     for name, title in SHIPPED.items():
         path = FOLDER / f"{name}.mid"
-        tracks = read_tracks(read_bytes(path), path)
-        shipped[title] = PageMusic(name, tracks.merge(), tracks.meter())
+        tracks = read_tracks(data := read_bytes(path), path)
+        project = Project(whole(data), tracks.tempo_map)
+        shipped[title] = PageMusic(name, tracks.merge(), tracks.meter(), project=project)
     beat_s = 0.5 * np.arange(len(ODE))
     made = {
         "Old Hundredth, in four voices": grid_to_score(np.repeat(OLD_HUNDREDTH, 4, axis=0)),

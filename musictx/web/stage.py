@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 
 from musictx.music.ending import ending_s
 from musictx.music.score import Score
-from musictx.music.write import write_midi
 from musictx.viz.figure import save_figure
 from musictx.viz.piano_roll import WIDTH_IN, Panel, plot_rolls
 from musictx.viz.sound import write_wav
@@ -54,7 +53,7 @@ def shown(step: Step, place: Path) -> str:
     picture, boxes = rolls(step, place / "roll.svg")
     narrow, narrow_boxes = rolls(step, place / "narrow.svg", PHONE_IN)
     midi, wav = place / f"{step.name}.mid", place / f"{step.name}.wav"
-    write_midi(step.score, midi, step.music.meter.signature)
+    midi.write_bytes(step.midi)
     write_wav(step.score, wav)
     choices = "".join(
         f'<button data-take="{k}" aria-pressed="{str(k == step.chosen).lower()}">{k + 1}</button>'

@@ -17,7 +17,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from musictx.config.web import Limits
 from musictx.data.parallel.sandbox import FileLimits, read_apart, say_what_is_missing
 from musictx.errors import MidiError, UserError
-from musictx.music.read import read_tracks
+from musictx.music.project import Project
+from musictx.music.read import read_tracks, whole
 from musictx.music.ticks import Tracks
 from musictx.web.session import Heard, PageMusic
 
@@ -99,7 +100,7 @@ class Uploads:
 
 
 NAME_LENGTH = 44
-FIRST_TEMPO = "Its first tempo is used throughout, since the model counts beats."
+FIRST_TEMPO = "It is heard at its first tempo, since the model counts beats."
 
 
 def read_upload(data: bytes, name: str, limits: Limits) -> PageMusic:
@@ -118,21 +119,21 @@ def read_music(data: bytes) -> PageMusic | str:
         even = read_tracks(data, "", one_tempo=True) if tracks.tempo_map.changes else None
     except MidiError as error:
         return error.reason
-    played = as_heard(tracks)
+    played = as_heard(tracks, data)
     if not len(played.score):
         only_drums = len(tracks.merge(drums=True)) > 0
         return "there are only drums in it" if only_drums else "there are no notes in it"
-    written = as_heard(even, FIRST_TEMPO) if even is not None else None
-    return PageMusic("", played.score, played.meter, played=played, written=written)
+    written = as_heard(even, data, FIRST_TEMPO) if even is not None else None
+    return PageMusic("", played.score, played.meter, played=played, written=written, project=played.project)
 
 
-def as_heard(tracks: Tracks, said: str = "") -> Heard:
+def as_heard(tracks: Tracks, data: bytes, said: str = "") -> Heard:
     """The notes without drums, and what a person should know of drums and pedal."""
     if any(track.is_drums and len(track.score) for track in tracks.tracks):
         said += " Its drums are left out."
     if pedal := tracks.remark():
         said += f" {pedal[0].upper()}{pedal[1:]}."
-    return Heard(tracks.merge(), tracks.meter(), said.strip())
+    return Heard(tracks.merge(), tracks.meter(), said.strip(), Project(whole(data), tracks.tempo_map))
 
 
 def plain_name(name: str) -> str:

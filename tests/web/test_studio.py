@@ -8,6 +8,7 @@ from base64 import b64decode
 from dataclasses import replace
 from html import unescape
 from itertools import count
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -25,6 +26,7 @@ from musictx.errors import UserError
 from musictx.generate.draw import Continuation, Drawing
 from musictx.generate.open_bundle import open_bundle
 from musictx.generate.requests import Sampling
+from musictx.music.events import Event, EventFile, EventTrack, meta, read_events, write_events
 from musictx.music.grid import grid_to_score, score_to_grid
 from musictx.music.read import read_midi
 from musictx.music.score import Meter, Score
@@ -295,3 +297,35 @@ def test_another_model_hears_the_music_as_it_came(both, tmp_path):
     back, said = whole(studio.go_on(after, more(), quiet, "piano"))
     assert now(back).music.score == now(begun).music.score
     assert "voices" not in said
+
+
+def test_what_a_person_drops_comes_back_with_new_music_in_it(filling, tmp_path):
+    """A band of three, with a tempo map: continued, gone on from, filled."""
+    data = project_file([("Violin", 0, 72), ("Cello", 1, 48), ("Drums", 9, 36)])
+    studio = Studio({"hymns": open_bundle(filling)}, tmp_path)
+    begun = studio.upload(Session(), data, "band.mid")
+    assert now(begun).midi == data
+    after, _ = whole(studio.go_on(begun, more(3.0), quiet))
+    was, files_of = read_events(data).tracks, files(studio.show(after))
+    made = read_events(Path(files_of["mid"]).read_bytes()).tracks
+    assert [track.name for track in made[:4]] == ["", "Violin", "Cello", "Drums"]
+    assert made[0] == was[0]
+    assert len(made) > 4
+    filled, _ = whole(studio.fill(studio.begin_from_take(after), region(1.0, 2.0), quiet))
+    last = read_events(now(filled).midi).tracks
+    assert last[0] == was[0]
+    assert last[3] == made[3]
+    assert [track.name for track in last] == [track.name for track in made]
+
+
+def project_file(parts):
+    conductor = [Event(480 * k, b"\xff\x51\x03" + (500_000 + 20_000 * k).to_bytes(3)) for k in range(8)]
+    tracks = [EventTrack(conductor, 8 * 480)]
+    for name, channel, pitch in parts:
+        notes = [
+            Event(480 * k + at, bytes([kind | channel, pitch + k % 5, 80]))
+            for k in range(10)
+            for at, kind in ((0, 0x90), (479, 0x80))
+        ]
+        tracks.append(EventTrack([meta(0, 3, name), *notes], 4800))
+    return write_events(EventFile((480).to_bytes(2), tracks))
