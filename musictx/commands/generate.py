@@ -225,8 +225,9 @@ def write(
             new = f"{music.is_new.sum()} of them new, from {music.new_from_s:.2f} to {music.new_to_s:.2f} s"
         became = f" ({music.became})" if music.became else ""
         print(f"{path}: {len(music.score)} notes, {new}{became}")
-        if origin:
-            print(f"{path}: {origin}")
+        for said in (music.beat, origin):
+            if said:
+                print(f"{path}: {said}")
     named = [replace(m, name=path.stem) for path, m in zip(files.midi, pieces, strict=False)]
     shown = "the seed and its continuations" if pieces and pieces[0].is_new is None else "what is kept and what is new"
     write_beside(named, files, f"{shown}, as piano rolls")

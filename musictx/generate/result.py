@@ -10,12 +10,14 @@ import numpy as np
 from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.generate.draw import Continuation, from_then
+from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.project import NAME, Filled, Line, Project
 from musictx.music.score import Score
 from musictx.viz import sound
 from musictx.viz.sound import write_wav
 
 MIDI = (".mid", ".midi")
+STEADY = 0.1  # of a sixteenth: the mean distance of a seed that keeps to its beat; by chance it is 0.25
 VOICES = ("soprano", "alto", "tenor", "bass")
 
 
@@ -87,6 +89,20 @@ class Music(Continuation):
         is_new = np.asarray(self.is_new, dtype=bool)
         new, others = (place.at(self.score.select(of)) for of in (is_new, ~is_new))
         return Filled(new, others, self.new_from_s + place.later_s, self.new_to_s + place.later_s, place.near_s)
+
+    @property
+    def beat(self) -> str:
+        """Where the seed keeps to its beat: how near the new notes begin to the sixteenths, in words."""
+        if self.place is None or self.is_new is not None or not len(new := self.new_notes):
+            return ""
+        old = self.score.select(self.score.onset_s < self.new_from_s)
+        seed_s, new_s = (self.place.project.beside_beat_s(self.place.at(of)) for of in (old, new))
+        steady_s = STEADY * self.score.quarter_s / STEPS_PER_QUARTER
+        if seed_s is None or new_s is None or seed_s > steady_s:
+            return ""
+        return (
+            f"new notes begin {1000 * new_s:.0f} ms from the sixteenths on average, the seed's {1000 * seed_s:.0f} ms"
+        )
 
     def write(self, path: str | Path, text: str = "", *, alone: bool = False, pedal: bool = False) -> None:
         """A MIDI file, a picture (.png .svg .pdf), a film (.gif .mp4) or sound (.wav .flac), by the suffix of `path`.

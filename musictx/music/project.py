@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from musictx.errors import ConfigError
 from musictx.music import events as midi
 from musictx.music.events import Event, EventFile, EventTrack, Note, in_order, meta, notes_of, with_events
+from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.pedal import Press, pedalled
 from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import PEDAL, PEDAL_DOWN, RawMidi, TempoMap
@@ -160,6 +161,14 @@ class Project:
         elif text:
             tracks[0] = with_events(tracks[0], [], [meta(0, midi.TEXT, text)])
         return midi.write_events(self.file._replace(tracks=tracks))
+
+    def beside_beat_s(self, score: Score) -> float | None:
+        """How far onsets lie from the nearest sixteenths of the file's beat, on average; None where it has no beat."""
+        per = self.clock.ticks_per_quarter / STEPS_PER_QUARTER
+        if not per or not len(score):
+            return None
+        nearest = np.rint(np.rint(self.clock.ticks_at(score.onset_s) / per) * per)
+        return float(np.abs(self.clock.seconds(nearest) - score.onset_s).mean())
 
     def tick(self, at_s: float) -> int:
         return int(self.clock.ticks(np.array([at_s]))[0])
