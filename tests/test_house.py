@@ -15,6 +15,7 @@ MAKE = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILIN
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", ".github/PULL_REQUEST_TEMPLATE.md", "docs/extending.md"]
 NAMES = ("words", "structure", "data", "training", "models", "results", "musicians", "researchers")
 PAGES += [f"docs/{name}.md" for name in NAMES]
+PAGES += [f"docs/results/{path.name}" for path in sorted((ROOT / "docs/results").glob("*.md"))]
 PACKAGE = ROOT / "musictx"
 
 
@@ -24,11 +25,21 @@ def test_the_changelog_ends_with_the_version_that_is_built():
     assert newest == version
 
 
+def places(text):
+    """What a link may name within a page: its headings, as GitHub writes them, and its own anchors."""
+    headings = re.findall(r"^#+ (.*)", text, flags=re.MULTILINE)
+    named = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return named | set(re.findall(r'<a id="([^"]+)"></a>', text))
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_link_and_every_make_target_of_a_page_is_there(page):
     text = (ROOT / page).read_text()
-    for link in re.findall(r"\]\((?!https?://|#)([^)]+)\)", text):
-        assert ((ROOT / page).parent / link.partition("#")[0]).exists(), link
+    for link in re.findall(r"\]\((?!https?://)([^)]+)\)", text):
+        path, _, place = link.partition("#")
+        there = (ROOT / page).parent / path if path else ROOT / page
+        assert there.exists(), link
+        assert not place or place in places(there.read_text()), link
     for target in re.findall(r"`?\bmake (\w+)\b(?=`|  #|$)", text, flags=re.MULTILINE):
         assert target in MAKE, target
 

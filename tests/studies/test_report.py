@@ -1,4 +1,4 @@
-"""studies/report.py: docs/results.md is what it writes, and the pages state no other figures."""
+"""studies/report.py: pages have the figures of `studies/results.json`, as it writes them, and no others of these."""
 
 import importlib
 import json
@@ -8,101 +8,118 @@ import sys
 from argparse import ArgumentParser
 from pathlib import Path
 
+import pages
 import pytest
 import report
 from conftest import ROOT
+from hypothesis import given
+from hypothesis import strategies as st
 
-OTHER = r" ?(?:s\b|MB|%|million param|million tok|hours|Hz)"  # sizes, lengths and versions are no results
-DECIMAL = re.compile(rf"(?<![\w.,/:-])-?\d+\.\d+(?![\w.]*\d|{OTHER})")
+from musictx.config.app import settings
+from musictx.errors import UserError
 
-
-def stated(text):
-    """The decimal numbers of a page's sentences, and the speeds of its table."""
-    speeds = [line.split("|")[2:] for line in text.splitlines() if re.match(r"\|.*tokens/s \|", line)]
-    text = re.sub(r"```.*?```|`[^`\n]*`|\]\([^)]*\)|Python \S+|(?m:^ {4}[^\n]*$)", " ", text, flags=re.DOTALL)
-    found = set(DECIMAL.findall(text))
-    return found | {
-        number for cells in speeds for number in re.findall(r"(?<![\w.-])\d[\d,]*(?![\w.-])", "|".join(cells))
-    }
+ROWS = report.all_rows()
+CLAIMS = [row for row in ROWS if "says" in row]
+KEYED = [row for row in ROWS if "key" in row]
+SPEED = {"key": "fast", "page": "speed", "claim": "fast", "figure": 5.25, "low": 4.0, "high": 6.0, "unit": "tokens/s"}
 
 
-def test_the_page_is_what_the_script_writes():
-    page = report.page(report.all_rows())
-    assert (ROOT / "docs/results.md").read_text() == page, "run python studies/report.py"
-    assert len(page.splitlines()) <= 220
-    rows = [row | {"commit": None} for row in report.all_rows()]
-    assert all(row in rows for row in report.collected()), "run python studies/report.py"
+def test_the_script_would_change_no_page():
+    old = [path for path, text in pages.pages_of(ROWS).items() if path.read_text() != text]
+    assert old == [], "run python studies/report.py"
+    rows = [{name: x for name, x in row.items() if name not in (*report.WRITTEN, "commit")} for row in ROWS]
+    new = [{name: x for name, x in row.items() if name != "commit"} for row in report.collected()]
+    assert [row["claim"] for row in new if row not in rows] == [], "run python studies/report.py"
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/researchers.md", "docs/models.md", "docs/training.md"])
-def test_a_page_states_only_figures_that_are_rows(name):
-    text = (ROOT / name).read_text()
-    if name == "docs/models.md":
-        text = text.partition("## The piano model")[0]  # tests/test_packaged.py has its figures
-    known = [value for row in report.all_rows() for key in ("figure", "low", "high") if (value := row[key]) is not None]
-    numbers = stated(text)
-    assert len(numbers) > 5
-    for number in numbers:
-        digits = len(number.partition(".")[2])
-        assert number in {f"{value:,.{digits}f}" for value in known}, number
+def test_a_person_can_read_all_claims():
+    assert 20 < len(CLAIMS) <= 40
+    assert all("key" in row and len(row["says"]) < 160 for row in CLAIMS)
+    lines = [line for line in pages.claims_page(ROWS).splitlines() if line.startswith("| <a ")]
+    assert len(lines) == len(CLAIMS)
+    for line in lines:
+        figures = re.findall(r"\| \[-?[\d,.]+\]\(results/\w+\.md#[\w-]+\)[^|]* \| ([^|]+) \|", line)
+        assert len(figures) == 1
+        assert figures[0] == "–" or re.fullmatch(r"-?[\d,.]+ to -?[\d,.]+", figures[0])
 
 
-def test_the_chorale_comparison_states_its_own_figures():
-    """A number of three digits is easily that of another row."""
-    found = json.loads((ROOT / "studies/results/baselines/chorales-test.json").read_text())
-    known = {f"{x:.3f}" for row in found.values() for each in row.values() if isinstance(each, list) for x in each}
-    page = (ROOT / "docs/researchers.md").read_text().partition("- **Chorales**")[2].partition("- **Sines**")[0]
-    assert {number for number in stated(page) if len(number) == 5} <= known | {x.lstrip("-") for x in known}
-    rows = {row["claim"]: row["figure"] for row in report.all_rows()}
-    small = [figure for claim, figure in rows.items() if claim.startswith("sines of size 0.02, chorales")]
-    sines = (ROOT / "docs/researchers.md").read_text().partition("- **Sines**")[2].partition("- **Piano**")[0]
-    paper = rows["Music Transformer paper, JSB chorales, validation: absolute positions"]
-    whole = rows["sines 1024, validation: whole pieces"]
-    assert re.findall(r"0\.\d{3}", sines) == [f"{x:.3f}" for x in (small[0], whole, min(small[1:]), paper)]
-    for kind, text in {
-        "Fourier": "Fourier takes ",
-        "RoPE": "RoPE ",
-        "LSTM": "the LSTM ",
-        "table": "the table ",
-    }.items():
-        assert f"{text}{found[f'{kind} 256']['fresh'][0]:.3f}" in " ".join(page.split())
-    for kind, text in {"table": "the table of 1,024 saves ", "RoPE": "RoPE ", "LSTM": "the plain LSTM "}.items():
-        assert f"{text}{found[f'{kind} 1024']['gain against a stranger, part 6'][0]:.3f}" in " ".join(page.split())
+def test_every_row_is_on_one_page_and_every_key_is_an_anchor_there():
+    assert {row["page"] for row in ROWS} == set(pages.TITLES)
+    assert len({row["key"] for row in KEYED}) == len(KEYED)
+    for name in pages.TITLES:
+        anchors = re.findall(r'id="([\w-]+)"', pages.subject_page(name, [row for row in ROWS if row["page"] == name]))
+        assert sorted(anchors) == sorted(row["key"] for row in KEYED if row["page"] == name)
+    anchors = re.findall(r'id="([\w-]+)"', pages.claims_page(ROWS))
+    assert sorted(anchors) == sorted(row["key"] for row in CLAIMS)
 
 
-def test_the_piano_comparison_states_its_own_figures():
-    found = json.loads((ROOT / "studies/results/baselines/piano-test.json").read_text())
-    page = (ROOT / "docs/researchers.md").read_text().partition("- **Piano**")[2].partition("- Motifs")[0]
-    shown = ("LSTM 256", "LSTM 1024", "LSTM 2048", "Fourier 2048", "RoPE 2048", "table 2048", "sines 2048")
-    figures = [f"{found[name]['fresh'][0]:.3f}" for name in (*shown, "LSTM 2048, as many ids")]
-    last = max(row["gain against a stranger, part 6"][0] for row in found.values())
-    reset = [found[name]["gain against a reset, part 1"][0] for name in ("table 2048", "LSTM 2048")]
-    assert re.findall(r"\d\.\d{3}", page) == [*figures, *(f"{x:.3f}" for x in (last, *reset))]
-    assert all(row["gain against a reset, part 6"][1] <= 0 for row in found.values())
+def test_a_figure_is_written_into_its_link_alone():
+    text = "5 of 7: [1](docs/results/speed.md#fast), [1 (0 to 2)](speed/results/speed.md#fast), [2](words.md#fast)"
+    after = (
+        "5 of 7: [5.25](docs/results/speed.md#fast), [5.25 (4 to 6)](speed/results/speed.md#fast), [2](words.md#fast)"
+    )
+    assert pages.filled(text, [SPEED]) == after
+    assert pages.filled("[1](results.md#fast)", [SPEED | {"says": "Fast", "digits": 1}]) == "[5.2](results.md#fast)"
+    words = "[by kind](results/speed.md#fast)"
+    assert pages.filled(words, [SPEED]) == words
+
+
+@given(st.floats(-1e6, 1e6), st.none() | st.integers(0, 4), st.sampled_from(["nats a token", "tokens/s", ""]))
+def test_a_changed_row_changes_the_page(value, digits, unit):
+    row = SPEED | {"figure": value, "unit": unit} | ({} if digits is None else {"digits": digits})
+    page = pages.filled("[7](results/speed.md#fast)", [row])
+    shown = float(page.partition("]")[0].removeprefix("[").replace(",", ""))
+    if digits is None:
+        digits = 3 if unit == "nats a token" else 0
+    assert abs(shown - value) <= max(0.5 * 10**-digits, abs(value) * 0.005) * 1.001
+    assert pages.filled(page, [row]) == page  # what it writes, it finds again
+    assert pages.filled(page, [row | {"figure": value + 2 + abs(value)}]) != page
+
+
+@pytest.mark.parametrize(
+    ("link", "reason"),
+    [
+        ("[1](results/speed.md#slow)", "has no row with this key"),
+        ("[1](results/gpu.md#fast)", "is on results/speed.md"),
+        ("[1](results.md#fast)", "is on results/speed.md"),
+        ("[1 (0 to 2)](results/speed.md#fast)", "has no interval"),
+    ],
+)
+def test_a_link_to_what_is_not_there_is_refused_in_one_line(link, reason):
+    with pytest.raises(UserError, match=reason) as raised:
+        pages.filled(f"text {link}", [SPEED | {"low": None, "high": None}])
+    assert "\n" not in str(raised.value)
 
 
 def test_rows_are_those_of_the_raw_files_that_are_kept():
-    rows = {row["source"]: row for row in report.all_rows()}
+    rows = {row["source"]: row for row in ROWS}
     for name in ("chorale", "harmoniser", "piano"):
         for split in ("validation", "test"):
             path = f"studies/results/{name}-{split}.json"
             found = json.loads((ROOT / path).read_text())["per_token"]
-            row = next(row for row in report.all_rows() if row["source"] == path)
+            row = next(row for row in ROWS if row["source"] == path)
+            assert row["key"] == f"{name}-{split}"
             assert [row["figure"], row["low"], row["high"]] == pytest.approx(found, abs=1e-6)
+            words = shlex.split(row["command"])
+            assert words[:3] == ["musictx", "evaluate", name]
+            config = settings("evaluate", f"bundle={name}", *words[3:])
+            assert config.split == split
+            assert config.data.segment == (2048 if name == "piano" else None)
     assert len(rows) > 20
 
 
 def test_every_row_says_where_it_is_from():
-    for row in report.all_rows():
+    for row in ROWS:
         assert row["claim"]
-        assert row["source"]
         known = ("arXiv", "no raw file")
         in_the_repository = (ROOT / row["source"]).is_file() or (ROOT / "studies/results" / row["source"]).is_file()
         assert row["commit"] or in_the_repository or any(x in row["source"] for x in known)
+        if pages.is_history(row) and row["command"] and row["commit"]:
+            assert f"git worktree add ../at-{row['commit']} {row['commit']} " in pages.command_of(row)
 
 
 def commands_of_today():
-    rows = [row for row in report.all_rows() if row["command"] and not report.is_older(row)]
+    rows = [row for row in ROWS if row["command"] and not pages.is_history(row)]
     return sorted({row["command"] for row in rows if "python studies/" in row["command"]})
 
 
