@@ -45,6 +45,8 @@ ABOUT = {
     "fills": "![What the music after a gap saves, by the distance to it: chorales](../../studies/results/fill.png)\n\n"
     "![What the music after a gap saves, by the distance to it: piano](../../studies/results/fill-piano.png)",
     "harmoniser": "![Harmonising by the length of the melody; time of a window by its length](../img/lengths.png)",
+    "labels": "Rows of a GPU have equal steps, not equal time. Of whole pieces eight windows are read. Cells without a "
+    "figure: the GPU's time was over.",
     "met": "All but the first 15 s of MAESTRO's pieces are from before two rules, for ten notes at one moment and for "
     "broken chords as endings.",
     "speed": "Intervals are all that was measured, over turns.",
@@ -219,7 +221,7 @@ def pages_of(rows: list[Row]) -> dict[Path, str]:
     found = {ROOT / "docs/results.md": claims_page(rows)}
     for name in TITLES:
         found[ROOT / f"docs/results/{name}.md"] = subject_page(name, [row for row in rows if row["page"] == name])
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))):
         if path not in found:
             found[path] = filled(path.read_text(encoding="utf-8"), rows)
     return found

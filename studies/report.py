@@ -83,6 +83,8 @@ def met(found: Any, make: Make) -> Iterator[Row]:
     of = found["all"]
     for claim, figure in {
         f"waits over 3 s where composers and seeds have none, in {of['continuations']} continuations": of["stuck"],
+        "waits over 3 s, in as many": of["drawn"]["still 3 s"],
+        "composers' waits over 3 s, in a third as many": of["true"]["still 3 s"],
         "notes over 8 s": of["drawn"]["over 8 s"],
         "composers' notes over 8 s": of["true"]["over 8 s"],
         "waits that the net ended": of["net, waits"],

@@ -39,6 +39,12 @@ CHORALES = ("chorale", "JSB chorales, 16th grid", "public domain (the scores)")
 RESULTS = ROOT / "studies" / "results"
 
 
+def row_of(key):
+    """The row of a figure."""
+    (row,) = (row for row in json.loads((ROOT / "studies" / "results.json").read_text()) if row.get("key") == key)
+    return row
+
+
 def card_of(name):
     """What docs/models.md says of a model."""
     (card,) = re.findall(
@@ -60,7 +66,8 @@ def test_the_card_says_what_a_bundle_says_of_itself(name, known, largest):
     path, card = packaged_bundle(name), card_of(name)
     model, tokenizer, header = open_bundle(path, continues=False)
     parameters, size = sum(p.numel() for p in model.parameters()), path.stat().st_size
-    said = (f"**{header.val_nll:.3f}**", f"{parameters / 1e6:.1f} million parameters", f"{size / 1e6:.1f} MB")
+    assert f"{header.val_nll:.3f}" == f"{row_of(f'{name}-validation')['figure']:.3f}"
+    said = (f"{name}-validation)", f"{parameters / 1e6:.1f} million parameters", f"{size / 1e6:.1f} MB")
     assert [text for text in said if text not in card] == []
     assert size <= largest
     assert (tokenizer.name, header.corpus, header.licence) == known
@@ -80,19 +87,18 @@ def test_the_card_says_what_a_bundle_says_of_itself(name, known, largest):
     ],
 )
 def test_readme_and_card_say_what_evaluate_found_of_this_very_bundle(name, segment, counts):
-    """Where another one lies: `score_all` of `studies/bundles.py` writes both files."""
-    path, card, figures = packaged_bundle(name), card_of(name), []
+    """Where another one lies: `score_all` of `studies/bundles.py` writes both files. `studies/report.py` writes the
+    figures of their rows into the links of these keys."""
+    path, card = packaged_bundle(name), card_of(name)
     for split, (pieces, tokens) in zip(("validation", "test"), counts, strict=True):
         found = json.loads((RESULTS / f"{name}-{split}.json").read_text())
         assert found["bundle_sha256"] == sha256(path.read_bytes()).hexdigest()
         assert (found["split"], found["pieces"], found.get("segment")) == (split, pieces, segment)
         assert tokens is None or found["tokens"] == tokens
-        figures += [f"{x:.3f}" for x in found["per_token"]]
-        assert "({} to {}".format(*figures[-2:]) in card
-    assert [x for x in figures if x not in card] == []
-    assert f"{read_header(path).val_nll:.3f}" == figures[0]
-    row = "| {} ({} to {}), test {} |".format(*figures)
-    assert name == "harmoniser" or row in (ROOT / "README.md").read_text()
+        row = row_of(f"{name}-{split}")
+        assert [row["figure"], row["low"], row["high"]] == pytest.approx(found["per_token"], abs=1e-6)
+        assert f"(results.md#{name}-{split})" in card
+    assert name == "harmoniser" or f"(docs/results.md#{name}-validation)" in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize(("name", "file"), [("chorale", "chosen"), ("piano", "piano")])
@@ -117,7 +123,8 @@ def test_the_pianos_last_weights_are_those_that_the_hour_of_maestro_likes_best()
     rows = json.loads((RESULTS / "piano-shares.json").read_text())["rows"]
     best = min(rows, key=lambda row: row["hour"])
     assert read_header(packaged_bundle("piano")).notes["averaged"] == [1 - best["share"], best["share"]]
-    assert f"91 validation songs of POP909: {best['pop']:.3f}" in card_of("piano")
+    assert row_of("piano-pop")["figure"] == pytest.approx(best["pop"], abs=1e-6)
+    assert "(results/likelihood.md#piano-pop)" in card_of("piano")
 
 
 def test_the_piano_bundle_says_whose_it_is():
