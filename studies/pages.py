@@ -17,6 +17,7 @@ from musictx.errors import UserError
 Row = dict[str, Any]
 ROOT = Path(__file__).resolve().parent.parent
 P, TEST = ", Holm's p", " --test"
+CONF_INSIDE = ("531e1c4", "637e186")  # these find their settings in an installed package alone
 SPLIT = " split=test"  # of `musictx evaluate`
 SHARED = re.compile(r"^.*: (?![^(]*\))")  # of claims that differ after their last colon, not one in brackets
 FIGURE = re.compile(
@@ -57,8 +58,8 @@ TOP = """# Results
 
 What musictx claims, and where each figure is from. `python studies/report.py` makes this page from
 `studies/results.json`, and the figures of all other pages. A figure links to the table of its subject.
-Intervals are 95 %, over pieces; of speeds, all turns; “–” is none. *History* needs the code of that commit: the
-command, given in a clone of this repository, gets it.
+Intervals are 95 %, over pieces; of speeds, all turns; “–” is none. *History* needs the code of that commit. The
+command, given in a clone of this repository, puts it into a folder beside; give the paths of your data from there.
 
 | claim | figure | interval | measured by |
 |---|---|---|---|
@@ -117,8 +118,8 @@ def command_of(row: Row) -> str:
         return "" if row["commit"] is None else f"`git log -1 {row['commit']}` says it"
     if not is_history(row) or row["commit"] is None:
         return f"`{row['command']}`"
-    there = f"../at-{row['commit']}"
-    return f"`git worktree add {there} {row['commit']} && cd {there} && PYTHONPATH=. {row['command']}`"
+    there, more = f"../at-{row['commit']}", "cp -r conf musictx && " if row["commit"] in CONF_INSIDE else ""
+    return f"`git worktree add {there} {row['commit']} && cd {there} && {more}PYTHONPATH=. {row['command']}`"
 
 
 def raw_of(row: Row, up: str) -> str:
