@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from musictx.music.events import Note
+from musictx.music.midi_file import Note
 from musictx.music.ticks import TempoMap
 
 UP_S = 0.05  # between a lift and the next press

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
-from musictx.music import events as midi
-from musictx.music.events import Event, EventFile, EventTrack, Note, in_order, meta, notes_of, with_events
+from musictx.music import midi_file as midi
 from musictx.music.grid import STEPS_PER_QUARTER
+from musictx.music.midi_file import Event, EventFile, EventTrack, Note, in_order, meta, notes_of, with_events
 from musictx.music.pedal import Press, pedalled
 from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import PEDAL, PEDAL_DOWN, RawMidi, TempoMap

@@ -9,7 +9,7 @@ import pytest
 from conftest import ok, refused
 
 import musictx
-from musictx.music.events import read_events
+from musictx.music.midi_file import read_events
 from musictx.music.read import read_bytes, read_tracks, whole
 
 QUARTER = 480

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musictx.errors import ConfigError
-from musictx.music.events import Event, EventFile, EventTrack, meta, read_events, write_events
+from musictx.music.midi_file import Event, EventFile, EventTrack, meta, read_events, write_events
 from musictx.music.project import Filled, Line, Project
 from musictx.music.read import read_tracks, whole
 from musictx.music.score import DRUMS, Score

@@ -26,8 +26,8 @@ from musictx.errors import UserError
 from musictx.generate.draw import Continuation, Drawing
 from musictx.generate.open_bundle import open_bundle
 from musictx.generate.requests import Sampling
-from musictx.music.events import Event, EventFile, EventTrack, meta, read_events, write_events
 from musictx.music.grid import grid_to_score, score_to_grid
+from musictx.music.midi_file import Event, EventFile, EventTrack, meta, read_events, write_events
 from musictx.music.read import read_midi
 from musictx.music.score import Meter, Score
 from musictx.music.write import write_midi

@@ -1,4 +1,4 @@
-"""musictx/music/events.py: files as events and back, and notes among them."""
+"""musictx/music/midi_file.py: files as events and back, and notes among them."""
 
 import io
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musictx.music.events import (
+from musictx.music.midi_file import (
     Event,
     EventFile,
     EventTrack,
