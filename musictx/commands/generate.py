@@ -220,7 +220,8 @@ def write(
     for path, music in zip(files.midi, pieces, strict=False):
         origin = "; ".join(said for each in origins if (said := each.text(music.new_notes)))
         music.write(path, origin, alone=alone, pedal=pedal)
-        new = f"new music from {music.new_from_s:.2f} s on"
+        begins_s = music.new_from_s if alone or music.place is None else music.new_from_s + music.place.later_s
+        new = f"{len(music.new_notes)} of them new; new music from {begins_s:.2f} s on"
         if music.is_new is not None:
             new = f"{music.is_new.sum()} of them new, from {music.new_from_s:.2f} to {music.new_to_s:.2f} s"
         became = f" ({music.became})" if music.became else ""

@@ -81,7 +81,7 @@ def test_a_finished_piece_is_continued_before_its_ending_unless_a_place_is_given
     waits_s = np.diff(np.append(np.unique(music.onset_s), 12.0))
     assert waits_s.max() <= 1.011, "the seed waits a quarter of a second, so its model waits one at most"
     printed = command(world, tmp_path, "out=p", *args, "from_s=2.5", "seed_seconds=1").stdout
-    assert "new music from 1.00 s on" in printed
+    assert "new music from 2.50 s on" in printed
     assert "finished" not in printed
 
 
