@@ -156,7 +156,7 @@ def test_only_paths_are_quoted_and_only_where_they_must_be(word, quoted):
 def test_preparing_nothing(tmp_path):
     (tmp_path / "midi").mkdir()
     args = ["data_prep/folder.py", "path=midi", "out=store"]
-    assert ".mid, .midi, .kar, .rmi" in refused(args, tmp_path)
+    assert ".mid, .midi, .kar, .rmi, .mid.gz" in refused(args, tmp_path)
     (tmp_path / "midi" / "a.mid").write_text("no music")
     done = run(args, tmp_path)
     assert done.returncode == 2

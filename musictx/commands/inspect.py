@@ -1,6 +1,7 @@
 """musictx inspect: show a MIDI file's tracks, tokens or broken rules, what a store has, or what a bundle says."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -19,6 +20,7 @@ from musictx.errors import ConfigError, StoreError, TokenError, UserError
 from musictx.files import all_printable
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.music.read import read_bytes, read_tracks
+from musictx.music.repairs import say_repairs
 from musictx.music.score import Score
 from musictx.setting import setting
 from musictx.terminal import shows_all
@@ -66,6 +68,7 @@ def inspect_midi(path: Path, name: str) -> dict[str, Any]:
             }
             for track in tracks.tracks
         ],
+        "discarded": dict(+tracks.repairs),
         "tokenizer": name,
     }
     try:
@@ -146,6 +149,8 @@ def inspect_bundle(bundle: str) -> dict[str, Any]:
 
 def print_midi(facts: dict[str, Any]) -> None:
     print(f"{facts['file']}: {facts['seconds']:.2f} s, {facts['quarters_per_minute']:g} quarters a minute")
+    for said in say_repairs(Counter(facts["discarded"])):
+        print(said)
     rows = []
     for i, track in enumerate(facts["tracks"]):
         pitches = f"{track['lowest']} … {track['highest']}" if track["notes"] else ""

@@ -23,7 +23,7 @@ from musictx.errors import ConfigError, MidiError, StoreError
 from musictx.files import printable, replacing
 
 UNREADABLE = "cannot be read"
-MIDI_SUFFIXES = (".mid", ".midi", ".kar", ".rmi")
+MIDI_SUFFIXES = (".mid", ".midi", ".kar", ".rmi", ".mid.gz")
 
 
 @dataclass(frozen=True)

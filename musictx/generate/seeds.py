@@ -38,7 +38,7 @@ def find_seeds(seed_midi: str | None) -> list[Path]:
         return [NEW]
     path = Path(seed_midi)
     if path.is_dir() and seed_midi not in SEEDS:
-        found = [p for p in path.rglob("*") if p.suffix.lower() in MIDI_SUFFIXES and p.is_file()]
+        found = [p for p in path.rglob("*") if p.name.lower().endswith(MIDI_SUFFIXES) and p.is_file()]
     elif not path.exists() and glob.has_magic(seed_midi):
         found = [p for p in map(Path, glob.glob(seed_midi, recursive=True)) if p.is_file()]
     else:

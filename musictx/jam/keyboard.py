@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from musictx.music.read import DRUM_CHANNEL
+from musictx.music.channels import DRUM_CHANNEL
 from musictx.music.score import Score
 from musictx.music.ticks import PEDAL, PEDAL_DOWN
 

@@ -17,7 +17,7 @@ import mido
 from musictx.errors import ConfigError, MidiError, UserError
 from musictx.jam.recording import Timed, ends
 from musictx.model.packaged import KNOWN_SEEDS
-from musictx.music.read import fit_chunks, read_bytes, read_tracks, unwrap
+from musictx.music.read import read_bytes, read_tracks, whole_chunks
 
 
 class MessagePlayer:
@@ -68,7 +68,7 @@ class FilePlayer(MessagePlayer):
 
 def _messages(data: bytes) -> list[Timed]:
     now_s, out = 0.0, list[Timed]()
-    for message in mido.MidiFile(file=io.BytesIO(fit_chunks(unwrap(data))), clip=True):
+    for message in mido.MidiFile(file=io.BytesIO(whole_chunks(data).write()), clip=True):
         now_s += message.time
         if not message.is_meta and hasattr(message, "channel"):
             out.append((now_s, message))

@@ -1,7 +1,12 @@
 """A MIDI file as its events: bytes with the tick at which each comes, nothing of them interpreted or lost."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+from musictx.music.chunks import read_chunks
+from musictx.music.events import Events
+from musictx.music.letters import as_text, guess_encoding
 
 META, SYSEX, END_OF_TRACK = 0xFF, (0xF0, 0xF7), b"\xff\x2f\x00"
 NOTE_OFF, NOTE_ON, CONTROL, PROGRAM, BEND = 0x80, 0x90, 0xB0, 0xC0, 0xE0  # their lower four bits are the channel
@@ -45,8 +50,8 @@ class EventTrack(NamedTuple):
     def name(self) -> str:
         for event in self.events:
             if event.data[:2] == bytes([META, NAME]):
-                _, at = number(event.data, 2)
-                return event.data[at:].decode("utf-8", "replace")
+                name = event.data[2:].lstrip(bytes(range(128, 256)))[1:]  # behind its length
+                return as_text(name, guess_encoding([name]))
         return ""
 
 
@@ -57,19 +62,8 @@ class EventFile(NamedTuple):
     tracks: list[EventTrack]
 
 
-def number(data: bytes, at: int) -> tuple[int, int]:
-    """The number of variable length at a place, and the place after it. Raises IndexError at the end."""
-    value = 0
-    for _ in range(4):
-        byte, at = data[at], at + 1
-        value = value << 7 | byte & 127
-        if byte < 128:
-            break
-    return value, at
-
-
 def as_number(value: int) -> bytes:
-    """The same as bytes."""
+    """A number of variable length."""
     out = [value & 127]
     while value := value >> 7:
         out.append(value & 127 | 128)
@@ -77,52 +71,25 @@ def as_number(value: int) -> bytes:
 
 
 def read_events(data: bytes) -> EventFile:
-    """The events of an intact or repaired MIDI file. Raises ValueError for one that is none; a track ends where its
-    bytes make no sense."""
-    if data[:4] != b"MThd" or len(data) < 14:
-        raise ValueError("no MIDI file")
-    at, tracks = 8 + int.from_bytes(data[4:8]), list[EventTrack]()
-    while at + 8 <= len(data):
-        end = at + 8 + int.from_bytes(data[at + 4 : at + 8])
-        if data[at : at + 4] == b"MTrk":
-            tracks.append(_read_track(data[at + 8 : end]))
-        at = end
-    return EventFile(data[12:14], tracks)
+    """The events of a MIDI file, as far as they make sense. Raises ValueError for data that is none."""
+    chunks = read_chunks(data, Counter())
+    return EventFile(chunks.division.to_bytes(2), [_read_track(body, events) for body, events in chunks.tracks])
 
 
-def _read_track(data: bytes) -> EventTrack:
-    events, tick = list[Event](), 0
-    for delta, message in _messages(data):
-        tick += delta
-        if message[:2] == END_OF_TRACK[:2]:
-            break
-        events.append(Event(tick, message))
-    return EventTrack(events, tick)
-
-
-def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
-    at, status = 0, 0
-    while at < len(data):
-        try:
-            delta, at = number(data, at)
-            if data[at] >= 0x80:
-                status, at = data[at], at + 1
-            begin = at
-            if status == META:
-                length, at = number(data, at + 1)
-                at += length
-            elif status in SYSEX:
-                length, at = number(data, at)
-                at += length
-            elif 0x80 <= status < 0xF0:
-                at += 1 if status & 0xF0 in ONE_BYTE else 2
-            else:
-                return
-        except IndexError:
-            return
-        if at > len(data):
-            return
-        yield delta, bytes([status]) + data[begin:at]
+def _read_track(body: bytes, events: Events) -> EventTrack:
+    found = list[Event]()
+    for tick, status, first, second, begin, end in zip(*(column.tolist() for column in events), strict=True):
+        content = as_number(end - begin) + body[begin:end]
+        if status == META and first == END_OF_TRACK[1]:
+            return EventTrack(found, tick)
+        if status == META:
+            found.append(Event(tick, bytes([META, first]) + content))
+        elif status in SYSEX:
+            found.append(Event(tick, bytes([status]) + content))
+        elif 0x80 <= status < SYSEX[0]:
+            values = [min(first, 127)] if status & 0xF0 in ONE_BYTE else [min(first, 127), min(second, 127)]
+            found.append(Event(tick, bytes([status, *values])))
+    return EventTrack(found, int(events.tick[-1]) if len(events.tick) else 0)
 
 
 def write_events(file: EventFile) -> bytes:

@@ -1,5 +1,6 @@
 """A MIDI file in ticks, as its readers return it, made into tracks of notes in seconds, the sustain pedal applied."""
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.files import printable
+from musictx.music.repairs import say_repairs
 from musictx.music.score import DRUMS, MOST_BARS, Meter, Score
 
 PEDAL_DOWN = 64  # controller 64 at this value or above is down
@@ -14,20 +16,28 @@ FORGOTTEN_S = 60.0  # of 530,781 presses in MAESTRO's 199 hours the longest take
 FORGOTTEN = f"a pedal that stays down for more than {FORGOTTEN_S:g} s is taken as forgotten and not heard"
 
 
-def apply_sustain(score: Score, spans: NDArray[np.float64]) -> Score:
-    """A note released while the pedal is down sounds until the pedal comes up or its pitch is struck again.
+def sustain(
+    onset_s: NDArray[np.float64],
+    offset_s: NDArray[np.float64],
+    pitch: NDArray[np.integer],
+    spans: NDArray[np.float64],
+    is_before: NDArray[np.bool_] | bool = False,
+) -> NDArray[np.float64]:
+    """Where the notes of a channel (N,) end with its pedal. A note released while the pedal is down sounds until the
+    pedal comes up or its pitch is struck again.
 
-    `spans` (P, 2) are those of `pedal_spans`. A pedal that stays down for more than a minute was forgotten, and is not
-    heard. No note gets shorter.
+    `spans` (P, 2) are those of `pedal_spans`. A pedal that is lifted and pressed again in one moment lets go the notes
+    that are released in it, where this `is_before` (N,) the press. A pedal that stays down for more than a minute was
+    forgotten, and is not heard. No note gets shorter.
     """
     down_s, up_s = spans[spans[:, 1] - spans[:, 0] <= FORGOTTEN_S].T
-    if not len(score) or not len(down_s):
-        return score
-    last_down = np.searchsorted(down_s, score.offset_s, side="right") - 1
-    held = (last_down >= 0) & (score.offset_s < up_s[last_down])
-    until = np.minimum(up_s[last_down], _next_strike_s(score))
-    offset = np.where(held, np.maximum(until, score.offset_s), score.offset_s)
-    return replace(score, offset_s=offset)
+    if not len(onset_s) or not len(down_s):
+        return offset_s
+    last_down = np.searchsorted(down_s, offset_s, side="right") - 1
+    held = (last_down >= 0) & (offset_s < up_s[last_down])
+    held &= ~(np.isin(offset_s, spans[:, 1]) & (offset_s == down_s[last_down]) & is_before)
+    until = np.minimum(up_s[last_down], _next_strike_s(onset_s, pitch))
+    return np.where(held, np.maximum(until, offset_s), offset_s)
 
 
 def pedal_spans(pedal_s: NDArray[np.float64], pedal_value: NDArray[np.integer], end_s: float) -> NDArray[np.float64]:
@@ -40,13 +50,13 @@ def pedal_spans(pedal_s: NDArray[np.float64], pedal_value: NDArray[np.integer], 
     return times.reshape(-1, 2)
 
 
-def _next_strike_s(score: Score) -> NDArray[np.float64]:
+def _next_strike_s(onset_s: NDArray[np.float64], pitch: NDArray[np.integer]) -> NDArray[np.float64]:
     """When the pitch of each note is struck next, strictly later; infinity if never."""
-    out = np.empty(len(score))
-    for pitch in np.unique(score.pitch):
-        at = np.flatnonzero(score.pitch == pitch)
-        onset = score.onset_s[at]
-        out[at] = np.append(onset, np.inf)[np.searchsorted(onset, onset, side="right")]
+    out = np.empty(len(onset_s))
+    for each in np.unique(pitch):
+        at = np.flatnonzero(pitch == each)
+        onset = np.sort(onset_s[at])
+        out[at] = np.append(onset, np.inf)[np.searchsorted(onset, onset_s[at], side="right")]
     return out
 
 
@@ -62,27 +72,27 @@ Ticks = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class RawTrack:
-    """Unrepaired notes of one track, channel and program, with the sustain pedal (controller 64) of their channel."""
+class RawChannel:
+    """The notes of one channel, in whichever tracks they are, and its sustain pedal (controller 64)."""
 
-    name: str
-    program: int
-    drums: bool
-    notes: Ticks  # (4, N) onset, offset, pitch, velocity
+    number: int
+    notes: Ticks  # (6, N) onset, offset, pitch, velocity, program, track
     pedal: Ticks  # (2, K) tick, value
+    is_before: NDArray[np.bool_]  # (N,) whether a note is released before the pedal is pressed at the same tick
 
 
 @dataclass(frozen=True)
 class RawMidi:
-    """Tracks, and the clock: tempo changes and ticks per quarter; or, for SMPTE time, only `tick_s`."""
+    """Channels, and the clock: tempo changes and ticks per quarter; or, for SMPTE time, only `tick_s`."""
 
-    tracks: list[RawTrack]
+    channels: list[RawChannel]
     ticks_per_quarter: int
     tempo: Ticks  # (K,) ticks at which a tempo begins
     mspq: NDArray[Any]  # (K,) microseconds per quarter from there on
     tick_s: float | None = None
-    doubtful: bool = False  # the other reader is right, if it can read the file
     signatures: Ticks = field(default_factory=lambda: np.zeros((0, 3), np.int64))  # (K, 3) tick, beats, unit
+    names: list[str] = field(default_factory=list)  # of the tracks
+    repairs: Counter[str] = field(default_factory=Counter)  # what is wrong in the file, by kinds of `REPAIRS`
 
 
 @dataclass(frozen=True)
@@ -110,6 +120,7 @@ class Tracks:
     tracks: list[Track]
     tempo_map: "TempoMap"
     signatures: Ticks = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+    repairs: Counter[str] = field(default_factory=Counter)  # what is wrong in the file, by kinds of `REPAIRS`
 
     @property
     def quarter_s(self) -> float:
@@ -121,9 +132,11 @@ class Tracks:
         return Score.merge([t.score for t in self.tracks if drums or not t.is_drums], self.quarter_s)
 
     def remark(self, drums: bool = False) -> str:
-        """What a person should know of the pedal: empty, or that a press is not heard in `merge(drums)`."""
+        """What a person should know: what is wrong in the file, and whether a press of the pedal is not heard in
+        `merge(drums)`. Empty if there is nothing."""
         heard = [track for track in self.tracks if drums or not track.is_drums]
-        return FORGOTTEN if any(track.pedal_forgotten for track in heard) else ""
+        forgotten = [FORGOTTEN] if any(track.pedal_forgotten for track in heard) else []
+        return "; ".join(say_repairs(self.repairs) + forgotten)
 
     def meter(self) -> Meter:
         """The bars of the file, up to the first line after its last note."""
@@ -151,6 +164,7 @@ class TempoMap:
         tempo, mspq = midi.tempo.astype(np.int64), midi.mspq.astype(np.float64)
         tempo, mspq = tempo[mspq > 0], mspq[mspq > 0]
         order = np.argsort(tempo, kind="stable")
+        order = order[np.diff(tempo[order], append=-1) != 0]  # of several at one tick the last
         tempo, mspq = tempo[order], mspq[order]
         self.changes = midi.tick_s is None and len(set(mspq.tolist())) > 1  # of tempo
         self.quarter_s = (float(mspq[0]) if len(mspq) and midi.tick_s is None else DEFAULT_MSPQ) / 1e6
@@ -186,6 +200,7 @@ class TempoMap:
         """Bar lines up to the first at or after `end_s`. SMPTE time has no quarters, so its bars are equal."""
         kept = signatures[(signatures[:, 1:] > 0).all(1)]
         kept = kept[np.argsort(kept[:, 0], kind="stable")]
+        kept = kept[np.diff(kept[:, 0], append=-1) != 0]  # of several at one tick the last
         if not len(kept) or kept[0, 0] > 0:
             kept = np.concatenate([[(0, 4, 4)], kept])
         first = int(kept[0, 1]), int(kept[0, 2])
@@ -200,17 +215,23 @@ class TempoMap:
 
 
 def tracks_in_seconds(midi: RawMidi, one_tempo: bool) -> Tracks:
-    """Every track's notes, with impossible values repaired, each track with its own pedal."""
+    """The notes of every track, channel and program, each with the pedal of its channel."""
     tempo_map = TempoMap(midi, one_tempo)
-    tracks = []
-    for raw in midi.tracks:
-        _, _, pitch, velocity = raw.notes
-        onset, offset, pitch, velocity = raw.notes[:, (pitch >= 0) & (pitch <= 127) & (velocity > 0)]
-        onset_s, program = tempo_map.seconds(onset), DRUMS if raw.drums else min(max(raw.program, 0), 127)
-        offset_s, velocity = np.maximum(tempo_map.seconds(offset), onset_s), np.minimum(velocity, 127)
-        score = Score(onset_s, offset_s, pitch, velocity, tempo_map.quarter_s, np.array(program))
-        pedal, pedal_value = raw.pedal[:, np.argsort(raw.pedal[0], kind="stable")]
-        spans = pedal_spans(tempo_map.seconds(pedal), pedal_value, score.duration_s)
-        forgotten = int((np.diff(spans) > FORGOTTEN_S).sum()) if len(score) else 0
-        tracks.append(Track(printable(raw.name), apply_sustain(score, spans), len(spans), forgotten))
-    return Tracks(tracks, tempo_map, midi.signatures)
+    found: list[tuple[tuple[int, int, int], Track]] = []
+    for raw in midi.channels:
+        onset, offset, pitch, velocity, program, number = raw.notes
+        onset_s = tempo_map.seconds(onset)
+        offset_s = np.maximum(tempo_map.seconds(offset), onset_s)
+        spans = pedal_spans(tempo_map.seconds(raw.pedal[0]), raw.pedal[1], float(offset_s.max(initial=0.0)))
+        forgotten = int((np.diff(spans) > FORGOTTEN_S).sum())
+        columns = onset_s, sustain(onset_s, offset_s, pitch, spans, raw.is_before), pitch, velocity
+        part = number * (DRUMS + 1) + program
+        for each in np.unique(part).tolist():
+            track, sound = divmod(each, DRUMS + 1)
+            on_s, off_s, keys, loudness = (column[part == each] for column in columns)
+            score = Score(on_s, off_s, keys, loudness, tempo_map.quarter_s, sound)
+            found.append(
+                ((track, raw.number, sound), Track(printable(midi.names[track]), score, len(spans), forgotten))
+            )
+    tracks = [track for _, track in sorted(found, key=lambda item: item[0])]
+    return Tracks(tracks, tempo_map, midi.signatures, midi.repairs)

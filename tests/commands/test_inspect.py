@@ -57,6 +57,13 @@ def test_what_a_vocabulary_cannot_hold_is_said(tmp_path, capsys):
     assert "step 0 (quarter 0) has 5 notes" in out
 
 
+def test_what_is_wrong_in_a_file_is_said_and_is_data(song, tmp_path, capsys):
+    assert json.loads(inspected(capsys, f"midi={song}", "json=true"))["discarded"] == {}
+    (cut := tmp_path / "cut.mid").write_bytes(song.read_bytes()[:-20])
+    assert "it is cut short: what is there to its last whole event is read" in inspected(capsys, f"midi={cut}")
+    assert json.loads(inspected(capsys, f"midi={cut}", "json=true"))["discarded"]["cut_short"] == 1
+
+
 def test_round_trip_counts_what_is_lost():
     twice = Score([0.0, 0.004, 1.0], [0.5, 0.5, 2.0], [60, 60, 60], [80, 80, 81])
     assert round_trip(twice, build_tokenizer("performance")) == {

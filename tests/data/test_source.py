@@ -124,7 +124,7 @@ def test_names_that_are_not_utf8_or_not_printable_are_shown_escaped(tmp_path):
 def test_what_is_no_source_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"^path=.*nowhere: "):
         names(tmp_path / "nowhere")
-    with pytest.raises(StoreError, match=r"no .mid, .midi, .kar, .rmi file in .* below"):
+    with pytest.raises(StoreError, match=r"no .mid, .midi, .kar, .rmi, .mid.gz file in .* below"):
         names(tmp_path)
     (tmp_path / "x.zip").write_text("no zip")
     with pytest.raises(ConfigError, match=r"^path=.*x.zip: "):

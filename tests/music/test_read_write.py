@@ -10,7 +10,8 @@ from strategies import scores
 from musictx.errors import MidiError
 from musictx.model.packaged import seed_path
 from musictx.music import read as reading
-from musictx.music.read import fit_chunks, read_bytes, read_midi, read_tracks, whole_events
+from musictx.music.events import parse_events
+from musictx.music.read import read_bytes, read_midi, read_tracks, whole_chunks
 from musictx.music.score import DRUMS, Score
 from musictx.music.write import write_midi
 
@@ -90,7 +91,7 @@ def test_each_track_has_its_own_pedal(read):
 @pytest.mark.parametrize("name", ["elise", "gymnopedie", "chorale"])
 def test_a_file_that_was_cut_anywhere_keeps_the_notes_before_the_cut(name):
     data = seed_path(name).read_bytes()
-    assert fit_chunks(data + b"\r\n\r\n") == fit_chunks(data) == data
+    assert whole_chunks(data + b"\r\n\r\n").write() == whole_chunks(data).write() == data
     whole = read_tracks(data, name).merge()
     heard = [read_tracks(data[:n], name).merge() for n in range(22, len(data) + 1)]
     assert [len(score) for score in heard] == sorted(len(score) for score in heard)
@@ -103,9 +104,9 @@ def test_an_event_cut_short_is_no_event():
     note = b"\x00\x90\x3c\x50"
     late = b"\x83", b"\x83\x60\x80\x3c"
     for rest in (*late, b"\x00\xff\x03\x06MEL", b"\x00\xf0\x05\x01\x02", b"\x00\xc0", b"\x00\x3e"):
-        assert whole_events(note + rest) == len(note)
+        assert parse_events(note + rest).end.tolist() == [len(note)]
     for event in (b"\x00\x3e\x50", b"\x00\xc0\x05", b"\x00\xff\x03\x02ME", b"\x00\xf0\x01\xf7", b"\x00\xe0\x00\x40"):
-        assert whole_events(note + event + b"\x00") == len(note + event)
+        assert parse_events(note + event + b"\x00").end.tolist() == [len(note), len(note + event)]
 
 
 def test_what_is_larger_than_any_music_and_devices_are_not_read(tmp_path, monkeypatch):
@@ -134,7 +135,8 @@ def test_tracks_keep_their_names_and_programs():
         (b"", "is empty"),
         (b"Dear diary, today I wrote a fugue.", "b'Dear'"),
         (b"RIFF\x00\x00\x00\x00WAVEfmt ", "b'RIFF'"),
-        (ONE[:12], "EOFError"),
+        (ONE[:12], "not even its header is whole"),
+        (ONE[:20], "ends before its first track"),
         (midi(HALF_SECOND_C + END, division=0), "0 ticks"),
     ],
 )

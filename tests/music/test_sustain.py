@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,13 +7,18 @@ from hypothesis import strategies as st
 from strategies import score_of, scores
 
 from musictx.music.score import Score
-from musictx.music.ticks import apply_sustain, pedal_spans
+from musictx.music.ticks import pedal_spans, sustain
+
+
+def sounding(score, pedal_s, values):
+    spans = pedal_spans(pedal_s, values, score.duration_s)
+    return replace(score, offset_s=sustain(score.onset_s, score.offset_s, score.pitch, spans))
 
 
 def held(notes, pedal):
     times, values = np.array(pedal, dtype=float).reshape(-1, 2).T
     score = score_of(*notes)
-    return apply_sustain(score, pedal_spans(times, values, score.duration_s)).offset_s.tolist()
+    return sounding(score, times, values).offset_s.tolist()
 
 
 @pytest.mark.parametrize(
@@ -66,4 +73,4 @@ def slow(score, pedal):
 def test_it_equals_the_slow_obvious_loops(score, pedal, step_s):
     pedal = sorted((t * step_s, v) for t, v in pedal)
     times, values = np.array(pedal, dtype=float).reshape(-1, 2).T
-    assert apply_sustain(score, pedal_spans(times, values, score.duration_s)) == slow(score, pedal)
+    assert sounding(score, times, values) == slow(score, pedal)

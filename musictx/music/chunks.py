@@ -1,0 +1,104 @@
+"""The chunks of a MIDI file: its header and its tracks, also where a length or the count of tracks is wrong."""
+
+import zlib
+from collections import Counter
+from typing import NamedTuple
+
+from musictx.music.events import Events, parse_events
+
+HEAD, TRACK = b"MThd", b"MTrk"
+END = b"\x00\xff\x2f\x00"
+
+
+class Chunks(NamedTuple):
+    """A header's format and division, and each track: its bytes, and the events in them."""
+
+    format: int
+    division: int
+    tracks: list[tuple[bytes, Events]]
+
+    def write(self) -> bytes:
+        """The same file with nothing wrong in its lengths and counts: for readers that trust them."""
+        head = b"".join(n.to_bytes(2) for n in (self.format, len(self.tracks), self.division))
+        bodies = [body if body.endswith(END[1:]) else body + END for body, _ in self.tracks]
+        chunks = [TRACK + len(body).to_bytes(4) + body for body in bodies]
+        return b"".join([HEAD, len(head).to_bytes(4), head, *chunks])
+
+
+def unwrap(data: bytes, most_bytes: int) -> bytes:
+    """The MIDI file inside a gzip or RIFF (RMID) file; other data unchanged. What is unpacked has at most one byte more
+    than `most_bytes`. Raises ValueError for a damaged gzip file."""
+    if data[:2] == b"\x1f\x8b":
+        try:  # a file that was cut short gives what there is
+            data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, most_bytes + 1)
+        except zlib.error as error:
+            raise ValueError(f"cannot be unpacked: {error}") from None
+        if not data:
+            raise ValueError("cannot be unpacked: there is nothing in it")
+    at = 12
+    while data[:4] == b"RIFF" and at + 8 < len(data):
+        if data[at : at + 4] == b"data" and data[at + 8 : at + 12] == HEAD:
+            return data[at + 8 :]  # what follows is no track
+        length = int.from_bytes(data[at + 4 : at + 8], "little")
+        at += 8 + length + length % 2
+    return data
+
+
+def read_chunks(data: bytes, repairs: Counter[str]) -> Chunks:
+    """A MIDI file's header and tracks; counts what is repaired. Raises ValueError for data that is no MIDI file."""
+    if data[:4] != HEAD:
+        raise ValueError(f"not a MIDI file: it begins with {data[:4]!r}, MIDI files begin with {HEAD!r}")
+    if len(data) < 14:
+        raise ValueError("cut short: not even its header is whole")
+    form, count, division = (int.from_bytes(data[at : at + 2]) for at in (8, 10, 12))
+    at = 8 + int.from_bytes(data[4:8])
+    if at < 14 or not is_chunk(data, at):
+        repairs["header_length"] += at != 14  # a header has six bytes, whatever it claims
+        at = 14
+    tracks: list[tuple[bytes, Events]] = []
+    while (at := next_track(data, at)) < len(data):
+        body, events = read_track(data, at, repairs)
+        tracks.append((body, events))
+        at += 8 + len(body)
+    if not tracks:
+        raise ValueError("cut short: it ends before its first track" if count else "there is no track in it")
+    repairs["track_count"] += count != len(tracks) and not (repairs["cut_short"] and count > len(tracks))
+    return Chunks(form, division, tracks)
+
+
+def next_track(data: bytes, at: int) -> int:
+    """Where the next track begins, other chunks being left out; the end of the data without one."""
+    while is_chunk(data, at) and data[at : at + 4] != TRACK:
+        after = at + 8 + int.from_bytes(data[at + 4 : at + 8])
+        if after > len(data):
+            break
+        at = after
+    found = data.find(TRACK, at)
+    return found if 0 <= found <= len(data) - 8 else len(data)
+
+
+def is_chunk(data: bytes, at: int) -> bool:
+    """Whether a chunk begins there, or the data ends."""
+    return at == len(data) or (at + 8 <= len(data) and data[at : at + 4].isalpha())
+
+
+def read_track(data: bytes, at: int, repairs: Counter[str]) -> tuple[bytes, Events]:
+    """The bytes and events of the track at `at`. If its length cannot be right, it ends where it says so itself, or
+    before the next track."""
+    begin = at + 8
+    length = int.from_bytes(data[at + 4 : begin])
+    is_sound = is_chunk(data, begin + length)
+    following = data.find(TRACK, begin)
+    stop = begin + length if is_sound else following if following >= 0 else len(data)
+    events = parse_events(data[begin:stop])
+    ends = [int(end) for end in events.ends_of_track]
+    if is_sound:
+        ends = [end for end in ends if end < length and data[begin + end : begin + end + 4] == TRACK]
+    if ends:
+        stop = begin + ends[0]
+    if stop != begin + length:
+        is_cut = not ends and following < 0 and begin + length > len(data)
+        repairs["cut_short" if is_cut else "chunk_length"] += 1
+    events = events.upto(stop - begin)
+    whole = int(events.end[-1]) if len(events.end) else 0
+    return data[begin : stop if ends or is_sound else begin + whole], events

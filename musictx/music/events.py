@@ -1,0 +1,106 @@
+"""The events in the bytes of a MIDI track, as arrays. numpy looks at all places together, Python only follows them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+SYSEX, ESCAPE, META = 0xF0, 0xF7, 0xFF  # first bytes of events with a length of their own
+END_OF_TRACK = 0x2F  # a meta event
+SYSTEM_BYTES = {0xF1: 1, 0xF2: 2, 0xF3: 1}  # data bytes of other events of the system; most have none
+BLOCK = 1 << 20  # bytes that are looked at together: a track may be as large as memory
+AHEAD = 16  # bytes after a block that its last event may begin with
+
+Ints = NDArray[np.int64]
+
+
+class Events(NamedTuple):
+    """The whole events of one track. A channel's events have its number in `status`, also where the file leaves the
+    status out; 0 is an event without any."""
+
+    tick: Ints  # (N,)
+    status: Ints  # (N,)
+    first: Ints  # (N,) data bytes; of a meta event its type
+    second: Ints  # (N,)
+    begin: Ints  # (N,) where the content of a meta event or SysEx begins
+    end: Ints  # (N,) where the event ends
+
+    @property
+    def ends_of_track(self) -> Ints:
+        """Where events that say that the track ends, end themselves."""
+        ends: Ints = self.end[(self.status == META) & (self.first == END_OF_TRACK)]
+        return ends
+
+    def upto(self, end: int) -> "Events":
+        """The events that end there or before."""
+        n = int(np.searchsorted(self.end, end, side="right"))
+        return Events(*(column[:n] for column in self))
+
+
+def parse_events(track: bytes) -> Events:
+    """The events of a track's bytes; an event that its end cuts off is none."""
+    data = np.frombuffer(track + bytes(AHEAD), np.uint8)
+    places, after = follow(data, len(track))
+    index = np.arange(len(places))
+    delta, size = numbers(data, places)
+    at = places + size
+    given = data[at] >= 128
+    speaker = np.maximum.accumulate(np.where(given & (data[at] < SYSEX), index, -1))  # whose status is still running
+    status = np.where(given, data[at], np.where(speaker >= 0, data[at[speaker]], 0)).astype(np.int64)
+    at += given
+    first, second = (data[at + k].astype(np.int64) for k in (0, 1))
+    begin = at.copy()
+    of_length = np.flatnonzero((status == SYSEX) | (status == ESCAPE) | (status == META))
+    begin[of_length] += status[of_length] == META
+    begin[of_length] += numbers(data, begin[of_length])[1]
+    end = np.append(places, after)[1:]
+    return Events(np.cumsum(delta), status, first, second, begin, end).upto(len(track))
+
+
+def follow(data: NDArray[np.uint8], size: int) -> tuple[Ints, int]:
+    """Where the events in the first `size` bytes begin (N,), and where the last one ends."""
+    found, state = [np.zeros(0, np.int64)], 0
+    for start in range(0, size, BLOCK):
+        step = steps(data[start : start + BLOCK + AHEAD]).data
+        state, stop = state - 2 * start, 2 * min(BLOCK, size - start)
+        states: list[int] = []
+        while state < stop:
+            states.append(state)
+            state = step[state]
+        found.append((np.array(states, np.int64) >> 1) + start)
+        state += 2 * start
+    return np.concatenate(found), state >> 1
+
+
+def steps(data: NDArray[np.uint8]) -> Ints:
+    """(2N,) for every place where an event might begin, the place of the next one. A place is twice its position, and
+    one more where an event without status has one data byte, not two."""
+    places = np.arange(len(data) - AHEAD)
+    at = places + numbers(data, places)[1]  # of the status, or of the first data byte without one
+    status = data[at]
+    kind = status >> 4
+    takes_one = (kind == 0xC) | (kind == 0xD)
+    step = np.empty((len(places), 2), np.int64)
+    step[:, 0] = 2 * np.where(status < 128, at + 2, at + 3 - takes_one) + takes_one
+    step[:, 1] = np.where(status < 128, 2 * at + 3, step[:, 0])
+    system = np.flatnonzero(status >= SYSEX)
+    of, then = status[system], at[system] + 1
+    length, size = numbers(data, then + (of == META))
+    then += np.where((of == SYSEX) | (of == ESCAPE) | (of == META), (of == META) + size + length, 0)
+    for other, n in SYSTEM_BYTES.items():
+        then += n * (of == other)
+    step[system] = np.stack([2 * then, 2 * then + 1], 1)
+    return step.ravel()
+
+
+def numbers(data: NDArray[np.uint8], places: Ints) -> tuple[Ints, Ints]:
+    """The numbers of variable length that begin at `places` (N,), and how many bytes they have, at most four."""
+    value, size, more = np.zeros(len(places), np.int64), np.zeros(len(places), np.int64), np.ones(len(places), bool)
+    for k in range(4):
+        byte = data[np.minimum(places + k, len(data) - 1)]
+        value = np.where(more, value << 7 | byte & 127, value)
+        size += more
+        more &= byte >= 128
+        if not more.any():
+            break
+    return value, size

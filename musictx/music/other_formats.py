@@ -1,0 +1,38 @@
+"""Music that is no MIDI file: which format it is, and how a person makes MIDI of it."""
+
+import re
+from pathlib import Path
+
+PROGRAM = "export MIDI from the notation program, as with File > Export in MuseScore"
+FORMATS = {
+    "MusicXML": PROGRAM,
+    "a score of a notation program": PROGRAM,
+    "ABC": "make MIDI of it with abc2midi, or open it in a notation program and export MIDI",
+    "Humdrum": "make MIDI of it with hum2mid, or open it in a notation program and export MIDI",
+    "a clip of MIDI 2.0": "export it as a Standard MIDI File (.mid) from the program that made it",
+}
+SUFFIXES = {
+    ".musicxml": "MusicXML",
+    ".xml": "MusicXML",
+    ".mxl": "a score of a notation program",
+    ".mscz": "a score of a notation program",
+    ".abc": "ABC",
+    ".krn": "Humdrum",
+    ".midi2": "a clip of MIDI 2.0",
+}
+SIGNS = {
+    rb"\ASMF2CLIP": "a clip of MIDI 2.0",
+    rb"(?s)\APK\x03\x04.*META-INF/container\.xml": "a score of a notation program",
+    rb"<score-(partwise|timewise)": "MusicXML",
+    rb"(?m)^\*\*kern": "Humdrum",
+    rb"(?m)\A%abc|^X: *\d+ *\r?$": "ABC",
+}
+LOOKED_AT = 1 << 16
+
+
+def other_format(data: bytes, source: object) -> str:
+    """Which format data that is no MIDI file has, and what to do, by what it says or by its name; empty if unknown."""
+    head = data[:LOOKED_AT].replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")  # also of UTF-16
+    said = (name for sign, name in SIGNS.items() if re.search(sign, head))
+    name = next(said, None) or SUFFIXES.get(Path(str(source)).suffix.lower())
+    return f"is {name}, not a MIDI file: {FORMATS[name]}" if name else ""

@@ -1,0 +1,103 @@
+"""A MIDI file in ticks: what its channels play, its clock, and the names of its tracks."""
+
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+
+from musictx.music.channels import Rhythm, play_together, read_channels
+from musictx.music.chunks import Chunks
+from musictx.music.events import META, SYSEX, Events, Ints
+from musictx.music.letters import as_text, guess_encoding, is_utf8
+from musictx.music.ticks import RawMidi
+
+TEXTS, NAME, PORT, TEMPO, SIGNATURE = range(1, 8), 3, 0x21, 0x51, 0x58  # meta events
+MOST_UNIT = 7  # a time signature counts 2 ** 7, a 128th, at the shortest
+PORTS = 256
+DROP_FRAME_RATE = 29.97  # frames a second of what is written as 29
+
+
+class Said(NamedTuple):
+    """What the events say that belong to no channel."""
+
+    tempos: list[tuple[int, int]]  # tick, microseconds per quarter
+    signatures: list[tuple[int, int, int]]  # tick, beats, unit; 0 for one that cannot be
+    texts: list[bytes]
+    rhythms: list[Rhythm]
+    makers: set[str]  # whose messages there are
+
+
+def read_raw(chunks: Chunks, repairs: Counter[str]) -> RawMidi:
+    """A MIDI file in ticks; counts what is repaired. Raises ValueError for a division of zero."""
+    said, names, ports = Said([], [], [], [], set()), list[bytes](), list[Ints]()
+    for number, (body, events) in enumerate(chunks.tracks):
+        first_port = number * PORTS if chunks.format == 2 else 0  # its tracks are pieces, which share nothing
+        port = np.full(len(events.tick), first_port)
+        names.append(listen(body, events, port, said))
+        ports.append(port)
+    tracks = [events for _, events in chunks.tracks]
+    ends = np.array([events.tick[-1] if len(events.tick) else 0 for events in tracks], np.int64)
+    is_xg = True if "XG" in said.makers else False if "GS" in said.makers else None
+    channels = read_channels(play_together(tracks, ports, repairs), said.rhythms, is_xg, ends, repairs)
+    tempos = [tempo for tempo in said.tempos if tempo[1]]
+    signatures = [signature for signature in said.signatures if signature[1] and signature[2]]
+    repairs["tempo"] += len(said.tempos) - len(tempos)
+    repairs["signature"] += len(said.signatures) - len(signatures)
+    repairs["signature_replaced"] += len(set(signatures)) - len({tick for tick, _, _ in signatures})
+    repairs["name"] += sum(not is_utf8(name) for name in names)
+    encoding = guess_encoding([text for text in said.texts if not is_utf8(text)])
+    at, mspq = np.array(tempos, np.int64).reshape(-1, 2).T
+    return RawMidi(
+        channels,
+        chunks.division,
+        at,
+        mspq,
+        tick_of(chunks.division),
+        np.array(signatures, np.int64).reshape(-1, 3),
+        [as_text(name, encoding) for name in names],
+        repairs,
+    )
+
+
+def tick_of(division: int) -> float | None:
+    """How many seconds a tick lasts in SMPTE time; None where a division is ticks per quarter."""
+    if division < 0x8000:
+        return None
+    frames, ticks = 256 - (division >> 8), division & 255
+    return 1 / ((DROP_FRAME_RATE if frames == 29 else frames) * max(ticks, 1))
+
+
+def listen(body: bytes, events: Events, port: Ints, said: Said) -> bytes:
+    """Adds what a track's events say, sets the port (N,) that each belongs to, and returns the track's name."""
+    name = b""
+    for i in np.flatnonzero((events.status == META) | (events.status == SYSEX)).tolist():
+        tick, kind, content = int(events.tick[i]), int(events.first[i]), body[events.begin[i] : events.end[i]]
+        if events.status[i] == SYSEX:
+            follow_maker(content, tick, int(port[i]), said)
+        elif kind in TEXTS:
+            said.texts.append(content)
+            name = content if kind == NAME else name
+        elif kind == PORT and content:
+            port[i:] += content[0] - port[i] % PORTS
+        elif kind == TEMPO and len(content) >= 3:
+            said.tempos.append((tick, int.from_bytes(content[:3])))
+        elif kind == SIGNATURE and len(content) >= 2:
+            said.signatures.append((tick, content[0], 2 ** content[1] if content[1] <= MOST_UNIT else 0))
+    return name
+
+
+def follow_maker(content: bytes, tick: int, port: int, said: Said) -> None:
+    """Takes a SysEx of Roland's GS or of Yamaha's XG, which may make a channel a drum kit."""
+    part = None
+    if content[:1] == b"\x41" and content[2:4] == b"\x42\x12":
+        said.makers.add("GS")
+        if content[4:5] == b"\x40" and content[5:7] >= b"\x10\x15" and content[6:7] == b"\x15" and len(content) > 7:
+            block = content[5] & 15  # part 10 comes first
+            part = 9 if block == 0 else block - (block < 10)
+    elif content[:1] == b"\x43" and content[2:3] == b"\x4c":
+        said.makers.add("XG")
+        if content[3:4] == b"\x08" and content[5:6] == b"\x07" and len(content) > 6:
+            part = content[4]
+    if part is not None and part < 16:
+        value = content[7] if content[0] == 0x41 else content[6]
+        said.rhythms.append(Rhythm(tick, port * 16 + part, value > 0))

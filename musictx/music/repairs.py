@@ -1,0 +1,40 @@
+"""What can be wrong in a MIDI file: its kinds, and what is done about each."""
+
+from collections import Counter
+
+# one, and several; {} is how many
+REPAIRS = {
+    "cut_short": ("it is cut short: what is there to its last whole event is read",) * 2,
+    "chunk_length": (
+        "the length of a track is wrong: it is read to its end",
+        "the lengths of {} tracks are wrong: they are read to their ends",
+    ),
+    "header_length": ("the length of its header is wrong",) * 2,
+    "track_count": ("its header counts another number of tracks: all that are there are read",) * 2,
+    "no_status": ("an event does not say what it is: left out", "{} events do not say what they are: left out"),
+    "value": ("a value above 127 is taken as 127", "{} values above 127 are taken as 127"),
+    "note_without_end": ("a note without an end ends with its track", "{} notes without an end end with their tracks"),
+    "note_lost": (
+        "a note is left out: its only end is for one of its pitch that sounds already",
+        "{} notes are left out: their only ends are for notes of their pitch that sound already",
+    ),
+    "signature": ("a time signature that cannot be is ignored", "{} time signatures that cannot be are ignored"),
+    "signature_replaced": (
+        "of two time signatures at one tick the later counts",
+        "{} time signatures count for nothing: at their ticks there are later ones",
+    ),
+    "tempo": ("a tempo that cannot be is ignored", "{} tempos that cannot be are ignored"),
+    "name": (
+        "the letters of a name are guessed: it is not in UTF-8",
+        "the letters of {} names are guessed: they are not in UTF-8",
+    ),
+}
+
+
+def say_repairs(repairs: Counter[str]) -> list[str]:
+    """A clause for each kind that was counted."""
+    return [
+        one if repairs[kind] == 1 else more.format(repairs[kind])
+        for kind, (one, more) in REPAIRS.items()
+        if repairs[kind]
+    ]
