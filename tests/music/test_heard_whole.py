@@ -14,7 +14,7 @@ from strategies import rows
 from musictx.errors import MidiError
 from musictx.model.packaged import seed_path
 from musictx.music.events import parse_events
-from musictx.music.read import read_tracks
+from musictx.music.read import read_tracks, whole_chunks
 from musictx.music.repairs import REPAIRS
 from musictx.music.score import DRUMS
 
@@ -336,3 +336,11 @@ def test_any_bytes_are_whole_events_and_a_rest(body):
     events = parse_events(body)
     assert (np.diff(events.end, prepend=0) > 0).all()
     assert len(events.end) == 0 or events.end[-1] <= len(body)
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+def test_a_large_track_is_read_block_by_block(block, monkeypatch):
+    (body, whole), *_ = whole_chunks(seed_path("elise").read_bytes()).tracks[::-1]
+    monkeypatch.setattr("musictx.music.events.BLOCK", block)
+    for column, expected in zip(parse_events(body), whole, strict=True):
+        np.testing.assert_array_equal(column, expected)
