@@ -94,6 +94,8 @@ class PrepareFolderConfig(SplitConfig, PrepareMidiConfig):
     path: str = setting(MISSING, "a folder or zip of MIDI files")
     corpus: str | None = setting(None, "name of the corpus; null: the folder's name")
     licence: str = setting("not stated", "licence, which the models trained on it will show")
+    validation: str | None = setting(None, "a folder inside path= for validation; null: by validation_fraction")
+    test: str | None = setting(None, "a folder inside path= for the test; null: none, or by test_fraction")
 
 
 @dataclass

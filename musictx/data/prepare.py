@@ -62,7 +62,7 @@ def prepare(
     Raises StoreError when no piece is left, ConfigError.
     """
     limits = f"{config.memory_mb} {config.file_seconds} {config.file_mb}"
-    versions = ", ".join(f"{name} {version(name)}" for name in ("musictx", "symusic", "mido", "numpy"))
+    versions = ", ".join(f"{name} {version(name)}" for name in ("musictx", "numpy"))
     journal = Journal(Path(config.out), f"{recipe} {limits} {versions}")
     with journal.locked():
         pieces, dropped = encode_all(items, encode, journal, config)

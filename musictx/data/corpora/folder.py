@@ -1,13 +1,14 @@
 """A folder or zip of MIDI files, nested, any names, as a store."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from musictx.config.prepare import PrepareFolderConfig
 from musictx.data.prepare import Assign, by_piece, check_work, prepare_midi
 from musictx.data.source import MIDI_SUFFIXES, open_source
 from musictx.data.store import Corpus, Manifest, own_folders
-from musictx.errors import StoreError
+from musictx.errors import ConfigError, StoreError
 from musictx.files import printable
 
 OTHER = f"another kind of file: not named {', '.join(MIDI_SUFFIXES)}"
@@ -22,10 +23,35 @@ def prepare_folder(config: PrepareFolderConfig, assign: Assign | None = None) ->
         named = [item.name.lower().endswith((*MIDI_SUFFIXES, os.sep)) for item in found]
         if not any(named):
             raise StoreError(f"no {', '.join(MIDI_SUFFIXES)} file in {path} or below it")
+        items = [item for item, is_midi in zip(found, named, strict=True) if is_midi]
         return prepare_midi(
-            [item for item, is_midi in zip(found, named, strict=True) if is_midi],
+            items,
             Corpus(printable(config.corpus or path.resolve().stem), printable(config.licence)),
-            assign or by_piece(config),
+            assign or own_split(config, [item.name for item in items]),
             config,
             passed_over=[(item.name, OTHER) for item, is_midi in zip(found, named, strict=True) if not is_midi],
         )
+
+
+def own_split(config: PrepareFolderConfig, names: Sequence[str]) -> Assign:
+    """Validation and test as the folders of the settings say, all else for training; by chance without such a folder.
+    Raises ConfigError for a folder without a file, or with one that is in both."""
+    held_out = {name: folder for name in ("validation", "test") if (folder := getattr(config, name)) is not None}
+    if not held_out:
+        return by_piece(config)
+    sides = [side_of(name, held_out) for name in names]
+    for name, folder in held_out.items():
+        if not any(name in side for side in sides):
+            why = "no MIDI file of path= is below it"
+            raise ConfigError(name, got=folder, why=why, allowed="a folder inside path=, as it is written there")
+    if any(len(side) > 1 for side in sides):
+        raise ConfigError("test", got=config.test, why=f"files below it are below validation={config.validation} too")
+    if all(sides):
+        raise ConfigError("path", got=config.path, why="all its files are held out", hint="leave some for training")
+    return lambda pieces, _: [(*side_of(piece.name, held_out), "train")[0] for piece in pieces]
+
+
+def side_of(name: str, held_out: dict[str, str]) -> list[str]:
+    """The splits whose folder has the file of this name."""
+    place = Path(name).parents
+    return [split for split, folder in held_out.items() if Path(folder) in place]

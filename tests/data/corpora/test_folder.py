@@ -77,3 +77,21 @@ def test_what_cannot_work_is_refused_and_leaves_nothing(folder, tmp_path, change
     with pytest.raises(ConfigError, match=f"^{message}"):
         prepare(folder, tmp_path / "store", **changes)
     assert [p.name for p in tmp_path.iterdir()] == ["in"]
+
+
+def test_a_split_of_ones_own_is_by_folder(folder, tmp_path):
+    for k, name in enumerate(("a", "a/b", "test", "validation")):
+        write_midi(tune(70 + k), folder / name / "x.mid")
+    splits = prepare(folder, tmp_path / "store", validation="a/", test="test").splits
+    assert splits["validation"].pieces == ["a/b/x.mid", "a/x.mid"]
+    assert splits["test"].pieces == ["test/x.mid"]
+    assert len(splits["train"].pieces) == 8
+    splits = prepare(folder, tmp_path / "other", validation="validation").splits
+    assert [len(splits[name].pieces) for name in ("train", "validation", "test")] == [10, 1, 0]
+    for wrong, field in (
+        ({"validation": "nowhere"}, "validation=nowhere: no MIDI file"),
+        ({"validation": "a", "test": "a/b"}, "test=a/b: .* validation=a too"),
+        ({"validation": "."}, "path=.*: all its files are held out"),
+    ):
+        with pytest.raises(ConfigError, match=field):
+            prepare(folder, tmp_path / "none", **wrong)
