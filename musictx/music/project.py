@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.music import midi_file as midi
+from musictx.music.channels import CHANNELS, DRUM_CHANNEL
+from musictx.music.chunks import read_chunks
 from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.midi_file import Event, EventFile, EventTrack, Note, in_order, meta, notes_of, with_events
 from musictx.music.pedal import Press, pedalled
+from musictx.music.raw import read_raw
 from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import PEDAL, PEDAL_DOWN, RawMidi, TempoMap
 from musictx.music.write import MAX_MSPQ, TICKS_PER_QUARTER
 
-DRUM_CHANNEL, CHANNELS = 9, 16
 CENTRE = bytes([0x00, 0x40])  # of a pitch bend
 NAME = "musictx"  # of the track of new notes
 
@@ -32,10 +34,7 @@ class Part(NamedTuple):
     channel: int
     name: str
     pitches: NDArray[np.int64]  # (N,)
-
-    @property
-    def is_drums(self) -> bool:
-        return self.channel == DRUM_CHANNEL
+    is_drums: bool
 
 
 class Line(NamedTuple):
@@ -82,10 +81,13 @@ class Project:
     @cached_property
     def parts(self) -> list[Part]:
         found = list[Part]()
-        for t, notes in enumerate(self.notes):
-            for channel in sorted({note.channel for note in notes}):
-                pitches = np.array([note.pitch for note in notes if note.channel == channel])
-                found.append(Part(len(found) + 1, t, channel, self.file.tracks[t].name, pitches))
+        channels = read_raw(read_chunks(self.data, Counter()), Counter()).channels
+        for t, track in enumerate(self.file.tracks):
+            for raw in channels:
+                if (mine := raw.notes[5] == t).any():
+                    pitches, programs = raw.notes[2, mine], raw.notes[4, mine]
+                    is_drums = bool((programs == DRUMS).all())
+                    found.append(Part(len(found) + 1, t, raw.number % CHANNELS, track.name, pitches, is_drums))
         return found
 
     @cached_property

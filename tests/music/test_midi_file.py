@@ -15,7 +15,6 @@ from musictx.music.midi_file import (
     in_order,
     meta,
     notes_of,
-    number,
     read_events,
     with_events,
     write_events,
@@ -50,12 +49,6 @@ def test_a_file_comes_back_event_for_event(file):
     assert read_events(write_events(file)) == file
 
 
-@given(st.integers(0, 2**28 - 1))
-def test_a_number_comes_back(value):
-    data = as_number(value)
-    assert number(data, 0) == (value, len(data))
-
-
 def test_a_status_that_is_left_out_and_the_events_of_another_reader():
     track = b"\x00\x90\x3c\x50" + b"\x60\x3e\x50" + b"\x60\x3c\x00" + b"\x00\xff\x2f\x00"
     data = b"MThd\0\0\0\6\0\0\0\1\1\xe0MTrk" + len(track).to_bytes(4) + track
@@ -66,7 +59,7 @@ def test_a_status_that_is_left_out_and_the_events_of_another_reader():
 
 
 def test_what_is_no_midi_is_refused_and_damage_ends_a_track():
-    with pytest.raises(ValueError, match="no MIDI file"):
+    with pytest.raises(ValueError, match="not a MIDI file"):
         read_events(b"RIFF")
     (track,) = read_events(b"MThd\0\0\0\6\0\0\0\1\1\xe0MTrk\0\0\0\7\x00\x90\x3c\x50\x00\x90\x3c").tracks
     assert track.events == [Event(0, b"\x90\x3c\x50")]
