@@ -43,7 +43,7 @@ def silence(path):
     ("make", "reason"),
     [
         (lambda path: path.write_bytes(b"\x89PNG and so on"), "not a MIDI file: it begins with"),
-        (lambda path: path.write_bytes(b"MThd" + bytes(6000)), "damaged MIDI file"),
+        (lambda path: path.write_bytes(b"MThd" + bytes(6000)), "there is no track in it"),
         (drums, "only drums"),
         (silence, "no notes"),
     ],
