@@ -51,6 +51,7 @@ TRAINED, UNSEEN = (9, 33, 99, 192, 300, 447), (21, 51, 111, 201, 291, 441)  # L
 FAR = (600, 1023, 2049, 4095, 8190, 16380)
 OFFSETS, AT = (0, 30, 51, 90, 300, 900), 192  # K where L is `AT`; training has the first two and 90
 STEP_IDS, SECONDS = 2048, 120.0  # ids a step, CPU seconds of a training
+SCORED = {"near": 64, "far": 16}  # pieces of a length; far: beyond 1,023
 OPTIMIZERS, RATES, SEEDS = ("adamw", "muon"), (1e-3, 2e-3, 4e-3), (1, 2, 3, 4, 5)
 WIDTH: dict[str, Any] = {"d_model": 96, "n_layers": 2, "n_heads": 4, "d_ff": 192, "dropout": 0.0, "max_distance": 512}
 CELLS: dict[str, Any] = {"n_layers": 2, "dropout": 0.0}
@@ -133,7 +134,7 @@ def accuracy(
 ) -> tuple[float, float] | None:
     """`right` of new pieces, the same for all models; offset None: each has its own, of the range of training."""
     rng = np.random.default_rng([seed, 2, length, offset or 0, stranger])
-    n, rows = 64 if length <= FAR[1] else 16, []
+    n, rows = SCORED["near" if length <= FAR[1] else "far"], []
     for _ in range(n // 4):
         begins = 3 * int(rng.integers(0, STAGES[-1][2] // 3 + 1)) if offset is None else offset
         ids = torch.from_numpy(pieces(4, length, begins, rng, TASKS[task], stranger=stranger))

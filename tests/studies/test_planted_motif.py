@@ -101,6 +101,7 @@ def test_a_trial_from_the_command(tmp_path, monkeypatch):
     monkeypatch.setattr(planted_motif, "KINDS", {name: planted_motif.KINDS[name] for name in ("learned", "LSTM")})
     for name, few in {"TRAINED": (9,), "UNSEEN": (21,), "FAR": (600, 1023), "OFFSETS": (0,), "SEEDS": (1,)}.items():
         monkeypatch.setattr(planted_motif, name, few)
+    monkeypatch.setattr(planted_motif, "SCORED", {"near": 4, "far": 4})
     monkeypatch.setattr(timed, "bracketed", lambda rates, cost: (cost(1e-3), 1e-3)[1])
     for kinds in (["--kinds", "LSTM"], []):  # in two parts
         monkeypatch.setattr(sys, "argv", ["planted_motif.py", *words, *kinds])
