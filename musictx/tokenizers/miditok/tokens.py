@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import symusic
 from numpy.typing import NDArray
 
 from musictx.errors import TokenError, UserError
@@ -81,6 +80,8 @@ class MidiTokTokenizer(Tokenizer):
     def encode(self, score: Score) -> Ids:
         """(T,) ids of the whole score, without BOS and EOS. Raises TokenError for more than 100,000 quarters."""
         backend, notes = _backend(self.name), _to_grid(score)
+        import symusic  # it comes with MidiTok
+
         music: Any = symusic.Score(backend.time_division)  # MidiTok's own grid, so that nothing is rounded twice
         for program in np.unique(notes[0]):
             _, onset, pitch, length, velocity = notes[:, notes[0] == program]
