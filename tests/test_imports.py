@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import musictx
@@ -63,3 +64,27 @@ def test_files_are_read_without_tensors():
     check = "import sys, musictx.data.recipe, musictx.tokenizers as t; t.build_tokenizer('performance').idiom(0.5)"
     late = "sys.exit(any(name in sys.modules for name in ('torch', 'miditok', 'tokenizers')))"
     assert subprocess.run([sys.executable, "-c", f"{check}; {late}"]).returncode == 0
+
+
+def test_what_an_extra_brings_is_imported_only_where_it_is_needed():
+    """`pip install .` alone must do: outside of the page no file imports an extra's package as it is imported itself."""
+    settings = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["project"]
+    extras = {
+        name for key, each in settings["optional-dependencies"].items() if key != "dev" for name in map(named, each)
+    }
+    extras = {MODULES.get(name, name) for name in extras - {named(each) for each in settings["dependencies"]}}
+    assert extras >= {"gradio", "symusic", "music21", "rtmidi"}
+    for file in PACKAGE.rglob("*.py"):
+        if file.parent.name == "web":
+            continue
+        for node in ast.parse(file.read_text()).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not {name.partition(".")[0] for name in names} & extras, file
+
+
+def named(requirement):
+    return re.split(r"[^\w-]", requirement)[0].replace("-", "_")
+
+
+MODULES = {"python_rtmidi": "rtmidi"}
