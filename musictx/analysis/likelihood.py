@@ -1,16 +1,26 @@
 """Negative log-likelihood in nats per token, of models and of a baseline without a model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from musictx.analysis.bootstrap import Interval
-from musictx.data.dataset import batch_segments, scoring_batch, scoring_segments
+from musictx.data.scoring import (
+    batch_segments,
+    carried_batches,
+    check_segment,
+    check_stride,
+    scoring_batch,
+    scoring_segments,
+)
 from musictx.data.store import Split
+from musictx.model.build import can
 from musictx.music.score import Score
 from musictx.objectives import Example, Objective
 from musictx.objectives.next_token import NextToken
@@ -43,22 +53,59 @@ def negative_log_likelihood(
     batch_tokens: int = 4096,
     device: str = "cpu",
     objective: Objective | None = None,
+    stride: int | None = None,
 ) -> Likelihood:
     """Scores a split, by next tokens or by another objective. It reads whole pieces (`segment` None: the JSB protocol)
-    or separate inputs of `segment` ids that do not overlap (2048: the MAESTRO protocol). Raises StoreError for an empty
-    split, ConfigError."""
+    or separate inputs of `segment` ids that do not overlap (2048: the MAESTRO protocol). With a `stride` inputs move on
+    by so many ids, and a model that carries its state hears whole pieces. Raises StoreError for an empty split,
+    ConfigError."""
     asked = objective or NextToken(tokenizer)
-    segments = scoring_segments(split, tokenizer, segment, model.cycle)
-    parts = [-(-len(piece) // (segment or max(len(piece), 1))) for piece in split]
-    owner = np.repeat(np.arange(len(split)), parts)
+    check_stride(stride, asked)
+    check_segment(segment, model.cycle, stride)
+    carried = hears_all(model, stride)
+    segments = scoring_segments(split, tokenizer, segment, model.cycle, None if carried else stride)
+    lengths = [len(segment.ids) for segment in segments]
+    batches = (
+        carried_batches(segments, batch_tokens) if carried else [[n] for n in batch_segments(lengths, batch_tokens)]
+    )
+    owner = np.array([segment.piece for segment in segments])
     nats, tokens = np.zeros(len(split)), np.zeros(len(split), np.int64)
-    for numbers in batch_segments(segments, batch_tokens):
-        inputs, targets = scoring_batch(segments, numbers, asked)
-        example = Example([ids.to(device) for ids in inputs], targets.to(device))
-        rows, counts = asked.loss(model, example, by_row=True)  # (B,)
-        np.add.at(nats, owner[numbers], rows.cpu().numpy())
-        np.add.at(tokens, owner[numbers], counts.cpu().numpy())
+    for steps in batches:
+        examples = (moved(scoring_batch(segments, numbers, asked), device) for numbers in steps)
+        read = carried_losses(model, examples, asked) if carried else (asked.loss(model, e, True) for e in examples)
+        for numbers, (rows, counts) in zip(steps, read, strict=True):  # (B,)
+            np.add.at(nats, owner[numbers], rows.cpu().numpy())
+            np.add.at(tokens, owner[numbers], counts.cpu().numpy())
     return Likelihood(nats, tokens)
+
+
+def hears_all(model: Any, stride: int | None) -> bool:
+    """Whether the model is scored with its state carried through whole pieces."""
+    return stride is not None and can(model, "carries")
+
+
+def moved(example: Example, device: str) -> Example:
+    return Example([ids.to(device) for ids in example.inputs], example.targets.to(device))
+
+
+def carried_losses(model: Any, examples: Iterable[Example], objective: Objective) -> Iterator[tuple[Tensor, Tensor]]:
+    """Nats and tokens (B,) of each of several examples, whose rows continue those of the example before; the last rows
+    may end earlier."""
+    state: Any = None
+    for example in examples:
+        rows, length = example.targets.shape
+        if state is None:
+            state = model.init_state(rows, length)
+        state = state.take(torch.arange(rows, device=example.targets.device))
+        yield objective.loss(partial(model.carry, state=state), example, by_row=True)
+
+
+def in_words(segment: int | None, stride: int | None, carried: bool) -> str:
+    """What a model read while it was scored."""
+    if carried:
+        return f"whole pieces, the state carried over blocks of {segment} tokens"
+    inputs = f"inputs of {segment} tokens" if segment else "whole pieces"
+    return f"{inputs}, moved on by {stride}" if stride else inputs
 
 
 def notes_and_seconds(
@@ -85,6 +132,8 @@ class Evaluation:
     store: str
     split: str
     segment: int | None  # null: whole pieces
+    stride: int | None  # null: segments do not overlap
+    inputs: str  # the same in words
     pieces: int
     tokens: int
     per_token: Interval

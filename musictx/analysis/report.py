@@ -165,7 +165,7 @@ def write_report(folder: Path, rows: list[ModelReport], held_out: Beginnings, co
             solid={name: int((gain.tokens <= (w or np.inf)).sum()) for name, (gain, w) in gains.items()},
         )
         pictures.append(("gain.png", "What the seed is worth on the true continuation"))
-    inputs = f"inputs of {config.segment} tokens" if config.segment else "whole pieces"
+    inputs = "; or of ".join(dict.fromkeys(row.nll.inputs for row in models if row.nll))
     text = [
         f"# {len(models)} models on {store.manifest.corpus.name}",
         f"{config.split} split, likelihood of {inputs}; continuations of the first {held_out.seed_s:g} s of "

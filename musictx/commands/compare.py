@@ -55,6 +55,11 @@ class CompareConfig:
     out: str = setting("outputs/comparison", "a folder for report.md, report.json and pictures")
     split: str = setting("validation", "train, validation or test")
     segment: int | None = setting(None, "ids in a segment for scoring; null: whole pieces")
+    stride: int | None = setting(
+        None,
+        "with segment: windows move on by so many ids, recurrent models carry their state through whole pieces; "
+        "null: segments know nothing of what came before",
+    )
     pieces: int = setting(64, "held-out pieces to continue")
     seed_seconds: float = setting(10.0, "seconds of each piece to continue")
     length_seconds: float = setting(30.0, "length of each continuation")
@@ -90,7 +95,8 @@ def compare(config: CompareConfig) -> None:
     for name, bundle in zip(names, bundles, strict=True):
         opened = open_bundle(bundle, device, config.attention.impl)
         print(f"{name}: {opened.header.origin}")
-        nll = measure(opened, bundle, store, config.split, config.segment, DataConfig.score_batch_tokens, device)
+        budget = DataConfig.score_batch_tokens
+        nll = measure(opened, bundle, store, config.split, config.segment, budget, device, stride=config.stride)
         parameters = sum(p.numel() for p in opened.model.parameters())
         knows = _knowledge(opened, cut, config, device)
         model, own = for_steps(opened.model), opened.header.sampling

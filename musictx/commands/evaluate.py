@@ -9,7 +9,14 @@ from typing import Any
 from omegaconf import MISSING
 
 from musictx.analysis.bootstrap import interval
-from musictx.analysis.likelihood import Evaluation, negative_log_likelihood, notes_and_seconds, unigram_nll
+from musictx.analysis.likelihood import (
+    Evaluation,
+    hears_all,
+    in_words,
+    negative_log_likelihood,
+    notes_and_seconds,
+    unigram_nll,
+)
 from musictx.config.app import settings
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig, DataConfig
@@ -52,6 +59,7 @@ def measure(
     batch_tokens: int,
     device: str,
     objective: Objective | None = None,
+    stride: int | None = None,
 ) -> Evaluation:
     """Scores a split by next tokens, or by another objective. Raises ConfigError for an empty split, StoreError for a
     store of other tokens than the model's."""
@@ -61,7 +69,7 @@ def measure(
     if not len(split.ids):
         full = ", ".join(name for name, info in store.manifest.splits.items() if info.tokens)
         raise ConfigError("split", got=split_name, why=f"it is empty in {store.path}", allowed=f"one of {full}")
-    result = negative_log_likelihood(opened.model, split, tokenizer, segment, batch_tokens, device, objective)
+    result = negative_log_likelihood(opened.model, split, tokenizer, segment, batch_tokens, device, objective, stride)
     if not result.tokens:
         why = f"none of its tokens in {store.path} counts for this objective"
         raise ConfigError("split", got=split_name, why=why, allowed="another")
@@ -72,6 +80,8 @@ def measure(
         store=str(store.path),
         split=split_name,
         segment=segment,
+        stride=stride,
+        inputs=in_words(segment, stride, hears_all(opened.model, stride)),
         pieces=len(split),
         tokens=result.tokens,
         per_token=interval(result.nats, result.tokens_of),
@@ -136,9 +146,9 @@ def run(config: EvaluateConfig) -> Evaluation:
     name, objective = scored_by(config.bundle, opened, config.objective)
     store, data = Store(Path(config.data.path), opened.header.tokenizer), config.data
     bundle, budget = Path(config.bundle), data.score_batch_tokens
-    figures = measure(opened, bundle, store, config.split, data.segment, budget, device, objective)
-    how = f"inputs of {data.segment} tokens" if data.segment else "whole pieces"
+    figures = measure(opened, bundle, store, config.split, data.segment, budget, device, objective, data.stride)
     kind = describe_weights(opened.model)
+    how = figures.inputs
     how += "" if name == NEXT_TOKEN else f", objective={name}"
     how += f", given {given}" if (given := getattr(objective, "given", None)) else ""
     print(f"{config.split} split of {store.path}: {figures.pieces} pieces, {figures.tokens:,} tokens, {how}, {kind}")

@@ -21,6 +21,11 @@ class DataConfig:
     segment: int | None = setting(
         MISSING, "ids in a segment for scoring; null: whole pieces; objective=masked has data.length"
     )
+    stride: int | None = setting(
+        None,
+        "with data.segment: windows move on by so many ids, and each scores only those; a recurrent model carries its "
+        "state through whole pieces instead; null: segments know nothing of what came before",
+    )
     windows_per_epoch: int | None = setting(None, "windows in an epoch; null: as many as the split's tokens fill")
     score_batch_tokens: int = setting(4096, "ids scored in one batch")
     workers: int = setting(0, "processes that load data; 0: load in the training process")

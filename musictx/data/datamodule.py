@@ -8,12 +8,12 @@ import torch
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from musictx.config.train import DataConfig
-from musictx.data.dataset import (
-    CarriedWindows,
-    Examples,
-    RandomCrops,
+from musictx.data.dataset import CarriedWindows, Examples, RandomCrops
+from musictx.data.scoring import (
     batch_segments,
+    carried_batches,
     check_segment,
+    check_stride,
     scoring_batch,
     scoring_segments,
 )
@@ -57,7 +57,8 @@ class MusicData(L.LightningDataModule):
             if config.length % cycle:
                 why = f"the model counts {cycle} places"
                 raise ConfigError("length", got=config.length, why=why, allowed=f"a multiple of {cycle}")
-        check_segment(self.segment, cycle)
+        check_stride(config.stride, objective)
+        check_segment(self.segment, cycle, config.stride)
         train = self.store.split("train")
         for name in ("train", "validation"):
             if not len(self.store.split(name).ids):
@@ -92,9 +93,18 @@ class MusicData(L.LightningDataModule):
         return ResumableLoader(self.examples, batches, self.config.workers, self.examples.collate)
 
     def val_dataloader(self) -> DataLoader[Any]:
-        segments = scoring_segments(self.store.split("validation"), self.tokenizer, self.segment, self.cycle)
+        """Every validation token once. With `data.stride` a batch for a model that carries its state is a list of
+        examples, one after another."""
+        split, budget = self.store.split("validation"), self.config.score_batch_tokens
+        share: list[Any]
+        if self.carried is not None and self.config.stride is not None:  # in one process: training/preflight.py
+            segments = scoring_segments(split, self.tokenizer, self.segment)
+            batches = carried_batches(segments, budget)
+            share = [[scoring_batch(segments, numbers, self.objective) for numbers in steps] for steps in batches]
+            return DataLoader(share, batch_size=None, generator=torch.Generator())  # type: ignore[arg-type]
+        segments = scoring_segments(split, self.tokenizer, self.segment, self.cycle, self.config.stride)
         # the largest first: too little memory shows at once
-        numbers = batch_segments(segments, self.config.score_batch_tokens)[::-1]
+        numbers = batch_segments([len(segment.ids) for segment in segments], budget)[::-1]
         share = [scoring_batch(segments, n, self.objective) for n in numbers[self._rank() :: self.world_size]]
         if len(share) * self.world_size < len(numbers):  # all processes must make equally many forward passes
             inputs, targets = scoring_batch(segments, numbers[-1][:1], self.objective)

@@ -1,5 +1,5 @@
-"""Windows of ids: random crops for training, augmented; windows one after another for truncated back-propagation
-through time; and every token once for scoring. In batches of the examples that an objective makes of them.
+"""Windows of ids for training: random crops, augmented; and windows one after another for truncated back-propagation
+through time. In batches of the examples that an objective makes of them.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import Dataset
 
 from musictx.data.store import Split
-from musictx.errors import ConfigError, StoreError
+from musictx.errors import ConfigError
 from musictx.objectives import Example, Objective
 from musictx.tokenizers import Ids, Tokenizer
 
@@ -95,43 +95,6 @@ class RandomCrops(Dataset[Tensor]):
         return ids
 
 
-def check_segment(segment: int | None, cycle: int) -> None:
-    """Raises ConfigError for a segment below 1 id, or one that is not whole cycles."""
-    if segment is not None and segment < 1:
-        raise ConfigError("segment", got=segment, allowed="1 or more, or null for whole pieces")
-    if segment is not None and segment % cycle:
-        why = f"the model counts places in cycles of {cycle} tokens"
-        raise ConfigError("segment", got=segment, why=why, allowed=f"a multiple of {cycle}, or null for whole pieces")
-
-
-def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None, cycle: int = 1) -> list[Ids]:
-    """The segments that likelihood is measured on: BOS and the events of a piece, whole (None) or cut into inputs of
-    `segment` ids without overlap. Each array is one id longer than its input; every event is a target once.
-    Raises StoreError when there are none, ConfigError for a segment below 1 id, or one that is not whole cycles."""
-    check_segment(segment, cycle)
-    if not len(split.ids):
-        raise StoreError("the split has no tokens to score", "give another split, or prepare the data again")
-    segments = []
-    for piece in split:
-        ids = np.concatenate([[tokenizer.vocab.bos], piece]).astype(np.uint16)
-        step = segment or len(ids)
-        segments += [ids[start : start + step + 1] for start in range(0, len(ids) - 1, step)]
-    return segments
-
-
-def batch_segments(segments: list[Ids], batch_tokens: int) -> list[list[int]]:
-    """Batches of segments of similar length, as their numbers: at most `batch_tokens` ids each, or a single segment.
-    Raises ConfigError for a budget below 1."""
-    if batch_tokens < 1:
-        raise ConfigError("score_batch_tokens", got=batch_tokens, allowed="1 or more")
-    batches: list[list[int]] = [[]]
-    for i in sorted(range(len(segments)), key=lambda i: len(segments[i])):
-        if batches[-1] and len(segments[i]) * (len(batches[-1]) + 1) > batch_tokens:
-            batches.append([])
-        batches[-1].append(i)
-    return batches
-
-
 class Examples(Dataset[Any]):
     """The examples of a data set's windows; whatever else comes with a window stays with it. The chance in number
     `index` depends only on (random seed, index), and is not the one that chose the window."""
@@ -160,14 +123,6 @@ def joined(examples: Sequence[Example], pad: int) -> Example:
     columns = zip(*(example.inputs for example in examples), strict=True)
     inputs = tuple(pad_sequence(list(column), batch_first=True, padding_value=pad) for column in columns)
     return Example(inputs, pad_sequence([example.targets for example in examples], True, pad))
-
-
-def scoring_batch(segments: Sequence[Ids], numbers: Sequence[int], objective: Objective) -> Example:
-    """Some of `segments` as a batch; the chance in each depends only on its number."""
-    examples = [
-        objective.example(torch.from_numpy(segments[i].astype(np.int64)), np.random.default_rng(i)) for i in numbers
-    ]
-    return joined(examples, objective.tokenizer.vocab.pad)
 
 
 Window = tuple[Tensor, Tensor]

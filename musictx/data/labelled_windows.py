@@ -8,7 +8,8 @@ import torch
 from torch.utils.data import DataLoader
 
 from musictx.data.datamodule import MusicData
-from musictx.data.dataset import RandomCrops, scoring_batch, scoring_segments
+from musictx.data.dataset import RandomCrops
+from musictx.data.scoring import scoring_batch, scoring_segments
 from musictx.data.store import Split
 from musictx.objectives import Example
 from musictx.tokenizers import Ids

@@ -15,6 +15,7 @@ from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 from torch.optim import Optimizer
 
+from musictx.analysis.likelihood import carried_losses
 from musictx.config.train import TrainConfig
 from musictx.model.build import Model
 from musictx.model.bundle import KEY, BundleHeader
@@ -141,10 +142,15 @@ class LanguageModelTraining(L.LightningModule):
         if last_step or (last_epoch and batch_idx + 1 == trainer.num_training_batches):
             trainer.should_stop = True  # Lightning validates before it stops, so the end is always validated
 
-    def validation_step(self, batch: Example, _: int) -> None:
+    def validation_step(self, batch: Example | list[Example], _: int) -> None:
+        """A batch is examples, or a list of them through which a state is carried."""
         # batches of many lengths: to compile each would take longer than to score it
         with torch.compiler.set_stance("force_eager") if self.config.compile else nullcontext():
-            if isinstance(self.objective, Classify):  # a batch is a piece
+            if isinstance(batch, list):
+                each = list(carried_losses(self.model, batch, self.objective))
+                total = torch.cat([nats for nats, _ in each]).sum()
+                count = torch.cat([tokens for _, tokens in each]).sum()
+            elif isinstance(self.objective, Classify):  # a batch is a piece
                 logits, label = self.objective.of_piece(self.model, batch)
                 total, count = F.cross_entropy(logits, label, reduction="sum"), torch.tensor(len(label))
                 self._right += int((logits.argmax(1) == label).sum())

@@ -19,7 +19,8 @@ def test_bundles_become_a_report(world, filling, tmp_path):
     copy = tmp_path / "other.safetensors"
     copy.write_bytes(world.hymn_bundle.read_bytes())
     runs = f"runs=[{world.hymn_bundle.parent},{copy},{filling}]"
-    args = ["musictx", "compare", runs, "names=[one,two,fills]", f"store={world.hymn_store}", "out=report", *SMALL]
+    scored = [f"store={world.hymn_store}", "out=report", "segment=16", "stride=4", *SMALL]
+    args = ["musictx", "compare", runs, "names=[one,two,fills]", *scored]
     out = ok(args, tmp_path).stdout
     assert "report/report.md: the table" in out
     folder = tmp_path / "report"
@@ -40,6 +41,7 @@ def test_bundles_become_a_report(world, filling, tmp_path):
         "| one | ",
         "| the composer |",
         "3 pieces",
+        "likelihood of inputs of 16 tokens, moved on by 4; ",
         f"\none: Fréchet distance could not be measured: {rows[1]['frechet']}\n",
     ):
         assert words in text

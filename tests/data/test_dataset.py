@@ -3,9 +3,8 @@ import pytest
 import torch
 from strategies import split_of
 
-from musictx.data.dataset import RandomCrops, batch_segments, scoring_segments
-from musictx.data.store import Split
-from musictx.errors import ConfigError, StoreError
+from musictx.data.dataset import RandomCrops
+from musictx.errors import ConfigError
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
@@ -110,35 +109,3 @@ def test_every_chorale_token_and_the_end_are_drawn(length, cycle, n_ids):
     assert targets - {CHORALE.vocab.pad} == {*range(n_ids), CHORALE.vocab.eos}
     period = max(cycle, 4)
     assert {int(w[0]) for w in windows} <= {CHORALE.vocab.bos, *range(period - 1, n_ids, period)}
-
-
-def test_scoring_inputs_of_a_model_that_counts_places_are_whole_cycles():
-    with pytest.raises(ConfigError, match="^segment=40: "):
-        scoring_segments(split_of(scale(100)), CHORALE, 40, cycle=16)
-    later = scoring_segments(split_of(scale(100)), CHORALE, 32, cycle=16)[1]
-    assert later[:3].tolist() == [31, 32, 33]  # as in training: the token before a cycle in BOS's place
-
-
-@pytest.mark.parametrize("segment", [None, 1, 4, 7, 100])
-def test_scoring_makes_every_event_a_target_exactly_once(segment):
-    split = split_of(scale(9), scale(8), scale(1))
-    segments = scoring_segments(split, PERFORMANCE, segment)
-    targets = np.concatenate([s[1:] for s in segments])
-    np.testing.assert_array_equal(targets, split.ids)
-    if segment:
-        assert max(len(s) - 1 for s in segments) <= segment
-    assert segments[0][0] == PERFORMANCE.vocab.bos
-
-
-def test_what_cannot_be_scored_is_refused_and_batches_keep_to_the_budget():
-    for segment in (0, -3):
-        with pytest.raises(ConfigError, match=f"^segment={segment}: give 1 "):
-            scoring_segments(split_of(scale(9)), PERFORMANCE, segment)
-    empty = Split(np.zeros(0, np.uint16), np.zeros(1, np.int64), [])
-    for split in (empty, split_of(scale(0))):
-        with pytest.raises(StoreError, match="no tokens"):
-            scoring_segments(split, PERFORMANCE, None)
-    with pytest.raises(ConfigError, match="^score_batch_tokens=0: "):
-        batch_segments([np.zeros(3, np.uint16)], batch_tokens=0)
-    segments = [np.full(n, n, np.uint16) for n in (5, 3, 9, 3, 30)]
-    assert batch_segments(segments, batch_tokens=12) == [[1, 3], [0], [2], [4]]
