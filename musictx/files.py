@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import is_dataclass
 from functools import wraps
 from pathlib import Path
+from threading import get_native_id
 from typing import Any, get_args, get_origin, get_type_hints
 from unicodedata import category
 
@@ -58,7 +59,7 @@ _ONLY_NEW = ContextVar("_ONLY_NEW", default=False)
 def replacing(path: Path) -> Iterator[Path]:
     """Gives a temporary name beside `path`; renames it to `path` if the block succeeds, else removes it. Raises
     UserError within a task of `only_new` if such a file has appeared meanwhile."""
-    partial = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
+    partial = path.with_name(f".{path.stem}.{get_native_id()}.partial{path.suffix}")
     try:
         yield partial
         if _ONLY_NEW.get():

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import hydra
@@ -32,6 +33,7 @@ PATHS = (
     "|folder"
 )
 PATH_KEY = re.compile(rf"\+{{0,2}}([\w.]*[_.])?({PATHS})")
+_COMPOSING = RLock()  # Hydra composes for one thread at a time: its stores are one for the whole process
 TEXT_KEY = re.compile(rf"{PATH_KEY.pattern}|control\.(key|chords|density|polyphony|register|loudness)")
 
 
@@ -145,16 +147,17 @@ def unread(error: Exception) -> Exception:
 def compose(name: str, words: Sequence[str], with_hydra: bool = False) -> DictConfig:
     """The config that Hydra composes from a command's words, if asked with its own; works inside another Hydra program
     too."""
-    register(find(name))
-    outer = GlobalHydra.instance().hydra
-    GlobalHydra.instance().clear()
-    try:
-        with hydra.initialize_config_dir(str(conf_dir()), version_base="1.3"):
-            return hydra.compose(name, [quote_path(word) for word in words], with_hydra)
-    except UNREAD as error:
-        raise unread(error) from None
-    finally:
-        GlobalHydra.instance().hydra = outer
+    with _COMPOSING:
+        register(find(name))
+        outer = GlobalHydra.instance().hydra
+        GlobalHydra.instance().clear()
+        try:
+            with hydra.initialize_config_dir(str(conf_dir()), version_base="1.3"):
+                return hydra.compose(name, [quote_path(word) for word in words], with_hydra)
+        except UNREAD as error:
+            raise unread(error) from None
+        finally:
+            GlobalHydra.instance().hydra = outer
 
 
 def _is_group(key: str) -> bool:

@@ -2,11 +2,13 @@
 
 import math
 import re
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from signal import SIGTERM
 from tempfile import TemporaryDirectory
+from threading import RLock
 from typing import Any
 
 import lightning as L
@@ -41,6 +43,7 @@ from musictx.training.start import header_of, keys_of, moved_ids, sized_as_bundl
 from musictx.training.trainer import build_loggers, build_trainer, check_logger, close_logger
 from musictx.viz.curves import plot_curves
 
+_RANDOM = RLock()  # PyTorch's random numbers are one row for the whole process: a training has them to itself
 COPIES = 3  # of the weights, at least: gradients, and an optimizer's averages
 
 
@@ -54,10 +57,9 @@ def fit(config: TrainConfig) -> Path:
     config = sized_as_bundle(replace(config, out=config.resume or config.out))
     check_trainer(config)
     check_logger(config.logger)
-    L.seed_everything(config.random_seed, verbose=False)
     world_size = config.trainer.devices * config.trainer.num_nodes
     labelled = is_labelled(config)
-    with ExitStack() as holding:
+    with own_random_numbers(config.random_seed), ExitStack() as holding:
         if labelled:
             folder = Path(holding.enter_context(TemporaryDirectory()))
             store = labelled_store(config, folder / "store")
@@ -79,6 +81,19 @@ def fit(config: TrainConfig) -> Path:
             add_notes(bundle, held_out=held_out)
             print(held_out)
         return bundle
+
+
+@contextmanager
+def own_random_numbers(seed: int) -> Iterator[None]:
+    """Waits for the training of another thread: both would draw from one row of random numbers."""
+    if not _RANDOM.acquire(blocking=False):
+        print("another training runs in this process: this one begins when it ends", flush=True)
+        _RANDOM.acquire()
+    try:
+        L.seed_everything(seed, verbose=False)
+        yield
+    finally:
+        _RANDOM.release()
 
 
 def new_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:

@@ -19,12 +19,11 @@ import gradio.routes
 import uvicorn
 from fastapi import FastAPI
 
-from musictx.data.parallel.sandbox import close_all
 from musictx.errors import UserError
 from musictx.web.gate import PROGRESS, UPLOAD, Gate, say_failure
 from musictx.web.page import CSS, Page
 from musictx.web.studio import Studio
-from musictx.web.uploads import Uploads
+from musictx.web.uploads import READERS, Uploads
 
 LEAVE_S = 1  # left for open connections at the end
 SESSIONS = 256  # that are kept, each with its music and its page: the one that was used the longest ago goes
@@ -43,7 +42,7 @@ def run_page(studio: Studio, title: str, address: str, port: int, hosts: tuple[s
             raise KeyboardInterrupt  # uvicorn catches Ctrl-C, even if a shell made us ignore it, and keeps it
         finally:
             studio.work.end()
-            close_all()
+            READERS.close()
 
 
 def listen(address: str, port: int) -> socket.socket:

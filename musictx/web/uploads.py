@@ -1,4 +1,4 @@
-"""Uploaded files: limited in total, read by `read_apart` with its limits, and soon removed."""
+"""Uploaded files: limited in total, read by `READERS` with its limits, and soon removed."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from musictx.config.web import Limits
-from musictx.data.parallel.sandbox import FileLimits, read_apart, say_what_is_missing
+from musictx.data.parallel.sandbox import FileLimits, Readers, say_what_is_missing
 from musictx.errors import MidiError, UserError
 from musictx.music.project import Project
 from musictx.music.read import read_tracks, whole
@@ -26,6 +26,7 @@ UNTAKEN_S = 60.0  # a page takes its file at once: after this the page is gone
 LOOK_S = 5.0  # between looks for such files
 ARRIVE_S = 60.0  # a file must have arrived by then
 PLACE_BYTES = 2**12  # disk space that a file takes beside its contents
+READERS = Readers()  # of the page: it is one for a process
 
 
 class Uploads:
@@ -106,7 +107,7 @@ FIRST_TEMPO = "It is heard at its first tempo, since the model counts beats."
 def read_upload(data: bytes, name: str, limits: Limits) -> PageMusic:
     """Reads an uploaded file. Raises UserError, one line on what is wrong with it."""
     allowed = FileLimits(limits.file_seconds, limits.memory_mb)
-    read = cast(PageMusic | str, read_apart(cast(Any, read_music), data, allowed))
+    read = cast(PageMusic | str, READERS.read(cast(Any, read_music), data, allowed))
     if isinstance(read, str):
         raise UserError(f"{name}: {read}", "give another MIDI file")
     return read._replace(name=Path(name).stem.strip())

@@ -10,7 +10,7 @@ from rich.progress import MofNCompleteColumn, Progress
 
 from musictx.config.prepare import PrepareConfig
 from musictx.data.parallel.journal import Chunk, Journal, chunks_of
-from musictx.data.parallel.sandbox import FileLimits, close_all, read_apart, say_what_is_missing
+from musictx.data.parallel.sandbox import FileLimits, Readers, say_what_is_missing
 from musictx.data.recipe import Encoded
 from musictx.data.source import Item
 from musictx.data.store import Piece
@@ -33,34 +33,34 @@ def encode_all(
         print(f"resuming an earlier run: {done} of {len(items)} files are done")
     if missing:
         say_what_is_missing()
-        pool, ended = ThreadPool(cores(config.workers)), Event()
+        pool, ended, readers = ThreadPool(cores(config.workers)), Event(), Readers()
         try:
             with _progress() as progress:
                 task = progress.add_task("reading", total=len(items), completed=done)
-                for chunk, results in pool.imap_unordered(partial(_read_all, encode, config, ended), missing):
+                for chunk, results in pool.imap_unordered(partial(_read_all, encode, readers, config, ended), missing):
                     journal.write(chunk, results)
                     progress.advance(task, len(chunk))
         finally:
             ended.set()
             pool.terminate()
-            close_all()
+            readers.close()
     return journal.read(chunks)
 
 
 def _read_all(
-    encode: Callable[[bytes], Encoded], config: PrepareConfig, ended: Event, chunk: Chunk
+    encode: Callable[[bytes], Encoded], readers: Readers, config: PrepareConfig, ended: Event, chunk: Chunk
 ) -> tuple[Chunk, list[Encoded]]:
     """The result of each file, as far as they come before the end."""
-    return chunk, [_read(encode, config, item) for item in chunk if not ended.is_set()]
+    return chunk, [_read(encode, readers, config, item) for item in chunk if not ended.is_set()]
 
 
-def _read(encode: Callable[[bytes], Encoded], config: PrepareConfig, item: Item) -> Encoded:
+def _read(encode: Callable[[bytes], Encoded], readers: Readers, config: PrepareConfig, item: Item) -> Encoded:
     try:
         with _loading:
             data = item.load(int(config.file_mb * 2**20))
     except MidiError as error:
         return error.reason
-    return read_apart(encode, data, FileLimits(config.file_seconds, config.memory_mb))
+    return readers.read(encode, data, FileLimits(config.file_seconds, config.memory_mb))
 
 
 def cores(workers: int | None) -> int:

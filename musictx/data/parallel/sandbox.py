@@ -17,6 +17,7 @@ from musictx.errors import UserError
 from musictx.system import APART, LIMITS
 
 KILLS = "kills its reader"
+ENDED = "the work was ended"
 START_S = 120  # for starting Python and importing the readers, on a busy machine too
 
 
@@ -45,7 +46,6 @@ class Sandbox:
             stderr=quiet,
         )
         theirs.close()
-        _running.add(self)
         try:
             self.pipe.send_bytes(recipe)
             problem = self.pipe.recv() if self.pipe.poll(START_S) else f"no answer in {START_S} s"
@@ -64,13 +64,12 @@ class Sandbox:
                 return result
             reason = f"takes too long: more than {self.limits.seconds:g} s; file_seconds=… allows more"
         except (EOFError, OSError):
-            reason = "the work was ended" if self.ended else f"{KILLS}: {self._cause_of_death()}"
+            reason = ENDED if self.ended else f"{KILLS}: {self._cause_of_death()}"
         self.close()
         return reason
 
     def close(self) -> None:
         """Ends the reader process."""
-        _running.discard(self)
         self.pipe.close()
         self.process.kill()
         self.process.wait()
@@ -90,44 +89,58 @@ def say_what_is_missing() -> None:
         print(f"on this system nothing keeps a bad file from {what}")
 
 
-_idle: list[Sandbox] = []
-_running: set[Sandbox] = set()  # idle ones too
-_lock = Lock()
+class Readers:
+    """The reader processes of one preparation, or of one page. Threads may share them."""
 
+    def __init__(self) -> None:
+        self._idle: list[Sandbox] = []
+        self._running: set[Sandbox] = set()  # those that read
+        self._lock = Lock()
+        self._closed = False
 
-def read_apart(encode: Callable[[bytes], Encoded], data: bytes, limits: FileLimits) -> Encoded:
-    """The result of one file, from a reader process, or from this process where no other can be ended. A file that
-    kills its reader gets a second try: the cause may lie outside the file."""
-    if not APART:
-        here: Encoded = answer(encode, data, limits.memory_mb)
-        return here
-    result = _read_once(encode, data, limits)
-    died = isinstance(result, str) and result.startswith(KILLS)
-    return _read_once(encode, data, limits) if died else result
+    def read(self, encode: Callable[[bytes], Encoded], data: bytes, limits: FileLimits) -> Encoded:
+        """The result of one file, from a reader process, or from this process where no other can be ended. A file that
+        kills its reader gets a second try: the cause may lie outside the file."""
+        if not APART:
+            here: Encoded = answer(encode, data, limits.memory_mb)
+            return here
+        result = self._read_once(encode, data, limits)
+        died = isinstance(result, str) and result.startswith(KILLS)
+        return self._read_once(encode, data, limits) if died else result
 
+    def close(self) -> None:
+        """Ends all reader processes, also those that read; no more files are read."""
+        with self._lock:
+            self._closed = True
+            while self._idle:
+                self._idle.pop().close()
+            for reader in self._running:  # a thread waits for it, and closes it
+                reader.ended = True
+                reader.process.kill()
 
-def _read_once(encode: Callable[[bytes], Encoded], data: bytes, limits: FileLimits) -> Encoded:
-    """By a reader that waits for a file, or by a new one. Threads may share them."""
-    with _lock:
-        for dead in [s for s in _idle if s.process.poll() is not None]:
-            _idle.remove(dead)
-            dead.close()
-        sandbox = next((s for s in _idle if s.encode is encode and s.limits == limits), None)
-        if sandbox:
-            _idle.remove(sandbox)
-    sandbox = sandbox or Sandbox(encode, limits)
-    result = sandbox.run(data)
-    if sandbox.process.returncode is None:
-        with _lock:
-            _idle.append(sandbox)
-    return result
+    def _read_once(self, encode: Callable[[bytes], Encoded], data: bytes, limits: FileLimits) -> Encoded:
+        """By a reader that waits for a file, or by a new one."""
+        sandbox = self._take(encode, limits) or Sandbox(encode, limits)
+        with self._lock:
+            if self._closed:  # while it started
+                sandbox.close()
+                return ENDED
+            self._running.add(sandbox)
+        result = sandbox.run(data)
+        with self._lock:
+            self._running.discard(sandbox)
+            if self._closed:
+                sandbox.close()
+            elif sandbox.process.returncode is None:
+                self._idle.append(sandbox)
+        return result
 
-
-def close_all() -> None:
-    """Ends all reader processes, also those that read."""
-    with _lock:
-        while _idle:
-            _idle.pop().close()
-        for reader in list(_running):  # a thread waits for it, and closes it
-            reader.ended = True
-            reader.process.kill()
+    def _take(self, encode: Callable[[bytes], Encoded], limits: FileLimits) -> Sandbox | None:
+        with self._lock:
+            for dead in [s for s in self._idle if s.process.poll() is not None]:
+                self._idle.remove(dead)
+                dead.close()
+            sandbox = next((s for s in self._idle if s.encode is encode and s.limits == limits), None)
+            if sandbox:
+                self._idle.remove(sandbox)
+        return sandbox

@@ -2,13 +2,14 @@ import os
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import cloudpickle
 import pytest
 
-from musictx.data.parallel.sandbox import FileLimits, close_all, read_apart, say_what_is_missing
+from musictx.data.parallel.sandbox import FileLimits, Readers, say_what_is_missing
 from musictx.errors import UserError
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # or each reader would import pytest
@@ -30,16 +31,17 @@ def mischief(data, folder=None):
     return f"{data.decode()} is fine"
 
 
-@pytest.fixture(autouse=True)
-def no_reader_stays():
-    yield
-    close_all()
+@pytest.fixture
+def readers():
+    made = Readers()
+    yield made
+    made.close()
 
 
-def test_each_misdeed_is_named_the_others_continue_and_a_reader_that_dies_once_gets_a_second_try(tmp_path):
+def test_each_misdeed_is_named_the_others_continue_and_a_reader_that_dies_once_gets_a_second_try(readers, tmp_path):
     limits, read = FileLimits(seconds=1, memory_mb=256), partial(mischief, folder=tmp_path)
     files = [b"a", b"segfault", b"eat", b"raise", b"b", b"hang", b"once"]
-    assert [read_apart(read, file, limits) for file in files] == [
+    assert [readers.read(read, file, limits) for file in files] == [
         "a is fine",
         "kills its reader: SIGSEGV",
         "needs too much memory: more than 256 MB; memory_mb=… allows more",
@@ -51,6 +53,20 @@ def test_each_misdeed_is_named_the_others_continue_and_a_reader_that_dies_once_g
     assert (tmp_path / "tried").exists()
 
 
+def test_readers_that_are_closed_end_none_of_the_others_and_read_no_more(readers):
+    others, limits = Readers(), FileLimits(seconds=20, memory_mb=256)
+    with ThreadPoolExecutor() as threads:
+        reading = threads.submit(others.read, mischief, b"hang", limits)
+        assert readers.read(mischief, b"a", limits) == "a is fine"
+        while not others._running:
+            time.sleep(0.01)
+        readers.close()
+        assert not reading.done()
+        others.close()
+        assert reading.result() == "the work was ended"
+    assert readers.read(mischief, b"a", limits) == "the work was ended"
+
+
 class OnlyHere:
     def __call__(self, data):
         return "here"
@@ -59,16 +75,16 @@ class OnlyHere:
         return int, ("no number",)
 
 
-def test_a_reader_that_cannot_start_blames_no_file():
+def test_a_reader_that_cannot_start_blames_no_file(readers):
     with pytest.raises(UserError, match="could not start: ValueError"):
-        read_apart(OnlyHere(), b"a", FileLimits(5, 256))
+        readers.read(OnlyHere(), b"a", FileLimits(5, 256))
 
 
-def test_where_no_process_can_be_ended_this_one_reads(monkeypatch):
+def test_where_no_process_can_be_ended_this_one_reads(readers, monkeypatch):
     monkeypatch.setattr("musictx.data.parallel.sandbox.APART", False)
     monkeypatch.setattr("musictx.data.parallel.sandbox.Sandbox", None)
-    assert read_apart(mischief, b"a", FileLimits(5, 256)) == "a is fine"
-    assert "IndexError" in read_apart(mischief, b"raise", FileLimits(5, 256))
+    assert readers.read(mischief, b"a", FileLimits(5, 256)) == "a is fine"
+    assert "IndexError" in readers.read(mischief, b"raise", FileLimits(5, 256))
 
 
 @pytest.mark.parametrize(
