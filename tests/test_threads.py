@@ -48,7 +48,9 @@ def test_a_training_beside_others_is_the_training_alone(world, tmp_path, no_curv
     words = [f"data.path={world.store}", "trainer.progress_bar=false", *TINY, *QUICK]
 
     def trained(seed, out):
-        return load_file(musictx.train(*words, random_seed=seed, out=tmp_path / out))["embed.weight"]
+        bundle = musictx.train(*words, random_seed=seed, out=tmp_path / out)
+        assert bundle is not None
+        return load_file(bundle)["embed.weight"]
 
     alone = trained(0, "alone")
     together = at_once([lambda n=n: trained(n, f"{n}") for n in range(2)])
