@@ -98,12 +98,18 @@ def write_events(file: EventFile) -> bytes:
     return b"MThd" + (6).to_bytes(4) + (1).to_bytes(2) + len(chunks).to_bytes(2) + file.division + b"".join(chunks)
 
 
+MOST = 2**28 - 1  # ticks between two events; where more pass, texts without letters come between
+
+
 def _bytes_of(track: EventTrack) -> bytes:
     out, before = bytearray(), 0
-    for tick, data in track.events:
+    for tick, data in [*track.events, Event(max(track.end, *(e.tick for e in track.events[-1:]), 0), END_OF_TRACK)]:
+        for _ in range((tick - before) // (MOST + 1)):
+            out += as_number(MOST) + bytes([META, TEXT, 0])
+            before += MOST
         out += as_number(tick - before) + data
         before = tick
-    return bytes(out) + as_number(max(track.end - before, 0)) + END_OF_TRACK
+    return bytes(out)
 
 
 def meta(tick: int, kind: int, text: str) -> Event:

@@ -49,6 +49,14 @@ def test_a_file_comes_back_event_for_event(file):
     assert read_events(write_events(file)) == file
 
 
+def test_more_ticks_than_a_number_holds_come_back():
+    (track,) = read_events(
+        write_events(EventFile(b"\x01\xe0", [EventTrack([Event(2**30, b"\x90\x3c\x50")], 2**31)]))
+    ).tracks
+    assert Event(2**30, b"\x90\x3c\x50") in track.events
+    assert track.end == 2**31
+
+
 def test_a_status_that_is_left_out_and_the_events_of_another_reader():
     track = b"\x00\x90\x3c\x50" + b"\x60\x3e\x50" + b"\x60\x3c\x00" + b"\x00\xff\x2f\x00"
     data = b"MThd\0\0\0\6\0\0\0\1\1\xe0MTrk" + len(track).to_bytes(4) + track
