@@ -148,7 +148,7 @@ def test_emulated_numbers_cost_a_line_and_cells_without_a_kernel_are_refused(mon
     for bfloat16 in (True, False):
         able = processor()._replace(bfloat16=bfloat16)
         monkeypatch.setattr("musictx.training.precision.processor", lambda able=able: able)
-        monkeypatch.setattr("musictx.model.recurrent.EMULATES", not bfloat16)
+        monkeypatch.setattr("musictx.model.cells.EMULATES", not bfloat16)
         assert bool(emulation(trainer)) is not bfloat16
         assert not emulation(replace(trainer, precision="32-true"))
         assert not emulation(replace(trainer, accelerator="cuda"))

@@ -44,7 +44,7 @@ class Kind(NamedTuple):
 def _layers_of_cells(config: RecurrentConfig) -> str:
     past = f", additive attention over {config.window} past states" if config.additive else ""
     past = f", attention over the last {config.window} inputs" if config.recall else past
-    return f"{config.n_layers} layers of {config.cell} cells{past}"
+    return f"{config.n_layers} {'residual ' * config.residual}layers of {config.cell} cells{past}"
 
 
 def _both_sides(config: EncoderDecoderConfig | RecurrentEncoderDecoderConfig) -> str:

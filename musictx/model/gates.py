@@ -17,10 +17,10 @@ ORDER = [0, 1, 3]  # of PyTorch's four parts; the third is the new content, no g
 @torch.inference_mode()
 def read_gates(model: Recurrent, ids: Tensor) -> Tensor:
     """ids (B, T) -> (layers, B, 3, T, C), each gate of `GATES` between 0 and 1 for each cell, at each id."""
-    given: list[Tensor] = []
-    with each_reading(model, nn.LSTM, lambda _, inputs: given.append(inputs[0])):
+    given: list[tuple[nn.Module, Tensor]] = []
+    with each_reading(model, nn.LSTM, lambda cells, inputs: given.append((cells, inputs[0]))):
         model(ids)
-    return torch.stack([gates for gates, _ in layers(model.cells, given[0])])
+    return torch.stack([gates for cells, x in given for gates, _ in layers(cells, x)])
 
 
 def layers(cells: Any, x: Tensor) -> list[tuple[Tensor, Tensor]]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Recall(nn.Module):
-    """States h (B, T, C) and inputs x (B, T, C) -> h_t + W Σ_s p(t, s) x_s over the last `window` s up to t.
+    """States h (B, T, C) and inputs x (B, T, C) -> W Σ_s p(t, s) x_s over the last `window` s up to t.
 
     p(t, s) = softmax_s(query(h_t) · key(h_{s-1}) / √A). Before the first input the state is zero.
     """
@@ -40,12 +40,12 @@ class Recall(nn.Module):
         elif rows.shape[1] == 1:  # a single query needs no order: skip the copies
             past.append(rows)
             seen, alive = past.rows, past.alive
-            return h + self.find(self.query(h), seen, alive[:, None, None])
+            return self.find(self.query(h), seen, alive[:, None, None])
         else:
             old, was = past.ordered()
             seen, alive = torch.cat([old, rows.to(old.dtype)], 1), torch.cat([was, was.new_ones(rows.shape[:2])], 1)
             past.append(rows)
-        return h + self.find(self.query(h), seen, self.mask(h.shape[1], seen, alive))
+        return self.find(self.query(h), seen, self.mask(h.shape[1], seen, alive))
 
     def mask(self, t: int, seen: Tensor, alive: Tensor | None) -> Tensor | None:
         """Which of `seen` (B, S, A + C) the last `t` may look at, (B or 1, 1, T, S); None: all up to themselves."""

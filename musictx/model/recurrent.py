@@ -16,14 +16,11 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from musictx.errors import ConfigError
+from musictx.model.cells import CELLS, ResidualCells, build_cells, initialise, run_cells
 from musictx.model.keyboard import KEYBOARDS, LONG_S, SEEN, KeyboardState
 from musictx.model.recall import Recall
 from musictx.model.sizes import check_numbers, one_of
 from musictx.setting import setting
-from musictx.system import processor
-
-EMULATES = not processor().bfloat16  # asked once: a compiler of models cannot look into it
-CELLS = ("lstm", "rnn")
 
 
 @dataclass(frozen=True)
@@ -38,6 +35,8 @@ class RecurrentConfig:
     n_layers: int = setting(3, "layers")
     dropout: float = setting(0.1, "share dropped in training")
     cell: str = setting("lstm", "lstm or rnn")
+    residual: bool = setting(False, "a norm before each layer, and a sum of all layers")
+    weight_dropout: float = setting(0.0, "share of the weights from state to state that training drops, as in AWD-LSTM")
     recall: bool = setting(False, "dot-product attention that returns the input after a past state like this one")
     additive: bool = setting(False, "additive attention over the past states of the top layer")
     d_attention: int = setting(128, "width of either attention")
@@ -98,26 +97,6 @@ class RecurrentState:
         return self
 
 
-def run_cells(cells: nn.Module, x: Tensor, before: tuple[Tensor, ...] | None) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """The top layer's states (B, T, C) after x (B, T, C), and the hidden state of all layers, (h,) or (h, c). Under
-    autocast they stay float32 where oneDNN has no bfloat16: it has no cells for it then."""
-    if EMULATES and x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
-        with torch.autocast("cpu", enabled=False):
-            return run_cells(cells, x.float(), before)
-    if isinstance(cells, nn.LSTM):
-        states, after = cells(x, before)
-        return states, after
-    states, last = cells(x, before and before[0])
-    return states, (last,)
-
-
-def lacks_cells(model: nn.Module) -> str:
-    """Why this CPU cannot run the model with weights of bfloat16; "" if it can."""
-    if not EMULATES or not any(isinstance(m, nn.RNNBase) for m in model.modules()):
-        return ""
-    return f"PyTorch has no recurrent cells of bfloat16 for this processor ({processor().sets})"
-
-
 class Recurrent(nn.Module):
     """ids (B, T) -> logits (B, T, V). Obeys `musictx.model.protocol.LanguageModel`."""
 
@@ -129,24 +108,18 @@ class Recurrent(nn.Module):
         c = config.d_model
         self.embed = nn.Embedding(config.vocab_size, c)  # also the output head (Press & Wolf 2017)
         self.dropout = nn.Dropout(config.dropout)  # never from step to step (Zaremba et al. 2014, section 3.1)
-        between = config.dropout if config.n_layers > 1 else 0.0
-        cell = nn.LSTM if config.cell == "lstm" else nn.RNN
-        self.cells = cell(c, c, config.n_layers, batch_first=True, dropout=between)
+        stack = ResidualCells if config.residual else build_cells
+        self.cells = stack(config.cell, c, config.n_layers, config.dropout)
         self.attention = AdditiveAttention(c, config.d_attention, config.window) if config.additive else None
         self.recall = Recall(c, config.d_attention, config.window) if config.recall else None
         self.keyboard = None
         if config.keyboard != "none":
             self.keyboard = KeyboardState(config.vocab_size, c)
             self.keyboard.initialise()
-        # there is no norm in between. At the Transformer's 0.02 the cells' input is near zero and they learn late, at 1
-        # the head begins with wild guesses
-        nn.init.normal_(self.embed.weight, std=0.2)
-        for name, p in self.cells.named_parameters():
-            if name.startswith("bias"):
-                nn.init.zeros_(p)
-                if config.cell == "lstm" and name.startswith("bias_ih"):
-                    # at 0 the gate would halve the memory, and its gradient, at each step (Jozefowicz et al. 2015)
-                    nn.init.ones_(p.data[c : 2 * c])
+        # without a norm in between the cells' input is near zero at the Transformer's 0.02, and they learn late. At 1
+        # the head begins with wild guesses, and after a norm it does so at 0.2
+        nn.init.normal_(self.embed.weight, std=0.02 if config.residual else 0.2)
+        initialise(self.cells)
 
     def forward(self, ids: Tensor) -> Tensor:
         return self._run(ids, None)
@@ -173,10 +146,15 @@ class Recurrent(nn.Module):
     def _run(self, ids: Tensor, state: RecurrentState | None, last: bool = False) -> Tensor:
         x = self.dropout(self.embed(ids))  # (B, T, C)
         hidden = None if state is None else state.hidden
-        h, after = run_cells(self.cells, x, hidden)  # (B, T, C)
-        if self.recall is not None:
-            before = torch.zeros_like(h[:, 0]) if hidden is None else hidden[0][-1]
-            h = self.recall(h, x, before, state and state.past, last)
+        share = self.config.weight_dropout
+        if isinstance(self.cells, ResidualCells):
+            h, after = self.cells(x, hidden, share, self.recall, state and state.past)  # (B, T, C)
+        else:
+            h, after = run_cells(self.cells, x, hidden, share)
+            if self.recall is not None:
+                before = torch.zeros_like(h[:, 0]) if hidden is None else hidden[0][-1]
+                found = self.recall(h, x, before, state and state.past, last)
+                h = (h[:, -1:] if last else h) + found
         if self.attention is not None:
             h = self.attention(h, state and state.past, last)
         if state is not None:

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from musictx.errors import ConfigError
+from musictx.model.cells import run_cells
 from musictx.model.encoder_decoder import padding
-from musictx.model.recurrent import BLOCK, AdditiveAttention, run_cells
+from musictx.model.recurrent import BLOCK, AdditiveAttention
 from musictx.model.sizes import check_numbers, one_of
 from musictx.setting import setting
 

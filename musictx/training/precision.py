@@ -7,7 +7,7 @@ from torch import nn
 
 from musictx.config.train import TrainerConfig
 from musictx.errors import ConfigError
-from musictx.model.recurrent import lacks_cells
+from musictx.model.cells import lacks_cells
 from musictx.system import processor
 
 PRECISIONS = ("32-true", "bf16-mixed", "bf16-true", "16-mixed")

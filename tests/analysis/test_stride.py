@@ -25,6 +25,7 @@ CARRIES: dict[str, dict[str, Any]] = {
     "additive": {"additive": True, "d_attention": 4, "window": 7},
     "recall": {"recall": True, "d_attention": 4, "window": 7},
     "keyboard": {"keyboard": "head"},
+    "residual": {"residual": True, "keyboard": "head", "recall": True, "d_attention": 4, "window": 7},
 }
 
 

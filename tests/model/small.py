@@ -26,6 +26,10 @@ RECURRENT: dict[str, dict[str, Any]] = {
     "additive": {"additive": True, "d_attention": 5, "window": 7},
     "recall": {"recall": True, "d_attention": 5, "window": 7},
     "recall of 1": {"recall": True, "d_attention": 5, "window": 1, "cell": "rnn"},
+    "residual": {"residual": True, "n_layers": 3},
+    "residual rnn": {"residual": True, "cell": "rnn", "n_layers": 1},
+    "residual, additive": {"residual": True, "additive": True, "d_attention": 5, "window": 7},
+    "residual, recall": {"residual": True, "recall": True, "d_attention": 5, "window": 7},
     "recall of all": {"recall": True, "d_attention": 5, "window": 80},
     "window of 1": {"additive": True, "d_attention": 5, "window": 1, "cell": "rnn"},
     "window of all": {"additive": True, "d_attention": 5, "window": 80},  # longer than two blocks of queries
@@ -72,5 +76,5 @@ def recall_by_definition(
     for b, t in product(*map(range, h.shape[:2])):
         states, q = torch.cat([before[b][None], h[b]]), recall.query.weight @ h[b, t]
         scores = [q @ (recall.key.weight @ states[j]) / len(q) ** 0.5 for j in seen(b, t)]  # the state before input j
-        rows.append(h[b, t] + recall.value.weight @ (torch.stack(scores).softmax(0) @ x[b, [*seen(b, t)]]))
+        rows.append(recall.value.weight @ (torch.stack(scores).softmax(0) @ x[b, [*seen(b, t)]]))
     return torch.stack(rows).view(h.shape)

@@ -15,8 +15,9 @@ EVERY: list[dict[str, Any]] = [*CASES, {"attention": "reference"}, {"attention":
 EVERY += [{"kind": "recurrent", **case} for case in RECURRENT.values()]
 every = pytest.mark.parametrize("case", EVERY, ids=named)
 
+LEARN = ("rnn", "additive", "residual", "residual, recall")
 FIRST = {"norm": "post", "mlp": "relu", "position": "sinusoidal"}  # as in Vaswani et al. 2017
-FEW: list[dict[str, Any]] = [{}, FIRST, *({"kind": "recurrent", **RECURRENT[name]} for name in ("rnn", "additive"))]
+FEW: list[dict[str, Any]] = [{}, FIRST, *({"kind": "recurrent", **RECURRENT[name]} for name in LEARN)]
 few = pytest.mark.parametrize("case", FEW, ids=named)
 
 
@@ -71,7 +72,14 @@ IMPOSSIBLE: dict[str, list[tuple[str, Any]]] = {
         *(("mlp", "tanh"), ("norm", "sandwich"), ("position", "alibi"), ("clock", "beats"), ("clock", "time")),
         *(("dropout", 1.0), ("attention_dropout", 1.0), ("keyboard", "all")),
     ],
-    "recurrent": [("vocab_size", 0), ("n_layers", -1), ("window", 0), ("cell", "gru"), ("dropout", -0.1)],
+    "recurrent": [
+        ("vocab_size", 0),
+        ("n_layers", -1),
+        ("window", 0),
+        ("cell", "gru"),
+        ("dropout", -0.1),
+        ("weight_dropout", 1.0),
+    ],
     "encoder_decoder": [("n_encoder_layers", 0), ("target_group", 0), ("cycle", 6), ("clock", "time")],
     "recurrent_encoder_decoder": [("n_layers", 1), ("d_model", 13), ("cell", "rnn"), ("dropout", 1.0)],
 }

@@ -3,7 +3,7 @@ import small
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from proofs import assert_same, results, tokens
+from proofs import assert_same, learn, results, tokens
 from small import RECURRENT
 
 from musictx.model.recall import Recall
@@ -178,7 +178,55 @@ def test_the_forget_gates_begin_open():
         assert bias.tolist() == [0.0] * 24 + [1.0] * 24 + [0.0] * 48  # input, forget, cell, output
 
 
-@pytest.mark.parametrize("kind", ["lstm", "additive", "recall"])
+def test_the_forget_gates_of_residual_layers_begin_open_too():
+    model = small.untrained("recurrent", residual=True)
+    for cells in model.cells.layers:
+        assert (cells.bias_ih_l0 + cells.bias_hh_l0).tolist() == [0.0] * 24 + [1.0] * 24 + [0.0] * 48
+
+
+@pytest.mark.parametrize("kind", ["lstm", "rnn", "residual", "residual, recall"])
+def test_dropped_weights_are_those_from_state_to_state_for_all_of_a_window(kind):
+    model = small.build("recurrent", **RECURRENT[kind], weight_dropout=0.5)
+    ids, exact = tokens(2, 30), model(tokens(2, 30))
+    torch.testing.assert_close(exact, build(kind)(ids))
+    outs, masks = [], []
+    for _ in range(2):
+        model.train().zero_grad()
+        outs.append(model(ids))
+        outs[-1].square().sum().backward()
+        unused = {name: p.grad == 0 for name, p in model.cells.named_parameters() if p.dim() > 1}
+        masks.append(torch.cat([zero.flatten() for name, zero in unused.items() if "weight_hh" in name]))
+        assert 0.4 < masks[-1].double().mean() < 0.6
+        assert not any(zero.any() for name, zero in unused.items() if "weight_hh" not in name)
+    assert not torch.equal(masks[0], masks[1])  # other ones for the next window
+    assert not torch.equal(outs[0], outs[1])
+    torch.testing.assert_close(model.eval()(ids), exact)  # the weights themselves are as before
+
+
+def copies(lag, n, seed):
+    """Ids (n, 2 · lag + 1) of which the second half repeats the first."""
+    half = torch.randint(1, 23, (n, lag), generator=torch.Generator().manual_seed(seed))
+    return torch.cat([torch.zeros(n, 1, dtype=torch.long), half, half], 1)
+
+
+def test_residual_layers_with_recall_copy_at_lags_that_training_never_had():
+    model = small.untrained("recurrent", residual=True, recall=True, d_model=32, d_attention=16, window=64)
+    seeds = iter(range(10_000))
+
+    def batch():
+        seed = next(seeds)
+        lag = (5, 6, 8, 10, 12, 14)[seed % 6]
+        ids = copies(lag, 16, seed)
+        return model(ids[:, :-1])[:, lag + 2 :].flatten(0, 1), ids[:, lag + 3 :].flatten()
+
+    learn(model, batch, 1e-2, 200)
+    for lag in (9, 24):  # between those of training, and beyond
+        ids = copies(lag, 64, 77)
+        right = model(ids[:, :-1])[:, lag + 2 :].argmax(-1) == ids[:, lag + 3 :]
+        assert right.double().mean() > 0.6  # 0.05 by chance
+
+
+@pytest.mark.parametrize("kind", ["lstm", "additive", "recall", "residual", "residual, recall"])
 def test_in_bfloat16_the_state_keeps_its_precision(kind):
     model, ids = build(kind).float(), tokens(2, 12)
     state = model.init_state(2, 12)

@@ -37,6 +37,8 @@ def test_a_schedule_sets_the_rate_of_every_part():
 
 LINEAR = {f"blocks.{n}.{m}.weight" for n in range(2) for m in ("qkv", "project", "up", "down")}
 LSTM = {f"cells.weight_{kind}_l{n}" for kind in ("ih", "hh") for n in range(2)}
+RESIDUAL = {f"cells.layers.{n}.weight_{kind}_l0" for kind in ("ih", "hh") for n in range(2)}
+RECALL = {f"recall.{m}.weight" for m in ("query", "key", "value")}
 ADDITIVE = {f"attention.{m}.weight" for m in ("query", "key", "score", "join")}
 SIZES = {"vocab_size": 11, "d_model": 8, "n_layers": 2}
 
@@ -57,6 +59,8 @@ def names(model, parameters):
         ("recurrent", {}, LSTM),
         ("recurrent", {"cell": "rnn"}, LSTM),
         ("recurrent", {"additive": True}, LSTM | ADDITIVE),
+        ("recurrent", {"residual": True}, RESIDUAL),
+        ("recurrent", {"residual": True, "recall": True}, RESIDUAL | RECALL),
     ],
 )
 def test_weight_decay_is_for_matrices_of_linear_layers_and_cells_alone(optimizer, kind, settings, expected):

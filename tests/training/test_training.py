@@ -169,7 +169,7 @@ def test_throughput_is_of_the_last_batches_of_all_processes_without_validation(m
     assert logged == [("train/tokens_per_s", rate) for rate in (45.0, 60.0, 45.0)]
 
 
-@pytest.mark.parametrize("model", ["lstm_attention", "rnn"])
+@pytest.mark.parametrize("model", ["lstm_attention", "lstm_residual", "rnn"])
 def test_a_recurrent_model_is_trained_with_a_carried_state(world, tmp_path, monkeypatch, model):
     seen = []
     original = LanguageModelTraining.carry
