@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -69,6 +72,26 @@ class Step(NamedTuple):
         return bool(self.takes) and self.takes[0].is_new is not None
 
     @property
+    def continued(self) -> bool:
+        """Whether the takes are continuations of the music."""
+        return bool(self.takes) and not (self.filled or self.accompanied)
+
+    @property
+    def accompanied(self) -> bool:
+        """Whether the takes are the music with voices around it."""
+        return bool(self.takes) and isinstance(self.takes[0], Accompanied)
+
+    @property
+    def to_continue(self) -> PageMusic:
+        """What Continue continues: the notes that the person hears; after a continuation the same music once more."""
+        return self.music if self.continued else self.as_music
+
+    @property
+    def to_accompany(self) -> PageMusic:
+        """What Accompany accompanies: the notes that the person hears; after an accompaniment the same melody."""
+        return self.music if self.accompanied else self.as_music
+
+    @property
     def as_music(self) -> PageMusic:
         """The same notes as music to begin with."""
         if not self.takes:
@@ -94,6 +117,13 @@ class Step(NamedTuple):
         return Project.new(self.score.quarter_s, self.music.meter.signature).beside([Line(NAME, self.score)])
 
 
+def are_same(one: Step | None, other: Step | None) -> bool:
+    """Whether they are one step, whichever variation is chosen."""
+    if one is None or other is None:
+        return one is other
+    return one.music is other.music and one.takes is other.takes
+
+
 class Session(NamedTuple):
     """The steps a person took, the newest last. Every change returns a new Session."""
 
@@ -105,6 +135,16 @@ class Session(NamedTuple):
 
     def push(self, step: Step) -> Session:
         return Session((*self.steps, step)[-MOST_STEPS:])
+
+    def arrive(self, step: Step, before: Session) -> Session:
+        """With a step that was asked for in the session `before`, on top if the person did nothing meanwhile. What they
+        chose meanwhile stays on top, and the step is the one below. New music out of a step that they undid is left
+        out."""
+        if are_same(self.now, before.now):
+            return self.push(step)
+        if step.takes and not any(are_same(each, before.now) for each in self.steps):
+            return self
+        return Session((*self.steps[:-1], step, *self.steps[-1:])[-MOST_STEPS:])
 
     def undo(self) -> Session:
         return Session(self.steps[:-1])
@@ -120,6 +160,22 @@ class Session(NamedTuple):
         if self.now is None or not self.now.takes:
             return self
         return self.push(Step(self.now.as_music))
+
+
+CHANGE = Lock()
+
+
+@dataclass
+class Visit:
+    """One person at the page. Their actions may overlap, and each of them changes the session as it then is."""
+
+    session: Session = field(default_factory=Session)
+
+    def change(self, how: Callable[[Session], Session]) -> Session:
+        """The session after a change of it."""
+        with CHANGE:
+            self.session = how(self.session)
+            return self.session
 
 
 SCRIPT = (Path(__file__).parent / "keyboard.js").read_text(encoding="utf-8")

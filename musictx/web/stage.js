@@ -32,7 +32,7 @@ let mark_s = null;
 function mark(from_s) {
   const data = roll();
   mark_s = data && data.whole_s !== null ? from_s : null;
-  cover("veil", mark_s === null ? [] : data.boxes, mark_s, data?.whole_s);
+  cover("veil", mark_s === null ? [] : data.boxes.filter((b) => b.panel === data.chosen), mark_s, data?.whole_s);
 }
 
 // Where the mouse or finger is, in fractions of the picture.

@@ -64,7 +64,7 @@ def shown(step: Step, place: Path) -> str:
         f'<a href="{_address(path)}" download="{html.escape(path.name)}">{kind}</a>'
         for kind, path in (("MIDI", midi), ("WAV", wav))
     )
-    whole_s = None if step.takes else step.score.duration_s  # a primer can be chosen from it
+    whole_s = None if step.continued else step.score.duration_s  # a primer can be chosen from it
     data = {"boxes": boxes, "narrow": narrow_boxes, "chosen": step.chosen}
     data |= {"whole_s": whole_s, "from_s": begins_s(step.score)}
     return (

@@ -4,7 +4,7 @@ Actions under way are counted, so that the end of the server can wait for the fi
 """
 
 import copy
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -59,12 +59,12 @@ class Studio:
         return self._begin(session, read_played(notes))
 
     def go_on(self, session: Session, request: Continue, report: Report, model: str = "") -> Answer:
-        """Continues the newest music; without a `model`, with the one that began it."""
-        now, turn = self._now(session, "no music to continue"), self._turn(report)
-        music = self._heard(now.music, model or now.music.model)
+        """Continues what the person hears, or the same music once more, with its own model unless one is named."""
+        whole, turn = self._begun(session, "no music to continue", lambda now: now.to_continue), self._turn(report)
+        music = self._heard(whole, model or whole.model)
         takes = yield from draw_takes(music, request, self.models[music.model], turn)
         said = self._sentence(takes, request.variations, f"of {music.name}", turn, CLICK)
-        return session.push(Step(music, takes)), said + self._remark(music, now.music)
+        return session.push(Step(music, takes)), said + self._remark(music, whole)
 
     def fill(self, session: Session, request: Fill, report: Report, model: str = "") -> Answer:
         """Writes a region of the music again."""
@@ -79,8 +79,8 @@ class Studio:
         return session.push(Step(music, takes)), said + self._remark(music, whole)
 
     def harmonise(self, session: Session, request: Accompany, report: Report) -> tuple[Session, str]:
-        """Voices around the newest music; and what became of it in words."""
-        music, turn = self._now(session, "no melody").music, self._turn(report)
+        """Voices around what the person hears, or around the same melody once more; and what became of it in words."""
+        music, turn = self._begun(session, "no melody", lambda now: now.to_accompany), self._turn(report)
         if self.harmoniser is None:
             raise UserError("no model here writes voices")
         takes, note = harmonise(music, request, self.harmoniser, turn)
@@ -95,6 +95,15 @@ class Studio:
         if session.now is None:
             raise UserError(f"there is {without} yet", "drop a file, pick an example or play a phrase")
         return session.now
+
+    def _begun(self, session: Session, without: str, of: Callable[[Step], PageMusic]) -> PageMusic:
+        """What of the newest step is begun with. Raises UserError for music that has grown longer than the page
+        takes."""
+        now = self._now(session, without)
+        music = of(now)
+        if music is not now.music and music.score.duration_s > self.limits.music_s:
+            raise UserError(f"more than {self.limits.music_s:g} s are not taken here", "download the MIDI file")
+        return music
 
     def _turn(self, report: Report) -> Turn:
         return Turn(self.limits, report, lambda: self.work.ending)
@@ -125,8 +134,8 @@ class Studio:
 
     def begin_from_take(self, session: Session) -> Session:
         """The chosen continuation as music to begin with."""
-        if session.now and session.now.score.duration_s > self.limits.music_s:
-            raise UserError(f"more than {self.limits.music_s:g} s are not continued here", "download the MIDI file")
+        if session.now:
+            self._begun(session, "", lambda now: now.as_music)
         return session.go_on()
 
     def show(self, session: Session) -> str:

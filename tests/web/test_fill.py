@@ -58,6 +58,26 @@ def test_what_is_heard_is_filled_and_gone_on_from(studio):
     assert (now(further).score, now(further).name) == (now(again).score, "Old Hundredth-2-1")
 
 
+def test_what_is_filled_is_continued_and_a_continuation_is_drawn_once_more(studio):
+    filled, _ = whole(studio.fill(studio.example(Session(), HYMN), region(1.26, 2.9), quiet))
+    heard = now(filled.choose(1)).takes[1].score
+    after, said = whole(studio.go_on(filled.choose(1), more(from_s=3.6), quiet))
+    assert now(after).music.score == heard != now(filled).music.score
+    assert " of Old Hundredth-2, " in said
+    for take in now(after).takes:
+        kept, given = (score.select(score.onset_s < 3.5) for score in (take.score, heard))
+        assert (kept.pitch.tolist(), kept.onset_s.tolist()) == (given.pitch.tolist(), given.onset_s.tolist())
+    again, _ = whole(studio.go_on(after.choose(1), more(from_s=3.6), quiet))
+    assert now(again).music is now(after).music
+
+
+def test_what_has_grown_too_long_is_not_taken(studio):
+    filled, _ = whole(studio.fill(studio.example(Session(), HYMN), region(1.26, 2.9), quiet))
+    studio.limits = Limits(music_s=5.0)
+    with pytest.raises(UserError, match=r"^more than 5 s are not taken here: "):
+        whole(studio.go_on(filled, more(from_s=3.6), quiet))
+
+
 @pytest.mark.parametrize(
     ("borders", "reason"),
     [

@@ -6,8 +6,9 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from stubs import whole
 from untrained import write_harmoniser
-from wishes import HYMN, quiet, voices
+from wishes import HYMN, more, quiet, voices
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
@@ -104,6 +105,17 @@ def test_the_slider_guides_and_at_0_does_not(models, tmp_path, monkeypatch):
         studio_of((models[0], plain), tmp_path).harmonise(played, voices(seed_guidance=1.5), quiet)
     with pytest.raises(UserError, match="^seed_guidance=-1.0: give 0 to 10"):
         studio.harmonise(played, voices(seed_guidance=-1.0), quiet)
+
+
+def test_what_is_heard_gets_voices_and_a_melody_gets_them_once_more(models, tmp_path):
+    studio = studio_of(models, tmp_path)
+    drawn, _ = whole(studio.go_on(studio.example(Session(), HYMN), more(lowest=60, highest=79), quiet))
+    after, _ = studio.harmonise(drawn.choose(1), voices(), quiet)
+    assert after.now.music.score == drawn.now.takes[1].score
+    again, _ = studio.harmonise(after.choose(1), voices(), quiet)
+    assert again.now.music is after.now.music
+    further, _ = whole(studio.go_on(again.choose(1), more(lowest=60, highest=79), quiet))
+    assert further.now.music.score == again.now.takes[1].score
 
 
 def test_what_cannot_be_harmonised_is_said(models, tmp_path):

@@ -247,6 +247,34 @@ def test_while_work_is_in_progress_and_where_it_fails(page, host, steps, monkeyp
         says(page, "2 variations")
 
 
+def test_of_music_that_is_chosen_while_another_is_drawn(page, steps):
+    start(page)
+    for press, what in ((HYMN, "left out"), ("Beethoven: Für Elise", "Undo shows it")):
+        button(page, "Continue").click()
+        steps.release()
+        page.locator("#status", has_text="s of music").wait_for()
+        if press == HYMN:
+            begin(page, "Beethoven: Für Elise")
+            page.locator("#status p", has_text="elise").wait_for()
+            button(page, "Undo").click()
+            page.locator("#status p", has_text="Old Hundredth: ").wait_for()
+            button(page, "Undo").click()
+            page.wait_for_selector(".welcome")
+        else:
+            begin(page, press)
+            page.locator("#status p", has_text="elise").wait_for()
+        steps.release(1000)
+        says(page, what)
+        assert page.locator("[data-take]").count() == 0
+        while steps.acquire(blocking=False):
+            pass
+        if press == HYMN:
+            start(page)
+    button(page, "Undo").click()
+    page.wait_for_selector("[data-take]")
+    says(page, "Old Hundredth-1")
+
+
 def test_of_a_telephone_it_needs_no_scrolling_to_what_is_wrong_or_under_way(visit, steps):
     page = visit(width=390, height=420)
     page.get_by_role("tab", name="Keyboard").click()

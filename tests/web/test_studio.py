@@ -34,7 +34,7 @@ from musictx.music.write import write_midi
 from musictx.web import draw, stage
 from musictx.web.fit import fit
 from musictx.web.page import Page
-from musictx.web.session import OLD_HUNDREDTH, PageMusic, Session, Step
+from musictx.web.session import OLD_HUNDREDTH, PageMusic, Session, Step, Visit
 from musictx.web.studio import Studio
 
 
@@ -171,7 +171,7 @@ def test_a_mistake_after_a_sketch_gives_the_stage_back(studio):
         raise UserError("no numbers")
 
     page: Any = SimpleNamespace(studio=studio, stage="stage", status="status")
-    shown = Page._under_way(page, begun, answer())
+    shown = Page._under_way(page, Visit(begun), begun, answer())
     sketch = next(shown)
     assert 'class="sketch"' in sketch["stage"]
     assert "so far" in sketch["status"]
@@ -232,7 +232,7 @@ def test_neither_steps_nor_names_nor_music_grow_for_ever(studio):
     assert now(session).name == "Old Hundredth" + 23 * "-1"
     studio.limits = Limits(music_s=5)
     with pytest.raises(UserError, match="more than 5 s"):
-        studio.begin_from_take(session)
+        studio.begin_from_take(session.undo())
 
 
 @pytest.fixture(scope="module")
