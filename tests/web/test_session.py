@@ -1,5 +1,7 @@
 """One person's session: nothing that they chose goes away when something else arrives."""
 
+from collections.abc import Callable
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,14 +53,14 @@ def test_whatever_is_done_meanwhile_stays_as_it_was_done(meanwhile, uploads):
     visit = Visit(A)
     before, step = visit.session, Step(music("file")) if uploads else drawn(A)
     for k, what in enumerate(meanwhile):
-        visit.change(
-            {
-                "pick": lambda session, k=k: session.push(Step(music(str(k)))),
-                "undo": Session.undo,
-                "choose": lambda session: session.choose(1),
-                "go on": Session.go_on,
-            }[what]
-        )
+        picked = Step(music(str(k)))
+        changes: dict[str, Callable[[Session], Session]] = {
+            "pick": lambda session, picked=picked: session.push(picked),  # type: ignore[misc]
+            "undo": Session.undo,
+            "choose": lambda session: session.choose(1),
+            "go on": Session.go_on,
+        }
+        visit.change(changes[what])
     mine = visit.session
     after = visit.change(lambda session: session.arrive(step, before))
     assert [each for each in after.steps if each is not step] == list(mine.steps)
