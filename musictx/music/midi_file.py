@@ -167,11 +167,16 @@ def with_events(track: EventTrack, without: Sequence[int], more: Sequence[Event]
 
 
 def _place(events: list[Event], new: Event) -> int:
-    """Where an event belongs: behind all of its tick, an end of a note before the first note that begins there."""
+    """Where an event belongs: behind all of its tick, an end before a note of its pitch that begins there."""
     low = len(events)
     while low and events[low - 1].tick > new.tick:
         low -= 1
-    if new.ends:
-        while low and events[low - 1].tick == new.tick and events[low - 1].begins:
-            low -= 1
-    return low
+    first = low
+    while new.ends and first and events[first - 1].tick == new.tick:
+        first -= 1
+    same = (k for k in range(first, low) if events[k].begins and _key(events[k]) == _key(new))
+    return next(same, low)
+
+
+def _key(event: Event) -> tuple[int | None, int]:
+    return event.channel, event.data[1]

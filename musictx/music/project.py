@@ -130,6 +130,10 @@ class Project:
         if any(note.on >= join or note.off > join for notes in self.notes for note in notes):
             tracks = [_cut(*each, join) for each in zip(tracks, self.notes, strict=True)]
         new = self.written(lines, join, tracks, text=text, pedal=pedal, own=len(lines) > 1)
+        if new:  # a pedal that the seed leaves down would sound for ever
+            down = [c for c in range(CHANNELS) if _value(tracks, c, join, midi.CONTROL, PEDAL) >= PEDAL_DOWN]
+            lifts = [Event(join, bytes([midi.CONTROL | c, PEDAL, 0])) for c in down]
+            new[0] = with_events(new[0], [], [lift for lift in lifts if lift not in new[0].events])
         if not seed:
             tracks = [EventTrack([e for e in t.events if e.channel is None], t.end) for t in tracks]
         return midi.write_events(self.file._replace(tracks=tracks + new))
@@ -277,13 +281,18 @@ def _ends_at(event: Event, tick: int) -> bool:
 
 def _value(tracks: Sequence[EventTrack], channel: int, tick: int, kind: int, control: int | None = None) -> int:
     """What a channel has before a tick: its program, or the value of a control; 0 without any."""
-    found = (-1, 0)
+    return _last(tracks, channel, tick, kind, control)[-1]
+
+
+def _last(tracks: Sequence[EventTrack], channel: int, tick: int, kind: int, control: int | None = None) -> bytes:
+    """The last event of a kind up to a tick; one byte of 0 without any."""
+    found = (-1, bytes(1))
     for track in tracks:
         for event in track.events:
             if event.tick > tick:
                 break
             if event.kind == kind and event.channel == channel and control in (None, event.data[1]):
-                found = max(found, (event.tick, event.data[-1]), key=lambda each: each[0])
+                found = max((event.tick, event.data), found, key=lambda each: each[0])
     return found[1]
 
 
@@ -306,7 +315,7 @@ def _fresh(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[Event]
     out = []
     if _value(tracks, channel, tick, midi.CONTROL, PEDAL) >= PEDAL_DOWN:
         out.append(Event(tick, bytes([midi.CONTROL | channel, PEDAL, 0])))
-    if _value(tracks, channel, tick, midi.BEND) not in (0, CENTRE[1]):
+    if _last(tracks, channel, tick, midi.BEND)[1:] not in (b"", CENTRE):
         out.append(Event(tick, bytes([midi.BEND | channel]) + CENTRE))
     return out
 

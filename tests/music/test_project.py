@@ -243,3 +243,12 @@ def test_a_file_of_the_package_stays_as_it_is(path: Path):
     end_s = heard(data).merge().duration_s
     got = read_events(it.continued([Line("musictx", Score([end_s], [end_s + 1], [60], [80]))], end_s))
     assert got.tracks[:-1] == it.file.tracks
+
+
+def test_no_pedal_stays_down_and_a_deep_bend_ends_where_new_music_begins():
+    down = [Event(10, bytes([0xB0 | channel, 64, 127])) for channel in (0, 1)]
+    it = project(track(note(0, 96, 60), note(0, 96, 48, 1), *down, Event(20, b"\xe0\x00\x00")))
+    (added,) = read_events(it.continued([Line("musictx", Score([1.0], [1.5], [64], [80]))], 1.0)).tracks[1:]
+    lifted = {event.channel for event in added.events if event.data[1:] == b"\x40\x00" and event.kind == 0xB0}
+    assert lifted == {0, 1}
+    assert [event.data for event in added.events if event.kind == 0xE0] == [b"\xe0\x00\x40"]
