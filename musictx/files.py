@@ -98,3 +98,8 @@ def _take(path: Path) -> None:
     except FileExistsError:
         what = f"{path} was written by another program meanwhile, and stays as it is"
         raise UserError(what, "give another out=, or overwrite=true") from None
+
+
+def stem_of(path: Path) -> str:
+    """A file's name without its suffix: tune for tune.mid and for tune.mid.gz."""
+    return Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem

@@ -227,14 +227,15 @@ def row_of(known: Callable[[str, float, int], Any]) -> dict[str, Any]:
 
 
 def plot(table: dict[str, dict[str, Any]], path: Path) -> None:
-    """Right pitches by L: the mean of the random seeds, and from the lowest to the highest."""
+    """Right pitches by L, as far as every random seed was measured: their mean, and from the lowest to the highest."""
     figure = new_figure(11, 4.5)
     both = figure.subplots(1, 2, sharey=True)
     for axes, task in zip(both, TASKS, strict=True):
         axes.axvspan(6, STAGES[-1][1], color="grey", alpha=0.12, lw=0)
         for kind, row in table.items():
             shares = {int(n): [x[0] for x in each if x] for n, each in row[task]["length"].items()}
-            lengths = sorted(n for n, each in shares.items() if each)
+            # no further than all random seeds were measured: beyond, those that did not break would stand for all
+            lengths = sorted(n for n, each in shares.items() if len(each) == len(row[task]["steps"]))
             mean, low, high = ([float(f(shares[n])) for n in lengths] for f in (np.mean, min, max))
             (line,) = axes.plot(lengths, mean, lw=1.2, label=kind)
             axes.fill_between(lengths, low, high, color=line.get_color(), alpha=0.15, lw=0)
@@ -265,9 +266,9 @@ def main() -> None:
         runs = timed.Runs(args.out / f"{kind.replace(', ', '-').replace(' ', '-')}.json")
         table[kind] = {task: row_of(partial(run_of, runs, kind, task, args.seconds)) for task in TASKS}
     if len(args.kinds) == len(KINDS):  # else another process has the rest
-        timed.write_rows(args.out / "planted-motif.json", table)
-        plot(table, args.out / "planted-motif.png")
-        print(f"{args.out}: planted-motif.json and planted-motif.png")
+        timed.write_rows(args.out / "motif.json", table)
+        plot(table, args.out / "motif.png")
+        print(f"{args.out}: motif.json and motif.png")
 
 
 if __name__ == "__main__":

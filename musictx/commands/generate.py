@@ -12,7 +12,7 @@ from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError
-from musictx.files import only_new
+from musictx.files import only_new, stem_of
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.control import Control
 from musictx.generate.filling import check_fills, how_to_fill, read_around
@@ -158,7 +158,7 @@ def generate(config: GenerateConfig) -> None:
     device = check_device(config.device)
     sources = sides(config) if fills else find_seeds(config.seed_midi)
     read = sources if fills or config.seed_midi is not None else []
-    named = [sources[0].with_stem("-to-".join(file.stem for file in sources))] if fills else sources
+    named = [sources[0].with_name("-to-".join(map(stem_of, sources)) + ".mid")] if fills else sources
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
     targets = name_targets(named, Path(config.out), config.variations, **extras)
     for file in read:

@@ -58,6 +58,7 @@ def inspect_midi(path: Path, name: str) -> dict[str, Any]:
         "quarters_per_minute": round(60 / tracks.quarter_s, 3),
         "tracks": [
             {
+                "part": track.part,
                 "name": track.name,
                 "program": "drums" if track.is_drums else track.program,
                 "notes": len(track.score),
@@ -152,11 +153,11 @@ def print_midi(facts: dict[str, Any]) -> None:
     for said in say_repairs(Counter(facts["discarded"])):
         print(said)
     rows = []
-    for i, track in enumerate(facts["tracks"]):
+    for track in facts["tracks"]:
         pitches = f"{track['lowest']} … {track['highest']}" if track["notes"] else ""
         pedal = f"{track['pedal_presses']}" + (f", {n} not heard" if (n := track["pedal_forgotten"]) else "")
-        rows.append((track["name"] or f"({i + 1})", track["program"], track["notes"], pitches, pedal))
-    print_table(["track", "program", "notes", "pitches", "pedal presses"], rows, right=4)
+        rows.append((track["part"], track["name"], track["program"], track["notes"], pitches, pedal))
+    print_table(["part", "track", "program", "notes", "pitches", "pedal presses"], rows, right=4)
     if facts["tokens"] is None:
         print(f"cannot be written in {facts['tokenizer']} tokens: {facts['why_not']}")
         return

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from musictx.errors import BundleError, ConfigError
 from musictx.generate.choir import Report, Voices, draw_around
 from musictx.generate.engine import enough_memory
-from musictx.generate.melodies import Melody
+from musictx.generate.melodies import Again, Melody
 from musictx.generate.outcome import outcome
 from musictx.generate.requests import Accompany
 from musictx.generate.result import Music, Place
@@ -35,7 +35,7 @@ class Accompanied(Music):
     transposed: int  # semitones by which the model heard it higher
     given: str  # the voices that it is, as in SB; none for the melody of a song
     grid: Grid | None = field(default=None, compare=False)  # (S, 4) of all voices, untransposed; None for a song
-    region_s: tuple[float, float] | None = None  # where voices were written again
+    again: Again | None = None  # what was written again
 
     @property
     def new(self) -> NDArray[np.bool_]:
@@ -49,8 +49,10 @@ class Accompanied(Music):
         if place is None or alone:
             whole = Project.new(self.score.quarter_s, self.signature)
             return whole.beside([Line("melody", self.melody), *lines], text, pedal=pedal)
-        if self.region_s is not None:
-            gap = Filled(self.voices, self.melody, *self.region_s, place.near_s)
+        if (again := self.again) is not None:
+            new = [(part, self.lines[voice]) for voice, part in again.parts.items()]
+            new = new or place.project.by_register(self.voices)
+            gap = Filled(new, again.kept, again.from_s, again.to_s, place.near_s, [*again.parts.values()])
             return place.project.filled(gap, text, pedal=pedal)
         return place.project.beside(lines, text, pedal=pedal)
 
@@ -144,7 +146,7 @@ def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, request:
         signature=melody.meter.signature,
         seed=melody.file,
         place=Place(melody.project, near_s=melody.score.quarter_s / STEPS_PER_QUARTER / 2) if melody.project else None,
-        region_s=melody.region_s,
+        again=melody.again,
         melody=melody.score,
         voices=voices,
         transposed=request.transpose,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from musictx.errors import ConfigError, TokenError, UserError
+from musictx.files import stem_of
 from musictx.generate.draw import Drawing
 from musictx.generate.engine import enough_memory
 from musictx.generate.gap import Gap, step_s
@@ -43,7 +44,7 @@ def refuse_part(request: Continue) -> None:
 def read_beginning(file: Path, tokenizer: Tokenizer, request: Continue) -> Beginning:
     """The primer of a MIDI file. Raises UserError, which names the file."""
     seed = read_seed(file, tokenizer, request.drums, request.only)
-    return Beginning(file.stem, take_primer(seed, file, tokenizer, request), file, project=seed.project)
+    return Beginning(stem_of(file), take_primer(seed, file, tokenizer, request), file, project=seed.project)
 
 
 def begin_with(score: Score, tokenizer: Tokenizer, request: Continue) -> Beginning:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from musictx.errors import BundleError, ConfigError, TokenError
+from musictx.files import stem_of
 from musictx.generate.continuing import Beginning
 from musictx.generate.gap import Gap, cut_gap, join_with_gap
 from musictx.generate.primer import borders_s
@@ -26,7 +27,7 @@ def read_around(files: list[Path], tokenizer: Tokenizer, request: Fill) -> Begin
     assert seconds is not None
     gap = join_with_gap((a, heard[0]), (b, heard[1]), seconds, meter, tokenizer)
     say_control(request, files[0], gap, tokenizer)
-    return Beginning("-to-".join(file.stem for file in files), gap, files[0], files[1])
+    return Beginning("-to-".join(stem_of(file) for file in files), gap, files[0], files[1])
 
 
 def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file: Path | None = None) -> Beginning:
@@ -41,7 +42,7 @@ def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file
     except (ConfigError, TokenError) as error:
         raise error.of(source) from None
     say_control(request, source, gap, tokenizer)
-    return Beginning(file.stem if file is not None else "filled", gap, file, project=seed.project)
+    return Beginning(stem_of(file) if file is not None else "filled", gap, file, project=seed.project)
 
 
 def say_control(request: Fill, source: object, gap: Gap, tokenizer: Tokenizer) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, TokenError, UserError
+from musictx.files import stem_of
 from musictx.generate.primer import borders_s
 from musictx.generate.requests import FARTHEST, Accompany
 from musictx.music.grid import (
@@ -36,6 +37,16 @@ MOST_S = 1800.0  # of a song
 SINGERS = ("soprano", "alto", "tenor", "bass")
 
 
+class Again(NamedTuple):
+    """Voices that are written again: from when to when, the part of the file that each is on, by voices of SATB, and
+    what of these parts stays."""
+
+    from_s: float
+    to_s: float
+    parts: dict[int, int]
+    kept: Score
+
+
 class Melody(NamedTuple):
     """The notes that are kept, and what the model hears of them."""
 
@@ -46,7 +57,7 @@ class Melody(NamedTuple):
     grid: Grid | None  # (S, 4) of all voices from step `first` on, OPEN where the model writes; None for a song
     first: int
     project: Project | None = None  # the file
-    region_s: tuple[float, float] | None = None  # of the voices that are written again
+    again: Again | None = None  # what is written again
 
 
 def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
@@ -61,7 +72,7 @@ def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
         print(f"{path}: {said}")
     if isinstance(tokenizer, ChoraleTokenizer) and (request.rewrite is not None or len(request.voices) > 1):
         return take_voices(tracks, path, request, tokenizer)._replace(project=project)
-    melody = take_melody(tracks.merge(drums=False), path, request, tokenizer, tracks.meter(), path.stem, path)
+    melody = take_melody(tracks.merge(drums=False), path, request, tokenizer, tracks.meter(), stem_of(path), path)
     return melody._replace(project=project)
 
 
@@ -69,12 +80,10 @@ def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Chora
     """Several voices on the grid, and what of them stays. Raises UserError, ConfigError and TokenError, which name the
     file."""
     names = VOICES if request.rewrite is not None else request.voices
-    lines, meter, region_s = lines_of(tracks, names, path), tracks.meter(), None
+    (lines, parts), meter, again = lines_of(tracks, names, path), tracks.meter(), None
     grid, first, unheard = sung(lines, names, path)
     if request.rewrite is not None:
         region = steps_of(request, meter, Score.merge(lines), path)
-        step_s = meter.quarter_s / STEPS_PER_QUARTER
-        region_s = region.start * step_s, region.stop * step_s
         within = grid[max(region.start - first, 0) : max(region.stop - first, 0)]
         if (within == REST).all():
             got, why = request.from_bar, "no music in these bars"
@@ -83,12 +92,17 @@ def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Chora
         lines = [
             without(line, region) if name in request.rewrite else line for name, line in zip(names, lines, strict=True)
         ]
+        step_s = meter.quarter_s / STEPS_PER_QUARTER
+        its = {VOICES.index(name): part for name, part in zip(names, parts, strict=False) if name in request.rewrite}
+        stays = [line for name, line in zip(names, lines, strict=True) if not its or name in request.rewrite]
+        kept = Score.merge(stays, tracks.quarter_s)
+        again = Again(region.start * step_s, region.stop * step_s, its, kept)
     for name, line in zip(names, lines, strict=True):
         check_range(line, path, request, tokenizer, VOICES.index(name))
     kept = Score.merge(lines, tracks.quarter_s)
     request.control.say(path, Score.empty(), meter, 0.0)
     say_beside(kept, path, unheard, print)
-    return Melody(path.stem, kept, meter, path, grid, first, region_s=region_s)
+    return Melody(stem_of(path), kept, meter, path, grid, first, again=again)
 
 
 def sung(lines: Sequence[Score], names: str, source: object) -> tuple[Grid, int, int]:
@@ -119,13 +133,14 @@ def without(line: Score, region: range) -> Score:
     return Score.merge([stays, *cut], line.quarter_s)
 
 
-def lines_of(tracks: Tracks, names: str, path: Path) -> list[Score]:
-    """The voices of a file, from the highest down: as many tracks of one line each; or four by height. Raises
-    UserError."""
-    parts = [track.score for track in tracks.tracks if len(track.score) and not track.is_drums]
-    chords = [k for k, part in enumerate(parts, 1) if len(together(part))]
+def lines_of(tracks: Tracks, names: str, path: Path) -> tuple[list[Score], list[int]]:
+    """The voices of a file, from the highest down: as many tracks of one line each, and the numbers of these parts; or
+    four by height. Raises UserError."""
+    parts = [track for track in tracks.tracks if len(track.score) and not track.is_drums]
+    chords = [k for k, part in enumerate(parts, 1) if len(together(part.score))]
     if len(parts) == len(names) and not chords:
-        return sorted(parts, key=lambda part: -float(part.pitch.mean()))
+        parts.sort(key=lambda part: -float(part.score.pitch.mean()))
+        return [part.score for part in parts], [part.part for part in parts]
     if len(names) < N_VOICES:
         what = f"{path}: {len(parts)} tracks with notes, and {len(names)} voices are asked for, {names}"
         if len(parts) == len(names):
@@ -137,7 +152,7 @@ def lines_of(tracks: Tracks, names: str, path: Path) -> list[Score]:
         raise error.of(path) from None
     if any(not len(voice) for voice in voices):
         raise UserError(f"{path}: fewer than four voices", "give a file with all four, or voices= without rewrite=")
-    return voices
+    return voices, []
 
 
 def apart(score: Score) -> list[Score]:

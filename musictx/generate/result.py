@@ -88,7 +88,13 @@ class Music(Continuation):
         """The filled gap, where it lies in the seed's file."""
         is_new = np.asarray(self.is_new, dtype=bool)
         new, others = (place.at(self.score.select(of)) for of in (is_new, ~is_new))
-        return Filled(new, others, self.new_from_s + place.later_s, self.new_to_s + place.later_s, place.near_s)
+        return Filled(
+            place.project.by_register(new),
+            others,
+            self.new_from_s + place.later_s,
+            self.new_to_s + place.later_s,
+            place.near_s,
+        )
 
     @property
     def beat(self) -> str:

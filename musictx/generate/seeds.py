@@ -10,6 +10,7 @@ import numpy as np
 
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, UserError
+from musictx.files import stem_of
 from musictx.model.packaged import KNOWN_SEEDS, SEEDS, seed_path
 from musictx.music.grid import N_VOICES, PIANO, one_piano, quantise, thin_to_voices
 from musictx.music.project import Project
@@ -63,9 +64,9 @@ def name_targets(
     """The files written for each seed. Raises UserError if two get one name, or one exists already or is a seed."""
     out = []
     for seed in seeds:
-        midi = [folder / f"{seed.stem}-{k + 1}.mid" for k in range(variations)]
+        midi = [folder / f"{stem_of(seed)}-{k + 1}.mid" for k in range(variations)]
         sounds = [path.with_suffix(".wav") for path in midi] if wav else []
-        out.append(Targets(midi, sounds, folder / f"{seed.stem}.png" if png else None))
+        out.append(Targets(midi, sounds, folder / f"{stem_of(seed)}.png" if png else None))
     files = [path for t in out for path in (*t.midi, *t.wav, *([t.png] if t.png else []))]
     twice, count = Counter(str(path).lower() for path in files).most_common(1)[0]
     if count > 1:

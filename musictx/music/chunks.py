@@ -63,6 +63,7 @@ def read_chunks(data: bytes, repairs: Counter[str]) -> Chunks:
     if not tracks:
         raise ValueError("cut short: it ends before its first track" if count else "there is no track in it")
     repairs["track_count"] += count != len(tracks) and not (repairs["cut_short"] and count > len(tracks))
+    repairs["sequences"] += len(tracks) * (form == 2 and len(tracks) > 1)
     return Chunks(form, division, tracks)
 
 

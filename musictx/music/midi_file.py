@@ -9,7 +9,8 @@ from musictx.music.events import Events
 from musictx.music.letters import as_text, guess_encoding
 
 META, SYSEX, END_OF_TRACK = 0xFF, (0xF0, 0xF7), b"\xff\x2f\x00"
-NOTE_OFF, NOTE_ON, CONTROL, PROGRAM, BEND = 0x80, 0x90, 0xB0, 0xC0, 0xE0  # their lower four bits are the channel
+# kinds of channel events; their lower four bits are the channel
+NOTE_OFF, NOTE_ON, CONTROL, PROGRAM, PRESSURE, BEND = 0x80, 0x90, 0xB0, 0xC0, 0xD0, 0xE0
 ONE_BYTE = (0xC0, 0xD0)  # kinds of channel events with one byte of data
 NAME, TEXT = 0x03, 0x01  # of meta events
 
@@ -167,12 +168,16 @@ def with_events(track: EventTrack, without: Sequence[int], more: Sequence[Event]
 
 
 def _place(events: list[Event], new: Event) -> int:
-    """Where an event belongs: behind all of its tick, an end before a note of its pitch that begins there."""
+    """Where an event belongs: behind all of its tick, an end before the notes that begin there."""
     low = len(events)
     while low and events[low - 1].tick > new.tick:
         low -= 1
+    if not new.ends:
+        return low
+    while low and events[low - 1].tick == new.tick and events[low - 1].begins:
+        low -= 1
     first = low
-    while new.ends and first and events[first - 1].tick == new.tick:
+    while first and events[first - 1].tick == new.tick:
         first -= 1
     same = (k for k in range(first, low) if events[k].begins and _key(events[k]) == _key(new))
     return next(same, low)

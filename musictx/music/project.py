@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.music import midi_file as midi
+from musictx.music.channel_use import at_rest, is_down, is_free, place_for, sound_of, value_of
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.chunks import read_chunks
 from musictx.music.grid import STEPS_PER_QUARTER
@@ -22,7 +23,6 @@ from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import PEDAL, PEDAL_DOWN, RawMidi, TempoMap
 from musictx.music.write import MAX_MSPQ, TICKS_PER_QUARTER
 
-CENTRE = bytes([0x00, 0x40])  # of a pitch bend
 NAME = "musictx"  # of the track of new notes
 
 
@@ -45,14 +45,16 @@ class Line(NamedTuple):
 
 
 class Filled(NamedTuple):
-    """A gap as it is now, in seconds of the file: `new` notes, and all `others` that are heard. Some of these end or
-    begin at its borders. Notes that begin at most `near_s` before a border count as behind it."""
+    """A gap as it is now, in seconds of the file: new notes of parts, by their numbers, and all `others` of the `parts`
+    that are written again. Some of these end or begin at its borders. Notes that begin at most `near_s` before a border
+    count as behind it."""
 
-    new: Score
+    new: Sequence[tuple[int, Score]]
     others: Score
     from_s: float
     to_s: float
     near_s: float
+    parts: Sequence[int] = ()  # their numbers; none: all that are heard
 
 
 @dataclass(frozen=True)
@@ -81,13 +83,14 @@ class Project:
     @cached_property
     def parts(self) -> list[Part]:
         found = list[Part]()
-        channels = read_raw(read_chunks(self.data, Counter()), Counter()).channels
-        for t, track in enumerate(self.file.tracks):
-            for raw in channels:
-                if (mine := raw.notes[5] == t).any():
-                    pitches, programs = raw.notes[2, mine], raw.notes[4, mine]
+        raw = read_raw(read_chunks(self.data, Counter()), Counter())
+        for t in range(len(self.file.tracks)):
+            for channel in raw.channels:
+                if (mine := channel.notes[5] == t).any():
+                    pitches, programs = channel.notes[2, mine], channel.notes[4, mine]
                     is_drums = bool((programs == DRUMS).all())
-                    found.append(Part(len(found) + 1, t, raw.number % CHANNELS, track.name, pitches, is_drums))
+                    number, name = len(found) + 1, raw.names[t]
+                    found.append(Part(number, t, channel.number % CHANNELS, name, pitches, is_drums))
         return found
 
     @cached_property
@@ -95,10 +98,12 @@ class Project:
         """The parts that a model hears, and that a fill writes again. Raises ConfigError for one that is not there."""
         if self.part is None:
             return [part for part in self.parts if self.drums or not part.is_drums]
-        named = [part for part in self.parts if self.part in (part.name, str(part.number))]
-        if not named:
+        named = [part for part in self.parts if self.part == str(part.number)]
+        named = named or [part for part in self.parts if self.part == part.name]
+        if len({part.track for part in named}) != 1:
             there = ", ".join(f"{part.number} {part.name}".strip() for part in self.parts)
-            raise ConfigError("part", got=self.part, allowed=f"the name or number of one: {there}")
+            why = "several tracks have this name" if named else ""
+            raise ConfigError("part", got=self.part, why=why, allowed=f"the name or number of one: {there}")
         return named
 
     def alone(self) -> bytes:
@@ -129,9 +134,9 @@ class Project:
         join, tracks = self.tick(from_s), list(self.file.tracks)
         if any(note.on >= join or note.off > join for notes in self.notes for note in notes):
             tracks = [_cut(*each, join) for each in zip(tracks, self.notes, strict=True)]
-        new = self.written(lines, join, tracks, text=text, pedal=pedal, own=len(lines) > 1)
+        new = self.written(lines, join, tracks, text=text, pedal=pedal, shares=len(lines) == 1)
         if new:  # a pedal that the seed leaves down would sound for ever
-            down = [c for c in range(CHANNELS) if _value(tracks, c, join, midi.CONTROL, PEDAL) >= PEDAL_DOWN]
+            down = [c for c in range(CHANNELS) if value_of(tracks, c, join, midi.CONTROL, PEDAL) >= PEDAL_DOWN]
             lifts = [Event(join, bytes([midi.CONTROL | c, PEDAL, 0])) for c in down]
             new[0] = with_events(new[0], [], [lift for lift in lifts if lift not in new[0].events])
         if not seed:
@@ -140,33 +145,44 @@ class Project:
 
     def beside(self, lines: Sequence[Line], text: str = "", *, pedal: bool = False) -> bytes:
         """The file, and new lines from its beginning on."""
-        new = self.written(lines, 0, self.file.tracks, text=text, pedal=pedal, own=True)
+        new = self.written(lines, 0, self.file.tracks, text=text, pedal=pedal)
         return midi.write_events(self.file._replace(tracks=self.file.tracks + new))
 
     def filled(self, gap: Filled, text: str = "", *, pedal: bool = False) -> bytes:
-        """The file with a gap of the heard parts written again; each new note goes to the part whose register it fits,
-        or to a new track where that part's pedal is down."""
+        """The file with a gap of some parts written again. New notes go among those of their part. They have a track
+        of their own where the part's pedal is down, where its channel plays their pitch just then, and with a `pedal`
+        of theirs."""
         first, last = self.tick(gap.from_s), self.tick(gap.to_s)
         on, off = (self.clock.ticks(x).tolist() for x in (gap.others.onset_s, gap.others.offset_s))
         others = dict(zip(zip(on, gap.others.pitch.tolist(), strict=True), off, strict=True))
-        tracks = list(self.file.tracks)
-        for t in sorted({part.track for part in self.heard}):
-            channels = {part.channel for part in self.heard if part.track == t}
+        tracks, parts = list(self.file.tracks), {part.number: part for part in self.parts}
+        written = [parts[number] for number in gap.parts] or self.heard
+        for t in sorted({part.track for part in written}):
+            channels = {part.channel for part in written if part.track == t}
             notes = [note for note in self.notes[t] if note.channel in channels]
             tracks[t] = self._emptied(tracks[t], notes, first, last, gap.near_s, others)
-        wet = {channel for channel in range(CHANNELS) if _is_down(tracks, channel, first, last)}
-        whose = self._fitting(gap.new.pitch)
-        for part in self.heard:
-            mine = gap.new.select(whose == part.number)
-            if len(mine) and part.channel not in wet:
-                more = list(_events_of(self._ticks(mine), part.channel))
-                tracks[part.track] = with_events(tracks[part.track], [], more)
-        rest = gap.new.select(np.isin(whose, [part.number for part in self.heard if part.channel in wet]))
-        if len(rest):
-            tracks += self.written([Line(NAME, rest)], first, tracks, text=text, pedal=pedal, own=True)
+        apart, sounding = list[Score](), [note for track in tracks for note in notes_of(track)]
+        for number, score in gap.new:
+            part, notes = parts[number], self._ticks(score)
+            free, more = np.zeros(len(notes), dtype=bool), list[Note]()
+            if not pedal and not is_down(tracks, part.channel, first, last):
+                for k, note in enumerate(notes):
+                    free[k] = is_free(note, part.channel, sounding, more)
+                    if free[k]:
+                        more.append(note)
+            tracks[part.track] = with_events(tracks[part.track], [], list(_events_of(more, part.channel)))
+            apart += [score.select(~free)] if not free.all() else []
+        if apart:
+            tracks += self.written([Line(NAME, Score.merge(apart))], first, tracks, text=text, pedal=pedal)
         elif text:
             tracks[0] = with_events(tracks[0], [], [meta(0, midi.TEXT, text)])
         return midi.write_events(self.file._replace(tracks=tracks))
+
+    def by_register(self, score: Score) -> list[tuple[int, Score]]:
+        """New notes of the heard parts: each belongs to the part whose middle pitch is nearest."""
+        middle = np.array([np.median(part.pitches) for part in self.heard])  # (P,)
+        nearest = np.abs(score.pitch[:, None].astype(np.int64) - middle).argmin(1)
+        return [(part.number, score.select(nearest == k)) for k, part in enumerate(self.heard) if (nearest == k).any()]
 
     def beside_beat_s(self, score: Score) -> float | None:
         """How far onsets lie from the nearest sixteenths of the file's beat, on average; None where it has no beat."""
@@ -194,12 +210,11 @@ class Project:
         *,
         text: str = "",
         pedal: bool = False,
-        own: bool = False,
+        shares: bool = False,
     ) -> list[EventTrack]:
-        """New tracks: one for each line and program, and for notes of one pitch that overlap. A track has the channel
-        that plays this program already, unless it shall have its `own`."""
+        """New tracks: one for each line and program, and for notes of one pitch that overlap. Each has a channel of its
+        own that sounds like the part of this program, or `shares` that part's, if nothing comes on it later."""
         out, used = list[EventTrack](), set[int]()
-        taken = {event.channel for track in tracks for event in track.events if event.channel is not None}
         each = [
             (name, int(program), layer)
             for name, score in lines
@@ -207,35 +222,29 @@ class Project:
             for layer in _layers(self._ticks(score.select(score.program == program)))
         ]
         for name, program, notes in each:
-            channel = DRUM_CHANNEL if program == DRUMS else None if own else self._channel(program, from_tick, tracks)
-            if channel is None or (channel in used and program != DRUMS):
-                free = [c for c in range(CHANNELS) if c not in taken | used | {DRUM_CHANNEL}]
-                channel = free[0] if free else channel or 0
+            like = self._channel(program, from_tick, tracks)
+            channel, state = DRUM_CHANNEL, list[Event]()
+            if program != DRUMS:
+                shared = like if shares and value_of(tracks, like or 0, from_tick, midi.PROGRAM) == program else None
+                channel, is_quiet = place_for(tracks, notes, from_tick, used, shared, like)
+                if is_quiet:
+                    state = [Event(from_tick, bytes([midi.PROGRAM | channel, program]))]
+                    state = [*sound_of(tracks, like, channel, from_tick), *state, *at_rest(tracks, channel, from_tick)]
             used.add(channel)
             head = [meta(0, midi.NAME, name)]
             head += [meta(0, midi.TEXT, text)] if text and not out else []
-            if program != DRUMS:
-                head.append(Event(from_tick, bytes([midi.PROGRAM | channel, program])))
             keys, presses = pedalled(notes, self.clock) if pedal else (notes, [])
-            events = [*head, *_fresh(tracks, channel, from_tick), *_events_of(keys, channel)]
-            events = in_order([*events, *_pressed(presses, channel)])
+            events = in_order([*head, *state, *_events_of(keys, channel), *_pressed(presses, channel)])
             out.append(EventTrack(events, max(from_tick, events[-1].tick)))
         return out
 
     def _channel(self, program: int, tick: int, tracks: Sequence[EventTrack]) -> int | None:
-        """The channel with the most notes of those that play this program at a tick."""
-        of = Counter[int]()
+        """The channel with the most notes of those that play this program at a tick; without one, of all heard."""
+        of, other = Counter[int](), Counter[int]()
         for part in self.heard:
-            if not part.is_drums and _value(tracks, part.channel, tick, midi.PROGRAM) == program:
-                of[part.channel] += len(part.pitches)
-        return of.most_common(1)[0][0] if of else None
-
-    def _fitting(self, pitch: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """(N,) the number of the heard part whose middle pitch is nearest."""
-        middle = np.array([np.median(part.pitches) for part in self.heard])  # (P,)
-        nearest = np.abs(pitch[:, None].astype(np.int64) - middle).argmin(1)
-        numbers: NDArray[np.int64] = np.array([part.number for part in self.heard])[nearest]
-        return numbers
+            plays = value_of(tracks, part.channel, tick, midi.PROGRAM) == program
+            (of if plays and not part.is_drums else other)[part.channel] += len(part.pitches)
+        return (of or other).most_common(1)[0][0] if of or other else None
 
     def _emptied(
         self,
@@ -250,6 +259,8 @@ class Project:
         says, and one that reaches out of it begins at the border if it is there."""
         gone, more = list[int](), list[Event]()
         near = [int(x) for x in self.clock.ticks(self.clock.seconds(np.array([first, last])) - near_s)]
+        begun = {note.pitch for note in notes if note.on == last}
+        again = {pitch: end for (on, pitch), end in others.items() if on == last and pitch not in begun}
         for note in notes:
             inside, crosses = near[0] <= note.on < near[1], note.on < near[0] and note.off > first
             if not inside and not crosses:
@@ -261,63 +272,30 @@ class Project:
             elif (ends := others.get((note.on, note.pitch), first)) != note.off:
                 gone += [note.last] if note.last is not None else []
                 more.append(Event(max(ends, note.on + 1), bytes([off, note.pitch, 64])))
-            if (until := others.get((last, note.pitch))) is not None and note.off > last:
+            if (until := again.pop(note.pitch, None)) is not None:  # also one that only the pedal holds
                 more += [Event(last, bytes([midi.NOTE_ON | note.channel]) + head)]
-                more += [Event(max(min(until, note.off), last + 1), bytes([off, note.pitch, 64]))]
+                until = min(until, note.off) if note.off > last else until
+                more += [Event(max(until, last + 1), bytes([off, note.pitch, 64]))]
         return with_events(track, gone, more)
 
 
+# of meta events, what belongs to the project and not to the notes: markers, cues, tempo, time code, meter, key
+OF_PLACE = {0x06, 0x07, 0x51, 0x54, 0x58, 0x59}
+
+
 def _cut(track: EventTrack, notes: Sequence[Note], tick: int) -> EventTrack:
-    """The track without its channels' events from a tick on; notes that still sound end there."""
-    gone = [k for k, e in enumerate(track.events) if e.channel is not None and e.tick >= tick and not _ends_at(e, tick)]
+    """The track without what comes with its notes from a tick on; notes that still sound end there."""
+    gone = [k for k, e in enumerate(track.events) if e.tick >= tick and not _stays(e, tick)]
+    if not gone and not any(note.off > tick for note in notes):
+        return track
     gone += [k for note in notes if note.on < tick < note.off for k in [note.last] if k is not None]
     more = [Event(tick, bytes([midi.NOTE_OFF | n.channel, n.pitch, 64])) for n in notes if n.on < tick < n.off]
-    return with_events(track, gone, more)
+    events = with_events(track, gone, more).events
+    return EventTrack(events, max([min(track.end, tick), *(event.tick for event in events[-1:])]))
 
 
-def _ends_at(event: Event, tick: int) -> bool:
-    return event.tick == tick and event.ends
-
-
-def _value(tracks: Sequence[EventTrack], channel: int, tick: int, kind: int, control: int | None = None) -> int:
-    """What a channel has before a tick: its program, or the value of a control; 0 without any."""
-    return _last(tracks, channel, tick, kind, control)[-1]
-
-
-def _last(tracks: Sequence[EventTrack], channel: int, tick: int, kind: int, control: int | None = None) -> bytes:
-    """The last event of a kind up to a tick; one byte of 0 without any."""
-    found = (-1, bytes(1))
-    for track in tracks:
-        for event in track.events:
-            if event.tick > tick:
-                break
-            if event.kind == kind and event.channel == channel and control in (None, event.data[1]):
-                found = max((event.tick, event.data), found, key=lambda each: each[0])
-    return found[1]
-
-
-def _is_down(tracks: Sequence[EventTrack], channel: int, first: int, last: int) -> bool:
-    """Whether a channel's pedal is down at a moment between two ticks."""
-    pressed = any(
-        first <= event.tick < last
-        and event.kind == midi.CONTROL
-        and event.channel == channel
-        and event.data[1] == PEDAL
-        and event.data[2] >= PEDAL_DOWN
-        for track in tracks
-        for event in track.events
-    )
-    return pressed or _value(tracks, channel, first, midi.CONTROL, PEDAL) >= PEDAL_DOWN
-
-
-def _fresh(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[Event]:
-    """What lets new notes of a channel sound as they are: the pedal up, no bend."""
-    out = []
-    if _value(tracks, channel, tick, midi.CONTROL, PEDAL) >= PEDAL_DOWN:
-        out.append(Event(tick, bytes([midi.CONTROL | channel, PEDAL, 0])))
-    if _last(tracks, channel, tick, midi.BEND)[1:] not in (b"", CENTRE):
-        out.append(Event(tick, bytes([midi.BEND | channel]) + CENTRE))
-    return out
+def _stays(event: Event, tick: int) -> bool:
+    return (event.tick == tick and event.ends) or (event.kind == midi.META and event.data[1] in OF_PLACE)
 
 
 def _events_of(notes: Iterable[Note], channel: int) -> Iterable[Event]:

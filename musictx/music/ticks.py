@@ -103,6 +103,7 @@ class Track:
     score: Score
     pedal_presses: int = 0
     pedal_forgotten: int = 0  # of these presses: so long that they are not heard
+    part: int = 0  # tracks and their channels that have notes, counted from 1
 
     @property
     def program(self) -> int:
@@ -233,5 +234,8 @@ def tracks_in_seconds(midi: RawMidi, one_tempo: bool) -> Tracks:
             found.append(
                 ((track, raw.number, sound), Track(printable(midi.names[track]), score, len(spans), forgotten))
             )
-    tracks = [track for _, track in sorted(found, key=lambda item: item[0])]
+    found.sort(key=lambda item: item[0])
+    parts = dict.fromkeys(place[:2] for place, _ in found)
+    numbers = {place: number for number, place in enumerate(parts, 1)}
+    tracks = [replace(track, part=numbers[place[:2]]) for place, track in found]
     return Tracks(tracks, tempo_map, midi.signatures, midi.repairs)

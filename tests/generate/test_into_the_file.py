@@ -100,7 +100,7 @@ def test_only_new_notes_lie_where_they_will_lie_in_the_project(world, project, t
 def test_a_fill_keeps_all_that_is_not_a_note_in_its_gap(filling, project, tmp_path):
     ok(["musictx", "generate", f"infill={project}", f"bundle={filling}", "from_s=4", "to_s=6", "out=o"], tmp_path)
     was, now = events(project), events(tmp_path / "o" / "band-1.mid")
-    assert len(now) == 4
+    assert {track.name for track in now[4:]} <= {"musictx"}  # where a pitch sounds already
     assert (now[0], now[3]) == (was[0], was[3])  # tempo map and drums
     tempo_map = read_tracks(project.read_bytes(), "", one_tempo=True).tempo_map  # the model counts beats
     first, last = (int(tempo_map.ticks(np.array([at_s]))[0]) for at_s in (4.0, 6.0))
@@ -170,3 +170,32 @@ def test_an_accompaniment_goes_into_the_melodys_file(tmp_path, filling):
     assert {track.name for track in now[4:]} <= {"alto", "tenor", "bass"}
     again = read_tracks((tmp_path / "o" / "band-1.mid").read_bytes(), "").merge(True)
     assert again.duration_s >= read_tracks(melody.read_bytes(), "").merge(True).duration_s
+
+
+def test_a_voice_that_is_written_again_stays_on_its_track(tmp_path):
+    from untrained import write_harmoniser
+
+    midi = mido.MidiFile(type=1, ticks_per_beat=QUARTER)
+    for channel, (name, pitches) in enumerate(
+        {
+            "S": [72, 71, 69, 67] * 3,
+            "A": [67, 67, 69, 67] * 3,
+            "T": [60, 59, 60, 60] * 3,
+            "B": [48, 43, 45, 48] * 3,
+        }.items()
+    ):  # soprano and alto meet
+        track = mido.MidiTrack([mido.MetaMessage("track_name", name=name)])
+        for pitch in pitches:
+            track.append(mido.Message("note_on", channel=channel, note=pitch, velocity=80))
+            track.append(mido.Message("note_off", channel=channel, note=pitch, time=QUARTER))
+        midi.tracks.append(track)
+    midi.save(tmp_path / "four.mid")
+    bundle = write_harmoniser(tmp_path / "voices.safetensors")
+    words = ["rewrite=A", "from_bar=2", "to_bar=2", "rules.voice_ranges=false", "rules.voice_order=false", "out=o"]
+    ok(["musictx", "accompany", tmp_path / "four.mid", f"bundle={bundle}", *words], tmp_path)
+    was, now = events(tmp_path / "four.mid"), events(tmp_path / "o" / "four-1.mid")
+    from_tick, to_tick = 4 * QUARTER, 8 * QUARTER
+    assert [now[k] for k in (0, 2, 3)] == [was[k] for k in (0, 2, 3)]
+    outside = [[e for e in each[1].events if not from_tick <= e.tick - e.ends < to_tick] for each in (was, now)]
+    assert outside[0] == outside[1]
+    assert len(now) == 4

@@ -168,6 +168,7 @@ DEFECTS = {
         [*ONE, (0.5, 0.5, 50, 0)],
         {"cut_short": 1, "note_without_end": 1},
     ),
+    "sequences": (midi(track(*C), LOW).replace(b"\0\1\0\2", b"\0\2\0\2", 1), TWO, {"sequences": 2}),
     "other chunks": (midi() + chunk(b"abc", b"XFIH") + chunk(track(*C)), ONE, {"track_count": 1}),
     "RIFF with other chunks": (riff(midi(track(*C))), ONE, {}),
     "gzip": (gzip.compress(midi(track(*C))), ONE, {}),

@@ -9,6 +9,7 @@ import pytest
 from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
+from player import play
 
 from musictx.errors import ConfigError
 from musictx.music.midi_file import Event, EventFile, EventTrack, meta, read_events, write_events
@@ -129,7 +130,7 @@ def test_a_fill_takes_the_notes_of_its_gap_and_nothing_else():
     others = Score.merge([t.score for t in heard(it.data).tracks if not t.is_drums])
     others = others.select((others.onset_s < from_s - 1e-6) | (others.onset_s > to_s - 1e-6))
     new = Score([from_s, from_s], [to_s, to_s - 0.5], [49, 80], [60, 61])
-    gap = Filled(new, others, from_s, to_s, 0.005)
+    gap = Filled(it.by_register(new), others, from_s, to_s, 0.005)
     got = read_events(it.filled(gap))
     assert len(got.tracks) == 4
     assert (got.tracks[0], got.tracks[3]) == (it.file.tracks[0], it.file.tracks[3])
@@ -139,7 +140,7 @@ def test_a_fill_takes_the_notes_of_its_gap_and_nothing_else():
         added = [e for e in now if e not in kept]
         assert [e for e in now if e in kept] == kept
         assert [(e.tick, e.data[1]) for e in added if e.begins] == [(first, pitch)]
-    only = read_events(band(part="cello").filled(gap._replace(new=new.select(new.pitch == 49))))
+    only = read_events(band(part="cello").filled(gap._replace(new=[(2, new.select(new.pitch == 49))])))
     assert only.tracks[1] == it.file.tracks[1]
 
 
@@ -147,7 +148,7 @@ def test_notes_over_the_borders_of_a_gap_end_and_begin_there():
     it = project(track(note(0, 400, 60), note(150, 250, 64), note(390, 500, 67)))
     from_s, to_s = 1.0, 2.0  # 192 to 384
     others = Score([0, 150 / 192, to_s, 390 / 192], [from_s, from_s, 400 / 192, 500 / 192], [60, 64, 60, 67], [80] * 4)
-    gap = Filled(Score([1.2], [1.8], [72], [80]), others, from_s, to_s, 0.005)
+    gap = Filled([(1, Score([1.2], [1.8], [72], [80]))], others, from_s, to_s, 0.005)
     (track_of,) = heard(it.filled(gap)).tracks
     rows = zip(track_of.score.onset_s * 192, track_of.score.offset_s * 192, track_of.score.pitch.tolist(), strict=True)
     assert sorted((p, round(a), round(b)) for a, b, p in rows) == [
@@ -164,7 +165,7 @@ def test_under_a_pedal_new_notes_have_a_track_of_their_own():
     it = project(track(note(0, 100, 60), note(220, 260, 64), note(400, 500, 67), down, up, Event(0, b"\xc0\x05")))
     others = Score([0, 400 / 192], [100 / 192, 500 / 192], [60, 67], [80, 80])
     new = Score([1.2], [1.4], [72], [80], program=5)
-    got = read_events(it.filled(Filled(new, others, 1.0, 2.0, 0.005)))
+    got = read_events(it.filled(Filled([(1, new)], others, 1.0, 2.0, 0.005)))
     assert len(got.tracks) == 2
     assert [e for e in got.tracks[0].events if e.channel is not None and e.data[:1] == b"\xb0"] == [down, up]
     back = heard(write_events(got)).tracks[-1].score
@@ -252,3 +253,112 @@ def test_no_pedal_stays_down_and_a_deep_bend_ends_where_new_music_begins():
     lifted = {event.channel for event in added.events if event.data[1:] == b"\x40\x00" and event.kind == 0xB0}
     assert lifted == {0, 1}
     assert [event.data for event in added.events if event.kind == 0xE0] == [b"\xe0\x00\x40"]
+
+
+def test_what_comes_later_on_a_channel_mutes_no_new_note_and_what_was_there_bends_none():
+    fade = [Event(200, b"\xb0\x07\x00"), Event(210, b"\xb0\x78\x00")]
+    it = project(track(Event(0, b"\xc0\x05"), Event(0, b"\xb0\x00\x08"), note(0, 96, 60), fade))
+    got = it.continued([Line("musictx", Score([1.0], [2.0], [64], [80], program=5))], 1.0)
+    assert read_events(got).tracks[:1] == it.file.tracks
+    new = play(got)[-1]
+    assert (new.off - new.on, new.program, new.expression) == (192, 5, 127)
+    assert new.channel != 0
+    assert b"\x00\x08" in [e.data[1:] for e in read_events(got).tracks[1].events if e.kind == 0xB0]  # its bank
+    before = [Event(5, b"\xb0\x0b\x00"), Event(6, b"\xe0\x00\x00"), Event(7, b"\xb0\x42\x7f")]
+    it = project(track(note(0, 96, 60), before))
+    new = play(it.continued([Line("musictx", Score([1.0], [2.0], [64], [80]))], 1.0))[-1]
+    assert (new.channel, new.bend, new.expression) == (0, 0, 127)
+
+
+def full():
+    """A file that uses all sixteen channels, each with an instrument and a pedal, up to its end."""
+    tracks = [
+        track(
+            *([Event(0, bytes([0xC0 | c, c + 1]))] if c != 9 else []),
+            *(note(96 * k, 96 * k + 90, 50 + c, c) for k in range(8)),
+            Event(700, bytes([0xB0 | c, 7, 90])),
+        )
+        for c in range(16)
+    ]
+    return project(*tracks)
+
+
+def test_where_all_channels_are_in_use_the_persons_own_sound_as_they_did():
+    it = full()
+    was = play(it.data)
+    for data in (
+        it.beside([Line("alto", Score([0.3], [0.4], [80], [80]))]),
+        it.filled(Filled([(1, Score([2.1], [2.2], [50], [80]))], heard(it.data).merge(), 2.0, 2.5, 0.0)),
+    ):
+        assert [sound for sound in was if sound not in play(data)] == []
+    late = it.continued([Line("musictx", Score([9.0], [9.5], [80], [80], program=77))], 9.0)
+    assert play(late)[-1].program == 77  # after the seed a channel is free
+
+
+def test_a_hand_that_is_not_asked_for_keeps_its_notes():
+    right, left = track(meta(0, 3, "RH"), note(0, 90, 72)), track(meta(0, 3, "LH"), note(0, 90, 40), note(192, 380, 64))
+    it = project(right, left, part="RH")
+    got = it.filled(Filled([(1, Score([1.2], [1.4], [64], [80]))], Score([0], [90 / 192], [72], [80]), 1.0, 2.0, 0.0))
+    assert read_events(got).tracks[1] == it.file.tracks[1]
+    assert [(s.on, s.off) for s in play(got) if s.pitch == 64 and s.channel == 0] == [(192, 380)]
+
+
+def test_lyrics_and_system_messages_end_with_the_notes_of_a_seed_that_is_cut():
+    words = [meta(k * 96, 5, f"la{k}") for k in range(8)]
+    it = project(
+        track(tempo(0, 500_000), meta(500, 6, "chorus")),
+        track(*words, *(note(96 * k, 96 * k + 90, 60) for k in range(8)), Event(600, b"\xf0\x01\xf7")),
+    )
+    conductor, notes, new = read_events(it.continued([Line("musictx", Score([1.0], [1.5], [64], [80]))], 1.0)).tracks
+    assert conductor == it.file.tracks[0]
+    assert [e.tick for e in notes.events if e.data[:2] == b"\xff\x05"] == [0, 96]
+    assert all(e.kind != 0xF0 for e in notes.events)
+    assert (notes.end, new.end) == (192, 288)
+
+
+def test_names_of_parts_are_those_of_inspect_and_numbers_come_first():
+    one, two = (
+        track(meta(0, 3, "2"), note(0, 90, 60)),
+        track(meta(0, 3, "Old"), meta(5, 3, "Violin"), note(0, 90, 72, 1)),
+    )
+    it = project(one, two)
+    assert (
+        [(t.part, t.name) for t in heard(it.data).tracks]
+        == [(p.number, p.name) for p in it.parts]
+        == [(1, "2"), (2, "Violin")]
+    )
+    assert [p.number for p in project(one, two, part="2").heard] == [2]
+    with pytest.raises(ConfigError, match="several tracks have this name"):
+        _ = project(two, two, part="Violin").heard
+
+
+def test_a_file_of_sequences_says_so():
+    data = bytearray(write_events(EventFile(QUARTER.to_bytes(2), [track(note(0, 90, 60)), track(note(0, 90, 62))])))
+    data[9] = 2
+    assert "2 sequences, which belong one after the other" in heard(bytes(data)).remark()
+
+
+controls = st.sampled_from((1, 7, 11, 64, 66))
+strays = st.lists(st.tuples(st.integers(0, 900), st.integers(0, 2), controls, st.integers(0, 127)), max_size=8)
+
+
+@given(notes, strays, st.integers(1, 12), st.booleans())
+def test_whatever_the_seed_nothing_of_it_changes_and_new_notes_sound_as_they_are(rows, stray, join, pedal):
+    tracks: list[list[Event]] = [[], [], []]
+    for k, (on, length, pitch, velocity) in enumerate(rows):
+        tracks[k % 3] += note(on, on + length, pitch, k % 3, velocity)
+    for tick, channel, number, value in stray:
+        tracks[channel].append(Event(tick, bytes([0xB0 | channel, number, value])))
+    it = project(*(track(events) for events in tracks))
+    at_s = join / 192 * 96
+    at = it.tick(at_s)
+    new = Score(at_s + np.array([0.0, 0.5]), at_s + np.array([0.5, 1.0]), [90, 91], [80, 80])
+    data = it.continued([Line("musictx", new)], at_s, pedal=pedal)
+    for was, now in zip(it.file.tracks, read_events(data).tracks, strict=False):
+        assert [e for e in now.events if e.tick < at] == [e for e in was.events if e.tick < at]
+        assert now == was or all(e.ends and e.tick == at for e in now.events if e.tick >= at)
+    sounds = [sound for sound in play(data) if sound.pitch >= 90]
+    assert [(s.on - at, s.off - at, s.pitch, s.bend, s.expression) for s in sounds] == [
+        (0, 96, 90, 0, 127),
+        (96, 192, 91, 0, 127),
+    ]

@@ -108,9 +108,9 @@ def test_a_trial_from_the_command(tmp_path, monkeypatch):
         planted_motif.main()
     monkeypatch.setattr(planted_motif, "train", lambda *_: pytest.fail("all is known"))
     planted_motif.main()
-    table = json.loads((tmp_path / "o" / "planted-motif.json").read_text())
+    table = json.loads((tmp_path / "o" / "motif.json").read_text())
     row = table["learned"]["as it was"]
     assert len(row["length"]["9"][0]) == 2
     assert row["length"]["600"] == [None]  # too few positions
     assert list(table["LSTM"]["transposed"]["length"]) == ["9", "21", "600"]  # and no further
-    assert (tmp_path / "o" / "planted-motif.png").read_bytes()[:4] == b"\x89PNG"
+    assert (tmp_path / "o" / "motif.png").read_bytes()[:4] == b"\x89PNG"

@@ -1,0 +1,96 @@
+"""What a MIDI channel is when new notes come to it: in use or free, and in which state."""
+
+from collections.abc import Sequence
+
+from musictx.errors import UserError
+from musictx.music import midi_file as midi
+from musictx.music.channels import CHANNELS, DRUM_CHANNEL
+from musictx.music.midi_file import Event, EventTrack, Note, notes_of
+from musictx.music.ticks import PEDAL, PEDAL_DOWN
+
+CENTRE = bytes([0x00, 0x40])  # of a pitch bend
+SOUND = (0, 32, 7, 10)  # controls that a part keeps: bank, volume, place
+RESTS = {1: 0, 11: 127, PEDAL: 0, 66: 0, 67: 0}  # modulation, expression and pedals at rest
+
+
+def place_for(
+    tracks: Sequence[EventTrack], notes: Sequence[Note], tick: int, used: set[int], shared: int | None, like: int | None
+) -> tuple[int, bool]:
+    """A channel for new notes from a tick on, and whether nothing of the file comes on it later, so that its sound may
+    be changed. That is the `shared` one, one that the file has not, or one that has ended. Otherwise they sound as
+    another channel does, best as `like`, where they meet none of its notes. Raises UserError where there is no room."""
+    last = dict.fromkeys((c for c in range(CHANNELS) if c != DRUM_CHANNEL), -1)
+    for track in tracks:
+        for event in track.events:
+            if event.channel in last:
+                last[event.channel] = max(last[event.channel], event.tick)
+    quiet = [c for c in sorted(last, key=lambda c: last[c]) if c not in used and last[c] <= tick]
+    if shared in quiet:
+        return shared, True
+    if quiet:
+        return quiet[0], True
+    sounding = [note for track in tracks for note in notes_of(track)]
+    for channel in sorted(last, key=lambda c: c != like):
+        if channel not in used and all(is_free(note, channel, sounding, ()) for note in notes):
+            return channel, False
+    raise UserError("no channel of the file is free for the new notes", "write them alone, with alone=true")
+
+
+def value_of(
+    tracks: Sequence[EventTrack], channel: int, tick: int, kind: int, control: int | None = None, default: int = 0
+) -> int:
+    """What a channel has at a tick: its program, or the value of a control; the default if nothing says it."""
+    return (last_of(tracks, channel, tick, kind, control) or bytes([default]))[-1]
+
+
+def last_of(tracks: Sequence[EventTrack], channel: int, tick: int, kind: int, control: int | None = None) -> bytes:
+    """The last event of a kind up to a tick; empty without any."""
+    found = (-1, b"")
+    for track in tracks:
+        for event in track.events:
+            if event.tick > tick:
+                break
+            if event.kind == kind and event.channel == channel and control in (None, event.data[1]):
+                found = max((event.tick, event.data), found, key=lambda each: each[0])
+    return found[1]
+
+
+def is_down(tracks: Sequence[EventTrack], channel: int, first: int, last: int) -> bool:
+    """Whether a channel's pedal is down at a moment between two ticks."""
+    pressed = any(
+        first <= event.tick < last
+        and event.kind == midi.CONTROL
+        and event.channel == channel
+        and event.data[1] == PEDAL
+        and event.data[2] >= PEDAL_DOWN
+        for track in tracks
+        for event in track.events
+    )
+    return pressed or value_of(tracks, channel, first, midi.CONTROL, PEDAL) >= PEDAL_DOWN
+
+
+def at_rest(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[Event]:
+    """What lets new notes of a channel sound as they are: pedals up, no bend, no fade."""
+    out = []
+    for control, rest in RESTS.items():
+        if value_of(tracks, channel, tick, midi.CONTROL, control, rest) != rest:
+            out.append(Event(tick, bytes([midi.CONTROL | channel, control, rest])))
+    if last_of(tracks, channel, tick, midi.BEND)[1:] not in (b"", CENTRE):
+        out.append(Event(tick, bytes([midi.BEND | channel]) + CENTRE))
+    if value_of(tracks, channel, tick, midi.PRESSURE):
+        out.append(Event(tick, bytes([midi.PRESSURE | channel, 0])))
+    return out
+
+
+def sound_of(tracks: Sequence[EventTrack], like: int | None, channel: int, tick: int) -> list[Event]:
+    """What makes one channel sound like another: bank, volume and place, where the file says them."""
+    if like is None or like == channel:
+        return []
+    found = ((control, last_of(tracks, like, tick, midi.CONTROL, control)) for control in SOUND)
+    return [Event(tick, bytes([midi.CONTROL | channel, control, data[-1]])) for control, data in found if data]
+
+
+def is_free(note: Note, channel: int, sounding: Sequence[Note], new: Sequence[Note]) -> bool:
+    """Whether a channel plays no other note of this pitch meanwhile."""
+    others = [each for each in sounding if each.channel == channel] + [each for each in new if each is not note]
+    return not any(each.pitch == note.pitch and each.on < note.off and note.on < each.off for each in others)
