@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -233,6 +233,24 @@ def world(once):
 def no_curves(monkeypatch):
     """No picture of the losses of a training in this process, which takes longer than all of its steps."""
     monkeypatch.setattr("musictx.training.fit.plot_losses", lambda *_: None)
+
+
+@contextmanager
+def signalled(at, number=signal.SIGTERM):
+    """A run gets a signal when it begins its batch number `at`."""
+    from musictx.training.module import LanguageModelTraining
+
+    begin, handler = LanguageModelTraining.on_train_batch_start, signal.getsignal(signal.SIGINT)
+
+    def send(self, batch, batch_idx):
+        begin(self, batch, batch_idx)
+        if self.trainer.fit_loop.total_batch_idx == at:
+            os.kill(os.getpid(), number)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(LanguageModelTraining, "on_train_batch_start", send)
+        yield
+    signal.signal(signal.SIGINT, handler)  # Lightning leaves it ignored
 
 
 @pytest.fixture(scope="session")

@@ -80,6 +80,8 @@ def run(config: TrainConfig) -> float | None:
         print(f"accompany a melody with it: musictx accompany my.mid bundle={bundle}")
     elif "labels" in header.objective:
         print(f"classify music with it: musictx classify my.mid labels={bundle}")
+    if RunFolder(bundle.parent).is_unfinished:  # Ctrl-C, and a line said so
+        raise KeyboardInterrupt
     return header.val_nll
 
 
@@ -87,9 +89,13 @@ def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
     """For `resume=FOLDER` and nothing else but `objective=`, the settings of that run. Other words must agree with
     them. The folder is data: code from outside musictx runs only when a person names it."""
     named = [word for word in words if word.startswith("objective=")]
-    if config.resume is None or len(words) > 1 + len(named) or not RunFolder(Path(config.resume)).is_unfinished:
+    if config.resume is None:
         return config
-    stored = RunFolder(Path(config.resume)).config()
+    begun_in = RunFolder(Path(config.resume))
+    begun_in.check_unfinished()
+    if len(words) > 1 + len(named):
+        return config
+    stored = begun_in.config()
     schema = OmegaConf.structured(TrainConfig(model=schema_of(stored.model.kind)))
     try:
         begun: TrainConfig = typed(OmegaConf.merge(schema, stored), TrainConfig)  # type: ignore[arg-type]

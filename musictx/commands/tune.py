@@ -93,8 +93,11 @@ def tune(config: TuneConfig) -> Path:
     store = prepared(config, before)
     words, own = words_of(config, before, store), {"objective_settings": before.header.objective.get("settings")}
     done = not config.overwrite and is_done(run, settings("train", *words, **own), store)
-    if not done and (train(*words, **own) is None or run.is_unfinished):
-        return bundle  # another process writes; or Ctrl-C, and a line said so
+    if not done and train(*words, **own) is None:
+        return bundle  # another process writes
+    if run.is_unfinished:
+        print(f"{run.bundle}: the model so far, not measured; {bundle} comes at the end")
+        raise KeyboardInterrupt
     add_notes(run.bundle, **{x: before.header.notes[x] for x in OWN if x in before.header.notes})
     test = different(store)
     found = gain(before, open_bundle(run.bundle, device), test, device)

@@ -12,6 +12,7 @@ from musictx.music.score import Meter, Score
 from musictx.setting import check_types
 
 ENDS = ("start", "end")
+ROUNDED_S = 0.01  # a time that a line printed may be so much later than what it means
 AMOUNTS = ("seconds", "bars")
 
 
@@ -64,7 +65,10 @@ class Part:
 def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:
     """The part of a seed that is asked for. It ends at `until_s` or where an ending begins; otherwise bars end at their
     bar line, all else with the last note at the latest.
-    Raises UserError for a part without notes."""
+    Raises ConfigError for an end beyond the music, UserError for a part without notes."""
+    if part.until_s is not None and len(score) and part.until_s > score.duration_s + ROUNDED_S:
+        allowed = f"more than 0 and at most {score.duration_s:.2f}, where the music ends"
+        raise ConfigError("from_s", got=part.until_s, allowed=allowed)
     from_end, end_s, until_s = part.side == "end" or part.until_s is not None, score.duration_s, part.until_s
     if until_s is None and (from_end or (part.seconds, part.bars) == (None, None)):
         until_s = ending_s(score)

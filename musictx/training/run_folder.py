@@ -176,8 +176,8 @@ class RunFolder:
             print(f"{self.path} was stopped before its first checkpoint: starting again")
             return None
         if config.resume is not None:
-            why = "it has no unfinished run"
-            raise ConfigError("resume", got=config.resume, why=why, allowed="the folder of one, or out=")
+            self.check_unfinished()
+            raise ConfigError("overwrite", got=True, why="resume= goes on with a run", hint="leave one of them out")
         self._check_free(config.overwrite)
         if self.path.exists() and any(self.path.iterdir()):  # keep it until the new run has a model
             if self._aside.exists():
@@ -189,13 +189,27 @@ class RunFolder:
             partial.write_text(OmegaConf.to_yaml(OmegaConf.structured(config)), encoding="utf-8")
         return None
 
+    def check_unfinished(self) -> None:
+        """Raises ConfigError where there is nothing to resume."""
+        if self.is_finished:
+            raise ConfigError("resume", got=self.path, why="its run is finished", hint=self._more)
+        if not self.is_unfinished:
+            why = "it has no unfinished run"
+            raise ConfigError("resume", got=self.path, why=why, allowed="the folder of one, or out=")
+
+    @property
+    def _more(self) -> str:
+        """How to train on from the model of a finished run."""
+        return f"init_from={self.path} with another out= trains on from its model"
+
     def _check_free(self, overwrite: bool) -> None:
         """Raises ConfigError when a new run would destroy something."""
         out = self.path
         if not out.exists() or (out.is_dir() and not any(out.iterdir())):
             return
         if not overwrite:
-            raise ConfigError("out", got=out, why="it exists already", allowed="another, or overwrite=true")
+            hint = self._more if self.is_finished else ""
+            raise ConfigError("out", got=out, why="it exists already", allowed="another, or overwrite=true", hint=hint)
         names = [p.name for p in out.iterdir()] if out.is_dir() else [out.name]
         foreign = [n for n in names if n not in OURS and not OURS_TOO.fullmatch(n)]
         if foreign or CONFIG not in names:

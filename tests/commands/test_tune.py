@@ -1,11 +1,14 @@
 """musictx tune: a model learns a person's music, and says whether it did."""
 
 import json
+import re
+import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from conftest import ok, refused
+from conftest import ok, refused, signalled
 
 from musictx.analysis.bootstrap import Interval
 from musictx.commands.tune import PASSAGE, Gain, cut, held_out, tune
@@ -75,6 +78,19 @@ def test_a_tuned_model_keeps_both_origins_and_is_finished_but_not_replaced(tuned
     assert (folder / "out/model.safetensors").read_bytes() == model
     assert (folder / "out/music/held-out-2.mid").exists()
     assert (folder / "out/run/metrics.csv").stat().st_mtime_ns == trained
+
+
+def test_ctrl_c_says_where_the_model_is_and_the_same_command_resumes(tuned, monkeypatch, capsys):
+    folder, words, _ = tuned
+    monkeypatch.chdir(folder)
+    config = settings("tune", *words[2:], "out=cut")
+    with signalled(12, signal.SIGINT), pytest.raises(KeyboardInterrupt):
+        tune(config)
+    (model,) = re.findall(r"^(\S+): the model so far", capsys.readouterr().out, re.MULTILINE)
+    assert read_header(Path(model)).corpus == "slow + mine"
+    assert not (folder / "cut/model.safetensors").exists()
+    assert tune(config).is_file()
+    assert "resuming" in capsys.readouterr().out
 
 
 def test_wrong_input_is_one_line_and_files_of_a_person_stay(tmp_path, world, voices, monkeypatch):

@@ -1,7 +1,11 @@
+import re
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from musictx.errors import UserError
+from musictx.errors import ConfigError, UserError
 from musictx.generate.primer import Part, choose_primer
 from musictx.music.score import Meter, Score
 
@@ -47,7 +51,7 @@ def test_a_finished_piece_ends_before_its_ending_where_it_is_taken_whole_or_from
     assert (whole.end_s, whole.left_out_s, len(whole.score)) == (6.0, 6.0, 12)
     last = choose_primer(FINISHED, Meter(0.5), Part(seconds=1.2, side="end"))
     assert (round(last.end_s, 6), last.left_out_s, len(last.score)) == (1.2, 6.0, 2)
-    for part in (Part(until_s=99.0), Part(seconds=7.0), Part(until_s=4.2)):
+    for part in (Part(until_s=9.0), Part(seconds=7.0), Part(until_s=4.2)):
         chosen = choose_primer(FINISHED, Meter(0.5), part)
         assert chosen.left_out_s is None
         assert chosen.end_s == pytest.approx(min(part.until_s or 7.0, 9.0))
@@ -69,6 +73,15 @@ def test_a_part_before_a_chosen_moment_is_the_last_of_it(side, amount, pitches, 
     primer = choose_primer(MUSIC, Meter(0.5), Part(**amount, side=side, until_s=2.0))
     assert primer.score.pitch.tolist() == pitches
     assert primer.end_s == pytest.approx(end_s)
+
+
+@given(st.floats(0.02, 1e4), st.floats(0, 1e9))
+def test_a_moment_beyond_the_music_is_refused_and_the_last_one_that_a_refusal_names_is_not(lasts_s, more_s):
+    score = Score([0.0], [lasts_s], [60], [80])
+    with pytest.raises(ConfigError, match="^from_s=.*where the music ends") as refusal:
+        choose_primer(score, Meter(), Part(until_s=lasts_s + 0.02 + more_s))
+    (last,) = re.findall(r"at most ([\d.]+),", str(refusal.value))
+    assert choose_primer(score, Meter(), Part(until_s=float(last))).end_s == pytest.approx(lasts_s, abs=0.01)
 
 
 def test_a_part_without_notes_is_refused():

@@ -1,13 +1,10 @@
 """Trainings as small as they can be, in this process."""
 
-import os
-import signal
-from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from conftest import QUICK, TINY
+from conftest import QUICK, TINY, signalled
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from musictx.config.app import settings
@@ -17,7 +14,6 @@ from musictx.model.bundle import read_header
 from musictx.tokenizers import build_tokenizer
 from musictx.training import fit as training
 from musictx.training.metrics import read_metrics
-from musictx.training.module import LanguageModelTraining
 
 WHOLE = RandomCrops.__getitem__
 PAD = build_tokenizer("performance").vocab.pad
@@ -57,22 +53,6 @@ def curve(folder, key="train/loss"):
 def losses(folder):
     """The rows of metrics.csv without the clock's."""
     return [{k: v for k, v in row.items() if k != "train/tokens_per_s"} for row in read_metrics(folder / "metrics.csv")]
-
-
-@contextmanager
-def signalled(at, number=signal.SIGTERM):
-    """A run gets a signal when it begins its batch number `at`."""
-    begin, handler = LanguageModelTraining.on_train_batch_start, signal.getsignal(signal.SIGINT)
-
-    def send(self, batch, batch_idx):
-        begin(self, batch, batch_idx)
-        if self.trainer.fit_loop.total_batch_idx == at:
-            os.kill(os.getpid(), number)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(LanguageModelTraining, "on_train_batch_start", send)
-        yield
-    signal.signal(signal.SIGINT, handler)  # Lightning leaves it ignored
 
 
 STEPS = ["trainer.max_steps=9", "trainer.log_every=1", "trainer.validate_every=4", "model.dropout=0.1"]

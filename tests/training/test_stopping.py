@@ -6,17 +6,20 @@ import re
 import resource
 import shutil
 import signal
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from conftest import QUICK, TINY, ok, run
+from conftest import QUICK, TINY, ok, run, signalled
 from omegaconf import OmegaConf
-from runs import STEPS, config_of, fit, losses, signalled, stop
+from runs import STEPS, config_of, fit, losses, stop
 
+from musictx.cli import main
 from musictx.commands.runs import list_runs
-from musictx.commands.train import alone
+from musictx.commands.train import alone, train
 from musictx.config.mistakes import explained
 from musictx.errors import ConfigError
 from musictx.generate.open_bundle import open_bundle
@@ -79,6 +82,31 @@ def test_a_stopped_run_is_continued_wherever_it_lies(world, tmp_path, stopped):
     assert not (tmp_path / "nowhere").exists()
     assert fit(config_of(world, tmp_path / "x", f"resume={tmp_path / 'moved'}", *STEPS)).parent == tmp_path / "moved"
     assert not (tmp_path / "x").exists()
+
+
+def test_what_is_finished_is_not_resumed_but_trained_on_from_its_model(world, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fit(config_of(world, tmp_path / "run"))
+    for words in (["resume=run"], ["resume=run", "trainer.max_steps=20"], ["out=run", f"data.path={world.store}"]):
+        with pytest.raises(ConfigError, match="init_from=run with another out=") as refusal:
+            train(*words)
+        assert refusal.value.field == words[0].partition("=")[0]
+    with pytest.raises(ConfigError, match="^resume=nowhere: it has no unfinished run: "):
+        train("resume=nowhere")
+    more = [f"data.path={world.store}", "init_from=run", "out=more", "trainer.progress_bar=false", *QUICK]
+    assert train(*more) == Path("more/model.safetensors")
+
+
+def test_ctrl_c_ends_the_command_and_a_sweep_of_it(world, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["out=run", f"data.path={world.store}", "trainer.progress_bar=false", *TINY, *QUICK]
+    monkeypatch.setattr(sys, "argv", ["musictx", "train", "-m", "random_seed=0,1", *words])
+    with signalled(3, signal.SIGINT), pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 130
+    assert "run-0/model.safetensors" in capsys.readouterr().out
+    assert (tmp_path / "run-0/model.safetensors").is_file()
+    assert not (tmp_path / "run-1").exists()
 
 
 def test_other_settings_are_refused_by_name(world, stopped):

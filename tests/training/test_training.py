@@ -4,7 +4,8 @@ from unittest.mock import Mock
 
 import pytest
 import torch
-from runs import config_of, curve, fit, signalled, val_nll
+from conftest import signalled
+from runs import config_of, curve, fit, val_nll
 
 from musictx.config.train import LoggerConfig, TrainConfig
 from musictx.errors import ConfigError
