@@ -44,7 +44,9 @@ def test_the_commands_train_draw_and_look_with_it(world, tmp_path):
     assert len(read_midi(next((tmp_path / "mine").glob("*.mid")))) > 0
     assert {path.name for path in (tmp_path / "mine").glob("*.png")} == {"seed-attention.png", "seed-heads.png"}
     # without its file it is gone, and what was made with it is refused
-    assert "position=alibi: " in refused(["musictx", *asked[1], "overwrite=true"], tmp_path)
+    for words in (asked[1], asked[2], [*asked[0], "init_from=my_run"]):
+        line = refused(["musictx", *words, "out=more"], tmp_path)
+        assert re.search("my_run.* has position=alibi, .*: alibi.py adds it: run that script with these words", line)
 
 
 @pytest.mark.parametrize("block", BLOCKS)

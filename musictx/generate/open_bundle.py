@@ -16,6 +16,7 @@ from musictx.errors import BundleError, ConfigError, TokenError
 from musictx.generate.requests import Own, Sampling
 from musictx.model.build import Model, can, inputs_of, kind_of
 from musictx.model.bundle import BundleHeader, load_bundle, read_header
+from musictx.model.own import check_parts
 from musictx.model.packaged import BUNDLES, CHORALE, KNOWN, PIANO, bundle_path, packaged_bundle
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
@@ -25,7 +26,7 @@ from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.system import processor
-from musictx.tokenizers import Tokenizer, build_tokenizer
+from musictx.tokenizers import TOKENIZERS, Tokenizer, build_tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
 
@@ -41,6 +42,7 @@ def open_bundle(path: Path, device: str = "cpu", attention: str = "auto", contin
     model, header = load_bundle(path, device, attention)
     if continues:
         check_continues(model, header, path)
+    check_parts(path, header, TOKENIZERS)
     tokenizer = build_tokenizer(header.tokenizer, header.tokenizer_state, header.added)
     if tokenizer.vocab.without_added.fingerprint != header.vocab_fingerprint:
         raise BundleError(

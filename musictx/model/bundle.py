@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from musictx.errors import BundleError, UserError
 from musictx.files import all_printable, replacing
 from musictx.model.build import Model, asked, build_model, model_config
+from musictx.model.own import check_parts
 from musictx.model.sizes import differing, without_memory
 
 FORMAT = 1
@@ -204,8 +205,9 @@ def tensors_hash(path: Path) -> str:
 
 def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -> Bundle:
     """The model, ready to evaluate, and its header. `attention` chooses another implementation than in training: all
-    share weights. Raises BundleError; ConfigError for an unknown implementation."""
+    share weights. Raises BundleError, also for a part of a person's own that is not here; ConfigError for an unknown implementation."""
     header = read_header(path)
+    check_parts(path, header)
     try:
         settings = dict(header.model)
         config = model_config(settings.pop("kind", "transformer"), settings)

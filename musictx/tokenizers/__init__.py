@@ -29,7 +29,8 @@ def build_tokenizer(name: str, state: str = "", added: Iterable[Iterable[Any]] =
     """The tokenizer of that name, with its state, and with ids that an objective adds, (type, min, max) each.
     Raises UserError for an unknown name, a package that is not installed, and another tokenizer's state."""
     if name not in TOKENIZERS:
-        raise UserError(f"tokenizer {name!r} does not exist", f"choose one of {', '.join(TOKENIZERS)}")
+        hint = f"choose one of {', '.join(TOKENIZERS)}, or run the script that adds it with these words"
+        raise UserError(f"tokenizer {name!r} is not in musictx", hint)
     return with_added(TOKENIZERS[name](state), (EventRange(*row) for row in added))
 
 

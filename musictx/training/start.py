@@ -18,6 +18,7 @@ from musictx.errors import ConfigError, UserError
 from musictx.model.build import KINDS, Model, kind_of
 from musictx.model.bundle import BundleHeader, load_bundle, read_header
 from musictx.model.keyboard import CLEAR, RELEASE, STRIKE, KeyboardState, Keys
+from musictx.model.own import check_parts, scripts_of
 from musictx.model.packaged import bundle_path
 from musictx.model.roll import FRAME_S
 from musictx.objectives import NEXT_TOKEN, Objective, find_objective
@@ -31,7 +32,9 @@ def sized_as_bundle(config: TrainConfig) -> TrainConfig:
     """The config with the sizes of the bundle that it begins with; dropout stays as given."""
     if config.init_from is None:
         return config
-    before, given = read_header(bundle_path(config.init_from)).model, asdict(config.model)
+    header = read_header(bundle_path(config.init_from))
+    check_parts(config.init_from, header)
+    before, given = header.model, asdict(config.model)
     schema = schema_of(before.get("kind", "transformer"))
     names = {each.name for each in fields(schema)}
     own = OWN | ({"keyboard"} if before.get("keyboard", "none") == "none" else set())  # a model may gain one
@@ -148,6 +151,7 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
         citation = both(before.notes.get("citation", ""), citation)
     # how often the source was hidden, so that guidance by it works
     hidden = {"hide_source": config.trainer.hide_source} if config.trainer.hide_source else {}
+    own = scripts_of(model, objective.tokenizer)
     return BundleHeader(
         model={"kind": kind_of(model), **asdict(model.config)},
         tokenizer=manifest.tokenizer,
@@ -157,7 +161,7 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
         licence=licence,
         val_nll=None,
         version=version("musictx"),
-        notes={"name": config.name, "seed": config.random_seed, "citation": citation, **hidden},
+        notes={"name": config.name, "seed": config.random_seed, "citation": citation, **hidden, **own},
         objective=objective_notes(config, objective, manifest),
     )
 

@@ -1,0 +1,50 @@
+"""Parts of a model that a person's own script adds: a bundle names the script, and never runs it."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from musictx.errors import BundleError
+from musictx.files import fits
+from musictx.model.build import KINDS, kind_of
+from musictx.model.position import FORMS
+
+ADDED_BY = "added_by"  # the note of a header: the script of each part
+OURS = __name__.partition(".")[0]
+
+
+def scripts_of(model: Any, tokenizer: object) -> dict[str, dict[str, str]]:
+    """The note of a header: the name of the script of each part that is not in musictx; empty where all are."""
+    form = FORMS.get(getattr(model.config, "position", ""))
+    parts = {"kind": KINDS[kind_of(model)].config, "position": form, "tokenizer": type(tokenizer)}
+    named = {name: _script(part.__module__) for name, part in parts.items() if part and not is_ours(part)}
+    return {ADDED_BY: named} if named else {}
+
+
+def is_ours(part: Any) -> bool:
+    """Whether the class is in musictx."""
+    return bool(part.__module__.partition(".")[0] == OURS)
+
+
+def _script(module: str) -> str:
+    """The file name of a module, "" where it has none, as in a notebook."""
+    return Path(getattr(sys.modules.get(module), "__file__", None) or "").name
+
+
+def check_parts(path: object, header: Any, tokenizers: Mapping[str, object] | None = None) -> None:
+    """Raises BundleError for a kind of model, a form of position or a tokenizer that nothing here has added."""
+    kind = header.model.get("kind", "transformer")
+    known: dict[str, tuple[object, Mapping[str, object]]] = {"kind": (kind, KINDS)}
+    if kind in KINDS and is_ours(KINDS[kind].config):
+        known["position"] = header.model.get("position", "none"), FORMS
+    if tokenizers is not None:
+        known["tokenizer"] = header.tokenizer, tokenizers
+    for name, (value, table) in known.items():
+        if isinstance(value, str) and value not in table:
+            script = header.notes.get(ADDED_BY, {})
+            script = script.get(name, "") if fits(script, dict[str, str]) else ""
+            hint = f"{script} adds it: run that script with these words, or import it first"
+            otherwise = f"run the script that adds it with these words, or use musictx {header.version}"
+            what = f"{path} has {name}={value}, which is not in musictx"
+            raise BundleError(what, hint if script else otherwise)
