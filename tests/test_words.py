@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from musictx.cli import main
 from musictx.commands.prepare import CORPORA
-from musictx.config.app import helped, quote_path, settings
+from musictx.config.app import as_text, helped, settings
 from musictx.config.command import find
 from musictx.config.words import sort_words
 from musictx.errors import ConfigError
@@ -74,7 +74,7 @@ def test_any_name_gets_through_hydra(name):
     assume(not find_setting(find("render").schema, name))
     (word,), _ = sort_words(find("render"), [name])
     assert word.startswith("midi=")
-    assert OverridesParser.create().parse_override(quote_path(word)).value() == name
+    assert OverridesParser.create().parse_override(as_text(find("render"), word)).value() == name
 
 
 def test_settings_win_over_files_of_their_names(tmp_path, monkeypatch):
@@ -109,6 +109,83 @@ def test_flags_keep_their_values(typed, keys, flags):
     words, found = sort_words(find("generate"), typed.split())
     assert {word.partition("=")[0] for word in words} == {*keys.split()}
     assert found == flags
+
+
+SWEPT = [  # with -m: what the jobs get
+    ("control.density=2,4.5", [2, 4.5]),
+    ("control.density=0 3, 10 8", ["0 3, 10 8"]),
+    ("control.density='0 3, 10 8','2'", ["0 3, 10 8", "2"]),
+    ("control.key=F#,Bb minor", ["F#", "Bb minor"]),
+    ("control.key='F# minor','C'", ["F# minor", "C"]),
+    ("control.chords=C | Am F,G7 | C", ["C | Am F", "G7 | C"]),
+    ("seed_midi=a.mid,夜想曲 (1).mid", ["a.mid", "夜想曲 (1).mid"]),
+    ("seed_midi=choice(a,b)", ["a", "b"]),
+    ("seed_midi=there,too.mid", ["there,too.mid"]),
+    ("between=a.mid,b.mid", ["a.mid,b.mid"]),
+    ("rules.scale=F# minor,C major", ["F# minor", "C major"]),
+    ("random_seed=range(1,3)", [1, 2]),
+    ("out=a[1]", ["a[1]"]),
+]
+
+
+@pytest.mark.parametrize(("typed", "values"), SWEPT)
+def test_many_jobs_take_a_text_each(typed, values, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there,too.mid").touch()
+    assert swept(typed) == values
+
+
+def swept(typed):
+    """What each job gets."""
+    read = OverridesParser.create().parse_override(as_text(find("generate"), typed, many=True))
+    jobs = list(read.sweep_iterator()) if read.is_sweep_override() else [read.value()]
+    return [getattr(job, "text", job) for job in jobs]
+
+
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters=",'\"~\\"), min_size=1), min_size=2
+    )
+)
+def test_any_texts_without_commas_and_quotes_get_to_jobs_of_their_own(texts):
+    assume(all(each == each.strip() and "${" not in each for each in texts))
+    assume(not re.search(r"[()\[\]{}:]", "".join(texts)))  # Hydra's own words, as choice(a,b)
+    assert [as_read(each) for each in swept(f"control.key={','.join(texts)}")] == [as_read(each) for each in texts]
+
+
+def as_read(text):
+    """A number and `null` may be spelled in several ways."""
+    try:
+        return repr(float(text))
+    except (TypeError, ValueError):
+        return str(text).lower().replace("none", "null")
+
+
+MINE = """
+from dataclasses import dataclass, field
+from musictx.config.command import Command
+from musictx.setting import setting
+
+@dataclass
+class Data:
+    path: str = setting("", "a folder")
+
+@dataclass
+class Mine:
+    key: str | None = setting(None, "a key")
+    data: Data = field(default_factory=Data)
+
+COMMAND = Command("mine", lambda config: print(f"in {config.key} of {config.data.path}"), Mine)
+"""
+
+
+def test_a_sweep_of_text_reaches_each_job(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MINE)
+    monkeypatch.setattr(sys, "argv", ["musictx", "mine.py", "-m", "key=F# minor,C", "data.path=a,b c"])
+    main()
+    jobs = [line for line in capsys.readouterr().out.splitlines() if line.startswith("in ")]
+    assert jobs == ["in F# minor of a", "in F# minor of b c", "in C of a", "in C of b c"]
 
 
 WRONG = [  # and what of it the line names: the key or the word
@@ -154,7 +231,7 @@ def test_wrong_words_are_one_line(typed, datum, tmp_path, monkeypatch, capsys):
     assert not re.search("[Oo]verride|extraneous|delete|hydra\\.cc", err), err  # words of Hydra
 
 
-@pytest.mark.parametrize("word", ["variations=[1", "sampler.top_p=a:b(", "length_bars='"])
+@pytest.mark.parametrize("word", ["variations=[1", "length_seconds=a:b(", "length_bars='"])
 def test_a_value_that_cannot_be_read_is_named(word):
     with pytest.raises(ConfigError) as wrong:
         read("generate", word)

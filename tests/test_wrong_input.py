@@ -11,7 +11,8 @@ from conftest import QUICK, TINY, ok, refused, run
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from musictx.commands.demo import check_store
-from musictx.config.app import quote_path
+from musictx.config.app import as_text
+from musictx.config.command import find
 from musictx.data.corpora.chorales import CORPUS
 from musictx.data.store import Store
 from musictx.errors import StoreError, UserError
@@ -134,7 +135,9 @@ def test_a_file_name_that_is_no_hydra_grammar(world, tmp_path):
     ("word", "quoted"),
     [
         ("out=a b", "out=a b"),
-        ("path=null", "path=null"),
+        ("data.path=null", "data.path=null"),
+        ("path=a(1)", "path=a(1)"),
+        ("name=F# minor", "name='F# minor'"),
         ("out='a,b'", "out='a,b'"),
         ("out=${name}/x", "out=${name}/x"),
         ("out=a,b", "out='a,b'"),
@@ -146,8 +149,8 @@ def test_a_file_name_that_is_no_hydra_grammar(world, tmp_path):
         ("model.d_model=1,2", "model.d_model=1,2"),
     ],
 )
-def test_only_paths_are_quoted_and_only_where_they_must_be(word, quoted):
-    assert quote_path(word) == quoted
+def test_only_text_is_quoted_and_only_where_it_must_be(word, quoted):
+    assert as_text(find("train"), word) == quoted
     if word != quoted:
         read = OverridesParser.create().parse_override(quoted).value()
         assert read == word.partition("=")[2]

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 import hydra
 import numpy as np
@@ -25,16 +26,17 @@ from musictx.config.command import OWN, Command, find
 from musictx.config.mistakes import NotASetting, explained, in_one_line
 from musictx.config.words import SEE, quoted, sort_words
 from musictx.errors import ConfigError, UserError
-from musictx.setting import about, help_text
+from musictx.setting import about, find_setting, help_text
 from musictx.terminal import columns
 
 PATHS = (
     "path|midi|infill|melody|between|beside|bundle|out|store|downloads|soundfont|input|output|record|init_from|resume"
     "|folder"
 )
+QUOTES = "'", '"'
+OWN_COMMAS = ("between",)  # its comma stands between two files
 PATH_KEY = re.compile(rf"\+{{0,2}}([\w.]*[_.])?({PATHS})")
 _COMPOSING = RLock()  # Hydra composes for one thread at a time: its stores are one for the whole process
-TEXT_KEY = re.compile(rf"{PATH_KEY.pattern}|control\.(key|chords|density|polyphony|register|loudness)")
 
 
 def conf_dir() -> Path:
@@ -69,7 +71,9 @@ def run(command: Command) -> None:
                 del config["hydra"]
             job(config)
             return
-        sys.argv[1:] = [*map(quote_path, words), *flags]  # Hydra reads its flags only in one place
+        many = bool({"-m", "--multirun"} & {*flags})
+        quoted_words = [as_text(command, word, many) for word in words]
+        sys.argv[1:] = [*quoted_words, *flags]  # Hydra reads its flags only in one place
         os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing and exiting
         try:
             hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=command.name)(job)()
@@ -148,12 +152,12 @@ def compose(name: str, words: Sequence[str], with_hydra: bool = False) -> DictCo
     """The config that Hydra composes from a command's words, if asked with its own; works inside another Hydra program
     too."""
     with _COMPOSING:
-        register(find(name))
+        register(command := find(name))
         outer = GlobalHydra.instance().hydra
         GlobalHydra.instance().clear()
         try:
             with hydra.initialize_config_dir(str(conf_dir()), version_base="1.3"):
-                return hydra.compose(name, [quote_path(word) for word in words], with_hydra)
+                return hydra.compose(name, [as_text(command, word) for word in words], with_hydra)
         except UNREAD as error:
             raise unread(error) from None
         finally:
@@ -188,23 +192,35 @@ def options(group: str) -> list[str]:
     return sorted({*PRESETS.get(group, ()), *(file.stem for file in (conf_dir() / group).glob("*.yaml"))})
 
 
-def quote_path(word: str) -> str:
-    """Quotes the path, or the chords, in a `key=value` word where Hydra's grammar would misread it: it takes commas
-    for sweeps, brackets for lists or calls, and letters beyond ASCII for mistakes."""
+def as_text(command: Command, word: str, many: bool = False) -> str:
+    """A `key=value` word as Hydra reads it. A setting of text takes its value as it was typed: Hydra's grammar knows no
+    `#`, no letters beyond ASCII, and brackets as lists. With `many` jobs, commas without a space separate them."""
     key, equals, value = word.partition("=")
-    if not equals or not TEXT_KEY.fullmatch(key):
+    kinds = _kinds(command, key.lstrip("+"))
+    if not equals or str not in kinds:
         return word
     if value.startswith("~/"):  # the shell expands this only at the beginning of a word
         value = os.path.expanduser(value)
-        word = f"{key}={value}"
     try:
-        read = OverridesParser.create().parse_override(word).value()
+        read = OverridesParser.create().parse_override(f"{key}={value}")
     except HydraException:
-        pass
-    else:
-        if read is None or isinstance(read, str):  # null, or plain or quoted text already
-            return word
-    return f"{key}={quoted(value)}"
+        read = None
+    if read is not None and not read.is_sweep_override() and type(read.value()) in kinds | {type(None)}:
+        return f"{key}={value}"
+    is_one = key in OWN_COMMAS or (", " in value and value[:1] not in QUOTES) or os.path.exists(value)
+    sweeps = many and not is_one
+    if read is not None and read.is_sweep_override() and sweeps:
+        return f"{key}={value}"
+    parts = value.split(",") if read is None and sweeps and value[:1] not in QUOTES else [value]
+    return f"{key}={','.join(map(quoted, parts))}"
+
+
+def _kinds(command: Command, key: str) -> frozenset[Any]:
+    """The types that a setting may have; none for a key that is none."""
+    found = find_setting(command.schema, key)
+    if found is None:
+        return frozenset()
+    return frozenset(get_args(found[0]) if get_origin(found[0]) in (UnionType, Union) else (found[0],))
 
 
 def typed(config: DictConfig, schema: type) -> Any:

@@ -89,7 +89,7 @@ def explained(error: BaseException) -> UserError:
     if isinstance(error, OverrideParseException):
         typed, equals, value = error.override.partition("=")
         if equals and KEY.fullmatch(typed):
-            return ConfigError(typed.lstrip("+~"), got=value, why="its value cannot be read", hint=f"quote it; {SEE}")
+            return ConfigError(typed.lstrip("+~"), got=value, why="its value cannot be read", hint=SEE)
         hint = f"settings are KEY=VALUE, as midi=FILE, seed_midi=FILE or path=FOLDER; {SEE}"
         return UserError(f"{error.override} is no setting", hint)
     if preset := re.search(

@@ -205,7 +205,8 @@ def tensors_hash(path: Path) -> str:
 
 def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -> Bundle:
     """The model, ready to evaluate, and its header. `attention` chooses another implementation than in training: all
-    share weights. Raises BundleError, also for a part of a person's own that is not here; ConfigError for an unknown implementation."""
+    share weights. Raises BundleError, also for a part of a person's own that is not here; ConfigError for an unknown
+    implementation."""
     header = read_header(path)
     check_parts(path, header)
     try:

@@ -54,7 +54,7 @@ def key_classes(name: str) -> Classes:
     """The notes of a key: `D minor`, `Dm`, `F# major` or `Bb`. Raises ConfigError."""
     words = re.fullmatch(r"([A-G])([#b]?) *(\w*)", name.strip())
     if not words or words[3] not in MODE_OF:
-        raise ConfigError("key", got=name, allowed="a key such as D minor, Dm, F# major or Bb")
+        raise ConfigError("key", got=name, allowed="a key such as 'D minor', Dm, 'F# major' or Bb")
     return _above(pitch_class(words[1], words[2]), MODES[MODE_OF[words[3]]])
 
 
@@ -110,14 +110,15 @@ def parse_chords(text: str) -> ChordLine:
 def _in_bars(text: str) -> ChordLine:
     bars = [bar.split() for bar in text.strip().removeprefix("|").removesuffix("|").split("|")]
     if not all(bars):
-        raise ConfigError("chords", got=text, why="a bar is empty", allowed="a chord in each bar, as in C | Am F | G7")
+        allowed = "a chord in each bar, as in 'C | Am F | G7'"
+        raise ConfigError("chords", got=text, why="a bar is empty", allowed=allowed)
     begins = tuple(k + n / len(bar) for k, bar in enumerate(bars) for n in range(len(bar)))
     return ChordLine(tuple(parse_chord(name) for bar in bars for name in bar), begins, float(len(bars)), True)
 
 
 def _in_seconds(text: str) -> ChordLine:
     text, _, end = text.rpartition(",") if re.search(rf",\s*{NUMBER}\s*$", text, re.ASCII) else (text, "", "")
-    begins, names = in_seconds("chords", text, "seconds from 0 on, each with its chord, as in 0 C, 4 Am, 8 G7")
+    begins, names = in_seconds("chords", text, "seconds from 0 on, each with its chord, as in '0 C, 4 Am, 8 G7'")
     last = begins[-1] - begins[-2] if len(begins) > 1 else MOST_S
     length = float(end) if end else begins[-1] + last
     if not begins[-1] + LEAST_S <= length <= 2 * MOST_S:
