@@ -37,7 +37,7 @@ def render(score: Score, font: SoundFont) -> Audio:
     longer than `LONGEST_S` is silent after that."""
     voices = _voices(score, font)
     tails_s = (offset + region.loudness.release_s * SILENT for (region, _), v in voices.items() for _, offset, _ in v)
-    audio = np.zeros((int(np.ceil(max(tails_s, default=0.0) * RATE)), 2), np.float32)
+    audio = np.zeros((2, int(np.ceil(max(tails_s, default=0.0) * RATE))), np.float32)  # numpy is slow at pairs
     for (region, pan), notes in voices.items():
         longest_s = max(offset - onset for onset, offset, _ in notes)
         n_release = int(region.loudness.release_s * SILENT * RATE)
@@ -48,10 +48,11 @@ def render(score: Score, font: SoundFont) -> Audio:
             start, n_held = round(onset * RATE), round((offset - onset) * RATE)
             sound = wave[: n_held + n_release].copy()
             sound[n_held:] *= release[: len(sound[n_held:])]
-            sound = sound[: len(audio) - start]  # rounding may place the last sample past the end
+            sound = sound[: audio.shape[1] - start]  # rounding may place the last sample past the end
             # attenuation by 40 log10(127 / velocity) dB, section 8.4.1
-            audio[start : start + len(sound)] += sound[:, None] * (sides * np.float32((velocity / 127) ** 2))
-    return audio
+            for side, share in zip(audio, sides * np.float32((velocity / 127) ** 2), strict=True):
+                side[start : start + len(sound)] += share * sound
+    return audio.T
 
 
 def _voices(score: Score, font: SoundFont) -> dict[tuple[KeyedSample, float], list[Voice]]:
@@ -149,7 +150,7 @@ def write_wav(score: Score, path: Path, soundfont: Path | None = None) -> None:
     with replacing(path) as partial:
         try:
             with soundfile.SoundFile(partial, "w", RATE, 2, "PCM_16") as sound:
-                sound.write(np.rint(audio, out=audio).astype(np.int16))
+                sound.write(np.rint(audio, out=audio).astype(np.int16, order="C"))
         except (soundfile.LibsndfileError, AssertionError):  # what soundfile makes of a full disk
             raise UserError(f"{path}: cannot write the sound; is the disk full?") from None
 

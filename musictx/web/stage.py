@@ -8,6 +8,8 @@ import os
 import pickle
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -39,11 +41,14 @@ def stage(step: Step | None, folder: Path) -> str:
     written once, however often and by however many people it is shown."""
     if step is None:
         return WELCOME
-    with SHOW:
-        place = new_place(folder, blake2b(SECRET + pickle.dumps(step), digest_size=16).hexdigest())
+    name = blake2b(SECRET + pickle.dumps(step), digest_size=16).hexdigest()
+    with alone(name):
+        with PLACES:
+            place = new_place(folder, name)
         page = place / "stage.html"
         if not page.exists():
-            page.write_text(shown(step, place), encoding="utf-8")
+            with LONG if is_long(step) else nullcontext():
+                page.write_text(shown(step, place), encoding="utf-8")
         os.utime(place)
         return page.read_text(encoding="utf-8")
 
@@ -128,16 +133,41 @@ def _address(path: Path) -> str:
 KEEP_S = 3600.0  # older files are removed
 KEEP_BYTES = 2**30  # of all people together: beyond it the oldest are removed
 PEN = Lock()  # all threads share matplotlib's settings
-SHOW = Lock()  # two people may look at the same step, and no thread may look at what another removes
+PLACES = Lock()  # no thread may look at what another removes
+SHOWING: dict[str, tuple[Lock, int]] = {}  # steps that are being shown, and how many people want each
+LONG = Lock()  # music that takes long waits for other such music, so that all the rest need not wait for it
+LONG_NOTES = 1500  # of all rolls of a step together
 SECRET = os.urandom(16)  # so that the name of a step's folder cannot be guessed
 
 
+def is_long(step: Step) -> bool:
+    """Whether its pictures and its sound take seconds."""
+    return sum(map(len, [take.score for take in step.takes] or [step.score])) > LONG_NOTES
+
+
+@contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Within it no one else shows the step of that name; whoever shows another does not wait."""
+    with PLACES:
+        lock, people = SHOWING.get(name, (Lock(), 0))
+        SHOWING[name] = lock, people + 1
+    try:
+        with lock:
+            yield
+    finally:
+        with PLACES:
+            lock, people = SHOWING.pop(name)
+            if people > 1:
+                SHOWING[name] = lock, people - 1
+
+
 def new_place(folder: Path, name: str) -> Path:
-    """A folder of that name; removes folders that are old, or beyond the limit. Called under `SHOW`."""
+    """A folder of that name; removes folders that are old, or beyond the limit, unless someone
+    shows them just now. Called under `PLACES`."""
     held = 0
     for old in sorted(folder.iterdir(), key=lambda place: place.stat().st_mtime, reverse=True):
         held += sum(file.stat().st_size for file in old.iterdir())
-        if held > KEEP_BYTES or old.stat().st_mtime < time.time() - KEEP_S:
+        if old.name not in SHOWING and (held > KEEP_BYTES or old.stat().st_mtime < time.time() - KEEP_S):
             shutil.rmtree(old, ignore_errors=True)
     place = folder / name
     place.mkdir(exist_ok=True)
