@@ -23,7 +23,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from facts import versions
+from facts import check_out, versions
 
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
@@ -142,6 +142,7 @@ def share(threads: int, others: int) -> float:
 
 
 def bench_beside(config: BenchBesideConfig) -> None:
+    check_out(config.out)
     if unknown := set(config.commands) - {*COMMANDS, PAGE}:
         raise ConfigError("commands", got=sorted(unknown), allowed=f"some of {', '.join([*COMMANDS, PAGE])}")
     if config.busy[:1] != [0] or min(config.busy) < 0 or config.repeats < 1:

@@ -3,6 +3,7 @@
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -27,8 +28,16 @@ class Contestant(NamedTuple):
     failed: str = ""
 
 
+def check_out(out: str | None) -> None:
+    """Raises ConfigError for a file that is there, before the long work."""
+    if out and Path(out).exists():
+        raise ConfigError("out", got=out, why="it exists already", allowed="another")
+
+
 def begin(config: Any, at_least_1: tuple[str, ...]) -> str:
-    """Checks the device and the numbers and sets the threads; returns the machine in words. Raises ConfigError."""
+    """Checks the device, the numbers and the file, and sets the threads; returns the machine in words. Raises
+    ConfigError."""
+    check_out(config.out)
     check_device(config.device)
     for name in at_least_1:
         value = getattr(config, name)

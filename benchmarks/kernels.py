@@ -165,6 +165,8 @@ def main() -> None:
     parser.add_argument("--d-heads", nargs="+", type=int, choices=D_HEADS, default=D_HEADS)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    if options.json and options.json.exists():
+        parser.error(f"--json {options.json} exists already: give another")
     if not fused.HAS_TRITON:
         parser.error("the package triton is not installed, which is for Linux: pip install triton")
     if os.environ.get("TRITON_INTERPRET") == "1":

@@ -72,6 +72,14 @@ def test_what_cannot_be_measured(words, said, tmp_path):
     assert said in refused(["musictx", BENCHMARKS / words[0], *size, words[1]], tmp_path)
 
 
+@pytest.mark.parametrize("bench", ["attention.py", "sampling.py", "training.py", "beside.py"])
+def test_a_file_that_is_there_is_not_replaced(bench, tmp_path):
+    kept = tmp_path / "f.json"
+    kept.write_text("mine")
+    assert "out=f.json: it exists already" in refused(["musictx", BENCHMARKS / bench, "out=f.json"], tmp_path)
+    assert kept.read_text() == "mine"
+
+
 def test_beside_other_programs_a_fair_share_is_what_threads_get(monkeypatch, tmp_path):
     monkeypatch.setattr(beside, "usable_cores", lambda: 2)
     assert [beside.share(1, n) for n in (0, 1, 4)] == [1, 1, 0.4]

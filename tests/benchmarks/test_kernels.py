@@ -66,3 +66,8 @@ def test_a_misfit_and_what_cannot_compile_end_with_a_status(interpret, status, s
     assert ended.value.code == status
     assert said in "".join(capsys.readouterr())
     assert (tmp_path / "k.json").exists() == (interpret == "0")  # the table of misfits is kept
+    (tmp_path / "k.json").write_text("mine")
+    with pytest.raises(SystemExit):
+        kernels.main()
+    assert "k.json exists already" in capsys.readouterr().err
+    assert (tmp_path / "k.json").read_text() == "mine"
