@@ -51,8 +51,9 @@ def words():
         for name, value in GIVEN.findall(text):
             for app in APPS:
                 key = keys_of(app).get(name, name)
-                if not re.search("…|^[A-Z]+$|^'…", value) and find_setting(find(app).schema, key):
-                    found[f"{key}={value}", find_setting(find(app).schema, key)[1].metadata.get("meaning")] = app
+                setting = find_setting(find(app).schema, key)
+                if setting and not re.search("…|^[A-Z]+$|^'…", value):
+                    found[f"{key}={value}", setting[1].metadata.get("meaning")] = app
     return sorted((app, word) for (word, _), app in found.items())
 
 

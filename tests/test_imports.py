@@ -11,7 +11,7 @@ import musictx
 
 PACKAGE = Path(musictx.__file__).parent
 NO_TENSORS = {"music", "tokenizers", "viz"}
-BESIDE = {"errors", "files", "neighbour", "setting", "system", "terminal"}
+BESIDE = {"errors", "files", "neighbour", "setting", "system", "terminal", "waiting"}
 LIBRARIES = {"numpy", "symusic", "pretty_midi", "mido", "torch", "safetensors"}
 GRAMMARS = {"grammar.py", "rules.py"}  # of tokenizers: imported by whoever draws
 NO_MUSIC = {"symusic", "pretty_midi", "mido", "music21", "numpy"}

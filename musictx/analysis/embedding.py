@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import track
 from torch.nn.utils.rnn import pad_sequence
 
 from musictx.errors import ConfigError, TokenError
@@ -19,10 +17,11 @@ from musictx.model.readout import each_reading
 from musictx.model.transformer import Block
 from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer
+from musictx.waiting import Waiting
 
 Vectors = NDArray[np.float32]  # (N, C), a row a passage
 FEWEST = 4  # notes of a passage that says anything
-ROWS = 8  # passages in a batch
+ROWS, MOST_IDS = 8, 4096  # passages in a batch, and their ids where one has not more alone
 
 
 class Passage(NamedTuple):
@@ -39,6 +38,17 @@ def passages(score: Score, length_s: float, every_s: float) -> Iterator[Passage]
         part = score.clip(from_s, from_s + length_s)
         if len(part) >= FEWEST:
             yield Passage(from_s, part)
+
+
+def batches(lengths: Sequence[int]) -> list[list[int]]:
+    """The numbers of passages that are read together: of like length, the longest first. A batch has at most `ROWS`,
+    and at most `MOST_IDS` ids, or one passage."""
+    order, made = sorted(range(len(lengths)), key=lambda n: -lengths[n]), list[list[int]]()
+    while order:
+        rows = min(max(MOST_IDS // max(lengths[order[0]], 1), 1), ROWS)
+        made.append(order[:rows])
+        order = order[rows:]
+    return made
 
 
 class Embedder:
@@ -71,17 +81,21 @@ class Embedder:
         return [found[n] for n in spread]
 
     @torch.inference_mode()
-    def embed(self, ids: Sequence[NDArray[np.int64]], what: str = "") -> Vectors:
-        """(N, C) of N passages; reads those of like length together. Draws progress if `what` says of what."""
+    def embed(self, ids: Sequence[NDArray[np.int64]], waiting: Waiting | None = None) -> Vectors:
+        """(N, C) of N passages; reads those of like length together, the longest first. Says how long that takes,
+        unless it is a part of longer work, whose `waiting` counts passages."""
         device, pad = next(self.model.parameters()).device, self.tokenizer.vocab.pad
-        order = sorted(range(len(ids)), key=lambda n: len(ids[n]))
-        groups = [order[first : first + ROWS] for first in range(0, len(order), ROWS)]
-        console, vectors = Console(stderr=True), dict[int, Vectors]()
-        for numbers in track(groups, what, console=console, disable=not what or console.is_jupyter):
+        groups, vectors = batches([len(each) for each in ids]), dict[int, Vectors]()
+        own = Waiting(f"listening to {len(ids)} passages", sum(map(len, ids)))
+        for numbers in groups:
             batch = pad_sequence([torch.as_tensor(ids[n]) for n in numbers], True, pad)  # (B, T)
             read = self.read(batch.to(device)).float().cpu()
             for n, row in zip(numbers, read, strict=True):  # (T, C): what fills up is never seen
                 vectors[n] = row[: len(ids[n])].mean(0).numpy()
+            if waiting is None:
+                own.advance(sum(len(ids[n]) for n in numbers))
+            else:
+                waiting.advance(len(numbers))
         return np.array([vectors[n] for n in range(len(ids))])
 
     def read(self, batch: torch.Tensor) -> torch.Tensor:
@@ -96,6 +110,6 @@ class Embedder:
             self.model(batch)
         return read[0]
 
-    def vectors(self, scores: Sequence[Score]) -> Vectors:
+    def vectors(self, scores: Sequence[Score], waiting: Waiting | None = None) -> Vectors:
         """(N, C) of passages, in order."""
-        return self.embed([self.tokenizer.encode(score).astype(np.int64) for score in scores])
+        return self.embed([self.tokenizer.encode(score).astype(np.int64) for score in scores], waiting)

@@ -25,6 +25,7 @@ from musictx.music.score import Score
 from musictx.objectives import Example, Objective
 from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import Tokenizer, Vocab
+from musictx.waiting import estimated
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ def negative_log_likelihood(
     )
     owner = np.array([segment.piece for segment in segments])
     nats, tokens = np.zeros(len(split)), np.zeros(len(split), np.int64)
-    for steps in batches:
+    what = f"scoring {len(split)} pieces"
+    for steps in estimated(batches, what, lambda steps: sum(lengths[n] for numbers in steps for n in numbers)):
         examples = (moved(scoring_batch(segments, numbers, asked), device) for numbers in steps)
         read = carried_losses(model, examples, asked) if carried else (asked.loss(model, e, True) for e in examples)
         for numbers, (rows, counts) in zip(steps, read, strict=True):  # (B,)

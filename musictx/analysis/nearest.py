@@ -128,7 +128,7 @@ def names_of(store: Store) -> list[str]:
 
 
 def build_index(store: Store, embedder: Embedder, length_s: float, most: int) -> Index:
-    """At most `most` passages, spread over all splits of a store. Draws progress. Raises UserError for a store without
+    """At most `most` passages, spread over all splits of a store. Raises UserError for a store without
     a passage."""
     seconds = sum(info.seconds for info in store.manifest.splits.values())
     every_s = max(seconds / most, CLOSEST_S)
@@ -146,5 +146,5 @@ def build_index(store: Store, embedder: Embedder, length_s: float, most: int) ->
     ids, where = [ids[n] for n in spread], [where[n] for n in spread]
     if not ids:
         raise UserError(f"{store.path} has no passage that this model can read", "give more music or another bundle=")
-    vectors = embedder.embed(ids, f"listening to {len(ids)} passages")
+    vectors = embedder.embed(ids)
     return Index(vectors, np.array([n for n, _ in where], np.int32), np.array([s for _, s in where], np.float32))

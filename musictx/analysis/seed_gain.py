@@ -18,6 +18,7 @@ from musictx.analysis.bootstrap import interval
 from musictx.errors import UserError
 from musictx.model.protocol import newest
 from musictx.tokenizers import Ids, Tokenizer
+from musictx.waiting import estimated
 
 END_TOKENS = 17  # of the seed's end, which the second reading has too: a beat of a chorale
 
@@ -70,7 +71,7 @@ def seed_gain(model: Any, tokenizer: Tokenizer, found: list[Place], part_s: floa
     model without positions for so many tokens."""
     period, bos = max(model.cycle, tokenizer.group), np.array([tokenizer.vocab.bos])
     saved, counts = [], []  # of each place: nats that the seed saves in each part, and the part's tokens
-    for ids, cuts in found:
+    for ids, cuts in estimated(found, f"seed gain at {len(found)} places", lambda place: len(place.ids)):
         seed, rest = ids[: cuts[0]], ids[cuts[0] :]
         end = seed[newest(len(seed), END_TOKENS, period) :]
         raised = log_p_of_last(model, np.concatenate([bos, ids]), len(rest), device)

@@ -19,6 +19,7 @@ from musictx.objectives.classify import Classify
 from musictx.objectives.classify_notes import ClassifyNotes
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.labels import MOST_LABELS, steps, strikes, struck
+from musictx.waiting import estimated
 
 LONGEST_WAIT_S = 1.0  # of one id: the first of a part may wait
 MOST_LENGTH = 2**20  # ids that a model reads at once
@@ -80,7 +81,7 @@ def label_notes(ear: Labeller, score: Score, length: int) -> NDArray[np.float64]
     parts = [(edges[k], edges[k + (k > 0)], edges[min(k + 2, len(edges) - 1)]) for k in range(max(len(edges) - 2, 1))]
     longest = max(stop - start for start, _, stop in parts)
     found = np.zeros((len(whole), len(range(*ear.labels.indices(tokenizer.vocab.size)))))
-    for first in range(0, len(parts), ROWS):
+    for first in estimated(range(0, len(parts), ROWS), f"reading {len(score)} notes"):
         windows = [whole[start:stop] for start, _, stop in parts[first : first + ROWS]]
         batch = np.stack(
             [np.pad(window, (0, longest - len(window)), constant_values=tokenizer.vocab.pad) for window in windows]

@@ -1,6 +1,7 @@
 """musictx classify: the probability of each label for a MIDI file, and the notes that decided."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from musictx.music.write import write_midi
 from musictx.objectives.classify_notes import ClassifyNotes
 from musictx.setting import setting
 from musictx.viz.raised import plot_raised
+from musictx.waiting import Waiting
 
 READINGS = 300  # of all passages together without some of their notes, at most
 NAMED = 10  # notes that decided most
@@ -137,10 +139,13 @@ def ask(score: Score, probe: Probe, embedder: Embedder, config: ClassifyConfig) 
     heard = embedder.passages(score, length_s, config.passages)
     if not heard:
         raise UserError(f"{config.midi}: no passage of four notes that the model can read", "give more music")
-    logits = probe.layer.logits(embedder.vectors([passage.score for passage in heard]))
-    mean = logits.mean(0)
     readings = max(READINGS, LEAST * len(heard))
-    fall = deciding_notes(score, heard, length_s, embedder.vectors, probe.layer, int(mean.argmax()), readings)
+    most = 2 * len(heard) + min(readings, sum(len(passage.score) for passage in heard))
+    waiting = Waiting(f"reading {most} passages, most without some of their notes", most)
+    hear = partial(embedder.vectors, waiting=waiting)
+    logits = probe.layer.logits(hear([passage.score for passage in heard]))
+    mean = logits.mean(0)
+    fall = deciding_notes(score, heard, length_s, hear, probe.layer, int(mean.argmax()), readings)
     return Answer(probe.about.labels, [passage.from_s for passage in heard], logits, mean, score, fall)
 
 

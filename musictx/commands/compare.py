@@ -40,6 +40,7 @@ from musictx.model.weights import for_steps
 from musictx.music.score import Score
 from musictx.setting import setting
 from musictx.tokenizers import Tokenizer
+from musictx.waiting import estimated
 
 PASSAGE_S = 10.0  # of what is heard for the Fréchet distance
 NO_EAR = "this musictx was built without the model that hears"
@@ -164,7 +165,8 @@ def memory(
     """What continuations keep of their seeds and, if its index is given, of the training set."""
     length_s = held_out.length_s
     arguments = held_out.seeds, scores, held_out.true, held_in(metrical)
-    copied = interval([index.longest_copy(s).notes for s in scores]) if index is not None else None
+    looked = estimated(scores, "looking for copies")
+    copied = interval([index.longest_copy(score).notes for score in looked]) if index is not None else None
     pairs = zip(held_out.seeds, scores, strict=True)
     from_seed = interval([CorpusIndex([a]).longest_copy(b).notes if len(a) > 1 else 0 for a, b in pairs])
     repeated = _repeated(scores, held_out) if metrical else None

@@ -23,6 +23,7 @@ from musictx.music.score import Score
 from musictx.setting import setting
 from musictx.tokenizers.rules import Rules
 from musictx.viz.sheet import MOST, Trial, alike, excerpt, listening_sheet, mp3
+from musictx.waiting import estimated
 
 
 @dataclass
@@ -122,7 +123,8 @@ def trials(
 ) -> list[Trial]:
     """Each seed with its continuations, as sound, in the order in which people hear them."""
     out = []
-    for i, order in enumerate(orders(list(heard), len(held_out.seeds), config.random_seed)):
+    rows = list(enumerate(orders(list(heard), len(held_out.seeds), config.random_seed)))
+    for i, order in estimated(rows, f"sound of {len(rows)} pieces"):
         sounds = [excerpt(held_out.seeds[i], held_out.seed_s, font)]
         sounds += [excerpt(from_first_note(heard[name][i]), config.length_seconds, font) for name in order]
         first, *others = map(mp3, alike(sounds))

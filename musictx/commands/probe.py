@@ -82,7 +82,7 @@ def read(item: Item, tokenizer: Tokenizer, embedder: Embedder, config: ProbeConf
 def hear(files: list[Listened], labels: list[str], alike: list[int], embedder: Embedder) -> LabelledVectors:
     """What the model hears in all passages of all files."""
     ids = [embedder.tokenizer.encode(part.score).astype(np.int64) for file in files for part in file.heard]
-    vectors = embedder.embed(ids, f"listening to {len(ids)} passages of {len(files)} files")
+    vectors = embedder.embed(ids)
     number = np.repeat(np.arange(len(files)), [len(file.heard) for file in files])
     return LabelledVectors(vectors, number, np.array([labels.index(file.label) for file in files]), np.array(alike))
 

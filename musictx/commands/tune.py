@@ -1,4 +1,4 @@
-"""musictx tune: teach a model your own music in minutes, and measure on two held-out pieces whether it learned."""
+"""musictx tune: teach a model your own music, and measure on two held-out pieces whether it learned."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ OWN = ("sampler", "seed_guidance")  # notes of a bundle that its tuned model kee
 
 @dataclass
 class TuneConfig:
-    """musictx tune: teach a model your own music in minutes, and measure on held-out pieces whether it learned."""
+    """musictx tune: teach a model your own music, and measure on held-out pieces whether it learned."""
 
     path: str = setting(MISSING, "a folder or zip of MIDI files, at least four different pieces")
     out: str = setting("outputs/tuned", "a folder for the model and its music; the same command resumes")

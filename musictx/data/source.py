@@ -1,6 +1,6 @@
 """Finds music files in a folder or a zip archive, at any depth, with any names, or downloads a corpus from its home.
 
-It unpacks nothing to disk. A download shows a progress bar, and is checked before use.
+It unpacks nothing to disk. A download is checked before use.
 """
 
 import os
@@ -16,11 +16,9 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console
-from rich.progress import Progress
-
 from musictx.errors import ConfigError, MidiError, StoreError
 from musictx.files import printable, replacing
+from musictx.waiting import Waiting
 
 UNREADABLE = "cannot be read"
 MIDI_SUFFIXES = (".mid", ".midi", ".kar", ".rmi", ".mid.gz")
@@ -170,12 +168,12 @@ def fetch(download: Download, folder: Path) -> Path:
 
 
 def _transfer(url: str, path: Path) -> None:
-    with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer, Progress(console=Console(stderr=True)) as progress:
+    with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
         length = int(answer.headers.get("Content-Length", 0)) or None
-        task = progress.add_task(f"downloading {url}", total=length)
+        waiting = Waiting(f"downloading {url}", length or 0)
         with open(path, "wb") as file:
             while block := answer.read(BLOCK):
                 file.write(block)
-                progress.advance(task, len(block))
+                waiting.advance(len(block))
             if length is not None and file.tell() < length:
                 raise OSError("the connection broke off")

@@ -24,6 +24,7 @@ from musictx.objectives import NEXT_TOKEN
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.performance import MelodyTokenizer
+from musictx.waiting import reporting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,13 +92,13 @@ def accompany_melody(
     model: SourceModel,
     tokenizer: Tokenizer,
     request: Accompany,
-    report: Report = lambda done, of: None,
+    report: Report | None = None,
     window_s: float = WINDOW_S,
     device: str = "cpu",
 ) -> list[Accompanied]:
     """As many accompaniments as were asked for; a model that counts seconds hears `window_s` of them at once. Raises
     ConfigError, NanError, UserError."""
-    how: dict[str, Any] = {"meter": melody.meter, "device": device, "report": report}
+    how: dict[str, Any] = {"meter": melody.meter, "device": device, "report": report or reporting("writing voices")}
     if isinstance(tokenizer, MelodyTokenizer):
         rests = draw_rest(melody.score, model, tokenizer, request, window_s=window_s, **how)
         return [_together(melody, k, *rest, request) for k, rest in enumerate(rests, 1)]

@@ -62,7 +62,7 @@ class Batch:
         self.new: list[Drawn] = []  # since the last look
         self.enough = np.zeros(n, dtype=np.int64)  # tokens when a look found the row long enough; 0: not yet
         self.warmth = np.ones(n)
-        self.stopped = ""
+        self.stopped, self.share = "", 0.0  # of what was asked for, at the last look
 
     def __iter__(self) -> Iterator[Drawn]:
         """Raises NanError."""
@@ -94,6 +94,7 @@ class Batch:
         self._gather()
         self.stream.check()
         shares = [p.after(row) for p, row in zip(self.progress, self.rows, strict=True)]
+        self.share = float(np.clip(shares, 0, 1).mean())
         sounding = self.enough == 0
         self.enough[sounding & (np.array(shares) >= 1)] = self.rows.shape[1]
         if self.particles is not None:

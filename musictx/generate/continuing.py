@@ -92,8 +92,7 @@ def continue_all(
     rows = max(min(drawing.request.rows_at_once, len(drawing.asked) * drawing.each), drawing.each)
     try:
         with enough_memory(rows, "give Continue.window=512 tokens to look back, or fewer", drawing.each):
-            for _ in drawing:
-                pass
+            drawing.draw_all()
     except KeyboardInterrupt:
         drawing.stop(INTERRUPTED)
         if not drawing.takes:

@@ -23,6 +23,7 @@ from musictx.model.protocol import LanguageModel
 from musictx.music.score import Filled, Score
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.grammar import build_grammar
+from musictx.waiting import Waiting
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,7 @@ def continue_primers(
 ) -> list[list[Continuation]]:
     """What a `Drawing` of these draws, whole."""
     drawing = Drawing(primers, model, tokenizer, request, **given)
-    for _ in drawing:
-        pass
+    drawing.draw_all()
     return drawing.continuations()
 
 
@@ -125,6 +125,13 @@ class Drawing:
             self.batch = self._begin(self.rows)
             yield from self.batch
             self._keep()
+
+    def draw_all(self) -> None:
+        """Draws to the end. Says how long that takes, where it is long."""
+        n = len(self.asked)
+        waiting = Waiting(f"drawing {n} piece{'s' * (n != 1)} of new music", n)
+        for _ in self:
+            waiting.reach(len(self.takes) + (len(self.rows) * self.batch.share if self.batch else 0.0))
 
     def stop(self, why: str) -> None:
         """Ends the drawing. The current rows keep their length and the reason; no others begin."""

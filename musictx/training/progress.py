@@ -12,6 +12,7 @@ from rich.console import Console
 
 from musictx.system import peak_gib
 from musictx.training.module import LanguageModelTraining
+from musictx.waiting import Waiting
 
 FIGURES = {"NLL": ("train/loss", "{:.3f}"), "val": ("val/nll", "{:.4f}"), "tok/s": ("train/tokens_per_s", "{:,.0f}")}
 BATCHES = 10  # whose speed is shown
@@ -49,7 +50,19 @@ class Bar(ProgressDisplay, RichProgressBar):
 
 
 class Lines(ProgressDisplay):
-    """A line of figures at each validation, for a file or a batch system's log."""
+    """A line of figures at each validation, for a file or a batch system's log; and how long it will take."""
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        super().on_train_start(trainer, pl_module)
+        assert isinstance(pl_module, LanguageModelTraining)
+        steps = pl_module.total_steps()
+        self.waiting = Waiting(f"training, {steps:,} steps", steps, trainer.global_step)
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        if trainer.is_global_zero:
+            self.waiting.reach(trainer.global_step)
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         if trainer.is_global_zero:

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from musictx.analysis.embedding import Embedder, passages
+from musictx.analysis.embedding import MOST_IDS, Embedder, batches, passages
 from musictx.analysis.frechet import Frechet, compare_passages, frechet
 from musictx.errors import ConfigError
 from musictx.generate.open_bundle import open_bundle
@@ -36,6 +38,15 @@ def test_passages_begin_on_quarters_and_have_four_notes():
     (short,) = passages(tune(0, 4), 10.0, 5.0)
     assert len(short.score) == 4
     assert list(passages(tune(0, 3), 10.0, 5.0)) == []
+
+
+@given(st.lists(st.integers(1, 9000), max_size=40))
+def test_a_batch_has_a_bounded_number_of_ids_or_one_passage(lengths):
+    found = batches(lengths)
+    assert sorted(n for batch in found for n in batch) == list(range(len(lengths)))
+    assert all(len(batch) == 1 or len(batch) * lengths[batch[0]] <= MOST_IDS for batch in found)
+    assert [lengths[n] for batch in found for n in batch] == sorted(lengths, reverse=True)
+    assert len(batches([500] * 16)) == 2  # as few as they can be
 
 
 def test_passages_to_hear_are_spread_over_the_music(piano):

@@ -5,9 +5,6 @@ from functools import partial
 from multiprocessing.pool import ThreadPool
 from threading import Event, Lock
 
-from rich.console import Console
-from rich.progress import MofNCompleteColumn, Progress
-
 from musictx.config.prepare import PrepareConfig
 from musictx.data.parallel.journal import Chunk, Journal, chunks_of
 from musictx.data.parallel.sandbox import FileLimits, Readers, say_what_is_missing
@@ -16,6 +13,7 @@ from musictx.data.source import Item
 from musictx.data.store import Piece
 from musictx.errors import ConfigError, MidiError
 from musictx.neighbour import usable_cores
+from musictx.waiting import Waiting
 
 A_CORE = 16  # most workers a core: each is a process
 _loading = Lock()  # an archive gives one file at a time
@@ -35,11 +33,10 @@ def encode_all(
         say_what_is_missing()
         pool, ended, readers = ThreadPool(cores(config.workers)), Event(), Readers()
         try:
-            with _progress() as progress:
-                task = progress.add_task("reading", total=len(items), completed=done)
-                for chunk, results in pool.imap_unordered(partial(_read_all, encode, readers, config, ended), missing):
-                    journal.write(chunk, results)
-                    progress.advance(task, len(chunk))
+            waiting = Waiting(f"reading {len(items)} files", len(items), done)
+            read = partial(_read, encode, readers, config)
+            for chunk, results in pool.imap_unordered(partial(_read_all, read, ended, waiting), missing):
+                journal.write(chunk, results)
         finally:
             ended.set()
             pool.terminate()
@@ -48,10 +45,15 @@ def encode_all(
 
 
 def _read_all(
-    encode: Callable[[bytes], Encoded], readers: Readers, config: PrepareConfig, ended: Event, chunk: Chunk
+    read: Callable[[Item], Encoded], ended: Event, waiting: Waiting, chunk: Chunk
 ) -> tuple[Chunk, list[Encoded]]:
     """The result of each file, as far as they come before the end."""
-    return chunk, [_read(encode, readers, config, item) for item in chunk if not ended.is_set()]
+    results = []
+    for item in chunk:
+        if not ended.is_set():
+            results.append(read(item))
+            waiting.advance()
+    return chunk, results
 
 
 def _read(encode: Callable[[bytes], Encoded], readers: Readers, config: PrepareConfig, item: Item) -> Encoded:
@@ -70,9 +72,3 @@ def cores(workers: int | None) -> int:
         allowed = f"1 to {A_CORE * here} on this machine, or leave it out for {here}"
         raise ConfigError("workers", got=workers, allowed=allowed)
     return workers or here
-
-
-def _progress() -> Progress:
-    console = Console(stderr=True)
-    columns = *Progress.get_default_columns(), MofNCompleteColumn()
-    return Progress(*columns, console=console, disable=console.is_jupyter)  # there a bar needs ipywidgets
