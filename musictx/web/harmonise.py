@@ -11,6 +11,7 @@ from musictx.generate.requests import Accompany
 from musictx.music.grid import VOICES
 from musictx.music.melody import together, top_line
 from musictx.tokenizers.rules import VOICE_RANGES
+from musictx.web.advice import possible
 from musictx.web.draw import Turn, check_most, led, went_by
 from musictx.web.session import PageMusic
 
@@ -50,4 +51,4 @@ def harmonise(
 
     model: Any = harmoniser.model  # `ready` has checked that it takes a source
     made = accompany_melody(heard, model, harmoniser.tokenizer, request, watch)
-    return tuple(made), " ".join(f"{each}." for each in said)
+    return tuple(made), " ".join(f"{possible(each)}." for each in said)

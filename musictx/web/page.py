@@ -14,6 +14,7 @@ from musictx.generate.primer import Part
 from musictx.generate.requests import Continue, Fill, Length
 from musictx.tokenizers.rules import AUTO
 from musictx.web import stage
+from musictx.web.advice import on_page
 from musictx.web.components import TO_WRONG, Closed, come_far, slider, status_line
 from musictx.web.controls import Controls
 from musictx.web.draw import SLIDER_S, asked, usual_top_p
@@ -113,7 +114,7 @@ class Page:
                 raise UserError(f"{name}: it waited too long to be read", "drop it again")
             updates = self._arrive(visit, before, self.studio.upload(before, data, name))
         except UserError as error:
-            updates = {self.status: status_line(str(error), wrong=True)}
+            updates = {self.status: status_line(on_page(error), wrong=True)}
         return updates | {self.controls.file: None}  # there is room for the next one
 
     def pick_example(self, visit: Visit, name: str) -> Updates:
@@ -277,6 +278,6 @@ class Page:
                         shown = {}
                     yield {self.status: gr.skip()} | shown | {self.visit: visit}
             except UserError as error:
-                yield {self.status: status_line(str(error), wrong=True)}
+                yield {self.status: status_line(on_page(error), wrong=True)}
 
         return safely

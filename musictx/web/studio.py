@@ -175,7 +175,7 @@ class Studio:
 
 
 CLICK = "Click a note to see which notes the model looked at."
-NO_FILLER = "no model here can fill; start the page with one trained by objective=infill"
+NO_FILLER = "no model here can fill; start the page with one that was trained to"
 ENDS = "the server ends just now"
 
 

@@ -65,10 +65,7 @@ def test_what_is_filled_is_continued_and_a_continuation_is_drawn_once_more(studi
     assert now(after).music.score == heard != now(filled).music.score
     assert " of Old Hundredth-2, " in said
     for take in now(after).takes:
-        early = [score.select(score.onset_s < 3.5) for score in (take.score, heard)]
-        kept, given = ({*zip(s.pitch.tolist(), s.onset_s.tolist(), strict=True)} for s in early)
-        assert kept <= given  # a pitch of two voices is heard once
-        assert len(kept) > 0.7 * len(given)
+        assert take.new_from_s == pytest.approx(3.6)
     again, _ = whole(studio.go_on(after.choose(1), more(from_s=3.6), quiet))
     assert now(again).music is now(after).music
 
@@ -101,7 +98,7 @@ def test_wrong_regions(able, tmp_path, borders, reason):
 def test_a_model_that_never_learned_it_names_one_that_did(able, world, tmp_path):
     plain = open_bundle(world.hymn_bundle)
     both, alone = Studio({"able": able, "plain": plain}, tmp_path), Studio({"plain": plain}, tmp_path)
-    for studio, advice in ((both, "choose able"), (alone, "objective=infill")):
+    for studio, advice in ((both, "choose able"), (alone, "one that was trained to")):
         begun = Session().push(Step(fit(studio.examples[HYMN], plain.tokenizer)._replace(model="plain")))
         with pytest.raises(UserError, match=f"^the model plain .*{advice}$"):
             whole(studio.fill(begun, region(1.0, 2.0), quiet))

@@ -173,19 +173,19 @@ def test_of_wishes(page):
     page.get_by_text("key, density, register").click()
     choose(page, "notes a second", "6")
     button(page, "Continue").click()
-    refuses(page, "density=6")
+    refuses(page, "notes a second=6")
     choose(page, "notes a second", "any")
     choose(page, "lowest note", "C5")
     choose(page, "highest note", "C3")
     button(page, "Continue").click()
-    refuses(page, "lowest=C5")
+    refuses(page, "lowest note=C5")
 
 
 def test_of_fill(page):
     start(page)
     button(page, "Fill").click()
     refuses(page, "no region")
-    for from_s, to_s, what in ((3.0, 9.0, "to_s=9"), (2.0, 1.0, "from_s=2")):
+    for from_s, to_s, what in ((3.0, 9.0, "fill to=9"), (2.0, 1.0, "fill from=2")):
         fill(page, from_s, to_s)
         refuses(page, what)
     fill(page, 1.2, 3.0)
@@ -285,7 +285,7 @@ def test_of_a_telephone_it_needs_no_scrolling_to_what_is_wrong_or_under_way(visi
         assert unreadable(page, "#status p", there=False) == []
     start(page)
     fill(page, 2.0, 1.0)  # far below
-    said(page, "from_s=2", "status wrong")
+    said(page, "fill from=2", "status wrong")
     assert unreadable(page, "#status p", there=False) == []
     fill(page, 1.0, 4.0)
     steps.release()
