@@ -12,7 +12,7 @@ from threading import get_native_id
 from typing import Any, get_args, get_origin, get_type_hints
 from unicodedata import category
 
-from musictx.errors import UserError
+from musictx.errors import ConfigError, UserError
 
 MOST = 2000  # letters of a line: a stranger's value may have any number
 JOINERS = "\u200c\u200d"  # between letters, as in Persian
@@ -50,6 +50,34 @@ def fits(value: Any, kind: Any) -> bool:
     if kind in (int, float):
         return type(value) in (int, kind) and abs(value) < 2**63  # nan is not
     return kind is Any or type(value) is kind
+
+
+def real(path: Path) -> Path:
+    """Where a path leads. Raises ConfigError for a link to itself."""
+    found = Path(os.path.realpath(path))
+    if found.is_symlink():
+        raise ConfigError("out", got=path, why="it is a link to itself", allowed="another place")
+    return found
+
+
+def check_new(overwrite: bool, *paths: Path, field: str = "out") -> None:
+    """Called before the long work with the files that the setting `field` asks for. Raises UserError for a file or a
+    link that is there already, and for a place where none can be written, whether `overwrite` or not."""
+    another = f"give another {field}="
+    for path in paths:
+        for folder in path.parents:
+            if os.path.isdir(folder):
+                if not os.access(folder, os.W_OK):
+                    raise UserError(f"{folder} is not a folder that can be written to", another)
+                break
+            if os.path.lexists(folder):
+                kind = "file" if os.path.exists(folder) else "link to nothing"
+                raise ConfigError(field, got=folder, why=f"a {kind} is in its way", allowed="another place")
+        if path.suffix and os.path.isdir(path):  # what has no suffix is a folder of ours
+            raise ConfigError(field, got=path, why="it is a folder", allowed="the name of a file")
+        if os.path.lexists(path) and not overwrite:
+            kind = "" if os.path.exists(path) else ", a link to nothing"
+            raise UserError(f"{path} exists already{kind}", f"{another} or overwrite=true")
 
 
 _ONLY_NEW = ContextVar("_ONLY_NEW", default=False)

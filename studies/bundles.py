@@ -69,7 +69,13 @@ def write_bundle(target: Path, model: Any, header: BundleHeader, store: Store, *
 
 def evaluated(bundle: Path, store: Store, segment: int | None, split: str, out: Path) -> Figures:
     """The figures of `musictx evaluate`, which it writes."""
-    words = [f"data.path={store.path}", f"data.segment={segment or 'null'}", f"split={split}", f"out={out}"]
+    words = [
+        f"data.path={store.path}",
+        f"data.segment={segment or 'null'}",
+        f"split={split}",
+        f"out={out}",
+        "overwrite=true",
+    ]
     evaluate(f"bundle={bundle}", *words)
     found: Figures = json.loads(out.read_text(encoding="utf-8"))
     return found

@@ -64,7 +64,7 @@ def test_evaluate_agrees_with_the_bundle_and_names_the_baselines(world, tmp_path
 
 
 def test_evaluate_says_what_fewer_bits_cost(world, tmp_path):
-    args = ["musictx", "evaluate", f"bundle={world.bundle}", f"data.path={world.store}", "out=f.json"]
+    args = ["musictx", "evaluate", f"bundle={world.bundle}", f"data.path={world.store}", "out=f.json", "overwrite=true"]
     found = {}
     for weights in ("float32", "int8"):
         out = ok([*args, f"weights={weights}"], tmp_path).stdout

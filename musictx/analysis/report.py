@@ -140,6 +140,9 @@ def _markdown(head: Collection[str], rows: Sequence[Iterable[str]]) -> str:
     return "\n".join([first, "|---" * len(head) + "|", *others])
 
 
+FILES = REPORT, JSON, RETENTION, GAIN = "report.md", "report.json", "retention.png", "gain.png"
+
+
 def write_report(folder: Path, rows: list[ModelReport], held_out: Beginnings, config: Any, store: Store) -> None:
     """Writes report.md and its PNGs."""
     models = [row for row in rows if row.nll]
@@ -148,23 +151,23 @@ def write_report(folder: Path, rows: list[ModelReport], held_out: Beginnings, co
     if kept:
         plot_curves(
             kept,
-            folder / "retention.png",
+            folder / RETENTION,
             "seconds after the seed",
             "motif retention",
             references=[(1.0, "the composers' own continuations"), (0.0, "seeds of other pieces")],
         )
-        pictures.append(("retention.png", "What continuations keep of the seed over time"))
+        pictures.append((RETENTION, "What continuations keep of the seed over time"))
     gains = {r.name: (r.knows.gain, r.knows.window) for r in models if r.knows.gain}
     if gains:
         plot_curves(
             {name: gain[:4] for name, (gain, _) in gains.items()},
-            folder / "gain.png",
+            folder / GAIN,
             "seconds after the seed; dashed: farther than the model was trained to look",
             "seed gain, nats a token",
             references=[(0.0, "forgotten")],
             solid={name: int((gain.tokens <= (w or np.inf)).sum()) for name, (gain, w) in gains.items()},
         )
-        pictures.append(("gain.png", "What the seed is worth on the true continuation"))
+        pictures.append((GAIN, "What the seed is worth on the true continuation"))
     inputs = "; or of ".join(dict.fromkeys(row.nll.inputs for row in models if row.nll))
     text = [
         f"# {len(models)} models on {store.manifest.corpus.name}",
@@ -179,5 +182,5 @@ def write_report(folder: Path, rows: list[ModelReport], held_out: Beginnings, co
         "## Statistics of the music: overlap with the composers' continuations",
         overlaps(rows),
     ]
-    with replacing(folder / "report.md") as partial:
+    with replacing(folder / REPORT) as partial:
         partial.write_text("\n\n".join(text) + "\n", encoding="utf-8")

@@ -1,5 +1,6 @@
 """The `musictx` commands: settings in, a library's function, words out."""
 
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
@@ -9,7 +10,8 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from musictx.errors import ConfigError, UserError
+from musictx.errors import ConfigError
+from musictx.files import check_new as check_new
 from musictx.files import printable
 from musictx.terminal import shown
 
@@ -31,16 +33,9 @@ def check_within(config: Any, name: str, least: float, most: float = inf) -> Non
         raise ConfigError(name, got=value, allowed=f"{least:g} {'or more' if most == inf else f'to {most}'}")
 
 
-def check_new(overwrite: bool, *paths: Path) -> None:
-    """Raises UserError for a file that exists already."""
-    for path in paths:
-        if path.exists() and not overwrite:
-            raise UserError(f"{path} exists already", "give another out= or overwrite=true")
-
-
 def check_way(field: str, given: str | None, folder: Path) -> None:
     """Raises ConfigError where a file is in the way of a folder."""
-    if any(each.exists() and not each.is_dir() for each in (folder, *folder.parents)):
+    if any(os.path.lexists(each) and not os.path.isdir(each) for each in (folder, *folder.parents)):
         raise ConfigError(field, got=given, why="a file is in its way", allowed="another place")
 
 

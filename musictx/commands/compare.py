@@ -13,7 +13,7 @@ from musictx.analysis.frechet import compare_passages
 from musictx.analysis.held_out import Beginnings, beginnings
 from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex, repeated_share
-from musictx.analysis.report import Knowledge, Memory, ModelReport, write_report
+from musictx.analysis.report import FILES, JSON, Knowledge, Memory, ModelReport, write_report
 from musictx.analysis.seed_gain import Place, places, seed_gain
 from musictx.analysis.statistics import features
 from musictx.commands import check_new
@@ -22,7 +22,7 @@ from musictx.config.command import Command
 from musictx.config.train import AttentionConfig, DataConfig
 from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
-from musictx.files import write_json
+from musictx.files import only_new, write_json
 from musictx.generate.held_out import continue_beginnings
 from musictx.generate.open_bundle import (
     COMPOSER,
@@ -80,7 +80,7 @@ def compare(config: CompareConfig) -> None:
     bundles = find_bundles(config.runs)
     names = name_bundles(bundles, config.names)
     out = Path(config.out)
-    check_new(config.overwrite, out / "report.md")
+    check_new(config.overwrite, *(out / name for name in FILES))
     store = common_store(Path(config.store), bundles)  # reports mistakes before the first model is measured
     split, tokenizer = store.split(config.split), store.tokenizer
     ear = listener(tokenizer, device)
@@ -116,7 +116,7 @@ def compare(config: CompareConfig) -> None:
         print(f"{name}: {nll.per_token.mean:.4f} nats per token")
     out.mkdir(parents=True, exist_ok=True)
     write_report(out, rows, held_out, config, store)
-    write_json(out / "report.json", [row.plain() for row in rows])
+    write_json(out / JSON, [row.plain() for row in rows])
     print(f"{out}/report.md: the table and what it means, with pictures and report.json beside it")
 
 
@@ -192,4 +192,4 @@ def _repeated(scores: list[Score], held_out: Beginnings) -> Interval | None:
     return interval(said) if said else None
 
 
-COMMAND = Command("compare", compare, CompareConfig, {"sampler": "auto", "attention": "auto"}, main="runs")
+COMMAND = Command("compare", only_new(compare), CompareConfig, {"sampler": "auto", "attention": "auto"}, main="runs")

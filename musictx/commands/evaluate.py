@@ -17,12 +17,13 @@ from musictx.analysis.likelihood import (
     notes_and_seconds,
     unigram_nll,
 )
+from musictx.commands import check_new
 from musictx.config.app import settings
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig, DataConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
-from musictx.files import write_json
+from musictx.files import only_new, write_json
 from musictx.generate.open_bundle import Opened, check_device, choose_and_print, open_and_print
 from musictx.model.build import check_objective, describe_model, kind_of, source_voices
 from musictx.model.packaged import bundle_path
@@ -46,6 +47,7 @@ class EvaluateConfig:
     )
     split: str = setting("validation", "train, validation or test")
     out: str | None = setting(None, "a JSON file for the figures; null: none")
+    overwrite: bool = setting(False, "replace an existing file")
     device: str = setting("cpu", "cpu or cuda")
     weights: str = setting("float32", "float32, bfloat16 or int8: shows what `generate` loses by fewer bits")
 
@@ -138,6 +140,8 @@ def evaluate(*words: str, **values: Any) -> Evaluation:
 
 
 def run(config: EvaluateConfig) -> Evaluation:
+    if config.out:
+        check_new(config.overwrite, Path(config.out))
     device, weights = check_device(config.device), check_weights(config.weights)
     opened = open_and_print(config.bundle, device, config.attention.impl, continues=False)
     print(describe_model(opened.model))
@@ -170,4 +174,6 @@ def run(config: EvaluateConfig) -> Evaluation:
     return figures
 
 
-COMMAND = Command("evaluate", run, EvaluateConfig, {"data": "performances", "attention": "auto"}, main="bundle")
+COMMAND = Command(
+    "evaluate", only_new(run), EvaluateConfig, {"data": "performances", "attention": "auto"}, main="bundle"
+)

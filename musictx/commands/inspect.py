@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from musictx.analysis.part_writing_report import rules_report
-from musictx.commands import check_suffix, print_table
+from musictx.commands import check_new, check_suffix, print_table
 from musictx.config.command import Command
 from musictx.config.train import TokenizerConfig
 from musictx.data.prepare import print_summary
-from musictx.data.store import Store, verify_split
+from musictx.data.store import Store, beside_store, verify_split
 from musictx.errors import ConfigError, StoreError, TokenError, UserError
-from musictx.files import all_printable
+from musictx.files import all_printable, only_new
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.repairs import say_repairs
@@ -39,6 +39,7 @@ class InspectConfig:
     beside: str | None = setting(None, "with rules=true: a store of chorales; how often its training pieces break them")
     bundle: str | None = setting(None, "piano, chorale, harmoniser, a file that `musictx train` made or a run's folder")
     out: str | None = setting(None, "of a store: the picture, a .png file; null: STORE-histograms.png beside it")
+    overwrite: bool = setting(False, "of a store: replace an existing picture")
     json: bool = setting(False, "everything as JSON, for programs")
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
 
@@ -226,13 +227,15 @@ def inspect(config: InspectConfig) -> None:
     show: Callable[[Any], None]
     if config.store is not None:
         path = Path(config.store)
-        beside = path.resolve().parent / f"{path.resolve().name or 'store'}-histograms.png"
+        beside = beside_store(path, "histograms.png")
         if config.out:
             check_suffix("out", config.out, [".png"])
-        facts, show = inspect_store(path, Path(config.out or beside)), partial(print_store, path)
+        png = Path(config.out or beside)
+        check_new(config.overwrite, png)
+        facts, show = inspect_store(path, png), partial(print_store, path)
     elif config.rules:
-        beside_store = Store(Path(config.beside)) if config.beside is not None else None
-        facts, show = inspect_rules(seed_path(str(config.midi)), beside_store), print_rules
+        other = Store(Path(config.beside)) if config.beside is not None else None
+        facts, show = inspect_rules(seed_path(str(config.midi)), other), print_rules
     elif config.midi is not None:
         facts, show = inspect_midi(seed_path(config.midi), config.tokenizer.name), print_midi
     else:
@@ -243,4 +246,4 @@ def inspect(config: InspectConfig) -> None:
         show(facts)
 
 
-COMMAND = Command("inspect", inspect, InspectConfig, {"tokenizer": "performance"}, main="midi")
+COMMAND = Command("inspect", only_new(inspect), InspectConfig, {"tokenizer": "performance"}, main="midi")

@@ -15,6 +15,7 @@ from musictx.commands import check_new, check_suffix, check_within
 from musictx.config.command import Command
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, UserError
+from musictx.files import only_new
 from musictx.generate.open_bundle import check_device, choose_and_print, name_bundle, open_and_print
 from musictx.generate.requests import MAX_SEED, Sampling
 from musictx.jam.conversation import Conversation
@@ -150,19 +151,16 @@ def check(config: JamConfig) -> None:
 
 
 def check_files(files: list[Path], config: JamConfig) -> None:
-    """Checks the files before anything is played. Raises UserError for files that cannot be written, OSError for
-    their folders."""
+    """Checks the files before anything is played. Raises UserError for those that cannot be written."""
     if is_file(config.output):
         check_suffix("output", config.output, WRITTEN)
     if config.record is not None:
         check_suffix("record", config.record, WRITTEN)
-    if len({path.resolve() for path in (*files, Path(config.input))}) <= len(files):
+    if len({os.path.realpath(path) for path in (*map(str, files), config.input)}) <= len(files):
         raise UserError("a file has two uses", "give different files as input=, output= and record=")
-    check_new(config.overwrite, *files)
     for path in files:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not os.access(path.parent, os.W_OK):
-            raise UserError(f"{path.parent} is not a folder that can be written to", "give another")
+        recorded = config.record is not None and path == Path(config.record)
+        check_new(config.overwrite, path, field="record" if recorded else "output")
 
 
 def summarise(playback: Playback, conversation: Conversation, real: bool) -> None:
@@ -190,4 +188,4 @@ def save(recording: Recording, files: list[Path]) -> None:
         print("nothing was played, nothing is recorded")
 
 
-COMMAND = Command("jam", jam, JamConfig, {"sampler": "auto"}, main="input")
+COMMAND = Command("jam", only_new(jam), JamConfig, {"sampler": "auto"}, main="input")

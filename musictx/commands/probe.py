@@ -49,8 +49,8 @@ def probe(config: ProbeConfig) -> None:
     check_within(config, "passage_seconds", 1, int(MOST_SECONDS))
     check_within(config, "passages", 1)
     check_suffix("out", config.out, [".safetensors"])
-    check_new(config.overwrite, out)
     check_way("out", config.out, out.parent)
+    check_new(config.overwrite, out)
     with open_source(Path(config.path)) as items:
         labels = check_labels(config.path, [label_of(item) for item in items])
         model, tokenizer, _ = open_and_print(config.bundle, device, continues=False)

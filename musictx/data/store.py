@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from musictx.data.similar import Signature
 from musictx.errors import ConfigError, StoreError
-from musictx.files import all_printable, fits
+from musictx.files import all_printable, fits, real
 from musictx.tokenizers import Ids, Tokenizer, build_tokenizer
 
 FORMAT = 1
@@ -82,13 +82,19 @@ COUNTED = {  # what a preparation adds to `extra`
 
 def own_folders(out: Path) -> list[Path]:
     """All folders that a preparation writes: the store, its work so far, the new store half written, the old store."""
-    out = out.resolve()
+    out = real(out)
     return [out, *(out.with_name(f".{out.name}.{end}") for end in ("work", "partial", "old"))]
+
+
+def beside_store(path: Path, end: str) -> Path:
+    """A file beside a store, with its name: `my_store-histograms.png`."""
+    whole = Path(os.path.realpath(path))
+    return whole.parent / f"{whole.name or 'store'}-{end}"
 
 
 def check_target(out: Path, overwrite: bool) -> None:
     """Raises ConfigError when writing to `out` would destroy something; called before the long work begins."""
-    folder = next(p for p in (out, *out.resolve().parents) if p.exists())
+    folder = next(p for p in (out, *real(out).parents) if p.exists())
     if not os.access(folder, os.W_OK) or not (out.exists() or folder.is_dir()):
         why = f"{folder} is not a folder that can be written to"
         raise ConfigError("out", got=out, why=why, allowed="another")

@@ -1,5 +1,6 @@
 """A piece of music that a model has made: its notes, facts about them, and how to write it to a file."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -121,7 +122,7 @@ class Music(Continuation):
         """
         path = Path(path)
         suffix = path.suffix.lower()
-        if path.resolve() in {file.resolve() for file in (self.seed, self.after) if file is not None}:
+        if os.path.realpath(path) in {os.path.realpath(file) for file in (self.seed, self.after) if file is not None}:
             raise UserError(f"{path} is the seed and would be overwritten", "give another name")
         if suffix in MIDI:
             data = self.midi(text, alone=alone, pedal=pedal)

@@ -26,7 +26,7 @@ from musictx.config.model import schemas
 from musictx.config.train import TrainConfig
 from musictx.data.store import Store, whole_split
 from musictx.errors import ConfigError, UserError
-from musictx.files import replacing, write_json
+from musictx.files import real, replacing, write_json
 from musictx.model.packaged import BUNDLE
 from musictx.system import locked
 from musictx.training.checkpoints import LAST, check_whole
@@ -205,6 +205,8 @@ class RunFolder:
     def _check_free(self, overwrite: bool) -> None:
         """Raises ConfigError when a new run would destroy something."""
         out = self.path
+        if out.is_symlink() and not out.exists():
+            raise ConfigError("out", got=out, why="it is a link to nothing", allowed="another")
         if not out.exists() or (out.is_dir() and not any(out.iterdir())):
             return
         if not overwrite:
@@ -230,7 +232,7 @@ class RunFolder:
     @property
     def _aside(self) -> Path:
         """Where the old run waits while a new one replaces it."""
-        folder = self.path.resolve()
+        folder = real(self.path)
         return folder.with_name(f".{folder.name}.old")
 
     def _check_same(self, config: TrainConfig, record: Record) -> None:
