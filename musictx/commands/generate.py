@@ -9,9 +9,10 @@ from musictx.analysis.nearest import Neighbours
 from musictx.analysis.repeats import Provenance
 from musictx.commands import shared, write_beside
 from musictx.config.command import Command
+from musictx.config.fields import keys_of
 from musictx.config.train import AttentionConfig
 from musictx.data.store import Store
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 from musictx.files import only_new, stem_of
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.control import Control
@@ -20,11 +21,11 @@ from musictx.generate.open_bundle import check_device, choose_and_print, faster,
 from musictx.generate.primer import Part
 from musictx.generate.requests import DEFAULT_S, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
-from musictx.generate.seeds import NEW, Targets, find_seeds, name_targets
+from musictx.generate.seeds import NEW, Targets, check_apart, find_seeds, name_targets, read_each
 from musictx.model.build import describe_model
 from musictx.model.bundle import tensors_hash
 from musictx.model.packaged import bundle_path, seed_path
-from musictx.music.read import read_bytes
+from musictx.music.read import read_bytes, read_tracks
 from musictx.setting import setting
 from musictx.system import few_threads
 from musictx.tokenizers import Tokenizer
@@ -160,9 +161,15 @@ def generate(config: GenerateConfig) -> None:
     read = sources if fills or config.seed_midi is not None else []
     named = [sources[0].with_name("-to-".join(map(stem_of, sources)) + ".mid")] if fills else sources
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
-    targets = name_targets(named, Path(config.out), config.variations, **extras)
-    for file in read:
-        read_bytes(file)  # reports a missing one before the model loads
+    if not fills:
+        check_apart(config.seed_midi, sources, Path(config.out))
+    targets = dict(zip(named, name_targets(named, Path(config.out), config.variations, **extras), strict=True))
+    errors = list[UserError]()
+    if read:  # reports a missing or damaged one before the model loads
+        whole, errors = read_each(read, lambda file: read_tracks(read_bytes(file), file))
+        if not whole or (fills and errors):
+            refuse_left_out(errors, 1 if fills else len(sources))
+        read = [*whole]
     known = [Provenance(Store(config.known_store))] if config.known_store is not None else []
     bundle = name_bundle(config.bundle, read, config.drums)
     opened, tokenizer, header = open_and_print(bundle, device, config.attention.impl)
@@ -179,16 +186,32 @@ def generate(config: GenerateConfig) -> None:
         beginnings = [read_around(sources, tokenizer, request)]
         request = how_to_fill(beginnings[0], request, model, header)
     else:
-        beginnings = [read_beginning(file, tokenizer, request) for file in read] or [Beginning(NEW.stem)]
+        wish = request
+        begun, more = read_each(read, lambda file: read_beginning(file, tokenizer, wish)) if read else ({}, [])
+        errors += more
+        if read and not begun:
+            refuse_left_out(errors, len(sources))
+        beginnings, named = [*begun.values()] or [Beginning(NEW.stem)], [*begun] or named
     with few_threads(min(config.rows_at_once, config.variations * len(beginnings))):
         kept = continue_all(beginnings, model, tokenizer, request, device=device, own=header.sampling)
-    for source, files, pieces in zip(named, targets, kept, strict=True):
-        write(source, files, pieces, origins, config.alone, config.pedal)
+    for source, pieces in zip(named, kept, strict=True):
+        write(source, targets[source], pieces, origins, config.alone, config.pedal)
     if is_interrupted(kept, config.variations):
         print("interrupted: what existed by then is written, the rest is missing")
         raise KeyboardInterrupt
     for reason in sorted({music.stopped for pieces in kept for music in pieces} - {""}):
         print(f"stopped before {'the gap was full' if fills else 'the asked length'}: {reason}")
+    refuse_left_out(errors, len(sources))
+
+
+def refuse_left_out(errors: list[UserError], of: int) -> None:
+    """Raises UserError where some of so many files were left out."""
+    if errors and of == 1:
+        raise errors[0]
+    if errors:
+        keys = keys_of("generate")
+        said = "; ".join(error.line(keys) for error in errors)
+        raise UserError(f"{len(errors)} of {of} seeds left out: {said}")
 
 
 def neighbours(known_store: str | None, bundle: str, model: Any, tokenizer: Tokenizer) -> list[Neighbours]:

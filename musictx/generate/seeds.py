@@ -1,16 +1,17 @@
 """Finds the seed files, reads the music in them, and names what is written."""
 
 import glob
+import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, UserError
-from musictx.files import stem_of
+from musictx.files import check_new, stem_of
 from musictx.model.packaged import KNOWN_SEEDS, SEEDS, seed_path
 from musictx.music.grid import N_VOICES, PIANO, one_piano, quantise, thin_to_voices
 from musictx.music.project import Project
@@ -20,6 +21,7 @@ from musictx.music.ticks import Tracks
 from musictx.tokenizers import Tokenizer, knows_one_piano
 
 NEW = Path("new")  # names music that begins from nothing
+T = TypeVar("T")
 
 
 class Seed(NamedTuple):
@@ -71,13 +73,40 @@ def name_targets(
     twice, count = Counter(str(path).lower() for path in files).most_common(1)[0]
     if count > 1:
         raise UserError(f"{twice} would be the continuation of two seeds", "rename one, or continue them one by one")
-    read = {seed.resolve() for seed in seeds}
+    read = {os.path.realpath(seed) for seed in seeds}
     for path in files:
-        if path.resolve() in read:
+        if os.path.realpath(path) in read:
             raise UserError(f"{path} is a seed and would be overwritten", "give another out=")
-        if path.exists() and not overwrite:
-            raise UserError(f"{path} exists already", "give another out= or overwrite=true")
+    check_new(overwrite, *files)
     return out
+
+
+def check_apart(seed_midi: str | None, seeds: Sequence[Path], folder: Path) -> None:
+    """Raises ConfigError for a folder of new music whose files a folder or pattern of seeds would find in the next
+    run."""
+    if seed_midi is None or seeds == [Path(seed_midi)] or seed_midi in SEEDS:
+        return
+    place, above = os.path.realpath(folder), {os.path.realpath(seed.parent) for seed in seeds}
+    if os.path.isdir(seed_midi):
+        within = os.path.realpath(seed_midi)
+    elif "**" in seed_midi:
+        within = os.path.realpath(seed_midi[: seed_midi.index("**")].rpartition("/")[0] or ".")
+    else:
+        within = place if place in above else ""
+    if within and os.path.commonpath([within, place]) == within:
+        why = f"it is within seed_midi={seed_midi}, which would find the new music as seeds in the next run"
+        raise ConfigError("out", got=folder, why=why, allowed="another folder")
+
+
+def read_each(seeds: Sequence[Path], read: Callable[[Path], T]) -> tuple[dict[Path, T], list[UserError]]:
+    """What each seed gives, and why others give nothing."""
+    made, errors = dict[Path, T](), list[UserError]()
+    for seed in seeds:
+        try:
+            made[seed] = read(seed)
+        except UserError as error:
+            errors.append(error)
+    return made, errors
 
 
 def read_seed(path: Path, tokenizer: Tokenizer, drums: bool = False, part: str | None = None) -> Seed:

@@ -1,10 +1,14 @@
 """Continuing from the command line: what is written. tests/generate/test_model.py has the same from Python."""
 
+import re
+
 import numpy as np
 import pytest
-from conftest import ok, refused
+from conftest import ok, refused, run
 
 from musictx.commands.generate import GenerateConfig, generate
+from musictx.config.app import settings
+from musictx.config.command import find
 from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError
 from musictx.generate.model import load
@@ -13,7 +17,7 @@ from musictx.model.bundle import add_notes
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.static_steps import StaticSteps
 from musictx.music.read import read_bytes, read_midi, read_tracks
-from musictx.music.score import Score
+from musictx.music.score import DRUMS, Score
 from musictx.music.write import write_midi
 
 AUTO = AttentionConfig("auto")
@@ -96,6 +100,54 @@ TOGETHER = [
 def test_what_does_not_go_together_is_refused(world, tmp_path, words):
     said = refused(["musictx", "generate", f"bundle={world.bundle}", *words, "out=q"], tmp_path)
     assert said.startswith(f"error: {words[1]}.0: ")
+
+
+def test_a_bad_file_in_a_folder_is_named_at_the_end_and_the_others_are_continued(world, tmp_path):
+    (tmp_path / "mine").mkdir()
+    for name in ("a", "c"):
+        (tmp_path / f"mine/{name}.mid").write_bytes(world.seed.read_bytes())
+    (tmp_path / "mine/b.mid").write_bytes(b"MThd\0\0\0\6")
+    write_midi(Score([0.0], [1.0], [40], [80], 0.5, np.array(DRUMS)), tmp_path / "mine/d.mid")
+    args = ["seed_midi=mine", f"bundle={world.bundle}", "out=o", "length_seconds=1"]
+    done = run(["musictx", "generate", *args], tmp_path)
+    assert done.returncode == 2
+    assert done.stdout.count("new music from") == 2
+    assert re.fullmatch(r"error: 2 of 4 seeds left out: mine/b\.mid: .*; mine/d\.mid: .*\n", done.stderr)
+    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == ["a-1.mid", "c-1.mid"]
+    for name in ("a", "c"):
+        (tmp_path / f"mine/{name}.mid").unlink()
+    assert "2 of 2 seeds left out: mine/b.mid: " in refused(["musictx", "generate", *args, "out=p"], tmp_path)
+    assert not (tmp_path / "p").exists()
+
+
+@pytest.mark.parametrize(
+    ("seeds", "out"),
+    [
+        ("mine", "mine"),
+        ("mine", "mine/new"),
+        ("mine", "to/deep"),
+        (".", "o"),
+        ("mine/*.mid", "mine"),
+        ("**/*.mid", "o"),
+    ],
+)
+def test_new_music_is_never_a_seed_of_the_next_run(world, tmp_path, monkeypatch, seeds, out):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "to").symlink_to("mine")
+    (tmp_path / "mine/a.mid").write_bytes(world.seed.read_bytes())
+    with pytest.raises(ConfigError, match=f"^out={out}: it is within seed_midi="):
+        find("generate").run(settings("generate", f"bundle={world.bundle}", f"seed_midi={seeds}", f"out={out}"))
+    assert [path.name for path in tmp_path.rglob("*.mid")] == ["a.mid"]
+
+
+def test_new_music_may_lie_beside_one_seed_and_outside_of_many(world, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/a.mid").write_bytes(world.seed.read_bytes())
+    for seeds, out in (("mine/a.mid", "mine"), ("mine", "mined"), ("mine/*.mid", "mine/new"), ("elise", ".")):
+        words = [f"bundle={world.bundle}", f"seed_midi={seeds}", f"out={out}", "length_tokens=8"]
+        find("generate").run(settings("generate", *words))
 
 
 def test_ctrl_c_writes_what_exists_and_says_so(world, tmp_path, opened, monkeypatch, capsys):
