@@ -12,13 +12,14 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from musictx.analysis.embedding import Embedder, Vectors, passages
-from musictx.data.store import Store
+from musictx.data.store import Store, beside_store
 from musictx.errors import UserError
 from musictx.files import printable, replacing
 from musictx.music.score import Score
 
 CLOSEST_S = 2.5  # the least time between the beginnings of two passages
 PASSAGE_S, MOST_PASSAGES = 10.0, 2000  # of an index, where nothing else is asked
+ALIKE = 2e-3  # of their size: what half precision loses is less
 SAID = 3  # nearest passages of new music
 
 
@@ -37,6 +38,9 @@ class Index:
     def __init__(self, vectors: Vectors, piece: NDArray[np.int32], from_s: NDArray[np.float32]) -> None:
         self.piece, self.from_s, self.raw = piece, from_s, vectors
         self.mean, self.scale = vectors.mean(0), vectors.std(0) + 1e-6
+        self.alike = bool(vectors.std(0).max() <= ALIKE * np.abs(vectors).max())  # one passage, or the same again
+        if self.alike:  # there is no usual distance
+            self.mean, self.scale = np.zeros_like(self.mean), np.ones_like(self.scale)
         self.vectors = self.directions(vectors)
 
     def directions(self, vectors: Vectors) -> Vectors:
@@ -92,10 +96,10 @@ def load_index(path: Path, pieces: int, width: int) -> Index | None:
 
 
 def path_of(store: Store, model_sha256: str, layer: int, passage_s: float, most: int) -> Path:
-    """The file that keeps the index of a store, a model and passages."""
+    """The file beside a store that keeps the index of it, a model and passages."""
     kept = [info.sha256 for info in store.manifest.splits.values()]
     key = sha256(json.dumps((model_sha256, layer, passage_s, most, kept)).encode()).hexdigest()
-    return Path(f"outputs/similar/{key[:16]}.safetensors")
+    return beside_store(store.path, f"similar-{key[:16]}.safetensors")
 
 
 class Neighbours:

@@ -1,5 +1,6 @@
 """musictx similar: find the pieces and passages of a store that sound like a MIDI file."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +71,10 @@ def similar(config: SimilarConfig) -> None:
         raise UserError(f"{source}: no passage of four notes that the model can read", "give more music")
     heard = embedder.vectors([part for _, part in mine])
     names, index = names_of(store), prepared(config, store, bundle, embedder)
+    if index.alike:
+        print(
+            "the passages heard of the store are all alike: likeness has nothing to compare with; give more passages="
+        )
     pieces = index.pieces(heard, names, config.most)
     rows = index.passages(heard, names, config.most)
     pairs = [(near, at) for at, row in zip(mine, rows, strict=True) for near in row]
@@ -85,13 +90,15 @@ def prepared(config: SimilarConfig, store: Store, bundle: str, embedder: Embedde
     """The store's passages, as an earlier search kept them, or heard now."""
     model_sha256 = tensors_hash(bundle_path(bundle))
     path = path_of(store, model_sha256, embedder.layer, config.passage_seconds, config.passages)
+    keeps = os.access(path.parent, os.W_OK)
     kept = load_index(path, len(names_of(store)), embedder.model.config.d_model)
     if kept is not None:
         return kept
     index = build_index(store, embedder, config.passage_seconds, config.passages)
-    path.unlink(missing_ok=True)  # a damaged one
-    index.save(path)
-    print(f"{path}: kept for the next search")
+    if keeps:
+        path.unlink(missing_ok=True)  # a damaged one
+        index.save(path)
+    print(f"{path}: {'kept for the next search' if keeps else 'not kept, its folder cannot be written to'}")
     return index
 
 

@@ -1,11 +1,12 @@
 import json
+from shutil import copytree
 
 import numpy as np
 import pytest
 from conftest import ok
 from safetensors.numpy import load_file, save_file
 
-from musictx.analysis.nearest import load_index
+from musictx.analysis.nearest import Index, load_index
 from musictx.commands.similar import similar
 from musictx.config.app import settings
 from musictx.data.store import Store
@@ -22,7 +23,8 @@ def searched(world, tmp_path_factory):
     store = Store(world.store)
     piece = store.tokenizer.decode(np.asarray(store.split("train")[0]))
     write_midi(piece.transpose(3).stretch(1.1), folder / "my.mid")
-    words = ["musictx", "similar", "midi=my.mid", f"store={world.store}", "passage_seconds=4", "most=3"]
+    copytree(world.store, folder / "store")
+    words = ["musictx", "similar", "midi=my.mid", "store=store", "passage_seconds=4", "most=3"]
     done = ok([*words, "out=found"], folder)
     return folder, words, store.split("train").names[0], done.stdout
 
@@ -39,7 +41,7 @@ def test_the_nearest_piece_is_the_same_in_another_key(searched):
     assert name in said
     assert (folder / "found/my.png").read_bytes().startswith(b"\x89PNG")
     assert read_midi(folder / "found/my-1.mid").duration_s <= 4.1
-    (index,) = (folder / "outputs/similar").iterdir()
+    (index,) = folder.glob("store-similar-*.safetensors")
     assert f"{index.name}: kept for the next search" in said
     assert index.stat().st_mode == (folder / "found/similar.json").stat().st_mode  # others may read it
 
@@ -47,7 +49,7 @@ def test_the_nearest_piece_is_the_same_in_another_key(searched):
 def test_a_second_search_hears_nothing_again_and_a_damaged_index_is_made_again(searched, monkeypatch, capsys):
     folder, words, *_ = searched
     monkeypatch.chdir(folder)
-    (index,) = (folder / "outputs/similar").iterdir()
+    (index,) = folder.glob("store-similar-*.safetensors")
     whole = index.read_bytes()
     similar(settings("similar", *words[2:], "out=again"))
     assert "kept for" not in capsys.readouterr().out
@@ -58,7 +60,7 @@ def test_a_second_search_hears_nothing_again_and_a_damaged_index_is_made_again(s
 
 
 def test_a_damaged_index_is_none(searched, tmp_path):
-    (index,) = (searched[0] / "outputs/similar").iterdir()
+    (index,) = searched[0].glob("store-similar-*.safetensors")
     kept, damaged = load_file(index), tmp_path / "damaged"
     width = kept["vectors"].shape[1]
     assert load_index(index, 8, width) is not None
@@ -90,3 +92,23 @@ def test_mistakes_are_one_line(world, tmp_path, monkeypatch):
     ):
         with pytest.raises(UserError, match=said):
             similar(settings("similar", f"store={world.store}", "out=o", *words))
+
+
+def test_the_same_music_is_the_same_where_nothing_else_was_heard(searched, capsys, monkeypatch):
+    folder, *_ = searched
+    monkeypatch.chdir(folder)
+    words = ["midi=found/my-1.mid", "store=store", "passage_seconds=4", "passages=1", "most=1"]
+    for out in ("one", "one again"):  # heard, and as it was kept
+        similar(settings("similar", *words, f"out={out}"))
+        assert "all alike: likeness has nothing to compare with" in capsys.readouterr().out
+        (found,) = json.loads((folder / out / "similar.json").read_text())["passages"]
+        assert found["likeness"] > 0.5
+
+
+def test_alike_passages_are_as_like_as_they_are():
+    vector = np.linspace(-3, 5, 16, dtype=np.float32)
+    for kept in (vector[None], np.stack([vector, vector, vector.astype(np.float16).astype(np.float32)])):
+        index = Index(kept, np.zeros(len(kept), np.int32), np.zeros(len(kept), np.float32))
+        for found in (index.passages(vector[None], ["a"], 1)[0], index.pieces(vector[None], ["a"], 1)):
+            assert found[0].likeness == pytest.approx(1.0, abs=1e-5)
+    assert not Index(np.stack([vector, -vector]), np.zeros(2, np.int32), np.zeros(2, np.float32)).alike
