@@ -10,8 +10,9 @@ import pytest
 from conftest import QUICK, TINY, ok, refused, run
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
+from musictx import cli
 from musictx.commands.demo import check_store
-from musictx.config.app import as_text
+from musictx.config.app import as_text, settings
 from musictx.config.command import find
 from musictx.data.corpora.chorales import CORPUS
 from musictx.data.store import Store
@@ -129,6 +130,19 @@ def test_a_file_name_that_is_no_hydra_grammar(world, tmp_path):
     args = [f"bundle={world.bundle}", f"seed_midi={name}", f"out={out}", "length_seconds=1"]
     ok(["musictx", "generate", *args, "random_seed=9223372036854775807"], tmp_path)
     assert (tmp_path / out / f"{out}-1.mid").is_file()
+
+
+@pytest.mark.parametrize("name", ["${x}.mid", "b.mid ", " c.mid", "${oc.env:HOME} d", "夜想曲.mid", "\\${x}.mid"])
+def test_the_name_of_a_file_is_a_name(world, tmp_path, monkeypatch, capsys, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(world.seed.read_bytes())
+    for midi in (name, tmp_path / name):
+        assert settings("inspect", midi=midi).midi == str(midi)
+    assert settings("inspect", f"midi={name}").midi == name
+    for word in (name, f"midi={name}"):
+        monkeypatch.setattr(sys, "argv", ["musictx", "inspect", word])
+        cli.main()
+        assert capsys.readouterr().out.startswith(f"{name}: ")
 
 
 @pytest.mark.parametrize(

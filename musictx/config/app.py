@@ -24,7 +24,7 @@ from omegaconf.errors import OmegaConfBaseException
 from musictx.config import PRESETS, register
 from musictx.config.command import OWN, Command, find
 from musictx.config.mistakes import NotASetting, explained, in_one_line
-from musictx.config.words import SEE, quoted, sort_words
+from musictx.config.words import SEE, as_name, quoted, sort_words, uninterpolated
 from musictx.errors import ConfigError, UserError
 from musictx.setting import about, find_setting, help_text
 from musictx.terminal import columns
@@ -125,7 +125,9 @@ def plain(value: Any) -> Any:
         return [plain(each) for each in value]
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim):
         return value.item()
-    return str(value) if isinstance(value, Path) else value
+    if isinstance(value, Path) or (isinstance(value, str) and "${" in value and os.path.exists(value)):
+        return uninterpolated(str(value))
+    return value
 
 
 def refuse_no_path(words: Sequence[str]) -> None:
@@ -201,6 +203,8 @@ def as_text(command: Command, word: str, many: bool = False) -> str:
         return word
     if value.startswith("~/"):  # the shell expands this only at the beginning of a word
         value = os.path.expanduser(value)
+    if ("${" in value or value != value.strip()) and os.path.exists(value):
+        return f"{key}={as_name(value)}"
     try:
         read = OverridesParser.create().parse_override(f"{key}={value}")
     except HydraException:

@@ -104,18 +104,23 @@ def _main(command: Command, inputs: Sequence[str], settings: Sequence[str]) -> l
         if key == command.main:
             raise ConfigError(key, got=value, why=f"{inputs[0]} is given too", hint="leave one of them out")
     if command.takes_several:
-        return [f"{command.main}=[{','.join(map(_name, inputs))}]"]
+        return [f"{command.main}=[{','.join(map(as_name, inputs))}]"]
     if len(inputs) > 1:
         found = find_setting(command.schema, command.main)
         allowed = found[1].metadata.get("meaning", "one word") if found else ""
         why = f"{inputs[1]} is a second word without ="
         raise ConfigError(command.main, got=inputs[0], why=why, allowed=allowed, hint=SEE)
-    return [f"{command.main}={_name(inputs[0])}"]
+    return [f"{command.main}={as_name(inputs[0])}"]
 
 
-def _name(word: str) -> str:
+def as_name(word: str) -> str:
     """A name as it is typed, also one that has ${ in it."""
-    return quoted(word.replace("${", "\\${"))
+    return quoted(uninterpolated(word))
+
+
+def uninterpolated(name: str) -> str:
+    """A name that OmegaConf takes as it is."""
+    return re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + "\\${", name)
 
 
 def quoted(value: str) -> str:
