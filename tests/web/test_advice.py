@@ -22,7 +22,7 @@ def literals(node):
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     elif isinstance(node, ast.JoinedStr):
-        yield "".join(part.value if isinstance(part, ast.Constant) else "x" for part in node.values)
+        yield "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in node.values)
     elif isinstance(node, ast.IfExp):
         yield from literals(node.body)
         yield from literals(node.orelse)

@@ -53,14 +53,13 @@ def test_whatever_is_done_meanwhile_stays_as_it_was_done(meanwhile, uploads):
     visit = Visit(A)
     before, step = visit.session, Step(music("file")) if uploads else drawn(A)
     for k, what in enumerate(meanwhile):
-        picked = Step(music(str(k)))
-        changes: dict[str, Callable[[Session], Session]] = {
-            "pick": lambda session, picked=picked: session.push(picked),  # type: ignore[misc]
-            "undo": Session.undo,
-            "choose": lambda session: session.choose(1),
-            "go on": Session.go_on,
-        }
-        visit.change(changes[what])
+        other = Step(music(str(k)))
+        if what == "pick":
+            visit.change(lambda session, other=other: session.push(other))  # type: ignore[misc]
+        elif what == "choose":
+            visit.change(lambda session: session.choose(1))
+        else:
+            visit.change(Session.undo if what == "undo" else Session.go_on)
     mine = visit.session
     after = visit.change(lambda session: session.arrive(step, before))
     assert [each for each in after.steps if each is not step] == list(mine.steps)

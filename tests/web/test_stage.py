@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from musictx.music.score import Meter, Score
+from musictx.viz.sound import write_wav
 from musictx.web import stage
 from musictx.web.session import PageMusic, Step
 
@@ -20,7 +21,7 @@ def music(n):
 @pytest.fixture
 def slow(monkeypatch):
     """Sound of `music` of so many notes is written when its event is set; who is being written is in `begun`."""
-    events, begun, write = dict[int, Event](), list[int](), stage.write_wav
+    events, begun, write = dict[int, Event](), list[int](), write_wav
 
     def writing(score, path):
         begun.append(len(score))
