@@ -1,7 +1,5 @@
 """One person's session: nothing that they chose goes away when something else arrives."""
 
-from collections.abc import Callable
-
 from hypothesis import given
 from hypothesis import strategies as st
 
