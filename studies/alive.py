@@ -13,8 +13,8 @@ its last music before the ending. The net is what `rules.` forbid: how often a w
 
 The rule of choice (`rank`): fewer continuations that stand still where neither seed nor true music does. If equal,
 fewer notes over 8 s. If equal, more continuations between half and twice the pace of their seed. `--bundles` are
-compared by it over all cells together. `--write` draws nothing: it writes filters into a bundle's header. Each cell is
-kept in a file: the same command resumes. Beside it are ten continuations to hear.
+compared by it over all cells together. `--write` draws nothing: it writes a copy of a bundle with filters in its
+header. Each cell is kept in a file: the same command resumes. Beside it are ten continuations to hear.
 """
 
 import contextlib
@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import timed
+from bundles import with_notes
 from shared import asked, options
 
 from musictx.analysis.repeats import CorpusIndex
@@ -40,7 +41,7 @@ from musictx.generate.continuing import begin_with, continue_all
 from musictx.generate.open_bundle import Opened, open_bundle
 from musictx.generate.primer import Primer
 from musictx.generate.requests import Continue, Sampling
-from musictx.model.bundle import OWN_FILTERS, add_notes, tensors_hash
+from musictx.model.bundle import OWN_FILTERS, tensors_hash
 from musictx.model.packaged import bundle_path
 from musictx.model.weights import choose_weights, for_steps
 from musictx.music.ending import ending_s
@@ -48,6 +49,7 @@ from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.tokenizers.rules import AUTO
 
+OWN = ("seed_midi", "seed_seconds", "seed_from", "length_seconds", "variations", "out", "bundle")  # by form, or options
 STILL_S, LONG_S, LENGTH_S = 3.0, 8.0, 30.0
 FORMS = {  # of a seed: the settings that a person gives
     "whole": [],
@@ -175,7 +177,7 @@ def study(args: Any, words: list[str]) -> None:
         for path, (form, form_words) in product(args.stores, FORMS.items()):
             store = Store(path, opened.header.tokenizer)
             request = asked_by(settings("generate", "seed_midi=null", "out=x", *form_words, *words))
-            at = args.out.with_suffix("") / of / f"{path.name}-{form.replace(' ', '-')}"
+            at = args.out / of / f"{path.name}-{form.replace(' ', '-')}"
             how = store.manifest.splits["validation"].sha256, args.pieces, args.copies, opened.header.sampling, request
             corpus = path if args.copies else None
             draw = partial(cell, form, choose_pieces(store, args.pieces), opened, request, corpus, at)
@@ -186,33 +188,33 @@ def study(args: Any, words: list[str]) -> None:
         facts[name]["all"] = summary(seeds) | {"tensors_sha256": tensors}
         best[name] = rank(facts[name]["all"])
         facts["chosen"] = min(best, key=lambda name: best[name])
-        write_json(args.out, facts)
-    print(f"{args.out}: all figures; the rule of choice takes {facts['chosen']}")
+        write_json(args.out / "alive.json", facts)
+    print(f"{args.out / 'alive.json'}: all figures; the rule of choice takes {facts['chosen']}")
 
 
-def write(bundle: Path, sampling: Sampling) -> None:
-    """Writes the filters into the bundle's header. Raises UserError if they are left to the bundle."""
+def write(args: Any, words: list[str]) -> None:
+    """Copies each bundle, with the filters in its header. Raises UserError if they are left to the bundle, and for
+    settings that no header has."""
+    if other := [word for word in words if word.partition("=")[0] not in [f"sampler.{name}" for name in OWN_FILTERS]]:
+        raise UserError(f"--write: a header has no {other[0]}", "give sampler.top_p= and sampler.min_p= alone")
+    sampling: Sampling = settings("generate", "seed_midi=null", "out=x", *words).sampler
     if sampling.top_p == AUTO:
         raise UserError("--write: give the filters, as in sampler.top_p=null sampler.min_p=0.02")
-    filters = {name: getattr(sampling, name) for name in OWN_FILTERS}
-    add_notes(bundle, sampler=filters)
-    print(f"{bundle}: {', '.join(f'{name}={value}' for name, value in filters.items())}")
+    for path in map(bundle_path, args.bundles):
+        with_notes(path, args.out / path.name, sampler={name: getattr(sampling, name) for name in OWN_FILTERS})
 
 
 def main() -> None:
-    parser = options(__doc__, "out", out=Path("outputs/alive.json"))
+    parser = options(__doc__, "out", out=Path("outputs/alive"))
     parser.add_argument("--stores", type=Path, nargs="+", default=[Path("outputs/stores/maestro")])
     parser.add_argument("--bundles", nargs="+", default=["piano"])
     parser.add_argument("--pieces", type=int, default=40, help="of each store")
     parser.add_argument("--draws", type=int, default=3, help="continuations of each seed")
-    parser.add_argument("--copies", action="store_true", help="look for copies of all training pieces")
-    parser.add_argument("--write", action="store_true", help="write these filters into the bundles' headers")
-    args, words = asked(parser)
-    if args.write:
-        for bundle in args.bundles:
-            write(bundle_path(bundle), settings("generate", "seed_midi=null", "out=x", *words).sampler)
-    else:
-        study(args, words)
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument("--copies", action="store_true", help="look for copies of all training pieces")
+    either.add_argument("--write", action="store_true", help="copy the bundles, with these filters in their headers")
+    args, words = asked(parser, *OWN)
+    (write if args.write else study)(args, words)
 
 
 if __name__ == "__main__":

@@ -215,7 +215,6 @@ def ratio(top: NDArray[Any], bottom: NDArray[Any]) -> Interval:
 def main() -> None:
     defaults = {"out": Path("outputs/baselines"), "seconds": SECONDS}
     args = options(__doc__, "store", "out", "seconds", "test", **defaults).parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
     Study(chorales(args.store), args.out, args.seconds).table("test" if args.test else "validation")
 
 

@@ -1,6 +1,7 @@
 """Shared by the studies that make a bundle of the package: a training that resumes, the file, and its figures."""
 
 import json
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,14 +13,23 @@ import torch
 from musictx.commands.evaluate import evaluate, file_hash
 from musictx.config.app import settings
 from musictx.data.store import Store
-from musictx.errors import StoreError
-from musictx.files import write_json
-from musictx.model.bundle import BundleHeader, load_bundle, read_header, save_bundle, tensors_hash, write_header
+from musictx.errors import BundleError, StoreError
+from musictx.files import replacing, write_json
+from musictx.model.bundle import (
+    BundleHeader,
+    add_notes,
+    load_bundle,
+    read_header,
+    save_bundle,
+    tensors_hash,
+    write_header,
+)
 from musictx.training.fit import fit
 from musictx.training.run_folder import RunFolder
 from musictx.training.start import sized_as_bundle
 
 Figures = dict[str, Any]
+OWN = ("experiment", "data.path", "out", "init_from", "overwrite", "resume", "trainer.progress_bar")  # of `trained`
 
 
 def chorales(path: Path) -> Store:
@@ -43,6 +53,8 @@ def trained(names: Sequence[str], store: Store, folder: Path, init: Path | None,
             fit(config)
         elif changed := out.differences(sized_as_bundle(config)):
             sys.exit(f"{folder / name} was trained with other settings ({', '.join(changed)}): give another --out")
+        else:
+            print(f"{folder / name}: found, not trained again")
         if not out.is_finished:
             sys.exit("interrupted: the same command resumes")
         init = folder / name / "model.safetensors"
@@ -52,19 +64,30 @@ def trained(names: Sequence[str], store: Store, folder: Path, init: Path | None,
 
 def write_bundle(target: Path, model: Any, header: BundleHeader, store: Store, **notes: Any) -> None:
     """Writes the weights as float16; the header says what the store says of its music. A bundle that has these weights
-    already keeps its header, with filters and guidance."""
+    already keeps its header, with filters and guidance. Raises BundleError for one with other weights."""
     halves = {name: x.half().float() if x.is_floating_point() else x for name, x in model.state_dict().items()}
     if target.exists():
         there = load_bundle(target).model.state_dict()
         if there.keys() == halves.keys() and all(torch.equal(there[name], x) for name, x in halves.items()):
-            print(f"{target}: kept, it has these weights already")
+            print(f"{target}: found, it has these weights already")
             return
+        raise BundleError(f"{target} is there and has other weights", "remove it, or give another --out")
     corpus = store.manifest.corpus
     notes = {name: value for name, value in header.notes.items() if name != "name"} | notes
     header = replace(header, corpus=corpus.name, licence=corpus.licence, val_nll=None, notes=notes)
-    target.parent.mkdir(parents=True, exist_ok=True)
     save_bundle(target, model, header, torch.float16)
     print(f"{target}: {target.stat().st_size / 1e6:.1f} MB, trained on {corpus.name}")
+
+
+def with_notes(bundle: Path, target: Path, **notes: Any) -> None:
+    """The bundle again, under another name, with more notes in its header. Raises BundleError for a file that is
+    there."""
+    if target.exists():
+        raise BundleError(f"{target} is there already", "give another --out")
+    with replacing(target) as partial:
+        shutil.copyfile(bundle, partial)
+        add_notes(partial, **notes)
+    print(f"{target}: {', '.join(f'{name}={value}' for name, value in notes.items())}")
 
 
 def evaluated(bundle: Path, store: Store, segment: int | None, split: str, out: Path) -> Figures:
@@ -84,22 +107,22 @@ def evaluated(bundle: Path, store: Store, segment: int | None, split: str, out: 
 def score_all(
     bundle: Path, store: Store, results: Path, name: str, test: bool, measure: Callable[[str, Path], Figures]
 ) -> None:
-    """Writes the figures of validation, and of test if that is asked, validation's likelihood into the header, and the
-    file's hash into all results. Filters and guidance come later and change the file, but not its tensors. So a split
-    is read once for the same tensors; called again, this only keeps the new file's hash."""
+    """Writes the figures of validation, and of test if that is asked, validation's likelihood into a header that has
+    none, and the file's hash into all results. Filters and guidance come later and change the file, but not its
+    tensors. So a split is read once for the same tensors; called again, this only keeps the new file's hash."""
     found: dict[Path, Figures] = {}
     for split in ("validation", "test")[: 1 + test]:
         out = results / f"{name}-{split}.json"
         read = {"tensors_sha256": tensors_hash(bundle), "split_sha256": store.manifest.splits[split].sha256}
         known: Figures = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
         if known.items() >= read.items():
-            print(f"{out}: kept, this model has read the {split} split already")
+            print(f"{out}: found, this model has read the {split} split already; another --out measures anew")
             found[out] = known
         else:
-            results.mkdir(parents=True, exist_ok=True)
             found[out] = measure(split, out) | read
-    validation = found[results / f"{name}-validation.json"]
-    write_header(bundle, replace(read_header(bundle), val_nll=validation["per_token"][0]))
+    header, validation = read_header(bundle), found[results / f"{name}-validation.json"]
+    if header.val_nll is None:
+        write_header(bundle, replace(header, val_nll=validation["per_token"][0]))
     for out, figures in found.items():
         write_json(out, figures | {"bundle_sha256": file_hash(bundle)})
         nats = figures["per_token"]

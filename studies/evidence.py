@@ -2,15 +2,18 @@
 
     python studies/evidence.py --archive maestro-v3.0.0-midi.zip --pop pop909.zip
     python studies/evidence.py --archive maestro-v3.0.0-midi.zip --pop pop909.zip --only likelihood --test
+    python studies/evidence.py --archive maestro-v3.0.0-midi.zip --pop pop909.zip --test --place
 
-For whoever puts a new `musictx/bundles/piano.safetensors` in place, with its filter and its guidance in its header.
-Each part is commands that a person could give; one that fails stops the rest. `--only` makes some parts again. All of
-them take about five hours of two cores, most of it for `alive`. `--test` reads the test split too, once for the same
-weights. `tests/test_packaged.py` then names each figure of the card (`docs/models.md`) that is another. Pictures of the
-page need Chromium.
+For whoever puts a new `musictx/bundles/piano.safetensors` in place, with its filter and its guidance in its header; and
+for whoever wants to see its figures again. Each part is commands that a person could give; one that fails stops the
+rest. `--only` makes some parts. All of them take about five hours of two cores, most of it for `alive`. `--test` reads
+the test split too, once for the same weights. All lies in `--out`; `--place` also copies it to where the project shows
+it, over what is there. `tests/test_packaged.py` then names each figure of the card (`docs/models.md`) that is another.
+Pictures of the page need Chromium.
 """
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,58 +22,77 @@ from pathlib import Path
 import soundfile
 from piano import score_piano
 from piano_music import stores
-from report import GUIDE, PLAY
+from report import GUIDE, PLAY, RESULTS, ROOT
 from shared import options
 
 from musictx.config.mistakes import in_one_line
+from musictx.errors import UserError
 from musictx.model.packaged import bundle_path
 
-RESULTS, PICTURES = Path("studies/results"), Path("docs/img")
-MADE = Path("outputs/evidence")  # what is made, and MIDI files to hear
+PICTURES = ROOT / "docs/img"
 GENERATE = "python -m musictx generate bundle=piano overwrite=true variations=3 png=true"
+GUIDED = GUIDE.replace("outputs/", "{out}/") + " --out {out}/guidance"
 COMMANDS: dict[str, list[str]] = {
     "likelihood": [],
     "pictures": [
-        f"{GENERATE} seed_midi=elise seed_seconds=5 length_seconds=15 wav=true out={MADE}/elise",
-        f"{GENERATE} infill=elise from_s=4 to_s=7 out={MADE}/fill",
+        f"{GENERATE} seed_midi=elise seed_seconds=5 length_seconds=15 wav=true out={{out}}/elise",
+        f"{GENERATE} infill=elise from_s=4 to_s=7 out={{out}}/fill",
     ],
     "page": ["python -m pytest -q -p no:xdist tests/web/test_browser.py"],
-    "guidance": [GUIDE],
-    "alive": [f"{PLAY} --out {MADE}/alive.json"],  # the longest
+    "guidance": [GUIDED],
+    "alive": [PLAY.replace("outputs/", "{out}/") + " --out {out}/alive"],  # the longest
 }
-SHOWN = {  # where the files that a part makes in `MADE` are shown
-    "pictures": {"elise/elise.png": PICTURES / "elise.png", "fill/elise.png": PICTURES / "fill-piano.png"},
+TESTED = ("likelihood", "guidance")  # the parts that can read the test split
+SHOWN = {  # where the files that a part makes are shown
+    "likelihood": {f"piano-{split}.json": RESULTS / f"piano-{split}.json" for split in ("validation", "test")},
+    "pictures": {
+        "elise/elise.png": PICTURES / "elise.png",
+        "elise/elise-1.flac": PICTURES / "elise-1.flac",
+        "fill/elise.png": PICTURES / "fill-piano.png",
+    },
     "page": {name: PICTURES / name for name in ("serve-attention.png", "serve-harmonise.png")},
-    "alive": {"alive.json": RESULTS / "alive.json"},
+    "guidance": {"guidance/chosen.json": RESULTS / "guidance/piano.json"},
+    "alive": {"alive/alive.json": RESULTS / "alive.json"},
 }
 
 
-def call(command: str) -> None:
+def call(command: str, out: Path) -> None:
     """Runs a command of Python's. Exits the script if the command fails."""
-    print("$", command, flush=True)
-    if status := subprocess.run([sys.executable, *command.split()[1:]], check=False).returncode:
+    words = [word.format(out=out) for word in shlex.split(command)]
+    print("$", shlex.join(words), flush=True)
+    if status := subprocess.run([sys.executable, *words[1:]], check=False).returncode:
         sys.exit(status)
 
 
+def place(part: str, out: Path, test: bool) -> None:
+    """Copies what a part has made to where it is shown."""
+    for made, shown in SHOWN[part].items():
+        if test or made != "piano-test.json":  # which may be there of another model
+            shutil.copyfile(out / made, shown)
+            print(f"{shown}: from {out / made}")
+
+
 def main() -> None:
-    parser = options(__doc__, "archive", "pop", "test")
-    parser.add_argument("--only", nargs="+", choices=COMMANDS, default=COMMANDS, help="default: all parts")
+    parser = options(__doc__, "archive", "pop", "out", "test", out=Path("outputs/evidence"))
+    parser.add_argument("--only", nargs="+", choices=COMMANDS, default=[*COMMANDS], help="default: all parts")
+    parser.add_argument("--place", action="store_true", help="copy all into studies/results and docs/img too")
     args = parser.parse_args()
-    of = stores({"maestro": args.archive, "pop": args.pop}, Path("outputs/stores"))
-    MADE.mkdir(parents=True, exist_ok=True)
-    os.environ["MUSICTX_SHOTS"] = str(MADE.absolute())  # where the browser puts its pictures
-    for name in args.only:
-        for command in COMMANDS[name]:
-            call(command)
-        for made, shown in SHOWN.get(name, {}).items():
-            shutil.copy(MADE / made, shown)
-        if name == "likelihood":
-            score_piano(bundle_path("piano"), of["maestro"], RESULTS, args.test)
-        if name == "guidance" and args.test:
-            call(f"{GUIDE} --test")
-        if name == "pictures":
-            sound, rate = soundfile.read(MADE / "elise/elise-1.wav")
-            soundfile.write(PICTURES / "elise-1.flac", sound, rate)
+    if args.test and not {*TESTED} & {*args.only}:
+        raise UserError(f"--test: {', '.join(args.only)} has no test split", f"add --only {' '.join(TESTED)}")
+    of = stores({"maestro": args.archive, "pop": args.pop}, args.out / "stores")
+    os.environ["MUSICTX_SHOTS"] = str(args.out.absolute())  # where the browser puts its pictures
+    for part in args.only:
+        for command in COMMANDS[part]:
+            call(command, args.out)
+        if part == "likelihood":
+            score_piano(bundle_path("piano"), of["maestro"], args.out, args.test)
+        if part == "guidance" and args.test:
+            call(f"{GUIDED} --test", args.out)
+        if part == "pictures":
+            sound, rate = soundfile.read(args.out / "elise/elise-1.wav")
+            soundfile.write(args.out / "elise/elise-1.flac", sound, rate)
+        if args.place:
+            place(part, args.out, args.test)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Chooses a model's strength of seed guidance, which its bundle's header then names.
 
-    python studies/guidance.py --store outputs/stores/jsb --models chorale --strengths 1 1.5 2 3
+    python studies/guidance.py --store outputs/stores/jsb --models chorale
     python studies/guidance.py --store outputs/stores/jsb --models chorale --test
     python studies/guidance.py --store outputs/stores/jsb --models chorale --write
 
@@ -8,17 +8,20 @@ Continues held-out beginnings without guidance and with each strength, several t
 the largest strength with no objection. Motif retention is not above the composers' 1 by its interval. The longest copy
 from the seed and returning bars are not above the composers' by theirs. No statistic's overlap is below plain
 sampling's by its own interval. No more continuations than without guidance wait for over 3 s without a new note.
-`--test` reads the test split with the strength that validation chose, and refuses to do so twice; `--write` puts the
-strength into the bundle's header, where every command finds it. Settings of `musictx compare` may follow.
+`--test` then reads the test split with the strength that validation chose, once; `--write` copies the bundle with the
+strength in its header, where every command finds it. What was measured with the same settings is not measured again.
+Settings of `musictx compare` may follow.
 """
 
-import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import timed
 from alive import STILL_S, waits_s
+from bundles import with_notes
 from shared import asked, options
 
 from musictx.analysis.distance import compare_all
@@ -33,11 +36,14 @@ from musictx.files import write_json
 from musictx.generate.held_out import continue_beginnings
 from musictx.generate.open_bundle import Opened, open_bundle
 from musictx.generate.requests import Continue
-from musictx.model.bundle import add_notes, tensors_hash
+from musictx.model.bundle import tensors_hash
 from musictx.model.packaged import bundle_path
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
 
+# of `musictx compare`: given by options, or not used
+OWN = ["runs", "names", "store", "out", "split", "segment", "copying", "random_seed", "device", "overwrite"]
+OWN += ["sampler.seed_guidance"]
 # each: retained, from_seed and repeated (mean, low, high); overlaps: name -> the same; still: continuations that wait
 Draws = list[dict[str, Any]]
 
@@ -106,50 +112,44 @@ def _mean(draws: Draws, name: str) -> Any:
 
 
 def study(args: Any, overrides: list[str]) -> None:
-    """Chooses for each model, or reads the test split with what was chosen. Raises UserError."""
+    """Chooses for each model, reads the test split if that is asked, and writes a copy if that is. Raises UserError if
+    there is no strength to do so with."""
+    kept, runs = dict[str, Any](), timed.Runs(args.out / "runs.json")
+    for name in args.models:
+        known, bundle = partial(figures, runs, args, overrides, name), bundle_path(name)
+        validation = known("validation", args.strengths)
+        chosen = choose(validation["rows"])
+        kept[name] = {"validation": validation, "chosen": chosen, "tensors_sha256": tensors_hash(bundle)}
+        print(f"{name}: seed_guidance={chosen}")
+        if chosen is None and (args.test or args.write):
+            raise UserError(f"{name}: validation chose no strength", "give other --strengths")
+        if args.test and chosen is not None:
+            kept[name]["test"] = known("test", [chosen])
+        write_json(args.out / "chosen.json", kept)
+        if args.write:
+            with_notes(bundle, args.out / bundle.name, seed_guidance=chosen)
+    print(f"{args.out / 'chosen.json'}: all figures")
+
+
+def figures(runs: timed.Runs, args: Any, overrides: list[str], name: str, split: str, strengths: list[float]) -> Any:
+    """Those of a model and a split, unless the same were measured before."""
     words = [f"runs=[{','.join(args.models)}]", f"store={args.store}", "out=unused", "pieces=64", "seed_seconds=9.6"]
     config = settings("compare", *words, "length_seconds=14.4", "span_seconds=4.8", *overrides)
-    kept = json.loads(args.json.read_text(encoding="utf-8")) if args.json.exists() else {}
-    for name in args.models:
-        known, strengths, split = kept.get(name, {}), args.strengths, "validation"
-        if args.test:
-            if known.get("chosen") is None:
-                raise UserError(f"{name}: validation chose no strength to read the test split with")
-            if "test" in known:
-                raise UserError(f"{name}: {args.json} has test figures already, and the test is read once")
-            strengths, split = [known["chosen"]], "test"
-        print(f"{name}, {split}")
-        opened = open_bundle(bundle_path(name), "cpu", config.attention.impl)
-        store = Store(args.store, opened.header.tokenizer)
-        found = measured(opened, store.split(split), strengths, args.draws, config)
-        kept[name] = known | {"test": found} if args.test else {"validation": found, "chosen": choose(found["rows"])}
-        kept[name]["tensors_sha256"] = tensors_hash(bundle_path(name))
-        print(f"{name}: seed_guidance={kept[name]['chosen']}")
-        write_json(args.json, kept)
-
-
-def write(path: Path, models: list[str]) -> None:
-    """Writes the chosen strengths into the bundles' headers. Raises UserError for a model without one."""
-    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    if missing := set(models) - kept.keys():
-        raise UserError(f"{path} has no strength for {', '.join(sorted(missing))}: choose one first, without --write")
-    for name in models:
-        add_notes(bundle_path(name), seed_guidance=kept[name]["chosen"])
-        print(f"{name}: seed_guidance={kept[name]['chosen']}")
+    opened = open_bundle(bundle_path(name), "cpu", config.attention.impl)
+    store = Store(args.store, opened.header.tokenizer)
+    how = store.manifest.splits[split].sha256, strengths, args.draws, overrides, opened.header.sampling
+    print(f"{name}, {split}, strengths {strengths}", flush=True)
+    measure = partial(measured, opened, store.split(split), strengths, args.draws, config)
+    return runs.get(f"{tensors_hash(bundle_path(name))}, {split}, {how}", measure)
 
 
 def main() -> None:
-    parser = options(__doc__, "store", "test")
+    parser = options(__doc__, "store", "out", "test", out=Path("outputs/guidance"))
     parser.add_argument("--models", nargs="+", default=["chorale"], help="run folders, bundles, piano, chorale")
-    parser.add_argument("--strengths", type=float, nargs="+", default=[1.0, 1.5, 2.0, 3.0])
+    parser.add_argument("--strengths", type=float, nargs="+", default=[1.0, 1.25, 1.5, 2.0, 3.0])
     parser.add_argument("--draws", type=int, default=3, help="draws of every piece, each with its own random seed")
-    parser.add_argument("--write", action="store_true", help="write the chosen strength into the bundles' headers")
-    parser.add_argument("--json", type=Path, default=Path("studies/results/guidance/chosen.json"))
-    args, overrides = asked(parser)
-    if args.write:
-        write(args.json, args.models)
-    else:
-        study(args, overrides)
+    parser.add_argument("--write", action="store_true", help="copy the bundles, with the strength in their headers")
+    study(*asked(parser, *OWN))
 
 
 if __name__ == "__main__":

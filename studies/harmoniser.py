@@ -2,7 +2,7 @@
 
     python data_prep/jsb.py out=outputs/stores/jsb
     python studies/harmoniser.py                          # 70 minutes of a core; a trial: trainer.max_steps=2
-    python studies/harmoniser.py --test --bundle musictx/bundles/harmoniser.safetensors --results studies/results
+    python studies/harmoniser.py --test
 
 Both stages learn the training split, `experiment=harmoniser` and then `harmoniser_whole`, and keep the weights of the
 best official validation. The figures are nats a token of Bach's own voices, for each set of voices that may be given.
@@ -13,7 +13,7 @@ stages. The bundle's weights are float16.
 from functools import partial
 from pathlib import Path
 
-from bundles import Figures, chorales, score_all, trained, write_bundle
+from bundles import OWN, Figures, chorales, score_all, trained, write_bundle
 from shared import asked, options
 
 from musictx.analysis.bootstrap import interval
@@ -39,12 +39,11 @@ def by_given(bundle: Path, store: Store, name: str, out: Path) -> Figures:
 
 
 def main() -> None:
-    names = ("store", "out", "bundle", "results", "test")
-    args, overrides = asked(options(__doc__, *names, out=Path("outputs/harmoniser")))
-    bundle, store = args.bundle or args.out / "harmoniser.safetensors", chorales(args.store)
+    args, overrides = asked(options(__doc__, "store", "out", "test", out=Path("outputs/harmoniser")), *OWN)
+    bundle, store = args.out / "harmoniser.safetensors", chorales(args.store)
     model, header = load_bundle(trained(STAGES, store, args.out, None, overrides))
     write_bundle(bundle, model, header, store, made_by="studies/harmoniser.py", fitted=FITTED)
-    score_all(bundle, store, args.results or args.out, "harmoniser", args.test, partial(by_given, bundle, store))
+    score_all(bundle, store, args.out, "harmoniser", args.test, partial(by_given, bundle, store))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python data_prep/jsb.py out=outputs/stores/jsb
     python studies/infill.py                                           # hours; a trial: trainer.max_steps=2
-    python studies/infill.py --test --bundle musictx/bundles/chorale.safetensors --results studies/results
+    python studies/infill.py --test
 
 Four stages: windows of 512 ids, then of 1,024, then both again with gaps. All four run twice, and each keeps its last
 weights. First they learn 209 of the 229 training pieces, and the 20 others choose the one temperature that fits them
@@ -13,7 +13,7 @@ test split is read only with `--test`, once for a bundle. Settings of `musictx t
 
 Before the gaps, the clock becomes musical time. On a grid every token takes the same time, so the only change is that
 a token can have the time at which it sounds. The bundle has float16. Its seed is beside it: the beginning of a test
-piece, which no training has seen.
+piece, which no training has seen. A person copies both, and the figures, to their places.
 """
 
 import math
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from bundles import chorales, evaluated, score_all, trained, write_bundle
+from bundles import OWN, chorales, evaluated, score_all, trained, write_bundle
 from shared import asked, options, selection_store
 
 from musictx.analysis.likelihood import negative_log_likelihood
@@ -87,9 +87,8 @@ def best_temperature(model: Any, store: Store) -> float:
 
 
 def main() -> None:
-    names = ("store", "out", "bundle", "results", "test")
-    args, overrides = asked(options(__doc__, *names, out=Path("outputs/infill")))
-    bundle, official = args.bundle or args.out / "chorale.safetensors", chorales(args.store)
+    args, overrides = asked(options(__doc__, "store", "out", "test", out=Path("outputs/infill")), *OWN)
+    bundle, official = args.out / "chorale.safetensors", chorales(args.store)
     selection = selection_store(official, args.out / "selection")
     compared, _ = load_bundle(learn(selection, args.out / "compared", overrides))
     temperature = best_temperature(compared, selection)
@@ -105,7 +104,7 @@ def main() -> None:
     tokenizer, first = official.tokenizer, official.split("test")[0]
     write_midi(tokenizer.decode(first[: SEED_STEPS * tokenizer.group]), bundle.with_suffix(".mid"))
     measure = partial(evaluated, bundle, official, None)
-    score_all(bundle, official, args.results or args.out, "chorale", args.test, measure)
+    score_all(bundle, official, args.out, "chorale", args.test, measure)
 
 
 if __name__ == "__main__":

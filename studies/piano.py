@@ -10,19 +10,19 @@ no better on an hour of MAESTRO's validation (`git show b07c1d7:studies/piano_bu
 with `--test`, once for the same tensors. Settings of `musictx train` (key=value) are for both stages, so
 `trainer.accelerator=cpu trainer.compile=false` make a trial without a GPU.
 
-Afterwards `alive.py` and `guidance.py` choose filter and guidance, and `evidence.py` makes all figures and pictures.
+Afterwards `alive.py` and `guidance.py` choose filter and guidance and write them into the header of a copy. A person
+copies that into the package, and `evidence.py` makes all figures and pictures.
 """
 
 from functools import partial
 from pathlib import Path
 
-from bundles import evaluated, score_all, trained, write_bundle
+from bundles import OWN, evaluated, score_all, trained, write_bundle
 from piano_music import all_three, stores
 from shared import asked, options
 
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
-from musictx.errors import UserError
 from musictx.model.bundle import load_bundle
 
 STAGES = ("piano_gpu", "piano_gpu_falling")  # conf/experiment
@@ -34,18 +34,14 @@ def score_piano(bundle: Path, maestro: Store, results: Path, test: bool) -> None
 
 
 def main() -> None:
-    names = ("archive", "asap", "pop", "out", "bundle", "results", "test")
-    args, overrides = asked(options(__doc__, *names, out=Path("outputs/piano")))
-    archives = {"maestro": args.archive, "asap": args.asap, "pop": args.pop}
-    for path in archives.values():
-        if not path.exists():
-            raise UserError(f"{path} does not exist", "give the corpus as it was downloaded")
-    of = stores(archives, args.out / "stores")
+    names = ("archive", "asap", "pop", "out", "test")
+    args, overrides = asked(options(__doc__, *names, out=Path("outputs/piano")), *OWN)
+    of = stores({"maestro": args.archive, "asap": args.asap, "pop": args.pop}, args.out / "stores")
     every = all_three(**of, path=args.out / "stores/all")
-    bundle, citation = args.bundle or args.out / "piano.safetensors", every.manifest.corpus.citation
+    bundle, citation = args.out / "piano.safetensors", every.manifest.corpus.citation
     model, header = load_bundle(trained(STAGES, every, args.out, None, overrides))
     write_bundle(bundle, model, header, every, made_by="studies/piano.py", citation=citation)
-    score_piano(bundle, of["maestro"], args.results or args.out, args.test)
+    score_piano(bundle, of["maestro"], args.out, args.test)
 
 
 if __name__ == "__main__":

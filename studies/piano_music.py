@@ -28,7 +28,9 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {  # of `musictx prepare`
 def stores(archives: dict[str, Path], out: Path) -> dict[str, Store]:
     """A store for each of the archives `maestro`, `asap` and `pop`, unless it is there."""
     for name, path in archives.items():
-        if not (out / name / "manifest.json").exists():
+        if (out / name / "manifest.json").exists():
+            print(f"{out / name}: found, not made of {path} again")
+        else:
             way, more = WAYS[name]
             prepare(way, "tokenizer=performance", path=str(path), out=str(out / name), **more)
     return {name: Store(out / name) for name in archives}
@@ -54,6 +56,8 @@ def all_three(maestro: Store, asap: Store, pop: Store, path: Path) -> Store:
         dropped = [entry for store in (maestro, asap, pop) for entry in store.manifest.dropped]
         dropped += [(song.name, f"not longer than {ENDING_S:g} s") for song in songs if song.seconds <= ENDING_S]
         write_store(path, maestro.tokenizer, corpus, splits, dropped)
+    else:
+        print(f"{path}: found, not made again")
     return Store(path)
 
 

@@ -30,8 +30,8 @@ ROWS, RESULTS = ROOT / "studies/results.json", ROOT / "studies/results"
 WRITTEN = ("key", "says", "digits")  # of a row, by hand
 EVALUATE = "musictx evaluate piano data.path=outputs/stores/maestro data.segment=2048"
 GUIDE = "python studies/guidance.py --store outputs/stores/maestro --models piano --strengths 0.5 1 --draws 2"
-GUIDE += " --json studies/results/guidance/piano.json pieces=24 seed_seconds=10 length_seconds=15 span_seconds=5"
-GUIDE_CHORALE = "python studies/guidance.py --store outputs/stores/jsb --models chorale --strengths 1 1.25 1.5"
+GUIDE += " pieces=24 seed_seconds=10 length_seconds=15 span_seconds=5"
+GUIDE_CHORALE = "python studies/guidance.py --store outputs/stores/jsb --models chorale"
 PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --copies"
 
 

@@ -54,6 +54,8 @@ class Runs:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        if self.known:
+            print(f"{path}: found {len(self.known)} runs, which are not made again")
 
     def get(self, key: str, make: Callable[[], Any]) -> Any:
         if key not in self.known:

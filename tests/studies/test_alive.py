@@ -1,14 +1,13 @@
 """studies/alive.py: its measures by hand, its rule, and the whole of it on a tiny model."""
 
 import json
-import sys
 
 import alive
 import numpy as np
 import pytest
 from alive import LENGTH_S, in_scale, measure, rank, summary, true_music, waits_s
-from conftest import ok, run
 from strategies import score_of
+from trials import trial
 
 from musictx.data.store import Piece, Store, write_store
 from musictx.errors import UserError
@@ -71,12 +70,11 @@ def test_the_study_on_a_tiny_model(world, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tiny.safetensors").write_bytes(world.bundle.read_bytes())
     monkeypatch.setattr(alive, "LENGTH_S", 5.0)
-    words = ["--stores", "store", "--bundles", "tiny.safetensors", "--out", "a.json", "--copies"]
-    monkeypatch.setattr(sys, "argv", ["alive.py", *words, "--pieces", "2", "--draws", "1"])
+    words = ["--stores", "store", "--bundles", "tiny.safetensors", "--out", "a", "--copies"]
 
     def study():
-        alive.main()
-        return json.loads((tmp_path / "a.json").read_text())["tiny.safetensors, default"]
+        trial(alive, *words, "--pieces", 2, "--draws", 1)
+        return json.loads((tmp_path / "a/alive.json").read_text())["tiny.safetensors, default"]
 
     forms = dict(alive.FORMS)
     monkeypatch.setattr(alive, "FORMS", {form: forms[form] for form in ("whole", "first 5 s")})
@@ -97,13 +95,18 @@ def test_the_study_on_a_tiny_model(world, tmp_path, monkeypatch, capsys):
         study()
 
 
-def test_filters_are_written_into_the_header_alone(world, tmp_path):
-    own = tmp_path / "own.safetensors"
-    own.write_bytes(world.bundle.read_bytes())
-    words = ["studies/alive.py", "--bundles", "own.safetensors", "--write"]
-    ok([*words, "sampler.top_p=null", "sampler.min_p=0.02"], tmp_path)
+def test_filters_are_written_into_the_header_of_a_copy(world, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["--bundles", str(world.bundle), "--write", "--out", "copy"]
+    trial(alive, *words, "sampler.top_p=null", "sampler.min_p=0.02")
+    own = tmp_path / "copy" / world.bundle.name
     assert read_header(own).sampling == {"top_p": None, "min_p": 0.02, "seed_guidance": None}
     assert tensors_hash(own) == tensors_hash(world.bundle)
-    refused = run(words, tmp_path)
-    assert refused.returncode == 2
-    assert "error: --write: " in refused.stderr
+    for more, said in {
+        (): "--write: ",
+        ("sampler.temperature=2",): "--write: .*temperature=2",
+        ("length_seconds=9",): "length_seconds=9: ",
+        ("sampler.min_p=0.02", "sampler.top_p=null"): "is there already",
+    }.items():
+        with pytest.raises(UserError, match=said):
+            trial(alive, *words, *more)

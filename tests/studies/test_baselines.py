@@ -1,7 +1,6 @@
 """studies/baselines.py and timed.py: sizes that are alike, the rules that choose, intervals, and a trial."""
 
 import json
-import sys
 
 import baselines
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 import shared
 import timed
 from baselines import WINDOWS, Cell, config_of, ratio
+from trials import trial
 
 from musictx.model.build import build_model
 
@@ -50,12 +50,11 @@ def test_a_trial_from_the_command(world, tmp_path, monkeypatch):
         monkeypatch.setattr(baselines, name, value)
     monkeypatch.setattr(shared, "HELD_OUT", 2)
     monkeypatch.setattr(timed, "bracketed", lambda rates, cost: min(rates[:2], key=cost))
+    monkeypatch.chdir(tmp_path)
     config_of.cache_clear()
 
     def rows(split, *words):
-        where = ["--store", str(world.hymn_store), "--out", str(tmp_path / "o"), "--seconds", "0.2"]
-        monkeypatch.setattr(sys, "argv", ["baselines.py", *where, *words])
-        baselines.main()
+        trial(baselines, "--store", world.hymn_store, "--out", "o", "--seconds", "0.2", *words)
         return json.loads((tmp_path / "o" / f"chorales-{split}.json").read_text())
 
     found = rows("validation")

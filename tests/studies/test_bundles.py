@@ -1,7 +1,6 @@
 """studies/bundles.py: a file's weights and header, and a split that equal tensors read once; studies/harmoniser.py."""
 
 import json
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -10,12 +9,14 @@ import harmoniser
 import numpy as np
 import pytest
 import torch
+from trials import trial
 
 import musictx
 from musictx.commands.evaluate import file_hash
 from musictx.config.app import settings
 from musictx.data.corpora.jsb import prepare_jsb
 from musictx.data.store import Store
+from musictx.errors import BundleError
 from musictx.model.bundle import add_notes, load_bundle, read_header
 from musictx.music.score import Score
 
@@ -23,7 +24,8 @@ SIZES = ["model.d_model=16", "model.n_heads=2", "model.d_ff=32", "model.n_layers
 
 
 def test_a_header_may_change_and_no_split_is_read_again(world, tmp_path, capsys):
-    bundle, results, store = tmp_path / "new/piano.safetensors", tmp_path / "results", Store(world.store)
+    bundle, results, store = tmp_path / "piano.safetensors", tmp_path / "results", Store(world.store)
+    results.mkdir()
     model, header = load_bundle(world.bundle)
     figures = results / "piano-validation.json"
 
@@ -43,14 +45,17 @@ def test_a_header_may_change_and_no_split_is_read_again(world, tmp_path, capsys)
     assert (said.model, said.val_nll) == (header.model, first["per_token"][0])
     assert [path.name for path in results.iterdir()] == [figures.name]
     assert (first["segment"], first["weights"], first["bundle_sha256"]) == (2048, "float32", file_hash(bundle))
-    assert "kept" not in printed
+    assert "found" not in printed
     add_notes(bundle, seed_guidance=0.5)
     again, printed = make()
-    assert printed.count(": kept") == 2
+    assert printed.count(": found") == 2
     assert again == first | {"bundle_sha256": file_hash(bundle)} != first
     assert read_header(bundle).seed_guidance == 0.5
     model.load_state_dict({name: x * 2 for name, x in model.state_dict().items()})
-    assert "kept" not in make()[1]
+    made = bundle.read_bytes()
+    with pytest.raises(BundleError, match=r"piano\.safetensors .*other weights"):
+        make()
+    assert bundle.read_bytes() == made
 
 
 def test_the_script_makes_a_bundle_that_accompanies_and_continues(tmp_path, monkeypatch, capsys, no_curves):
@@ -63,8 +68,7 @@ def test_the_script_makes_a_bundle_that_accompanies_and_continues(tmp_path, monk
     words = ["--store", "store", "--out", "o", *SIZES, "trainer.max_steps=2", "trainer.validate_every=1"]
     words += ["trainer.warmup_steps=1", "trainer.batch_size=2", "trainer.precision=32-true"]
     for more in ([], ["--test"]):
-        monkeypatch.setattr(sys, "argv", ["harmoniser.py", *words, *more])
-        harmoniser.main()
+        trial(harmoniser, *words, *more)
     assert "resuming" not in capsys.readouterr().out
     header = read_header(tmp_path / "o/harmoniser.safetensors")
     validation, test = (json.loads(Path(f"o/harmoniser-{split}.json").read_text()) for split in ("validation", "test"))

@@ -1,20 +1,20 @@
 """How a strength of seed guidance is chosen."""
 
 import json
-from argparse import Namespace
 from dataclasses import replace
+from pathlib import Path
 
 import guidance
 import pytest
 import torch
 from safetensors.torch import load_file
+from trials import trial
 
 from musictx.config.app import settings
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.generate.open_bundle import open_bundle
-from musictx.model.build import build_model, model_config
-from musictx.model.bundle import BundleHeader, read_header, save_bundle
+from musictx.model.bundle import read_header
 
 COMPOSERS = {"retained": (1, 1, 1), "from_seed": (20, 14, 27), "repeated": (0.13, 0.08, 0.19)}
 
@@ -66,38 +66,52 @@ def test_the_largest_strength_without_objection_is_chosen():
     assert guidance.choose([row for row in rows if row["strength"] in (None, 2.0, 3.0)]) is None
 
 
-@pytest.mark.parametrize(
-    ("known", "text"),
-    [
-        ({}, "chorale: validation"),
-        ({"chorale": {"chosen": None}}, "chorale: validation"),
-        ({"chorale": {"chosen": 1.0, "test": {}}}, "chosen.json .*test"),
-    ],
-)
-def test_the_test_split_is_read_once_and_for_what_was_chosen(known, text, tmp_path, monkeypatch):
-    monkeypatch.setattr(guidance, "measured", lambda *_: pytest.fail("it was read"))
-    kept = tmp_path / "chosen.json"
-    kept.write_text(json.dumps(known))
-    asked = Namespace(models=["chorale"], store="x", json=kept, strengths=[1.0], draws=1, test=True, write=False)
-    with pytest.raises(UserError, match=text):
-        guidance.study(asked, [])
+@pytest.fixture
+def study(world, tmp_path, monkeypatch):
+    """The script on a tiny model; to 1.5 no strength has an objection. Notes what is measured."""
+    measured = []
+
+    def measure(opened, split, strengths, draws, config):
+        measured.append((len(split), strengths))
+        return {"rows": [{"strength": x, "against": ["too much"] * (x > 1.5)} for x in strengths]}
+
+    def run(*words):
+        measured.clear()
+        trial(guidance, "--store", world.store, "--models", world.bundle, "--out", "o", *words)
+        return json.loads(Path("o/chosen.json").read_text())[str(world.bundle)], [*measured]
+
+    monkeypatch.setattr(guidance, "measured", measure)
+    monkeypatch.chdir(tmp_path)
+    return run
 
 
-def test_what_was_chosen_is_written_into_the_header_and_no_weight_changes(tmp_path):
-    bundle, kept = tmp_path / "a.safetensors", tmp_path / "chosen.json"
-    model = build_model(model_config("recurrent", {"vocab_size": 8, "d_model": 4, "n_layers": 1}))
-    header = BundleHeader({}, "chorale", "", "tunes", "none", 0.5, "0", notes={"name": "a"})
-    save_bundle(bundle, model, header, torch.float16)
-    before = load_file(bundle)
-    with pytest.raises(UserError, match=rf"chosen.json .* {bundle}: "):
-        guidance.write(kept, [str(bundle)])
-    for chosen in (1.5, None):
-        kept.write_text(json.dumps({str(bundle): {"chosen": chosen}}))
-        guidance.write(kept, [str(bundle)])
-        assert read_header(bundle) == replace(header, notes={"name": "a", "seed_guidance": chosen})
-        assert read_header(bundle).seed_guidance == chosen
-        after = load_file(bundle)
-        assert all(after[name].dtype == torch.float16 and torch.equal(after[name], x) for name, x in before.items())
+def test_the_test_split_is_read_after_the_choice_and_nothing_twice(study, world, capsys):
+    pieces = {name: len(Store(world.store).split(name)) for name in ("validation", "test")}
+    strengths = [1.0, 1.25, 1.5, 2.0, 3.0]
+    found, measured = study("--test")
+    assert measured == [(pieces["validation"], strengths), (pieces["test"], [1.5])]
+    assert (found["chosen"], [row["strength"] for row in found["test"]["rows"]]) == (1.5, [1.5])
+    capsys.readouterr()
+    assert study("--test") == (found, [])
+    assert "o/runs.json: found 2 runs, which are not made again" in capsys.readouterr().out
+    assert study("--strengths", "1.25")[1] == [(pieces["validation"], [1.25])]
+    for word in ("out=x", "split=test", "sampler.seed_guidance=2"):
+        with pytest.raises(UserError, match=word):
+            study(word)
+    for words in ("--test", "--write"):
+        with pytest.raises(UserError, match="validation chose no strength"):
+            study("--strengths", "2", words)
+
+
+def test_what_was_chosen_is_written_into_the_header_of_a_copy_and_no_weight_changes(study, world):
+    study("--write")
+    copy = Path("o") / world.bundle.name
+    header, before, after = read_header(world.bundle), load_file(world.bundle), load_file(copy)
+    assert read_header(copy) == replace(header, notes=header.notes | {"seed_guidance": 1.5})
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], x) for name, x in after.items())
+    with pytest.raises(UserError, match="is there already"):
+        study("--write")
 
 
 def test_what_is_measured_is_json(world, monkeypatch):

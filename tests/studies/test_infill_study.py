@@ -1,7 +1,6 @@
 """studies/infill.py: what it chooses on which pieces, what it then makes, and that it can be cut anywhere."""
 
 import json
-import sys
 from dataclasses import asdict, replace
 
 import bundles
@@ -13,6 +12,7 @@ import torch
 from conftest import TINY
 from omegaconf import OmegaConf
 from strategies import score_of
+from trials import trial
 
 from musictx.config.app import settings
 from musictx.data.corpora.jsb import prepare_jsb
@@ -68,8 +68,7 @@ def script(tmp_path, monkeypatch):
         monkeypatch.setattr(infill, name, value)
 
     def run(*words):
-        monkeypatch.setattr(sys, "argv", ["infill.py", "--store", "store", "--out", "out", *TINY, *FEW, *words])
-        infill.main()
+        trial(infill, "--store", "store", "--out", "out", *TINY, *FEW, *words)
 
     return run
 
@@ -119,7 +118,7 @@ def test_a_temperature_of_pieces_held_out_then_a_model_of_all(script, tmp_path, 
     made = (tmp_path / "out/chorale.safetensors").read_bytes()
     capsys.readouterr()
     script("--test")
-    assert "chorale-validation.json: kept, this model has read the validation split already" in capsys.readouterr().out
+    assert "chorale-validation.json: found, this model has read the validation split already" in capsys.readouterr().out
     assert json.loads((tmp_path / "out/chorale-test.json").read_text())["split"] == "test"
     with pytest.raises(SystemExit, match=r"\(trainer.lr=0.2 \(was 0.1\)\)"):
         script("trainer.lr=0.2")

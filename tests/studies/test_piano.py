@@ -1,7 +1,6 @@
 """studies/piano.py: its sizes, its music, and one command from the archives to a scored bundle."""
 
 import json
-import sys
 import zipfile
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 import torch
 from conftest import TINY, write_tunes
 from songs import write_songs
+from trials import trial
 
 from musictx.config.app import settings
 from musictx.errors import UserError
@@ -90,8 +90,7 @@ def test_one_command_makes_a_scored_bundle_and_resumes(archives, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(piano_music, "ENDING_S", 2.0)
     words = ["--archive", archives["maestro"], "--asap", archives["asap"], "--pop", archives["pop"], "--out", "made"]
-    monkeypatch.setattr(sys, "argv", ["piano.py", *map(str, words), *TINY, *CPU])
-    piano.main()
+    trial(piano, *words, *TINY, *CPU)
     header = read_header(Path("made/piano.safetensors"))
     assert (header.corpus, header.objective["name"]) == ("MAESTRO v3.0.0 and ASAP and POP909", "infill")
     assert "Foscarin" in header.notes["citation"]
@@ -99,8 +98,12 @@ def test_one_command_makes_a_scored_bundle_and_resumes(archives, tmp_path, monke
     assert not Path("made/piano-test.json").exists()
     made = Path("made/piano.safetensors").read_bytes()
     capsys.readouterr()
-    piano.main()
-    assert "piano-validation.json: kept" in capsys.readouterr().out
+    trial(piano, *words, *TINY, *CPU)
+    again = capsys.readouterr().out
+    for name in ("stores/maestro", "stores/asap", "stores/pop", "stores/all", *piano.STAGES):
+        assert f"made/{name}: found, not " in again
+    assert "made/piano-validation.json: found, " in again
+    assert "made/piano.safetensors: found, " in again
     assert Path("made/piano.safetensors").read_bytes() == made
 
 
@@ -109,7 +112,8 @@ def test_a_mistake_is_found_before_the_long_work(tmp_path, monkeypatch):
     for name in ("a.zip", "b.zip"):
         Path(name).touch()
     words = ["--archive", "a.zip", "--asap", "b.zip", "--pop", "pop.zip", "--out", "made"]
-    monkeypatch.setattr(sys, "argv", ["piano.py", *words])
-    with pytest.raises(UserError, match=r"^pop\.zip "):
-        piano.main()
+    with pytest.raises(UserError, match=r"^--pop pop\.zip "):
+        trial(piano, *words)
+    with pytest.raises(UserError, match=r"^out=x: "):  # the stages' own
+        trial(piano, *words, "out=x")
     assert not Path("made").exists()
