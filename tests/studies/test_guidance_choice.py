@@ -54,6 +54,11 @@ def test_what_speaks_against_a_strength(draws, said):
     assert guidance.against(draws, PLAIN, COMPOSERS) == said
 
 
+def test_nothing_speaks_against_what_is_as_plain_sampling_though_numbers_are_rounded():
+    same = [drawn() | {"overlaps": {"polyphony": (1 - 2**-53, 1 - 2**-52, 1 - 2**-52)}}]
+    assert guidance.against(same, same, COMPOSERS) == []
+
+
 def test_bars_count_only_where_there_are_beats():
     free = [drawn() | {"repeated": None}]
     assert guidance.against(free, free, COMPOSERS | {"repeated": None}) == []
