@@ -20,9 +20,10 @@ import sys
 from pathlib import Path
 
 import soundfile
+from pages import ROOT
 from piano import score_piano
 from piano_music import stores
-from report import GUIDE, PLAY, RESULTS, ROOT
+from report import GUIDE, PLAY, RESULTS
 from shared import options
 
 from musictx.config.mistakes import in_one_line

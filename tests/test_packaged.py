@@ -87,7 +87,7 @@ def test_the_card_says_what_a_bundle_says_of_itself(name, known, largest):
     ],
 )
 def test_readme_and_card_say_what_evaluate_found_of_this_very_bundle(name, segment, counts):
-    """Where another one lies: the script that made it writes both files into its `--out`. `studies/report.py` writes the
+    """Where another one lies: the script that made it writes both into its `--out`. `studies/report.py` writes the
     figures of their rows into the links of these keys."""
     path, card = packaged_bundle(name), card_of(name)
     for split, (pieces, tokens) in zip(("validation", "test"), counts, strict=True):

@@ -7,6 +7,7 @@ from argparse import ArgumentParser
 from importlib import import_module
 from pathlib import Path
 
+import pages
 import pytest
 import report
 import shared
@@ -15,7 +16,8 @@ from trials import KEPT, state, trial
 
 from musictx.config import register
 from musictx.config.app import settings
-from musictx.config.command import OWN
+from musictx.config.command import OWN, find
+from musictx.config.words import sort_words
 from musictx.errors import UserError
 from musictx.model.bundle import read_header
 from musictx.model.packaged import BUNDLES, FOLDER, bundle_path
@@ -24,7 +26,7 @@ STUDIES = {path.stem: path.read_text() for path in sorted((ROOT / "studies").glo
 SCRIPTS = [name for name, text in STUDIES.items() if "__main__" in text]
 WRITERS = [name for name in SCRIPTS if name != "report"]  # which writes its page and its rows, as it says
 INPUTS = {"store", "stores", "archive", "asap", "pop"}
-COMMANDS = {row["command"] for row in report.all_rows() if row["command"] and not report.is_older(row)}
+COMMANDS = {row["command"] for row in report.all_rows() if row["command"] and not pages.is_history(row)}
 COMMAND = re.compile(r"^    (?:\w+=\S+ )*python studies/(\w+)\.py([^#\n]*)", re.MULTILINE)
 
 
@@ -137,7 +139,7 @@ def test_musictx_can_read_the_command_of_a_row(command, monkeypatch):
         monkeypatch.setitem(OWN, found.name, found)
         register(found)
         name = found.name
-    settings(name, *words)
+    settings(name, *sort_words(find(name), words)[0])
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
