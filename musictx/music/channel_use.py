@@ -1,8 +1,8 @@
 """What a MIDI channel is when new notes come to it: in use or free, and in which state."""
 
 from collections.abc import Sequence
+from itertools import count
 
-from musictx.errors import UserError
 from musictx.music import midi_file as midi
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.midi_file import Event, EventTrack, Note, notes_of
@@ -18,7 +18,8 @@ def place_for(
 ) -> tuple[int, bool]:
     """A channel for new notes from a tick on, and whether nothing of the file comes on it later, so that its sound may
     be changed. That is the `shared` one, one that the file has not, or one that has ended. Otherwise they sound as
-    another channel does, best as `like`, where they meet none of its notes. Raises UserError where there is no room."""
+    another channel does, best as `like`, where they meet none of its notes; or they have a channel of another port,
+    with a number from `CHANNELS` on."""
     last = dict.fromkeys((c for c in range(CHANNELS) if c != DRUM_CHANNEL), -1)
     for track in tracks:
         for event in track.events:
@@ -33,7 +34,9 @@ def place_for(
     for channel in sorted(last, key=lambda c: c != like):
         if channel not in used and all(is_free(note, channel, sounding, ()) for note in notes):
             return channel, False
-    raise UserError("no channel of the file is free for the new notes", "write them alone, with alone=true")
+    ports = [e.data[-1] for track in tracks for e in track.events if e.data[:2] == bytes([midi.META, midi.PORT])]
+    beyond = count(CHANNELS * (max(ports, default=0) + 1))
+    return next(c for c in beyond if c not in used and c % CHANNELS != DRUM_CHANNEL), True
 
 
 def value_of(
@@ -87,7 +90,8 @@ def sound_of(tracks: Sequence[EventTrack], like: int | None, channel: int, tick:
     if like is None or like == channel:
         return []
     found = ((control, last_of(tracks, like, tick, midi.CONTROL, control)) for control in SOUND)
-    return [Event(tick, bytes([midi.CONTROL | channel, control, data[-1]])) for control, data in found if data]
+    to = midi.CONTROL | channel % CHANNELS
+    return [Event(tick, bytes([to, control, data[-1]])) for control, data in found if data]
 
 
 def is_free(note: Note, channel: int, sounding: Sequence[Note], new: Sequence[Note]) -> bool:

@@ -12,7 +12,7 @@ META, SYSEX, END_OF_TRACK = 0xFF, (0xF0, 0xF7), b"\xff\x2f\x00"
 # kinds of channel events; their lower four bits are the channel
 NOTE_OFF, NOTE_ON, CONTROL, PROGRAM, PRESSURE, BEND = 0x80, 0x90, 0xB0, 0xC0, 0xD0, 0xE0
 ONE_BYTE = (0xC0, 0xD0)  # kinds of channel events with one byte of data
-NAME, TEXT = 0x03, 0x01  # of meta events
+NAME, TEXT, PORT = 0x03, 0x01, 0x21  # of meta events
 
 
 class Event(NamedTuple):

@@ -223,15 +223,18 @@ class Project:
         ]
         for name, program, notes in each:
             like = self._channel(program, from_tick, tracks)
-            channel, state = DRUM_CHANNEL, list[Event]()
+            number, state = DRUM_CHANNEL, list[Event]()
             if program != DRUMS:
                 shared = like if shares and value_of(tracks, like or 0, from_tick, midi.PROGRAM) == program else None
-                channel, is_quiet = place_for(tracks, notes, from_tick, used, shared, like)
+                number, is_quiet = place_for(tracks, notes, from_tick, used, shared, like)
                 if is_quiet:
-                    state = [Event(from_tick, bytes([midi.PROGRAM | channel, program]))]
-                    state = [*sound_of(tracks, like, channel, from_tick), *state, *at_rest(tracks, channel, from_tick)]
-            used.add(channel)
+                    rest = at_rest(tracks, number, from_tick) if number < CHANNELS else []
+                    change = Event(from_tick, bytes([midi.PROGRAM | number % CHANNELS, program]))
+                    state = [*sound_of(tracks, like, number, from_tick), change, *rest]
+            used.add(number)
+            channel = number % CHANNELS
             head = [meta(0, midi.NAME, name)]
+            head += [Event(0, bytes([midi.META, midi.PORT, 1, number // CHANNELS]))] if number >= CHANNELS else []
             head += [meta(0, midi.TEXT, text)] if text and not out else []
             keys, presses = pedalled(notes, self.clock) if pedal else (notes, [])
             events = in_order([*head, *state, *_events_of(keys, channel), *_pressed(presses, channel)])

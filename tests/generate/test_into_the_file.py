@@ -49,7 +49,7 @@ def project(tmp_path):
 
 def test_a_continuation_keeps_every_event_of_the_seed(world, project, tmp_path):
     words = ["musictx", "generate", project, f"bundle={world.bundle}", "length_seconds=3", "out=o"]
-    done = ok([*words, "from_s=99"], tmp_path)  # after the end
+    done = ok([*words, "from_s=20.49"], tmp_path)  # where it ends
     assert re.search(
         r"band-1\.mid: new notes begin \d+ ms from the sixteenths on average, the seed's 0 ms\n", done.stdout
     )
@@ -58,7 +58,7 @@ def test_a_continuation_keeps_every_event_of_the_seed(world, project, tmp_path):
     (added,) = now[4:]
     assert added.name == "musictx"
     assert min(event.tick for event in added.events if event.begins) >= max(track.end for track in was[1:])
-    (twin,) = musictx.load(world.bundle).continue_midi(project, seconds=3, from_s=99)
+    (twin,) = musictx.load(world.bundle).continue_midi(project, seconds=3, from_s=20.49)
     assert read_events(twin.midi()).tracks == now
     twin.write(tmp_path / "twin.mid")
     assert events(tmp_path / "twin.mid") == now

@@ -1,6 +1,7 @@
 """musictx/music/project.py: new notes go into a person's file, and all else in it stays."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import mido
@@ -362,3 +363,14 @@ def test_whatever_the_seed_nothing_of_it_changes_and_new_notes_sound_as_they_are
         (0, 96, 90, 0, 127),
         (96, 192, 91, 0, 127),
     ]
+
+
+def test_music_of_more_instruments_than_a_file_has_channels_is_written_whole():
+    programs = np.arange(40)
+    score = Score(programs / 10, programs / 10 + 0.5, np.full(40, 60), np.full(40, 80), program=programs)
+    back = heard(Project.new(0.5).beside([Line("musictx", score)])).merge()
+    assert sorted(back.program.tolist()) == programs.tolist()
+    late = heard(
+        full().continued([Line("musictx", replace(score, onset_s=score.onset_s + 9, offset_s=score.offset_s + 9))], 9.0)
+    ).tracks
+    assert {t.program for t in late if t.name == "musictx"} == {*programs.tolist()}

@@ -20,7 +20,7 @@ def test_validation_and_evaluate_score_alike_and_evaluate_says_how(world, tmp_pa
     words, line = LINES[kind]
     model = [] if kind == "recurrent" else TINY
     bundle = fit(config_of(world, tmp_path / "run", *words, *STRIDE, model=model))
-    asked = {"bundle": str(bundle), "out": str(tmp_path / "f.json")}
+    asked = {"bundle": str(bundle), "out": str(tmp_path / "f.json"), "overwrite": True}
     capsys.readouterr()
     found = evaluate(f"data.path={world.store}", *STRIDE, **asked)
     assert f" tokens, {line}\n" in capsys.readouterr().out
