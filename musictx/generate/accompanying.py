@@ -55,7 +55,7 @@ class Accompanied(Music):
             new = new or place.project.by_register(self.voices)
             gap = Filled(new, again.kept, again.from_s, again.to_s, place.near_s, [*again.parts.values()])
             return place.project.filled(gap, text, pedal=pedal)
-        return place.project.beside(lines, text, pedal=pedal)
+        return place.project.keeping(self.melody).beside(lines, text, pedal=pedal)  # what was left out is silent
 
 
 def ready(

@@ -3,7 +3,7 @@ of a part. All else that is in the file stays, event for event."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -142,6 +142,19 @@ class Project:
         if not seed:
             tracks = [EventTrack([e for e in t.events if e.channel is None], t.end) for t in tracks]
         return midi.write_events(self.file._replace(tracks=tracks + new))
+
+    def keeping(self, score: Score) -> "Project":
+        """The file without the notes of the heard parts that are not in a score; all else stays."""
+        left = Counter(zip(self.clock.ticks(score.onset_s).tolist(), score.pitch.tolist(), strict=True))
+        gone: dict[int, list[int]] = {}
+        for part in sorted(self.heard, key=lambda part: -float(part.pitches.mean())):
+            for note in (each for each in self.notes[part.track] if each.channel == part.channel):
+                if left[note.on, note.pitch] > 0:
+                    left[note.on, note.pitch] -= 1
+                else:
+                    gone.setdefault(part.track, []).extend(k for k in (note.first, note.last) if k is not None)
+        tracks = [with_events(track, gone.get(t, []), []) for t, track in enumerate(self.file.tracks)]
+        return replace(self, data=midi.write_events(self.file._replace(tracks=tracks))) if gone else self
 
     def beside(self, lines: Sequence[Line], text: str = "", *, pedal: bool = False) -> bytes:
         """The file, and new lines from its beginning on."""

@@ -374,3 +374,12 @@ def test_music_of_more_instruments_than_a_file_has_channels_is_written_whole():
         full().continued([Line("musictx", replace(score, onset_s=score.onset_s + 9, offset_s=score.offset_s + 9))], 9.0)
     ).tracks
     assert {t.program for t in late if t.name == "musictx"} == {*programs.tolist()}
+
+
+def test_what_is_not_of_a_melody_is_silent_and_all_else_stays():
+    it = band()
+    melody = heard(it.data).tracks[0].score
+    kept = it.keeping(melody)
+    assert [kept.file.tracks[n] for n in (0, 1, 3)] == [it.file.tracks[n] for n in (0, 1, 3)]
+    assert [e for e in kept.file.tracks[2].events if e.begins or e.ends] == []
+    assert it.keeping(heard(it.data).merge()) is it
