@@ -18,7 +18,7 @@ PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dis
 # what depends on the processor: precisions, cells and kernels, and what is chosen by what it can do. Triton's
 # interpreter computes with numpy
 DEVICE := tests/test_system.py tests/model --ignore=tests/model/test_attention_triton.py tests/commands/test_check.py \
-  $(addprefix tests/training/test_, accumulate.py optimizer.py training.py) tests/studies/test_baselines.py \
+  $(addprefix tests/training/test_, accumulate.py optimizer.py training.py) tests/studies/test_compute.py \
   $(addprefix tests/generate/test_, engine.py guidance.py model.py no_wait.py)
 AVX2 := ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2
 

@@ -102,18 +102,6 @@ def met(found: Any, make: Make) -> Iterator[Row]:
             yield make(PLAY, "guidance", f"{again}: {seeds}", figure)
 
 
-def kinds(found: Any, make: Make, split: str) -> Iterator[Row]:
-    """All kinds and windows."""
-    title = "Kinds of model and training windows on chorales: nats a token, three random seeds, test read once"
-    command = "OMP_NUM_THREADS=1 python studies/baselines.py --store outputs/stores/jsb" + TEST * (split == "test")
-    shown = {"whole pieces": "whole", "inputs as long as the window": "fresh"}
-    for (name, label), (kind, of) in product(shown.items(), found.items()):
-        column = f"{split}: {name}"
-        if label in of:
-            cell = {"table": title, "line": kind, "column": column}
-            yield make(command, "kinds", f"{kind}, {column}", of[label], "nats a token", **cell)
-
-
 def speeds(found: Any, make: Make, command: str) -> Iterator[Row]:
     """Of every contestant on one processor, the median and the extremes of its turns."""
     place = re.sub(r", torch .*", "", found["where"])
@@ -156,8 +144,6 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "guidance/piano.json": partial(guided, name="piano", command=GUIDE),
     "guidance/chosen.json": partial(guided, name="chorale", command=GUIDE_CHORALE),
     "alive.json": met,
-    "baselines/chorales-validation.json": lambda found, make: kinds(found, make, "validation"),
-    "baselines/chorales-test.json": lambda found, make: kinds(found, make, "test"),
     **{f"training-{kind}.json": TRAIN for kind in ("avx512", "avx2")},
     **{f"neighbours-{kind}.json": beside for kind in ("avx512", "avx2")},
     **{f"sampling-{kind}.json": SAMPLE for kind in ("avx512", "avx2")},
