@@ -146,7 +146,8 @@ class Training:
         self.model.to(self.device)
         self.optimizer = build_optimizer(self.model, way.optimizer, way.rate, DECAY)
         crops = RandomCrops(music.train, music.tokenizer, way.window, seed, **AUGMENT[music.name])
-        self.rows, self.objective, self.state = STEP_IDS // way.window, NextToken(music.tokenizer), None
+        self.rows, self.objective = STEP_IDS // way.window, NextToken(music.tokenizer)
+        self.state: Any = None  # of a model that carries one
         self.windows: Any = CarriedWindows(crops, self.rows) if kind not in POSITIONS else crops
         if path.exists() or begin is not None:
             self.load(path if path.exists() else begin)  # type: ignore[arg-type] # one of them is a path
