@@ -1,18 +1,23 @@
 """studies/compute.py and timed.py: sizes that are alike, the rule that chooses, resuming, intervals, and a trial."""
 
 import json
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import compute
+import compute_runs
+import compute_seed
 import numpy as np
 import pytest
 import timed
 import torch
-from compute import KINDS, WINDOWS, Kind, Music, Training, Way, chosen, config_of, ratio
+from compute import chosen, ratio
+from compute_runs import KINDS, WINDOWS, Kind, Music, Training, Way, config_of
+from shared import pieces_of
 from trials import trial
 
-from musictx.data.store import Store
+from musictx.data.store import Store, write_store
 from musictx.errors import UserError
 from musictx.model.build import build_model
 
@@ -26,14 +31,15 @@ SMALL |= {"CELLS": {"n_layers": 1, "residual": True}, "WINDOWS": {"LSTM": (16,),
 SMALL |= {"KINDS": ("LSTM", "table"), "WARM": 2, "SCORED": dict.fromkeys(("chorales", "MAESTRO"))}
 SMALL["FIRST"] = {kind: Way(windows[0], "muon", 4e-3, 0.0) for kind, windows in SMALL["WINDOWS"].items()}
 SMALL["AUGMENT"] = {"chorales": {"transpose": 5}, "MAESTRO": {"transpose": 3}}
-SMALL["SCORED"] = {name: {"validation": (200, 1), "test": (200, 1)} for name in ("chorales", "MAESTRO")}
+SMALL["SCORED"] = {name: {"validation": (400, 1), "test": (400, 1)} for name in ("chorales", "MAESTRO")}
 
 
 @pytest.fixture
 def small(monkeypatch):
     """Sizes of a second."""
-    for name, value in SMALL.items():
-        monkeypatch.setattr(compute, name, value)
+    for (name, value), module in product(SMALL.items(), (compute, compute_runs, compute_seed)):
+        if hasattr(module, name):
+            monkeypatch.setattr(module, name, value)
     config_of.cache_clear()
     yield
     config_of.cache_clear()
@@ -43,7 +49,7 @@ def small(monkeypatch):
 def test_all_models_have_as_many_parameters(kind):
     for window in WINDOWS[kind]:
         count = sum(p.numel() for p in build_model(config_of(kind, window, 0.1, 95)).parameters())
-        assert count == pytest.approx(compute.PARAMETERS, rel=0.02)
+        assert count == pytest.approx(compute_runs.PARAMETERS, rel=0.02)
 
 
 def test_a_rate_is_taken_only_between_two_that_are_worse():
@@ -109,8 +115,17 @@ def test_an_interval_is_over_pieces_and_random_seeds():
 def test_a_trial_from_the_command(small, world, tmp_path, monkeypatch):
     """On tiny hymns; budgets of a few steps."""
     monkeypatch.setattr(Kind, "cost", lambda self, window, optimizer: 1.0)
+    monkeypatch.setattr(
+        compute, "chosen", lambda kind, first, wide, cost: min(first, first._replace(rate=8e-3), key=cost)
+    )
     monkeypatch.chdir(tmp_path)
-    stores = ("--stores", world.hymn_store, world.hymn_store, "--kinds", "LSTM", "table", "--seeds", "2")
+    hymns = Store(world.hymn_store)
+    pieces = [replace(piece, ids=np.tile(piece.ids, 2)) for piece in pieces_of(hymns, "train")]  # what returns is known
+    cuts = dict.fromkeys(compute_runs.AUGMENT, compute_seed.Cut(pieces[0].seconds, 2.0, 2, 3))
+    monkeypatch.setattr(compute_seed, "CUTS", cuts)
+    splits = {"train": pieces, "validation": pieces, "test": pieces[1:]}
+    write_store(tmp_path / "hymns", hymns.tokenizer, hymns.manifest.corpus, splits, [])
+    stores = ("--stores", "hymns", "hymns", "--kinds", "LSTM", "table", "--seeds", "2")
 
     def rows(split, *words):
         trial(compute, *stores, "--out", "o", *words)
@@ -119,7 +134,7 @@ def test_a_trial_from_the_command(small, world, tmp_path, monkeypatch):
     found = rows("validation", "--minutes", "0.1", "0.2")
     names = [
         f"{corpus}, {kind}, {minutes}"
-        for corpus in compute.AUGMENT
+        for corpus in compute_runs.AUGMENT
         for kind in SMALL["KINDS"]
         for minutes in (0.1, 0.2)
     ]
@@ -128,6 +143,10 @@ def test_a_trial_from_the_command(small, world, tmp_path, monkeypatch):
     assert all(row["per_note"][0] > row["per_token"][0] > 1 for row in found.values())
     assert (tmp_path / "o" / "compute-validation.png").stat().st_size > 5000
     assert rows("validation", "--minutes", "0.1", "0.2") == found  # all is known
+    kept = json.loads((tmp_path / "o" / "seed-validation.json").read_text())
+    assert set(kept) == {"chorales-LSTM", "chorales-table", "MAESTRO-LSTM", "MAESTRO-table"}
+    for row in kept.values():
+        assert np.shape(row["seed gain"]) == np.shape(row["KV reset"]) == np.shape(row["retention"]) == (2, 3)
     test = rows("test", "--minutes", "0.1", "0.2", "--test")["chorales, LSTM, 0.2"]
     assert (test["steps"], test["per_note"] != found["chorales, LSTM, 0.2"]["per_note"]) == (12, True)
 
