@@ -1,7 +1,7 @@
-"""The wheel with the piano models or, from a checkout, without: MUSICTX_WITHOUT_PIANO=1 python -m build --wheel
+"""The wheel with the piano model or, from a checkout, without: MUSICTX_WITHOUT_PIANO=1 python -m build --wheel
 
-The weights of the piano model and of the encoder are under CC BY-NC-SA 4.0, all else under MIT: a wheel without them
-is free of that licence, in its metadata too.
+The weights of the piano model are under CC BY-NC-SA 4.0, all else under MIT: a wheel without them is free of that
+licence, in its metadata too.
 """
 
 import os
@@ -11,7 +11,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-WEIGHTS = [f"musictx/bundles/{name}.safetensors" for name in ("piano", "encoder")]
+WEIGHTS = "musictx/bundles/piano.safetensors"
 WITHOUT = os.environ.get("MUSICTX_WITHOUT_PIANO", "") not in ("", "0")
 
 
@@ -31,7 +31,6 @@ class Weights(BuildHookInterface[Any]):
             raise SystemExit("error: MUSICTX_WITHOUT_PIANO=1 is for a wheel: python -m build --wheel")
         if WITHOUT or version == "editable" or self.target_name == "sdist":
             return
-        for weights in WEIGHTS:
-            if not Path(self.root, weights).is_file():
-                raise SystemExit(f"error: {weights} is not here: MUSICTX_WITHOUT_PIANO=1 makes the wheel without it")
-            build_data["force_include"][str(Path(self.root, weights))] = weights
+        if not Path(self.root, WEIGHTS).is_file():
+            raise SystemExit(f"error: {WEIGHTS} is not here: MUSICTX_WITHOUT_PIANO=1 makes the wheel without it")
+        build_data["force_include"][str(Path(self.root, WEIGHTS))] = WEIGHTS

@@ -5,12 +5,10 @@ import re
 import sys
 from hashlib import sha256
 
-import numpy as np
 import pytest
 import torch
 from conftest import ROOT, ok, refused
 from safetensors import safe_open
-from torch.nn import functional
 
 from musictx.errors import BundleError
 from musictx.generate.open_bundle import open_and_print, open_bundle
@@ -18,8 +16,6 @@ from musictx.model.bundle import read_header, tensors_hash
 from musictx.model.packaged import FOLDER, NAMES, bundle_path, packaged_bundle
 from musictx.music.grid import score_to_grid
 from musictx.music.read import read_midi
-from musictx.objectives import build_objective
-from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.gap import knows_gaps
 
 sys.path.insert(0, str(ROOT / "studies"))
@@ -59,7 +55,6 @@ def card_of(name):
         ("chorale", CHORALES, 10e6),
         ("piano", PIANO_MUSIC, 24e6),
         ("harmoniser", CHORALES, 10e6),
-        ("encoder", PIANO_MUSIC, 10e6),
     ],
 )
 def test_the_card_says_what_a_bundle_says_of_itself(name, known, largest):
@@ -202,10 +197,12 @@ def test_a_name_is_known_to_every_command(world, tmp_path):
     assert "init_from=piano: " in refused(["musictx", "train", *train], tmp_path)
 
 
-def test_what_is_no_bundle_is_said():
-    for wrong in ("pinao", ""):
-        with pytest.raises(BundleError, match=f"^{wrong}: .* piano, chorale"):
+def test_what_is_no_bundle_is_said(tmp_path):
+    for wrong in ("pinao", "encoder", ""):
+        with pytest.raises(BundleError, match=f"^{wrong}: .* piano, chorale or harmoniser, .* train one, "):
             bundle_path(wrong)
+    for words in (["probe", "path=x", "bundle=encoder", "out=o"], ["train", "init_from=encoder", "data.path=x"]):
+        assert "encoder: no such bundle: " in refused(["musictx", *words], tmp_path)
 
 
 def test_a_run_is_its_model_once_it_has_one(tmp_path):
@@ -231,19 +228,3 @@ def test_a_package_without_one_says_where_to_get_it(monkeypatch, tmp_path):
         open_and_print("piano")
     with pytest.raises(BundleError, match=" chorale "):
         packaged_bundle("chorale")
-
-
-@pytest.mark.parametrize("seed", ["elise", "gymnopedie"])
-def test_the_encoder_guesses_hidden_notes_from_the_music_around_them(seed):
-    model = open_bundle(packaged_bundle("encoder"), continues=False).model
-    tokenizer = build_tokenizer("performance")
-    objective, vocab = build_objective("masked", None, tokenizer), tokenizer.vocab
-    ids = tokenizer.encode(read_midi(FOLDER / f"{seed}.mid")).astype(np.int64)
-    example = objective.example(torch.tensor([vocab.bos, *ids, vocab.eos]), np.random.default_rng(0))
-    hidden, known = example.targets != vocab.pad, example.inputs[0].clone()
-    music = (~hidden).nonzero()[1:, 0]
-    known[music] = known[music[torch.randperm(len(music), generator=torch.Generator().manual_seed(0))]]
-    with torch.no_grad():
-        logits = [model(inputs[None])[0] for inputs in (example.inputs[0], known)]  # (T, V) each
-    nll = [float(functional.cross_entropy(each, example.targets, ignore_index=vocab.pad)) for each in logits]
-    assert nll[0] < 2.5 < 4 < nll[1]  # ln 388 is 6.0

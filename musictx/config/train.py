@@ -118,7 +118,7 @@ class TrainConfig:
     resume: str | None = setting(None, "the folder of an unfinished run to resume, with its settings; null: none")
     init_from: str | None = setting(
         None,
-        "begin with the weights of this bundle: piano, chorale, encoder, a file or a run's folder; null: new weights",
+        "begin with the weights of this bundle: piano, chorale, a file or a run's folder; null: new weights",
     )
     objective: str = setting(
         "next_token",

@@ -8,10 +8,10 @@ from pathlib import Path
 from musictx.errors import BundleError, MidiError
 
 FOLDER = Path(__file__).parents[1] / "bundles"
-PIANO, CHORALE, HARMONISER, ENCODER = "piano", "chorale", "harmoniser", "encoder"
+PIANO, CHORALE, HARMONISER = "piano", "chorale", "harmoniser"
 BUNDLE = "model.safetensors"  # in the folder of a run
 NAMES = (PIANO, CHORALE)  # models that continue music
-BUNDLES = (*NAMES, HARMONISER, ENCODER)
+BUNDLES = (*NAMES, HARMONISER)
 KNOWN = f"{' or '.join(NAMES)}, the models inside musictx"
 SEEDS = ("elise", "gymnopedie", "chorale")
 KNOWN_SEEDS = f"{', '.join(SEEDS[:-1])} or {SEEDS[-1]}, the seeds inside musictx"
@@ -55,7 +55,8 @@ def bundle_path(bundle: str) -> Path:
         return _of_run(path)
     if not path.is_file():
         known = f"{', '.join(BUNDLES[:-1])} or {BUNDLES[-1]}, the models inside musictx"
-        raise BundleError(f"{bundle}: no such bundle", f"give {known}, or a file that `musictx train` wrote")
+        hint = f"give {known}, or train one, `musictx train`, and give its run's folder or its file"
+        raise BundleError(f"{bundle}: no such bundle", hint)
     return path
 
 

@@ -21,9 +21,7 @@ HIDDEN, OTHER = 0.8, 0.1  # shares of the chosen ids: MASK in their place, any o
 class Masked(NextToken):
     """Obeys `musictx.objectives.Objective`. Raises ConfigError for an impossible share."""
 
-    # only MASK is in use: the others are rows of the packaged encoder, for a second task (the order of two halves) that
-    # gained nothing
-    added = (EventRange("MASK", 0, 0), EventRange("CLS", 0, 0), EventRange("SEP", 0, 0), EventRange("FOLLOWS", 0, 1))
+    added = (EventRange("MASK", 0, 0),)
     continuous = False
     continues = False
     both_ways = True

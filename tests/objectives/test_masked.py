@@ -5,9 +5,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from proofs import learn
+from torch.nn import functional
 
 from musictx.errors import ConfigError
+from musictx.model.build import build_model, model_config
 from musictx.music.grid import REST
+from musictx.music.score import Score
 from musictx.objectives import build_objective
 from musictx.objectives.masked import Masked, notes_of
 from musictx.tokenizers import build_tokenizer
@@ -89,3 +93,34 @@ def test_most_hidden_ids_are_mask_some_are_others_some_stay():
     assert 0.75 < hidden < 0.85
     assert 0.07 < stays < 0.14
     assert 0.5 <= counts.sum() / len(ids) < 0.505
+
+
+def test_an_encoder_learns_to_guess_hidden_notes_from_the_music_around_them():
+    """Chromatic scales, each from another key: what is hidden follows from what is not, unless that is shuffled."""
+    torch.manual_seed(0)
+    objective, vocab, rng = masked({}), masked({}).tokenizer.vocab, np.random.default_rng(0)
+    sizes = {"d_model": 32, "n_layers": 2, "n_heads": 2, "d_ff": 64, "dropout": 0.0, "max_distance": 16}
+    model = build_model(model_config("encoder", sizes, vocab_size=vocab.size, pad=vocab.pad)).train()
+    torch.nn.init.normal_(model.embed.weight, std=0.2)
+    begin_s = np.arange(10) / 4
+
+    def scales(rows):
+        """Hidden scales and what is hidden (B, T) each."""
+        keys = rng.integers(50, 58, rows)
+        music = [PIANO.encode(Score(begin_s, begin_s + 0.25, key + np.arange(10), np.full(10, 80))) for key in keys]
+        windows = torch.tensor(np.stack(music).astype(np.int64))
+        pairs = [objective.example(window, rng) for window in windows]
+        return torch.stack([pair.inputs[0] for pair in pairs]), torch.stack([pair.targets for pair in pairs])
+
+    def batch():
+        ids, targets = scales(16)
+        asked = targets != vocab.pad
+        return model(ids)[asked], targets[asked]
+
+    learn(model, batch, 1e-2, 150)
+    ids, targets = scales(32)
+    mixed, known = ids.clone(), targets == vocab.pad
+    mixed[known] = ids[known][torch.randperm(int(known.sum()))]
+    with torch.no_grad():
+        each = [functional.cross_entropy(model.eval()(x)[~known], targets[~known]) for x in (ids, mixed)]
+    assert each[0] < 1 < 3 < each[1]

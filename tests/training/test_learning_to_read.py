@@ -37,7 +37,7 @@ def test_it_learns_to_guess(reader):
     assert float(rows[-1]) < float(rows[0])
     header = read_header(reader / "run/model.safetensors")
     assert header.objective["settings"] == {"share": 0.2}
-    assert [row[0] for row in header.objective["added"]] == ["MASK", "CLS", "SEP", "FOLLOWS"]
+    assert [row[0] for row in header.objective["added"]] == ["MASK"]
 
 
 def test_what_it_learned_is_the_beginning_of_a_model_of_labels(reader):
