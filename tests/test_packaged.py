@@ -197,11 +197,11 @@ def test_a_name_is_known_to_every_command(world, tmp_path):
     assert "init_from=piano: " in refused(["musictx", "train", *train], tmp_path)
 
 
-def test_what_is_no_bundle_is_said(tmp_path):
+def test_what_is_no_bundle_is_said(world, tmp_path):
     for wrong in ("pinao", "encoder", ""):
         with pytest.raises(BundleError, match=f"^{wrong}: .* piano, chorale or harmoniser, .* train one, "):
             bundle_path(wrong)
-    for words in (["probe", "path=x", "bundle=encoder", "out=o"], ["train", "init_from=encoder", "data.path=x"]):
+    for words in (["inspect", "bundle=encoder"], ["train", "init_from=encoder", f"data.path={world.store}"]):
         assert "encoder: no such bundle: " in refused(["musictx", *words], tmp_path)
 
 
