@@ -17,8 +17,9 @@ from musictx.generate.song import WINDOW_S, draw_rest
 from musictx.model.build import SOURCE, inputs_of, source_voices
 from musictx.model.bundle import BundleHeader
 from musictx.model.protocol import SourceModel
+from musictx.music.gap import Filled, fill_in
 from musictx.music.grid import N_VOICES, OPEN, REST, STEPS_PER_QUARTER, VOICES, Grid, grid_to_score, lines_of_grid
-from musictx.music.project import Filled, Line, Project
+from musictx.music.project import Line, Project
 from musictx.music.score import Score, marked
 from musictx.objectives import NEXT_TOKEN
 from musictx.tokenizers import Tokenizer
@@ -54,7 +55,7 @@ class Accompanied(Music):
             new = [(part, self.lines[voice]) for voice, part in again.parts.items()]
             new = new or place.project.by_register(self.voices)
             gap = Filled(new, again.kept, again.from_s, again.to_s, place.near_s, [*again.parts.values()])
-            return place.project.filled(gap, text, pedal=pedal)
+            return fill_in(place.project, gap, text, pedal=pedal)
         return place.project.keeping(self.melody).beside(lines, text, pedal=pedal)  # what was left out is silent
 
 

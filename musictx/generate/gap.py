@@ -205,9 +205,9 @@ def fill(
     end_s = tokenizer.seconds(np.concatenate([gap.before, ids]), given.quarter_s)  # of the last id
     next_s = float(right_on[right_on > gap.to_s].min(initial=gap.to_s + MOST_RING_S))
     for k in reaching if not tokenizer.voices else ():
-        again = right.onset_s[(right.pitch == drawn.pitch[k]) & (right_on >= gap.to_s)]
+        again = right_on[right.pitch == drawn.pitch[k]]
         let_go_s = max(rings[k] * step, next_s if ringing and rings[k] >= round(end_s / step) else 0.0)
-        new_off[k] = max(min(let_go_s, float(again.min(initial=np.inf))), gap.to_s)
+        new_off[k] = min(max(let_go_s, gap.to_s), float(again.min(initial=np.inf)))
     left_off[list(begun_by.values())] = new_off[list(begun_by)]
     new_on = np.maximum(begin, first) * step
     new = replace(drawn.select(is_new), onset_s=new_on[is_new], offset_s=new_off[is_new])

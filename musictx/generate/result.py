@@ -11,8 +11,9 @@ import numpy as np
 from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.generate.draw import Continuation, from_then
+from musictx.music.gap import Filled, fill_in
 from musictx.music.grid import STEPS_PER_QUARTER
-from musictx.music.project import NAME, Filled, Line, Project
+from musictx.music.project import NAME, Line, Project
 from musictx.music.score import Score
 from musictx.viz import sound
 from musictx.viz.sound import write_wav
@@ -67,7 +68,7 @@ class Music(Continuation):
             whole = Project.new(self.score.quarter_s, self.signature)
             return whole.beside(self.tracks(self.score, self.lines), text, pedal=pedal)
         if self.is_new is not None:
-            return place.project.filled(self.gap(place), text, pedal=pedal)
+            return fill_in(place.project, self.gap(place), text, pedal=pedal)
         from_s = self.new_from_s + place.later_s
         lines = [Line(name, place.at(line)) for name, line in self.tracks(self.new_notes, self.new_lines)]
         return place.project.continued(lines, from_s, text, pedal=pedal, seed=place.seed)

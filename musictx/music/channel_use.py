@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from itertools import count
 
 from musictx.music import midi_file as midi
-from musictx.music.channels import CHANNELS, DRUM_CHANNEL
+from musictx.music.channels import CHANNELS, DRUM_CHANNEL, NOTES_OFF, SOUND_OFF
 from musictx.music.midi_file import Event, EventTrack, Note, notes_of
 from musictx.music.ticks import PEDAL, PEDAL_DOWN
 
 CENTRE = bytes([0x00, 0x40])  # of a pitch bend
+CUTS = (SOUND_OFF, *range(NOTES_OFF, 128))  # controls that end all notes
 SOUND = (0, 32, 7, 10)  # controls that a part keeps: bank, volume, place
 RESTS = {1: 0, 11: 127, PEDAL: 0, 66: 0, 67: 0}  # modulation, expression and pedals at rest
 
@@ -32,7 +33,8 @@ def place_for(
         return quiet[0], True
     sounding = [note for track in tracks for note in notes_of(track)]
     for channel in sorted(last, key=lambda c: c != like):
-        if channel not in used and all(is_free(note, channel, sounding, ()) for note in notes):
+        alone = all(is_free(n, channel, sounding, ()) and lasts(tracks, channel, n.on, n.off) for n in notes)
+        if channel not in used and alone:
             return channel, False
     ports = [e.data[-1] for track in tracks for e in track.events if e.data[:2] == bytes([midi.META, midi.PORT])]
     beyond = count(CHANNELS * (max(ports, default=0) + 1))
@@ -70,6 +72,16 @@ def is_down(tracks: Sequence[EventTrack], channel: int, first: int, last: int) -
         for event in track.events
     )
     return pressed or value_of(tracks, channel, first, midi.CONTROL, PEDAL) >= PEDAL_DOWN
+
+
+def lasts(tracks: Sequence[EventTrack], channel: int, on: int, off: int) -> bool:
+    """Whether a note of a channel sounds as long as its key is down: no pedal holds it, nothing ends it earlier."""
+    cut = any(
+        on < event.tick < off and event.kind == midi.CONTROL and event.channel == channel and event.data[1] in CUTS
+        for track in tracks
+        for event in track.events
+    )
+    return not cut and not is_down(tracks, channel, off, off + 1)
 
 
 def at_rest(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[Event]:

@@ -21,16 +21,17 @@ class Press(NamedTuple):
     up: int
 
 
-def pedalled(notes: Sequence[Note], clock: TempoMap) -> tuple[list[Note], list[Press]]:
+def pedalled(notes: Sequence[Note], clock: TempoMap, from_tick: int = 0) -> tuple[list[Note], list[Press]]:
     """Keys and presses. The pedal is down where several notes end together with it, and no other note ends meanwhile,
-    unless its pitch is struck again. It is pressed 50 ms after its last lift, or after the last end of a note."""
+    unless its pitch is struck again. It is pressed 50 ms after its last lift, or after the last end of a note. What was
+    there before `from_tick` has ended by then."""
     out, presses = list(notes), list[Press]()
     strikes: dict[int, list[int]] = {}
     for note in sorted(notes, key=lambda note: note.on):
         strikes.setdefault(note.pitch, []).append(note.on)
     again = [note.off in strikes[note.pitch] for note in notes]  # it ends where its pitch is struck again
     ends = sorted({note.off for note, struck in zip(notes, again, strict=True) if not struck})
-    for before, up in pairwise([0, *ends]):
+    for before, up in pairwise([from_tick, *ends]):
         free_s = float(clock.seconds(np.array([before]))[0]) + UP_S * bool(before)
         down = int(np.ceil(clock.ticks_at(np.array([free_s]))[0]))
         held = [k for k, note in enumerate(notes) if note.off == up and not again[k]]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.music import midi_file as midi
-from musictx.music.channel_use import at_rest, is_down, is_free, place_for, sound_of, value_of
+from musictx.music.channel_use import at_rest, place_for, sound_of, value_of
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.chunks import read_chunks
 from musictx.music.grid import STEPS_PER_QUARTER
@@ -44,19 +44,6 @@ class Line(NamedTuple):
     score: Score
 
 
-class Filled(NamedTuple):
-    """A gap as it is now, in seconds of the file: new notes of parts, by their numbers, and all `others` of the `parts`
-    that are written again. Some of these end or begin at its borders. Notes that begin at most `near_s` before a border
-    count as behind it."""
-
-    new: Sequence[tuple[int, Score]]
-    others: Score
-    from_s: float
-    to_s: float
-    near_s: float
-    parts: Sequence[int] = ()  # their numbers; none: all that are heard
-
-
 @dataclass(frozen=True)
 class Project:
     """`clock` is that by which the file's notes became seconds; `part` (a name or number) the only one that is heard
@@ -81,9 +68,13 @@ class Project:
         return [notes_of(track) for track in self.file.tracks]
 
     @cached_property
+    def raw(self) -> RawMidi:
+        """What the channels play, as a reader hears it."""
+        return read_raw(read_chunks(self.data, Counter()), Counter())
+
+    @cached_property
     def parts(self) -> list[Part]:
-        found = list[Part]()
-        raw = read_raw(read_chunks(self.data, Counter()), Counter())
+        found, raw = list[Part](), self.raw
         for t in range(len(self.file.tracks)):
             for channel in raw.channels:
                 if (mine := channel.notes[5] == t).any():
@@ -161,36 +152,6 @@ class Project:
         new = self.written(lines, 0, self.file.tracks, text=text, pedal=pedal)
         return midi.write_events(self.file._replace(tracks=self.file.tracks + new))
 
-    def filled(self, gap: Filled, text: str = "", *, pedal: bool = False) -> bytes:
-        """The file with a gap of some parts written again. New notes go among those of their part. They have a track
-        of their own where the part's pedal is down, where its channel plays their pitch just then, and with a `pedal`
-        of theirs."""
-        first, last = self.tick(gap.from_s), self.tick(gap.to_s)
-        on, off = (self.clock.ticks(x).tolist() for x in (gap.others.onset_s, gap.others.offset_s))
-        others = dict(zip(zip(on, gap.others.pitch.tolist(), strict=True), off, strict=True))
-        tracks, parts = list(self.file.tracks), {part.number: part for part in self.parts}
-        written = [parts[number] for number in gap.parts] or self.heard
-        for t in sorted({part.track for part in written}):
-            channels = {part.channel for part in written if part.track == t}
-            notes = [note for note in self.notes[t] if note.channel in channels]
-            tracks[t] = self._emptied(tracks[t], notes, first, last, gap.near_s, others)
-        apart, sounding = list[Score](), [note for track in tracks for note in notes_of(track)]
-        for number, score in gap.new:
-            part, notes = parts[number], self._ticks(score)
-            free, more = np.zeros(len(notes), dtype=bool), list[Note]()
-            if not pedal and not is_down(tracks, part.channel, first, last):
-                for k, note in enumerate(notes):
-                    free[k] = is_free(note, part.channel, sounding, more)
-                    if free[k]:
-                        more.append(note)
-            tracks[part.track] = with_events(tracks[part.track], [], list(_events_of(more, part.channel)))
-            apart += [score.select(~free)] if not free.all() else []
-        if apart:
-            tracks += self.written([Line(NAME, Score.merge(apart))], first, tracks, text=text, pedal=pedal)
-        elif text:
-            tracks[0] = with_events(tracks[0], [], [meta(0, midi.TEXT, text)])
-        return midi.write_events(self.file._replace(tracks=tracks))
-
     def by_register(self, score: Score) -> list[tuple[int, Score]]:
         """New notes of the heard parts: each belongs to the part whose middle pitch is nearest."""
         middle = np.array([np.median(part.pitches) for part in self.heard])  # (P,)
@@ -208,7 +169,7 @@ class Project:
     def tick(self, at_s: float) -> int:
         return int(self.clock.ticks(np.array([at_s]))[0])
 
-    def _ticks(self, score: Score) -> list[Note]:
+    def in_ticks(self, score: Score) -> list[Note]:
         """Notes of a score in ticks, each at least one long."""
         on = self.clock.ticks(score.onset_s)
         off = np.maximum(self.clock.ticks(score.offset_s), on + 1)
@@ -232,11 +193,11 @@ class Project:
             (name, int(program), layer)
             for name, score in lines
             for program in np.unique(score.program)
-            for layer in _layers(self._ticks(score.select(score.program == program)))
+            for layer in _layers(self.in_ticks(score.select(score.program == program)))
         ]
         for name, program, notes in each:
             like = self._channel(program, from_tick, tracks)
-            number, state = DRUM_CHANNEL, list[Event]()
+            number, is_quiet, state = DRUM_CHANNEL, False, list[Event]()
             if program != DRUMS:
                 shared = like if shares and value_of(tracks, like or 0, from_tick, midi.PROGRAM) == program else None
                 number, is_quiet = place_for(tracks, notes, from_tick, used, shared, like)
@@ -249,8 +210,8 @@ class Project:
             head = [meta(0, midi.NAME, name)]
             head += [Event(0, bytes([midi.META, midi.PORT, 1, number // CHANNELS]))] if number >= CHANNELS else []
             head += [meta(0, midi.TEXT, text)] if text and not out else []
-            keys, presses = pedalled(notes, self.clock) if pedal else (notes, [])
-            events = in_order([*head, *state, *_events_of(keys, channel), *_pressed(presses, channel)])
+            keys, presses = pedalled(notes, self.clock, from_tick) if pedal and is_quiet else (notes, [])
+            events = in_order([*head, *state, *events_of(keys, channel), *_pressed(presses, channel)])
             out.append(EventTrack(events, max(from_tick, events[-1].tick)))
         return out
 
@@ -261,38 +222,6 @@ class Project:
             plays = value_of(tracks, part.channel, tick, midi.PROGRAM) == program
             (of if plays and not part.is_drums else other)[part.channel] += len(part.pitches)
         return (of or other).most_common(1)[0][0] if of or other else None
-
-    def _emptied(
-        self,
-        track: EventTrack,
-        notes: Sequence[Note],
-        first: int,
-        last: int,
-        near_s: float,
-        others: dict[tuple[int, int], int],
-    ) -> EventTrack:
-        """A track without the notes of a gap. A note that reaches into it ends where `others` (onset and pitch -> end)
-        says, and one that reaches out of it begins at the border if it is there."""
-        gone, more = list[int](), list[Event]()
-        near = [int(x) for x in self.clock.ticks(self.clock.seconds(np.array([first, last])) - near_s)]
-        begun = {note.pitch for note in notes if note.on == last}
-        again = {pitch: end for (on, pitch), end in others.items() if on == last and pitch not in begun}
-        for note in notes:
-            inside, crosses = near[0] <= note.on < near[1], note.on < near[0] and note.off > first
-            if not inside and not crosses:
-                continue
-            head = bytes([note.pitch, note.velocity])
-            off = midi.NOTE_OFF | note.channel
-            if inside and (note.on, note.pitch) not in others:
-                gone += [note.first] + ([note.last] if note.last is not None else [])
-            elif (ends := others.get((note.on, note.pitch), first)) != note.off:
-                gone += [note.last] if note.last is not None else []
-                more.append(Event(max(ends, note.on + 1), bytes([off, note.pitch, 64])))
-            if (until := again.pop(note.pitch, None)) is not None:  # also one that only the pedal holds
-                more += [Event(last, bytes([midi.NOTE_ON | note.channel]) + head)]
-                until = min(until, note.off) if note.off > last else until
-                more += [Event(max(until, last + 1), bytes([off, note.pitch, 64]))]
-        return with_events(track, gone, more)
 
 
 # of meta events, what belongs to the project and not to the notes: markers, cues, tempo, time code, meter, key
@@ -314,7 +243,7 @@ def _stays(event: Event, tick: int) -> bool:
     return (event.tick == tick and event.ends) or (event.kind == midi.META and event.data[1] in OF_PLACE)
 
 
-def _events_of(notes: Iterable[Note], channel: int) -> Iterable[Event]:
+def events_of(notes: Iterable[Note], channel: int) -> Iterable[Event]:
     for note in notes:
         yield Event(note.on, bytes([midi.NOTE_ON | channel, note.pitch, note.velocity]))
         yield Event(note.off, bytes([midi.NOTE_OFF | channel, note.pitch, 64]))

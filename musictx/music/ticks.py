@@ -215,17 +215,27 @@ class TempoMap:
         return Meter(self.quarter_s, first, self.seconds(np.rint(np.concatenate(lines))))
 
 
+Seconds = NDArray[np.float64]
+
+
+def sounding(raw: RawChannel, tempo_map: TempoMap) -> tuple[Seconds, Seconds, Seconds]:
+    """When the notes of a channel (N,) begin and end, with its pedal, and from when to when that is down (P, 2)."""
+    onset, offset, pitch = raw.notes[:3]
+    onset_s = tempo_map.seconds(onset)
+    offset_s = np.maximum(tempo_map.seconds(offset), onset_s)
+    spans = pedal_spans(tempo_map.seconds(raw.pedal[0]), raw.pedal[1], float(offset_s.max(initial=0.0)))
+    return onset_s, sustain(onset_s, offset_s, pitch, spans, raw.is_before), spans
+
+
 def tracks_in_seconds(midi: RawMidi, one_tempo: bool) -> Tracks:
     """The notes of every track, channel and program, each with the pedal of its channel."""
     tempo_map = TempoMap(midi, one_tempo)
     found: list[tuple[tuple[int, int, int], Track]] = []
     for raw in midi.channels:
-        onset, offset, pitch, velocity, program, number = raw.notes
-        onset_s = tempo_map.seconds(onset)
-        offset_s = np.maximum(tempo_map.seconds(offset), onset_s)
-        spans = pedal_spans(tempo_map.seconds(raw.pedal[0]), raw.pedal[1], float(offset_s.max(initial=0.0)))
+        _, _, pitch, velocity, program, number = raw.notes
+        onset_s, offset_s, spans = sounding(raw, tempo_map)
         forgotten = int((np.diff(spans) > FORGOTTEN_S).sum())
-        columns = onset_s, sustain(onset_s, offset_s, pitch, spans, raw.is_before), pitch, velocity
+        columns = onset_s, offset_s, pitch, velocity
         part = number * (DRUMS + 1) + program
         for each in np.unique(part).tolist():
             track, sound = divmod(each, DRUMS + 1)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from player import play
 
 from musictx.errors import ConfigError
+from musictx.music.gap import Filled, fill_in
 from musictx.music.midi_file import Event, EventFile, EventTrack, meta, read_events, write_events
-from musictx.music.project import Filled, Line, Project
+from musictx.music.project import Line, Project
 from musictx.music.read import read_tracks, whole
 from musictx.music.score import DRUMS, Score
 
@@ -132,7 +133,7 @@ def test_a_fill_takes_the_notes_of_its_gap_and_nothing_else():
     others = others.select((others.onset_s < from_s - 1e-6) | (others.onset_s > to_s - 1e-6))
     new = Score([from_s, from_s], [to_s, to_s - 0.5], [49, 80], [60, 61])
     gap = Filled(it.by_register(new), others, from_s, to_s, 0.005)
-    got = read_events(it.filled(gap))
+    got = read_events(fill_in(it, gap))
     assert len(got.tracks) == 4
     assert (got.tracks[0], got.tracks[3]) == (it.file.tracks[0], it.file.tracks[3])
     for n, pitch in ((1, 80), (2, 49)):  # each where its register is
@@ -141,7 +142,7 @@ def test_a_fill_takes_the_notes_of_its_gap_and_nothing_else():
         added = [e for e in now if e not in kept]
         assert [e for e in now if e in kept] == kept
         assert [(e.tick, e.data[1]) for e in added if e.begins] == [(first, pitch)]
-    only = read_events(band(part="cello").filled(gap._replace(new=[(2, new.select(new.pitch == 49))])))
+    only = read_events(fill_in(band(part="cello"), gap._replace(new=[(2, new.select(new.pitch == 49))])))
     assert only.tracks[1] == it.file.tracks[1]
 
 
@@ -150,7 +151,7 @@ def test_notes_over_the_borders_of_a_gap_end_and_begin_there():
     from_s, to_s = 1.0, 2.0  # 192 to 384
     others = Score([0, 150 / 192, to_s, 390 / 192], [from_s, from_s, 400 / 192, 500 / 192], [60, 64, 60, 67], [80] * 4)
     gap = Filled([(1, Score([1.2], [1.8], [72], [80]))], others, from_s, to_s, 0.005)
-    (track_of,) = heard(it.filled(gap)).tracks
+    (track_of,) = heard(fill_in(it, gap)).tracks
     rows = zip(track_of.score.onset_s * 192, track_of.score.offset_s * 192, track_of.score.pitch.tolist(), strict=True)
     assert sorted((p, round(a), round(b)) for a, b, p in rows) == [
         (60, 0, 192),
@@ -161,16 +162,25 @@ def test_notes_over_the_borders_of_a_gap_end_and_begin_there():
     ]
 
 
-def test_under_a_pedal_new_notes_have_a_track_of_their_own():
-    down, up = Event(200, b"\xb0\x40\x7f"), Event(380, b"\xb0\x40\x00")
-    it = project(track(note(0, 100, 60), note(220, 260, 64), note(400, 500, 67), down, up, Event(0, b"\xc0\x05")))
-    others = Score([0, 400 / 192], [100 / 192, 500 / 192], [60, 67], [80, 80])
-    new = Score([1.2], [1.4], [72], [80], program=5)
-    got = read_events(it.filled(Filled([(1, new)], others, 1.0, 2.0, 0.005)))
-    assert len(got.tracks) == 2
-    assert [e for e in got.tracks[0].events if e.channel is not None and e.data[:1] == b"\xb0"] == [down, up]
-    back = heard(write_events(got)).tracks[-1].score
-    assert (back.offset_s.tolist(), back.program.tolist()) == (pytest.approx([1.4], abs=0.01), [5])
+def test_the_pedal_of_a_gap_goes_and_the_persons_own_comes_back_at_its_end():
+    pedal = [Event(tick, bytes([0xB0, 64, value])) for tick, value in ((50, 100), (200, 0), (210, 90), (600, 0))]
+    it = project(track(note(0, 100, 60), note(220, 260, 64), note(400, 500, 67), pedal, Event(0, b"\xc0\x05")))
+    others = Score([0, 400 / 192], [1.0, 600 / 192], [60, 67], [80, 80])
+    new = Score([1.2], [2.0], [72], [80], program=5)
+    data = fill_in(it, Filled([(1, new)], others, 1.0, 2.0, 0.005))
+    (only,) = read_events(data).tracks
+    assert [(e.tick, e.data[2]) for e in only.events if e.kind == 0xB0] == [(50, 100), (192, 0), (384, 90), (600, 0)]
+    assert [(s.on, s.off, s.pitch) for s in play(data)] == [(0, 192, 60), (230, 383, 72), (400, 600, 67)]
+
+
+def test_another_hand_on_the_same_channel_keeps_its_pedal():
+    pedal = [Event(150, b"\xb0\x40\x7f"), Event(500, b"\xb0\x40\x00")]
+    right, left = track(meta(0, 3, "RH"), note(0, 180, 72)), track(meta(0, 3, "LH"), note(100, 200, 40), pedal)
+    it = project(right, left, part="RH")
+    new = [(1, Score([1.2], [1.4], [74], [80]))]
+    data = fill_in(it, Filled(new, Score([0], [1.0], [72], [80]), 1.0, 2.0, 0.0))
+    assert read_events(data).tracks[1] == it.file.tracks[1]
+    assert [(s.on, s.off, s.pitch) for s in play(data)] == [(0, 192, 72), (100, 500, 40), (230, 269, 74)]
 
 
 notes = st.lists(
@@ -289,7 +299,7 @@ def test_where_all_channels_are_in_use_the_persons_own_sound_as_they_did():
     was = play(it.data)
     for data in (
         it.beside([Line("alto", Score([0.3], [0.4], [80], [80]))]),
-        it.filled(Filled([(1, Score([2.1], [2.2], [50], [80]))], heard(it.data).merge(), 2.0, 2.5, 0.0)),
+        fill_in(it, Filled([(1, Score([2.1], [2.2], [50], [80]))], heard(it.data).merge(), 2.0, 2.5, 0.0)),
     ):
         assert [sound for sound in was if sound not in play(data)] == []
     late = it.continued([Line("musictx", Score([9.0], [9.5], [80], [80], program=77))], 9.0)
@@ -299,7 +309,7 @@ def test_where_all_channels_are_in_use_the_persons_own_sound_as_they_did():
 def test_a_hand_that_is_not_asked_for_keeps_its_notes():
     right, left = track(meta(0, 3, "RH"), note(0, 90, 72)), track(meta(0, 3, "LH"), note(0, 90, 40), note(192, 380, 64))
     it = project(right, left, part="RH")
-    got = it.filled(Filled([(1, Score([1.2], [1.4], [64], [80]))], Score([0], [90 / 192], [72], [80]), 1.0, 2.0, 0.0))
+    got = fill_in(it, Filled([(1, Score([1.2], [1.4], [64], [80]))], Score([0], [90 / 192], [72], [80]), 1.0, 2.0, 0.0))
     assert read_events(got).tracks[1] == it.file.tracks[1]
     assert [(s.on, s.off) for s in play(got) if s.pitch == 64 and s.channel == 0] == [(192, 380)]
 

@@ -1,0 +1,185 @@
+"""A gap of a person's file is written again: notes of some parts go, new ones come. The pedal of these parts lets go at
+the first border and is pressed again at the second, so that no note rings through the gap that should not."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from musictx.music import midi_file as midi
+from musictx.music.channel_use import is_down, is_free, lasts, value_of
+from musictx.music.channels import CHANNELS
+from musictx.music.midi_file import Event, Note, meta, notes_of, with_events
+from musictx.music.project import NAME, Line, Part, Project, events_of
+from musictx.music.score import DRUMS, Score
+from musictx.music.ticks import FORGOTTEN_S, PEDAL, PEDAL_DOWN, sounding
+
+CLOSE_S = 1e-9  # times are sums of floats
+
+
+class Filled(NamedTuple):
+    """A gap as it is now, in seconds of the file: new notes of parts, by their numbers, and all `others` of the `parts`
+    that are written again. Some of these end or begin at its borders. Notes that begin at most `near_s` before a border
+    count as behind it."""
+
+    new: Sequence[tuple[int, Score]]
+    others: Score
+    from_s: float
+    to_s: float
+    near_s: float
+    parts: Sequence[int] = ()  # their numbers; none: all that are heard
+
+
+class Heard(NamedTuple):
+    """A note of the file, its part, and the tick at which it stops to sound, its pedal included."""
+
+    note: Note
+    part: Part
+    end: int
+
+
+def fill_in(project: Project, gap: Filled, text: str = "", *, pedal: bool = False) -> bytes:
+    """The file with the gap written again. New notes go among those of their part. They have a track of their own where
+    their part's channel would not play them as they are, and with a `pedal` of theirs."""
+    filling = Filling(project, gap)
+    filling.lift_pedals()
+    filling.empty()
+    filling.add(pedal)
+    return filling.written(text, pedal)
+
+
+class Filling:
+    """The file on its way to `fill_in`'s."""
+
+    def __init__(self, project: Project, gap: Filled) -> None:
+        self.project, self.gap = project, gap
+        self.first, self.last = project.tick(gap.from_s), project.tick(gap.to_s)
+        self.near = np.ceil(project.clock.ticks_at(np.array([gap.from_s, gap.to_s]) - gap.near_s - CLOSE_S)).tolist()
+        self.parts = {part.number: part for part in project.parts}
+        self.again = [self.parts[number] for number in gap.parts] or project.heard
+        self.tracks = list(project.file.tracks)
+        self.apart = list[Score]()  # notes that go to a track of their own
+
+    def lift_pedals(self) -> None:
+        """Lets go the pedals that the parts have for themselves. One that a reader takes as forgotten stays."""
+        for channel in sorted({part.channel for part in self.again}):
+            of = {raw.number for raw in self.project.raw.channels if raw.number % CHANNELS == channel}
+            shared = [part for part in self.project.parts if part.channel == channel and part not in self.again]
+            (raw, *others) = [raw for raw in self.project.raw.channels if raw.number in of]
+            spans = sounding(raw, self.project.clock)[2]
+            spans = spans[(spans[:, 0] < self.gap.to_s) & (spans[:, 1] > self.gap.from_s)]
+            if not shared and not others and len(spans) and (np.diff(spans) <= FORGOTTEN_S).all():
+                self._lift(channel)
+
+    def _lift(self, channel: int) -> None:
+        def is_pedal(event: Event) -> bool:
+            return event.kind == midi.CONTROL and event.channel == channel and event.data[1] == PEDAL
+
+        at = [(e.tick, t, k) for t, track in enumerate(self.tracks) for k, e in enumerate(track.events) if is_pedal(e)]
+        before, after = (
+            value_of(self.tracks, channel, tick - 1, midi.CONTROL, PEDAL) for tick in (self.first, self.last)
+        )
+        home = max((tick, t) for tick, t, _ in at if tick < self.last)[1]
+        more = [Event(self.first, bytes([midi.CONTROL | channel, PEDAL, 0]))] if before >= PEDAL_DOWN else []
+        if after >= PEDAL_DOWN and not any(tick == self.last for tick, _, _ in at):
+            more.append(Event(self.last, bytes([midi.CONTROL | channel, PEDAL, after])))
+        for t in {t for _, t, _ in at}:
+            gone = [k for tick, of, k in at if of == t and self.first <= tick < self.last]
+            self.tracks[t] = with_events(self.tracks[t], gone, more if t == home else [])
+
+    def heard(self) -> list[Heard]:
+        """The notes of the parts that are written again."""
+        ends, out = dict[tuple[int, int, int, int], list[int]](), list[Heard]()
+        for raw in self.project.raw.channels:
+            until = self.project.clock.ticks(sounding(raw, self.project.clock)[1])
+            rows = zip(raw.notes[5].tolist(), raw.notes[0].tolist(), raw.notes[2].tolist(), until.tolist(), strict=True)
+            for track, on, pitch, end in sorted(rows):
+                ends.setdefault((track, raw.number % CHANNELS, on, pitch), []).append(end)
+        for part in self.again:
+            for note in sorted(notes_of(self.tracks[part.track]), key=lambda note: note.off):
+                if note.channel == part.channel:
+                    known = ends.get((part.track, part.channel, note.on, note.pitch))
+                    out.append(Heard(note, part, known.pop(0) if known else note.off))
+        return out
+
+    def empty(self) -> None:
+        """Takes the notes out of the gap. One that reaches into it ends where `others` say, and one that reaches out of
+        it begins at the border if it is there."""
+        clock, others, rows = self.project.clock, self.gap.others, dict[tuple[int, int], list[int]]()
+        columns = clock.ticks(others.onset_s), others.pitch, clock.ticks(others.offset_s)
+        for on, pitch, end in sorted(zip(*(column.tolist() for column in columns), strict=True)):
+            rows.setdefault((on, pitch), []).append(end)
+        heard, taken = self.heard(), set[tuple[int, int, int]]()
+        gone = {part.track: list[int]() for part in self.again}
+        more = {part.track: list[Event]() for part in self.again}
+        for each in sorted(heard, key=lambda each: (-each.note.on, each.end)):
+            note, channel, track = each.note, each.part.channel, each.part.track
+            ends = rows.get((note.on, note.pitch), [])
+            is_inside = self.near[0] <= note.on < self.near[1]
+            until = None if is_inside else self.first if note.on < self.first else each.end  # of one unheard
+            if ends:
+                until = ends.pop(ends.index(each.end) if each.end in ends else 0)
+            # under a pedal a strike ended it, which is taken away
+            rings = (channel, note.pitch, each.end) in taken and not lasts(self.tracks, channel, note.on, each.end)
+            if note.on >= self.last or not (is_inside or each.end > self.first or rings):
+                continue
+            off = self._key_up(each, until) if until is not None else None
+            if off != note.off:
+                gone[track] += [note.first] * (off is None) + [note.last] * (note.last is not None)
+            if off is None:
+                taken.add((channel, note.pitch, note.on))
+                self.apart += [self._alone(note._replace(off=until), each.part)] if until is not None else []
+            elif off != note.off:
+                more[track].append(Event(off, bytes([midi.NOTE_OFF | channel, note.pitch, 64])))
+        for each in heard:  # those that sound out of the gap, if they begin again at its border
+            note, ends = each.note, rows.get((self.last, each.note.pitch), [])
+            if note.on < self.last < each.end in ends:
+                ends.remove(each.end)
+                off = note.off if note.off > self.last else max(each.end - 1, self.last + 1)
+                more[each.part.track] += events_of([note._replace(on=self.last, off=off)], note.channel)
+        for track, places in gone.items():
+            self.tracks[track] = with_events(self.tracks[track], places, more[track])
+
+    def _key_up(self, heard: Heard, until: int) -> int | None:
+        """When the key of a note is let go that sounds to a tick; None where the channel cannot play it."""
+        note, end, channel = heard.note, heard.end, heard.part.channel
+        if note.off <= self.first == until and not is_down(self.tracks, channel, until, until + 1):
+            return note.off  # the pedal lets it go
+        if until == end > self.last and is_down(self.tracks, channel, self.last, self.last + 1):
+            return max(note.off, self.last + 1)  # the pedal holds it
+        return self._fitting(channel, note.on, until)
+
+    def _fitting(self, channel: int, on: int, off: int) -> int | None:
+        """Where the key of a note is let go, which is just before a pedal comes down at the border."""
+        early = off - 1 if off == self.last and off - 1 > on else off
+        return next((at for at in (off, early) if lasts(self.tracks, channel, on, at)), None)
+
+    def _alone(self, note: Note, part: Part) -> Score:
+        program = value_of(self.tracks, part.channel, note.on, midi.PROGRAM)
+        on_s, off_s = self.project.clock.seconds(np.array([note.on, note.off]))
+        of = DRUMS if part.is_drums else program
+        return Score([on_s], [off_s], [note.pitch], [note.velocity], program=of)
+
+    def add(self, pedal: bool) -> None:
+        """Puts the new notes among those of their parts, as far as these play them as they are."""
+        sounds = [note for track in self.tracks for note in notes_of(track)]
+        for number, score in self.gap.new:
+            part, more, rest = self.parts[number], list[Note](), np.ones(len(score), dtype=bool)
+            is_held = pedal or is_down(self.tracks, part.channel, self.first, self.last)
+            for k, note in enumerate([] if is_held else self.project.in_ticks(score)):
+                off = self._fitting(part.channel, note.on, note.off)
+                if off is not None and is_free(note, part.channel, sounds, more):
+                    rest[k] = False
+                    more.append(note._replace(off=off))
+            track = self.tracks[part.track]
+            self.tracks[part.track] = with_events(track, [], list(events_of(more, part.channel)))
+            self.apart += [score.select(rest)] if rest.any() else []
+
+    def written(self, text: str, pedal: bool) -> bytes:
+        if self.apart:
+            apart = Score.merge(self.apart)
+            from_tick = min(self.first, int(self.project.clock.ticks(apart.onset_s).min()))
+            self.tracks += self.project.written([Line(NAME, apart)], from_tick, self.tracks, text=text, pedal=pedal)
+        elif text:
+            self.tracks[0] = with_events(self.tracks[0], [], [meta(0, midi.TEXT, text)])
+        return midi.write_events(self.project.file._replace(tracks=self.tracks))

@@ -1,0 +1,92 @@
+"""musictx/music/gap.py: what is written into a gap of a person's file sounds as the page says, whatever the pedals."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from player import play
+from test_project import project, track
+
+from musictx.generate.gap import cut_gap, fill
+from musictx.generate.result import Music, Place
+from musictx.music.midi_file import Event, read_events
+from musictx.music.read import read_tracks
+from musictx.music.score import Meter
+from musictx.tokenizers.performance import PerformanceTokenizer
+
+TOKENIZER = PerformanceTokenizer()
+LONGEST = 900  # ticks
+
+
+@st.composite
+def files(draw):
+    """Tracks of three channels, or two hands of one, with pedals anywhere; no pitch overlaps itself on a channel."""
+    hands = draw(st.booleans())
+    tracks: list[list[Event]] = [[], [], []]
+    for t in range(3):
+        channel, at = (0 if hands and t < 2 else t), dict.fromkeys(range(40 + 10 * t, 46 + 10 * t), 0)
+        for _ in range(draw(st.integers(1, 12))):
+            pitch = draw(st.sampled_from(sorted(at)))
+            on = at[pitch] + 2 * draw(st.integers(0, 100))
+            off = on + 2 * draw(st.integers(4, 100))
+            at[pitch] = off + 2
+            tracks[t] += [Event(on, bytes([0x90 | channel, pitch, 80])), Event(off, bytes([0x80 | channel, pitch, 0]))]
+        down = False
+        for tick in sorted(draw(st.sets(st.integers(0, LONGEST // 2), max_size=6))):
+            down = not down
+            value = draw(st.integers(64, 127)) if down else draw(st.integers(0, 63))
+            tracks[t].append(Event(2 * tick + 1, bytes([0xB0 | channel, 64, value])))
+    # a pedal that is up at the end, and a last note far behind, so that every gap has something after it
+    last = [Event(1500, bytes([0xB0 | c, 64, 0])) for c in range(3)]
+    last += [Event(1500, b"\x90\x20\x50"), Event(1600, b"\x80\x20\x00")]
+    return [track(*events) for events in tracks] + [track(last)]
+
+
+def sounds(score, clock):
+    columns = clock.ticks(score.onset_s), clock.ticks(score.offset_s), score.pitch
+    return sorted(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@settings(max_examples=100)
+@given(files(), st.integers(0, LONGEST), st.integers(20, 400), st.data())
+def test_a_fill_sounds_in_its_file_as_on_the_page(tracks, first, length, data):
+    part = data.draw(st.sampled_from((None, "1", "2")))
+    it = project(*tracks, part=part)
+    heard = read_tracks(it.alone() if part else it.data, "a test").merge()
+    from_s, to_s = it.clock.seconds(np.array([first, first + length])).tolist()
+    if heard.duration_s <= to_s + 0.02 or len(it.heard) == 0:
+        return
+    gap = cut_gap(heard, heard, from_s, to_s, Meter(0.5), TOKENIZER)
+    drawn = data.draw(st.lists(st.tuples(st.integers(40, 75), st.booleans(), st.integers(1, 60)), max_size=12))
+    ids = [i for pitch, on, wait in drawn for i in (pitch if on else 128 + pitch, 255 + wait)]
+    score, is_new = fill(gap, np.array(ids, np.uint16), TOKENIZER, 0, ringing=True)
+    music = Music(
+        score=score,
+        new_from_s=gap.from_s,
+        new_to_s=gap.to_s,
+        is_new=is_new,
+        name="",
+        signature=None,
+        seed=None,
+        place=Place(it, near_s=0.005),
+    )
+    for pedal in (False, True):
+        written = music.midi(pedal=pedal)
+        others = {(part.channel, pitch) for part in it.parts if part not in it.heard for pitch in part.pitches.tolist()}
+        tail = [sound for sound in play(it.data) if (sound.channel, sound.pitch) in others]
+        got, mine = play(written), sounds(score, it.clock)
+        for each in tail:  # another hand plays on as it did
+            got.remove(each)
+        got = sorted((s.on, s.off, s.pitch) for s in got)
+        assert [x[2] for x in got] == [x[2] for x in mine]
+        for was, now in zip(sorted(mine, key=key), sorted(got, key=key), strict=True):
+            assert abs(was[0] - now[0]) <= 1
+            assert abs(was[1] - now[1]) <= 2, (was, now)
+        # what the person has outside the gap stays, event for event, but for ends of notes that cross its borders
+        first_tick, last_tick = it.tick(gap.from_s), it.tick(gap.to_s)
+        for before, after in zip(it.file.tracks, read_events(written).tracks, strict=False):
+            kept = [e for e in before.events if e.kind == 0xB0 and not first_tick <= e.tick < last_tick]
+            assert [e for e in after.events if e in kept] == kept
+
+
+def key(row):
+    return row[2], row[0], row[1]
