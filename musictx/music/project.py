@@ -126,13 +126,22 @@ class Project:
         if any(note.on >= join or note.off > join for notes in self.notes for note in notes):
             tracks = [_cut(*each, join) for each in zip(tracks, self.notes, strict=True)]
         new = self.written(lines, join, tracks, text=text, pedal=pedal, shares=len(lines) == 1)
-        if new:  # a pedal that the seed leaves down would sound for ever
-            down = [c for c in range(CHANNELS) if value_of(tracks, c, join, midi.CONTROL, PEDAL) >= PEDAL_DOWN]
-            lifts = [Event(join, bytes([midi.CONTROL | c, PEDAL, 0])) for c in down]
-            new[0] = with_events(new[0], [], [lift for lift in lifts if lift not in new[0].events])
+        if new:
+            new[0] = with_events(new[0], [], [lift for lift in self.lifts(join) if lift not in new[0].events])
         if not seed:
             tracks = [EventTrack([e for e in t.events if e.channel is None], t.end) for t in tracks]
         return midi.write_events(self.file._replace(tracks=tracks + new))
+
+    def lifts(self, tick: int) -> list[Event]:
+        """The ends of pedals that are down at a tick and would sound for ever. What is over by then keeps its length: a
+        reader lets go a pedal that nothing lifts with the last note of its channel."""
+        out = list[Event]()
+        for raw in self.raw.channels:
+            before = raw.pedal[:, raw.pedal[0] < tick]
+            if before[1, -1:].max(initial=0) >= PEDAL_DOWN:
+                end = max(int(raw.notes[1].max()), int(raw.pedal[0, -1]))
+                out.append(Event(min(tick, end), bytes([midi.CONTROL | raw.number % CHANNELS, PEDAL, 0])))
+        return out
 
     def keeping(self, score: Score) -> "Project":
         """The file without the notes of the heard parts that are not in a score; all else stays."""

@@ -1,4 +1,4 @@
-"""musictx/music/gap.py: what is written into a gap of a person's file sounds as the page says, whatever the pedals."""
+"""musictx/music/gap.py and project.py: a file that is written sounds as the page says, whatever the pedals."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -9,8 +9,9 @@ from test_project import project, track
 from musictx.generate.gap import cut_gap, fill
 from musictx.generate.result import Music, Place
 from musictx.music.midi_file import Event, read_events
+from musictx.music.project import Line
 from musictx.music.read import read_tracks
-from musictx.music.score import Meter
+from musictx.music.score import Meter, Score
 from musictx.tokenizers.performance import PerformanceTokenizer
 
 TOKENIZER = PerformanceTokenizer()
@@ -90,3 +91,18 @@ def test_a_fill_sounds_in_its_file_as_on_the_page(tracks, first, length, data):
 
 def key(row):
     return row[2], row[0], row[1]
+
+
+@settings(max_examples=100)
+@given(files(), st.integers(10, 1700), st.booleans(), st.booleans())
+def test_up_to_the_join_a_file_sounds_as_on_the_page(tracks, join, pedal, forgets):
+    if forgets:  # a pedal that nothing lifts
+        tracks[-1] = track([e for e in tracks[-1].events if e.kind != 0xB0])
+    it = project(*tracks)
+    heard = read_tracks(it.data, "a test").merge()
+    join = max(join, it.tick(heard.onset_s[0]) + 1)
+    at_s = float(it.clock.seconds(np.array([join]))[0])
+    new = Score(at_s + np.array([0.0, 0.5]), [at_s + 1.0, at_s + 1.0], [90, 91], [80, 80])
+    got = [(s.on, s.off, s.pitch) for s in play(it.continued([Line("musictx", new)], at_s, pedal=pedal))]
+    mine = sounds(heard.clip(0.0, at_s), it.clock) + [(join, join + 192, 90), (join + 96, join + 192, 91)]
+    assert sorted(got, key=key) == sorted(mine, key=key)
