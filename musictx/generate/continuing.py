@@ -30,6 +30,7 @@ class Beginning(NamedTuple):
     file: Path | None = None
     after: Path | None = None  # the second file, for a gap between two
     project: Project | None = None  # the file, into which new notes go
+    second: Project | None = None  # and the second one
 
 
 def refuse_part(request: Continue) -> None:
@@ -98,12 +99,12 @@ def continue_all(
         if not drawing.takes:
             raise
     kept = []
-    for (name, primer, file, after, project), prompt, drawn in zip(
+    for (name, primer, file, after, project, second), prompt, drawn in zip(
         beginnings, drawing.prompts, drawing.continuations(), strict=True
     ):
         signature, place = primer.meter.signature if primer is not None else None, None
         if project is not None and isinstance(primer, Gap):
-            place = Place(project, near_s=step_s(tokenizer, prompt.quarter_s) / 2)
+            place = Place(project, near_s=step_s(tokenizer, prompt.quarter_s) / 2, second=second)
         elif project is not None and isinstance(primer, Primer):
             later_s = primer.start_s + (0.0 if request.include_seed else prompt.start_s)
             place = Place(project, later_s, seed=request.include_seed)

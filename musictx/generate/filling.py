@@ -22,12 +22,12 @@ def read_around(files: list[Path], tokenizer: Tokenizer, request: Fill) -> Begin
     if len(files) == 1:
         return around(seeds[0], files[0], tokenizer, request, files[0])
     heard = [heard_as(seed, file, tokenizer) for seed, file in zip(seeds, files, strict=True)]
-    (a, meter, _), (b, _, _) = seeds
+    (a, meter, project), (b, _, second) = seeds
     seconds = request.length.in_seconds(meter, a.duration_s)
     assert seconds is not None
     gap = join_with_gap((a, heard[0]), (b, heard[1]), seconds, meter, tokenizer)
     say_control(request, files[0], gap, tokenizer)
-    return Beginning("-to-".join(stem_of(file) for file in files), gap, files[0], files[1])
+    return Beginning("-to-".join(stem_of(file) for file in files), gap, *files, project, second)
 
 
 def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file: Path | None = None) -> Beginning:

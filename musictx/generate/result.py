@@ -11,6 +11,7 @@ import numpy as np
 from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.generate.draw import Continuation, from_then
+from musictx.music.bridge import bridged
 from musictx.music.gap import Filled, fill_in
 from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.project import NAME, Line, Project
@@ -25,12 +26,13 @@ VOICES = ("soprano", "alto", "tenor", "bass")
 
 class Place(NamedTuple):
     """Where music lies in a person's file: its time 0 is `later_s` of the file's clock. `near_s`: as in `Filled`.
-    Without the `seed` the file has the new notes alone."""
+    Without the `seed` the file has the new notes alone. With a `second` file the gap lies between the two."""
 
     project: Project
     later_s: float = 0.0
     near_s: float = 0.0
     seed: bool = True
+    second: Project | None = None
 
     def at(self, score: Score) -> Score:
         """The notes where they lie in the file."""
@@ -67,6 +69,9 @@ class Music(Continuation):
         if place is None or alone:
             whole = Project.new(self.score.quarter_s, self.signature)
             return whole.beside(self.tracks(self.score, self.lines), text, pedal=pedal)
+        if place.second is not None:
+            lines = self.tracks(self.new_notes, ())
+            return bridged(place.project, place.second, lines, self.new_from_s, self.new_to_s, text, pedal=pedal)
         if self.is_new is not None:
             return fill_in(place.project, self.gap(place), text, pedal=pedal)
         from_s = self.new_from_s + place.later_s

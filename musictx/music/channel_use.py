@@ -11,6 +11,9 @@ from musictx.music.ticks import PEDAL, PEDAL_DOWN
 CENTRE = bytes([0x00, 0x40])  # of a pitch bend
 CUTS = (SOUND_OFF, *range(NOTES_OFF, 128))  # controls that end all notes
 SOUND = (0, 32, 7, 10)  # controls that a part keeps: bank, volume, place
+BEGINS = {0: 0, 32: 0, 7: 100, 8: 64, 10: 64, 5: 0, 65: 0, 91: 40, 93: 0}  # controls where a file begins
+DATA = 6  # the control that sets the reach of bends
+REACH = (101, 0), (100, 0), (DATA, 2), (38, 0), (101, 127), (100, 127)  # two semitones
 RESTS = {1: 0, 11: 127, PEDAL: 0, 66: 0, 67: 0}  # modulation, expression and pedals at rest
 
 
@@ -94,6 +97,23 @@ def at_rest(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[Event
         out.append(Event(tick, bytes([midi.BEND | channel]) + CENTRE))
     if value_of(tracks, channel, tick, midi.PRESSURE):
         out.append(Event(tick, bytes([midi.PRESSURE | channel, 0])))
+    return out
+
+
+def fresh(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[Event]:
+    """What makes a channel as it is at the beginning of a file: its program, its controls, the reach of its bends."""
+    to, out = midi.CONTROL | channel, at_rest(tracks, channel, tick)
+    if last_of(tracks, channel, tick, midi.CONTROL, DATA):
+        out += [
+            Event(tick, bytes([to, *each])) for each in ((101, 0), (100, 0), (DATA, 2), (38, 0), (101, 127), (100, 127))
+        ]
+    out += [
+        Event(tick, bytes([to, control, value]))
+        for control, value in BEGINS.items()
+        if value_of(tracks, channel, tick, midi.CONTROL, control, value) != value
+    ]
+    if value_of(tracks, channel, tick, midi.PROGRAM):
+        out.append(Event(tick, bytes([midi.PROGRAM | channel, 0])))
     return out
 
 
