@@ -122,15 +122,28 @@ class Project:
     ) -> bytes:
         """The file up to `from_s`, and new lines after it; without the `seed` its clock, markers and names alone.
         Channels end there; tempo, meter and markers stay."""
-        join, tracks = self.tick(from_s), list(self.file.tracks)
-        if any(note.on >= join or note.off > join for notes in self.notes for note in notes):
-            tracks = [_cut(*each, join) for each in zip(tracks, self.notes, strict=True)]
+        join = self.tick(from_s)
+        tracks = self._until(join)
         new = self.written(lines, join, tracks, text=text, pedal=pedal, shares=len(lines) == 1)
         if new:
             new[0] = with_events(new[0], [], [lift for lift in self.lifts(join) if lift not in new[0].events])
         if not seed:
             tracks = [EventTrack([e for e in t.events if e.channel is None], t.end) for t in tracks]
         return midi.write_events(self.file._replace(tracks=tracks + new))
+
+    def _until(self, tick: int) -> list[EventTrack]:
+        if any(note.on >= tick or note.off > tick for notes in self.notes for note in notes):
+            return [_cut(*each, tick) for each in zip(self.file.tracks, self.notes, strict=True)]
+        return list(self.file.tracks)
+
+    def until(self, at_s: float) -> "Project":
+        """The file without the music after a moment; its clock and markers stay."""
+        tick = self.tick(at_s)
+        tracks = self._until(tick)
+        if tracks == self.file.tracks:
+            return self
+        tracks[-1] = with_events(tracks[-1], [], self.lifts(tick))
+        return replace(self, data=midi.write_events(self.file._replace(tracks=tracks)))
 
     def lifts(self, tick: int) -> list[Event]:
         """The ends of pedals that are down at a tick and would sound for ever. What is over by then keeps its length: a

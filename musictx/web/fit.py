@@ -7,22 +7,32 @@ from musictx.errors import UserError
 from musictx.music.grid import one_piano, quantise, thin_to_voices
 from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer, knows_one_piano
-from musictx.web.session import PageMusic
+from musictx.web.session import Heard, PageMusic
 
 
 def shorten(music: PageMusic, limits: Limits) -> PageMusic:
-    """As much of the music as the page takes, and a line if it was longer. Raises UserError if nothing remains."""
-    played = music.heard(in_beats=False)
-    score, written, left = beginning(played.score, limits), music.written, ""
-    if not len(score):
+    """As much of the music as the page takes, its file too, and a line if it was longer. Raises UserError if nothing
+    remains."""
+    whole, written, left = music.heard(in_beats=False), music.written, ""
+    played = begun(whole, limits)
+    if not len(played.score):
         most = f"{limits.music_s:g} s, or more begin at once than the page takes"
         raise UserError(f"{music.name}: no note begins in its first {most}")
-    if len(score) < len(played.score) or score.duration_s < played.score.duration_s:
-        left = f"The page takes no longer music: these are the first {score.duration_s:.0f} s."
-    if written is not None:
-        written = written._replace(score=beginning(written.score, limits))
+    if played is not whole:
+        first = f"first {played.score.duration_s:.0f} s"
+        left = f"The page takes no longer music: it shows and downloads the {first}."
+    written = begun(written, limits) if written is not None else None
     written = written if written and len(written.score) else None
-    return music._replace(score=score, played=played._replace(score=score), written=written, note=left)
+    return music._replace(score=played.score, played=played, written=written, note=left, project=played.project)
+
+
+def begun(heard: Heard, limits: Limits) -> Heard:
+    """As much as the page takes, of the notes and of their file; the same where that is all."""
+    score = beginning(heard.score, limits)
+    if score == heard.score:
+        return heard
+    end_s = end_of(heard.score, limits)
+    return heard._replace(score=score, project=heard.project.until(end_s) if heard.project is not None else None)
 
 
 def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
@@ -56,8 +66,12 @@ def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
 
 def beginning(score: Score, limits: Limits) -> Score:
     """The music up to where it becomes more than the page takes."""
+    return score.clip(0.0, end_of(score, limits))
+
+
+def end_of(score: Score, limits: Limits) -> float:
+    """The moment at which music becomes more than the page takes, in seconds."""
     sounding_s = np.cumsum(np.minimum(score.offset_s, limits.music_s) - score.onset_s)
     few = np.arange(len(score)) < limits.notes
     taken = few & (score.onset_s < limits.music_s) & (sounding_s <= limits.sounding_s)
-    end_s = limits.music_s if taken.all() else float(score.onset_s[np.argmin(taken)])
-    return score.clip(0.0, min(end_s, limits.music_s))
+    return min([limits.music_s, *score.onset_s[~taken][:1].tolist()])

@@ -5,15 +5,17 @@ import re
 import mido
 import numpy as np
 import pytest
+from player import play
 from strategies import forget_pedal, slowing
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
+from musictx.music.read import read_tracks
 from musictx.music.score import Meter, Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
 from musictx.web.fit import beginning, fit, shorten
-from musictx.web.session import PageMusic
+from musictx.web.session import PageMusic, Step
 from musictx.web.uploads import read_upload
 
 TUNE = Score([0, 0.5, 1], [0.5, 1, 2], [60, 64, 67], [80, 80, 80])
@@ -101,3 +103,29 @@ def test_music_is_fitted_to_the_model():
     late = Score([500], [501], [60], [80])
     with pytest.raises(UserError, match="first 180 s"):
         shorten(PageMusic("late", late, Meter()), Limits())
+
+
+def test_music_that_is_too_long_ends_in_its_file_where_it_ends_on_the_page(tmp_path):
+    midi = mido.MidiFile(ticks_per_beat=480)
+    for channel, low in ((0, 60), (1, 40), (9, 36)):
+        track = mido.MidiTrack([mido.Message("control_change", channel=channel, control=64, value=127)])
+        for k in range(60):
+            track.append(mido.Message("note_on", channel=channel, note=low + k % 7, velocity=80))
+            track.append(mido.Message("note_off", channel=channel, note=low + k % 7, time=430))
+            track.append(mido.MetaMessage("set_tempo", tempo=400_000 + 1000 * k, time=50))
+        midi.tracks.append(track)
+    midi.save(tmp_path / "long.mid")
+    whole = read(tmp_path / "long.mid")
+    for limits in (Limits(music_s=9.3), Limits(notes=31), Limits(sounding_s=12)):
+        music = shorten(whole, limits)
+        assert "downloads the first " in music.note
+        for name in ("performance", "chorale"):
+            heard = fit(music, build_tokenizer(name))
+            data = Step(heard).midi
+            back = read_tracks(data, "", one_tempo=name == "chorale")
+            shown = music.heard(in_beats=name == "chorale").score
+            assert back.merge().pitch.tolist() == shown.pitch.tolist()
+            assert np.abs(back.merge().offset_s - shown.offset_s).max() < 2e-3
+            assert back.merge(True).duration_s < shown.duration_s + 2e-3  # its drums end too
+            assert max(sound.off for sound in play(data)) <= back.tempo_map.ticks(np.array([shown.duration_s]))[0] + 1
+    assert shorten(whole, Limits()).project is whole.project
