@@ -81,7 +81,7 @@ def jam(config: JamConfig) -> None:
     (weights,) = choose_and_print(config.weights, model)
     model = for_steps(model, weights)
     idiom = tokenizer.idiom(quarter_s)
-    recording = Recording(quarter_s, config.channel - 1)
+    recording = Recording(quarter_s, config.channel - 1, player.project if player is not None else None)
     clock = RealClock() if is_real(config) else VirtualClock()
     with ExitStack() as stack:
         send = _open_output(config, stack)

@@ -27,7 +27,7 @@ def read_around(files: list[Path], tokenizer: Tokenizer, request: Fill) -> Begin
     assert seconds is not None
     gap = join_with_gap((a, heard[0]), (b, heard[1]), seconds, meter, tokenizer)
     say_control(request, files[0], gap, tokenizer)
-    return Beginning("-to-".join(stem_of(file) for file in files), gap, *files, project, second)
+    return Beginning("-to-".join(stem_of(file) for file in files), gap, files[0], files[1], project, second)
 
 
 def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file: Path | None = None) -> Beginning:

@@ -17,7 +17,8 @@ import mido
 from musictx.errors import ConfigError, MidiError, UserError
 from musictx.jam.recording import Timed, ends
 from musictx.model.packaged import KNOWN_SEEDS
-from musictx.music.read import read_bytes, read_tracks, whole_chunks
+from musictx.music.project import Project
+from musictx.music.read import read_bytes, read_tracks, whole
 
 
 class MessagePlayer:
@@ -59,6 +60,7 @@ class FilePlayer(MessagePlayer):
         if not len(tracks.merge()):
             raise UserError(f"{path}: the file has no notes to play", "give one with music in it, other than drums")
         self.quarter_s = tracks.quarter_s
+        self.project = Project(whole(data), tracks.tempo_map)
         try:
             super().__init__(_messages(data))
         except Exception as error:  # damage can make mido raise anything
@@ -68,7 +70,7 @@ class FilePlayer(MessagePlayer):
 
 def _messages(data: bytes) -> list[Timed]:
     now_s, out = 0.0, list[Timed]()
-    for message in mido.MidiFile(file=io.BytesIO(whole_chunks(data).write()), clip=True):
+    for message in mido.MidiFile(file=io.BytesIO(whole(data)), clip=True):
         now_s += message.time
         if not message.is_meta and hasattr(message, "channel"):
             out.append((now_s, message))

@@ -1,5 +1,5 @@
-"""Plays events when they are due, and writes the session as a MIDI file: the player on one track, the replies on
-another.
+"""Plays events when they are due, and writes the session as a MIDI file: the replies on a track of their own, beside
+the file that was played, or beside what a person played.
 """
 
 from collections import deque
@@ -9,19 +9,23 @@ from time import perf_counter
 from typing import Any
 
 import mido
+import numpy as np
 
 from musictx.files import replacing
-from musictx.music.write import MAX_MSPQ, TICKS_PER_QUARTER
+from musictx.music import midi_file as midi
+from musictx.music.midi_file import EventTrack, meta
+from musictx.music.project import NAME, Line, Project
+from musictx.music.score import Score
 from musictx.tokenizers.tokenizer import Event
 
 Timed = tuple[float, Any]  # seconds of the session, mido message
 
 
 class Recording:
-    """All messages in and out, with seconds of the session."""
+    """All messages in and out, with seconds of the session. `project` is the file that plays, if one does."""
 
-    def __init__(self, quarter_s: float, channel: int) -> None:
-        self.mspq, self.channel = min(max(round(quarter_s * 1e6), 1), MAX_MSPQ), channel
+    def __init__(self, quarter_s: float, channel: int, project: Project | None = None) -> None:
+        self.quarter_s, self.channel, self.project = quarter_s, channel, project
         self.player: list[Timed] = []
         self.partner: list[Timed] = []
 
@@ -46,22 +50,37 @@ class Recording:
     def duration_s(self) -> float:
         return max((at_s for at_s, _ in self.player + self.partner), default=0.0)
 
+    @property
+    def replies(self) -> Score:
+        """The partner's notes; those that still sound end with the session."""
+        sounding, rows = dict[int, tuple[float, int]](), list[tuple[float, float, int, int]]()
+        for at_s, message in [*self.partner, *ends(self.partner, self.duration_s)]:
+            if message.note in sounding:
+                on_s, velocity = sounding.pop(message.note)
+                rows.append((on_s, at_s, message.note, velocity))
+            if _strikes(message):
+                sounding[message.note] = at_s, message.velocity
+        return Score(*np.array(rows, dtype=float).reshape(-1, 4).T)
+
+    @property
+    def played(self) -> Project:
+        """The file that played, as far as it came; or what a person played, at the tempo of the session."""
+        if self.project is not None:
+            return self.project.until(self.duration_s)
+        new = Project.new(self.quarter_s)
+        heard = sorted(self.player + ends(self.player, self.duration_s), key=lambda timed: timed[0])
+        ticks = new.clock.ticks(np.array([at_s for at_s, _ in heard])).tolist()
+        events = [midi.Event(tick, bytes(message.bytes())) for tick, (_, message) in zip(ticks, heard, strict=True)]
+        (track,) = new.file.tracks
+        whole = EventTrack([meta(0, midi.NAME, "player"), *track.events, *events], max(ticks, default=0))
+        return Project(midi.write_events(new.file._replace(tracks=[whole])), new.clock)
+
     def write(self, path: Path) -> None:
-        """Writes the MIDI file, whole or not at all; notes that still sound end with the session."""
-        midi = mido.MidiFile(type=1, ticks_per_beat=TICKS_PER_QUARTER)
-        for name, messages in (("player", self.player), ("musictx", self.partner)):
-            track = mido.MidiTrack([mido.MetaMessage("track_name", name=name)])
-            if name == "player":
-                track.append(mido.MetaMessage("set_tempo", tempo=self.mspq))
-            before = 0
-            for at_s, message in sorted(messages + ends(messages, self.duration_s), key=lambda timed: timed[0]):
-                tick = round(at_s * 1e6 / self.mspq * TICKS_PER_QUARTER)
-                track.append(message.copy(time=tick - before))
-                before = tick
-            midi.tracks.append(track)
+        """Writes the MIDI file, whole or not at all."""
+        data = self.played.beside([Line(NAME, self.replies)], channel=self.channel)
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:
-            midi.save(partial)
+            partial.write_bytes(data)
 
 
 def _strikes(message: Any) -> bool:

@@ -125,7 +125,8 @@ class Filling:
                 continue
             off = self._key_up(each, until) if until is not None else None
             if off != note.off:
-                gone[track] += [note.first] * (off is None) + [note.last] * (note.last is not None)
+                gone[track] += [note.first] if off is None else []
+                gone[track] += [note.last] if note.last is not None else []
             if off is None:
                 taken.add((channel, note.pitch, note.on))
                 self.apart += [self._alone(note._replace(off=until), each.part)] if until is not None else []

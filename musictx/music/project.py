@@ -169,9 +169,11 @@ class Project:
         tracks = [with_events(track, gone.get(t, []), []) for t, track in enumerate(self.file.tracks)]
         return replace(self, data=midi.write_events(self.file._replace(tracks=tracks))) if gone else self
 
-    def beside(self, lines: Sequence[Line], text: str = "", *, pedal: bool = False) -> bytes:
-        """The file, and new lines from its beginning on."""
-        new = self.written(lines, 0, self.file.tracks, text=text, pedal=pedal)
+    def beside(
+        self, lines: Sequence[Line], text: str = "", *, pedal: bool = False, channel: int | None = None
+    ) -> bytes:
+        """The file, and new lines from its beginning on, on a `channel` if the file leaves it free."""
+        new = self.written(lines, 0, self.file.tracks, text=text, pedal=pedal, wished=channel)
         return midi.write_events(self.file._replace(tracks=self.file.tracks + new))
 
     def by_register(self, score: Score) -> list[tuple[int, Score]]:
@@ -207,9 +209,11 @@ class Project:
         text: str = "",
         pedal: bool = False,
         shares: bool = False,
+        wished: int | None = None,
     ) -> list[EventTrack]:
         """New tracks: one for each line and program, and for notes of one pitch that overlap. Each has a channel of its
-        own that sounds like the part of this program, or `shares` that part's, if nothing comes on it later."""
+        own that sounds like the part of this program, or `shares` that part's, or has the
+        `wished` one, if nothing comes on it later."""
         out, used = list[EventTrack](), set[int]()
         each = [
             (name, int(program), layer)
@@ -221,7 +225,7 @@ class Project:
             like = self._channel(program, from_tick, tracks)
             number, is_quiet, state = DRUM_CHANNEL, False, list[Event]()
             if program != DRUMS:
-                shared = like if shares and value_of(tracks, like or 0, from_tick, midi.PROGRAM) == program else None
+                shared = like if shares and value_of(tracks, like or 0, from_tick, midi.PROGRAM) == program else wished
                 number, is_quiet = place_for(tracks, notes, from_tick, used, shared, like)
                 if is_quiet:
                     rest = at_rest(tracks, number, from_tick) if number < CHANNELS else []

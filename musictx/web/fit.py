@@ -74,4 +74,5 @@ def end_of(score: Score, limits: Limits) -> float:
     sounding_s = np.cumsum(np.minimum(score.offset_s, limits.music_s) - score.onset_s)
     few = np.arange(len(score)) < limits.notes
     taken = few & (score.onset_s < limits.music_s) & (sounding_s <= limits.sounding_s)
-    return min([limits.music_s, *score.onset_s[~taken][:1].tolist()])
+    beyond: list[float] = score.onset_s[~taken].tolist()
+    return min([limits.music_s, *beyond])

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from player import play
-from test_project import band, heard, note, track
-from test_same_music import files
+from projects import band, files, heard, note, track
 
 from musictx.music.bridge import bridged
 from musictx.music.midi_file import Event, EventFile, meta, read_events, write_events

@@ -11,59 +11,14 @@ from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from player import play
+from projects import QUARTER, band, heard, note, project, tempo, track
 
 from musictx.errors import ConfigError
 from musictx.music.gap import Filled, fill_in
-from musictx.music.midi_file import Event, EventFile, EventTrack, meta, read_events, write_events
+from musictx.music.midi_file import Event, EventFile, meta, read_events, write_events
 from musictx.music.project import Line, Project
-from musictx.music.read import read_tracks, whole
+from musictx.music.read import whole
 from musictx.music.score import DRUMS, Score
-
-QUARTER = 96  # ticks
-
-
-def note(on, off, pitch, channel=0, velocity=80):
-    return [
-        Event(on, bytes([0x90 | channel, pitch, velocity])),
-        Event(off, bytes([0x80 | channel, pitch, 0])),
-    ]
-
-
-def track(*events, end=0):
-    each = sorted(
-        (e for group in events for e in (group if isinstance(group, list) else [group])), key=lambda e: e.tick
-    )
-    return EventTrack(each, max([end, *(e.tick for e in each)]))
-
-
-def tempo(tick, mspq):
-    return Event(tick, b"\xff\x51\x03" + mspq.to_bytes(3))
-
-
-def project(*tracks, **how):
-    data = write_events(EventFile(QUARTER.to_bytes(2), list(tracks)))
-    return Project(data, read_tracks(data, "a test").tempo_map, **how)
-
-
-def band(**how):
-    """Violin, cello and drums in a file whose tempo changes, with bends, markers and a pedal."""
-    conductor = track(tempo(0, 500_000), tempo(192, 1_000_000), meta(0, 6, "verse"), meta(384, 6, "chorus"))
-    violin = track(
-        meta(0, 3, "violin"),
-        Event(0, b"\xc0\x28"),
-        *(note(96 * k, 96 * k + 90, 76 + k) for k in range(8)),
-        Event(100, b"\xe0\x00\x50"),
-        Event(300, b"\xe0\x00\x40"),
-    )
-    cello = track(
-        meta(0, 3, "cello"), Event(0, b"\xc1\x2a"), *(note(192 * k, 192 * k + 180, 48 + k, 1) for k in range(4))
-    )
-    drums = track(meta(0, 3, "drums"), *(note(48 * k, 48 * k + 10, 36, 9) for k in range(16)))
-    return project(conductor, violin, cello, drums, **how)
-
-
-def heard(data):
-    return read_tracks(data, "a test")
 
 
 def test_the_parts_of_a_file_and_one_by_its_name():

@@ -4,42 +4,17 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from player import play
-from test_project import project, track
+from projects import LONGEST, files, project, track
 
 from musictx.generate.gap import cut_gap, fill
 from musictx.generate.result import Music, Place
-from musictx.music.midi_file import Event, read_events
+from musictx.music.midi_file import read_events
 from musictx.music.project import Line
 from musictx.music.read import read_tracks
 from musictx.music.score import Meter, Score
 from musictx.tokenizers.performance import PerformanceTokenizer
 
 TOKENIZER = PerformanceTokenizer()
-LONGEST = 900  # ticks
-
-
-@st.composite
-def files(draw):
-    """Tracks of three channels, or two hands of one, with pedals anywhere; no pitch overlaps itself on a channel."""
-    hands = draw(st.booleans())
-    tracks: list[list[Event]] = [[], [], []]
-    for t in range(3):
-        channel, at = (0 if hands and t < 2 else t), dict.fromkeys(range(40 + 10 * t, 46 + 10 * t), 0)
-        for _ in range(draw(st.integers(1, 12))):
-            pitch = draw(st.sampled_from(sorted(at)))
-            on = at[pitch] + 2 * draw(st.integers(0, 100))
-            off = on + 2 * draw(st.integers(4, 100))
-            at[pitch] = off + 2
-            tracks[t] += [Event(on, bytes([0x90 | channel, pitch, 80])), Event(off, bytes([0x80 | channel, pitch, 0]))]
-        down = False
-        for tick in sorted(draw(st.sets(st.integers(0, LONGEST // 2), max_size=6))):
-            down = not down
-            value = draw(st.integers(64, 127)) if down else draw(st.integers(0, 63))
-            tracks[t].append(Event(2 * tick + 1, bytes([0xB0 | channel, 64, value])))
-    # a pedal that is up at the end, and a last note far behind, so that every gap has something after it
-    last = [Event(1500, bytes([0xB0 | c, 64, 0])) for c in range(3)]
-    last += [Event(1500, b"\x90\x20\x50"), Event(1600, b"\x80\x20\x00")]
-    return [track(*events) for events in tracks] + [track(last)]
 
 
 def sounds(score, clock):
@@ -77,11 +52,11 @@ def test_a_fill_sounds_in_its_file_as_on_the_page(tracks, first, length, data):
         got, mine = play(written), sounds(score, it.clock)
         for each in tail:  # another hand plays on as it did
             got.remove(each)
-        got = sorted((s.on, s.off, s.pitch) for s in got)
-        assert [x[2] for x in got] == [x[2] for x in mine]
-        for was, now in zip(sorted(mine, key=key), sorted(got, key=key), strict=True):
-            assert abs(was[0] - now[0]) <= 1
-            assert abs(was[1] - now[1]) <= 2, (was, now)
+        now = sorted((s.on, s.off, s.pitch) for s in got)
+        assert [x[2] for x in now] == [x[2] for x in mine]
+        for shown, heard_now in zip(sorted(mine, key=key), sorted(now, key=key), strict=True):
+            assert abs(shown[0] - heard_now[0]) <= 1
+            assert abs(shown[1] - heard_now[1]) <= 2
         # what the person has outside the gap stays, event for event, but for ends of notes that cross its borders
         first_tick, last_tick = it.tick(gap.from_s), it.tick(gap.to_s)
         for before, after in zip(it.file.tracks, read_events(written).tracks, strict=False):
