@@ -65,6 +65,11 @@ class GenerateConfig:
     seed_from: str = setting(
         "start", "take the primer from this side of the seed, start or end; a grid rounds it to a beat"
     )
+    start: str = setting(
+        "auto",
+        "new music begins at the next bar, beat, or right at the seed's end; auto: on a grid at a bar line after a "
+        "whole file, at a beat after a part of it; else at the end",
+    )
     length_seconds: float | None = setting(
         None, f"how much new music; give at most one of three; all null: {DEFAULT_S:g} seconds"
     )
@@ -100,7 +105,7 @@ class GenerateConfig:
     attention: AttentionConfig = field(default_factory=AttentionConfig)
 
 
-OF_SEEDS = ("seed_midi", "seed_seconds", "seed_bars", "seed_from", "include_seed")
+OF_SEEDS = ("seed_midi", "seed_seconds", "seed_bars", "seed_from", "start", "include_seed")
 LENGTHS = ("length_seconds", "length_bars")
 REGION = ("from_s", "to_s", "from_bar", "to_bar")
 DEFAULT = {field.name: field.default for field in fields(GenerateConfig)}
@@ -111,7 +116,7 @@ def asked(config: GenerateConfig) -> Continue:
     for name in REGION[1:]:
         if (value := getattr(config, name)) is not None:
             raise ConfigError(name, got=value, why="it is for a gap", hint="give infill=, or leave it out")
-    part = Part(config.seed_seconds, config.seed_bars, config.seed_from, config.from_s)
+    part = Part(config.seed_seconds, config.seed_bars, config.seed_from, config.from_s, config.start)
     length = Length(config.length_seconds, config.length_bars, config.length_tokens)
     common = shared(config, Continue) | {"part": part, "only": config.part}
     return Continue(sampling=config.sampler, length=length, **common)

@@ -10,7 +10,7 @@ from musictx.files import stem_of
 from musictx.generate.draw import Drawing
 from musictx.generate.engine import enough_memory
 from musictx.generate.gap import Gap, step_s
-from musictx.generate.primer import Primer, choose_primer
+from musictx.generate.primer import Primer, choose_primer, grid_of, say_grid
 from musictx.generate.requests import UNSAID, Continue, Own
 from musictx.generate.result import Music, Place
 from musictx.generate.seeds import Seed, fit_range, fit_voices, read_seed
@@ -18,6 +18,7 @@ from musictx.model.protocol import LanguageModel
 from musictx.music.project import Project
 from musictx.music.score import Meter, Score
 from musictx.tokenizers import Tokenizer
+from musictx.tokenizers.rules import AUTO
 
 INTERRUPTED = "interrupted"
 
@@ -57,9 +58,12 @@ def begin_with(score: Score, tokenizer: Tokenizer, request: Continue) -> Beginni
 def take_primer(seed: Seed, source: object, tokenizer: Tokenizer, request: Continue) -> Primer:
     """The part of a seed that was asked for, as the model can hear it. Raises UserError, which names the source."""
     try:
-        primer = choose_primer(seed.score, seed.meter, replace(request.part, on_beat=tokenizer.voices > 0))
+        grid = grid_of(request.rules, seed.score, seed.meter, tokenizer)
+        primer = choose_primer(seed.score, seed.meter, replace(request.part, on_beat=tokenizer.voices > 0), grid)
     except UserError as error:
         raise error.of(source) from None
+    if grid is not None and request.rules.grid == AUTO:
+        print(f"{source}: {say_grid(grid)}")
     if primer.left_out_s is not None:
         print(
             f"{source}: a finished piece: new music takes the place of its ending, from {primer.left_out_s:.2f} s on; "

@@ -15,15 +15,21 @@ from musictx.generate.gap import Gap, fill, gap_prompt, most_tokens, music_of, s
 from musictx.generate.guidance import bare_prompt
 from musictx.generate.outcome import ChordSpan, outcome
 from musictx.generate.particles import Particles, keys_of
-from musictx.generate.primer import Primer
+from musictx.generate.primer import Primer, grid_of
 from musictx.generate.prompt import Prompt, make_prompt
 from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Length, Own
 from musictx.generate.steering import Steering, line_after
 from musictx.model.protocol import LanguageModel
-from musictx.music.score import Filled, Score
+from musictx.music.beat_grid import BeatGrid
+from musictx.music.score import Filled, Meter, Score
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.grammar import build_grammar
+from musictx.tokenizers.on_grid import OnGrid
 from musictx.waiting import Waiting
+
+MOST_LINES_S = 4 * 3600.0  # later notes may begin at any moment
+OFF_GRID_S = 0.006  # a step of the clock that stands for a line is at most half a step away from it
+TIMES = ("onset_s", "offset_s")
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,9 @@ class Drawing:
         self.primers, gaps = primers, [primer for primer in primers if isinstance(primer, Gap)]
         make = (tokenizer, request.window, device, model.cycle)
         self.prompts = [gap_prompt(p, *make) if isinstance(p, Gap) else make_prompt(p, *make) for p in primers]
+        silence = tokenizer.decode(np.zeros(0, np.uint16))
+        free = grid_of(request.rules, silence, Meter(silence.quarter_s), tokenizer)  # of a beginning from nothing
+        self.grids = [free if primer is None else primer.grid for primer in primers]
         if gaps:  # all that the model hears must stay in the window
             most = max(most_tokens(gap, tokenizer) for gap in gaps)
             self.request = request = replace(request, window=None, max_tokens=request.max_tokens or most)
@@ -153,6 +162,9 @@ class Drawing:
         each = [self.prompts[i] for i, _ in rows for _ in range(self.each)]
         ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
         grammar = build_grammar(tokenizer, request.rules, ids, quarter_s, self.device)
+        if any(self.grids[i] for i, _ in rows):
+            lines = [self._lines_s(i) for i, _ in rows for _ in range(self.each)]
+            grammar = OnGrid(grammar, tokenizer, ids, lines, self.device)
         keys = [BatchRow(used.index(i), key) for i, k in rows for key in keys_of(request.random_seed, k, self.each)]
         heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
         most = max(map(len, heard)) + self.limit
@@ -162,6 +174,14 @@ class Drawing:
         progress = [Progress(request.length, p.meter, tokenizer, p.ids, p.quarter_s) for p in each]
         particles = Particles(stream, self.each, [row.key for row in keys]) if self.each > 1 else None
         return Batch(stream, progress, self.limit, particles)
+
+    def _lines_s(self, i: int) -> NDArray[np.float64] | None:
+        """When new notes of a prompt may begin and end, if it keeps to a grid."""
+        grid, prompt = self.grids[i], self.prompts[i]
+        if grid is None:
+            return None
+        seconds = self.request.length.in_seconds(prompt.meter, prompt.start_s) or float(self.limit)
+        return grid.lines_s(prompt.meter, prompt.start_s + min(seconds, MOST_LINES_S))
 
     def _under_way(self) -> list[tuple[int, Take]]:
         if self.batch is None:
@@ -178,9 +198,13 @@ class Drawing:
             ids = split_drawn(gap, take.ids, self.tokenizer)
             score, is_new = fill(gap, music_of(take.ids, self.tokenizer), self.tokenizer, prompt.program, ringing=True)
             mean_log_p = float(take.log_p[: len(ids)].mean())
+            if gap.grid is not None:
+                on_grid = gap.grid.put_on(score, prompt.meter, gap.from_s, OFF_GRID_S)
+                columns = {name: np.where(is_new, getattr(on_grid, name), getattr(score, name)) for name in TIMES}
+                score = replace(score, **columns)
             made = Continuation(score, gap.from_s, take.stopped, mean_log_p, prompt.unheard, is_new, gap.to_s)
         else:
-            made = _continued(take, prompt, self.tokenizer, self.request.length)
+            made = _continued(take, prompt, self.tokenizer, self.request.length, self.grids[i])
         if control.asked:
             to_s = min(made.new_to_s, made.score.duration_s)
             chords, became = outcome(control, made.new_notes, made.new_from_s, to_s, prompt.meter, self.lines[i])
@@ -188,14 +212,20 @@ class Drawing:
         return made if self.request.include_seed else _without_primer(made)
 
 
-def _continued(take: Take, prompt: Prompt, tokenizer: Tokenizer, length: Length) -> Continuation:
+def _continued(take: Take, prompt: Prompt, tokenizer: Tokenizer, length: Length, grid: BeatGrid | None) -> Continuation:
     """Makes music of ids: the primer, and what is new, cut at the length asked for."""
-    seconds, end_s = length.in_seconds(prompt.meter, prompt.start_s), np.inf
+    start_s = prompt.start_s
+    seconds, end_s = length.in_seconds(prompt.meter, start_s), np.inf
     score = tokenizer.decode(np.concatenate([prompt.ids, take.ids]), prompt.quarter_s)
+    if grid is not None:
+        places_s = grid.lines_s(prompt.meter, start_s)
+        near = float(places_s[np.abs(places_s - start_s).argmin()])
+        start_s = near if abs(near - start_s) <= OFF_GRID_S else start_s
+        score = grid.put_on(score, prompt.meter, start_s, OFF_GRID_S)
     if prompt.program is not None:
         score = replace(score, program=np.array(prompt.program))
     if seconds is not None:
-        end_s = prompt.start_s + seconds
+        end_s = start_s + seconds
         score = score.select(score.onset_s < end_s - 1e-6)  # or rounding could leave a note without length
     score = score.clip(0.0, min(end_s, score.duration_s + 1))
     lines = tuple(
@@ -203,7 +233,7 @@ def _continued(take: Take, prompt: Prompt, tokenizer: Tokenizer, length: Length)
         for line in tokenizer.lines(np.concatenate([prompt.ids, take.ids]), prompt.quarter_s)
     )
     mean_log_p = float(take.log_p.mean())
-    return Continuation(score, prompt.start_s, take.stopped, mean_log_p, prompt.unheard, lines=lines)
+    return Continuation(score, start_s, take.stopped, mean_log_p, prompt.unheard, lines=lines)
 
 
 def _without_primer(made: Continuation) -> Continuation:

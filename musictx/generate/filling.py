@@ -6,7 +6,7 @@ from musictx.errors import BundleError, ConfigError, TokenError
 from musictx.files import stem_of
 from musictx.generate.continuing import Beginning
 from musictx.generate.gap import Gap, cut_gap, join_with_gap
-from musictx.generate.primer import borders_s
+from musictx.generate.primer import borders_s, grid_of, say_grid
 from musictx.generate.requests import Continue, Fill, Length
 from musictx.generate.seeds import Seed, fit_range, fit_voices, read_seed
 from musictx.model.bundle import BundleHeader
@@ -14,6 +14,7 @@ from musictx.model.protocol import LanguageModel
 from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.gap import knows_gaps
+from musictx.tokenizers.rules import AUTO
 
 
 def read_around(files: list[Path], tokenizer: Tokenizer, request: Fill) -> Beginning:
@@ -39,8 +40,13 @@ def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file
     heard = heard_as(seed, source, tokenizer)
     try:
         gap = cut_gap(seed.score, heard, from_s, to_s, seed.meter, tokenizer)
+        grid = grid_of(request.rules, seed.score, seed.meter, tokenizer)
     except (ConfigError, TokenError) as error:
         raise error.of(source) from None
+    if grid is not None:
+        gap = gap._replace(from_s=from_s, to_s=to_s, grid=grid)  # a bar line may lie between two steps of the clock
+        if request.rules.grid == AUTO:
+            print(f"{source}: {say_grid(grid)}")
     say_control(request, source, gap, tokenizer)
     return Beginning(stem_of(file) if file is not None else "filled", gap, file, project=seed.project)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from musictx.errors import ConfigError, UserError
 from musictx.generate.prompt import Prompt, program_of
 from musictx.model.protocol import newest
+from musictx.music.beat_grid import BeatGrid
 from musictx.music.grid import STEPS_PER_QUARTER, in_steps
 from musictx.music.score import Meter, Score, marked
 from musictx.tokenizers import Ids, Tokenizer
@@ -34,6 +35,7 @@ class Gap(NamedTuple):
     from_s: float
     to_s: float
     meter: Meter
+    grid: BeatGrid | None = None  # that new notes keep to
 
     @property
     def seconds(self) -> float:

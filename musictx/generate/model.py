@@ -81,6 +81,7 @@ class Model:
         seed_seconds: float | None = None,
         seed_bars: int | None = None,
         seed_from: str = Part.side,
+        start: str = Part.start,
         include_seed: bool = Continue.include_seed,
         variations: int = Continue.variations,
         random_seed: int = Continue.random_seed,
@@ -116,7 +117,7 @@ class Model:
             Continue,
             sampling=made_of(given, Sampling),
             length=Length(seconds, bars, tokens),
-            part=Part(seed_seconds, seed_bars, seed_from, from_s),
+            part=Part(seed_seconds, seed_bars, seed_from, from_s, start),
             only=part,
         )
         check_continues(self.model, self.header, "this model")

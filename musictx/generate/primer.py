@@ -7,11 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from musictx.errors import ConfigError, UserError
+from musictx.music.beat_grid import BeatGrid, find_grid, named
 from musictx.music.ending import ending_s
 from musictx.music.score import Meter, Score
 from musictx.setting import check_types
+from musictx.tokenizers import Tokenizer
+from musictx.tokenizers.rules import AUTO, OFF, Rules
 
 ENDS = ("start", "end")
+STARTS = (AUTO, "bar", "beat", "end")
+ON_LINE_S = 0.02  # a note that ends so little after a line ends on it
 ROUNDED_S = 0.01  # a time that a line printed may be so much later than what it means
 AMOUNTS = ("seconds", "bars")
 
@@ -27,13 +32,15 @@ def only_one(request: object, names: Iterable[str], prefix: str) -> dict[str, fl
 
 class Primer(NamedTuple):
     """Music that begins at time 0, and the second at which it ends and new music begins. On the seed's own clock, it
-    begins at `start_s`, and the ending of a finished seed at `left_out_s`; None: nothing is left out."""
+    begins at `start_s`, and the ending of a finished seed at `left_out_s`; None: nothing is left out. New notes keep to
+    the `grid`."""
 
     score: Score
     end_s: float
     meter: Meter
     left_out_s: float | None = None
     start_s: float = 0.0
+    grid: BeatGrid | None = None
 
 
 @dataclass(frozen=True)
@@ -43,12 +50,16 @@ class Part:
 
     The seed ends at `until_s`, and the part is the last of it. None: it ends with its last note, but a finished piece,
     taken whole or from its end, ends before its ending. With `on_beat` the primer begins on a beat, and a shorter seed
-    ends on one, if need be a little earlier."""
+    ends on one, if need be a little earlier.
+
+    New music begins at the next bar line or beat at or after the `start`, or right there (`end`). Auto: on a grid at a
+    bar line after a whole file, at a beat after a part of it; right there after a free performance."""
 
     seconds: float | None = None
     bars: int | None = None
     side: str = "start"
     until_s: float | None = None
+    start: str = AUTO
     on_beat: bool = False  # for models of a grid, which read every primer from a beat on
 
     def __post_init__(self) -> None:
@@ -58,13 +69,44 @@ class Part:
                 raise ConfigError(f"seed_{name}", got=value, allowed="more than 0, or leave it out for all")
         if self.until_s is not None and not self.until_s > 0:  # refuses NaN too
             raise ConfigError("from_s", got=self.until_s, allowed="more than 0, or leave it out for the music's end")
+        if self.start not in STARTS:
+            raise ConfigError("start", got=self.start, allowed=f"one of {', '.join(STARTS)}")
         if self.side not in ENDS:
             raise ConfigError("seed_from", got=self.side, allowed=f"one of {', '.join(ENDS)}")
 
 
-def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:
+def grid_of(rules: Rules, score: Score, meter: Meter, tokenizer: Tokenizer) -> BeatGrid | None:
+    """The grid that new notes keep to, beside such music; None: they may begin at any moment, or the encoding has a
+    grid of its own. Raises ConfigError for one that the encoding cannot keep."""
+    if tokenizer.metrical or tokenizer.pace is None or not rules.masks:
+        if rules.grid in (AUTO, OFF):
+            return None
+        why = "masks=false" if not rules.masks else f"{tokenizer.name} does not count time in seconds"
+        raise ConfigError("grid", got=rules.grid, why=why, allowed="auto or off")
+    if rules.grid == OFF:
+        return None
+    return find_grid(score.onset_s, meter) if rules.grid == AUTO else named(rules.grid)
+
+
+def say_grid(grid: BeatGrid) -> str:
+    """What is done about a grid that was found."""
+    return f"its notes lie on a grid of {grid.name}, and so will new ones; rules.grid=off for any moment"
+
+
+def begin_s(end_s: float, meter: Meter, part: Part, whole: bool, grid: BeatGrid | None) -> float:
+    """When new music begins after music that ends at `end_s`."""
+    start = part.start
+    if start == AUTO:
+        start = "end" if grid is None else "bar" if whole else "beat"
+    if start == "end":
+        return end_s
+    lines = meter.bars_s(end_s - ON_LINE_S) if start == "bar" else meter.beats_s(end_s - ON_LINE_S)
+    return float(lines[-1])
+
+
+def choose_primer(score: Score, meter: Meter, part: Part = Part(), grid: BeatGrid | None = None) -> Primer:
     """The part of a seed that is asked for. It ends at `until_s` or where an ending begins; otherwise bars end at their
-    bar line, all else with the last note at the latest.
+    bar line, all else with the last note at the latest. Then at the line where new music begins.
     Raises ConfigError for an end beyond the music, UserError for a part without notes."""
     if part.until_s is not None and len(score) and part.until_s > score.duration_s + ROUNDED_S:
         allowed = f"more than 0 and at most {score.duration_s:.2f}, where the music ends"
@@ -72,6 +114,8 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:
     from_end, end_s, until_s = part.side == "end" or part.until_s is not None, score.duration_s, part.until_s
     if until_s is None and (from_end or (part.seconds, part.bars) == (None, None)):
         until_s = ending_s(score)
+    if until_s is not None:
+        until_s = begin_s(until_s, meter, part, False, grid)
     is_cut = until_s is not None and until_s < end_s
     if until_s is not None and is_cut:
         end_s = _beat(until_s, score) if part.on_beat else until_s
@@ -87,6 +131,8 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:
             stop_s = end_s if is_cut else stop_s
     elif part.seconds is not None:
         start_s, stop_s = (max(end_s - part.seconds, 0.0), end_s) if from_end else (0.0, min(part.seconds, end_s))
+    if not is_cut and part.bars is None:
+        stop_s = begin_s(stop_s, meter, part, stop_s >= end_s, grid)
     if part.on_beat:
         start_s = _beat(start_s, score)
     primer = score.clip(start_s, stop_s)
@@ -94,7 +140,7 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:
         given = [f"seed_{name}=" for name in AMOUNTS if getattr(part, name) is not None]
         more = "from_s=" if part.until_s is not None else (given or ["seed_seconds="])[0]
         raise UserError("no notes to continue", f"give a seed with music in it, or raise {more}")
-    return Primer(primer, stop_s - start_s, meter.part(start_s, stop_s), left_out_s, start_s)
+    return Primer(primer, stop_s - start_s, meter.part(start_s, stop_s), left_out_s, start_s, grid)
 
 
 def borders_s(first: int, last: int, score: Score, meter: Meter, source: object) -> tuple[float, float]:

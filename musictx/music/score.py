@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,18 +134,21 @@ def _check(columns: tuple[NDArray[Any], ...]) -> None:
 
 MOST_BARS = 100_000  # a file that claims more is damaged
 LEAST_BAR_S = 0.001  # … or shorter ones
+UNITS = 24  # of a quarter: thirty-seconds and triplets of sixteenths are whole numbers of them
 
 
 @dataclass(frozen=True)
 class Meter:
     """Four quarters a bar unless a file says otherwise. `lines_s` are a file's bar lines, through all its changes of
     tempo and time signature, up to the first one after its music. Without them all bars are equal. `whole_s` is where
-    the first bar after an upbeat begins; None: the notes keep to no bar lines, as in a free performance."""
+    the first bar after an upbeat begins; None: the notes keep to no bar lines, as in a free performance. `units_s` are
+    a file's twenty-fourths of quarters, through its changes of tempo, from a quarter on."""
 
     quarter_s: float = 0.5
     signature: tuple[int, int] = (4, 4)
     lines_s: NDArray[np.float64] | None = None  # (K,)
     whole_s: float | None = None
+    units_s: NDArray[np.float64] | None = None  # (U,)
 
     @property
     def bar_s(self) -> float:
@@ -178,4 +182,39 @@ class Meter:
             return self
         lines = self.bars_s(max(end_s, float(self.lines_s[-1])))
         lines = lines[max(int(np.searchsorted(lines, start_s + 1e-6, side="right")) - 1, 0) :] - start_s
-        return replace(self, lines_s=lines, whole_s=None if self.whole_s is None else self.whole_s - start_s)
+        whole_s = None if self.whole_s is None else self.whole_s - start_s
+        units_s = None if self.units_s is None else self.units_s - start_s
+        return replace(self, lines_s=lines, whole_s=whole_s, units_s=units_s)
+
+    def beats_s(self, until_s: float) -> NDArray[np.float64]:
+        """The beats of all bars up to the first beat at or after `until_s`; in 6/8, 9/8 and 12/8 a beat has three
+        eighths."""
+        beats, unit = self.signature
+        step = 4 / unit * (3 if unit == 8 and beats % 3 == 0 and beats > 3 else 1)  # quarters
+        bars = self.quarters(self.bars_s(until_s, more=1))
+        every = [np.arange(begin, end - 1e-6, step) for begin, end in pairwise(bars)]
+        found = self.seconds(np.concatenate(every))
+        upto: NDArray[np.float64] = found[: int(np.searchsorted(found, until_s - 1e-6)) + 1]
+        return upto
+
+    def quarters(self, at_s: ArrayLike) -> NDArray[np.float64]:
+        """How many quarters come before each moment; after a file's music its last quarter goes on."""
+        seconds = np.asarray(at_s, dtype=np.float64)
+        units = self._units(float(seconds.max(initial=0.0)))
+        found: NDArray[np.float64] = np.interp(seconds, units, np.arange(len(units))) / UNITS
+        return found
+
+    def seconds(self, quarters: ArrayLike) -> NDArray[np.float64]:
+        """The moments after so many quarters."""
+        at = np.asarray(quarters, dtype=np.float64) * UNITS
+        units = self._units(0.0, int(np.ceil(at.max(initial=0.0))) + 1)
+        found: NDArray[np.float64] = np.interp(at, np.arange(len(units)), units)
+        return found
+
+    def _units(self, until_s: float, least: int = 2) -> NDArray[np.float64]:
+        """Twenty-fourths of quarters up to `until_s`, at least so many."""
+        unit_s = self.quarter_s / UNITS
+        units = self.units_s if self.units_s is not None and len(self.units_s) > UNITS else unit_s * np.arange(2)
+        last_s = float(units[-1] - units[-2])
+        missing = max(int(np.ceil((until_s - units[-1]) / last_s)) + 1, least - len(units), 0)
+        return np.concatenate([units, units[-1] + last_s * np.arange(1, missing + 1)])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from musictx.files import printable
 from musictx.music.repairs import say_repairs
-from musictx.music.score import DRUMS, MOST_BARS, Meter, Score
+from musictx.music.score import DRUMS, MOST_BARS, UNITS, Meter, Score
 
 PEDAL_DOWN = 64  # controller 64 at this value or above is down
 FORGOTTEN_S = 60.0  # of 530,781 presses in MAESTRO's 199 hours the longest takes 57 s
@@ -65,6 +65,7 @@ PARTS = (1, 2, 3, 4, 5, 6, 8)  # of a quarter: notes that keep to bar lines gath
 # most. A few notes gather by chance: by the second number, 0.1 % of their half minutes pass, 1.2 % of 10 s
 KEEPS_TIME, BY_CHANCE, EXACT = 0.4, 2.5, 0.99
 CLOSE_S = 1e-3  # ticks are rounded
+MOST_QUARTERS = 100_000  # of a file whose beat is kept
 PEDAL = 64  # the controller of the sustain pedal
 DEFAULT_MSPQ = 500_000  # microseconds per quarter, for a file without a tempo
 
@@ -212,7 +213,10 @@ class TempoMap:
         bars = np.maximum(self.ticks_per_quarter * 4 * kept[:, 1] / kept[:, 2], (last + 1) / MOST_BARS)  # ticks
         borders = np.append(kept[1:, 0], last + bars[-1])
         lines = [np.arange(*segment) for segment in zip(kept[:, 0], borders, bars, strict=True)]
-        return Meter(self.quarter_s, first, self.seconds(np.rint(np.concatenate(lines))))
+        quarters = last // self.ticks_per_quarter + 2
+        units = np.arange(quarters * UNITS + 1 if quarters <= MOST_QUARTERS else 0) * (self.ticks_per_quarter / UNITS)
+        lines_s, units_s = (self.seconds(np.rint(each)) for each in (np.concatenate(lines), units))
+        return Meter(self.quarter_s, first, lines_s, units_s=units_s if len(units_s) else None)
 
 
 Seconds = NDArray[np.float64]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
+from musictx.music.beat_grid import GRIDS, SWING
 from musictx.music.grid import REST
 from musictx.music.harmony import pitch_class
 from musictx.setting import check_types, setting
@@ -26,7 +27,7 @@ SCALES = {
 VOICE_RANGES = ((60, 81), (53, 76), (47, 69), (38, 64))
 OCTAVE, FIFTH = 0, 7  # semitones, modulo octaves
 MOST_S = 3600.0
-AUTO = "auto"
+AUTO, OFF = "auto", "off"
 
 
 class Auto(NamedTuple):
@@ -64,6 +65,11 @@ class Rules:
         f"{STILL.least_s:g} s and at most {STILL.most_s:g}",
     )
     max_polyphony: int | None = setting(None, "most notes at once; null: any number")
+    grid: str = setting(
+        AUTO,
+        f"places of the beat at which new notes begin and end: {', '.join(GRIDS)} (t: triplets) or {SWING}; off: any "
+        "moment; auto: those of the seed, none after a free performance",
+    )
     lowest: int = setting(0, "lowest pitch")
     highest: int = setting(127, "highest pitch")
     scale: str | None = setting(None, "draw only the pitches of a scale, as in 'F# minor'")
@@ -81,6 +87,8 @@ class Rules:
                 allowed = f"more than 0 and at most {MOST_S:g} seconds" + ", or auto for the seed's own" * has_auto
                 raise ConfigError(name, got=value, allowed=allowed)
         check_types(self)
+        if self.grid not in (known := (AUTO, OFF, *GRIDS, SWING)):
+            raise ConfigError("grid", got=self.grid, allowed=f"one of {', '.join(known)}")
         most = self.max_polyphony
         if most is not None and not 1 <= most <= 128:
             raise ConfigError("max_polyphony", got=most, allowed="1 to 128, or null for no limit")

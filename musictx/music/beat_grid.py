@@ -1,0 +1,88 @@
+"""The grid that music keeps to: places of its beat at which all of its notes begin, as in what a person has quantised.
+
+A free performance has none. Recordings keep to no places, and those of a file's tempo fall anywhere in them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.music.score import UNITS, Meter, Score
+
+TRIPLETS, SIXTEENTHS = (0, 8, 16), (0, 6, 12, 18)
+GRIDS: dict[str, tuple[float, ...]] = {  # places in a quarter, in `UNITS` of it; the coarsest first
+    "1/8": (0, 12),
+    "1/8t": TRIPLETS,
+    "1/16": SIXTEENTHS,
+    "1/16t": tuple(range(0, UNITS, 4)),
+    "1/16+1/8t": tuple(sorted({*TRIPLETS, *SIXTEENTHS})),
+    "1/32": tuple(range(0, UNITS, 3)),
+}
+SWING = "swing"  # eighths whose second is late
+LATE = 13.0, 18.0  # where it lies, in `UNITS`
+NEAR_S = 0.012  # of a place is on it
+NARROW = 6  # times as far apart are places at least, or all music would be near one
+SHARE = 0.95  # of the moments at which notes begin are on the grid
+FEWEST = 4  # moments: fewer are on a grid by chance
+
+
+class BeatGrid(NamedTuple):
+    """Places in every quarter at which notes may begin and end."""
+
+    name: str
+    places: tuple[float, ...]  # of a quarter, in `UNITS`
+
+    def lines_s(self, meter: Meter, to_s: float) -> NDArray[np.float64]:
+        """All places from the first quarter on, up to one after `to_s`."""
+        quarters = np.arange(int(meter.quarters(to_s)) + 2)
+        return meter.seconds((quarters[:, None] + np.array(self.places) / UNITS).ravel())
+
+    def put_on(self, score: Score, meter: Meter, from_s: float, off_s: float) -> Score:
+        """The notes with their ends, from a moment on, exactly on places that lie at most `off_s` away."""
+        lines = self.lines_s(meter, score.duration_s)
+
+        def exact(at_s: NDArray[np.float64]) -> NDArray[np.float64]:
+            near = np.clip(np.searchsorted(lines, at_s), 1, len(lines) - 1)
+            near -= at_s - lines[near - 1] < lines[near] - at_s
+            moves = (at_s > from_s - off_s) & (np.abs(lines[near] - at_s) <= off_s)
+            return np.where(moves, lines[near], at_s)
+
+        return replace(score, onset_s=exact(score.onset_s), offset_s=exact(score.offset_s))
+
+    def away_s(self, meter: Meter, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How far moments lie from the nearest place."""
+        quarters = meter.quarters(at_s)
+        whole = np.floor(quarters)
+        places = np.array([*self.places, UNITS]) / UNITS
+        nearest = places[np.abs((quarters - whole)[:, None] - places).argmin(1)]
+        away: NDArray[np.float64] = np.abs(meter.seconds(whole + nearest) - at_s)
+        return away
+
+
+def named(name: str) -> BeatGrid:
+    """A grid that a person names."""
+    return BeatGrid(name, GRIDS.get(name, (0, 16)))
+
+
+def find_grid(onset_s: NDArray[np.float64], meter: Meter) -> BeatGrid | None:
+    """The coarsest grid on which notes begin, None for a free performance."""
+    moments = np.unique(onset_s)
+    if len(moments) < FEWEST:
+        return None
+    first, *others = map(named, GRIDS)
+    for grid in (first, *swung(moments, meter), *others):
+        spacing_s = meter.quarter_s * float(np.diff([*grid.places, UNITS]).min()) / UNITS
+        if (grid.away_s(meter, moments) <= min(NEAR_S, spacing_s / NARROW)).mean() >= SHARE:
+            return grid
+    return None
+
+
+def swung(moments_s: NDArray[np.float64], meter: Meter) -> Sequence[BeatGrid]:
+    """Eighths whose second is as late as in this music, if some are."""
+    within = meter.quarters(moments_s) % 1 * UNITS
+    late = within[(within > LATE[0] - 1) & (within < LATE[1] + 1)]
+    place = float(np.median(late)) if len(late) else 0.0
+    return [BeatGrid(SWING, (0, place))] if LATE[0] <= place <= LATE[1] else []

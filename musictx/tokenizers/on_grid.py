@@ -1,0 +1,70 @@
+"""A grammar whose time passes from place to place of a beat: notes begin and end there alone."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from musictx.tokenizers.grammar import Grammar
+from musictx.tokenizers.tokenizer import Tokenizer
+
+Lines = NDArray[np.float64]
+
+
+class OnGrid:
+    """Obeys `musictx.tokenizers.grammar.Grammar`, after another. Waits end on a line, or are the longest there is and
+    go on. Where the other grammar leaves no wait up to the next line and nothing else, time passes up to that line."""
+
+    def __init__(
+        self,
+        grammar: Grammar,
+        tokenizer: Tokenizer,
+        prompts: Sequence[NDArray[np.integer]],
+        lines_s: Sequence[Lines | None],
+        device: torch.device | str,
+    ) -> None:
+        """`lines_s` are the seconds of each row's places; after the last of them, and for None, all times are free."""
+        assert tokenizer.pace is not None  # its clock is in seconds
+        self.grammar, step_s = grammar, float(tokenizer.pace[tokenizer.pace > 0].min())
+        steps = np.rint(np.maximum(tokenizer.pace, 0) / step_s).astype(np.int64)  # (V,)
+        last = max((round(lines[-1] / step_s) for lines in lines_s if lines is not None), default=0)
+        tables = [next_lines(lines, step_s, last) for lines in lines_s]
+        self.next = torch.from_numpy(np.stack(tables)).to(device)  # (B, L) the first line from each step on
+        self.steps, self.longest = torch.from_numpy(steps)[None].to(device), int(steps.max())  # (1, V)
+        now = np.array([[int(steps[prompt].sum())] for prompt in prompts])
+        self.now = torch.from_numpy(now).to(device)  # (B, 1)
+
+    def line_after(self, step: Tensor) -> Tensor:
+        """(B, n) the first line at or after steps (B, n)."""
+        most = self.next.shape[1] - 1
+        return torch.where(step > most, step, self.next.gather(1, step.clamp(max=most)))
+
+    def legal(self) -> Tensor:
+        then = self.now + self.steps  # (B, V)
+        on_line = self.line_after(then) == then
+        allowed = on_line | ((self.steps == self.longest) & (self.steps > 0))
+        legal = self.grammar.legal() & allowed
+        stuck = ~legal.any(1, keepdim=True)
+        wait = (self.line_after(self.now + 1) - self.now).clamp(max=self.longest)
+        return torch.where(stuck, self.steps == wait, legal)
+
+    def update(self, ids: Tensor) -> None:
+        self.grammar.update(ids)
+        self.now = self.now + self.steps[0].index_select(0, ids)[:, None]
+
+    def move(self, rows: Tensor) -> None:
+        self.grammar.move(rows)
+        self.now = self.now[rows]
+
+
+def next_lines(lines_s: Lines | None, step_s: float, last: int) -> NDArray[np.int64]:
+    """(last + 1,) the first line from each step on; each step itself, where there are no lines."""
+    every = np.arange(last + 1)
+    if lines_s is None:
+        return every
+    lines = np.unique(np.rint(lines_s / step_s).astype(np.int64))
+    at = np.searchsorted(lines, every)
+    found: NDArray[np.int64] = np.where(at < len(lines), lines[np.minimum(at, len(lines) - 1)], every)
+    return found
