@@ -124,6 +124,24 @@ def test_a_fill_keeps_all_that_is_not_a_note_in_its_gap(filling, project, tmp_pa
     assert "part=Flute" in refused([*part[:-2], "part=Flute", "out=q"], tmp_path)
 
 
+def test_what_goes_between_two_files_keeps_both(filling, world, project, tmp_path):
+    words = [f"between={project},{world.hymn}", f"bundle={filling}", "length_bars=1", "out=o"]
+    ok(["musictx", "generate", *words], tmp_path)
+    one, two, now = events(project), events(world.hymn), events(tmp_path / "o" / f"band-to-{world.hymn.stem}-1.mid")
+    new = [track for track in now if track.name == "musictx"]
+    assert new
+    assert [t.name for t in now] == [t.name for t in (*one, *new, *two)]
+    later = next(e.tick for e in now[0].events if e.data[:2] == b"\xff\x51" and e not in one[0].events)
+    assert [e for e in now[0].events if e.tick < later] == one[0].events
+    assert now[1:4] == one[1:]  # with as many ticks a quarter
+    for before, after in zip(two, now[-len(two) :], strict=True):
+        begun = [e._replace(tick=e.tick + later) for e in before.events if e.begins]
+        assert [e for e in after.events if e.begins] == begun
+    (music,) = musictx.load(filling).fill_between(project, world.hymn, bars=1)
+    assert read_events(music.midi()).tracks == now
+    assert len(read_events(music.midi(alone=True)).tracks) < len(now)
+
+
 def test_four_voices_are_four_named_tracks(filling, world, tmp_path):
     ok(["musictx", "generate", world.hymn, f"bundle={filling}", "length_bars=2", "out=o"], tmp_path)
     was, now = events(world.hymn), events(tmp_path / "o" / f"{world.hymn.stem}-1.mid")
