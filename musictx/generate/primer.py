@@ -78,12 +78,12 @@ class Part:
 def grid_of(rules: Rules, score: Score, meter: Meter, tokenizer: Tokenizer) -> BeatGrid | None:
     """The grid that new notes keep to, beside such music; None: they may begin at any moment, or the encoding has a
     grid of its own. Raises ConfigError for one that the encoding cannot keep."""
-    if tokenizer.metrical or tokenizer.pace is None or not rules.masks:
+    if tokenizer.metrical or tokenizer.pace is None:
         if rules.grid in (AUTO, OFF):
             return None
-        why = "masks=false" if not rules.masks else f"{tokenizer.name} does not count time in seconds"
+        why = f"{tokenizer.name} does not count time in seconds"
         raise ConfigError("grid", got=rules.grid, why=why, allowed="auto or off")
-    if rules.grid == OFF:
+    if rules.grid == OFF or not rules.masks:
         return None
     return find_grid(score.onset_s, meter) if rules.grid == AUTO else named(rules.grid)
 

@@ -1,0 +1,77 @@
+"""The grid of music: found where a person has quantised, and in no free performance."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from musictx.music.beat_grid import GRIDS, SWING, find_grid, named
+from musictx.music.score import UNITS, Meter, Score
+
+SLOWING = Meter(0.5, units_s=np.cumsum(np.linspace(0.02, 0.03, 20 * UNITS + 1)) - 0.02)  # 20 quarters, ever longer
+
+
+def moments(meter, places, quarters=16, chance=0):
+    """Half of all places, by chance, in seconds."""
+    at = (np.arange(quarters)[:, None] + np.array(places) / UNITS).ravel()
+    kept = np.random.default_rng(chance).random(len(at)) < 0.6
+    return meter.seconds(at[kept | (at < 2)])
+
+
+@pytest.mark.parametrize("meter", [Meter(0.5), Meter(0.37), SLOWING], ids=["even", "quick", "slowing"])
+@pytest.mark.parametrize("name", GRIDS)
+def test_each_grid_is_found(name, meter):
+    assert find_grid(moments(meter, GRIDS[name]), meter).name == name
+
+
+@pytest.mark.parametrize("late", [13.5, 15, 16, 17])
+def test_swung_eighths_are_found_as_late_as_they_are(late):
+    grid = find_grid(moments(Meter(0.4), (0, late)), Meter(0.4))
+    assert (grid.name, grid.places) == (SWING, (0, pytest.approx(late, abs=0.01)))
+
+
+@pytest.mark.parametrize("chance", range(20))
+def test_a_free_performance_has_none(chance):
+    assert find_grid(np.random.default_rng(chance).uniform(0, 20, 200), Meter(0.5)) is None
+
+
+def test_few_notes_are_no_grid_and_small_errors_are():
+    assert find_grid(np.array([0.0, 0.5, 1.0]), Meter(0.5)) is None
+    played = np.arange(64) * 0.25 + np.random.default_rng(0).normal(0, 0.004, 64).clip(-0.01, 0.01)
+    assert find_grid(np.abs(played), Meter(0.5)).name == "1/8"
+    rubato = np.arange(64) * 0.25 + np.random.default_rng(0).normal(0, 0.03, 64)
+    assert find_grid(np.abs(rubato), Meter(0.5)) is None
+
+
+@given(st.sampled_from([*GRIDS, SWING]), st.sampled_from([Meter(0.5), Meter(0.43), SLOWING]), st.integers(0, 999))
+def test_times_of_the_clock_become_exact_places(name, meter, chance):
+    """The clock has steps of 10 ms; a score of rounded places is put on them again, and only what is new."""
+    grid = named(name)
+    lines = grid.lines_s(meter, 15.0)
+    assert np.all(np.diff(lines) > 0.02)
+    rng = np.random.default_rng(chance)
+    on, off = np.sort(lines[rng.choice(len(lines), (2, 12), replace=False)], axis=0)
+    on, off = np.sort(on), np.sort(off)
+    rounded = Score(np.rint(on * 100) / 100, np.rint(off * 100) / 100, np.full(12, 60), np.full(12, 80))
+    put = grid.put_on(rounded, meter, 0.0, 0.006)
+    np.testing.assert_allclose(np.sort(put.onset_s), on, atol=1e-9)
+    np.testing.assert_allclose(np.sort(put.offset_s), off, atol=1e-9)
+    assert grid.away_s(meter, put.onset_s).max() < 1e-9
+    late = grid.put_on(rounded, meter, 99.0, 0.006)
+    np.testing.assert_array_equal(late.onset_s, rounded.onset_s)
+
+
+def test_seconds_and_quarters_are_inverse_and_go_on_after_the_file():
+    for meter in (Meter(0.5), SLOWING, SLOWING.part(1.3, 7.0)):
+        at = np.array([0.4, 3.3, 11.0, 40.0])
+        np.testing.assert_allclose(meter.seconds(meter.quarters(at)), at, atol=1e-9)
+    assert Meter(0.5).quarters([2.25]) == 4.5
+
+
+@pytest.mark.parametrize(
+    ("signature", "beat_s"), [((4, 4), 0.5), ((2, 2), 1.0), ((6, 8), 0.75), ((3, 8), 0.25), ((7, 8), 0.25)]
+)
+def test_beats_of_a_signature(signature, beat_s):
+    beats = Meter(0.5, signature).beats_s(3.4)
+    assert beats[:4] == pytest.approx(beat_s * np.arange(4))
+    assert beats[-2] < 3.4 <= beats[-1]

@@ -1,0 +1,70 @@
+"""Time that passes from place to place: whatever is drawn, notes begin and end on lines, and music never gets stuck."""
+
+import numpy as np
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.grammar import Free, build_grammar
+from musictx.tokenizers.on_grid import OnGrid, next_lines
+from musictx.tokenizers.rules import Rules
+
+TOKENIZER = build_tokenizer("performance")
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    quarter_s=st.floats(0.2, 6.0),
+    places=st.sampled_from([(0, 0.5), (0, 0.25, 0.5, 0.75), (0, 2 / 3)]),
+    begins_s=st.floats(0, 3.0),
+    rules=st.sampled_from([Rules(), Rules(max_note_s=0.3), Rules(max_still_s=0.2, max_silence_s=0.1, max_polyphony=1)]),
+    waits=st.booleans(),
+    chance=st.integers(0, 2**32 - 1),
+)
+def test_all_events_lie_on_lines(quarter_s, places, begins_s, rules, waits, chance):
+    rng, shift = np.random.default_rng(chance), TOKENIZER.pace > 0
+    lines = (np.arange(400)[:, None] * quarter_s + np.array(places) * quarter_s).ravel()
+    prompt = TOKENIZER.silence(begins_s)
+    inner = build_grammar(TOKENIZER, rules, [prompt], [0.5], "cpu")
+    grammar = OnGrid(inner, TOKENIZER, [prompt], [lines], "cpu")
+    on_line, now, events = set(np.rint(lines * 100).astype(int).tolist()), round(begins_s * 100), 0
+    for _ in range(150):
+        legal = grammar.legal()[0].numpy()
+        assert legal.any()
+        chances = np.where(shift, 30.0 if waits else 0.1, 1.0) * legal
+        id_ = int(rng.choice(len(chances), p=chances / chances.sum()))
+        now += round(TOKENIZER.pace[id_] * 100)
+        if not shift[id_]:
+            events += 1
+            assert now in on_line
+        grammar.update(torch.tensor([id_]))
+    assert events
+
+
+def test_rows_without_lines_are_free_and_rows_move_together():
+    prompts = [np.zeros(0, np.uint16)] * 2
+    grammar = OnGrid(Free(TOKENIZER, 2, "cpu"), TOKENIZER, prompts, [np.array([0.0, 0.25, 0.5]), None], "cpu")
+    waits = TOKENIZER.vocab.values("TIME_SHIFT")
+    shift = torch.from_numpy(waits > 0)
+    first, free = (waits[np.flatnonzero(row.numpy() & shift.numpy())].tolist() for row in grammar.legal())
+    assert first == [25, 50, *range(51, 101)]  # after the last line all times are free
+    assert free == [*range(1, 101)]
+    id_ = TOKENIZER.vocab.id("TIME_SHIFT", 25)
+    grammar.update(torch.tensor([id_, id_]))
+    grammar.move(torch.tensor([0, 0]))
+    assert grammar.now.tolist() == [[25], [25]]
+
+
+def test_a_wait_longer_than_the_longest_goes_on():
+    """Lines two seconds apart: the longest shift is half of the way, and nothing but time may follow it."""
+    grammar = OnGrid(Free(TOKENIZER, 1, "cpu"), TOKENIZER, [np.zeros(0, np.uint16)], [np.arange(0.0, 20.0, 2.0)], "cpu")
+    longest = TOKENIZER.vocab.id("TIME_SHIFT", 100)
+    assert np.flatnonzero(grammar.legal()[0].numpy() & (TOKENIZER.pace > 0)).tolist() == [longest]
+    grammar.update(torch.tensor([longest]))
+    assert np.flatnonzero(grammar.legal()[0].numpy()).tolist() == [longest]
+
+
+def test_the_next_line_of_each_step():
+    assert next_lines(np.array([0.0, 0.03, 0.05]), 0.01, 6).tolist() == [0, 3, 3, 3, 5, 5, 6]
+    assert next_lines(None, 0.01, 3).tolist() == [0, 1, 2, 3]
