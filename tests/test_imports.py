@@ -13,7 +13,7 @@ PACKAGE = Path(musictx.__file__).parent
 NO_TENSORS = {"music", "tokenizers", "viz"}
 BESIDE = {"errors", "files", "neighbour", "setting", "system", "terminal", "waiting"}
 LIBRARIES = {"numpy", "symusic", "pretty_midi", "mido", "torch", "safetensors"}
-GRAMMARS = {"grammar.py", "rules.py"}  # of tokenizers: imported by whoever draws
+GRAMMARS = {"grammar.py", "rules.py", "on_grid.py"}  # of tokenizers: imported by whoever draws
 NO_MUSIC = {"symusic", "pretty_midi", "mido", "music21", "numpy"}
 
 

@@ -38,7 +38,8 @@ class BeatGrid(NamedTuple):
     def lines_s(self, meter: Meter, to_s: float) -> NDArray[np.float64]:
         """All places from the first quarter on, up to one after `to_s`."""
         quarters = np.arange(int(meter.quarters(to_s)) + 2)
-        return meter.seconds((quarters[:, None] + np.array(self.places) / UNITS).ravel())
+        # rounded, so that sums of floats do not choose between two steps of a clock
+        return meter.seconds((quarters[:, None] + np.array(self.places) / UNITS).ravel()).round(9)
 
     def put_on(self, score: Score, meter: Meter, from_s: float, off_s: float) -> Score:
         """The notes with their ends, from a moment on, exactly on places that lie at most `off_s` away."""

@@ -178,12 +178,12 @@ class Meter:
 
     def part(self, start_s: float, end_s: float) -> Meter:
         """The bars of a part that ends at `end_s`, and those of the whole after it; its time 0 is `start_s`."""
+        units_s = self._units(start_s, UNITS + 1) - start_s
         if self.lines_s is None:
-            return self
+            return replace(self, units_s=units_s)
         lines = self.bars_s(max(end_s, float(self.lines_s[-1])))
         lines = lines[max(int(np.searchsorted(lines, start_s + 1e-6, side="right")) - 1, 0) :] - start_s
         whole_s = None if self.whole_s is None else self.whole_s - start_s
-        units_s = None if self.units_s is None else self.units_s - start_s
         return replace(self, lines_s=lines, whole_s=whole_s, units_s=units_s)
 
     def beats_s(self, until_s: float) -> NDArray[np.float64]:

@@ -18,7 +18,12 @@ from musictx.tokenizers.gap import ADDED, with_gap_clock
 from musictx.tokenizers.rules import Rules
 
 PIANO = build_tokenizer("performance")
-PLAIN: dict[str, Any] = {"top_p": None, "guard": False, "seed_guidance": None, "rules": Rules(max_polyphony=20)}
+PLAIN: dict[str, Any] = {
+    "top_p": None,
+    "guard": False,
+    "seed_guidance": None,
+    "rules": Rules(max_polyphony=20, grid="off"),
+}
 
 
 def midi(path, chords, *changes):

@@ -65,7 +65,19 @@ def test_a_continuation_keeps_every_event_of_the_seed(world, project, tmp_path):
 
 
 def test_a_seed_that_is_cut_keeps_its_tempo_map_and_its_names(world, project, tmp_path):
-    ok(["musictx", "generate", project, f"bundle={world.bundle}", "from_s=5", "length_seconds=3", "out=o"], tmp_path)
+    ok(
+        [
+            "musictx",
+            "generate",
+            project,
+            f"bundle={world.bundle}",
+            "from_s=5",
+            "start=end",
+            "length_seconds=3",
+            "out=o",
+        ],
+        tmp_path,
+    )
     was, now = events(project), events(tmp_path / "o" / "band-1.mid")
     assert now[0] == was[0]
     assert [track.name for track in now] == ["", "Violin", "Cello", "Drums", "musictx"]

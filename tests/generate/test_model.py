@@ -51,9 +51,9 @@ def written(music, folder):
 
 def test_the_same_seed_gives_the_bytes_that_the_command_writes(world, tmp_path, model):
     words = [f"bundle={world.bundle}", f"seed_midi={world.seed}", "out=o", "wav=true", "variations=2", "random_seed=5"]
-    words += ["seed_seconds=2", "seed_from=end", "length_bars=2", "sampler.temperature=0.9"]
+    words += ["seed_seconds=2", "seed_from=end", "start=end", "length_bars=2", "sampler.temperature=0.9"]
     ok(["musictx", "generate", *words], tmp_path)
-    how = {"seed_seconds": 2, "seed_from": "end", "bars": 2, "variations": 2, "random_seed": 5}
+    how = {"seed_seconds": 2, "seed_from": "end", "start": "end", "bars": 2, "variations": 2, "random_seed": 5}
     pieces = model.continue_midi(world.seed, temperature=0.9, **how)
     assert [music.name for music in pieces] == ["tune 0-1", "tune 0-2"]
     for music in pieces:
