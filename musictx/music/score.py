@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -148,7 +148,7 @@ class Meter:
     signature: tuple[int, int] = (4, 4)
     lines_s: NDArray[np.float64] | None = None  # (K,)
     whole_s: float | None = None
-    units_s: NDArray[np.float64] | None = None  # (U,)
+    units_s: NDArray[np.float64] | None = field(default=None, compare=False)  # (U,)
 
     @property
     def bar_s(self) -> float:
