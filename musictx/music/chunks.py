@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from musictx.music.events import Events, parse_events
 
-HEAD, TRACK = b"MThd", b"MTrk"
+HEAD, TRACK, RIFF, GZIP = b"MThd", b"MTrk", b"RIFF", b"\x1f\x8b"
 END = b"\x00\xff\x2f\x00"
 
 
@@ -28,20 +28,32 @@ class Chunks(NamedTuple):
 def unwrap(data: bytes, most_bytes: int) -> bytes:
     """The MIDI file inside a gzip or RIFF (RMID) file; other data unchanged. What is unpacked has at most one byte more
     than `most_bytes`. Raises ValueError for a damaged gzip file."""
-    if data[:2] == b"\x1f\x8b":
-        try:  # a file that was cut short gives what there is
-            data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, most_bytes + 1)
-        except zlib.error as error:
-            raise ValueError(f"cannot be unpacked: {error}") from None
-        if not data:
-            raise ValueError("cannot be unpacked: there is nothing in it")
+    if data[:2] == GZIP:
+        data = _unpack(data, most_bytes + 1)
     at = 12
-    while data[:4] == b"RIFF" and at + 8 < len(data):
-        if data[at : at + 4] == b"data" and data[at + 8 : at + 12] == HEAD:
-            return data[at + 8 :]  # what follows is no track
+    while data[:4] == RIFF and at + 8 < len(data):
+        if data[at : at + 4] == b"data" and data[at + 8 : at + 12] in (HEAD, RIFF):
+            data, at = data[at + 8 :], 12  # what follows is no track
+            continue
         length = int.from_bytes(data[at + 4 : at + 8], "little")
         at += 8 + length + length % 2
     return data
+
+
+def _unpack(data: bytes, most: int) -> bytes:
+    """At most so many bytes of a gzip file, which may have several members; of one that was cut short what there
+    is."""
+    out = b""
+    while data[:2] == GZIP and len(out) < most:
+        member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        try:
+            out += member.decompress(data, most - len(out))
+        except zlib.error as error:
+            raise ValueError(f"cannot be unpacked: {error}") from None
+        data = member.unused_data
+    if not out:
+        raise ValueError("cannot be unpacked: there is nothing in it")
+    return out
 
 
 def read_chunks(data: bytes, repairs: Counter[str]) -> Chunks:
@@ -57,9 +69,8 @@ def read_chunks(data: bytes, repairs: Counter[str]) -> Chunks:
         at = 14
     tracks: list[tuple[bytes, Events]] = []
     while (at := next_track(data, at)) < len(data):
-        body, events = read_track(data, at, repairs)
+        body, events, at = read_track(data, at, repairs)
         tracks.append((body, events))
-        at += 8 + len(body)
     if not tracks:
         raise ValueError("cut short: it ends before its first track" if count else "there is no track in it")
     repairs["track_count"] += count != len(tracks) and not (repairs["cut_short"] and count > len(tracks))
@@ -83,9 +94,9 @@ def is_chunk(data: bytes, at: int) -> bool:
     return at == len(data) or (at + 8 <= len(data) and data[at : at + 4].isalpha())
 
 
-def read_track(data: bytes, at: int, repairs: Counter[str]) -> tuple[bytes, Events]:
-    """The bytes and events of the track at `at`. If its length cannot be right, it ends where it says so itself, or
-    before the next track."""
+def read_track(data: bytes, at: int, repairs: Counter[str]) -> tuple[bytes, Events, int]:
+    """The bytes and events of the track at `at`, and where it ends. If its length cannot be right, this is where it
+    says so itself, or before the next track."""
     begin = at + 8
     length = int.from_bytes(data[at + 4 : begin])
     is_sound = is_chunk(data, begin + length)
@@ -101,5 +112,8 @@ def read_track(data: bytes, at: int, repairs: Counter[str]) -> tuple[bytes, Even
         is_cut = not ends and following < 0 and begin + length > len(data)
         repairs["cut_short" if is_cut else "chunk_length"] += 1
     events = events.upto(stop - begin)
-    whole = int(events.end[-1]) if len(events.end) else 0
-    return data[begin : stop if ends or is_sound else begin + whole], events
+    whole = begin + (int(events.end[-1]) if len(events.end) else 0)
+    if not len(events.ends_of_track) and whole < stop:
+        repairs["event_cut"] += not repairs["cut_short"]
+        return data[begin:whole], events, stop
+    return data[begin:stop], events, stop

@@ -94,9 +94,10 @@ def steps(data: NDArray[np.uint8]) -> Ints:
 
 
 def numbers(data: NDArray[np.uint8], places: Ints) -> tuple[Ints, Ints]:
-    """The numbers of variable length that begin at `places` (N,), and how many bytes they have, at most four."""
+    """The numbers of variable length that begin at `places` (N,), and how many bytes they have. The format allows
+    four, but programs write 2 ** 28 ticks with a fifth."""
     value, size, more = np.zeros(len(places), np.int64), np.zeros(len(places), np.int64), np.ones(len(places), bool)
-    for k in range(4):
+    for k in range(5):
         byte = data[np.minimum(places + k, len(data) - 1)]
         value = np.where(more, value << 7 | byte & 127, value)
         size += more

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from musictx.music.channels import Rhythm, play_together, read_channels
+from musictx.music.channels import CHANNELS, DRUM_CHANNEL, PORTS, Rhythm, play_together, read_channels
 from musictx.music.chunks import Chunks
 from musictx.music.events import META, SYSEX, Events, Ints
 from musictx.music.letters import as_text, guess_encoding, is_utf8
@@ -13,7 +13,6 @@ from musictx.music.ticks import RawMidi
 
 TEXTS, NAME, PORT, TEMPO, SIGNATURE = range(1, 8), 3, 0x21, 0x51, 0x58  # meta events
 MOST_UNIT = 7  # a time signature counts 2 ** 7, a 128th, at the shortest
-PORTS = 256
 DROP_FRAME_RATE = 29.97  # frames a second of what is written as 29
 
 
@@ -87,8 +86,12 @@ def listen(body: bytes, events: Events, port: Ints, said: Said) -> bytes:
 
 
 def follow_maker(content: bytes, tick: int, port: int, said: Said) -> None:
-    """Takes a SysEx of Roland's GS or of Yamaha's XG, which may make a channel a drum kit."""
+    """Takes a SysEx of Roland's GS or of Yamaha's XG, which may make a channel a drum kit; or one, of GM too, that sets
+    all channels back."""
     part = None
+    if is_reset(content):
+        channels = range(port * CHANNELS, (port + 1) * CHANNELS)
+        said.rhythms.extend(Rhythm(tick, channel, channel % CHANNELS == DRUM_CHANNEL) for channel in channels)
     if content[:1] == b"\x41" and content[2:4] == b"\x42\x12":
         said.makers.add("GS")
         if content[4:5] == b"\x40" and content[5:7] >= b"\x10\x15" and content[6:7] == b"\x15" and len(content) > 7:
@@ -98,6 +101,15 @@ def follow_maker(content: bytes, tick: int, port: int, said: Said) -> None:
         said.makers.add("XG")
         if content[3:4] == b"\x08" and content[5:6] == b"\x07" and len(content) > 6:
             part = content[4]
-    if part is not None and part < 16:
+    if part is not None and part < CHANNELS:
         value = content[7] if content[0] == 0x41 else content[6]
-        said.rhythms.append(Rhythm(tick, port * 16 + part, value > 0))
+        said.rhythms.append(Rhythm(tick, port * CHANNELS + part, value > 0))
+
+
+def is_reset(content: bytes) -> bool:
+    """Whether a SysEx switches a synthesizer to GM, GS or XG, where channel 10 alone is for drums."""
+    return (
+        (content[:1] == b"\x7e" and content[2:4] in (b"\x09\x01", b"\x09\x03"))
+        or (content[:1] == b"\x41" and content[2:7] in (b"\x42\x12\x40\x00\x7f", b"\x42\x12\x00\x00\x7f"))
+        or (content[:1] == b"\x43" and content[2:6] == b"\x4c\x00\x00\x7e")
+    )

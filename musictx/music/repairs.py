@@ -12,6 +12,10 @@ REPAIRS = {
     "header_length": ("the length of its header is wrong",) * 2,
     "track_count": ("its header counts another number of tracks: all that are there are read",) * 2,
     "sequences": ("",) + ("its {} sequences, which belong one after the other, are heard together",),
+    "event_cut": (
+        "an event reaches beyond the end of its track: it is left out, and what follows",
+        "{} events reach beyond the ends of their tracks: they are left out, and what follows",
+    ),
     "no_status": ("an event does not say what it is: left out", "{} events do not say what they are: left out"),
     "value": ("a value above 127 is taken as 127", "{} values above 127 are taken as 127"),
     "note_without_end": ("a note without an end ends with its track", "{} notes without an end end with their tracks"),

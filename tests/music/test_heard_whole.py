@@ -83,6 +83,8 @@ SIGNATURE = b"\xff\x58\x04\x03\x02\x18\x08"
 DRUM_PART = b"\xf0\x0a\x41\x10\x42\x12\x40\x1a\x15\x01\x10\xf7"  # Roland's: part 11 is for rhythm
 XG_ON = b"\xf0\x08\x43\x10\x4c\x00\x00\x7e\x00\xf7"
 BANK_127, LOW_C, KIT = (0, control(0, 127, 2)), note(36, 0, 480, 2), [(0.0, 0.5, 36, DRUMS)]
+LOW_C_11 = note(36, 0, 480, 10)
+GM_ON = b"\xf0\x05\x7e\x7f\x09\x01\xf7"
 GS_ON = b"\xf0\x0a\x41\x10\x42\x12\x40\x00\x7f\x00\x41\xf7"
 
 
@@ -171,9 +173,22 @@ DEFECTS = {
     "sequences": (midi(track(*C), LOW).replace(b"\0\1\0\2", b"\0\2\0\2", 1), TWO, {"sequences": 2}),
     "other chunks": (midi() + chunk(b"abc", b"XFIH") + chunk(track(*C)), ONE, {"track_count": 1}),
     "RIFF with other chunks": (riff(midi(track(*C))), ONE, {}),
+    "RIFF in RIFF": (riff(riff(midi(track(*C)))), ONE, {}),
     "gzip": (gzip.compress(midi(track(*C))), ONE, {}),
+    "gzip of two members": (
+        b"".join(map(gzip.compress, (midi(track(*C), LOW)[:30], midi(track(*C), LOW)[30:]))),
+        TWO,
+        {},
+    ),
     "drop frames": (midi(track(*note(60, 0, 2997)), division=0xE364), [(0.0, 1.0, 60, 0)], {}),
     "drums by GS": (midi(track((0, DRUM_PART), *note(36, 0, 480, 10))), KIT, {}),
+    "drums by GS, then GS again": (midi(track((0, DRUM_PART), (0, GS_ON), *LOW_C_11)), [(0.0, 0.5, 36, 0)], {}),
+    "GS, then drums": (midi(track((0, GS_ON), (0, DRUM_PART), *LOW_C_11)), KIT, {}),
+    "drums by GS up to GM": (
+        midi(track((0, DRUM_PART), *LOW_C_11, *note(36, 960, 1440, 10)), track((480, GM_ON))),
+        [*KIT, (1.0, 1.5, 36, 0)],
+        {},
+    ),
     "drums by XG": (midi(track((0, XG_ON), BANK_127, (0, b"\xc2\x30"), *LOW_C)), KIT, {}),
     "drums by the bank of XG": (midi(track(BANK_127, (0, b"\xc2\x00"), *LOW_C)), KIT, {}),
     "the same bank as an MT-32 has it": (midi(track(BANK_127, (0, b"\xc2\x21"), *LOW_C)), [(0.0, 0.5, 36, 33)], {}),
@@ -182,6 +197,12 @@ DEFECTS = {
     "no drums by GM2": (midi(track((0, control(0, 121, 9)), *note(36, 0, 480, 9))), [(0.0, 0.5, 36, 0)], {}),
     "values above 127": (midi(track((0, on(60, velocity=200)), (480, off(60)))), ONE, {"value": 1}),
     "an event without a status": (midi(b"\x00\x3c\x50" + track(*C)), ONE, {"no_status": 1}),
+    "an event beyond its track": (midi(track(*C)[:-4] + b"\0\xff\1\xff\xff\xff\x7f", LOW), TWO, {"event_cut": 1}),
+    "as many ticks as four bytes do not hold": (
+        midi(track(*C)[:-4] + b"\x81\x80\x80\x80\0\x90\x3e\x50" + QUARTER + b"\x80\x3e\0" + END),
+        [*ONE, (279620.766667, 279621.266667, 62, 0)],
+        {},
+    ),
     "a tempo of zero": (midi(track((0, b"\xff\x51\x03\0\0\0"), *C)), ONE, {"tempo": 1}),
     "two signatures at one tick": (
         midi(track((0, b"\xff\x58\x04\x02\x02\x18\x08"), *C), track((0, SIGNATURE))),
@@ -217,20 +238,28 @@ def test_of_two_signatures_the_later_counts(name):
 
 
 WESTERN = ("Flügel", "Für Elise ©", "Béla", "été", "Don’t stop", "À la Ñ", "Piano")
-JAPANESE = ("ピアノ", "主旋律", "ﾋﾟｱﾉ", "Aメロ")
+JAPANESE = ("ピアノ", "主旋律", "ﾋﾟｱﾉ", "ﾄﾞﾗﾑ", "Aメロ")
+RUSSIAN = ("Скрипка", "Бас", "Моя песня 2", "Фортепиано (правая)", "Ёлка")
 
 
 @pytest.mark.parametrize(
     ("name", "encoding"),
-    [(name, "utf-8") for name in (*WESTERN, *JAPANESE)]
+    [(name, "utf-8") for name in (*WESTERN, *JAPANESE, *RUSSIAN)]
     + [(name, "cp1252") for name in WESTERN]
-    + [(name, "cp932") for name in JAPANESE],
+    + [(name, "cp932") for name in JAPANESE]
+    + [(name, "cp1251") for name in RUSSIAN],
 )
 def test_letters_of_names_are_guessed(name, encoding):
     text = name.encode(encoding)
     tracks = read_tracks(midi(track((0, b"\xff\x03" + number(len(text)) + text), *C)), "it")
     assert tracks.tracks[0].name == name
     assert tracks.repairs["name"] == (encoding != "utf-8" and not name.isascii())
+
+
+@pytest.mark.parametrize("text", ["\ufeffKlavier", "Klavier\0\0", "Klavier   ", "\tKlavier"])
+def test_a_name_is_without_what_programs_write_around_it(text):
+    tracks = read_tracks(midi(track((0, b"\xff\x03" + number(len(text.encode())) + text.encode()), *C)), "it")
+    assert tracks.tracks[0].name == "Klavier"
 
 
 @pytest.mark.parametrize(
@@ -280,7 +309,6 @@ def test_a_file_that_was_cut_anywhere_is_said_to_be(name):
         assert repairs["cut_short"] or repairs["track_count"], n
 
 
-CONTROLLERS = st.sampled_from([0, 64, 64, 64, 120, 121, 123])
 SPEECH = st.one_of(
     st.builds(on, st.integers(60, 62), st.integers(0, 1), st.integers(0, 127)),
     st.builds(off, st.integers(60, 62), st.integers(0, 1)),
@@ -293,6 +321,7 @@ SPEECH = st.one_of(
     st.builds(lambda channel, program: bytes([0xC0 | channel, program]), st.integers(0, 1), st.integers(0, 2)),
     st.builds(lambda tempo: b"\xff\x51\x03" + bytes([tempo, 0, 0]), st.integers(0, 9)),
     st.builds(lambda part: DRUM_PART[:7] + bytes([0x10 | part]) + DRUM_PART[8:], st.integers(0, 2)),
+    st.sampled_from([GM_ON, GS_ON, XG_ON]),
 )
 PART = st.lists(st.tuples(st.integers(0, 12).map(lambda step: step * 120), SPEECH), max_size=12)
 
