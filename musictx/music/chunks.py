@@ -8,6 +8,7 @@ from musictx.music.events import Events, parse_events
 
 HEAD, TRACK, RIFF, GZIP = b"MThd", b"MTrk", b"RIFF", b"\x1f\x8b"
 END = b"\x00\xff\x2f\x00"
+SEQUENCES = 2  # the format whose tracks are pieces, which share nothing
 
 
 class Chunks(NamedTuple):
@@ -74,7 +75,7 @@ def read_chunks(data: bytes, repairs: Counter[str]) -> Chunks:
     if not tracks:
         raise ValueError("cut short: it ends before its first track" if count else "there is no track in it")
     repairs["track_count"] += count != len(tracks) and not (repairs["cut_short"] and count > len(tracks))
-    repairs["sequences"] += len(tracks) * (form == 2 and len(tracks) > 1)
+    repairs["sequences"] += len(tracks) * (form == SEQUENCES and len(tracks) > 1)
     return Chunks(form, division, tracks)
 
 

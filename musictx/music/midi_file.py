@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from musictx.music.chunks import read_chunks
+from musictx.music.chunks import SEQUENCES, read_chunks
 from musictx.music.events import Events
 from musictx.music.letters import as_text, guess_encoding
 
@@ -72,9 +72,14 @@ def as_number(value: int) -> bytes:
 
 
 def read_events(data: bytes) -> EventFile:
-    """The events of a MIDI file, as far as they make sense. Raises ValueError for data that is none."""
+    """The events of a MIDI file, as far as they make sense. Sequences, which share no channels, have a port each.
+    Raises ValueError for data that is none."""
     chunks = read_chunks(data, Counter())
-    return EventFile(chunks.division.to_bytes(2), [_read_track(body, events) for body, events in chunks.tracks])
+    tracks = [_read_track(body, events) for body, events in chunks.tracks]
+    if chunks.format == SEQUENCES and len(tracks) > 1:
+        ports = (Event(0, bytes([META, PORT, 1, number % 128])) for number in range(len(tracks)))
+        tracks = [EventTrack([port, *events], end) for port, (events, end) in zip(ports, tracks, strict=True)]
+    return EventFile(chunks.division.to_bytes(2), tracks)
 
 
 def _read_track(body: bytes, events: Events) -> EventTrack:
@@ -82,7 +87,7 @@ def _read_track(body: bytes, events: Events) -> EventTrack:
     for tick, status, first, second, begin, end in zip(*(column.tolist() for column in events), strict=True):
         content = as_number(end - begin) + body[begin:end]
         if status == META and first == END_OF_TRACK[1]:
-            return EventTrack(found, tick)
+            continue  # readers hear what comes after it
         if status == META:
             found.append(Event(tick, bytes([META, first]) + content))
         elif status in SYSEX:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL, PORTS, Rhythm, play_together, read_channels
-from musictx.music.chunks import Chunks
+from musictx.music.chunks import SEQUENCES, Chunks
 from musictx.music.events import META, SYSEX, Events, Ints
 from musictx.music.letters import as_text, guess_encoding, is_utf8
 from musictx.music.ticks import RawMidi
@@ -30,7 +30,7 @@ def read_raw(chunks: Chunks, repairs: Counter[str]) -> RawMidi:
     """A MIDI file in ticks; counts what is repaired. Raises ValueError for a division of zero."""
     said, names, ports = Said([], [], [], [], set()), list[bytes](), list[Ints]()
     for number, (body, events) in enumerate(chunks.tracks):
-        first_port = number * PORTS if chunks.format == 2 else 0  # its tracks are pieces, which share nothing
+        first_port = number * PORTS if chunks.format == SEQUENCES else 0
         port = np.full(len(events.tick), first_port)
         names.append(listen(body, events, port, said))
         ports.append(port)

@@ -14,6 +14,7 @@ from strategies import rows
 from musictx.errors import MidiError
 from musictx.model.packaged import seed_path
 from musictx.music.events import parse_events
+from musictx.music.midi_file import read_events, write_events
 from musictx.music.read import read_tracks, whole_chunks
 from musictx.music.repairs import REPAIRS
 from musictx.music.score import DRUMS
@@ -359,6 +360,17 @@ def test_a_file_split_by_hand_is_the_same_music(name):
         out.tracks.append(mido.MidiTrack(m.copy(time=t) for (_, m), t in zip(hand, times, strict=True)))
     out.save(file=(file := io.BytesIO()))
     assert rows(read_tracks(file.getvalue(), name).merge(True)) == rows(read_tracks(data, name).merge(True))
+
+
+BODY = st.one_of(PART.map(lambda part: track(*part)), st.binary(max_size=100))
+
+
+@given(st.lists(st.tuples(BODY, BODY).map(b"".join), min_size=1, max_size=3), st.integers(0, 2))
+def test_what_is_written_again_is_the_same_music(bodies, form):
+    """Also of tracks that go on after their end, of damaged ones, and of sequences."""
+    data = midi(*bodies, form=form)
+    again = write_events(read_events(data))
+    assert read_tracks(again, "again").merge(drums=True) == read_tracks(data, "it").merge(drums=True)
 
 
 @given(st.binary(max_size=200))
