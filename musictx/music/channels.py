@@ -107,15 +107,13 @@ def pair(mine: Played, cuts: Ints, ends: Ints, repairs: Counter[str]) -> tuple[P
     age = np.where(is_on, *(np.searchsorted(cuts, mine.tick, side=side) for side in ("right", "left")))
     key = mine.first * (len(cuts) + 1) + age
     order = np.argsort(key, kind="stable")
+    early = ends_first(key[order], mine.tick[order], is_on[order])
+    repairs["end_first"] += int(early.sum())
+    order = order[np.lexsort((early, mine.tick[order], key[order]))] if early.any() else order
     mine, key, age, is_on = mine.take(order), key[order], age[order], is_on[order]
-    is_first = np.append(True, key[1:] != key[:-1])[: len(key)]
+    is_first = begins_group(key)
     group = np.cumsum(is_first) - 1
-    step = np.where(is_on, 1, -1)
-    sounding = np.cumsum(step)
-    sounding -= (sounding - step)[is_first][group]
-    level = sounding - group * (2 * len(key) + 1)  # each group lies below those before, so one minimum does for all
-    lowest = np.append(1, np.minimum.accumulate(level))[: len(key)]
-    is_end = ~is_on & ~((sounding < 0) & (level < lowest))  # another one has no note to end
+    is_end = has_note(is_on, is_first)
     on, off = np.flatnonzero(is_on), np.flatnonzero(is_end)
     before = np.cumsum([is_on, is_end], axis=1) - [is_on, is_end]  # notes and ends before each event
     start = np.flatnonzero(is_first)[group[off]]
@@ -132,6 +130,37 @@ def pair(mine: Played, cuts: Ints, ends: Ints, repairs: Counter[str]) -> tuple[P
     repairs["note_without_end"] += int(is_open.sum())
     repairs["note_lost"] += int(is_lost.sum())
     return struck.where(~is_lost), offset[~is_lost], place[~is_lost]
+
+
+def begins_group(key: Ints) -> NDArray[np.bool_]:
+    """Where another key begins (N,)."""
+    return np.append(True, key[1:] != key[:-1])[: len(key)]
+
+
+def has_note(is_on: NDArray[np.bool_], is_first: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which events end a note (N,). They are strikes and ends, group by group, each in order of time."""
+    group = np.cumsum(is_first) - 1
+    step = np.where(is_on, 1, -1)
+    sounding = np.cumsum(step)
+    sounding -= (sounding - step)[is_first][group]
+    level = sounding - group * (2 * len(step) + 1)  # each group lies below those before, so one minimum does for all
+    lowest = np.append(1, np.minimum.accumulate(level))[: len(step)]
+    return ~is_on & ~((sounding < 0) & (level < lowest))
+
+
+def ends_first(key: Ints, tick: Ints, is_on: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which ends come before their strikes (N,), as programs write notes without length: such an end has no note, the
+    strike at its tick no end before the next one, and the key too few ends. Events are in order of their keys, then of
+    time."""
+    is_first = begins_group(key)
+    group, place = np.cumsum(is_first) - 1, np.arange(len(key))
+    is_end = has_note(is_on, is_first)
+    at_tick = is_first | (np.diff(tick, prepend=-1) != 0)
+    after = np.append(place[at_tick], len(key))[np.cumsum(at_tick)]  # the first event of the next tick or key
+    is_followed = np.append(~is_on & ~is_first, False)[after]  # by an end
+    early = ~is_on & ~is_end & (after - 1 > place) & is_on[after - 1] & ~is_followed
+    missing = np.bincount(group, is_on.astype(float) - is_end)
+    return early & (np.bincount(group, early) <= missing)[group]
 
 
 def pedal_of(control: Played) -> Ints:

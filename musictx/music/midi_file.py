@@ -4,6 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from musictx.music.channels import ends_first
 from musictx.music.chunks import SEQUENCES, read_chunks
 from musictx.music.events import Events
 from musictx.music.letters import as_text, guess_encoding
@@ -137,7 +140,8 @@ class Note(NamedTuple):
 
 
 def notes_of(track: EventTrack) -> list[Note]:
-    """The notes of a track, in order of their ends; of two that sound, an end is that of the one that began first."""
+    """The notes of a track, in order of their ends; of two that sound, an end is that of the one that began first. An
+    end before its strike is that of a note without length."""
     sounding: dict[tuple[int, int], list[int]] = {}
     out = list[Note]()
 
@@ -145,7 +149,8 @@ def notes_of(track: EventTrack) -> list[Note]:
         event = track.events[first]
         out.append(Note(event.tick, tick, event.data[0] & 15, event.data[1], event.data[2], first, last))
 
-    for k, event in enumerate(track.events):
+    for k in _in_pairs(track.events):
+        event = track.events[k]
         if event.begins:
             sounding.setdefault((event.data[0] & 15, event.data[1]), []).append(k)
         elif event.ends and (begun := sounding.get((event.data[0] & 15, event.data[1]))):
@@ -154,6 +159,18 @@ def notes_of(track: EventTrack) -> list[Note]:
         for first in begun:
             end(first, track.end, None)
     return out
+
+
+def _in_pairs(events: Sequence[Event]) -> list[int]:
+    """The places of strikes and ends, in which each end comes after its strike."""
+    places = np.array([k for k, event in enumerate(events) if event.begins or event.ends], np.int64)
+    rows = ((e.data[0] % 16 * 128 + e.data[1], e.tick, e.begins) for e in (events[k] for k in places.tolist()))
+    key, tick, is_on = np.array(list(rows), np.int64).reshape(-1, 3).T
+    order = np.argsort(key, kind="stable")
+    early = np.zeros(len(places), dtype=bool)
+    early[order] = ends_first(key[order], tick[order], is_on[order] > 0)
+    found: list[int] = places[np.lexsort((early, tick))].tolist()
+    return found
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:

@@ -19,6 +19,10 @@ REPAIRS = {
     "no_status": ("an event does not say what it is: left out", "{} events do not say what they are: left out"),
     "value": ("a value above 127 is taken as 127", "{} values above 127 are taken as 127"),
     "note_without_end": ("a note without an end ends with its track", "{} notes without an end end with their tracks"),
+    "end_first": (
+        "an end that comes before its note, at the same tick, makes a note without length",
+        "{} ends that come before their notes, at the same tick, make notes without length",
+    ),
     "note_lost": (
         "a note is left out: its only end is for one of its pitch that sounds already",
         "{} notes are left out: their only ends are for notes of their pitch that sound already",

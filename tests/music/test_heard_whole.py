@@ -142,6 +142,22 @@ DEFECTS = {
         {},
     ),
     "a note without an end": (midi(track((0, on(60)), end=480), LOW), TWO, {"note_without_end": 1}),
+    "a note without length, its end first": (
+        midi(track((0, off(60)), (0, on(60)), *note(60, 480, 960), end=9600)),
+        [(0.0, 0.0, 60, 0), (0.5, 1.0, 60, 0)],
+        {"end_first": 1},
+    ),
+    "two of them at the end": (
+        midi(track((480, off(60)), (480, off(60)), (480, on(60)), (480, on(60)), end=9600)),
+        [(0.5, 0.5, 60, 0)] * 2,
+        {"end_first": 2},
+    ),
+    "an end too many before a note": (midi(track((0, off(60)), *C, end=960)), ONE, {}),
+    "an end too many before two notes": (
+        midi(track((0, off(60)), (0, on(60)), (240, on(60)), (480, off(60)), (960, off(60)))),
+        [(0.0, 0.5, 60, 0), (0.25, 1.0, 60, 0)],
+        {},
+    ),
     "a note struck again": (
         midi(track((0, on(60)), (240, on(60)), (480, off(60)), end=960)),
         ONE,
