@@ -69,9 +69,12 @@ def read_chunks(data: bytes, repairs: Counter[str]) -> Chunks:
         repairs["header_length"] += at != 14  # a header has six bytes, whatever it claims
         at = 14
     tracks: list[tuple[bytes, Events]] = []
-    while (at := next_track(data, at)) < len(data):
-        body, events, at = read_track(data, at, repairs)
+    end = at
+    while (at := next_track(data, end)) < len(data):
+        body, events, end = read_track(data, at, repairs)
         tracks.append((body, events))
+    rest = data[end:]
+    repairs["cut_short"] += 0 < len(rest) < 8 and TRACK.startswith(rest[:4])  # a track's first bytes
     if not tracks:
         raise ValueError("cut short: it ends before its first track" if count else "there is no track in it")
     repairs["track_count"] += count != len(tracks) and not (repairs["cut_short"] and count > len(tracks))
