@@ -4,6 +4,7 @@ The layer at two thirds of the depth: the last ones lose a passage in another ke
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +50,10 @@ def batches(lengths: Sequence[int]) -> list[list[int]]:
         made.append(order[:rows])
         order = order[rows:]
     return made
+
+
+class EnoughRead(Exception):
+    """Ends a forward pass at the layer that is asked for."""
 
 
 class Embedder:
@@ -105,8 +110,9 @@ class Embedder:
         def keep(block: Block, given: tuple[Any, ...]) -> None:
             if block.layer == self.layer:
                 read.append(given[0])
+                raise EnoughRead
 
-        with each_reading(self.model, Block, keep):
+        with each_reading(self.model, Block, keep), suppress(EnoughRead):
             self.model(batch)
         return read[0]
 

@@ -30,7 +30,8 @@ from musictx.setting import setting
 from musictx.viz.raised import plot_raised
 from musictx.waiting import Waiting
 
-READINGS = 300  # of all passages together without some of their notes, at most
+# of all passages together without some of their notes: at most so many readings, or so few that they have so many ids
+READINGS, READ_IDS = 300, 2**18
 NAMED = 10  # notes that decided most
 PALE = 0.05  # a change of the log-odds that has a strong colour only where none is larger
 
@@ -139,9 +140,10 @@ def ask(score: Score, probe: Probe, embedder: Embedder, config: ClassifyConfig) 
     heard = embedder.passages(score, length_s, config.passages)
     if not heard:
         raise UserError(f"{config.midi}: no passage of four notes that the model can read", "give more music")
-    readings = max(READINGS, LEAST * len(heard))
+    ids = np.mean([len(embedder.tokenizer.encode(passage.score)) for passage in heard])
+    readings = max(min(READINGS, int(READ_IDS / ids)), LEAST * len(heard))
     most = 2 * len(heard) + min(readings, sum(len(passage.score) for passage in heard))
-    waiting = Waiting(f"reading {most} passages, most without some of their notes", most)
+    waiting = Waiting(f"reading {most} passages, most without some of their notes (passages= asks for fewer)", most)
     hear = partial(embedder.vectors, waiting=waiting)
     logits = probe.layer.logits(hear([passage.score for passage in heard]))
     mean = logits.mean(0)

@@ -10,6 +10,7 @@ from conftest import ok
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
+from musictx.analysis.embedding import Embedder
 from musictx.commands.classify import classify
 from musictx.commands.probe import probe
 from musictx.config.app import settings
@@ -99,6 +100,20 @@ def test_music_shorter_than_a_passage_is_said(labelled, monkeypatch, capsys):
     classify(settings("classify", *GIVEN, "midi=short.mid", "out=short"))
     said = capsys.readouterr().out
     assert "short.mid: 1.1 s, shorter than the passages of 3 s that were learned" in said
+
+
+def test_the_denser_the_music_the_fewer_readings(labelled, monkeypatch):
+    folder, *_ = labelled
+    monkeypatch.chdir(folder)
+    read, own = list[int](), Embedder.vectors
+    monkeypatch.setattr(
+        Embedder, "vectors", lambda self, scores, **given: (read.append(len(scores)), own(self, scores, **given))[1]
+    )
+    for ids, readings in ((2**18, 30), (1, 8)):
+        read.clear()
+        monkeypatch.setattr("musictx.commands.classify.READ_IDS", ids)
+        classify(settings("classify", *GIVEN, "out=dense", "overwrite=true"))
+        assert sum(read) == 2 + 2 + readings  # the passages themselves twice
 
 
 def test_what_classify_cannot_read_is_refused(labelled, monkeypatch):
