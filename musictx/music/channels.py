@@ -134,7 +134,8 @@ def pair(mine: Played, cuts: Ints, ends: Ints, repairs: Counter[str]) -> tuple[P
 
 def begins_group(key: Ints) -> NDArray[np.bool_]:
     """Where another key begins (N,)."""
-    return np.append(True, key[1:] != key[:-1])[: len(key)]
+    is_first: NDArray[np.bool_] = np.append(True, key[1:] != key[:-1])[: len(key)]
+    return is_first
 
 
 def has_note(is_on: NDArray[np.bool_], is_first: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -145,7 +146,8 @@ def has_note(is_on: NDArray[np.bool_], is_first: NDArray[np.bool_]) -> NDArray[n
     sounding -= (sounding - step)[is_first][group]
     level = sounding - group * (2 * len(step) + 1)  # each group lies below those before, so one minimum does for all
     lowest = np.append(1, np.minimum.accumulate(level))[: len(step)]
-    return ~is_on & ~((sounding < 0) & (level < lowest))
+    ends: NDArray[np.bool_] = ~is_on & ~((sounding < 0) & (level < lowest))
+    return ends
 
 
 def ends_first(key: Ints, tick: Ints, is_on: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -158,9 +160,10 @@ def ends_first(key: Ints, tick: Ints, is_on: NDArray[np.bool_]) -> NDArray[np.bo
     at_tick = is_first | (np.diff(tick, prepend=-1) != 0)
     after = np.append(place[at_tick], len(key))[np.cumsum(at_tick)]  # the first event of the next tick or key
     is_followed = np.append(~is_on & ~is_first, False)[after]  # by an end
-    early = ~is_on & ~is_end & (after - 1 > place) & is_on[after - 1] & ~is_followed
+    early: NDArray[np.bool_] = ~is_on & ~is_end & (after - 1 > place) & is_on[after - 1] & ~is_followed
     missing = np.bincount(group, is_on.astype(float) - is_end)
-    return early & (np.bincount(group, early) <= missing)[group]
+    early &= (np.bincount(group, early) <= missing)[group]
+    return early
 
 
 def pedal_of(control: Played) -> Ints:

@@ -70,7 +70,8 @@ def application(page: Page) -> FastAPI:
     app = FastAPI(openapi_url=None, lifespan=life)
     app.add_route(UPLOAD, page.uploads.receive, ["POST"])
     app.add_route(PROGRESS, page.uploads.progress, ["GET"])
-    blocks = page.blocks.queue(max_size=limits.queue, default_concurrency_limit=2, api_open=False)
+    # what takes long waits for its like (`web/stage.py`), and its place in the queue keeps nobody else from theirs
+    blocks = page.blocks.queue(max_size=limits.queue, default_concurrency_limit=limits.queue, api_open=False)
     blocks.state_session_capacity = SESSIONS
     blocks._queue.pending_messages_per_session = gradio.queueing.LRUCache(SESSIONS)
     blocks._queue.push = pushing(blocks._queue)

@@ -7,7 +7,7 @@ import shutil
 import time
 import uuid
 from pathlib import Path
-from threading import Lock
+from threading import BoundedSemaphore, Lock
 from typing import Any, cast
 
 from starlette.datastructures import UploadFile
@@ -27,6 +27,7 @@ LOOK_S = 5.0  # between looks for such files
 ARRIVE_S = 60.0  # a file must have arrived by then
 PLACE_BYTES = 2**12  # disk space that a file takes beside its contents
 READERS = Readers()  # of the page: it is one for a process
+AT_ONCE = BoundedSemaphore(2)  # files that are read, each with memory of its own
 
 
 class Uploads:
@@ -107,7 +108,8 @@ FIRST_TEMPO = "It is heard at its first tempo, since the model counts beats."
 def read_upload(data: bytes, name: str, limits: Limits) -> PageMusic:
     """Reads an uploaded file. Raises UserError, one line on what is wrong with it."""
     allowed = FileLimits(limits.file_seconds, limits.memory_mb)
-    read = cast(PageMusic | str, READERS.read(cast(Any, read_music), data, allowed))
+    with AT_ONCE:
+        read = cast(PageMusic | str, READERS.read(cast(Any, read_music), data, allowed))
     if isinstance(read, str):
         raise UserError(f"{name}: {read}", "give another MIDI file")
     return read._replace(name=Path(name).stem.strip())

@@ -106,9 +106,12 @@ def test_the_denser_the_music_the_fewer_readings(labelled, monkeypatch):
     folder, *_ = labelled
     monkeypatch.chdir(folder)
     read, own = list[int](), Embedder.vectors
-    monkeypatch.setattr(
-        Embedder, "vectors", lambda self, scores, **given: (read.append(len(scores)), own(self, scores, **given))[1]
-    )
+
+    def vectors(self, scores, **given):
+        read.append(len(scores))
+        return own(self, scores, **given)
+
+    monkeypatch.setattr(Embedder, "vectors", vectors)
     for ids, readings in ((2**18, 30), (1, 8)):
         read.clear()
         monkeypatch.setattr("musictx.commands.classify.READ_IDS", ids)
