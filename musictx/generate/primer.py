@@ -85,7 +85,7 @@ def grid_of(rules: Rules, score: Score, meter: Meter, tokenizer: Tokenizer) -> B
         raise ConfigError("grid", got=rules.grid, why=why, allowed="auto or off")
     if rules.grid == OFF or not rules.masks:
         return None
-    return find_grid(score.onset_s, meter) if rules.grid == AUTO else named(rules.grid)
+    return find_grid(score, meter) if rules.grid == AUTO else named(rules.grid)
 
 
 def say_grid(grid: BeatGrid) -> str:

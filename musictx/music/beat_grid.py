@@ -30,10 +30,11 @@ FEWEST = 4  # moments: fewer are on a grid by chance
 
 
 class BeatGrid(NamedTuple):
-    """Places in every quarter at which notes may begin and end."""
+    """Places in every quarter at which notes may begin, and end too unless the music has shorter notes."""
 
     name: str
     places: tuple[float, ...]  # of a quarter, in `UNITS`
+    ends: bool = True
 
     def lines_s(self, meter: Meter, to_s: float) -> NDArray[np.float64]:
         """All places from the first quarter on, up to one after `to_s`."""
@@ -53,6 +54,11 @@ class BeatGrid(NamedTuple):
 
         return replace(score, onset_s=exact(score.onset_s), offset_s=exact(score.offset_s))
 
+    def has(self, at_s: NDArray[np.float64], meter: Meter) -> bool:
+        """Whether nearly all of these moments are on it."""
+        spacing_s = meter.quarter_s * float(np.diff([*self.places, UNITS]).min()) / UNITS
+        return bool((self.away_s(meter, at_s) <= min(NEAR_S, spacing_s / NARROW)).mean() >= SHARE)
+
     def away_s(self, meter: Meter, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """How far moments lie from the nearest place."""
         quarters = meter.quarters(at_s)
@@ -68,16 +74,15 @@ def named(name: str) -> BeatGrid:
     return BeatGrid(name, GRIDS.get(name, (0, 16)))
 
 
-def find_grid(onset_s: NDArray[np.float64], meter: Meter) -> BeatGrid | None:
+def find_grid(score: Score, meter: Meter) -> BeatGrid | None:
     """The coarsest grid on which notes begin, None for a free performance."""
-    moments = np.unique(onset_s)
+    moments = np.unique(score.onset_s)
     if len(moments) < FEWEST:
         return None
     first, *others = map(named, GRIDS)
     for grid in (first, *swung(moments, meter), *others):
-        spacing_s = meter.quarter_s * float(np.diff([*grid.places, UNITS]).min()) / UNITS
-        if (grid.away_s(meter, moments) <= min(NEAR_S, spacing_s / NARROW)).mean() >= SHARE:
-            return grid
+        if grid.has(moments, meter):
+            return grid._replace(ends=grid.has(score.offset_s, meter))
     return None
 
 

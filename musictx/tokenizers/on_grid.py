@@ -1,4 +1,4 @@
-"""A grammar whose time passes from place to place of a beat: notes begin and end there alone."""
+"""A grammar whose time passes from place to place of a beat: notes begin there alone, and may end there alone."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,8 @@ Lines = NDArray[np.float64]
 
 class OnGrid:
     """Obeys `musictx.tokenizers.grammar.Grammar`, after another. Waits end on a line, or are the longest there is and
-    go on. Where the other grammar leaves no wait up to the next line and nothing else, time passes up to that line."""
+    go on. In a row of free ends they may also stop before the next line, where notes can end. Where the other grammar
+    leaves no wait up to the next line and nothing else, time passes up to that line."""
 
     def __init__(
         self,
@@ -23,6 +24,7 @@ class OnGrid:
         tokenizer: Tokenizer,
         prompts: Sequence[NDArray[np.integer]],
         lines_s: Sequence[Lines | None],
+        free_ends: Sequence[bool],
         device: torch.device | str,
     ) -> None:
         """`lines_s` are the seconds of each row's places; after the last of them, and for None, all times are free."""
@@ -33,6 +35,8 @@ class OnGrid:
         tables = [next_lines(lines, step_s, last) for lines in lines_s]
         self.next = torch.from_numpy(np.stack(tables)).to(device)  # (B, L) the first line from each step on
         self.steps, self.longest = torch.from_numpy(steps)[None].to(device), int(steps.max())  # (1, V)
+        self.ends = torch.from_numpy(tokenizer.vocab.mask("NOTE_OFF", "MELODY_OFF"))[None].to(device)  # (1, V)
+        self.free = torch.tensor(free_ends, device=device)[:, None]  # (B, 1)
         now = np.array([[int(steps[prompt].sum())] for prompt in prompts])
         self.now = torch.from_numpy(now).to(device)  # (B, 1)
 
@@ -42,13 +46,13 @@ class OnGrid:
         return torch.where(step > most, step, self.next.gather(1, step.clamp(max=most)))
 
     def legal(self) -> Tensor:
-        then = self.now + self.steps  # (B, V)
-        on_line = self.line_after(then) == then
-        allowed = on_line | ((self.steps == self.longest) & (self.steps > 0))
+        then, line = self.now + self.steps, self.line_after(self.now + 1)  # (B, V), (B, 1)
+        waits = self.steps > 0
+        allowed = (self.line_after(then) == then) | ((self.steps == self.longest) & waits)
+        allowed |= self.free & ((waits & (then < line)) | self.ends)
         legal = self.grammar.legal() & allowed
         stuck = ~legal.any(1, keepdim=True)
-        wait = (self.line_after(self.now + 1) - self.now).clamp(max=self.longest)
-        return torch.where(stuck, self.steps == wait, legal)
+        return torch.where(stuck, self.steps == (line - self.now).clamp(max=self.longest), legal)
 
     def update(self, ids: Tensor) -> None:
         self.grammar.update(ids)
@@ -56,7 +60,7 @@ class OnGrid:
 
     def move(self, rows: Tensor) -> None:
         self.grammar.move(rows)
-        self.now = self.now[rows]
+        self.now, self.next, self.free = self.now[rows], self.next[rows], self.free[rows]
 
 
 def next_lines(lines_s: Lines | None, step_s: float, last: int) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ QUARTER = 480
 TEMPOS = ((0, 400_000), (4 * QUARTER, 545_454), (9 * QUARTER, 612_345))  # of no whole number of steps
 
 
-def quantised(path, places=(0, 240), quarters=14, signature=(4, 4), late=0):
+def quantised(path, places=(0, 240), quarters=14, signature=(4, 4), late=0, lasts=100):
     """Notes on places of each quarter, through changes of tempo, the last one short of its bar line."""
     midi = mido.MidiFile(type=1, ticks_per_beat=QUARTER)
     events = [(tick, mido.MetaMessage("set_tempo", tempo=tempo)) for tick, tempo in TEMPOS]
@@ -26,7 +26,7 @@ def quantised(path, places=(0, 240), quarters=14, signature=(4, 4), late=0):
         tick = QUARTER * (k // len(places)) + places[k % len(places)] + (late * (-1) ** k if k else 0)
         events += [
             (tick, mido.Message("note_on", note=60 + k % 5)),
-            (tick + 100, mido.Message("note_off", note=60 + k % 5)),
+            (tick + lasts, mido.Message("note_off", note=60 + k % 5)),
         ]
     now, track = 0, mido.MidiTrack()
     for tick, message in sorted(events, key=lambda event: (event[0], event[1].type)):
@@ -65,8 +65,16 @@ def test_new_notes_lie_on_the_ticks_of_the_seeds_grid(generate, tmp_path, places
         begins, ends = new_ticks(tmp_path / "o" / f"seed-{k}.mid")
         assert len(begins)
         assert set(begins % QUARTER) <= {*places}
-        assert set(ends[ends < ends.max()] % QUARTER) <= {*places}  # the length may cut the last
+        assert set(ends % QUARTER) - {*places}  # the seed's notes are shorter than its grid, and so may new ones be
         assert begins.min() >= 16 * QUARTER  # the bar line after fourteen quarters
+
+
+def test_they_end_on_the_grid_where_the_seeds_notes_do(generate, tmp_path):
+    quantised(tmp_path / "seed.mid", lasts=240)
+    generate("seed_midi=seed.mid", "length_seconds=6")
+    begins, ends = new_ticks(tmp_path / "o" / "seed-1.mid")
+    assert set(ends[ends < ends.max()] % QUARTER) <= {0, 240}  # the length may cut the last
+    assert set(begins % QUARTER) <= {0, 240}
 
 
 def test_it_begins_at_a_bar_a_beat_or_the_end(generate, tmp_path):

@@ -11,6 +11,11 @@ from musictx.music.score import UNITS, Meter, Score
 SLOWING = Meter(0.5, units_s=np.cumsum(np.linspace(0.02, 0.03, 20 * UNITS + 1)) - 0.02)  # 20 quarters, ever longer
 
 
+def music(onset_s, lasts_s=0.025):
+    """Notes that begin at these moments."""
+    return Score(onset_s, onset_s + lasts_s, np.full(len(onset_s), 60), np.full(len(onset_s), 80))
+
+
 def moments(meter, places, quarters=16, chance=0):
     """Half of all places, by chance, in seconds."""
     at = (np.arange(quarters)[:, None] + np.array(places) / UNITS).ravel()
@@ -21,12 +26,15 @@ def moments(meter, places, quarters=16, chance=0):
 @pytest.mark.parametrize("meter", [Meter(0.5), Meter(0.37), SLOWING], ids=["even", "quick", "slowing"])
 @pytest.mark.parametrize("name", GRIDS)
 def test_each_grid_is_found(name, meter):
-    assert find_grid(moments(meter, GRIDS[name]), meter) == named(name)
+    onset_s = moments(meter, GRIDS[name])
+    assert find_grid(music(onset_s), meter) == named(name)._replace(ends=False)
+    legato = Score(onset_s[:-1], onset_s[1:], np.full(len(onset_s) - 1, 60), np.full(len(onset_s) - 1, 80))
+    assert find_grid(legato, meter) == named(name)
 
 
 @pytest.mark.parametrize("late", [13.5, 15, 16, 17])
 def test_swung_eighths_are_found_as_late_as_they_are(late):
-    grid = find_grid(moments(Meter(0.4), (0, late)), Meter(0.4))
+    grid = find_grid(music(moments(Meter(0.4), (0, late))), Meter(0.4))
     assert grid is not None
     assert grid.name == SWING
     assert grid.places == pytest.approx((0, late), abs=0.01)
@@ -34,15 +42,15 @@ def test_swung_eighths_are_found_as_late_as_they_are(late):
 
 @pytest.mark.parametrize("chance", range(20))
 def test_a_free_performance_has_none(chance):
-    assert find_grid(np.random.default_rng(chance).uniform(0, 20, 200), Meter(0.5)) is None
+    assert find_grid(music(np.random.default_rng(chance).uniform(0, 20, 200)), Meter(0.5)) is None
 
 
 def test_few_notes_are_no_grid_and_small_errors_are():
-    assert find_grid(np.array([0.0, 0.5, 1.0]), Meter(0.5)) is None
+    assert find_grid(music(np.array([0.0, 0.5, 1.0])), Meter(0.5)) is None
     played = np.arange(64) * 0.25 + np.random.default_rng(0).normal(0, 0.004, 64).clip(-0.01, 0.01)
-    assert find_grid(np.abs(played), Meter(0.5)) == named("1/8")
+    assert find_grid(music(np.abs(played)), Meter(0.5)) == named("1/8")._replace(ends=False)
     rubato = np.arange(64) * 0.25 + np.random.default_rng(0).normal(0, 0.03, 64)
-    assert find_grid(np.abs(rubato), Meter(0.5)) is None
+    assert find_grid(music(np.abs(rubato)), Meter(0.5)) is None
 
 
 @given(st.sampled_from([*GRIDS, SWING]), st.sampled_from([Meter(0.5), Meter(0.43), SLOWING]), st.integers(0, 999))

@@ -11,6 +11,7 @@ from musictx.tokenizers.on_grid import OnGrid, next_lines
 from musictx.tokenizers.rules import Rules
 
 TOKENIZER = build_tokenizer("performance")
+ENDS = TOKENIZER.vocab.mask("NOTE_OFF")
 SHIFT = TOKENIZER.vocab.mask("TIME_SHIFT")
 STEPS = np.where(SHIFT, TOKENIZER.vocab.values("TIME_SHIFT"), 0)
 
@@ -22,14 +23,15 @@ STEPS = np.where(SHIFT, TOKENIZER.vocab.values("TIME_SHIFT"), 0)
     begins_s=st.floats(0, 3.0),
     rules=st.sampled_from([Rules(), Rules(max_note_s=0.3), Rules(max_still_s=0.2, max_silence_s=0.1, max_polyphony=1)]),
     waits=st.booleans(),
+    free=st.booleans(),
     chance=st.integers(0, 2**32 - 1),
 )
-def test_all_events_lie_on_lines(quarter_s, places, begins_s, rules, waits, chance):
+def test_all_events_lie_on_lines(quarter_s, places, begins_s, rules, waits, free, chance):
     rng = np.random.default_rng(chance)
     lines = (np.arange(400)[:, None] * quarter_s + np.array(places) * quarter_s).ravel()
     prompt = TOKENIZER.silence(begins_s)
     inner = build_grammar(TOKENIZER, rules, [prompt], [0.5], "cpu")
-    grammar = OnGrid(inner, TOKENIZER, [prompt], [lines], "cpu")
+    grammar = OnGrid(inner, TOKENIZER, [prompt], [lines], [free], "cpu")
     on_line, now, events = set(np.rint(lines * 100).astype(int).tolist()), round(begins_s * 100), 0
     for _ in range(150):
         legal = grammar.legal()[0].numpy()
@@ -39,14 +41,16 @@ def test_all_events_lie_on_lines(quarter_s, places, begins_s, rules, waits, chan
         now += int(STEPS[id_])
         if not SHIFT[id_]:
             events += 1
-            assert now in on_line
+            assert now in on_line or (free and ENDS[id_])
         grammar.update(torch.tensor([id_]))
     assert events
 
 
 def test_rows_without_lines_are_free_and_rows_move_together():
     prompts = [np.zeros(0, np.uint16)] * 2
-    grammar = OnGrid(Free(TOKENIZER, 2, "cpu"), TOKENIZER, prompts, [np.array([0.0, 0.25, 0.5]), None], "cpu")
+    grammar = OnGrid(
+        Free(TOKENIZER, 2, "cpu"), TOKENIZER, prompts, [np.array([0.0, 0.25, 0.5]), None], [False] * 2, "cpu"
+    )
     waits = TOKENIZER.vocab.values("TIME_SHIFT")
     shift = torch.from_numpy(waits > 0)
     first, free = (waits[np.flatnonzero(row.numpy() & shift.numpy())].tolist() for row in grammar.legal())
@@ -60,7 +64,9 @@ def test_rows_without_lines_are_free_and_rows_move_together():
 
 def test_a_wait_longer_than_the_longest_goes_on():
     """Lines two seconds apart: the longest shift is half of the way, and nothing but time may follow it."""
-    grammar = OnGrid(Free(TOKENIZER, 1, "cpu"), TOKENIZER, [np.zeros(0, np.uint16)], [np.arange(0.0, 20.0, 2.0)], "cpu")
+    grammar = OnGrid(
+        Free(TOKENIZER, 1, "cpu"), TOKENIZER, [np.zeros(0, np.uint16)], [np.arange(0.0, 20.0, 2.0)], [False], "cpu"
+    )
     longest = TOKENIZER.vocab.id("TIME_SHIFT", 100)
     assert np.flatnonzero(grammar.legal()[0].numpy() & SHIFT).tolist() == [longest]
     grammar.update(torch.tensor([longest]))
