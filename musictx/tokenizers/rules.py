@@ -43,8 +43,8 @@ class Auto(NamedTuple):
 
 
 STILL = Auto(1.0, 3.0, 2.0)  # the model waits no longer than the seed does
-GRID_NOTE_S = 20.0  # max_note_s=auto on a grid
 NOTE = Auto(4.0, 8.0, 8.0)  # of 6,554 notes that composers wrote after seeds of 15 s, one lasts over 8 s
+GRID_NOTE = Auto(4.0, 20.0, 20.0)  # on a grid, where repeated notes are one long note
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Rules:
     max_note_s: int | float | str = setting(
         AUTO,
         f"longest note, seconds; auto: the seed's longest, at least {NOTE.least_s:g} s and at most {NOTE.most_s:g}; "
-        f"{GRID_NOTE_S:g} s on a grid, where repeated notes are one long note",
+        f"at most {GRID_NOTE.most_s:g} s on a grid, where repeated notes are one long note",
     )
     max_still_s: int | float | str | None = setting(
         AUTO,
@@ -100,9 +100,9 @@ class Rules:
             why = f"it has no pitch from {self.lowest} to {self.highest}"
             raise ConfigError("scale", got=self.scale, why=why, hint="give a wider range")
 
-    def note_s(self, seed_s: Sequence[float] | NDArray[np.floating]) -> float:
+    def note_s(self, seed_s: Sequence[float] | NDArray[np.floating], auto: Auto = NOTE) -> float:
         """The longest note after a seed whose notes are so long."""
-        return NOTE.limit_s(seed_s) if isinstance(self.max_note_s, str) else float(self.max_note_s)
+        return auto.limit_s(seed_s) if isinstance(self.max_note_s, str) else float(self.max_note_s)
 
     def still_s(self, seed_s: Sequence[float] | NDArray[np.floating]) -> float:
         """The longest wait for a new note after a seed that waited so long between its own."""

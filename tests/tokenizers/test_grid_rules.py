@@ -151,3 +151,15 @@ def test_with_masks_whatever_a_model_says_the_rules_hold(seed, favourites, grid,
 
 def _longest_run(flags):
     return max((len(list(run)) for flag, run in groupby(flags) if flag), default=0)
+
+
+@pytest.mark.parametrize(("steps", "most"), [(8, 26), (40, 40), (200, 133)])  # at least 4 s, at most 20
+def test_a_note_is_no_longer_than_the_seeds_longest(steps, most):
+    """A model that would hold its chord for ever, after one that sounds so many steps of 0.15 s."""
+    chord = [60, 55, 50, 45]
+    seed = [[pitch + 1 for pitch in chord]] * steps + [chord]
+    now, held = grammar(seed, max_still_s=None), 1
+    while chord[0] in legal(now):
+        sing(now, *chord)
+        held += 1
+    assert held == most

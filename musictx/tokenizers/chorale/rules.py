@@ -15,7 +15,7 @@ from torch import Tensor
 from musictx.errors import ConfigError
 from musictx.music.grid import REST, STEPS_PER_QUARTER
 from musictx.tokenizers.chorale.tokens import ChoraleTokenizer
-from musictx.tokenizers.rules import AUTO, GRID_NOTE_S, VOICE_RANGES, Rules, parallel
+from musictx.tokenizers.rules import GRID_NOTE, VOICE_RANGES, Rules, parallel
 
 CEILING = 128  # above all pitches
 MOVING = ("last", "before", "held", "silent", "still", "moved", "ceiling")  # from step to step
@@ -49,12 +49,13 @@ class GridRules:
         # (steps, 4) pitches each, without an incomplete last step
         grids = [tokenizer.pitch[prompt[: len(prompt) // self.voices * self.voices]] for prompt in prompts]
         grids = [pitch.reshape(-1, self.voices) for pitch in grids]
-        note_s = GRID_NOTE_S if rules.max_note_s == AUTO else rules.note_s([])
+        lengths_s = [_lengths(grid) * float(step) for grid, step in zip(grids, per_step[:, 0], strict=True)]
+        note_s = np.array([rules.note_s(each, GRID_NOTE) for each in lengths_s])
         still_s = [rules.still_s(_stays(grid) * float(step)) for grid, step in zip(grids, per_step[:, 0], strict=True)]
         self.max_silence, self.max_note, self.max_still = (
             # a hair more, so that 0.3 s are two steps of 0.15 s in floating point too
             torch.from_numpy(np.maximum(np.array(limit) / per_step + 1e-6, 1).astype(np.int64)).to(device)
-            for limit in (rules.max_silence_s, note_s, np.array(still_s)[:, None])
+            for limit in (rules.max_silence_s, note_s[:, None], np.array(still_s)[:, None])
         )
         last = [grid[-1] if len(grid) else np.full(self.voices, REST) for grid in grids]
         self.last = torch.from_numpy(np.array(last)).to(device)  # (B, 4) pitches
@@ -126,6 +127,14 @@ def _moves(grid: NDArray[np.integer]) -> NDArray[np.bool_]:
 def _stays(grid: NDArray[np.integer]) -> NDArray[np.int64]:
     """How many steps of a grid (T, voices) pass between each two in which a voice begins a note."""
     return np.diff(np.flatnonzero(_moves(grid)) + 1, prepend=0)
+
+
+def _lengths(grid: NDArray[np.integer]) -> NDArray[np.int64]:
+    """How many steps of a grid (T, voices) each note of each voice lasts."""
+    borders = np.vstack([np.ones((1, grid.shape[1]), bool), grid[1:] != grid[:-1], np.ones((1, grid.shape[1]), bool)])
+    columns = [np.flatnonzero(column) for column in borders[: len(grid) + 1].T] if len(grid) else []
+    notes = [np.diff(at)[grid[at[:-1], voice] != REST] for voice, at in enumerate(columns)]
+    return np.concatenate([np.zeros(0, np.int64), *notes])
 
 
 def _run(ends: NDArray[np.bool_]) -> NDArray[np.int64]:
