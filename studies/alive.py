@@ -4,6 +4,7 @@
     python data_prep/pop909.py path=pop909.zip out=outputs/stores/pop
     python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop
     python studies/alive.py --stores outputs/stores/maestro --bundles piano new.safetensors    # two models
+    python studies/alive.py --midi outputs/quantised      # files as people have them: quantised.py makes a set
     python studies/alive.py --bundles new.safetensors --write sampler.top_p=null sampler.min_p=0.01
 
 Each cell takes validation pieces in one of four forms. Counted are continuations without a new note for more than 3 s,
@@ -15,6 +16,9 @@ The rule of choice (`rank`): fewer continuations that stand still where neither 
 fewer notes over 8 s. If equal, more continuations between half and twice the pace of their seed. `--bundles` are
 compared by it over all cells together. `--write` draws nothing: it writes a copy of a bundle with filters in its
 header. Each cell is kept in a file: the same command resumes. Beside it are ten continuations to hear.
+
+`--midi` takes files instead of stores, or beside them: `alive_midi.py` says what is measured there. The rule does not
+count them.
 """
 
 import contextlib
@@ -25,6 +29,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import alive_midi
 import numpy as np
 import timed
 from bundles import with_notes
@@ -167,14 +172,18 @@ def study(args: Any, words: list[str]) -> None:
     """Draws all cells of each model, and names the best."""
     facts: dict[str, Any] = {"split": "validation", "seconds": LENGTH_S, "draws": args.draws, "random_seed": 0}
     best: dict[str, tuple[float, ...]] = {}
-    words = [f"length_seconds={LENGTH_S}", f"variations={args.draws}", *words]
+    extra, words = words, [f"length_seconds={LENGTH_S}", f"variations={args.draws}", *words]
     for given in args.bundles:
         bundle = bundle_path(given)
         opened, tensors, of = open_bundle(bundle), tensors_hash(bundle), given.replace("/", "-")
         opened = opened._replace(model=for_steps(opened.model, choose_weights("auto", opened.model)))
         name, seeds = f"{given}, default", list[dict[str, Any]]()  # all settings that are not given
         facts[name] = {}
-        for path, (form, form_words) in product(args.stores, FORMS.items()):
+        if args.midi:
+            files = partial(alive_midi.study_files, args.midi, opened, tensors, args.out / of, args)
+            facts[name][args.midi.name] = files(extra)
+            write_json(args.out / "alive.json", facts)
+        for path, (form, form_words) in product(stores_of(args), FORMS.items()):
             store = Store(path, opened.header.tokenizer)
             request = asked_by(settings("generate", "seed_midi=null", "out=x", *form_words, *words))
             at = args.out / of / f"{path.name}-{form.replace(' ', '-')}"
@@ -185,11 +194,19 @@ def study(args: Any, words: list[str]) -> None:
             seeds += kept
             facts[name][f"{path.name}, {form}"] = summary(kept)
             print(f"{name}, {path.name}, {form}: {summary(kept)}", flush=True)
+        if not seeds:
+            continue
         facts[name]["all"] = summary(seeds) | {"tensors_sha256": tensors}
         best[name] = rank(facts[name]["all"])
         facts["chosen"] = min(best, key=lambda name: best[name])
         write_json(args.out / "alive.json", facts)
-    print(f"{args.out / 'alive.json'}: all figures; the rule of choice takes {facts['chosen']}")
+    chosen = f"; the rule of choice takes {facts['chosen']}" if best else ""
+    print(f"{args.out / 'alive.json'}: all figures{chosen}")
+
+
+def stores_of(args: Any) -> list[Path]:
+    """Those that are given; MAESTRO's where there are no files either."""
+    return args.stores or ([] if args.midi else [Path("outputs/stores/maestro")])
 
 
 def write(args: Any, words: list[str]) -> None:
@@ -206,9 +223,12 @@ def write(args: Any, words: list[str]) -> None:
 
 def main() -> None:
     parser = options(__doc__, "out", out=Path("outputs/alive"))
-    parser.add_argument("--stores", type=Path, nargs="+", default=[Path("outputs/stores/maestro")])
+    parser.add_argument("--stores", type=Path, nargs="+", help="default without --midi: outputs/stores/maestro")
+    parser.add_argument("--midi", type=Path, help="a folder of MIDI files")
+    parser.add_argument("--forms", nargs="+", choices=[*alive_midi.FORMS], help="of the seeds of files; default: all")
+    parser.add_argument("--length", type=float, default=LENGTH_S, help="seconds of new music after seeds of files")
     parser.add_argument("--bundles", nargs="+", default=["piano"])
-    parser.add_argument("--pieces", type=int, default=40, help="of each store")
+    parser.add_argument("--pieces", type=int, default=40, help="of each store, and of each kind of files")
     parser.add_argument("--draws", type=int, default=3, help="continuations of each seed")
     either = parser.add_mutually_exclusive_group()
     either.add_argument("--copies", action="store_true", help="look for copies of all training pieces")

@@ -30,12 +30,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "archive": {"type": Path, "required": True, "help": "MAESTRO v3 as it was downloaded, the MIDI zip"},
     "asap": {"type": Path, "required": True, "help": "performances that MAESTRO lacks, zip or folder"},
     "pop": {"type": Path, "required": True, "help": "POP909, zip or folder"},
+    "hymns": {"type": Path, "required": True, "help": "hymns in ABC, zip"},
+    "tunes": {"type": Path, "required": True, "help": "lead sheets in MusicXML, zip"},
+    "keyboard": {"type": Path, "required": True, "help": "keyboard scores in Humdrum, zip"},
+    "songs": {"type": Path, "required": True, "help": "songs with piano in MusicXML, zip"},
     "out": {"type": Path, "help": "a folder for all that is made; default: %(default)s"},
     "overwrite": {"action": "store_true", "help": "take --out though it has files that this script did not make"},
     "seconds": {"type": float, "help": "CPU seconds of a training, for a trial"},
     "test": {"action": "store_true", "help": "read the test split after all else"},
 }
-ARCHIVES = ("archive", "asap", "pop")
+ARCHIVES = ("archive", "asap", "pop", "hymns", "tunes", "keyboard", "songs")
 
 
 class Options(argparse.ArgumentParser):

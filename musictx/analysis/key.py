@@ -1,9 +1,10 @@
-"""The key around each beat of a chorale grid, by the profiles of Krumhansl and Kessler (1982)."""
+"""The key of a score, and that around each beat of a chorale grid, by the profiles of Krumhansl and Kessler (1982)."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from musictx.music.grid import REST, STEPS_PER_QUARTER
+from musictx.music.score import DRUMS, Score
 
 MAJOR = (6.35, 2.23, 3.48, 2.33, 4.38, 4.09, 2.52, 5.19, 2.39, 3.66, 2.29, 2.88)
 MINOR = (6.33, 2.68, 3.52, 5.38, 2.60, 3.53, 2.54, 4.75, 3.98, 2.69, 3.34, 3.17)
@@ -30,7 +31,19 @@ def tonics(grid: NDArray[np.integer]) -> NDArray[np.int64]:
     return np.repeat(found, STEPS_PER_QUARTER)[: len(grid)]
 
 
-def _correlation(heard: NDArray[np.int64], profile: tuple[float, ...]) -> NDArray[np.float64]:
+def key_of(score: Score) -> tuple[int, str] | None:
+    """The pitch class of the tonic, and `major` or `minor`; None where two keys fit equally well."""
+    music = score.select(score.program != DRUMS)
+    heard = np.bincount(music.pitch % 12, weights=music.offset_s - music.onset_s, minlength=12)
+    fits = np.concatenate([_correlation(heard[None], profile)[0] for profile in (MAJOR, MINOR)])  # (24,)
+    best, second = np.sort(fits)[[-1, -2]]
+    if best - second <= CLEARLY:
+        return None
+    mode, tonic = divmod(int(fits.argmax()), 12)
+    return tonic, ("major", "minor")[mode]
+
+
+def _correlation(heard: NDArray[np.integer] | NDArray[np.floating], profile: tuple[float, ...]) -> NDArray[np.float64]:
     """(N, 12) of N histograms (N, 12) with a profile on each tonic; 0 for a flat histogram."""
     keys = np.stack([np.roll(profile, tonic) for tonic in range(12)]) - np.mean(profile)  # (12, 12)
     centred = heard - heard.mean(1, keepdims=True)

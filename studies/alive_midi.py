@@ -1,0 +1,198 @@
+"""Files as musicians have them, continued as `musictx generate` does: whole, after their last four bars, and after
+their first. What is measured is what is written: the new notes of the person's file with new music in it, read again.
+
+Beside each figure is the composer's own: of the music after the first bars, and where a seed reaches the end, of the
+last music before the ending, after as many bars or after all that comes before. It begins at a bar line.
+
+A file's kind is its name before the last hyphen. A continuation is like the composers' where it lies between the 5th
+and the 95th percentile of what they did after seeds of the same form, in files of all kinds.
+"""
+
+import contextlib
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import timed
+from alive_measures import CLOSE_S, Row, Setting, measure
+
+from musictx.commands.generate import asked as asked_by
+from musictx.config.app import settings
+from musictx.generate.continuing import continue_all, read_beginning
+from musictx.generate.open_bundle import Opened
+from musictx.generate.primer import Primer
+from musictx.generate.requests import Continue
+from musictx.generate.result import Music
+from musictx.generate.seeds import find_seeds
+from musictx.music.beat_grid import BeatGrid, find_grid
+from musictx.music.ending import ending_s
+from musictx.music.read import read_bytes, read_tracks
+from musictx.music.score import Meter, Score
+from musictx.music.ticks import Tracks
+from musictx.system import processor
+
+BARS = 4
+FORMS = {
+    "whole": [],
+    f"last {BARS} bars": [f"seed_bars={BARS}", "seed_from=end"],
+    f"first {BARS} bars": [f"seed_bars={BARS}"],
+}
+LIKE = 5, 95  # percentiles
+STILL_S = 3.0
+
+
+class File(NamedTuple):
+    """A file, its notes without drums, its bars, and the places that its notes keep to."""
+
+    path: Path
+    tracks: Tracks
+    score: Score
+    meter: Meter
+    grid: BeatGrid | None
+
+
+def read_file(path: Path) -> File:
+    tracks = read_tracks(read_bytes(path), path)
+    score, meter = tracks.merge(), tracks.meter()
+    return File(path, tracks, score, meter, find_grid(score.onset_s, meter))
+
+
+def between(score: Score, from_s: float, to_s: float) -> Score:
+    """The notes that begin in a span and end in it, on the clock of the score."""
+    part = score.select((score.onset_s >= from_s - CLOSE_S) & (score.onset_s < to_s - CLOSE_S))
+    return replace(part, offset_s=np.minimum(part.offset_s, np.maximum(to_s, part.onset_s)))
+
+
+def drawn_row(file: File, primer: Primer, music: Music, length_s: float) -> Row:
+    """The figures of a continuation, as it is written."""
+    assert music.place is not None
+    from_s = music.new_from_s + music.place.later_s
+    written = read_tracks(music.midi(), file.path)
+    clocks = written.tempo_map, file.tracks.tempo_map
+    kept = all(np.array_equal(getattr(clocks[0], name), getattr(clocks[1], name)) for name in ("tempo", "tick_s"))
+    setting = Setting(file.meter, file.grid, from_s, from_s + length_s)
+    seed, new = between(file.score, primer.start_s, from_s), between(written.merge(), from_s, setting.to_s)
+    return measure(seed, new, setting) | {"tempo kept": float(kept)}
+
+
+def own_row(file: File, form: str, primer: Primer, length_s: float) -> Row | None:
+    """The figures of the composer's own music; None where the piece is too short for it."""
+    from_s, begin_s = primer.start_s + primer.end_s, primer.start_s
+    if not form.startswith("first"):
+        lines = file.meter.bars_s(file.score.duration_s)
+        last_s = (ending_s(file.score) or file.score.duration_s) - length_s
+        k = int(np.searchsorted(lines, last_s + CLOSE_S)) - 1
+        if k < 1:
+            return None
+        from_s, begin_s = float(lines[k]), 0.0 if form == "whole" else float(lines[max(k - BARS, 0)])
+    setting = Setting(file.meter, file.grid, from_s, min(from_s + length_s, file.score.duration_s))
+    seed, new = between(file.score, begin_s, from_s), between(file.score, from_s, setting.to_s)
+    if setting.to_s - from_s < length_s / 2 or not len(seed):
+        return None
+    return measure(seed, new, setting) | {"tempo kept": 1.0}
+
+
+def cell(form: str, paths: Sequence[Path], opened: Opened, request: Continue, length_s: float, folder: Path) -> Any:
+    """One form of seeds and one kind of files, file by file; the first continuation of each lies in the folder."""
+    with contextlib.redirect_stdout(io.StringIO()):  # what each file's line says
+        beginnings = [read_beginning(path, opened.tokenizer, request) for path in paths]
+        made = continue_all(beginnings, opened.model, opened.tokenizer, request, own=opened.header.sampling)
+    found = []
+    for path, beginning, musics in zip(paths, beginnings, made, strict=True):
+        assert isinstance(beginning.primer, Primer)
+        file = read_file(path)
+        drawn = [drawn_row(file, beginning.primer, music, length_s) for music in musics]
+        own = own_row(file, form, beginning.primer, length_s)
+        found.append({"file": path.name, "drawn": drawn, "true": own})
+        musics[0].write(folder / path.name)
+    return {"files": found, "processor": str(processor())}
+
+
+def summary(files: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Of each figure its mean and that of the composers, their 5th to 95th percentile, and the share of continuations
+    that lie there."""
+    drawn = [row for each in files for row in each["drawn"]]
+    true = [each["true"] for each in files if each["true"] is not None]
+    found: dict[str, Any] = {"continuations": len(drawn), "composers": len(true)}
+    for name in drawn[0] if drawn else ():
+        ours, theirs = ([row[name] for row in rows if row[name] is not None] for rows in (drawn, true))
+        low, high = np.percentile(theirs, LIKE) if theirs else (np.nan, np.nan)
+        found[name] = {
+            "drawn": mean(ours),
+            "true": mean(theirs),
+            "like": [rounded(low), rounded(high)],
+            "inside": mean([low - 1e-9 <= value <= high + 1e-9 for value in ours]) if theirs else None,
+        }
+    for who, rows in (("drawn", drawn), ("true", true)):
+        found[f"{who}, waits"] = sum(row["wait"] > STILL_S for row in rows)
+    return found
+
+
+def rounded(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), 3)
+
+
+def mean(values: Sequence[float]) -> float | None:
+    return rounded(float(np.mean(values))) if values else None
+
+
+def table(form: str, found: dict[str, Any]) -> str:
+    """A summary, to read, and the means of each kind: drawn, and after a slash the composers' own."""
+    kinds = found["kinds"]
+    head = f"{form}: {found['continuations']} continuations"
+    rows = [[head, "drawn", "true", "5 to 95 %", "inside", *kinds]]
+    for name, row in found.items():
+        if isinstance(row, dict) and name != "kinds":
+            figures = said(row["drawn"]), said(row["true"]), " to ".join(map(said, row["like"])), said(row["inside"])
+            rows.append(
+                [name, *figures, *(f"{said(k[name]['drawn'])}/{said(k[name]['true'])}" for k in kinds.values())]
+            )
+    waits = [f"{each['drawn, waits']}/{each['true, waits']}" for each in (found, *kinds.values())]
+    rows.append(["waits over 3 s", waits[0], "", "", "", *waits[1:]])
+    return "\n".join(f"{row[0]:<38}" + "".join(f"{cell:>15}" for cell in row[1:]) for row in rows)
+
+
+def said(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def digest(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def by_kind(paths: Sequence[Path], most: int) -> dict[str, list[Path]]:
+    """At most so many files of each kind, spread over them."""
+    kinds = dict[str, list[Path]]()
+    for path in paths:
+        kinds.setdefault(path.stem.rpartition("-")[0] or "all", []).append(path)
+    return {
+        kind: [each[k] for k in np.unique(np.linspace(0, len(each) - 1, min(most, len(each))).round().astype(int))]
+        for kind, each in kinds.items()
+    }
+
+
+def study_files(
+    folder: Path, opened: Opened, tensors: str, at: Path, args: Any, words: Sequence[str]
+) -> dict[str, Any]:
+    """All forms and kinds; the cells lie in `at`. Prints a table of each form."""
+    facts: dict[str, Any] = {"seconds": args.length}
+    kinds = by_kind(find_seeds(str(folder)), args.pieces)
+    for form in args.forms or FORMS:
+        own = [f"length_seconds={args.length}", f"variations={args.draws}", *FORMS[form], *words]
+        request, files = asked_by(settings("generate", "seed_midi=null", "out=x", *own)), list[dict[str, Any]]()
+        by = {}
+        for kind, paths in kinds.items():
+            place = at / f"{folder.name}-{form.replace(' ', '-')}-{kind}"
+            how = [(path.name, digest(path)) for path in paths], args.length, opened.header.sampling, request
+            draw = partial(cell, form, paths, opened, request, args.length, place)
+            kept = timed.Runs(place.with_suffix(".json")).get(f"{tensors} {how}", draw)
+            files += kept["files"]
+            by[kind] = summary(kept["files"]) | {"processor": kept["processor"]}
+        facts[form] = summary(files) | {"kinds": by}
+        print(table(form, facts[form]), flush=True)
+    return facts
