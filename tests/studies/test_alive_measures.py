@@ -93,7 +93,8 @@ def test_notes_off_the_grid_and_off_the_bar():
 def test_waits_hanging_notes_and_voices():
     still = score_of((8, 17, 60), (8, 12, 64), (9, 10, 67))
     found = measure(SEED, still, AT)
-    assert (found["wait"], found["hanging"], found["polyphony"]) == (7.0, 1, pytest.approx(14 / 9))
+    assert (found["wait"], found["hanging"]) == (7.0, 1)
+    assert found["polyphony"] == pytest.approx(14 / 9)
     assert found["density"] == pytest.approx(3 / 8 / 2)
 
 
