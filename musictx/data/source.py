@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from musictx.errors import ConfigError, MidiError, StoreError
 from musictx.files import printable, replacing
+from musictx.music.other_formats import LOOKED_AT, other_format, ways
 from musictx.waiting import Waiting
 
 UNREADABLE = "cannot be read"
@@ -49,14 +50,31 @@ def open_source(
     try:
         archive = nullcontext() if path.is_dir() else zipfile.ZipFile(path)
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
-        why = f"it is neither a folder nor a zip archive that can be read ({error})"
+        is_other = other_format(_head(path), path)
+        why = f"it {is_other or f'is neither a folder nor a zip archive that can be read ({error})'}"
         raise ConfigError("path", got=path, why=why) from None
     with archive as opened:
         found = _members(opened, suffixes) if opened else _walk(path, suffixes, without)
         items = sorted(found, key=lambda item: item.name)
         if not items:
-            raise StoreError(f"no {kinds} file in {path}" + " or below it" * path.is_dir())
+            names = opened.namelist() if opened else [item.name for item in _walk(path, ("",), without)]
+            raise nothing(path, kinds, names)
         yield items
+
+
+def nothing(path: Path, kinds: str, names: Sequence[str]) -> StoreError:
+    """The error for a folder or archive without a file of some kinds; says what to do with those that it has."""
+    is_other = other_format(b"", path) if path.is_file() else ""
+    where = f"{path}" + " or below it" * path.is_dir()
+    return StoreError(f"{path} {is_other}") if is_other else StoreError(f"no {kinds} file in {where}", ways(names))
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(LOOKED_AT)
+    except OSError:
+        return b""
 
 
 def _walk(top: Path, suffixes: tuple[str, ...], without: Sequence[Path]) -> Iterator[Item]:

@@ -14,6 +14,7 @@ from musictx.errors import ConfigError, UserError
 from musictx.files import check_new, stem_of
 from musictx.model.packaged import KNOWN_SEEDS, SEEDS, seed_path
 from musictx.music.grid import N_VOICES, PIANO, one_piano, quantise, thin_to_voices
+from musictx.music.other_formats import ways
 from musictx.music.project import Project
 from musictx.music.read import read_bytes, read_tracks, whole
 from musictx.music.score import DRUMS, Meter, Score
@@ -41,14 +42,16 @@ def find_seeds(seed_midi: str | None) -> list[Path]:
         return [NEW]
     path = Path(seed_midi)
     if path.is_dir() and seed_midi not in SEEDS:
-        found = [p for p in path.rglob("*") if p.name.lower().endswith(MIDI_SUFFIXES) and p.is_file()]
+        there = list(path.rglob("*"))
+        found = [p for p in there if p.name.lower().endswith(MIDI_SUFFIXES) and p.is_file()]
     elif not path.exists() and glob.has_magic(seed_midi):
-        found = [p for p in map(Path, glob.glob(seed_midi, recursive=True)) if p.is_file()]
+        there = found = [p for p in map(Path, glob.glob(seed_midi, recursive=True)) if p.is_file()]
     else:
         return [seed_path(seed_midi)]
     if not found:
         why = f"no {', '.join(MIDI_SUFFIXES)} file there"
-        raise ConfigError("seed_midi", got=seed_midi, why=why, allowed=f"a file, folder or pattern, or {KNOWN_SEEDS}")
+        allowed, hint = f"a file, folder or pattern, or {KNOWN_SEEDS}", ways(p.name for p in there)
+        raise ConfigError("seed_midi", got=seed_midi, why=why, allowed=allowed, hint=hint)
     return sorted(found)
 
 

@@ -1,15 +1,16 @@
 """Music that is no MIDI file: which format it is, and how a person makes MIDI of it."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 PROGRAM = "export MIDI from the notation program, as with File > Export in MuseScore"
 FORMATS = {
     "MusicXML": PROGRAM,
     "a score of a notation program": PROGRAM,
-    "ABC": "make MIDI of it with abc2midi, or open it in a notation program and export MIDI",
-    "Humdrum": "make MIDI of it with hum2mid, or open it in a notation program and export MIDI",
-    "a clip of MIDI 2.0": "export it as a Standard MIDI File (.mid) from the program that made it",
+    "ABC": "make MIDI with abc2midi, or export it from a notation program",
+    "Humdrum": "make MIDI with hum2mid, or export it from a notation program",
+    "a clip of MIDI 2.0": "export a Standard MIDI File (.mid) from the program that made it",
 }
 SUFFIXES = {
     ".musicxml": "MusicXML",
@@ -36,3 +37,12 @@ def other_format(data: bytes, source: object) -> str:
     said = (name for sign, name in SIGNS.items() if re.search(sign, head))
     name = next(said, None) or SUFFIXES.get(Path(str(source)).suffix.lower())
     return f"is {name}, not a MIDI file: {FORMATS[name]}" if name else ""
+
+
+def ways(names: Iterable[str]) -> str:
+    """What to do with music of other formats, by the names of files; empty if there is none."""
+    kinds = sorted({kind for name in names if (kind := Path(name).suffix.lower()) in SUFFIXES})
+    found = dict[str, list[str]]()
+    for kind in kinds:
+        found.setdefault(FORMATS[SUFFIXES[kind]], []).append(kind)
+    return "; ".join(f"the {', '.join(kinds)} files are not MIDI files: {way}" for way, kinds in found.items())

@@ -3,15 +3,18 @@ import zipfile
 
 import pytest
 
-from musictx.data.source import open_source
-from musictx.errors import ConfigError, MidiError, StoreError
+from musictx.config.prepare import PrepareFolderConfig
+from musictx.config.train import TokenizerConfig
+from musictx.data.corpora.folder import prepare_folder
+from musictx.data.source import MIDI_SUFFIXES, open_source
+from musictx.errors import ConfigError, MidiError, StoreError, UserError
 from musictx.files import printable
 
-MB = 2**20
+MB, PLAIN = 2**20, TokenizerConfig(name="performance")
 
 
-def names(path):
-    with open_source(path) as items:
+def names(path, suffixes=MIDI_SUFFIXES):
+    with open_source(path, suffixes) as items:
         return [item.name for item in items]
 
 
@@ -136,6 +139,40 @@ def test_what_is_no_source_is_refused(tmp_path):
     (tmp_path / "in.zip").write_bytes(raw)
     with pytest.raises(ConfigError, match=r"^path=.*in\.zip: .* 9\.9"):
         names(tmp_path / "in.zip")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.krn", b"**kern\n4c\n*-\n", "is Humdrum, .* hum2mid"),
+        ("A.ABC", b"X:1\nK:C\nCDE\n", "is ABC, .* abc2midi"),
+        ("a.musicxml", b"<score-partwise>", "is MusicXML, .* export MIDI"),
+        ("a.midi2", b"SMF2CLIP", r"is a clip of MIDI 2\.0, .* Standard MIDI File"),
+        ("a.mxl", b"", "a.mxl is a score of a notation program, .* export MIDI"),
+    ],
+)
+def test_music_that_is_no_midi_names_the_way_as_a_file_in_a_folder_and_in_a_zip(tmp_path, name, content, says):
+    (tmp_path / "in").mkdir()
+    file, way = tmp_path / "in" / name, says.rpartition(".* ")[2]
+    if name == "a.mxl":
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("META-INF/container.xml", b"<container/>")
+    else:
+        file.write_bytes(content)
+    with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
+        archive.write(file, f"deep/{name}")
+        archive.writestr("read.me", b"x")
+    (tmp_path / "in" / "read.me").write_bytes(b"x")
+    with pytest.raises(UserError, match=says):
+        names(file)
+    kind = file.suffix.lower()
+    for path in (tmp_path / "in", tmp_path / "in.zip"):
+        for suffixes in (MIDI_SUFFIXES, (".mid",)):
+            with pytest.raises(StoreError, match=rf"no .mid.* in .*: the {kind} files are not MIDI files: .*{way}"):
+                names(path, suffixes)
+        with pytest.raises(StoreError, match=rf"no .mid.*: the {kind} files .*{way}"):
+            prepare_folder(PrepareFolderConfig(path=str(path), out=str(tmp_path / "store"), tokenizer=PLAIN))
+    assert not (tmp_path / "store").exists()
 
 
 def test_a_method_that_unpacks_without_bound_is_refused(tmp_path):

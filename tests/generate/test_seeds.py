@@ -45,6 +45,14 @@ def test_a_folder_or_pattern_without_music(tmp_path):
         assert (refused.value.field, refused.value.got) == ("seed_midi", nothing.strip())
 
 
+def test_a_folder_of_other_music_names_the_way(tmp_path):
+    (tmp_path / "deep").mkdir()
+    for name in ("a.krn", "b.mxl", "c.musicxml", "read.me"):
+        (tmp_path / "deep" / name).write_bytes(b"x")
+    with pytest.raises(ConfigError, match=r"\.krn files .* hum2mid.*the \.musicxml, \.mxl files .* export MIDI"):
+        find_seeds(str(tmp_path))
+
+
 def test_what_is_written_is_named_by_its_seed(tmp_path):
     (one,) = targets([tmp_path / "x.mid"], tmp_path / "o", wav=True, png=True)
     assert [p.name for p in (*one.midi, *one.wav, one.png)] == ["x-1.mid", "x-2.mid", "x-1.wav", "x-2.wav", "x.png"]
