@@ -7,6 +7,7 @@ from musictx.music.project import Project
 from musictx.music.read import read_tracks
 
 QUARTER = 96  # ticks
+SLOW = 12_000_000  # microseconds a quarter: 480 ticks are a minute
 
 
 def note(on, off, pitch, channel=0, velocity=80):
@@ -78,3 +79,9 @@ def files(draw):
     last = [Event(1500, bytes([0xB0 | c, 64, 0])) for c in range(3)]
     last += [Event(1500, b"\x90\x20\x50"), Event(1600, b"\x80\x20\x00")]
     return [track(*events) for events in tracks] + [track(last)]
+
+
+def without_lifts(tracks, forgets):
+    """Files whose pedals nothing lifts at the end, if that is asked."""
+    last = track([e for e in tracks[-1].events if e.kind != 0xB0])
+    return [*tracks[:-1], last] if forgets else tracks

@@ -54,7 +54,7 @@ class Accompanied(Music):
         if (again := self.again) is not None:
             new = [(part, self.lines[voice]) for voice, part in again.parts.items()]
             new = new or place.project.by_register(self.voices)
-            gap = Filled(new, again.kept, again.from_s, again.to_s, place.near_s, [*again.parts.values()])
+            gap = Filled(new, again.kept, again.from_s, again.to_s, place.step_s, [*again.parts.values()])
             return fill_in(place.project, gap, text, pedal=pedal)
         return place.project.keeping(self.melody).beside(lines, text, pedal=pedal)  # what was left out is silent
 
@@ -147,7 +147,7 @@ def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, request:
         name=f"{melody.name}-{k}",
         signature=melody.meter.signature,
         seed=melody.file,
-        place=Place(melody.project, near_s=melody.score.quarter_s / STEPS_PER_QUARTER / 2) if melody.project else None,
+        place=Place(melody.project, step_s=melody.score.quarter_s / STEPS_PER_QUARTER) if melody.project else None,
         again=melody.again,
         melody=melody.score,
         voices=voices,

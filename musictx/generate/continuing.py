@@ -108,7 +108,7 @@ def continue_all(
     ):
         signature, place = primer.meter.signature if primer is not None else None, None
         if project is not None and isinstance(primer, Gap):
-            place = Place(project, near_s=step_s(tokenizer, prompt.quarter_s) / 2, second=second)
+            place = Place(project, step_s=step_s(tokenizer, prompt.quarter_s), second=second)
         elif project is not None and isinstance(primer, Primer):
             later_s = primer.start_s + (0.0 if request.include_seed else prompt.start_s)
             place = Place(project, later_s, seed=request.include_seed)

@@ -25,12 +25,12 @@ VOICES = ("soprano", "alto", "tenor", "bass")
 
 
 class Place(NamedTuple):
-    """Where music lies in a person's file: its time 0 is `later_s` of the file's clock. `near_s`: as in `Filled`.
+    """Where music lies in a person's file: its time 0 is `later_s` of the file's clock. `step_s`: as in `Filled`.
     Without the `seed` the file has the new notes alone. With a `second` file the gap lies between the two."""
 
     project: Project
     later_s: float = 0.0
-    near_s: float = 0.0
+    step_s: float = 0.0
     seed: bool = True
     second: Project | None = None
 
@@ -100,7 +100,7 @@ class Music(Continuation):
             others,
             self.new_from_s + place.later_s,
             self.new_to_s + place.later_s,
-            place.near_s,
+            place.step_s,
         )
 
     @property

@@ -9,6 +9,7 @@ import numpy as np
 from musictx.music import midi_file as midi
 from musictx.music.channel_use import fresh
 from musictx.music.midi_file import Event, EventFile, EventTrack, in_order, meta, with_events
+from musictx.music.pedal import lifts
 from musictx.music.project import NAME, Line, Project
 from musictx.music.ticks import RawMidi, TempoMap
 
@@ -22,19 +23,20 @@ def bridged(
     first: Project, second: Project, lines: Sequence[Line], from_s: float, to_s: float, text: str, *, pedal: bool
 ) -> bytes:
     """The first file, new lines from `from_s` on, and the second, whose beginning lies at `to_s` of the first one's
-    clock. Ticks become finer where that keeps both files exact."""
+    clock; there all that the first one plays has ended. Ticks become finer where that keeps both files exact."""
     one, other = in_quarters(first), in_quarters(second)
     ticks = [project.clock.ticks_per_quarter for project in (one, other)]
     fine = lcm(*ticks) if lcm(*ticks) <= MOST else ticks[0] * (MOST // ticks[0])
     one, other = at_ticks(one, fine), at_ticks(other, fine)
     join, later = one.tick(from_s), one.tick(to_s)
     clock = clock_of(other, later)
-    before = [EventTrack([e for e in t.events if e.tick < later or not _is_clock(e)], t.end) for t in one.file.tracks]
+    before = one.tracks_until(later, whole=False)
+    before = [EventTrack([e for e in t.events if e.tick < later or not _is_clock(e)], t.end) for t in before]
     before[0] = with_events(before[0], [], clock)
     after = [_later(track, later) for track in other.file.tracks]
     new = one.written(lines, join, before + after, text=text, pedal=pedal, shares=len(lines) == 1)
     used = sorted({event.channel for track in after for event in track.events if event.channel is not None})
-    state = [*one.lifts(join), *(event for channel in used for event in fresh(before, channel, later))]
+    state = [*lifts(one.raw.channels, later), *(event for channel in used for event in fresh(before, channel, later))]
     new = new or [EventTrack([meta(0, midi.NAME, NAME), *([meta(0, midi.TEXT, text)] if text else [])], later)]
     new[0] = with_events(new[0], [], [event for event in state if event not in new[0].events])
     return midi.write_events(EventFile(fine.to_bytes(2), before + new + after))

@@ -10,23 +10,22 @@ from musictx.music import midi_file as midi
 from musictx.music.channel_use import is_down, is_free, lasts, value_of
 from musictx.music.channels import CHANNELS
 from musictx.music.midi_file import Event, Note, meta, notes_of, with_events
+from musictx.music.pedal import lifts
 from musictx.music.project import NAME, Line, Part, Project, events_of
 from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import FORGOTTEN_S, PEDAL, PEDAL_DOWN, sounding
 
-CLOSE_S = 1e-9  # times are sums of floats
-
 
 class Filled(NamedTuple):
     """A gap as it is now, in seconds of the file: new notes of parts, by their numbers, and all `others` of the `parts`
-    that are written again. Some of these end or begin at its borders. Notes that begin at most `near_s` before a border
-    count as behind it."""
+    that are written again. Some of these end or begin at its borders. A note begins inside or beside the gap by the
+    nearest steps of `step_s`; 0: by the exact time."""
 
     new: Sequence[tuple[int, Score]]
     others: Score
     from_s: float
     to_s: float
-    near_s: float
+    step_s: float
     parts: Sequence[int] = ()  # their numbers; none: all that are heard
 
 
@@ -54,7 +53,6 @@ class Filling:
     def __init__(self, project: Project, gap: Filled) -> None:
         self.project, self.gap = project, gap
         self.first, self.last = project.tick(gap.from_s), project.tick(gap.to_s)
-        self.near = np.ceil(project.clock.ticks_at(np.array([gap.from_s, gap.to_s]) - gap.near_s - CLOSE_S)).tolist()
         self.parts = {part.number: part for part in project.parts}
         self.again = [self.parts[number] for number in gap.parts] or project.heard
         self.tracks = list(project.file.tracks)
@@ -110,12 +108,13 @@ class Filling:
         for on, pitch, end in sorted(zip(*(column.tolist() for column in columns), strict=True)):
             rows.setdefault((on, pitch), []).append(end)
         heard, taken = self.heard(), set[tuple[int, int, int]]()
+        inside = self.inside([each.note.on for each in heard])
         gone = {part.track: list[int]() for part in self.again}
         more = {part.track: list[Event]() for part in self.again}
         for each in sorted(heard, key=lambda each: (-each.note.on, each.end)):
             note, channel, track = each.note, each.part.channel, each.part.track
             ends = rows.get((note.on, note.pitch), [])
-            is_inside = self.near[0] <= note.on < self.near[1]
+            is_inside = note.on in inside
             until = None if is_inside else self.first if note.on < self.first else each.end  # of one unheard
             if ends:
                 until = ends.pop(ends.index(each.end) if each.end in ends else 0)
@@ -140,6 +139,14 @@ class Filling:
                 more[each.part.track] += events_of([note._replace(on=self.last, off=off)], note.channel)
         for track, places in gone.items():
             self.tracks[track] = with_events(self.tracks[track], places, more[track])
+        if any(gone.values()):
+            self.tracks[-1] = with_events(self.tracks[-1], [], lifts(self.project.raw.channels))
+
+    def inside(self, ticks: Sequence[int]) -> set[int]:
+        """Those of some ticks at which notes begin inside the gap."""
+        at_s = np.array([self.gap.from_s, self.gap.to_s, *self.project.clock.seconds(np.array(ticks, np.int64))])
+        from_s, to_s, *steps = np.rint(at_s / self.gap.step_s) if self.gap.step_s else at_s
+        return {tick for tick, step in zip(ticks, steps, strict=True) if from_s <= step < to_s}
 
     def _key_up(self, heard: Heard, until: int) -> int | None:
         """When the key of a note is let go that sounds to a tick; None where the channel cannot play it."""

@@ -1,5 +1,5 @@
 """Long notes as a player plays them: keys that are let go early, and the sustain pedal. A reader that lengthens notes
-by the pedal hears the same music."""
+by the pedal hears the same music, also where a file is cut while the pedal is down."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from musictx.music.midi_file import Note
-from musictx.music.ticks import TempoMap
+from musictx.music import midi_file as midi
+from musictx.music.channels import CHANNELS
+from musictx.music.midi_file import Event, Note
+from musictx.music.ticks import FORGOTTEN_S, PEDAL, PEDAL_DOWN, RawChannel, TempoMap, sounding
 
 UP_S = 0.05  # between a lift and the next press
 TOGETHER = 2  # notes that begin one after the other and end at once: a pedal, not fingers
@@ -36,7 +38,8 @@ def pedalled(notes: Sequence[Note], clock: TempoMap, from_tick: int = 0) -> tupl
         down = int(np.ceil(clock.ticks_at(np.array([free_s]))[0]))
         held = [k for k, note in enumerate(notes) if note.off == up and not again[k]]
         begun = {notes[k].on for k in held}
-        if down >= up - 1 or len(begun) < TOGETHER:
+        is_long = np.diff(clock.seconds(np.array([down, up])))[0] > FORGOTTEN_S
+        if down >= up - 1 or is_long or len(begun) < TOGETHER:
             continue
         presses.append(Press(down, up))
         onsets = sorted({note.on for note in notes if note.on <= up})
@@ -45,3 +48,30 @@ def pedalled(notes: Sequence[Note], clock: TempoMap, from_tick: int = 0) -> tupl
             later = next((on for on in onsets if on > note.on), note.off)
             out[k] = note._replace(off=min(max(later, down + 1, note.on + 1), note.off))
     return out, presses
+
+
+def lifts(channels: Sequence[RawChannel], tick: int | None = None) -> list[Event]:
+    """The ends of pedals that are down at a tick, or at the end, and would sound for ever. What is over by then keeps
+    its length: a reader lets go a pedal that nothing lifts with the last note of its channel."""
+    out = list[Event]()
+    for raw in channels:
+        before = raw.pedal if tick is None else raw.pedal[:, raw.pedal[0] < tick]
+        if before[1, -1:].max(initial=0) >= PEDAL_DOWN:
+            end = max(int(raw.notes[:2].max()), int(raw.pedal[0, -1]))
+            out.append(_pedal(raw, end if tick is None else min(tick, end), 0))
+    return out
+
+
+def forgotten(channels: Sequence[RawChannel], clock: TempoMap, tick: int) -> set[Event]:
+    """The presses of pedals that a reader takes as forgotten, and would hear if they ended at a tick."""
+    out = set[Event]()
+    for raw in channels:
+        spans = sounding(raw, clock)[2]
+        for down, up in clock.ticks(spans[np.diff(spans)[:, 0] > FORGOTTEN_S]).tolist():
+            if down < tick < up:
+                out |= {_pedal(raw, at, value) for at, value in raw.pedal.T.tolist() if down <= at < up}
+    return out
+
+
+def _pedal(raw: RawChannel, tick: int, value: int) -> Event:
+    return Event(tick, bytes([midi.CONTROL | raw.number % CHANNELS, PEDAL, value]))

@@ -17,10 +17,10 @@ from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.chunks import read_chunks
 from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.midi_file import Event, EventFile, EventTrack, Note, in_order, meta, notes_of, with_events
-from musictx.music.pedal import Press, pedalled
+from musictx.music.pedal import Press, forgotten, lifts, pedalled
 from musictx.music.raw import read_raw
 from musictx.music.score import DRUMS, Score
-from musictx.music.ticks import PEDAL, PEDAL_DOWN, RawMidi, TempoMap
+from musictx.music.ticks import PEDAL, RawMidi, TempoMap
 from musictx.music.write import MAX_MSPQ, TICKS_PER_QUARTER
 
 NAME = "musictx"  # of the track of new notes
@@ -104,6 +104,7 @@ class Project:
         for t, track in enumerate(self.file.tracks):
             kept = [e for e in track.events if not (e.begins or e.ends) or (t, e.channel) in heard]
             tracks.append(EventTrack(kept, track.end))
+        tracks[-1] = with_events(tracks[-1], [], lifts(self.raw.channels))
         return midi.write_events(self.file._replace(tracks=tracks))
 
     @classmethod
@@ -123,38 +124,31 @@ class Project:
         """The file up to `from_s`, and new lines after it; without the `seed` its clock, markers and names alone.
         Channels end there; tempo, meter and markers stay."""
         join = self.tick(from_s)
-        tracks = self._until(join)
+        tracks = self.tracks_until(join)
         new = self.written(lines, join, tracks, text=text, pedal=pedal, shares=len(lines) == 1)
         if new:
-            new[0] = with_events(new[0], [], [lift for lift in self.lifts(join) if lift not in new[0].events])
+            new[0] = with_events(
+                new[0], [], [lift for lift in lifts(self.raw.channels, join) if lift not in new[0].events]
+            )
         if not seed:
             tracks = [EventTrack([e for e in t.events if e.channel is None], t.end) for t in tracks]
         return midi.write_events(self.file._replace(tracks=tracks + new))
 
-    def _until(self, tick: int) -> list[EventTrack]:
-        if any(note.on >= tick or note.off > tick for notes in self.notes for note in notes):
-            return [_cut(*each, tick) for each in zip(self.file.tracks, self.notes, strict=True)]
-        return list(self.file.tracks)
+    def tracks_until(self, tick: int, *, whole: bool = True) -> list[EventTrack]:
+        """The tracks without the music from a tick on; a `whole` file stays as it is if its notes end before."""
+        tracks, gone = list(self.file.tracks), forgotten(self.raw.channels, self.clock, tick)
+        if not whole or any(note.on >= tick or note.off > tick for notes in self.notes for note in notes):
+            tracks = [_cut(*each, tick) for each in zip(tracks, self.notes, strict=True)]
+        return [EventTrack([e for e in t.events if e not in gone], t.end) for t in tracks] if gone else tracks
 
     def until(self, at_s: float) -> "Project":
         """The file without the music after a moment; its clock and markers stay."""
         tick = self.tick(at_s)
-        tracks = self._until(tick)
+        tracks = self.tracks_until(tick)
         if tracks == self.file.tracks:
             return self
-        tracks[-1] = with_events(tracks[-1], [], self.lifts(tick))
+        tracks[-1] = with_events(tracks[-1], [], lifts(self.raw.channels, tick))
         return replace(self, data=midi.write_events(self.file._replace(tracks=tracks)))
-
-    def lifts(self, tick: int) -> list[Event]:
-        """The ends of pedals that are down at a tick and would sound for ever. What is over by then keeps its length: a
-        reader lets go a pedal that nothing lifts with the last note of its channel."""
-        out = list[Event]()
-        for raw in self.raw.channels:
-            before = raw.pedal[:, raw.pedal[0] < tick]
-            if before[1, -1:].max(initial=0) >= PEDAL_DOWN:
-                end = max(int(raw.notes[1].max()), int(raw.pedal[0, -1]))
-                out.append(Event(min(tick, end), bytes([midi.CONTROL | raw.number % CHANNELS, PEDAL, 0])))
-        return out
 
     def keeping(self, score: Score) -> "Project":
         """The file without the notes of the heard parts that are not in a score; all else stays."""
@@ -167,6 +161,7 @@ class Project:
                 else:
                     gone.setdefault(part.track, []).extend(k for k in (note.first, note.last) if k is not None)
         tracks = [with_events(track, gone.get(t, []), []) for t, track in enumerate(self.file.tracks)]
+        tracks[-1] = with_events(tracks[-1], [], lifts(self.raw.channels))
         return replace(self, data=midi.write_events(self.file._replace(tracks=tracks))) if gone else self
 
     def beside(

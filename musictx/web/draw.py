@@ -124,8 +124,8 @@ def fill_takes(music: PageMusic, request: Fill, opened: Opened, turn: Turn) -> T
     check_most("length_s", gap.seconds, turn.limits.length_s)
     heard = hears(opened.header, opened.model)
     asked = turn.settled(request, opened.header).drawing(Length(gap.seconds), heard)
-    near_s = step_s(opened.tokenizer, music.score.quarter_s) / 2
-    place = Place(music.project, near_s=near_s) if music.project else None
+    step = step_s(opened.tokenizer, music.score.quarter_s)
+    place = Place(music.project, step_s=step) if music.project else None
     return in_time(begin(opened, gap, asked), music, gap.seconds, turn, place)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from player import play
-from projects import band, files, heard, note, track
+from projects import SLOW, band, files, heard, note, tempo, track, without_lifts
 
 from musictx.music.bridge import bridged
 from musictx.music.midi_file import Event, EventFile, meta, read_events, write_events
@@ -89,19 +89,39 @@ def test_a_file_in_film_frames_and_one_in_quarters(frames):
         assert all_of.onset_s.tolist() == pytest.approx(onsets, abs=2e-3)
 
 
+UNHEARD = st.lists(st.tuples(st.integers(0, 2500), st.integers(1, 900)), max_size=4)  # drums: tick and length
+
+
 @settings(max_examples=60)
-@given(files(), files(), st.sampled_from((96, 100, 480, 1024, 25_000)), st.booleans())
-def test_each_sounds_as_it_does_alone(first, last, division, pedal):
-    one, other = file_of((96).to_bytes(2), *first), file_of(division.to_bytes(2), *last)
+@given(
+    files(),
+    files(),
+    UNHEARD,
+    st.sampled_from((96, 100, 480, 1024, 25_000)),
+    st.sampled_from((500_000, SLOW)),
+    st.booleans(),
+    st.booleans(),
+)
+def test_each_sounds_as_it_does_alone(first, last, unheard, division, mspq, forgets, pedal):
+    hits = [note(on, on + length, 35 + k, 9) for k, (on, length) in enumerate(unheard)]
+    fade = Event(4000, b"\xb0\x07\x00")
+    one = file_of((96).to_bytes(2), track(tempo(0, mspq), *hits, fade), *without_lifts(first, forgets))
+    other = file_of(division.to_bytes(2), *last)
     data, from_s, to_s = joined(one, other, pedal=pedal)
     back = read_tracks(data, "a test")
-    mine = [*rows_of(heard(one.data).merge(), 0.0), *rows_of(heard(other.data).merge(), to_s)]
+    before = heard(one.data).merge(drums=True).clip(0.0, to_s)
+    mine = [*rows_of(before, 0.0), *rows_of(heard(other.data).merge(), to_s)]
     rows = sorted([*mine, (60, from_s, from_s + 1.0)])
-    got = sorted(rows_of(back.merge(), 0.0))
+    got = sorted(rows_of(back.merge(drums=True), 0.0))
     assert [row[0] for row in got] == [row[0] for row in rows]
     assert np.abs(np.array(got) - rows).max() < 6e-3
-    was = Counter(e.data for p in (one, other) for t in p.file.tracks for e in t.events)
-    assert was - Counter(e.data for t in read_events(data).tracks for e in t.events) == Counter()
+    late = one.tick(to_s)
+    was = Counter(e.data for t in one.file.tracks for e in t.events if e.tick < late or e.channel is None)
+    was = was + Counter(e.data for t in other.file.tracks for e in t.events)
+    if not any(on <= late < on + length for on, length in unheard):
+        assert was - Counter(e.data for t in read_events(data).tracks for e in t.events) == Counter()
+    volume = [e.data[2] for t in read_events(data).tracks for e in t.events if e.data[:2] == b"\xb0\x07"]
+    assert 0 not in volume
     assert play(data)
 
 
