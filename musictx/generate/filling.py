@@ -27,6 +27,9 @@ def read_around(files: list[Path], tokenizer: Tokenizer, request: Fill) -> Begin
     seconds = request.length.in_seconds(meter, a.duration_s)
     assert seconds is not None
     gap = join_with_gap((a, heard[0]), (b, heard[1]), seconds, meter, tokenizer)
+    late = sum(note.off > project.tick(gap.to_s) for notes in project.notes for note in notes) if project else 0
+    if late:
+        print(f"{files[0]}: {late} of its notes, which are not heard, reach into {files[1]}: left out or cut short")
     say_control(request, files[0], gap, tokenizer)
     return Beginning("-to-".join(stem_of(file) for file in files), gap, files[0], files[1], project, second)
 

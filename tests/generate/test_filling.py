@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import mido
 import numpy as np
 import pytest
 from conftest import ok, refused
@@ -12,7 +13,7 @@ import musictx
 from musictx.commands.generate import GenerateConfig, generate
 from musictx.config.train import AttentionConfig
 from musictx.errors import BundleError, ConfigError, UserError
-from musictx.music.read import read_midi
+from musictx.music.read import read_midi, read_tracks
 from musictx.music.score import Filled, Score
 from musictx.music.write import write_midi
 
@@ -77,6 +78,19 @@ def test_what_goes_between_two_files(world, filling, tmp_path):
     for midi in (a, b):
         with pytest.raises(UserError, match=f"{midi.name} .*seed"):
             music.write(midi)
+
+
+def test_drums_that_are_not_heard_end_where_the_second_file_begins(world, filling, tmp_path, capsys):
+    file = mido.MidiFile(world.hymn)
+    file.tracks.append(mido.MidiTrack([mido.Message("note_on", channel=9, note=36)]))
+    end = mido.second2tick(1000, file.ticks_per_beat, 500_000)
+    file.tracks[-1].append(mido.Message("note_off", channel=9, note=36, time=end))
+    file.save(a := tmp_path / "a.mid")
+    (music,) = musictx.load(filling).fill_between(a, world.hymn, seconds=1.5)
+    assert "1 of its notes, which are not heard, reach into " in capsys.readouterr().out
+    music.write(tmp_path / "out.mid")
+    drums = next(track for track in read_tracks((tmp_path / "out.mid").read_bytes(), "").tracks if track.is_drums)
+    assert drums.score.duration_s == pytest.approx(music.new_to_s, abs=2e-3)
 
 
 def test_a_name_with_a_comma_in_it_is_one_of_the_two(world, filling, tmp_path):
