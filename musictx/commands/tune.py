@@ -34,6 +34,7 @@ from musictx.setting import setting
 from musictx.training.run_folder import RunFolder, store_hash
 from musictx.training.start import sized_as_bundle
 
+GAIN, SEED, MUSIC = "gain.json", "held-out.mid", "music"  # beside the model
 HELD_OUT = 2  # pieces that measure, and nothing else
 PASSAGE = 256  # tokens
 LEAST = 10  # passages: an interval over fewer is too often too narrow
@@ -79,13 +80,13 @@ class Gain(NamedTuple):
 def tune(config: TuneConfig) -> Path:
     """Returns the new bundle, which is written last: until then the same command resumes. Raises UserError."""
     device, out = check_device(config.device), Path(config.out)
-    bundle, music, seed, run = out / BUNDLE, out / "music", out / "held-out.mid", RunFolder(out / "run")
+    bundle, run = out / BUNDLE, RunFolder(out / "run")
     check_within(config, "max_steps", 1)
     check_way("out", config.out, out)
     if out.resolve().is_relative_to(Path(config.path).resolve()):
         why = f"it is in path={config.path}, and would be read as your music"
         raise ConfigError("out", got=config.out, why=why, allowed="another folder")
-    check_new(config.overwrite, bundle, *([] if run.has_begun else [out / "gain.json", seed, music]))
+    check_new(config.overwrite, bundle, *(out / name for name in (GAIN, SEED, MUSIC) if not run.has_begun))
     before = open_bundle(bundle_path(config.bundle), device)
     if ":" in (name := before.header.objective.get("name", NEXT_TOKEN)):
         why = f"it learned objective={name}, which is not in musictx"
@@ -93,24 +94,35 @@ def tune(config: TuneConfig) -> Path:
     store = prepared(config, before)
     words, own = words_of(config, before, store), {"objective_settings": before.header.objective.get("settings")}
     done = not config.overwrite and is_done(run, settings("train", *words, **own), store)
-    if not done and train(*words, **own) is None:
-        return bundle  # another process writes
-    if run.is_unfinished:
-        print(f"{run.bundle}: the model so far, not measured; {bundle} comes at the end")
-        raise KeyboardInterrupt
+    try:
+        if not done and train(*words, **own) is None:
+            return bundle  # another process writes
+        if run.is_unfinished:
+            raise KeyboardInterrupt
+        finish(config, before, run, store)
+    except KeyboardInterrupt:
+        if run.bundle.is_file():
+            print(f"{run.bundle}: the model so far; {bundle} comes at the end, the same command goes on")
+        raise
+    with replacing(bundle) as partial:
+        copyfile(run.bundle, partial)
+    print(f"{bundle}: the model; musictx generate my.mid bundle={out} continues a file with it")
+    return bundle
+
+
+def finish(config: TuneConfig, before: Opened, run: RunFolder, store: Store) -> None:
+    """Measures the model, and lets it continue a piece that it has not learned."""
+    out, device = Path(config.out), config.device
+    seed = out / SEED
     add_notes(run.bundle, **{x: before.header.notes[x] for x in OWN if x in before.header.notes})
     test = different(store)
     found = gain(before, open_bundle(run.bundle, device), test, device)
     say(found, config, test)
     said = {"begun_with": config.bundle, "held_out": [printable(name) for name in test.names], **found._asdict()}
-    write_json(out / "gain.json", said)
+    write_json(out / GAIN, said)
     write_midi(store.tokenizer.decode(np.asarray(test[0])), seed)
     words = [f"device={device}", "seed_seconds=15", "variations=3", "png=true", "overwrite=true"]
-    generate(settings("generate", *words, bundle=str(run.bundle), seed_midi=str(seed), out=str(music)))
-    with replacing(bundle) as partial:
-        copyfile(run.bundle, partial)
-    print(f"{bundle}: the model; musictx generate my.mid bundle={out} continues a file with it")
-    return bundle
+    generate(settings("generate", *words, bundle=str(run.bundle), seed_midi=str(seed), out=str(out / MUSIC)))
 
 
 def is_done(run: RunFolder, asked: TrainConfig, store: Store) -> bool:

@@ -93,6 +93,25 @@ def test_ctrl_c_says_where_the_model_is_and_the_same_command_resumes(tuned, monk
     assert "resuming" in capsys.readouterr().out
 
 
+def test_ctrl_c_after_the_training_says_so_too(tuned, monkeypatch, capsys):
+    folder, words, _ = tuned
+    monkeypatch.chdir(folder)
+    config = settings("tune", *words[2:], "out=late")
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during:
+        during.setattr("musictx.commands.tune.generate", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            tune(config)
+    (model,) = re.findall(r"^(\S+): the model so far; late/model.safetensors comes", capsys.readouterr().out, re.M)
+    assert read_header(Path(model)).corpus == "slow + mine"
+    trained = (folder / "late/run/metrics.csv").stat().st_mtime_ns
+    assert tune(config).is_file()
+    assert (folder / "late/run/metrics.csv").stat().st_mtime_ns == trained
+
+
 def test_wrong_input_is_one_line_and_files_of_a_person_stay(tmp_path, world, voices, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for n in range(3):
