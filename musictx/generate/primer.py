@@ -112,10 +112,13 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part(), grid: BeatGri
         allowed = f"more than 0 and at most {score.duration_s:.2f}, where the music ends"
         raise ConfigError("from_s", got=part.until_s, allowed=allowed)
     from_end, end_s, until_s = part.side == "end" or part.until_s is not None, score.duration_s, part.until_s
-    if until_s is None and (from_end or (part.seconds, part.bars) == (None, None)):
-        until_s = ending_s(score)
     if until_s is not None:
         until_s = begin_s(until_s, meter, part, False, grid)
+    elif from_end or (part.seconds, part.bars) == (None, None):
+        until_s = ending_s(score)
+        if until_s is not None and grid is not None and part.start in (AUTO, "bar"):
+            lines = meter.bars_s(until_s + ON_LINE_S)
+            until_s = float(lines[lines <= until_s + ON_LINE_S].max(initial=0.0)) or until_s
     is_cut = until_s is not None and until_s < end_s
     if until_s is not None and is_cut:
         end_s = _beat(until_s, score) if part.on_beat else until_s
