@@ -59,7 +59,7 @@ class File(NamedTuple):
 def read_file(path: Path) -> File:
     tracks = read_tracks(read_bytes(path), path)
     score, meter = tracks.merge(), tracks.meter()
-    return File(path, tracks, score, meter, find_grid(score.onset_s, meter))
+    return File(path, tracks, score, meter, find_grid(score, meter))
 
 
 def between(score: Score, from_s: float, to_s: float) -> Score:

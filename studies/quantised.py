@@ -85,7 +85,7 @@ def heard_as(piece: Piece) -> Heard:
         raise Unfit("without notes")
     midi_of(piece).save(file=(file := BytesIO()))
     tracks = read_tracks(file.getvalue(), "a piece of the set")
-    grid = find_grid(tracks.merge().onset_s, tracks.meter())
+    grid = find_grid(tracks.merge(), tracks.meter())
     return Heard(piece, file.getvalue(), grid.name if grid else "", tracks)
 
 

@@ -163,9 +163,8 @@ class Drawing:
         ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
         grammar = build_grammar(tokenizer, request.rules, ids, quarter_s, self.device)
         if any(self.grids[i] for i, _ in rows):
-            of_row = [i for i, _ in rows for _ in range(self.each)]
-            free = [(grid := self.grids[i]) is not None and not grid.ends for i in of_row]
-            grammar = OnGrid(grammar, tokenizer, ids, [self._lines_s(i) for i in of_row], free, self.device)
+            lines = [self._lines_s(i) for i, _ in rows for _ in range(self.each)]
+            grammar = OnGrid(grammar, tokenizer, ids, lines, self.device)
         keys = [BatchRow(used.index(i), key) for i, k in rows for key in keys_of(request.random_seed, k, self.each)]
         heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
         most = max(map(len, heard)) + self.limit

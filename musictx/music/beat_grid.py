@@ -43,16 +43,20 @@ class BeatGrid(NamedTuple):
         return meter.seconds((quarters[:, None] + np.array(self.places) / UNITS).ravel()).round(9)
 
     def put_on(self, score: Score, meter: Meter, from_s: float, off_s: float) -> Score:
-        """The notes with their ends, from a moment on, exactly on places that lie at most `off_s` away."""
+        """The notes from a moment on, with their beginnings exactly on places that lie at most `off_s` away. Where the
+        grid has ends, theirs are on the nearest places after them."""
         lines = self.lines_s(meter, score.duration_s)
 
-        def exact(at_s: NDArray[np.float64]) -> NDArray[np.float64]:
-            near = np.clip(np.searchsorted(lines, at_s), 1, len(lines) - 1)
-            near -= at_s - lines[near - 1] < lines[near] - at_s
-            moves = (at_s > from_s - off_s) & (np.abs(lines[near] - at_s) <= off_s)
-            return np.where(moves, lines[near], at_s)
+        def nearest(at_s: NDArray[np.float64]) -> NDArray[np.int64]:
+            later = np.clip(np.searchsorted(lines, at_s), 1, len(lines) - 1)
+            return later - (at_s - lines[later - 1] < lines[later] - at_s)
 
-        return replace(score, onset_s=exact(score.onset_s), offset_s=exact(score.offset_s))
+        on = nearest(score.onset_s)
+        moves = (score.onset_s > from_s - off_s) & (np.abs(lines[on] - score.onset_s) <= off_s)
+        onset_s = np.where(moves, lines[on], score.onset_s)
+        off = np.minimum(np.maximum(nearest(score.offset_s), on + 1), len(lines) - 1)
+        ends = moves & (score.offset_s > score.onset_s) & (self.ends | (np.abs(lines[off] - score.offset_s) <= off_s))
+        return replace(score, onset_s=onset_s, offset_s=np.where(ends, lines[off], score.offset_s))
 
     def has(self, at_s: NDArray[np.float64], meter: Meter) -> bool:
         """Whether nearly all of these moments are on it."""

@@ -1,4 +1,4 @@
-"""A grammar whose time passes from place to place of a beat: notes begin there alone, and may end there alone."""
+"""A grammar whose time passes from place to place of a beat: notes begin there alone."""
 
 from collections.abc import Sequence
 
@@ -15,8 +15,8 @@ Lines = NDArray[np.float64]
 
 class OnGrid:
     """Obeys `musictx.tokenizers.grammar.Grammar`, after another. Waits end on a line, or are the longest there is and
-    go on. In a row of free ends they may also stop before the next line, where notes can end. Where the other grammar
-    leaves no wait up to the next line and nothing else, time passes up to that line."""
+    go on, or stop before the next line, where notes may end. A model that could end notes on lines alone would let them
+    sound, and strike others. Where the other grammar leaves nothing, time passes up to the next line."""
 
     def __init__(
         self,
@@ -24,7 +24,6 @@ class OnGrid:
         tokenizer: Tokenizer,
         prompts: Sequence[NDArray[np.integer]],
         lines_s: Sequence[Lines | None],
-        free_ends: Sequence[bool],
         device: torch.device | str,
     ) -> None:
         """`lines_s` are the seconds of each row's places; after the last of them, and for None, all times are free."""
@@ -36,7 +35,6 @@ class OnGrid:
         self.next = torch.from_numpy(np.stack(tables)).to(device)  # (B, L) the first line from each step on
         self.steps, self.longest = torch.from_numpy(steps)[None].to(device), int(steps.max())  # (1, V)
         self.ends = torch.from_numpy(tokenizer.vocab.mask("NOTE_OFF", "MELODY_OFF"))[None].to(device)  # (1, V)
-        self.free = torch.tensor(free_ends, device=device)[:, None]  # (B, 1)
         now = np.array([[int(steps[prompt].sum())] for prompt in prompts])
         self.now = torch.from_numpy(now).to(device)  # (B, 1)
 
@@ -49,7 +47,7 @@ class OnGrid:
         then, line = self.now + self.steps, self.line_after(self.now + 1)  # (B, V), (B, 1)
         waits = self.steps > 0
         allowed = (self.line_after(then) == then) | ((self.steps == self.longest) & waits)
-        allowed |= self.free & ((waits & (then < line)) | self.ends)
+        allowed |= (waits & (then < line)) | self.ends
         legal = self.grammar.legal() & allowed
         stuck = ~legal.any(1, keepdim=True)
         return torch.where(stuck, self.steps == (line - self.now).clamp(max=self.longest), legal)
@@ -60,7 +58,7 @@ class OnGrid:
 
     def move(self, rows: Tensor) -> None:
         self.grammar.move(rows)
-        self.now, self.next, self.free = self.now[rows], self.next[rows], self.free[rows]
+        self.now, self.next = self.now[rows], self.next[rows]
 
 
 def next_lines(lines_s: Lines | None, step_s: float, last: int) -> NDArray[np.int64]:

@@ -108,7 +108,7 @@ def test_a_loop_keeps_to_its_grid_and_its_bars(seed, swings):
     tracks = read_tracks(file.getvalue(), "loop")
     assert [track.name for track in tracks.tracks] == ["Drums", "Bass", "Keys", "Lead"]
     assert [track.program == DRUMS for track in tracks.tracks] == [True, False, False, False]
-    grid = find_grid(tracks.merge(drums=True).onset_s, tracks.meter())
+    grid = find_grid(tracks.merge(drums=True), tracks.meter())
     assert grid is not None
     assert grid.name == ("swing" if swings else "1/16")
     bars = np.array([tracks.tracks[3].score.onset_s[0], tracks.merge().duration_s]) / tracks.meter().bar_s
@@ -154,7 +154,7 @@ def test_a_set_of_tiny_archives_is_the_same_each_time(tmp_path, monkeypatch, cap
     grids = {}
     for name in files:
         tracks = read_tracks(read_bytes(tmp_path / "a" / name), name)
-        grid = find_grid(tracks.merge().onset_s, tracks.meter())
+        grid = find_grid(tracks.merge(), tracks.meter())
         assert grid is not None
         grids[name] = grid.name
         assert grid.away_s(tracks.meter(), np.unique(tracks.merge().onset_s)).max() < 1e-5
