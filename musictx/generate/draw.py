@@ -161,16 +161,19 @@ class Drawing:
         request, tokenizer, used = self.request, self.tokenizer, sorted({i for i, _ in rows})
         each = [self.prompts[i] for i, _ in rows for _ in range(self.each)]
         ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
-        grammar = build_grammar(tokenizer, request.rules, ids, quarter_s, self.device)
+        grammar, fold = build_grammar(tokenizer, request.rules, ids, quarter_s, self.device), None
         if any(self.grids[i] for i, _ in rows):
             lines = [self._lines_s(i) for i, _ in rows for _ in range(self.each)]
-            grammar = OnGrid(grammar, tokenizer, ids, lines, self.device)
+            grammar = on_grid = OnGrid(grammar, tokenizer, ids, lines, self.device)
+            fold = on_grid.fold
         keys = [BatchRow(used.index(i), key) for i, k in rows for key in keys_of(request.random_seed, k, self.each)]
         heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
         most = max(map(len, heard)) + self.limit
         room = min(most, request.window or most)
         steering = Steering(request.control, tokenizer, each, self.device) if request.control.asked else None
-        stream = begin_stream(self.model, heard, keys, request.sampling, grammar, room, room < most, bare, steering)
+        stream = begin_stream(
+            self.model, heard, keys, request.sampling, grammar, room, room < most, bare, steering, fold
+        )
         progress = [Progress(request.length, p.meter, tokenizer, p.ids, p.quarter_s) for p in each]
         particles = Particles(stream, self.each, [row.key for row in keys]) if self.each > 1 else None
         return Batch(stream, progress, self.limit, particles)

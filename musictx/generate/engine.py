@@ -44,8 +44,10 @@ class ByChance:
         keys: Sequence[tuple[int, int]],
         device: torch.device | str,
         steering: Steering | None = None,
+        fold: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        self.sampling, self.uniforms, self.steering = sampling, Uniforms(keys, device), steering
+        """`fold` changes logits (B, V) before anything else does."""
+        self.sampling, self.uniforms, self.steering, self.fold = sampling, Uniforms(keys, device), steering, fold
         self.temperature = torch.full((len(keys), 1), sampling.temperature, device=device)
         self.ease, self.drawn = torch.zeros(2, len(keys), 2, device=device)  # as in `Particles`
 
@@ -58,6 +60,8 @@ class ByChance:
         """Logits (B · streams, V), and what is legal (B, V) -> ids (B,)."""
         strength = self.sampling.strength
         streams = [logits] if strength is None else [logits[::2], logits[1::2]]
+        if self.fold is not None:
+            streams = [self.fold(each) for each in streams]
         masked, *bare = (torch.where(legal, each, -torch.inf) for each in streams)
         if self.steering is not None:
             (masked, eased), *others = (self.steering(each) for each in (masked, *bare))
@@ -183,13 +187,14 @@ def begin_stream(
     rolling: bool,
     bare: Sequence[Tensor] = (),
     steering: Steering | None = None,
+    fold: Callable[[Tensor], Tensor] | None = None,
 ) -> Stream:
     """A stream of rows that draw after their prompts (T,) int64, of any lengths. With seed guidance each row is read
     after its `bare` prompt too. The model's state has room for `room` tokens; with `rolling` for the last ones."""
     streams = 1 if sampling.strength is None else 2
     of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]
     logits, state = prefill(model, [*prompts, *bare], of_row, room, rolling, steps_only=True)
-    chance = ByChance(sampling, [row.key for row in rows], logits.device, steering)
+    chance = ByChance(sampling, [row.key for row in rows], logits.device, steering, fold)
     return Stream(model, logits, state, grammar, chance, streams)
 
 

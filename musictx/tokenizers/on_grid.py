@@ -33,6 +33,9 @@ class OnGrid:
         last = max((round(lines[-1] / step_s) for lines in lines_s if lines is not None), default=0)
         tables = [next_lines(lines, step_s, last) for lines in lines_s]
         self.next = torch.from_numpy(np.stack(tables)).to(device)  # (B, L) the first line from each step on
+        before = [np.maximum.accumulate(np.where(table == np.arange(last + 1), table, 0)) for table in tables]
+        self.last = torch.from_numpy(np.stack(before)).to(device)  # (B, L) the last line up to each step
+        self.waits = torch.from_numpy(np.flatnonzero(steps)).to(device)  # (S,) ids, in order of time
         self.steps, self.longest = torch.from_numpy(steps)[None].to(device), int(steps.max())  # (1, V)
         self.ends = torch.from_numpy(tokenizer.vocab.mask("NOTE_OFF", "MELODY_OFF"))[None].to(device)  # (1, V)
         now = np.array([[int(steps[prompt].sum())] for prompt in prompts])
@@ -52,13 +55,28 @@ class OnGrid:
         stuck = ~legal.any(1, keepdim=True)
         return torch.where(stuck, self.steps == (line - self.now).clamp(max=self.longest), legal)
 
+    def fold(self, logits: Tensor) -> Tensor:
+        """Logits (B, V) where each wait that may not be has given its probability to the nearest that ends on a line.
+        Else music would be denser on a grid than the model wants it."""
+        waits = logits[:, self.waits]  # (B, S)
+        then = self.now + self.steps[0, self.waits]
+        after, most = self.line_after(then), self.last.shape[1] - 1
+        before = torch.where(then > most, then, self.last.gather(1, then.clamp(max=most)))
+        nearer = (then - before <= after - then) | (after - self.now > self.longest)
+        near = torch.where((before > self.now) & nearer, before, after)
+        free = (then < self.line_after(self.now + 1)) | (near - self.now > self.longest)
+        to = torch.where(free, then, near) - self.now - 1  # (B, S) the place of a wait: they last 1, 2, … steps
+        top = waits.amax(1, keepdim=True)
+        mass = torch.zeros_like(waits).scatter_add_(1, to, (waits - top).exp())
+        return logits.index_copy(1, self.waits, mass.log() + top)
+
     def update(self, ids: Tensor) -> None:
         self.grammar.update(ids)
         self.now = self.now + self.steps[0].index_select(0, ids)[:, None]
 
     def move(self, rows: Tensor) -> None:
         self.grammar.move(rows)
-        self.now, self.next = self.now[rows], self.next[rows]
+        self.now, self.next, self.last = self.now[rows], self.next[rows], self.last[rows]
 
 
 def next_lines(lines_s: Lines | None, step_s: float, last: int) -> NDArray[np.int64]:

@@ -94,7 +94,7 @@ def test_it_begins_at_a_bar_a_beat_or_the_end(generate, tmp_path):
     )
 
 
-@pytest.mark.parametrize("chance", range(3))
+@pytest.mark.parametrize("chance", [0, 2, 3])
 def test_a_fill_keeps_to_the_grid_too(tmp_path, capsys, chance):
     """Bar 3 begins between two steps of the model's clock; its first quarter is filled."""
     gapped = with_gap_clock(with_added(build_tokenizer("performance"), ADDED))

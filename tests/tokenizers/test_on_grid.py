@@ -71,3 +71,21 @@ def test_a_wait_longer_than_the_longest_goes_on():
 def test_the_next_line_of_each_step():
     assert next_lines(np.array([0.0, 0.03, 0.05]), 0.01, 6).tolist() == [0, 3, 3, 3, 5, 5, 6]
     assert next_lines(None, 0.01, 3).tolist() == [0, 1, 2, 3]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 200), st.sampled_from([0.12, 0.25, 0.31, 1.7]), st.integers(0, 2**32 - 1))
+def test_waits_that_may_not_be_give_their_probability_to_the_nearest_line(began, line_s, chance):
+    prompt = TOKENIZER.silence(began / 100)
+    lines = np.arange(0.0, 12.0, line_s)
+    grammar = OnGrid(Free(TOKENIZER, 1, "cpu"), TOKENIZER, [prompt], [lines], "cpu")
+    logits = torch.from_numpy(np.random.default_rng(chance).normal(0, 3, (1, TOKENIZER.vocab.size)))
+    was, now = (each[0].softmax(-1).numpy() for each in (logits, grammar.fold(logits)))
+    np.testing.assert_allclose(now[~SHIFT], was[~SHIFT])  # notes are as likely as they were
+    expected, at = np.zeros(101), np.rint(lines * 100).astype(int) - began
+    ahead = at[(at > 0) & (at <= 100)]
+    for wait in range(1, 101):
+        stays = not len(ahead) or wait < ahead[0]  # a note may end before the next line
+        expected[wait if stays else ahead[np.argmin(np.abs(ahead - wait))]] += was[SHIFT][wait - 1]
+    np.testing.assert_allclose(now[SHIFT], expected[1:], atol=1e-12)
+    assert not now[SHIFT][~grammar.legal()[0].numpy()[SHIFT]].any()
