@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, Progress, Take
+from musictx.generate.chord_clock import line_after
 from musictx.generate.engine import BatchRow, Drawn, begin_stream
 from musictx.generate.gap import Gap, fill, gap_prompt, most_tokens, music_of, split_drawn
 from musictx.generate.guidance import bare_prompt
@@ -18,7 +19,7 @@ from musictx.generate.particles import Particles, keys_of
 from musictx.generate.primer import Primer, grid_of
 from musictx.generate.prompt import Prompt, make_prompt
 from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Length, Own
-from musictx.generate.steering import Steering, line_after
+from musictx.generate.steering import Steering
 from musictx.model.protocol import LanguageModel
 from musictx.music.beat_grid import BeatGrid
 from musictx.music.score import Filled, Meter, Score

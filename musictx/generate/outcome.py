@@ -1,9 +1,11 @@
-"""What became of a `Control` in new music: each chord with its share of the notes, and all of it in words."""
+"""What became of a `Control` in new music: each chord with its share of the sound, and all of it in words."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from musictx.generate.control import Control
 from musictx.music.curve import along
@@ -15,12 +17,13 @@ MOST_SPANS = 2000  # more are not seen in a picture
 
 
 class ChordSpan(NamedTuple):
-    """A chord that was asked for, its time in seconds, and the share of the notes begun in it that belong to it."""
+    """A chord that was asked for, its time in seconds, and the share of the new notes' sounding time in it that belongs
+    to it."""
 
     name: str
     from_s: float
     to_s: float
-    share: float | None  # None: no note begins
+    share: float | None  # None: no new note sounds
 
     def later(self, seconds: float) -> Self:
         return self._replace(from_s=self.from_s + seconds, to_s=self.to_s + seconds)
@@ -30,28 +33,20 @@ def outcome(
     control: Control, new: Score, from_s: float, to_s: float, meter: Meter, line: ChordLine | None = None
 ) -> tuple[tuple[ChordSpan, ...], str]:
     """The chords from `from_s` to `to_s` after a seed in this meter, and words as in `92% in chords, 97% in D minor,
-    3.1 to 5.8 notes a second`. These are shares of the new notes; of a curve its first and last third. `line`: the
-    chords, where the text does not say them."""
+    3.1 to 5.8 notes a second`. Of chords these are shares of the time for which new notes sound, of a key shares of the
+    new notes; of a curve its first and last third. `line`: the chords, where the text does not say them."""
     spans, said = list[ChordSpan](), list[str]()
     line = line or control.line
     if line is not None:
-        lines, count = control.lines_s(meter, from_s)[1], len(line.chords)
-        units = np.arange(len(lines), dtype=np.float64)
-        at = along(new.onset_s, lines, units).clip(min=0) + CLOSE  # (N,) in units
-        chord = np.searchsorted(line.begins, at % line.length, side="right") - 1
-        table = np.array([[each in asked.classes for each in range(12)] for asked in line.chords])  # (K, 12)
-        inside, span = table[chord, new.pitch % 12], at // line.length * count + chord
-        said += [f"{inside.mean():.0%} in chords"] if len(new) else []
-        rounds = int(np.ceil(along(np.array([to_s]), lines, units)[0] / line.length))
-        if rounds * count <= MOST_SPANS:
-            begins = [k * line.length + begin for k in range(rounds) for begin in line.begins]
-            starts = np.append(along(np.array(begins), units, lines)[1:], to_s).clip(from_s, to_s).tolist()
-            for k, (start, end) in enumerate(pairwise([from_s, *starts])):
-                if end - start < CLOSE:
-                    continue
-                here = inside[span == k]
-                share = float(here.mean()) if len(here) else None
-                spans.append(ChordSpan(str(line.chords[k % count]), start, end, share))
+        within_s, all_s = 0.0, 0.0
+        for k, start_s, end_s in changes(line, control.lines_s(meter, from_s)[1], from_s, to_s):
+            chord = line.chords[k]
+            sounds_s = (np.minimum(new.offset_s, end_s) - np.maximum(new.onset_s, start_s)).clip(min=0)  # (N,)
+            in_s, of_s = float(sounds_s[np.isin(new.pitch % 12, list(chord.classes))].sum()), float(sounds_s.sum())
+            within_s, all_s = within_s + in_s, all_s + of_s
+            spans.append(ChordSpan(str(chord), start_s, end_s, in_s / of_s if of_s else None))
+        said += [f"{within_s / all_s:.0%} in chords"] if all_s else []
+        spans = spans if len(spans) <= MOST_SPANS else []
     if control.classes is not None and len(new):
         said += [f"{np.isin(new.pitch % 12, list(control.classes)).mean():.0%} in {control.key}"]
     for name, curve in control.curves().items():
@@ -60,6 +55,19 @@ def outcome(
         if from_s < to_s and any(became := [_measured(name, new, *part) for part in parts]):
             said += [SAID[name].format(" to ".join(x or "–" for x in became))]
     return tuple(spans), ", ".join(said)
+
+
+def changes(
+    line: ChordLine, lines_s: NDArray[np.float64], from_s: float, to_s: float
+) -> Iterator[tuple[int, float, float]]:
+    """The number of each chord and its time, from `from_s` to `to_s`; `lines_s` are those that the line counts."""
+    units = np.arange(len(lines_s), dtype=np.float64)
+    rounds = int(np.ceil(along(np.array([to_s]), lines_s, units)[0] / line.length))
+    begins = (np.arange(max(rounds, 0))[:, None] * line.length + np.array(line.begins)).ravel()
+    starts = np.append(along(begins, units, lines_s)[1:], to_s).clip(from_s, to_s).tolist()
+    for k, (start_s, end_s) in enumerate(pairwise([from_s, *starts])):
+        if end_s - start_s >= CLOSE:
+            yield k % len(line.chords), start_s, end_s
 
 
 SAID = {"density": "{} notes a second", "polyphony": "{} at once", "register": "around {}", "loudness": "velocity {}"}

@@ -1,8 +1,8 @@
 """Leads a batch to what a `Control` asks for: adds to the logits of each row, step by step.
 
 A key, chords, register and loudness choose among notes, and among velocities. The probability that a note begins stays
-the model's. Density makes all notes likelier and waits unlikelier, or the other way round. Polyphony makes beginnings
-unlikelier and ends likelier where enough notes sound, and ends unlikelier where too few do.
+the model's, but where a chord begins. Density makes all notes likelier and waits unlikelier, or the other way round.
+Polyphony makes beginnings unlikelier and ends likelier where enough notes sound, and ends unlikelier where too few do.
 """
 
 from collections.abc import Sequence
@@ -13,20 +13,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import ConfigError
-from musictx.generate.control import SEED, Control
+from musictx.generate.chord_changes import ChordChanges
+from musictx.generate.chord_clock import CLOSE, ChordClock
+from musictx.generate.control import Control
 from musictx.generate.prompt import Prompt
-from musictx.music.curve import along
 from musictx.music.grid import STEPS_PER_QUARTER
-from musictx.music.harmony import LETTERS, ChordLine, Classes, parse_chords
+from musictx.music.harmony import Classes
 from musictx.music.score import Meter
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.performance.events import VELOCITY_BIN
 
-CLOSE = 1e-6  # of a bar or a second: times are sums of floats
 RECENT_S = 2.0  # notes count for the density, less and less the longer ago they began
 SPREAD = {"register": 24.0, "loudness": 28.0}  # so far from what is asked is as unwelcome as a note outside the chord
 MOST_GAP = 2.0  # as a logarithm: a number further from the one asked for leads no more
-ANY = f"0 {'+'.join(LETTERS)}"  # chords of all notes
 
 
 class Steering:
@@ -53,14 +52,9 @@ class Steering:
         self.step_s = on_device(units_s)[:, None]  # (B, 1) of a grid
         self.wait = on_device(np.outer(units_s, tokenizer.pace))  # (B, V) seconds
         self.now_s = torch.zeros_like(self.wait[:, :1])  # (B, 1) in chords and curves
-        lines_s = [control.lines_s(p.meter, p.start_s)[1] - p.start_s for p in prompts]
-        n = np.arange(max(map(len, lines_s)), dtype=np.float64)
-        self.units_s = on_device([along(n, n[: len(row)], row) for row in lines_s])  # (B, N) of what `begins` counts
-        lines = [line_after(p, control, tokenizer) for p in prompts]
-        chords, *table = tabled(lines)
-        self.begins, self.which = map(on_device, table)  # (B, K) each
-        self.length = on_device([[line.length] for line in lines])  # (B, 1)
-        self.strength, away = control.strength, strikes * unwelcome(chords, control.classes, tokenizer.pitch - higher)
+        self.clock = ChordClock(control, tokenizer, prompts, on_device)
+        chords, pitch = self.clock.chords, tokenizer.pitch - higher
+        self.strength, away = control.strength, strikes * unwelcome(chords, control.classes, pitch)
         self.of_notes = on_device(-self.strength * away).float()  # (U, V)
         self.strikes, self.sounds = on_device(strikes)[None], on_device(strikes | velocities)[None]  # (1, V)
         curves = control.curves()
@@ -76,20 +70,28 @@ class Steering:
         for row, p in zip(down, prompts, strict=True):
             row[keys[p.ids]] = strikes[p.ids]  # the last id of a key counts
         self.keys, self.down = on_device(keys), on_device(down)  # (V,), (B, V + 1) which are down, by their strike
+        # half a step of a clock of seconds: a bar line between two steps is at the nearest
+        self.near_s = 0.0 if tokenizer.metrical else float(tokenizer.pace[waits].min()) / 2
+        self.changes = None
+        if control.chords is not None and ends_of(tokenizer).any():
+            of_chords = on_device(unwelcome(chords, None, pitch) > 0)  # (U, V)
+            masks = self.strikes[0], self.ends[0], self.keys
+            self.changes = ChordChanges(self.strength, of_chords, on_device(pitch), *masks, self.down)
         # (B, voices) the last id of each voice of a grid, first that of the voice which comes next
         self.held = on_device([held_by(p, tokenizer) for p in prompts]) if tokenizer.voices else None
+        self.reach(self.now_s)
 
     def __call__(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """Logits (B, V), -inf where illegal -> those led to what is asked. And (B, V) the logarithm of what share of
         its group the model itself gave to what is asked, for the ids of groups."""
-        now_s = self.now_s
-        if self.held is not None:  # all voices of a step take one chord
-            now_s = ((now_s / self.step_s + CLOSE).floor()) * self.step_s
-        unit = (torch.searchsorted(self.units_s, now_s, right=True) - 1).clamp(0, self.units_s.shape[1] - 2)
-        begun_s, end_s = self.units_s.gather(1, unit), self.units_s.gather(1, unit + 1)
-        at = ((unit + (now_s - begun_s) / (end_s - begun_s)).clamp(min=0) + CLOSE) % self.length
-        chord = self.which.gather(1, torch.searchsorted(self.begins, at, right=True) - 1)  # (B, 1)
-        logits, eased = lead(logits, self.of_notes[chord[:, 0]], self.begins_note())
+        of_notes = self.of_notes[self.chord[:, 0]]  # (B, V)
+        if self.changes is not None:
+            ends, strikes, waits = self.changes.lead(self.down)
+            past = self.now_s + self.wait > self.next_s + self.near_s  # (B, V)
+            logits, _ = lead(logits, -self.strength * past.float(), self.wait > 0)
+            logits = logits + ends + waits * (self.wait > 0)
+            of_notes = of_notes + strikes
+        logits, eased = lead(logits, of_notes, self.begins_note())
         for name, (group, values) in self.aims.items():
             away = (values - self.now(name)) / SPREAD[name]  # (B, V)
             logits, ease = lead(logits, (-self.strength * away**2).float(), group > 0)
@@ -134,18 +136,32 @@ class Steering:
     def update(self, ids: Tensor) -> None:
         """One more token a row, (B,)."""
         wait_s = self.wait.gather(1, ids[:, None])  # (B, 1)
-        self.now_s = self.now_s + wait_s
         struck = self.strikes[0].index_select(0, ids)[:, None]  # (B, 1)
         if "density" in self.curves:
             self.rate = self.rate * (-wait_s / RECENT_S).exp() + struck / RECENT_S
-        if "polyphony" in self.curves:
+        if self.changes is not None or "polyphony" in self.curves:
             self.down = self.down.scatter(1, self.keys.index_select(0, ids)[:, None], struck)
         if self.held is not None:
             self.held = torch.cat([self.held[:, 1:], ids[:, None]], 1)
+        if self.changes is not None:
+            self.changes.strike(ids)
+        self.reach(self.now_s + wait_s)
+
+    def reach(self, now_s: Tensor) -> None:
+        """It is so many seconds after the prompts, (B, 1)."""
+        self.now_s = now_s
+        if self.held is not None:  # all voices of a step take one chord
+            now_s = (now_s / self.step_s + CLOSE).floor() * self.step_s
+        self.chord, self.next_s = self.clock.at(now_s + self.near_s)  # (B, 1) each
+        if self.changes is not None:
+            self.changes.reach(self.chord, self.down)
 
     def move(self, rows: Tensor) -> None:
         """Row b becomes what row rows[b] was, (B,), of the same prompt."""
         self.now_s, self.rate, self.down = self.now_s[rows], self.rate[rows], self.down[rows]
+        self.chord, self.next_s = self.chord[rows], self.next_s[rows]
+        if self.changes is not None:
+            self.changes.move(rows)
         self.held = None if self.held is None else self.held[rows]
 
 
@@ -166,7 +182,7 @@ def beside(
     now_s = from_s + tokenizer.seconds(written, meter.quarter_s)
     prompt = Prompt(written, torch.zeros(0), 0.0, meter.quarter_s, meter, None, 0)
     steering = Steering(control, tokenizer, [prompt] * rows, device, higher)
-    steering.now_s += now_s
+    steering.reach(steering.now_s + now_s)
     return steering
 
 
@@ -220,21 +236,6 @@ def velocities_of(tokenizer: Tokenizer) -> NDArray[np.int64]:
     """(V,) the velocity that an id gives to notes; -1 where it gives none."""
     bins = tokenizer.vocab.values(*(row.type for row in tokenizer.vocab.events if row.type.endswith("VELOCITY")))
     return np.where(bins >= 0, bins * VELOCITY_BIN + VELOCITY_BIN // 2, -1)
-
-
-def line_after(prompt: Prompt, control: Control, tokenizer: Tokenizer) -> ChordLine:
-    """The chords of the music after a prompt."""
-    heard = tokenizer.decode(prompt.ids if control.chords == SEED else prompt.ids[:0], prompt.quarter_s)
-    return parse_chords(control.chords_after(heard, prompt.meter, prompt.start_s) or ANY)
-
-
-def tabled(lines: Sequence[ChordLine]) -> tuple[list[Classes], list[list[float]], list[list[int]]]:
-    """The chords of all lines, each once (U). When those of each line begin, infinity after the last (B, K); and which
-    they are (B, K)."""
-    rows = [[chord.classes for chord in line.chords] for line in lines]
-    chords, most = list(dict.fromkeys(each for row in rows for each in row)), max(map(len, rows))
-    begins = [[*line.begins, *[np.inf] * most][:most] for line in lines]
-    return chords, begins, [[*map(chords.index, row), *[0] * most][:most] for row in rows]
 
 
 def unwelcome(chords: Sequence[Classes], key: Classes | None, pitch: NDArray[np.int64]) -> NDArray[np.float64]:

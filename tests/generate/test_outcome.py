@@ -1,4 +1,4 @@
-"""What became of a control is counted: chord by chord among the notes that begin there, and over all new notes."""
+"""What became of a control is counted: chord by chord for how long notes sound, and over all new notes."""
 
 import pytest
 
@@ -14,21 +14,28 @@ def notes(*pairs):
     return Score(onset_s, [at + 5.0 for at in onset_s], pitch, [80] * len(pitch))
 
 
-def test_a_note_counts_for_the_chord_in_which_it_begins():
-    new = notes((10.0, 60), (10.5, 62), (11.9, 64), (12.0, 65), (13.0, 48), (16.0, 67), (16.9, 64))
+def test_a_note_counts_for_each_chord_as_long_as_it_sounds_there():
+    new = Score([10.0, 11.0, 13.5, 16.0], [13.0, 12.0, 14.0, 17.0], [60, 62, 61, 67], [80] * 4)
     chords, words = outcome(Control(chords="C | F Gb | G"), new, 10.0, 17.0, Meter())
     assert list(chords) == [
         ("C", 10.0, 12.0, pytest.approx(2 / 3)),
-        ("F", 12.0, 13.0, 1.0),
-        ("Gb", 13.0, 14.0, 0.0),  # as it was written
-        ("G", 14.0, 16.0, None),  # no note begins, those of before ring
+        ("F", 12.0, 13.0, 1.0),  # the C rings on
+        ("Gb", 13.0, 14.0, 1.0),  # as it was written
+        ("G", 14.0, 16.0, None),
         ("C", 16.0, 17.0, 1.0),  # the line begins again
     ]
-    assert words == "71% in chords"
+    assert words == "82% in chords"
+
+
+def test_a_bass_that_changes_late_is_seen():
+    late = Score([0.0, 2.5], [2.5, 4.0], [48, 53], [80] * 2)
+    assert outcome(Control(chords="C | F#"), late, 0.0, 4.0, Meter())[0][1] == ("F#", 2.0, 4.0, 0.0)
+    assert outcome(Control(chords="C | F"), late, 0.0, 4.0, Meter())[0][1] == ("F", 2.0, 4.0, 1.0)
+    assert outcome(Control(chords="C | Dm"), late, 0.0, 4.0, Meter())[0][1] == ("Dm", 2.0, 4.0, 0.75)
 
 
 def test_chords_in_seconds_and_in_bars_of_another_length():
-    new = notes((0.0, 60), (1.0, 69))
+    new = Score([0.0, 1.0], [1.0, 2.0], [60, 69], [80] * 2)
     assert outcome(Control(chords="0 C, 1 Am"), new, 0.0, 2.0, NINE)[0] == (("C", 0, 1, 1.0), ("Am", 1, 2, 1.0))
     assert outcome(Control(chords="C | Am", bar_seconds=1.0), new, 0.0, 1.5, NINE)[0][1] == ("Am", 1.0, 1.5, 1.0)
 
