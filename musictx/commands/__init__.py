@@ -74,5 +74,6 @@ def write_beside(pieces: "Sequence[Music]", files: "Targets", what: str) -> None
     if files.png and pieces:
         from musictx.viz.piano_roll import piano_roll  # takes 0.4 s, so only those who draw wait for it
 
-        piano_roll([(m.title, m.score, m.new) for m in pieces], files.png, chords=[m.chords for m in pieces])
+        panels, longest = [(m.title, m.score, m.new) for m in pieces], max(pieces, key=lambda m: m.score.duration_s)
+        piano_roll(panels, files.png, bars=longest.bars, chords=[m.chords for m in pieces])
         print(f"{files.png}: {what}")

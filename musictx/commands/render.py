@@ -10,6 +10,7 @@ from musictx.commands import check_new, check_suffix, check_within
 from musictx.config.command import Command
 from musictx.files import only_new
 from musictx.model.packaged import seed_path
+from musictx.music.beat_grid import bars_of
 from musictx.music.read import read_bytes, read_tracks
 from musictx.setting import setting
 from musictx.viz import sound
@@ -23,7 +24,7 @@ class RenderConfig:
     midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale")
     out: str = setting(MISSING, ".png .svg .pdf: a piano roll; .gif .mp4: a moving one; .wav .flac: sound")
     new_from: float | None = setting(None, "second at which a continuation begins; draws it in its own colour")
-    bars: bool = setting(False, "count bars instead of seconds")
+    bars: bool = setting(False, "draw the bar lines even where the notes keep to none")
     drums: bool = setting(False, "draw the drums too; they always sound")
     soundfont: str | None = setting(None, "a .sf2 file; null: the installed General MIDI one")
     overwrite: bool = setting(False, "replace an existing file")
@@ -40,11 +41,11 @@ def render(config: RenderConfig) -> None:
     score = tracks.merge(drums)
     if said := tracks.remark(drums):
         print(f"{source}: {said}")
-    bars_s = tracks.meter().bars_s(score.duration_s) if config.bars else None
-    bars_s = bars_s[tracks.meter().first_bar(bars_s) :] if bars_s is not None else None  # an upbeat is no bar
+    meter, end_s = tracks.meter(), score.duration_s
+    bars = meter.numbered(end_s) if config.bars else bars_of(score, meter, end_s)
     new_from_s = inf if config.new_from is None else config.new_from
     font = Path(config.soundfont) if config.soundfont else None
-    write_as(score, out, source.stem, new_from_s, bars_s=bars_s, soundfont=font)
+    write_as(score, out, source.stem, new_from_s, bars=bars, soundfont=font)
     print(f"{out}: {len(score)} notes, {score.duration_s:.2f} s")
 
 

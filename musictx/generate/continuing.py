@@ -10,7 +10,7 @@ from musictx.files import stem_of
 from musictx.generate.draw import Drawing
 from musictx.generate.engine import enough_memory
 from musictx.generate.gap import Gap, step_s
-from musictx.generate.primer import Primer, choose_primer, grid_of, say_grid
+from musictx.generate.primer import ANY_MOMENT, Primer, choose_primer, grid_of, say_grid
 from musictx.generate.requests import UNSAID, Continue, Own
 from musictx.generate.result import Music, Place
 from musictx.generate.seeds import Seed, fit_range, fit_voices, read_seed
@@ -63,7 +63,7 @@ def take_primer(seed: Seed, source: object, tokenizer: Tokenizer, request: Conti
     except UserError as error:
         raise error.of(source) from None
     if grid is not None and request.rules.grid == AUTO:
-        print(f"{source}: {say_grid(grid)}")
+        print(f"{source}: {say_grid(grid)}; {ANY_MOMENT}")
     if primer.left_out_s is not None:
         print(
             f"{source}: a finished piece: new music takes the place of its ending, from {primer.left_out_s:.2f} s on; "
@@ -106,13 +106,21 @@ def continue_all(
     for (name, primer, file, after, project, second), prompt, drawn in zip(
         beginnings, drawing.prompts, drawing.continuations(), strict=True
     ):
-        signature, place = primer.meter.signature if primer is not None else None, None
+        place, meter = None, primer.meter if primer is not None else None
         if project is not None and isinstance(primer, Gap):
             place = Place(project, step_s=step_s(tokenizer, prompt.quarter_s), second=second)
         elif project is not None and isinstance(primer, Primer):
             later_s = primer.start_s + (0.0 if request.include_seed else prompt.start_s)
             place = Place(project, later_s, seed=request.include_seed)
-        known: dict[str, Any] = {"signature": signature, "seed": file, "after": after, "place": place}
+        if meter is not None and not request.include_seed and isinstance(primer, Primer):
+            meter = meter.part(prompt.start_s, prompt.start_s)
+        known: dict[str, Any] = {
+            "signature": meter.signature if meter is not None else None,
+            "meter": meter,
+            "seed": file,
+            "after": after,
+            "place": place,
+        }
         kept.append([Music(**vars(made), name=f"{name}-{k}", **known) for k, made in enumerate(drawn, 1)])
     return kept
 

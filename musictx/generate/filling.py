@@ -6,7 +6,7 @@ from musictx.errors import BundleError, ConfigError, TokenError
 from musictx.files import stem_of
 from musictx.generate.continuing import Beginning
 from musictx.generate.gap import Gap, cut_gap, join_with_gap
-from musictx.generate.primer import borders_s, grid_of, say_grid
+from musictx.generate.primer import ANY_MOMENT, borders_s, grid_of, say_grid
 from musictx.generate.requests import Continue, Fill, Length
 from musictx.generate.seeds import Seed, fit_range, fit_voices, read_seed
 from musictx.model.bundle import BundleHeader
@@ -49,7 +49,7 @@ def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file
     if grid is not None:
         gap = gap._replace(from_s=from_s, to_s=to_s, grid=grid)  # a bar line may lie between two steps of the clock
         if request.rules.grid == AUTO:
-            print(f"{source}: {say_grid(grid)}")
+            print(f"{source}: {say_grid(grid)}; {ANY_MOMENT}")
     say_control(request, source, gap, tokenizer)
     return Beginning(stem_of(file) if file is not None else "filled", gap, file, project=seed.project)
 

@@ -17,6 +17,7 @@ from musictx.tokenizers.rules import AUTO, OFF, Rules
 ENDS = ("start", "end")
 STARTS = (AUTO, "bar", "beat", "end")
 ON_LINE_S = 0.02  # a note that ends so little after a line ends on it
+ANY_MOMENT = "rules.grid=off for any moment"
 ROUNDED_S = 0.01  # a time that a line printed may be so much later than what it means
 AMOUNTS = ("seconds", "bars")
 
@@ -90,7 +91,7 @@ def grid_of(rules: Rules, score: Score, meter: Meter, tokenizer: Tokenizer) -> B
 
 def say_grid(grid: BeatGrid) -> str:
     """What is done about a grid that was found."""
-    return f"its notes lie on a grid of {grid.name}, and so will new ones; rules.grid=off for any moment"
+    return f"its notes lie on a grid of {grid.name}, and so will new ones"
 
 
 def begin_s(end_s: float, meter: Meter, part: Part, whole: bool, grid: BeatGrid | None) -> float:

@@ -11,11 +11,12 @@ import numpy as np
 from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.generate.draw import Continuation, from_then
+from musictx.music.beat_grid import bars_of
 from musictx.music.bridge import bridged
 from musictx.music.gap import Filled, fill_in
 from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.project import NAME, Line, Project
-from musictx.music.score import Score
+from musictx.music.score import Bars, Meter, Score
 from musictx.viz import sound
 from musictx.viz.sound import write_wav
 
@@ -54,6 +55,7 @@ class Music(Continuation):
     signature: tuple[int, int] | None  # beats and the unit of a beat, of the seed
     seed: Path | None  # the file that it continues
     after: Path | None = None  # the second file, if it goes between two
+    meter: Meter | None = field(default=None, repr=False)  # of the seed, from time 0 on; None: there is no seed
     place: Place | None = field(default=None, repr=False)  # in the file of the seed; None: there is no such file
 
     @property
@@ -104,6 +106,11 @@ class Music(Continuation):
         )
 
     @property
+    def bars(self) -> Bars | None:
+        """The bar lines of the seed's file and those after it, where its notes keep to a beat."""
+        return None if self.meter is None else bars_of(self.score, self.meter, self.score.duration_s)
+
+    @property
     def beat(self) -> str:
         """Where the seed keeps to its beat: how near the new notes begin to the sixteenths, in words."""
         if self.place is None or self.is_new is not None or not len(new := self.new_notes):
@@ -143,4 +150,4 @@ class Music(Continuation):
 
             if suffix not in FORMATS:
                 raise UserError(f"{path}", f"give a name that ends in one of {', '.join((*MIDI, *FORMATS))}")
-            write_as(self.score, path, self.title, self.new, chords=self.chords)
+            write_as(self.score, path, self.title, self.new, bars=self.bars, chords=self.chords)

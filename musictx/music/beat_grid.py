@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.music.score import UNITS, Meter, Score
+from musictx.music.score import UNITS, Bars, Meter, Score
 
 TRIPLETS, SIXTEENTHS = (0, 8, 16), (0, 6, 12, 18)
 GRIDS: dict[str, tuple[float, ...]] = {  # places in a quarter, in `UNITS` of it; the coarsest first
@@ -88,6 +88,16 @@ def find_grid(score: Score, meter: Meter) -> BeatGrid | None:
         if grid.has(moments, meter):
             return grid._replace(ends=grid.has(score.offset_s, meter))
     return None
+
+
+def keeps_beat(score: Score, meter: Meter) -> bool:
+    """Whether notes keep to the beat of a meter, as in what a person has quantised or played to a click."""
+    return meter.whole_s is not None or find_grid(score.onset_s, meter) is not None
+
+
+def bars_of(score: Score, meter: Meter, until_s: float) -> Bars | None:
+    """A file's bar lines up to the first at or after a moment; None for a free performance, and without a file."""
+    return meter.numbered(until_s) if meter.lines_s is not None and keeps_beat(score, meter) else None
 
 
 def swung(moments_s: NDArray[np.float64], meter: Meter) -> Sequence[BeatGrid]:

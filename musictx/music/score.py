@@ -137,18 +137,30 @@ LEAST_BAR_S = 0.001  # … or shorter ones
 UNITS = 24  # of a quarter: thirty-seconds and triplets of sixteenths are whole numbers of them
 
 
+class Bars(NamedTuple):
+    """Bar lines in seconds, and the number of the bar that each begins, as musicians count; 0 is an upbeat's."""
+
+    lines_s: NDArray[np.float64]  # (K,)
+    numbers: NDArray[np.int64]  # (K,)
+
+    def later(self, seconds: float) -> Bars:
+        return self._replace(lines_s=self.lines_s + seconds)
+
+
 @dataclass(frozen=True)
 class Meter:
     """Four quarters a bar unless a file says otherwise. `lines_s` are a file's bar lines, through all its changes of
     tempo and time signature, up to the first one after its music. Without them all bars are equal. `whole_s` is where
     the first bar after an upbeat begins; None: the notes keep to no bar lines, as in a free performance. `units_s` are
-    a file's twenty-fourths of quarters, through its changes of tempo, from a quarter on."""
+    a file's twenty-fourths of quarters, through its changes of tempo, from a quarter on. So many bars of a whole come
+    `before` the first line of its part."""
 
     quarter_s: float = 0.5
     signature: tuple[int, int] = (4, 4)
     lines_s: NDArray[np.float64] | None = None  # (K,)
     whole_s: float | None = None
     units_s: NDArray[np.float64] | None = field(default=None, compare=False)  # (U,)
+    before: int = 0
 
     @property
     def bar_s(self) -> float:
@@ -176,15 +188,21 @@ class Meter:
         """The place of bar 1 among bar lines: an upbeat is none."""
         return 0 if self.whole_s is None else int(np.searchsorted(lines_s, self.whole_s - 1e-6))
 
+    def numbered(self, until_s: float) -> Bars:
+        """All bar lines up to the first at or after `until_s`."""
+        lines = self.bars_s(until_s)
+        return Bars(lines, np.arange(len(lines)) + 1 + self.before - self.first_bar(lines))
+
     def part(self, start_s: float, end_s: float) -> Meter:
         """The bars of a part that ends at `end_s`, and those of the whole after it; its time 0 is `start_s`."""
         units_s = self._units(start_s, UNITS + 1) - start_s
         if self.lines_s is None:
             return replace(self, units_s=units_s)
         lines = self.bars_s(max(end_s, float(self.lines_s[-1])))
-        lines = lines[max(int(np.searchsorted(lines, start_s + 1e-6, side="right")) - 1, 0) :] - start_s
+        first = max(int(np.searchsorted(lines, start_s + 1e-6, side="right")) - 1, 0)
+        before = self.before + max(first - self.first_bar(lines), 0)
         whole_s = None if self.whole_s is None else self.whole_s - start_s
-        return replace(self, lines_s=lines, whole_s=whole_s, units_s=units_s)
+        return replace(self, lines_s=lines[first:] - start_s, whole_s=whole_s, units_s=units_s, before=before)
 
     def beats_s(self, until_s: float) -> NDArray[np.float64]:
         """The beats of all bars up to the first beat at or after `until_s`; in 6/8, 9/8 and 12/8 a beat has three

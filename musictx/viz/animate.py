@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -14,7 +13,7 @@ from PIL import Image
 
 from musictx.errors import UserError
 from musictx.files import replacing
-from musictx.music.score import Score
+from musictx.music.score import Bars, Score
 from musictx.viz.figure import INK, any_script, new_figure
 from musictx.viz.piano_roll import (
     KEY_IN,
@@ -42,8 +41,8 @@ MOST_S = 900.0
 Picture = NDArray[np.uint8]  # (height, width, 3)
 
 
-def film(title: str, score: Score, new: New, path: Path, bars_s: NDArray[Any] | None = None) -> None:
-    """Writes a GIF, or an MP4 with sound, by the suffix, whole or not at all; `bars_s` as in `piano_roll`.
+def film(title: str, score: Score, new: New, path: Path, bars: Bars | None = None) -> None:
+    """Writes a GIF, or an MP4 with sound, by the suffix, whole or not at all; `bars` as in `piano_roll`.
 
     Raises UserError for music of more than a quarter of an hour, and for MP4 if imageio-ffmpeg is not installed.
     """
@@ -53,10 +52,10 @@ def film(title: str, score: Score, new: New, path: Path, bars_s: NDArray[Any] | 
     write = _write_gif if suffix == ".gif" else _write_mp4
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as partial:
-        write(frames(title, score, new, FRAME_S[suffix], bars_s), score, partial)
+        write(frames(title, score, new, FRAME_S[suffix], bars), score, partial)
 
 
-def frames(title: str, score: Score, new: New, frame_s: float, bars_s: NDArray[Any] | None = None) -> Iterator[Picture]:
+def frames(title: str, score: Score, new: New, frame_s: float, bars: Bars | None = None) -> Iterator[Picture]:
     """A picture every `frame_s` from 0 to the end of the music, all of one even size, as codecs need it."""
     low, high = key_range([score])
     for start_s in np.arange(0, max(score.duration_s, frame_s), PAGE_S):
@@ -65,7 +64,7 @@ def frames(title: str, score: Score, new: New, frame_s: float, bars_s: NDArray[A
         span_s = start_s, start_s + PAGE_S
         plot_keys(axes, low, high, title)
         plot_notes(axes, score, new, span_s)
-        plot_time(axes, span_s, score.duration_s, bars_s, label=True)
+        plot_time(axes, span_s, score.duration_s, bars, label=True)
         if 0 < new_notes(score, new).sum() < len(score):
             plot_legend(axes, new)
         canvas = FigureCanvasAgg(figure)

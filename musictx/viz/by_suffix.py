@@ -3,11 +3,8 @@
 from collections.abc import Sequence
 from math import inf
 from pathlib import Path
-from typing import Any
 
-from numpy.typing import NDArray
-
-from musictx.music.score import Score
+from musictx.music.score import Bars, Score
 from musictx.viz import animate, figure, sound
 from musictx.viz.animate import film
 from musictx.viz.piano_roll import Chord, New, piano_roll
@@ -22,7 +19,7 @@ def write_as(
     title: str,
     new: New = inf,
     *,
-    bars_s: NDArray[Any] | None = None,
+    bars: Bars | None = None,
     soundfont: Path | None = None,
     chords: Sequence[Chord] = (),
 ) -> None:
@@ -33,6 +30,6 @@ def write_as(
     if suffix in sound.FORMATS:
         write_wav(score, path, soundfont=soundfont)
     elif suffix in animate.FORMATS:
-        film(title, score, new, path, bars_s)
+        film(title, score, new, path, bars)
     else:
-        piano_roll([(title, score, new)], path, bars_s=bars_s, chords=[chords])
+        piano_roll([(title, score, new)], path, bars=bars, chords=[chords])

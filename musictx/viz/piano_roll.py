@@ -14,15 +14,16 @@ from matplotlib.path import Path as Outline
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from musictx.music.score import Filled, Score
-from musictx.viz.figure import FAINT, INK, new_figure, save_figure
+from musictx.music.score import Bars, Filled, Score
+from musictx.viz.figure import FAINT, GREY, INK, new_figure, save_figure
 
 SEED_COLOUR, NEW_COLOUR = "#0072B2", "#E69F00"  # distinct for colour-blind eyes too (Okabe and Ito 2008)
-CHORD_COLOUR = "#009E73"
+CHORD_COLOUR, BAR_COLOUR = "#009E73", "#d3d7dc"
 BLACK_KEYS = {1, 3, 6, 8, 10}
 WIDTH_IN, KEY_IN, LEAST_IN = 12.0, 0.034, 1.9  # a row's width, a semitone's height in it, its least height
 ROW_S = 60.0  # longer music continues in a row below
 MOST_ROWS = 40
+MOST_BARS, LETTERS_IN = 80, 0.3  # in a row, of more only some have lines; the least width of a number
 STRIKE = 0.0022  # of a row's width: the darker beginning of a note
 STRIKE_SHADE = 0.62  # of its brightness
 PALEST = 0.15  # share of its colour that the softest note has
@@ -31,29 +32,28 @@ STRIP_IN, LETTER_IN = 0.24, 0.083  # the height of a strip of chords, the width 
 # from which second on notes are new, what fills a gap, or which notes (N,) are the voices of a melody
 New = float | Filled | NDArray[np.bool_]
 Panel = tuple[str, Score, New]  # title, score, its new part
-Chord = tuple[str, float, float, float | None]  # name, from and to in seconds, share of its notes that belong to it
+Chord = tuple[str, float, float, float | None]  # name, from and to in seconds, share of the sound that belongs to it
 
 
 def piano_roll(
     panels: Sequence[Panel],
     path: Path,
     *,
-    bars_s: NDArray[Any] | None = None,
+    bars: Bars | None = None,
     chords: Sequence[Sequence[Chord]] = (),
 ) -> None:
     """Writes a PNG, SVG or PDF, whole or not at all: the panels below each other, with one time axis and one range of
     pitch.
 
-    With `bars_s`, seconds at which bars begin, as `Meter.bars_s` gives them, time is counted in bars. Music longer than
-    about a minute continues in further rows. `chords` of each panel come above its notes. Raises UserError for another
-    suffix.
+    With `bars`, bar lines have their numbers, and seconds stand below. Music longer than about a minute continues in
+    further rows. `chords` of each panel come above its notes. Raises UserError for another suffix.
     """
-    save_figure(plot_rolls(panels, bars_s, chords=chords), path)
+    save_figure(plot_rolls(panels, bars, chords=chords), path)
 
 
 def plot_rolls(
     panels: Sequence[Panel],
-    bars_s: NDArray[Any] | None = None,
+    bars: Bars | None = None,
     row_s: float | None = None,
     chords: Sequence[Sequence[Chord]] = (),
     width_in: float = WIDTH_IN,
@@ -63,7 +63,8 @@ def plot_rolls(
     end_s = max(max(score.duration_s for _, score, _ in panels), 1.0)
     n_rows, width_s = rows_of(end_s, row_s)
     strip_in = STRIP_IN if any(chords) else 0.0
-    figure = new_figure(width_in, (roll_in(low, high) + strip_in + 0.5) * len(panels) * n_rows + 0.5)
+    ruler_in = 0.5 if bars is None else 0.64
+    figure = new_figure(width_in, (roll_in(low, high) + strip_in + ruler_in) * len(panels) * n_rows + 0.5)
     grid = figure.subplots(len(panels) * n_rows, squeeze=False)[:, 0].reshape(len(panels), n_rows)
     for (title, score, new), asked, rows in zip(panels, chords or [()] * len(panels), grid, strict=True):
         for k, axes in enumerate(rows):
@@ -72,7 +73,7 @@ def plot_rolls(
             plot_notes(axes, score, new, span_s)
             if strip_in:
                 plot_chords(axes, asked, span_s, strip_in / roll_in(low, high), width_in)
-            plot_time(axes, span_s, end_s, bars_s, label=axes is grid[-1, -1])
+            plot_time(axes, span_s, end_s, bars, label=axes is grid[-1, -1])
     mixed = [new for _, score, new in panels if 0 < new_notes(score, new).sum() < len(score)]
     if mixed:
         plot_legend(grid[0, 0], mixed[0], any(chords), narrow=width_in < WIDTH_IN)
@@ -97,7 +98,7 @@ def plot_legend(axes: Axes, new: New, chords: bool = False, narrow: bool = False
     else:
         words = ("seed", "continuation") if isinstance(new, float | int) else ("melody", "voices")
     entries = dict(zip(words, (SEED_COLOUR, NEW_COLOUR), strict=True))
-    entries |= {"chord asked for, and its share of the notes": CHORD_COLOUR} if chords else {}
+    entries |= {"chord asked for, and its share of the sound": CHORD_COLOUR} if chords else {}
     where: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
     (axes.figure if narrow else axes).legend(
         handles=[Patch(color=colour, label=word) for word, colour in entries.items()],
@@ -181,7 +182,7 @@ def plot_chords(
     axes: Axes, chords: Sequence[Chord], span_s: tuple[float, float], height: float, width_in: float
 ) -> None:
     """Plots a strip above the notes of a row, so high as a share of them: names, and shares where there is room. The
-    more of the notes belong to a chord, the deeper its colour."""
+    more of the sound belongs to a chord, the deeper its colour."""
     low, high = axes.get_ylim()
     top = high + height * (high - low)
     axes.set_ylim(low, top)
@@ -216,23 +217,41 @@ def shades(velocity: NDArray[Any], colour: str) -> NDArray[Any]:
 
 
 def plot_time(
-    axes: Axes, span_s: tuple[float, float], end_s: float, bars_s: NDArray[Any] | None = None, label: bool = False
+    axes: Axes, span_s: tuple[float, float], end_s: float, bars: Bars | None = None, label: bool = False
 ) -> None:
-    """Plots ticks and faint lines at round seconds, or at bar lines, which count from 1. Music that ends late, at
-    `end_s`, has ticks in minutes. `label` names the unit."""
+    """Plots ticks and faint lines at round seconds; or at bar lines, with seconds below. Music that ends late, at
+    `end_s`, has ticks in minutes. `label` names the units."""
     axes.set_xlim(span_s[0], span_s[1] + 0.004 * (span_s[1] - span_s[0]))
-    if bars_s is not None:
-        here = np.flatnonzero((bars_s > span_s[0] - 1e-6) & (bars_s < span_s[1] + 1e-6))
-        every = next((n for n in (1, 2, 4, 8, 16, 32) if len(here) <= 20 * n), 64)
-        here = here[here % every == 0]
-        axes.set_xticks(bars_s[here].tolist(), [str(bar + 1) for bar in here])
+    seconds: Any = axes.xaxis
+    locate, say = seconds.set_major_locator, seconds.set_major_formatter
+    if bars is None:
+        axes.grid(axis="x", color="#eceef0", lw=0.7)
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(12, steps=[1, 2, 5, 10]))
-        if end_s >= 90:
-            axes.xaxis.set_major_formatter(
-                FuncFormatter(lambda s, _: f"{int(s // 60)}:{s % 60:04.1f}".removesuffix(".0"))
-            )
-    axes.grid(axis="x", color="#eceef0", lw=0.7)
+        plot_bars(axes, span_s, bars)
+        locate, say, seconds.remove_overlapping_locs = seconds.set_minor_locator, seconds.set_minor_formatter, False
+        axes.tick_params(axis="x", which="minor", length=0, labelsize=7.5, labelcolor=GREY, pad=15)
+    locate(MaxNLocator(12, steps=[1, 2, 5, 10]))
+    say(FuncFormatter(in_minutes if end_s >= 90 else in_seconds))
     axes.set_axisbelow(True)
     if label:
-        axes.set_xlabel("seconds" if bars_s is None else "bars", color=INK, fontsize=9)
+        axes.set_xlabel("seconds" if bars is None else "bars, and seconds", color=INK, fontsize=9)
+
+
+def plot_bars(axes: Axes, span_s: tuple[float, float], bars: Bars) -> None:
+    """Plots the bar lines of a row, with their numbers where there is room."""
+    here = (bars.lines_s > span_s[0] - 1e-6) & (bars.lines_s < span_s[1] + 1e-6)
+    lines_s, numbers = bars.lines_s[here], bars.numbers[here]
+    most = max((axes.figure.get_figwidth() - 0.5) / LETTERS_IN, 1)  # type: ignore[union-attr]
+    every = next((n for n in (1, 2, 4, 8, 16, 32) if len(numbers) <= most * n), 64)
+    said = (numbers > 0) & ((numbers - 1) % every == 0)
+    shown = lines_s if len(lines_s) <= MOST_BARS else lines_s[said]
+    axes.vlines(shown, 0, 1, transform=axes.get_xaxis_transform("grid"), color=BAR_COLOUR, lw=0.7, zorder=0.6)
+    axes.set_xticks(lines_s[said].tolist(), [str(number) for number in numbers[said]])
+
+
+def in_seconds(seconds: float, _: object = None) -> str:
+    return f"{seconds:g}"
+
+
+def in_minutes(seconds: float, _: object = None) -> str:
+    return f"{int(seconds // 60)}:{seconds % 60:04.1f}".removesuffix(".0")

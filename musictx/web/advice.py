@@ -6,8 +6,8 @@ from copy import copy
 from musictx.errors import SETTING, ConfigError, UserError, as_word, named
 
 CONTROLS = {  # setting -> how the label of its control begins
-    "temperature": "temperature",
-    "top_p": "top-p",
+    "temperature": "boldness",
+    "top_p": "unlikely notes",
     "seed_guidance": "how close",
     "variations": "variations",
     "chords": "chords",
@@ -17,6 +17,7 @@ CONTROLS = {  # setting -> how the label of its control begins
     "highest": "highest note",
     "length_s": "new music",
     "Length.seconds": "new music",
+    "Length.bars": "new music",
     "from_s": "fill from",
     "to_s": "fill to",
     "voices": "the highest notes are the",

@@ -7,16 +7,21 @@ import gradio as gr
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.generate.melodies import SINGERS
 from musictx.generate.requests import DEFAULT_S, Accompany, Sampling
+from musictx.music.beat_grid import bars_of
 from musictx.music.grid import VOICES
 from musictx.music.harmony import pitch_name
 from musictx.tokenizers.rules import Rules
 from musictx.web import session
 from musictx.web.components import slider
-from musictx.web.draw import HOW_CLOSE, SLIDER_S, usual_top_p
+from musictx.web.draw import HOW_CLOSE, LEAST_S, SLIDER_S, usual_top_p
 from musictx.web.harmonise import HOW_CLOSE_MELODY
+from musictx.web.session import PageMusic
 from musictx.web.studio import Studio
 
 MOST_GUIDANCE = 4.0
+MOST_BARS = 16  # until there is music with bars
+SECONDS, BARS = "seconds", "bars"
+BOLDNESS, UNLIKELY = "boldness (temperature)", "unlikely notes (top-p)"
 VARIATIONS = 2  # until a person moves the slider
 TONICS = {"major": "C Db D Eb E F F# G Ab A Bb B", "minor": "C C# D Eb E F F# G G# A Bb B"}
 KEYS = [("any", ""), *(f"{tonic} {mode}" for mode, tonics in TONICS.items() for tonic in tonics.split())]
@@ -51,11 +56,12 @@ class Controls:
         self.model = gr.Radio(names, value=names[0], label="model", visible=len(names) > 1, elem_id="model")
         with gr.Group():
             self.primer = slider(
-                "continue from, seconds", SLIDER_S, 10, 10, SLIDER_S, interactive=False, elem_id="primer"
+                "continue from, seconds", LEAST_S, 10, 10, SLIDER_S, interactive=False, elem_id="primer"
             )
-            self.length = slider("new music, seconds", min(1, limits.length_s / 2), limits.length_s, DEFAULT_S, 1)
-            self.temperature = slider("temperature", 0, 2, Sampling.temperature, 0.05)
-            self.top_p = slider("top-p", 0.05, 1, usual_top_p(first), 0.01)
+            self.unit = gr.Radio([BARS, SECONDS], value=SECONDS, label="new music in", visible=False, elem_id="unit")
+            least_s = min(1, limits.length_s / 2)
+            self.seconds = slider(f"new music, {SECONDS}", least_s, limits.length_s, DEFAULT_S, 1)
+            self.bars = slider(f"new music, {BARS}", 1, MOST_BARS, MOST_BARS // 2, 1, visible=False)
             self.seed_guidance = slider(HOW_CLOSE, 0, MOST_GUIDANCE, first.seed_guidance or 0.0, 0.25)
             with gr.Accordion("key, density, register", open=False, elem_id="control"):
                 with gr.Row():
@@ -66,20 +72,40 @@ class Controls:
                     highest = gr.Dropdown([("any", Rules.highest), *PITCHES], value=Rules.highest, label="highest note")
                 self.led = [key, density, lowest, highest]
             self.variations = self._how_many()
+            with gr.Accordion("more", open=False, elem_id="more"):
+                self.temperature = slider(BOLDNESS, 0, 2, Sampling.temperature, 0.05)
+                self.top_p = slider(UNLIKELY, 0.05, 1, usual_top_p(first), 0.01)
         self.go = gr.Button("Continue", variant="primary", interactive=False)
+
+    def count_in(self, unit: str) -> dict[Any, Any]:
+        """Updates to the length of new music."""
+        return {self.seconds: gr.update(visible=unit == SECONDS), self.bars: gr.update(visible=unit == BARS)}
+
+    def lengths_of(self, music: PageMusic) -> dict[Any, Any]:
+        """Updates to the length of new music: in bars where the music has some."""
+        bars = bars_of(music.score, music.meter, music.score.duration_s)
+        unit = SECONDS if bars is None else BARS
+        updates = self.count_in(unit) | {self.unit: gr.update(value=unit, visible=bars is not None)}
+        if bars is not None:
+            lasts_s = music.meter.after(music.score.duration_s, 1) - music.score.duration_s
+            most = max(int(self.studio.limits.length_s / lasts_s), 1)
+            usual = min(max(round(DEFAULT_S / lasts_s), 1), most)
+            updates[self.bars] = gr.update(maximum=max(most, 2), value=usual, visible=True)
+        return updates
 
     def _controls_of_voices(self) -> None:
         below = self.studio.harmoniser
         gr.HTML("<p>The other three voices of a choir, around the highest notes.</p>", js_on_load=None)
         with gr.Group():
-            temperature = slider("temperature", 0, 2, Sampling.temperature, 0.05)
             guides = below is not None and below.header.hides_source
             own = below.header.seed_guidance or 0.0 if below else 0.0
             seed_guidance = slider(HOW_CLOSE_MELODY, 0, MOST_GUIDANCE, own, 0.25, visible=guides)
             singers = list(zip(SINGERS, VOICES, strict=True))
             voice = gr.Dropdown(singers, value=Accompany.voices, label="the highest notes are the")
-            key = gr.Dropdown(KEYS, value="", label="key of the voices")
-            self.of_voices = [temperature, seed_guidance, self._how_many(), key, voice]
+            key, variations = gr.Dropdown(KEYS, value="", label="key of the voices"), self._how_many()
+            with gr.Accordion("more", open=False):
+                temperature = slider(BOLDNESS, 0, 2, Sampling.temperature, 0.05)
+            self.of_voices = [temperature, seed_guidance, variations, key, voice]
         self.accompany = gr.Button("Accompany", variant="primary", interactive=False)
 
     def _how_many(self) -> Any:

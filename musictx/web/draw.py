@@ -17,18 +17,22 @@ from musictx.generate.draw import Continuation, Drawing
 from musictx.generate.filling import hears
 from musictx.generate.gap import Gap, cut_gap, step_s
 from musictx.generate.open_bundle import Opened
-from musictx.generate.primer import Part, Primer, choose_primer
+from musictx.generate.primer import ROUNDED_S, Part, Primer, choose_primer, grid_of
 from musictx.generate.requests import DEFAULT_S, MAX_SEED, TOP_P, Continue, Fill, Length, Request, Sampling
 from musictx.generate.result import Music, Place
 from musictx.model.bundle import BundleHeader
+from musictx.music.beat_grid import keeps_beat
 from musictx.music.harmony import pitch_name
+from musictx.music.score import Meter, Score
 from musictx.tokenizers.rules import AUTO, Rules
 from musictx.web.session import PageMusic, Step, is_number
 
 REPORT_EVERY = 16  # tokens
 FIRST_S = 2.0  # after this time music that is under way is shown, and again after twice as long, and so on
-SLIDER_S = 0.1  # the step of the slider that chooses a primer
+SLIDER_S = 0.01  # the step of the slider that chooses a primer: a beat must not be rounded to another moment
+LEAST_S = 0.1  # of a primer
 HOW_CLOSE = "how close to the seed"  # the name of its slider
+MOST_BEATS = 2000  # more of them are no beats
 R = TypeVar("R", bound=Request)
 Report = Callable[[float, float], None]  # gets the seconds that are written, and how many there will be
 
@@ -99,18 +103,22 @@ Taking = Generator[Step, None, tuple[Continuation, ...]]  # yields what is under
 
 def draw_takes(music: PageMusic, request: Continue, opened: Opened, turn: Turn) -> Taking:
     """The continuations, shorter than asked if the turn was over. Raises UserError for what is impossible."""
-    from_s, length_s = request.part.until_s, request.length.seconds or DEFAULT_S
-    check_most("length_s", length_s, turn.limits.length_s)
+    from_s, whole_s = request.part.until_s, music.score.duration_s
     if not is_number(from_s):
         raise ConfigError("from_s", got=from_s, allowed="the second from which new music begins")
-    whole_s = music.score.duration_s
-    until_s = whole_s if from_s > whole_s - SLIDER_S else max(from_s, SLIDER_S)
+    until_s = whole_s if from_s > whole_s - LEAST_S else at_beat(max(from_s, LEAST_S), music)
+    # a mark beside the beats is meant: only the end of the music may lie before a bar line
+    start = AUTO if until_s == whole_s else "end"
+    part = Part(on_beat=opened.tokenizer.voices > 0, until_s=until_s, start=start)
+    grid = grid_of(request.rules, music.score, music.meter, opened.tokenizer)
     try:
-        primer = choose_primer(music.score, music.meter, Part(on_beat=opened.tokenizer.voices > 0, until_s=until_s))
+        primer = choose_primer(music.score, music.meter, part, grid)
     except ConfigError:
         raise
     except UserError:  # its advice names a setting that the page lacks
         raise UserError("no note begins in so short a primer", "take more of the music") from None
+    length_s = request.length.in_seconds(primer.meter, primer.end_s) or DEFAULT_S
+    check_length(request.length, length_s, turn.limits)
     drawing = begin(opened, primer, turn.settled(request, opened.header))
     return in_time(drawing, music, length_s, turn, Place(music.project, primer.start_s) if music.project else None)
 
@@ -120,13 +128,41 @@ def fill_takes(music: PageMusic, request: Fill, opened: Opened, turn: Turn) -> T
     over. Raises UserError for what is impossible."""
     if not (is_number(request.from_s) and is_number(request.to_s)):
         raise UserError("there is no region to fill", "drag over the roll, or type where it begins and ends")
-    gap = cut_gap(music.score, music.score, request.from_s, request.to_s, music.meter, opened.tokenizer)
+    from_s, to_s = (at_beat(border_s, music) for border_s in (request.from_s, request.to_s))
+    gap = cut_gap(music.score, music.score, from_s, to_s, music.meter, opened.tokenizer)
+    grid = grid_of(request.rules, music.score, music.meter, opened.tokenizer)
+    if grid is not None:
+        gap = gap._replace(from_s=from_s, to_s=to_s, grid=grid)  # a beat may lie between two steps of the clock
     check_most("length_s", gap.seconds, turn.limits.length_s)
     heard = hears(opened.header, opened.model)
     asked = turn.settled(request, opened.header).drawing(Length(gap.seconds), heard)
     step = step_s(opened.tokenizer, music.score.quarter_s)
     place = Place(music.project, step_s=step) if music.project else None
     return in_time(begin(opened, gap, asked), music, gap.seconds, turn, place)
+
+
+def at_beat(at_s: float, music: PageMusic) -> float:
+    """The beat that a person means by a rounded number; the number itself where none is near."""
+    beats = np.array(beats_of(music.score, music.meter))
+    near = beats[np.abs(beats - at_s) <= ROUNDED_S]
+    return float(near[0]) if len(near) else at_s
+
+
+def beats_of(score: Score, meter: Meter) -> list[float]:
+    """The beats to which music keeps, in seconds; none of a free performance."""
+    if not keeps_beat(score, meter):
+        return []
+    beats: list[float] = meter.beats_s(score.duration_s).round(9).tolist()
+    return beats if len(beats) <= MOST_BEATS else []
+
+
+def check_length(length: Length, length_s: float, limits: Limits) -> None:
+    """Raises ConfigError for more than the page draws, in the unit that was asked for."""
+    if length.bars is None:
+        check_most("length_s", length_s, limits.length_s)
+    elif length_s > limits.length_s:
+        why = f"they last {length_s:.0f} s"
+        raise ConfigError("Length.bars", got=length.bars, why=why, allowed=f"at most {limits.length_s:g} s of bars")
 
 
 def begin(opened: Opened, prompt: Primer | Gap, request: Continue) -> Drawing:
@@ -148,7 +184,13 @@ def in_time(drawing: Drawing, music: PageMusic, length_s: float, turn: Turn, pla
                 yield Step(music, tuple(drawing.continuations()[0]))
     if not seen:
         raise UserError(f"{went_by(turn.limits)} before any music was drawn", "give less of a primer")
-    known: dict[str, Any] = {"name": music.name, "signature": music.meter.signature, "seed": None, "place": place}
+    known: dict[str, Any] = {
+        "name": music.name,
+        "signature": music.meter.signature,
+        "meter": music.meter,
+        "seed": None,
+        "place": place,
+    }
     return tuple(Music(**vars(made), **known) for made in drawing.continuations()[0])
 
 

@@ -4,9 +4,11 @@ import numpy as np
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
+from musictx.generate.primer import grid_of, say_grid
 from musictx.music.grid import one_piano, quantise, thin_to_voices
 from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer, knows_one_piano
+from musictx.tokenizers.rules import Rules
 from musictx.web.session import Heard, PageMusic
 
 
@@ -60,6 +62,10 @@ def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
         if program := int(score.program[0]):
             left += f" Its instrument, program {program}, is heard as a piano, and kept in what is written."
     tokenizer.encode(score)
+    grid = grid_of(Rules(), score, meter, tokenizer)
+    if grid is not None:
+        said_of_grid = say_grid(grid)
+        left += f" {said_of_grid[0].upper()}{said_of_grid[1:]}."
     played = music.heard(in_beats=False)
     return music._replace(score=score, meter=meter, note=left.strip(), played=played, project=project)
 

@@ -16,10 +16,10 @@ from musictx.tokenizers.rules import AUTO
 from musictx.web import stage
 from musictx.web.advice import on_page
 from musictx.web.components import TO_WRONG, Closed, come_far, slider, status_line
-from musictx.web.controls import Controls
-from musictx.web.draw import SLIDER_S, asked, usual_top_p
+from musictx.web.controls import BARS, Controls
+from musictx.web.draw import LEAST_S, SLIDER_S, asked, usual_top_p
 from musictx.web.harmonise import voices_asked
-from musictx.web.session import Session, Visit, are_same, is_number
+from musictx.web.session import Session, Step, Visit, are_same, is_number
 from musictx.web.studio import Answer, Studio
 from musictx.web.uploads import Uploads
 
@@ -76,7 +76,7 @@ class Page:
         how = [asks.model, asks.temperature, asks.top_p, asks.variations, self.chords, *asks.led]
         parts = [self.visit, self.status, self.stage, asks.primer, asks.go, self.on, self.undo]
         parts += [self.looking, self.note, self.layer, self.arcs, asks.file, asks.model, asks.seed_guidance, asks.top_p]
-        parts += [asks.accompany, self.filling, *self.region, self.chords]
+        parts += [asks.unit, asks.seconds, asks.bars, asks.accompany, self.filling, *self.region, self.chords]
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
 
         def on(event: Any, action: Callable[..., Updates | Showing], *inputs: Any, **how: Any) -> None:
@@ -87,6 +87,7 @@ class Page:
             on(button.click, partial(self.pick_example, name=name))
         on(asks.piano.take, self.take_played)
         on(asks.model.input, self.choose_model, asks.model)
+        on(asks.unit.input, self.choose_unit, asks.unit)
         for moved in (asks.primer.input, asks.primer.change):
             moved(None, asks.primer, js=stage.PRIMER)
         for border in self.region:
@@ -94,7 +95,7 @@ class Page:
         busy: dict[str, Any] = {"show_progress": "full", "show_progress_on": self.status}  # the stage shows music
         busy |= {"concurrency_id": "draw", "concurrency_limit": 1}
         for go in (asks.go.click, self.chords.submit):
-            on(go, self.go_on, asks.primer, asks.length, asks.seed_guidance, *how, **busy)
+            on(go, self.go_on, asks.primer, asks.unit, asks.seconds, asks.bars, asks.seed_guidance, *how, **busy)
         on(self.fill_it.click, self.fill, *self.region, *how, **busy)
         on(asks.accompany.click, self.put_voices, self.chords, *asks.of_voices, **busy)
         on(self.stage.choose, self.choose)
@@ -123,6 +124,9 @@ class Page:
     def choose_model(self, _: Visit, name: str) -> Updates:
         return self._model(name)
 
+    def choose_unit(self, _: Visit, unit: str) -> Updates:
+        return self.controls.count_in(unit)
+
     def _model(self, name: str) -> Updates:
         header = self.studio.models[name].header
         return {self.controls.seed_guidance: header.seed_guidance or 0.0, self.controls.top_p: usual_top_p(header)}
@@ -130,9 +134,12 @@ class Page:
     def take_played(self, visit: Visit, event: gr.EventData) -> Updates:
         return self._begin(visit, self.studio.played(visit.session, (event._data or {}).get("notes")))
 
-    def go_on(self, visit: Visit, from_s: Any, length_s: Any, guidance: Any, model: str, *how: Any) -> Showing:
-        from_s = max(from_s, SLIDER_S) if is_number(from_s) else from_s  # the slider's first step
-        request = Continue(length=Length(length_s), part=Part(until_s=from_s), **asked(guidance, *how))
+    def go_on(
+        self, visit: Visit, from_s: Any, unit: str, seconds: Any, bars: Any, guidance: Any, model: str, *how: Any
+    ) -> Showing:
+        from_s = max(from_s, LEAST_S) if is_number(from_s) else from_s
+        length = Length(bars=bars) if unit == BARS else Length(seconds)
+        request = Continue(length=length, part=Part(until_s=from_s), **asked(guidance, *how))
         before = visit.session
         answer = self.studio.go_on(before, request, come_far, model)
         after, what = yield from self._under_way(visit, before, answer)
@@ -248,15 +255,16 @@ class Page:
             about = f"{now.name}: {len(now.score)} notes, {now.score.duration_s:.1f} s. {now.music.note}"
             updates[self.status] = status_line(about)
         if now and (new or not now.continued):
-            begun = now.to_continue.score
-            whole_s = max(math.ceil(begun.duration_s / SLIDER_S) * SLIDER_S, 2 * SLIDER_S)
+            begun = Step(now.to_continue)
+            whole_s = round(max(math.ceil(begun.score.duration_s / SLIDER_S) * SLIDER_S, 2 * LEAST_S), 2)
             from_s = stage.begins_s(begun)
-            at_s = whole_s if from_s == begun.duration_s else max(round(from_s, 1), SLIDER_S)
-            updates[self.controls.primer] = gr.update(maximum=round(whole_s, 1), value=round(at_s, 1), interactive=True)
+            at_s = whole_s if from_s >= begun.score.duration_s else max(round(from_s, 2), LEAST_S)
+            updates[self.controls.primer] = gr.update(maximum=whole_s, value=at_s, interactive=True)
             if at_s < whole_s:
                 updates[self.status] = status_line(f"{about} {FINISHED.format(at_s)}")
         if now and new:
             updates |= {self.controls.model: now.music.model} | self._model(now.music.model) | self._layers_of(session)
+            updates |= self.controls.lengths_of(now.to_continue)
         return updates | {self.stage: self.studio.show(session)}
 
     def _layers_of(self, session: Session) -> Updates:

@@ -1,5 +1,6 @@
 
-// A region of time: two fields have it, a drag over a roll writes them, and a box shows it.
+// A region of time: two fields have it, a drag over a roll writes them, and a box shows it. Music with a beat has borders
+// at its beats, unless Alt is down.
 const FAR = 4; // pixels: less is a click
 const NEAR = 8; // pixels: so near to the mark, it is dragged
 let region = [null, null];
@@ -25,13 +26,28 @@ function choose(chosen) {
 // The slider has the mark, and gives it back by the event "primer".
 function moveMark(from_s) {
   const field = document.querySelector("#primer input[type=number]");
-  field.value = from_s.toFixed(1);
+  field.value = from_s.toFixed(2);
   field.dispatchEvent(new Event("input", { bubbles: true }));
   mark(from_s);
 }
 
 // Fill waits until the new variation is chosen, or it would fill the old one.
 const lock = (waits) => document.querySelectorAll("#region button").forEach((button) => (button.disabled = waits));
+
+// The beat nearest to a second; the second itself in music without a beat, and under Alt.
+function snap(seconds, event, end_s) {
+  const beats = event.altKey ? [] : roll().beats;
+  const nearest = beats.reduce((best, b) => (Math.abs(b - seconds) < Math.abs(best - seconds) ? b : best), Infinity);
+  return Math.min(Number.isFinite(nearest) ? nearest : seconds, end_s);
+}
+
+// From beat to beat, at least one.
+function spanned(from_s, to_s, event, end_s) {
+  const [a, b] = [Math.min(from_s, to_s), Math.max(from_s, to_s)].map((s) => snap(s, event, end_s));
+  if (a < b) return [a, b];
+  const next = roll().beats.find((beat) => beat > a);
+  return [a, Math.min(next ?? a, end_s)];
+}
 
 // The second under the pointer in the panel's nearest row, within the ends of that row.
 function reached(event) {
@@ -58,9 +74,9 @@ element.addEventListener("pointermove", (event) => {
   if (!dragged && Math.abs(event.clientX - drag.x) < FAR) return;
   if (!dragged) event.target.closest(".picture")?.setPointerCapture(event.pointerId);
   dragged = true;
-  const to_s = reached(event);
-  if (drag.marks) return moveMark(to_s);
-  choose([Math.min(drag.from_s, to_s), Math.max(drag.from_s, to_s)]);
+  const [to_s, end_s] = [reached(event), Math.max(...roll().boxes.map((b) => b.end_s))];
+  if (drag.marks) return moveMark(snap(to_s, event, Math.min(end_s, roll().whole_s)));
+  choose(spanned(drag.from_s, to_s, event, end_s));
 });
 element.addEventListener("pointerup", () => {
   const [data, last] = [roll(), drag];

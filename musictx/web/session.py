@@ -92,13 +92,18 @@ class Step(NamedTuple):
         return self.music if self.accompanied else self.as_music
 
     @property
+    def meter(self) -> Meter:
+        """The bars in which the notes that the person hears are counted."""
+        return self.music.heard(in_beats=True).meter if self.accompanied else self.music.meter
+
+    @property
     def as_music(self) -> PageMusic:
         """The same notes as music to begin with."""
         if not self.takes:
             return self.music
         name = self.name if len(self.name) <= NAME_LENGTH else self.music.name
         project = Project(self.midi, place.project.clock) if (place := self.place) is not None else None
-        return PageMusic(name, self.score, self.music.meter, model=self.music.model, project=project)
+        return PageMusic(name, self.score, self.meter, model=self.music.model, project=project)
 
     @property
     def place(self) -> Place | None:

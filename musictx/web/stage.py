@@ -19,11 +19,13 @@ from urllib.parse import quote
 import numpy as np
 from matplotlib.figure import Figure
 
+from musictx.generate.primer import ON_LINE_S
+from musictx.music.beat_grid import bars_of
 from musictx.music.ending import ending_s
-from musictx.music.score import Score
 from musictx.viz.figure import save_figure
 from musictx.viz.piano_roll import WIDTH_IN, Panel, plot_rolls
 from musictx.viz.sound import write_wav
+from musictx.web.draw import beats_of
 from musictx.web.session import Step
 
 SCRIPT = "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("stage.js", "region.js"))
@@ -71,7 +73,7 @@ def shown(step: Step, place: Path) -> str:
     )
     whole_s = None if step.continued else step.score.duration_s  # a primer can be chosen from it
     data = {"boxes": boxes, "narrow": narrow_boxes, "chosen": step.chosen}
-    data |= {"whole_s": whole_s, "from_s": begins_s(step.score)}
+    data |= {"whole_s": whole_s, "from_s": begins_s(step), "beats": beats_of(step.score, step.meter)}
     return (
         f'<div class="picture" data-roll="{html.escape(json.dumps(data))}"><picture><source media="{PHONE}" '
         f'srcset="{narrow}"><img alt="piano roll" src="{picture}"></picture><i class="playhead"></i></div>'
@@ -89,11 +91,13 @@ def sketch(step: Step) -> str:
     return f'<div class="sketch"><img alt="the music so far" src="{picture}"></div>'
 
 
-def begins_s(score: Score) -> float:
+def begins_s(step: Step) -> float:
     """Where new music begins until a person chooses another place: at the end, or before the ending of a finished
-    piece."""
-    found = ending_s(score)
-    return score.duration_s if found is None else found
+    piece, at a beat if it has beats."""
+    found = ending_s(step.score)
+    if found is None:
+        return step.score.duration_s
+    return next((beat for beat in beats_of(step.score, step.meter) if beat > found - ON_LINE_S), found)
 
 
 def rolls(step: Step, path: Path, width_in: float = WIDTH_IN) -> tuple[str, list[dict[str, float]]]:
@@ -107,7 +111,8 @@ def rolls(step: Step, path: Path, width_in: float = WIDTH_IN) -> tuple[str, list
     end_s = max(1.0, *(score.duration_s for _, score, _ in panels))  # as on the roll
     row_s = end_s / math.ceil(end_s / PHONE_ROW_S) if not wide else None
     with PEN:
-        figure = plot_rolls(panels, None, row_s, [take.chords for take in step.takes], width_in)
+        bars = bars_of(step.score, step.meter, end_s)
+        figure = plot_rolls(panels, bars, row_s, [take.chords for take in step.takes], width_in)
         save_figure(figure, path)
         boxes = _boxes(figure, len(panels))
     return as_data(path), boxes

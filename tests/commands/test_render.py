@@ -29,7 +29,7 @@ def test_bars_a_continuation_and_a_pedal_that_the_file_forgets(world, tmp_path, 
     said = f"{seed}: a pedal that stays down for more than 60 s is taken as forgotten and not heard\n"
     assert capsys.readouterr().out.startswith(said)
     text = out.read_text()
-    assert ">bars<" in text
+    assert ">bars, and seconds<" in text
     assert ">continuation<" in text
 
 

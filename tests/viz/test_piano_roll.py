@@ -2,11 +2,12 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.legend import Legend
 
 from musictx.errors import UserError
-from musictx.music.score import Filled, Score
+from musictx.music.score import Bars, Filled, Score
 from musictx.viz.piano_roll import boxes, piano_roll, plot_rolls, rows_of, shades
 from musictx.viz.raised import plot_raised
 
@@ -33,14 +34,23 @@ def test_another_format_is_refused_and_silence_can_be_drawn(tmp_path):
     piano_roll([("silence", Score.empty(), 0.0)], tmp_path / "roll.png")
 
 
-def test_bars_are_counted_from_one_and_need_not_be_even():
+def test_bar_lines_have_the_numbers_of_musicians_and_seconds_stand_below():
     score = Score([0.0], [6.0], [60], [80])
-    (axes,) = plot_rolls([("x", score, 0.0)], np.array([0.0, 1.5, 3.5, 6.0])).axes
-    assert tick_labels(axes) == ["1", "2", "3", "4"]
-    np.testing.assert_allclose(axes.get_xticks(), [0, 1.5, 3.5, 6.0])
-    assert axes.get_xlabel() == "bars"
-    (axes,) = plot_rolls([("x", score, 0.0)], np.arange(0.0, 6.1, 0.1)).axes
-    assert tick_labels(axes)[:3] == ["1", "5", "9"]  # of many not all
+    (axes,) = plot_rolls([("x", score, 0.0)], Bars(np.array([0.0, 0.5, 2.5, 6.0]), np.arange(4))).axes
+    assert tick_labels(axes) == ["1", "2", "3"]  # an upbeat has no number
+    np.testing.assert_allclose(axes.get_xticks(), [0.5, 2.5, 6.0])
+    assert [0.0, 0.5, 2.5, 6.0] in [[line[0][0] for line in c.get_segments()] for c in axes.collections if lines(c)]
+    assert {"0", "2", "4", "6"} <= {label.get_text() for label in axes.get_xticklabels(minor=True)}
+    assert axes.get_xlabel() == "bars, and seconds"
+    many = Bars(np.arange(0.0, 6.1, 0.1), np.arange(1, 62))
+    (axes,) = plot_rolls([("x", score, 0.0)], many).axes
+    assert tick_labels(axes)[:3] == ["1", "3", "5"]  # of many not all
+    (axes,) = plot_rolls([("x", score, 0.0)], many, width_in=5.0).axes
+    assert tick_labels(axes)[:3] == ["1", "9", "17"]
+
+
+def lines(collection):
+    return isinstance(collection, LineCollection)
 
 
 def test_long_music_continues_in_further_rows_that_begin_at_whole_seconds():
@@ -112,7 +122,7 @@ def test_chords_are_named_above_their_time_with_their_share_where_there_is_room(
     assert strip(first) == ["C 67%", "F#m7b5"]
     assert strip(second) == ["F#m7b5", *["G"] * (width_in == 12), "Am 0%"]
     assert figure.get_size_inches()[0] == width_in
-    assert words(figure) == ["seed", "continuation", "chord asked for, and its share of the notes"]
+    assert words(figure) == ["seed", "continuation", "chord asked for, and its share of the sound"]
     assert first.get_ylim()[1] > plot_rolls([("x", long, 1.0)]).axes[0].get_ylim()[1] + 2
 
 

@@ -31,6 +31,8 @@ def drop(page, path):
 
 
 def go_on(page, seconds):
+    if page.locator("#unit").is_visible():
+        page.locator("#unit").get_by_label("seconds").check()
     page.get_by_label("number input for new music, seconds").fill(str(seconds))
     button(page, "Continue").click()
     page.wait_for_selector("[data-take]")
@@ -98,12 +100,17 @@ class Roll:
         x, y = box["left"] + share * box["width"], box["top"] + box["height"] / 2
         return {"x": self.edge["x"] + x * self.edge["width"], "y": self.edge["y"] + y * self.edge["height"]}
 
-    def drag(self, from_s, to_s, row=0, to_row=None):
+    def drag(self, from_s, to_s, row=0, to_row=None, free=False):
+        """With the mouse, and with Alt where it is `free`."""
+        if free:
+            self.page.keyboard.down("Alt")
         self.page.mouse.move(**self.at(from_s, row))
         self.page.mouse.down()
         self.page.mouse.move(**self.at((from_s + to_s) / 2, row))
         self.page.mouse.move(**self.at(to_s, row if to_row is None else to_row))
         self.page.mouse.up()
+        if free:
+            self.page.keyboard.up("Alt")
 
     def swipe(self, *points, end="touchEnd"):
         """With a finger."""

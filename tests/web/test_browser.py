@@ -17,11 +17,12 @@ import pytest
 import soundfile
 from browsing import SHOTS, Roll, accompany, begin, button, choose, drop, go_on, linked, play, shoot, sliders_at, status
 from serving import API, Visitor, as_input, form, served, upload, wish
+from waltz import BEAT_S, waltz
 from wishes import HYMN
 
 from musictx.model.packaged import FOLDER
 from musictx.music.melody import top_line
-from musictx.music.read import read_midi
+from musictx.music.read import read_midi, read_tracks
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.web.session import SHIPPED, examples
@@ -221,6 +222,11 @@ def test_a_region_is_typed_or_dragged_and_filled(visit, tmp_path):
     seed.framed(0.6, 5.4)
     page.on("request", lambda request: asked.append(request.url))
     seed.drag(4.0, 1.3)
+    assert seed.region() == [1.2, 4.2]  # from beat to beat
+    seed.framed(1.2, 4.2)
+    seed.drag(2.5, 2.6)
+    assert seed.region() == [2.4, 3.0]
+    seed.drag(4.0, 1.3, free=True)
     assert seed.region() == pytest.approx([1.3, 4.0], abs=0.03)
     seed.framed(1.3, 4.0)
     seed.swipe(seed.at(1.2), seed.at(2.0), seed.at(3.0))
@@ -256,9 +262,33 @@ def test_a_region_is_typed_or_dragged_and_filled(visit, tmp_path):
     field, veil = page.get_by_label("number input for continue from, seconds"), page.locator(".veil")
     field.fill("20")
     veil.first.wait_for()
-    long.drag(20.0, 30.0)  # the mark
-    assert float(field.input_value()) == pytest.approx(30.0, abs=0.3)
+    long.drag(20.0, 29.8)  # the mark
+    assert float(field.input_value()) == 30.0
     assert long.region() == pytest.approx([30.0, 50.0], abs=0.3)  # as it was
+
+
+@chromium.needed
+def test_music_with_bars_is_marked_at_its_beats_and_continued_in_bars(visit, tmp_path):
+    page = visit()
+    drop(page, waltz(tmp_path / "waltz.mid"))
+    status(page, "Its notes lie on a grid of 1/8, and so will new ones.")
+    roll, field = Roll(page), page.get_by_label("number input for continue from, seconds")
+    field.fill("5")
+    page.locator(".veil").first.wait_for()
+    roll.drag(5.0, 9 * BEAT_S + 0.1)
+    assert float(field.input_value()) == round(9 * BEAT_S, 2)
+    page.get_by_label("number input for new music, bars").fill("2")
+    button(page, "Continue").click()
+    page.wait_for_selector("[data-take]")
+    shown = page.locator(".picture img").evaluate("image => atob(image.currentSrc.split(',')[1])")
+    assert ">bars, and seconds<" in shown
+    home = linked(page, "MIDI")
+    assert home[0] == "waltz-1.mid"
+    new = [track for track in read_tracks(home[1], "").tracks if track.name == "musictx"]
+    assert new[0].score.onset_s[0] > 9 * BEAT_S - 0.01
+    assert new[0].score.onset_s[-1] < 15 * BEAT_S
+    page.locator("#unit").get_by_label("seconds").check()
+    page.get_by_label("number input for new music, seconds").wait_for()
 
 
 @chromium.needed
