@@ -45,7 +45,8 @@ class Page:
         self.studio, self.uploads = studio, uploads
         with Closed(uploads, title="musictx", analytics_enabled=False, fill_width=True) as self.blocks:
             self.visit = gr.State(Visit(), time_to_live=FORGET_S)
-            gr.HTML(f"<h1>musictx <small>{html.escape(title)}</small></h1>", js_on_load=None)
+            about = f"<details><summary>models and licences</summary>{html.escape(title)}</details>"
+            gr.HTML(f"<h1>musictx</h1>{about}", js_on_load=None, elem_id="about")
             with gr.Row():
                 with gr.Column(scale=0, min_width=350, elem_id="controls"):
                     self.controls = Controls(studio)

@@ -52,6 +52,9 @@ def status(page, text):
 
 def sliders_at(page, strength, top_p):
     """Waits for the sliders of seed guidance and of top-p to be where the model's bundle says."""
+    if not page.get_by_label("number input for unlikely notes").is_visible():
+        page.locator("#more").get_by_text("more", exact=True).click()
+        page.get_by_label("number input for unlikely notes").wait_for()
     for name, value in (("how close to the seed", strength), ("top-p", top_p)):
         slider = f"document.querySelector('input[type=number][aria-label*=\"{name}\"]')"
         page.wait_for_function(f"{slider}.value === '{value}'")

@@ -180,6 +180,7 @@ def test_a_file_is_continued_heard_taken_home_and_gone_on_from(visit, tmp_path):
 @chromium.needed
 def test_on_a_telephone_the_music_chooses_the_model_and_chords_and_key_are_asked_for(visit):
     page = visit(width=390, height=844)
+    page.get_by_text("models and licences").click()
     page.get_by_text("piano, trained on MAESTRO v3.0.0 and ASAP and POP909, licence CC BY-NC-SA 4.0").wait_for()
     begin(page, "Satie: Gymnopédie")
     status(page, "The piano model plays, since gymnopedie is not four voices on a grid")
