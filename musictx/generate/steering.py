@@ -79,6 +79,8 @@ class Steering:
             self.changes = ChordChanges(self.strength, of_chords, on_device(pitch), *masks, self.down)
         # (B, voices) the last id of each voice of a grid, first that of the voice which comes next
         self.held = on_device([held_by(p, tokenizer) for p in prompts]) if tokenizer.voices else None
+        self.chord = self.clock.at(self.now_s + self.near_s)[0]  # (B, 1)
+        self.since_s = self.now_s - 1.0  # (B, 1) when it began; the first one is none that begins
         self.reach(self.now_s)
 
     def __call__(self, logits: Tensor) -> tuple[Tensor, Tensor]:
@@ -104,10 +106,11 @@ class Steering:
         return logits, eased
 
     def begins_note(self) -> Tensor:
-        """(B or 1, V) the ids that begin a note now; on a grid a voice that keeps its pitch begins none."""
+        """(B or 1, V) the ids that begin a note now; on a grid a voice that keeps its pitch begins none, but where a
+        chord begins."""
         if self.held is None:
             return self.strikes
-        return self.strikes.expand(len(self.held), -1).scatter(1, self.held[:, :1], False)
+        return self.strikes.expand(len(self.held), -1).scatter(1, self.held[:, :1], self.since_s == self.step_now_s)
 
     def away(self) -> Tensor:
         """(B,) how far density and polyphony are from what is asked: squares of logarithms, times the strength."""
@@ -152,14 +155,17 @@ class Steering:
         self.now_s = now_s
         if self.held is not None:  # all voices of a step take one chord
             now_s = (now_s / self.step_s + CLOSE).floor() * self.step_s
-        self.chord, self.next_s = self.clock.at(now_s + self.near_s)  # (B, 1) each
+        chord, self.next_s = self.clock.at(now_s + self.near_s)  # (B, 1) each
+        self.since_s = now_s.where(chord != self.chord, self.since_s)
+        self.chord, self.step_now_s = chord, now_s
         if self.changes is not None:
             self.changes.reach(self.chord, self.down)
 
     def move(self, rows: Tensor) -> None:
         """Row b becomes what row rows[b] was, (B,), of the same prompt."""
         self.now_s, self.rate, self.down = self.now_s[rows], self.rate[rows], self.down[rows]
-        self.chord, self.next_s = self.chord[rows], self.next_s[rows]
+        for name in ("chord", "next_s", "since_s", "step_now_s"):
+            setattr(self, name, getattr(self, name)[rows])
         if self.changes is not None:
             self.changes.move(rows)
         self.held = None if self.held is None else self.held[rows]

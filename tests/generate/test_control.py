@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ok, refused
-from stubs import restless
+from stubs import Said, restless
 
 import musictx
 from musictx.errors import ConfigError, MidiError
@@ -235,6 +235,19 @@ def test_a_grid_is_led_to_chords_too_and_holds_what_sounds():
     (music,) = drawn(replace(control, chords=text), [hymn], GRID, length=Length(seconds=8.0), include_seed=True)
     new = music.select(music.onset_s >= 2.0)
     assert wrong(replace(new, onset_s=new.onset_s - 2.0), text) == []
+
+
+def test_no_voice_of_a_grid_holds_a_foreign_note_into_a_chord():
+    hymn = Score([0.0] * 4, [2.0] * 4, [72, 67, 64, 48], [80] * 4, 0.5)
+    liked = torch.zeros(GRID.vocab.size)
+    liked[torch.from_numpy(GRID.encode_grid(np.array([[72, 67, 64, 48]])).astype(np.int64))] = 9.0
+    primer, model = Primer(hymn, 2.0, Meter(0.5)), Said(lambda length, rows: liked.expand(rows, -1))
+    asked = Continue(PLAIN, Length(seconds=6.0), control=Control(chords="C | F#", strength=20.0))
+    ((music,),) = continue_primers([primer], model, GRID, asked)
+    for bar in range(3):
+        begun = music.score.pitch[(music.score.onset_s <= 2.1 + 2 * bar) & (music.score.offset_s > 2.1 + 2 * bar)]
+        assert len(begun) > 2
+        assert {each % 12 for each in begun.tolist()} <= parse_chord(("C", "F#")[bar % 2]).classes
 
 
 def test_a_voice_of_a_grid_keeps_its_pitch_as_probably_as_without_chords():

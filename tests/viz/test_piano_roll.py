@@ -39,7 +39,8 @@ def test_bar_lines_have_the_numbers_of_musicians_and_seconds_stand_below():
     (axes,) = plot_rolls([("x", score, 0.0)], Bars(np.array([0.0, 0.5, 2.5, 6.0]), np.arange(4))).axes
     assert tick_labels(axes) == ["1", "2", "3"]  # an upbeat has no number
     np.testing.assert_allclose(axes.get_xticks(), [0.5, 2.5, 6.0])
-    assert [0.0, 0.5, 2.5, 6.0] in [[line[0][0] for line in c.get_segments()] for c in axes.collections if lines(c)]
+    drawn = [c.get_segments() for c in axes.collections if isinstance(c, LineCollection)]
+    assert [0.0, 0.5, 2.5, 6.0] in [[line[0][0] for line in lines] for lines in drawn]
     assert {"0", "2", "4", "6"} <= {label.get_text() for label in axes.get_xticklabels(minor=True)}
     assert axes.get_xlabel() == "bars, and seconds"
     many = Bars(np.arange(0.0, 6.1, 0.1), np.arange(1, 62))
@@ -47,10 +48,6 @@ def test_bar_lines_have_the_numbers_of_musicians_and_seconds_stand_below():
     assert tick_labels(axes)[:3] == ["1", "3", "5"]  # of many not all
     (axes,) = plot_rolls([("x", score, 0.0)], many, width_in=5.0).axes
     assert tick_labels(axes)[:3] == ["1", "9", "17"]
-
-
-def lines(collection):
-    return isinstance(collection, LineCollection)
 
 
 def test_long_music_continues_in_further_rows_that_begin_at_whole_seconds():

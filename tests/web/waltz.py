@@ -10,7 +10,7 @@ TUNE = (67, 72, 76, 79, 77, 76, 74, 71, 74, 77, 76, 74, 72, 67, 64, 60, 62, 64, 
 
 def waltz(path):
     """Bar 1 begins at the third quarter after time 0, and the upbeat at the second."""
-    tracks = {"flute": [], "strings": [], "bass": [], "drums": []}
+    tracks: dict[str, list[tuple[float, int, int, float]]] = {"flute": [], "strings": [], "bass": [], "drums": []}
     for k, pitch in enumerate(TUNE):
         tracks["flute"].append((2 + k, pitch, 0, 0.9))
     for bar in range(BARS):
