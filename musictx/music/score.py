@@ -143,9 +143,6 @@ class Bars(NamedTuple):
     lines_s: NDArray[np.float64]  # (K,)
     numbers: NDArray[np.int64]  # (K,)
 
-    def later(self, seconds: float) -> Bars:
-        return self._replace(lines_s=self.lines_s + seconds)
-
 
 @dataclass(frozen=True)
 class Meter:

@@ -181,3 +181,25 @@ def test_a_part_has_the_bar_lines_of_the_whole():
     assert (before_s.tolist(), after_s.tolist()) == ([-0.5, 1.0, 2.5], [2.5, 5.5, 8.5, 11.5, 14.5])
     before_s, after_s = Control(chords="seed").lines_s(meter.part(0.0, 0.5), 0.5)  # only an upbeat
     assert (before_s.tolist(), after_s.tolist()) == ([0.0, 0.5], [0.5, 2.0, 3.5, 6.5, 9.5, 12.5, 15.5])
+
+
+def test_bars_of_a_part_keep_their_numbers(tmp_path):
+    path = midi(tmp_path / "waltz.mid", [(2, 3, "G"), *((k, k + 1, "C") for k in range(3, 15))], (0, signature(3)))
+    meter = read_tracks(read_bytes(path), path).meter()
+    assert meter.numbered(7.5).numbers.tolist() == [0, 1, 2, 3, 4, 5]
+    part = meter.part(4.5, 7.5)
+    assert part.numbered(3.0).numbers.tolist() == [3, 4, 5]
+    assert part.numbered(3.0).lines_s.tolist() == [0.0, 1.5, 3.0]
+    assert part.part(2.0, 3.0).numbered(1.0).numbers.tolist() == [4, 5]
+    assert meter.part(1.0, 7.5).numbered(2.0).numbers.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("include_seed", [True, False])
+def test_a_picture_has_the_bar_lines_of_the_file(tmp_path, include_seed):
+    path = midi(tmp_path / "waltz.mid", [(2, 3, "G"), *((k, k + 1, "C") for k in range(3, 15))], (0, signature(3)))
+    model = Model(restless(PIANO), PIANO)
+    (music,) = model.continue_midi(path, seconds=3.0, include_seed=include_seed, **PLAIN)
+    assert music.bars is not None
+    assert music.bars.numbers[:2].tolist() == ([0, 1] if include_seed else [5, 6])
+    music.write(tmp_path / "roll.svg")
+    assert ">bars, and seconds<" in (tmp_path / "roll.svg").read_text()
