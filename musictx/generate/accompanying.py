@@ -146,6 +146,7 @@ def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, request:
         became=became,
         name=f"{melody.name}-{k}",
         signature=melody.meter.signature,
+        meter=melody.meter,
         seed=melody.file,
         place=Place(melody.project, step_s=melody.score.quarter_s / STEPS_PER_QUARTER) if melody.project else None,
         again=melody.again,
