@@ -92,7 +92,7 @@ def find_grid(score: Score, meter: Meter) -> BeatGrid | None:
 
 def keeps_beat(score: Score, meter: Meter) -> bool:
     """Whether notes keep to the beat of a meter, as in what a person has quantised or played to a click."""
-    return meter.whole_s is not None or find_grid(score.onset_s, meter) is not None
+    return meter.whole_s is not None or find_grid(score, meter) is not None
 
 
 def bars_of(score: Score, meter: Meter, until_s: float) -> Bars | None:
