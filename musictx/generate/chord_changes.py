@@ -22,7 +22,7 @@ class ChordChanges:
         self.strikes, self.ends = strikes[None], ends[None]  # (1, V)
         self.chord = torch.full_like(down[:, :1], -1, dtype=torch.int64)  # (B, 1) the first one is new too
         self.old = down.clone()  # (B, V + 1) since before this chord
-        high = torch.full_like(self.chord, int(pitch.max()))
+        high = torch.zeros_like(self.chord) + pitch.max()
         self.floor = high  # (B, 1) the lowest note struck in the chord before
         self.low = self.pitch.where(down[:, :-1], high).amin(1, keepdim=True)  # … and in this one
 
