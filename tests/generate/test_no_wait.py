@@ -5,6 +5,7 @@ On `meta` a tensor has no value, and whatever asks for one raises; what would co
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -20,6 +21,7 @@ from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import build_grammar
+from musictx.tokenizers.on_grid import OnGrid
 from musictx.tokenizers.rules import Rules
 
 EVERY_FILTER = replace(PLAIN, top_k=9, top_p=0.9, min_p=0.1)
@@ -65,13 +67,18 @@ def test_no_step_waits_for_the_device(build, static, name):
     prompt = make_prompt(None, tokenizer, None, "meta")
     rules = Rules(scale="C major", voice_order=name == "chorale", max_polyphony=4 if name == "performance" else None)
     grammar = build_grammar(tokenizer, rules, [prompt.ids] * 3, [prompt.quarter_s] * 3, "meta")
+    fold = None
+    if name == "performance":
+        lines = np.arange(0.0, 9.0, 0.25)
+        grammar = on_grid = OnGrid(grammar, tokenizer, [prompt.ids] * 3, [lines] * 3, "meta")
+        fold = on_grid.fold
     model = build(tokenizer.vocab.size).eval().to("meta")
     model, rows = StaticSteps(model) if static else model, [BatchRow(0, (5, k)) for k in range(3)]
     streams, sampling = 1 + (guidance is not None), replace(EVERY_FILTER, seed_guidance=guidance)
     logits, state = prefill(model, [prompt.heard], [0] * len(rows) * streams, 4 if rolling else 8, rolling)
     control = Control(key="C", chords="C | Am F", density=4.0, loudness=80) if name == "performance" else Control("C")
     steering = Steering(control, tokenizer, [prompt] * 3, "meta")
-    chance = ByChance(sampling, [row.key for row in rows], "meta", steering)
+    chance = ByChance(sampling, [row.key for row in rows], "meta", steering, fold)
     stream = Stream(model, logits, state, grammar, chance, streams)
     next(stream)  # numbers for 256 tokens are drawn on the host, and copied
     with NothingOfTheHost():
