@@ -143,7 +143,8 @@ def main() -> None:
             rows[f"{kind.music.name}, {kind.kind}, {minutes:g}"] = about | row
             if list(args.kinds) == list(KINDS):  # else another process has the rest
                 timed.write_rows(args.out / f"compute-{split}.json", rows)
-                plot(rows, args.out / f"compute-{split}.png")
+        if list(args.kinds) == list(KINDS):
+            plot(rows, args.out / f"compute-{split}.png")
     kept = {
         kind.name: {"corpus": kind.music.name, "kind": kind.kind, "minutes": args.minutes[-1]}
         | remembered(kind, args.minutes[-1], best[kind], split)
