@@ -25,6 +25,8 @@ SWING = "swing"  # eighths whose second is late
 LATE = 13.0, 18.0  # where it lies, in `UNITS`
 NEAR_S = 0.012  # of a place is on it
 NARROW = 6  # times as far apart are places at least, or all music would be near one
+LEAST_S = 0.02  # between places: two steps of a clock, or neighbours would be one
+MOST_QUARTERS = 10**6  # whose places are listed
 SHARE = 0.95  # of the moments at which notes begin are on the grid
 FEWEST = 4  # moments: fewer are on a grid by chance
 
@@ -37,8 +39,8 @@ class BeatGrid(NamedTuple):
     ends: bool = True
 
     def lines_s(self, meter: Meter, to_s: float) -> NDArray[np.float64]:
-        """All places from the first quarter on, up to one after `to_s`."""
-        quarters = np.arange(int(meter.quarters(to_s)) + 2)
+        """All places from the first quarter on, up to one after `to_s`, or of as many quarters as are listed."""
+        quarters = np.arange(min(int(meter.quarters(to_s)) + 2, MOST_QUARTERS))
         # rounded, so that sums of floats do not choose between two steps of a clock
         return meter.seconds((quarters[:, None] + np.array(self.places) / UNITS).ravel()).round(9)
 
@@ -61,7 +63,8 @@ class BeatGrid(NamedTuple):
     def has(self, at_s: NDArray[np.float64], meter: Meter) -> bool:
         """Whether nearly all of these moments are on it."""
         spacing_s = meter.quarter_s * float(np.diff([*self.places, UNITS]).min()) / UNITS
-        return bool((self.away_s(meter, at_s) <= min(NEAR_S, spacing_s / NARROW)).mean() >= SHARE)
+        near = self.away_s(meter, at_s) <= min(NEAR_S, spacing_s / NARROW)
+        return spacing_s >= LEAST_S and bool(near.mean() >= SHARE)
 
     def away_s(self, meter: Meter, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """How far moments lie from the nearest place."""

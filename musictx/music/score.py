@@ -192,7 +192,7 @@ class Meter:
 
     def part(self, start_s: float, end_s: float) -> Meter:
         """The bars of a part that ends at `end_s`, and those of the whole after it; its time 0 is `start_s`."""
-        units_s = self._units(start_s, UNITS + 1) - start_s
+        units_s = self._units()[0] - start_s
         if self.lines_s is None:
             return replace(self, units_s=units_s)
         lines = self.bars_s(max(end_s, float(self.lines_s[-1])))
@@ -214,22 +214,19 @@ class Meter:
 
     def quarters(self, at_s: ArrayLike) -> NDArray[np.float64]:
         """How many quarters come before each moment; after a file's music its last quarter goes on."""
-        seconds = np.asarray(at_s, dtype=np.float64)
-        units = self._units(float(seconds.max(initial=0.0)))
-        found: NDArray[np.float64] = np.interp(seconds, units, np.arange(len(units))) / UNITS
+        seconds, (units, last_s) = np.asarray(at_s, dtype=np.float64), self._units()
+        within = np.interp(seconds, units, np.arange(len(units)))
+        found: NDArray[np.float64] = (within + np.maximum(seconds - units[-1], 0) / last_s) / UNITS
         return found
 
     def seconds(self, quarters: ArrayLike) -> NDArray[np.float64]:
         """The moments after so many quarters."""
-        at = np.asarray(quarters, dtype=np.float64) * UNITS
-        units = self._units(0.0, int(np.ceil(at.max(initial=0.0))) + 1)
-        found: NDArray[np.float64] = np.interp(at, np.arange(len(units)), units)
+        at, (units, last_s) = np.asarray(quarters, dtype=np.float64) * UNITS, self._units()
+        within = np.interp(at, np.arange(len(units)), units)
+        found: NDArray[np.float64] = within + np.maximum(at - (len(units) - 1), 0) * last_s
         return found
 
-    def _units(self, until_s: float, least: int = 2) -> NDArray[np.float64]:
-        """Twenty-fourths of quarters up to `until_s`, at least so many."""
-        unit_s = self.quarter_s / UNITS
-        units = self.units_s if self.units_s is not None and len(self.units_s) > UNITS else unit_s * np.arange(2)
-        last_s = float(units[-1] - units[-2])
-        missing = max(int(np.ceil((until_s - units[-1]) / last_s)) + 1, least - len(units), 0)
-        return np.concatenate([units, units[-1] + last_s * np.arange(1, missing + 1)])
+    def _units(self) -> tuple[NDArray[np.float64], float]:
+        """Twenty-fourths of quarters, and how long those after them last."""
+        units = self.quarter_s / UNITS * np.arange(2) if self.units_s is None else self.units_s
+        return units, float(units[-1] - units[-2])

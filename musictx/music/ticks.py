@@ -180,7 +180,7 @@ class TempoMap:
         self.base_s = np.append(0, np.cumsum(np.diff(tempo) * self.tick_s[:-1]))
 
     def seconds(self, ticks: Ticks) -> NDArray[np.float64]:
-        ticks = np.maximum(ticks.astype(np.int64), 0)
+        ticks = np.maximum(ticks, 0)
         at = np.searchsorted(self.tempo, ticks, side="right") - 1
         result: NDArray[np.float64] = self.base_s[at] + (ticks - self.tempo[at]) * self.tick_s[at]
         return result
@@ -215,7 +215,7 @@ class TempoMap:
         lines = [np.arange(*segment) for segment in zip(kept[:, 0], borders, bars, strict=True)]
         quarters = last // self.ticks_per_quarter + 2
         units = np.arange(quarters * UNITS + 1 if quarters <= MOST_QUARTERS else 0) * (self.ticks_per_quarter / UNITS)
-        lines_s, units_s = (self.seconds(np.rint(each)) for each in (np.concatenate(lines), units))
+        lines_s, units_s = self.seconds(np.rint(np.concatenate(lines))), self.seconds(units)
         return Meter(self.quarter_s, first, lines_s, units_s=units_s if len(units_s) else None)
 
 

@@ -1,11 +1,13 @@
 """The grid of music: found where a person has quantised, and in no free performance."""
 
+import mido
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musictx.music.beat_grid import GRIDS, SWING, find_grid, named
+from musictx.music.beat_grid import GRIDS, SWING, bars_of, find_grid, keeps_beat, named
+from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import UNITS, Meter, Score
 
 SLOWING = Meter(0.5, units_s=np.cumsum(np.linspace(0.02, 0.03, 20 * UNITS + 1)) - 0.02)  # 20 quarters, ever longer
@@ -85,3 +87,34 @@ def test_beats_of_a_signature(signature, beat_s):
     beats = Meter(0.5, signature).beats_s(3.4)
     assert beats[:4] == pytest.approx(beat_s * np.arange(4))
     assert beats[-2] < 3.4 <= beats[-1]
+
+
+def test_notes_keep_a_beat_without_bar_lines_that_are_known():
+    meter = Meter(0.5, lines_s=np.arange(0.0, 12.0, 2.0))
+    free = music(np.random.default_rng(0).uniform(0, 8, 60))
+    assert not keeps_beat(free, meter)
+    assert bars_of(free, meter, 8.0) is None
+    quantised = music(np.arange(16) * 0.5)
+    assert keeps_beat(quantised, meter)
+    assert bars_of(quantised, meter, 8.0).numbers.tolist() == [1, 2, 3, 4, 5]
+    assert bars_of(quantised, Meter(0.5), 8.0) is None  # without a file
+
+
+def test_quarters_of_no_length_are_no_beat_and_take_no_memory():
+    """A tempo of a microsecond a quarter is legal in a file: a day has 86 thousand million of them."""
+    meter = Meter(1e-6)
+    assert meter.quarters([86_400.0])[0] == pytest.approx(86_400e6)
+    assert find_grid(music(np.arange(16) * 0.5), meter) is None
+    assert len(named("1/32").lines_s(meter, 86_400.0)) == 8 * 10**6
+
+
+@pytest.mark.parametrize("ticks", [1, 2, 3, 4, 5, 8, 10, 12, 100, 480])
+def test_files_of_few_ticks_have_quarters_too(tmp_path, ticks):
+    midi = mido.MidiFile(ticks_per_beat=ticks)
+    messages = [mido.Message(kind, note=60, time=ticks * (kind == "note_off")) for kind in ("note_on", "note_off") * 12]
+    midi.tracks.append(mido.MidiTrack(messages))
+    midi.save(tmp_path / "a.mid")
+    tracks = read_tracks(read_bytes(tmp_path / "a.mid"), tmp_path / "a.mid")
+    meter = tracks.meter()
+    np.testing.assert_allclose(meter.quarters([0.25, 3.0, 3.5, 9.0]), [0.5, 6, 7, 18], atol=1e-9)
+    assert find_grid(tracks.merge(), meter) == named("1/8")
