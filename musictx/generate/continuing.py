@@ -103,17 +103,17 @@ def continue_all(
         if not drawing.takes:
             raise
     kept = []
-    for (name, primer, file, after, project, second), prompt, drawn in zip(
-        beginnings, drawing.prompts, drawing.continuations(), strict=True
+    for (name, primer, file, after, project, second), prompt, begin_s, drawn in zip(
+        beginnings, drawing.prompts, drawing.begins_s, drawing.continuations(), strict=True
     ):
         place, meter = None, primer.meter if primer is not None else None
         if project is not None and isinstance(primer, Gap):
             place = Place(project, step_s=step_s(tokenizer, prompt.quarter_s), second=second)
         elif project is not None and isinstance(primer, Primer):
-            later_s = primer.start_s + (0.0 if request.include_seed else prompt.start_s)
+            later_s = primer.start_s + (0.0 if request.include_seed else begin_s)
             place = Place(project, later_s, seed=request.include_seed)
         if meter is not None and not request.include_seed and isinstance(primer, Primer):
-            meter = meter.part(prompt.start_s, prompt.start_s)
+            meter = meter.part(begin_s, begin_s)
         known: dict[str, Any] = {
             "signature": meter.signature if meter is not None else None,
             "meter": meter,

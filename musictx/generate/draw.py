@@ -110,6 +110,9 @@ class Drawing:
             self.request = request = replace(request, window=None, max_tokens=request.max_tokens or most)
         asks = request.control.chords is not None  # once, before anything is drawn
         self.lines = [line_after(p, request.control, tokenizer) if asks else None for p in self.prompts]
+        self.begins_s = [
+            new_from_s(*each) for each in zip(self.prompts, self.grids, strict=True)
+        ]  # on the prompts' clocks
         self.bare = list[torch.Tensor]()
         if sampling.strength is not None:
             if not seeded:
@@ -208,7 +211,7 @@ class Drawing:
                 score = replace(score, **columns)
             made = Continuation(score, gap.from_s, take.stopped, mean_log_p, prompt.unheard, is_new, gap.to_s)
         else:
-            made = _continued(take, prompt, self.tokenizer, self.request.length, self.grids[i])
+            made = _continued(take, prompt, self.tokenizer, self.request.length, self.grids[i], self.begins_s[i])
         if control.asked:
             to_s = min(made.new_to_s, made.score.duration_s)
             chords, became = outcome(control, made.new_notes, made.new_from_s, to_s, prompt.meter, self.lines[i])
@@ -216,16 +219,26 @@ class Drawing:
         return made if self.request.include_seed else _without_primer(made)
 
 
-def _continued(take: Take, prompt: Prompt, tokenizer: Tokenizer, length: Length, grid: BeatGrid | None) -> Continuation:
-    """Makes music of ids: the primer, and what is new, cut at the length asked for."""
-    start_s = prompt.start_s
+def new_from_s(prompt: Prompt, grid: BeatGrid | None) -> float:
+    """When new music begins: the place for which a step of the clock stands, on a grid."""
+    if grid is None:
+        return prompt.start_s
+    places_s = grid.lines_s(prompt.meter, prompt.start_s)
+    near = float(places_s[np.abs(places_s - prompt.start_s).argmin()])
+    return near if abs(near - prompt.start_s) <= OFF_GRID_S else prompt.start_s
+
+
+def _continued(
+    take: Take, prompt: Prompt, tokenizer: Tokenizer, length: Length, grid: BeatGrid | None, start_s: float
+) -> Continuation:
+    """Makes music of ids: the primer, and what is new from `start_s` on, cut at the length asked for."""
     seconds, end_s = length.in_seconds(prompt.meter, start_s), np.inf
     score = tokenizer.decode(np.concatenate([prompt.ids, take.ids]), prompt.quarter_s)
     if grid is not None:
-        places_s = grid.lines_s(prompt.meter, start_s)
-        near = float(places_s[np.abs(places_s - start_s).argmin()])
-        start_s = near if abs(near - start_s) <= OFF_GRID_S else start_s
         score = grid.put_on(score, prompt.meter, start_s, OFF_GRID_S)
+        # a note of the primer ends there too, or it would begin again in the new music
+        ends = (score.onset_s < start_s) & (np.abs(score.offset_s - start_s) <= OFF_GRID_S)
+        score = replace(score, offset_s=np.where(ends, start_s, score.offset_s))
     if prompt.program is not None:
         score = replace(score, program=np.array(prompt.program))
     if seconds is not None:

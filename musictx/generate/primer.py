@@ -114,7 +114,7 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part(), grid: BeatGri
         raise ConfigError("from_s", got=part.until_s, allowed=allowed)
     from_end, end_s, until_s = part.side == "end" or part.until_s is not None, score.duration_s, part.until_s
     if until_s is not None:
-        until_s = begin_s(until_s, meter, part, False, grid)
+        until_s = begin_s(until_s, meter, part, until_s >= end_s - ROUNDED_S, grid)
     elif from_end or (part.seconds, part.bars) == (None, None):
         until_s = ending_s(score)
         if until_s is not None and grid is not None and part.start in (AUTO, "bar"):

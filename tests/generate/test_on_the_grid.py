@@ -94,6 +94,28 @@ def test_it_begins_at_a_bar_a_beat_or_the_end(generate, tmp_path):
     )
 
 
+@pytest.mark.parametrize("words", [["seed_seconds=3.1", "seed_from=end"], ["from_s=3.0"], []])
+def test_new_notes_alone_lie_where_they_lie_beside_the_seed(generate, tmp_path, words):
+    """The bar line is between two steps of the model's clock."""
+    quantised(tmp_path / "seed.mid", quarters=13, lasts=240)
+    beside, alone = [], []
+    for ticks, with_seed in ((beside, "true"), (alone, "false")):
+        generate("seed_midi=seed.mid", "length_seconds=4", f"include_seed={with_seed}", *words)
+        ticks += new_ticks(tmp_path / "o" / "seed-1.mid")[0].tolist()
+    assert len(alone)
+    assert alone == beside
+
+
+def test_the_musics_last_moment_is_all_of_it(generate, tmp_path):
+    """As the page asks: a last note that ends just after a beat does not bring the new music there."""
+    quantised(tmp_path / "seed.mid", quarters=13, lasts=252)  # 12 ticks over the beat
+    whole, last = (
+        generate("seed_midi=seed.mid", "length_seconds=1", *words).stdout.split("new music from ")[1].split(" s")[0]
+        for words in ([], [f"from_s={0.4 * 4 + 0.545454 * 5 + 0.612345 * (4 + 12 / QUARTER):.2f}"])
+    )
+    assert whole == last == "8.61"
+
+
 @pytest.mark.parametrize("chance", [0, 2, 3])
 def test_a_fill_keeps_to_the_grid_too(tmp_path, capsys, chance):
     """Bar 3 begins between two steps of the model's clock; its first quarter is filled."""
