@@ -145,6 +145,7 @@ def check(config: JamConfig) -> None:
         check_within(config, name, *bounds)
     if not config.rules.masks:
         raise ConfigError("masks", got=False, why="only legal music is played live", hint="leave the masks on")
+    config.rules.check_free("a reply")
     if config.virtual and not is_real(config):
         allowed = "a port's name as input= or output="
         raise ConfigError("virtual", got=True, why="there is no port to create", allowed=allowed)

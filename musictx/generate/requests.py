@@ -224,6 +224,7 @@ class Accompany(Request):
         super().__post_init__()
         if self.sampling.guard:
             raise ConfigError("guard", got=True, why="it is for continuations", allowed="false")
+        self.rules.check_free("what goes with a melody")
         for name in ("voices", "rewrite"):
             if (value := getattr(self, name)) is not None and value not in VOICE_SETS:
                 raise ConfigError(name, got=value, allowed=f"one of {', '.join(VOICE_SETS)}")

@@ -100,6 +100,11 @@ class Rules:
             why = f"it has no pitch from {self.lowest} to {self.highest}"
             raise ConfigError("scale", got=self.scale, why=why, hint="give a wider range")
 
+    def check_free(self, what: str) -> None:
+        """Raises ConfigError for a grid, where music keeps to none."""
+        if self.grid not in (AUTO, OFF):
+            raise ConfigError("grid", got=self.grid, why=f"{what} keeps to no grid of a beat", allowed="auto or off")
+
     def note_s(self, seed_s: Sequence[float] | NDArray[np.floating], auto: Auto = NOTE) -> float:
         """The longest note after a seed whose notes are so long."""
         return auto.limit_s(seed_s) if isinstance(self.max_note_s, str) else float(self.max_note_s)

@@ -240,6 +240,7 @@ def test_players_without_music(world, tmp_path, monkeypatch):
         ({"pause_s": float("nan")}, "pause_s=nan: give 0.05 to 60"),
         ({"channel": 0}, "channel=0: give 1 to 16"),
         ({"rules": Rules(masks=False)}, "masks=false: "),
+        ({"rules": Rules(grid="1/16")}, "grid=1/16: a reply keeps to no grid"),
         ({"virtual": True}, "virtual=true: "),
     ],
 )

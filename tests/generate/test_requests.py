@@ -41,6 +41,7 @@ def refusal(make):
         (lambda x: Continue(rows_at_once=x), "rows_at_once", (0,)),
         (lambda x: Continue(rules=x), "rules", ({}, None)),
         (lambda x: Continue(rules=Rules(masks=x, lowest=30)), "masks", (False,)),
+        (lambda x: Accompany(rules=Rules(grid=x)), "grid", ("1/16", "swing")),
         (lambda x: Fill(window=x), "Continue.window", (7, 0)),
         (lambda x: Fill(sampling=Sampling(seed_guidance=x)), "seed_guidance", (1.0,)),
         (lambda x: Fill(length=Length(tokens=x)), "Length.tokens", (3,)),
