@@ -62,7 +62,10 @@ class BeatGrid(NamedTuple):
 
     def has(self, at_s: NDArray[np.float64], meter: Meter) -> bool:
         """Whether nearly all of these moments are on it."""
-        spacing_s = meter.quarter_s * float(np.diff([*self.places, UNITS]).min()) / UNITS
+        quarters = np.floor(meter.quarters(at_s))
+        # not the first tempo: that of a count-in may be another
+        quarter_s = float(np.median(meter.seconds(quarters + 1) - meter.seconds(quarters)))
+        spacing_s = quarter_s * float(np.diff([*self.places, UNITS]).min()) / UNITS
         near = self.away_s(meter, at_s) <= min(NEAR_S, spacing_s / NARROW)
         return spacing_s >= LEAST_S and bool(near.mean() >= SHARE)
 

@@ -228,5 +228,5 @@ class Meter:
 
     def _units(self) -> tuple[NDArray[np.float64], float]:
         """Twenty-fourths of quarters, and how long those after them last."""
-        units = self.quarter_s / UNITS * np.arange(2) if self.units_s is None else self.units_s
+        units: NDArray[np.float64] = np.array([0.0, self.quarter_s / UNITS]) if self.units_s is None else self.units_s
         return units, float(units[-1] - units[-2])

@@ -118,3 +118,10 @@ def test_files_of_few_ticks_have_quarters_too(tmp_path, ticks):
     meter = tracks.meter()
     np.testing.assert_allclose(meter.quarters([0.25, 3.0, 3.5, 9.0]), [0.5, 6, 7, 18], atol=1e-9)
     assert find_grid(tracks.merge(), meter) == named("1/8")
+
+
+@pytest.mark.parametrize("first_s", [1e-3, 0.05, 3.0])
+def test_the_tempo_of_a_count_in_hides_no_grid(first_s):
+    units_s = np.cumsum(np.repeat([0.0, first_s / UNITS, 0.5 / UNITS], [1, UNITS, UNITS * 12]))
+    meter = Meter(first_s, units_s=units_s)
+    assert find_grid(music(meter.seconds(1 + np.arange(40) / 4)), meter) == named("1/16")._replace(ends=False)
