@@ -193,11 +193,15 @@ class Kind:
         self.costs = timed.Runs(out / f"{self.name}-costs.json")  # a file each: processes can share the kinds
         self.runs = timed.Runs(out / f"{self.name}.json")
 
+    @property
+    def settings(self) -> str:
+        """What is the same for each training: figures of others are not taken for these."""
+        model = config_of(self.kind, 256, 0.0, self.music.tokenizer.vocab.size)
+        return repr((model, AUGMENT, STEP_IDS, WARM, FALLS))
+
     def file(self, key: str) -> Path:
-        settings = repr(
-            (config_of(self.kind, 256, 0.0, self.music.tokenizer.vocab.size), AUGMENT, STEP_IDS, WARM, FALLS)
-        )
-        return self.out / "models" / f"{crc32(f'{self.music.name}, {self.kind}, {key}, {settings}'.encode()):08x}.pt"
+        name = f"{self.music.name}, {self.kind}, {key}, {self.settings}"
+        return self.out / "models" / f"{crc32(name.encode()):08x}.pt"
 
     def cost(self, window: int, optimizer: str) -> float:
         """CPU seconds of a step, or seconds on a GPU: the fastest of turns."""
@@ -235,7 +239,8 @@ class Kind:
     def run(self, minutes: float, way: Way, seed: int = 0, split: str = "validation") -> dict[str, Any]:
         """What a training has after so long: steps, and the nats of each piece."""
         steps = self.steps(minutes, way)
-        key = f"{name_of(way, seed)}, {steps} steps, {split}"
+        scored = f"{self.settings}, {SCORED[self.music.name][split]}"
+        key = f"{name_of(way, seed)}, {steps} steps, {split}, {crc32(scored.encode()):08x}"
 
         def make() -> Any:
             found = self.music.nats(self.model(minutes, way, seed), split, way.window)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from compute_runs import KINDS, Kind, Way
@@ -86,7 +87,7 @@ def remembered(kind: Kind, minutes: float, way: Way, split: str) -> dict[str, An
         rows = np.stack([curve.mean, curve.low, curve.high], -1)
         return kept | {"retention": [[None if np.isnan(x) else x for x in row] for row in rows.tolist()]}
 
-    key = f"{way}, {kind.steps(minutes, way)} steps, {split}, seed"
+    key = f"{way}, {kind.steps(minutes, way)} steps, {split}, seed, {crc32(f'{kind.settings}, {CUTS}'.encode()):08x}"
     known: dict[str, Any] = kind.runs.get(key, make)
     return known
 

@@ -22,7 +22,7 @@ from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Length, Own
 from musictx.generate.steering import Steering
 from musictx.model.protocol import LanguageModel
 from musictx.music.beat_grid import BeatGrid
-from musictx.music.score import Filled, Meter, Score
+from musictx.music.score import Filled, Meter, Score, marked
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.on_grid import OnGrid
@@ -30,7 +30,6 @@ from musictx.waiting import Waiting
 
 MOST_LINES_S = 4 * 3600.0  # later notes may begin at any moment
 OFF_GRID_S = 0.006  # a step of the clock that stands for a line is at most half a step away from it
-TIMES = ("onset_s", "offset_s")
 
 
 @dataclass(frozen=True)
@@ -206,9 +205,8 @@ class Drawing:
             score, is_new = fill(gap, music_of(take.ids, self.tokenizer), self.tokenizer, prompt.program, ringing=True)
             mean_log_p = float(take.log_p[: len(ids)].mean())
             if gap.grid is not None:
-                on_grid = gap.grid.put_on(score, prompt.meter, gap.from_s, OFF_GRID_S)
-                columns = {name: np.where(is_new, getattr(on_grid, name), getattr(score, name)) for name in TIMES}
-                score = replace(score, **columns)
+                new = gap.grid.put_on(score.select(is_new), prompt.meter, gap.from_s, OFF_GRID_S)
+                score, is_new = marked(score.select(~is_new), new)
             made = Continuation(score, gap.from_s, take.stopped, mean_log_p, prompt.unheard, is_new, gap.to_s)
         else:
             made = _continued(take, prompt, self.tokenizer, self.request.length, self.grids[i], self.begins_s[i])

@@ -144,6 +144,11 @@ class Bars(NamedTuple):
     numbers: NDArray[np.int64]  # (K,)
 
 
+def beat_of(beats: int, unit: int) -> float:
+    """How many quarters a beat of a time signature has: in 6/8, 9/8 and 12/8 three eighths."""
+    return 4 / unit * (3 if unit == 8 and beats % 3 == 0 and beats > 3 else 1)
+
+
 @dataclass(frozen=True)
 class Meter:
     """Four quarters a bar unless a file says otherwise. `lines_s` are a file's bar lines, through all its changes of
@@ -157,6 +162,7 @@ class Meter:
     lines_s: NDArray[np.float64] | None = None  # (K,)
     whole_s: float | None = None
     units_s: NDArray[np.float64] | None = field(default=None, compare=False)  # (U,)
+    beats: NDArray[np.float64] | None = field(default=None, compare=False)  # (K,) quarters a beat, of each bar
     before: int = 0
 
     @property
@@ -199,15 +205,17 @@ class Meter:
         first = max(int(np.searchsorted(lines, start_s + 1e-6, side="right")) - 1, 0)
         before = self.before + max(first - self.first_bar(lines), 0)
         whole_s = None if self.whole_s is None else self.whole_s - start_s
-        return replace(self, lines_s=lines[first:] - start_s, whole_s=whole_s, units_s=units_s, before=before)
+        beats = None if self.beats is None else self.beats[min(first, len(self.beats) - 1) :]
+        moved = lines[first:] - start_s
+        return replace(self, lines_s=moved, whole_s=whole_s, units_s=units_s, before=before, beats=beats)
 
     def beats_s(self, until_s: float) -> NDArray[np.float64]:
         """The beats of all bars up to the first beat at or after `until_s`; in 6/8, 9/8 and 12/8 a beat has three
         eighths."""
-        beats, unit = self.signature
-        step = 4 / unit * (3 if unit == 8 and beats % 3 == 0 and beats > 3 else 1)  # quarters
         bars = self.quarters(self.bars_s(until_s, more=1))
-        every = [np.arange(begin, end - 1e-6, step) for begin, end in pairwise(bars)]
+        known = self.beats if self.beats is not None else np.array([beat_of(*self.signature)])
+        steps = known[np.minimum(np.arange(len(bars) - 1), len(known) - 1)]
+        every = [np.arange(begin, end - 1e-6, step) for (begin, end), step in zip(pairwise(bars), steps, strict=True)]
         found = self.seconds(np.concatenate(every))
         upto: NDArray[np.float64] = found[: int(np.searchsorted(found, until_s - 1e-6)) + 1]
         return upto

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from musictx.files import printable
 from musictx.music.repairs import say_repairs
-from musictx.music.score import DRUMS, MOST_BARS, UNITS, Meter, Score
+from musictx.music.score import DRUMS, MOST_BARS, UNITS, Meter, Score, beat_of
 
 PEDAL_DOWN = 64  # controller 64 at this value or above is down
 FORGOTTEN_S = 60.0  # of 530,781 presses in MAESTRO's 199 hours the longest takes 57 s
@@ -209,6 +209,9 @@ class TempoMap:
         if not self.ticks_per_quarter:
             return Meter(self.quarter_s, first)
         last = int(np.ceil(self.quarters(np.array([end_s]))[0] * self.ticks_per_quarter - 1e-6))
+        # new music after the notes follows what the map says there
+        later = int(max(self.tempo[-1], kept[-1, 0]))
+        last = max(last, later if later <= MOST_QUARTERS * self.ticks_per_quarter else 0)
         kept = kept[kept[:, 0] <= last]
         bars = np.maximum(self.ticks_per_quarter * 4 * kept[:, 1] / kept[:, 2], (last + 1) / MOST_BARS)  # ticks
         borders = np.append(kept[1:, 0], last + bars[-1])
@@ -216,7 +219,8 @@ class TempoMap:
         quarters = last // self.ticks_per_quarter + 2
         units = np.arange(quarters * UNITS + 1 if quarters <= MOST_QUARTERS else 0) * (self.ticks_per_quarter / UNITS)
         lines_s, units_s = self.seconds(np.rint(np.concatenate(lines))), self.seconds(units)
-        return Meter(self.quarter_s, first, lines_s, units_s=units_s if len(units_s) else None)
+        beats = np.repeat([beat_of(beats, unit) for _, beats, unit in kept.tolist()], [len(each) for each in lines])
+        return Meter(self.quarter_s, first, lines_s, units_s=units_s if len(units_s) else None, beats=beats)
 
 
 Seconds = NDArray[np.float64]

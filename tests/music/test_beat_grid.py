@@ -96,7 +96,9 @@ def test_notes_keep_a_beat_without_bar_lines_that_are_known():
     assert bars_of(free, meter, 8.0) is None
     quantised = music(np.arange(16) * 0.5)
     assert keeps_beat(quantised, meter)
-    assert bars_of(quantised, meter, 8.0).numbers.tolist() == [1, 2, 3, 4, 5]
+    bars = bars_of(quantised, meter, 8.0)
+    assert bars is not None
+    assert bars.numbers.tolist() == [1, 2, 3, 4, 5]
     assert bars_of(quantised, Meter(0.5), 8.0) is None  # without a file
 
 
@@ -125,3 +127,18 @@ def test_the_tempo_of_a_count_in_hides_no_grid(first_s):
     units_s = np.cumsum(np.repeat([0.0, first_s / UNITS, 0.5 / UNITS], [1, UNITS, UNITS * 12]))
     meter = Meter(first_s, units_s=units_s)
     assert find_grid(music(meter.seconds(1 + np.arange(40) / 4)), meter) == named("1/16")._replace(ends=False)
+
+
+def test_beats_and_places_follow_the_map_beyond_the_notes(tmp_path):
+    """6/8 becomes 4/4, and the tempo doubles, after the last note."""
+    midi, track = mido.MidiFile(ticks_per_beat=480), mido.MidiTrack()
+    track.append(mido.MetaMessage("time_signature", numerator=6, denominator=8))
+    track += [mido.Message("note_on", note=60), mido.Message("note_off", note=60, time=480)]
+    track.append(mido.MetaMessage("time_signature", numerator=4, denominator=4, time=960))
+    track.append(mido.MetaMessage("set_tempo", tempo=250_000, time=1920))
+    midi.tracks.append(track)
+    midi.save(tmp_path / "it.mid")
+    meter = read_tracks((tmp_path / "it.mid").read_bytes(), "").meter()
+    np.testing.assert_allclose(meter.beats_s(4.3), [0, 0.75, 1.5, 2, 2.5, 3, 3.5, 3.75, 4, 4.25, 4.5])
+    np.testing.assert_allclose(named("1/8").lines_s(meter, 3.9)[-6:-2], [3.5, 3.625, 3.75, 3.875])
+    np.testing.assert_allclose(meter.part(1.5, 2.0).beats_s(1.0), [0, 0.5, 1.0])
