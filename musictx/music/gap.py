@@ -10,7 +10,7 @@ from musictx.music import midi_file as midi
 from musictx.music.channel_use import is_down, is_free, lasts, value_of
 from musictx.music.channels import CHANNELS
 from musictx.music.midi_file import Event, Note, meta, notes_of, with_events
-from musictx.music.pedal import lifts
+from musictx.music.pedal import let_go
 from musictx.music.project import NAME, Line, Part, Project, events_of
 from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import FORGOTTEN_S, PEDAL, PEDAL_DOWN, sounding
@@ -140,7 +140,7 @@ class Filling:
         for track, places in gone.items():
             self.tracks[track] = with_events(self.tracks[track], places, more[track])
         if any(gone.values()):
-            self.tracks[-1] = with_events(self.tracks[-1], [], lifts(self.project.raw.channels))
+            self.tracks = let_go(self.tracks, self.project.raw.channels)
 
     def inside(self, ticks: Sequence[int]) -> set[int]:
         """Those of some ticks at which notes begin inside the gap."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from musictx.music import midi_file as midi
 from musictx.music.channels import CHANNELS
-from musictx.music.midi_file import Event, Note
+from musictx.music.midi_file import Event, EventTrack, Note, with_events
 from musictx.music.ticks import FORGOTTEN_S, PEDAL, PEDAL_DOWN, RawChannel, TempoMap, sounding
 
 UP_S = 0.05  # between a lift and the next press
@@ -60,6 +60,19 @@ def lifts(channels: Sequence[RawChannel], tick: int | None = None) -> list[Event
             end = max(int(raw.notes[:2].max()), int(raw.pedal[0, -1]))
             out.append(_pedal(raw, end if tick is None else min(tick, end), 0))
     return out
+
+
+def let_go(tracks: Sequence[EventTrack], channels: Sequence[RawChannel], tick: int | None = None) -> list[EventTrack]:
+    """The tracks with these `lifts`, each in the last track that moves the pedal of its channel."""
+    more: dict[int, list[Event]] = {}
+    for lift in lifts(channels, tick):
+        moves = [
+            t
+            for t, track in enumerate(tracks)
+            if any(e.kind == midi.CONTROL and e.channel == lift.channel and e.data[1] == PEDAL for e in track.events)
+        ]
+        more.setdefault(max(moves, default=len(tracks) - 1), []).append(lift)
+    return [with_events(track, [], more[t]) if t in more else track for t, track in enumerate(tracks)]
 
 
 def forgotten(channels: Sequence[RawChannel], clock: TempoMap, tick: int) -> set[Event]:

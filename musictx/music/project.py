@@ -17,7 +17,7 @@ from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.chunks import read_chunks
 from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.midi_file import Event, EventFile, EventTrack, Note, in_order, meta, notes_of, with_events
-from musictx.music.pedal import Press, forgotten, lifts, pedalled
+from musictx.music.pedal import Press, forgotten, let_go, lifts, pedalled
 from musictx.music.raw import read_raw
 from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import PEDAL, RawMidi, TempoMap
@@ -104,8 +104,7 @@ class Project:
         for t, track in enumerate(self.file.tracks):
             kept = [e for e in track.events if not (e.begins or e.ends) or (t, e.channel) in heard]
             tracks.append(EventTrack(kept, track.end))
-        tracks[-1] = with_events(tracks[-1], [], lifts(self.raw.channels))
-        return midi.write_events(self.file._replace(tracks=tracks))
+        return midi.write_events(self.file._replace(tracks=let_go(tracks, self.raw.channels)))
 
     @classmethod
     def new(cls, quarter_s: float, signature: tuple[int, int] | None = None) -> "Project":
@@ -147,8 +146,7 @@ class Project:
         tracks = self.tracks_until(tick)
         if tracks == self.file.tracks:
             return self
-        tracks[-1] = with_events(tracks[-1], [], lifts(self.raw.channels, tick))
-        return replace(self, data=midi.write_events(self.file._replace(tracks=tracks)))
+        return replace(self, data=midi.write_events(self.file._replace(tracks=let_go(tracks, self.raw.channels, tick))))
 
     def keeping(self, score: Score) -> "Project":
         """The file without the notes of the heard parts that are not in a score; all else stays."""
@@ -161,7 +159,7 @@ class Project:
                 else:
                     gone.setdefault(part.track, []).extend(k for k in (note.first, note.last) if k is not None)
         tracks = [with_events(track, gone.get(t, []), []) for t, track in enumerate(self.file.tracks)]
-        tracks[-1] = with_events(tracks[-1], [], lifts(self.raw.channels))
+        tracks = let_go(tracks, self.raw.channels)
         return replace(self, data=midi.write_events(self.file._replace(tracks=tracks))) if gone else self
 
     def beside(

@@ -11,6 +11,7 @@ from musictx.tokenizers.grammar import Grammar
 from musictx.tokenizers.tokenizer import Tokenizer
 
 Lines = NDArray[np.float64]
+FAR = 2**62  # steps: after all music
 
 
 class OnGrid:
@@ -30,11 +31,10 @@ class OnGrid:
         assert tokenizer.pace is not None  # its clock is in seconds
         self.grammar, step_s = grammar, float(tokenizer.pace[tokenizer.pace > 0].min())
         steps = np.rint(np.maximum(tokenizer.pace, 0) / step_s).astype(np.int64)  # (V,)
-        last = max((round(lines[-1] / step_s) for lines in lines_s if lines is not None), default=0)
-        tables = [next_lines(lines, step_s, last) for lines in lines_s]
-        self.next = torch.from_numpy(np.stack(tables)).to(device)  # (B, L) the first line from each step on
-        before = [np.maximum.accumulate(np.where(table == np.arange(last + 1), table, 0)) for table in tables]
-        self.last = torch.from_numpy(np.stack(before)).to(device)  # (B, L) the last line up to each step
+        in_steps = [np.zeros(0) if lines is None else np.rint(lines / step_s) for lines in lines_s]
+        found = [np.unique(row.astype(np.int64)) for row in in_steps]
+        rows = [np.pad(row, (0, max(map(len, found)) + 1 - len(row)), constant_values=FAR) for row in found]
+        self.lines = torch.from_numpy(np.stack(rows)).to(device)  # (B, K) steps, then FAR
         self.waits = torch.from_numpy(np.flatnonzero(steps)).to(device)  # (S,) ids, in order of time
         self.steps, self.longest = torch.from_numpy(steps)[None].to(device), int(steps.max())  # (1, V)
         self.ends = torch.from_numpy(tokenizer.vocab.mask("NOTE_OFF", "MELODY_OFF"))[None].to(device)  # (1, V)
@@ -42,9 +42,14 @@ class OnGrid:
         self.now = torch.from_numpy(now).to(device)  # (B, 1)
 
     def line_after(self, step: Tensor) -> Tensor:
-        """(B, n) the first line at or after steps (B, n)."""
-        most = self.next.shape[1] - 1
-        return torch.where(step > most, step, self.next.gather(1, step.clamp(max=most)))
+        """(B, n) the first line at or after steps (B, n); a step itself after the last one."""
+        found = self.lines.gather(1, torch.searchsorted(self.lines, step))
+        return torch.where(found == FAR, step, found)
+
+    def line_before(self, step: Tensor) -> Tensor:
+        """(B, n) the last line at or before steps (B, n); 0 before the first one."""
+        at = torch.searchsorted(self.lines, step, right=True)
+        return torch.where(at > 0, self.lines.gather(1, (at - 1).clamp(min=0)), 0)
 
     def legal(self) -> Tensor:
         then, line = self.now + self.steps, self.line_after(self.now + 1)  # (B, V), (B, 1)
@@ -60,8 +65,7 @@ class OnGrid:
         Else music would be denser on a grid than the model wants it."""
         waits = logits[:, self.waits]  # (B, S)
         then = self.now + self.steps[0, self.waits]
-        after, most = self.line_after(then), self.last.shape[1] - 1
-        before = torch.where(then > most, then, self.last.gather(1, then.clamp(max=most)))
+        before, after = self.line_before(then), self.line_after(then)
         nearer = (then - before <= after - then) | (after - self.now > self.longest)
         near = torch.where((before > self.now) & nearer, before, after)
         free = (then < self.line_after(self.now + 1)) | (near - self.now > self.longest)
@@ -76,15 +80,4 @@ class OnGrid:
 
     def move(self, rows: Tensor) -> None:
         self.grammar.move(rows)
-        self.now, self.next, self.last = self.now[rows], self.next[rows], self.last[rows]
-
-
-def next_lines(lines_s: Lines | None, step_s: float, last: int) -> NDArray[np.int64]:
-    """(last + 1,) the first line from each step on; each step itself, where there are no lines."""
-    every = np.arange(last + 1)
-    if lines_s is None:
-        return every
-    lines = np.unique(np.rint(lines_s / step_s).astype(np.int64))
-    at = np.searchsorted(lines, every)
-    found: NDArray[np.int64] = np.where(at < len(lines), lines[np.minimum(at, len(lines) - 1)], every)
-    return found
+        self.now, self.lines = self.now[rows], self.lines[rows]

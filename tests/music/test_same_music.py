@@ -11,7 +11,7 @@ from projects import LONGEST, SLOW, files, note, project, tempo, track, without_
 from musictx.generate.gap import cut_gap, fill
 from musictx.generate.result import Music, Place
 from musictx.music.gap import Filled, fill_in
-from musictx.music.midi_file import Event, read_events
+from musictx.music.midi_file import CONTROL, Event, read_events
 from musictx.music.project import Line
 from musictx.music.read import read_tracks
 from musictx.music.score import Meter, Score
@@ -118,6 +118,14 @@ def test_a_pedal_that_nothing_lifts_ends_as_before_the_fill():
         (2, 200, 41),
         (1500, 1600, 32),
     ]
+
+
+def test_a_pedal_is_let_go_in_the_track_that_pressed_it():
+    drums = track(note(0, 8, 36, 9), note(300, 900, 38, 9))
+    it = project(track(tempo(0, SLOW)), track(note(0, 8, 40, 1), note(2, 200, 41, 1), Event(5, b"\xb1\x40\x7f")), drums)
+    tracks = read_events(replace(it, part="1").alone()).tracks
+    assert [event.tick for event in tracks[1].events if event.kind == CONTROL] == [5, 200]
+    assert not [event for event in tracks[2].events if event.kind == CONTROL]
 
 
 @settings(max_examples=200)

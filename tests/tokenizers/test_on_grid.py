@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import Free, build_grammar
-from musictx.tokenizers.on_grid import OnGrid, next_lines
+from musictx.tokenizers.on_grid import OnGrid
 from musictx.tokenizers.rules import Rules
 
 TOKENIZER = build_tokenizer("performance")
@@ -68,9 +68,12 @@ def test_a_wait_longer_than_the_longest_goes_on():
     np.testing.assert_array_equal(grammar.legal()[0].numpy(), SHIFT | ENDS)
 
 
-def test_the_next_line_of_each_step():
-    assert next_lines(np.array([0.0, 0.03, 0.05]), 0.01, 6).tolist() == [0, 3, 3, 3, 5, 5, 6]
-    assert next_lines(None, 0.01, 3).tolist() == [0, 1, 2, 3]
+def test_the_lines_around_each_step():
+    lines = [np.array([0.02, 0.05]), None]
+    grammar = OnGrid(Free(TOKENIZER, 2, "cpu"), TOKENIZER, [np.zeros(0, np.uint16)] * 2, lines, "cpu")
+    steps = torch.arange(7).expand(2, -1).contiguous()
+    assert grammar.line_after(steps).tolist() == [[2, 2, 2, 5, 5, 5, 6], [*range(7)]]
+    assert grammar.line_before(steps)[0].tolist() == [0, 0, 2, 2, 2, 5, 5]
 
 
 @settings(max_examples=50, deadline=None)
