@@ -5,6 +5,7 @@
     python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop
     python studies/alive.py --stores outputs/stores/maestro --bundles piano new.safetensors    # two models
     python studies/alive.py --midi outputs/quantised      # files as people have them: quantised.py makes a set
+    python studies/alive.py --midi outputs/quantised --stores outputs/stores/maestro outputs/stores/pop    # and these
     python studies/alive.py --bundles new.safetensors --write sampler.top_p=null sampler.min_p=0.01
 
 Each cell takes validation pieces in one of four forms. Counted are continuations without a new note for more than 3 s,
@@ -17,8 +18,8 @@ fewer notes over 8 s. If equal, more continuations between half and twice the pa
 compared by it over all cells together. `--write` draws nothing: it writes a copy of a bundle with filters in its
 header. Each cell is kept in a file: the same command resumes. Beside it are ten continuations to hear.
 
-`--midi` takes files instead of stores, or beside them: `alive_midi.py` says what is measured there. The rule does not
-count them.
+`--midi` takes files, and pieces of `--stores` as files: `alive_midi.py` says what is measured there. The rule does
+not count them.
 """
 
 import contextlib
@@ -168,6 +169,15 @@ def choose_pieces(store: Store, pieces: int) -> list[Score]:
     return [long[i] for i in np.unique(np.linspace(0, len(long) - 1, min(pieces, len(long))).round().astype(int))]
 
 
+def as_files(path: Path, opened: Opened, args: Any) -> Path:
+    """A folder with pieces of a store, which are a kind of files."""
+    folder: Path = args.out / "pieces" / path.name
+    for k, piece in enumerate(choose_pieces(Store(path, opened.header.tokenizer), args.pieces), 1):
+        if not (file := folder / f"{path.name}-{k:02}.mid").exists():
+            write_midi(piece, file)
+    return folder
+
+
 def study(args: Any, words: list[str]) -> None:
     """Draws all cells of each model, and names the best."""
     facts: dict[str, Any] = {"split": "validation", "seconds": LENGTH_S, "draws": args.draws, "random_seed": 0}
@@ -180,8 +190,8 @@ def study(args: Any, words: list[str]) -> None:
         name, seeds = f"{given}, default", list[dict[str, Any]]()  # all settings that are not given
         facts[name] = {}
         if args.midi:
-            files = partial(alive_midi.study_files, args.midi, opened, tensors, args.out / of, args)
-            facts[name][args.midi.name] = files(extra)
+            folders = [args.midi, *(as_files(path, opened, args) for path in args.stores or [])]
+            facts[name][args.midi.name] = alive_midi.study_files(folders, opened, tensors, args.out / of, args, extra)
             write_json(args.out / "alive.json", facts)
         for path, (form, form_words) in product(stores_of(args), FORMS.items()):
             store = Store(path, opened.header.tokenizer)
@@ -205,8 +215,8 @@ def study(args: Any, words: list[str]) -> None:
 
 
 def stores_of(args: Any) -> list[Path]:
-    """Those that are given; MAESTRO's where there are no files either."""
-    return args.stores or ([] if args.midi else [Path("outputs/stores/maestro")])
+    """Those that are given, or MAESTRO's; none where they are kinds of files."""
+    return [] if args.midi else args.stores or [Path("outputs/stores/maestro")]
 
 
 def write(args: Any, words: list[str]) -> None:

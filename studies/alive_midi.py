@@ -1,11 +1,11 @@
 """Files as musicians have them, continued as `musictx generate` does: whole, after their last four bars, and after
 their first. What is measured is what is written: the new notes of the person's file with new music in it, read again.
 
-Beside each figure is the composer's own: of the music after the first bars, and where a seed reaches the end, of the
-last music before the ending, after as many bars or after all that comes before. It begins at a bar line.
+Beside each figure is the composers' own: of as much music after bar lines of the same files, and as many bars before
+them, or all of the piece.
 
 A file's kind is its name before the last hyphen. A continuation is like the composers' where it lies between the 5th
-and the 95th percentile of what they did after seeds of the same form, in files of all kinds.
+and the 95th percentile of what they did in files of its kind; of loops, copies and the like, less is like them too.
 """
 
 import contextlib
@@ -42,7 +42,9 @@ FORMS = {
     f"last {BARS} bars": [f"seed_bars={BARS}", "seed_from=end"],
     f"first {BARS} bars": [f"seed_bars={BARS}"],
 }
-LIKE = 5, 95  # percentiles
+PLACES = 6  # bar lines of a file after which the composer's own music is measured
+LIKE, CLOSE = (5, 95), 1e-9  # percentiles
+LESS = "copied", "longest copy", "looped", "one key", "beyond range", "wait", "hanging"  # less of it is as good
 STILL_S = 3.0
 
 
@@ -80,21 +82,20 @@ def drawn_row(file: File, primer: Primer, music: Music, length_s: float) -> Row:
     return measure(seed, new, setting) | {"tempo kept": float(kept)}
 
 
-def own_row(file: File, form: str, primer: Primer, length_s: float) -> Row | None:
-    """The figures of the composer's own music; None where the piece is too short for it."""
-    from_s, begin_s = primer.start_s + primer.end_s, primer.start_s
-    if not form.startswith("first"):
-        lines = file.meter.bars_s(file.score.duration_s)
-        last_s = (ending_s(file.score) or file.score.duration_s) - length_s
-        k = int(np.searchsorted(lines, last_s + CLOSE_S)) - 1
-        if k < 1:
-            return None
-        from_s, begin_s = float(lines[k]), 0.0 if form == "whole" else float(lines[max(k - BARS, 0)])
-    setting = Setting(file.meter, file.grid, from_s, min(from_s + length_s, file.score.duration_s))
-    seed, new = between(file.score, begin_s, from_s), between(file.score, from_s, setting.to_s)
-    if setting.to_s - from_s < length_s / 2 or not len(seed):
-        return None
-    return measure(seed, new, setting) | {"tempo kept": 1.0}
+def own_rows(file: File, form: str, length_s: float) -> list[Row]:
+    """The figures of the composer's own music, after at most `PLACES` bar lines; none where the piece is too short."""
+    lines = file.meter.bars_s(file.score.duration_s)
+    end_s = ending_s(file.score) or file.score.duration_s
+    first = int(np.searchsorted(lines, end_s / 2)) if form == "whole" else BARS
+    at = [k for k in range(max(first, 1), len(lines)) if lines[k] + length_s <= end_s]
+    found = []
+    for k in {at[i] for i in np.linspace(0, len(at) - 1, min(PLACES, len(at))).round().astype(int)}:
+        setting = Setting(file.meter, file.grid, float(lines[k]), float(lines[k]) + length_s)
+        begin_s = 0.0 if form == "whole" else float(lines[k - BARS])
+        seed, new = between(file.score, begin_s, setting.from_s), between(file.score, setting.from_s, setting.to_s)
+        if len(seed):
+            found.append(measure(seed, new, setting) | {"tempo kept": 1.0})
+    return found
 
 
 def cell(form: str, paths: Sequence[Path], opened: Opened, request: Continue, length_s: float, folder: Path) -> Any:
@@ -107,29 +108,37 @@ def cell(form: str, paths: Sequence[Path], opened: Opened, request: Continue, le
         assert isinstance(beginning.primer, Primer)
         file = read_file(path)
         drawn = [drawn_row(file, beginning.primer, music, length_s) for music in musics]
-        own = own_row(file, form, beginning.primer, length_s)
-        found.append({"file": path.name, "drawn": drawn, "true": own})
+        found.append({"file": path.name, "drawn": drawn, "true": own_rows(file, form, length_s)})
         musics[0].write(folder / path.name)
     return {"files": found, "processor": str(processor())}
 
 
 def summary(files: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Of each figure its mean and that of the composers, their 5th to 95th percentile, and the share of continuations
-    that lie there."""
-    drawn = [row for each in files for row in each["drawn"]]
-    true = [each["true"] for each in files if each["true"] is not None]
+    """Of one kind. Of each figure its mean and that of the composers, their 5th to 95th percentile, and the share of
+    continuations that are like them."""
+    drawn, true = ([row for each in files for row in each[who]] for who in ("drawn", "true"))
     found: dict[str, Any] = {"continuations": len(drawn), "composers": len(true)}
     for name in drawn[0] if drawn else ():
         ours, theirs = ([row[name] for row in rows if row[name] is not None] for rows in (drawn, true))
         low, high = np.percentile(theirs, LIKE) if theirs else (np.nan, np.nan)
-        found[name] = {
-            "drawn": mean(ours),
-            "true": mean(theirs),
-            "like": [rounded(low), rounded(high)],
-            "inside": mean([low - 1e-9 <= value <= high + 1e-9 for value in ours]) if theirs else None,
-        }
+        low = min(low, 0.0) if name in LESS else low
+        inside = [low - CLOSE <= value <= high + CLOSE for value in ours] if theirs else []
+        found[name] = {"drawn": mean(ours), "true": mean(theirs), "like": [rounded(low), rounded(high)]}
+        found[name] |= {"inside": mean(inside), "of": len(inside)}
     for who, rows in (("drawn", drawn), ("true", true)):
         found[f"{who}, waits"] = sum(row["wait"] > STILL_S for row in rows)
+    return found
+
+
+def together(kinds: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The figures of all kinds; each continuation is compared with the composers of its own kind."""
+    counts = "continuations", "composers", "drawn, waits", "true, waits"
+    found: dict[str, Any] = {name: sum(each[name] for each in kinds) for name in counts}
+    for name in (name for name, value in kinds[0].items() if isinstance(value, dict)):
+        rows = [each[name] for each in kinds]
+        found[name] = {who: mean([row[who] for row in rows if row[who] is not None]) for who in ("drawn", "true")}
+        of = sum(row["of"] for row in rows)
+        found[name]["inside"] = rounded(sum((row["inside"] or 0.0) * row["of"] for row in rows) / of) if of else None
     return found
 
 
@@ -145,15 +154,13 @@ def table(form: str, found: dict[str, Any]) -> str:
     """A summary, to read, and the means of each kind: drawn, and after a slash the composers' own."""
     kinds = found["kinds"]
     head = f"{form}: {found['continuations']} continuations"
-    rows = [[head, "drawn", "true", "5 to 95 %", "inside", *kinds]]
+    rows = [[head, "drawn", "true", "inside", *kinds]]
     for name, row in found.items():
         if isinstance(row, dict) and name != "kinds":
-            figures = said(row["drawn"]), said(row["true"]), " to ".join(map(said, row["like"])), said(row["inside"])
-            rows.append(
-                [name, *figures, *(f"{said(k[name]['drawn'])}/{said(k[name]['true'])}" for k in kinds.values())]
-            )
+            each = [f"{said(k[name]['drawn'])}/{said(k[name]['true'])}" for k in kinds.values()]
+            rows.append([name, *(said(row[who]) for who in ("drawn", "true", "inside")), *each])
     waits = [f"{each['drawn, waits']}/{each['true, waits']}" for each in (found, *kinds.values())]
-    rows.append(["waits over 3 s", waits[0], "", "", "", *waits[1:]])
+    rows.append(["waits over 3 s", waits[0], "", "", *waits[1:]])
     return "\n".join(f"{row[0]:<38}" + "".join(f"{cell:>15}" for cell in row[1:]) for row in rows)
 
 
@@ -177,22 +184,20 @@ def by_kind(paths: Sequence[Path], most: int) -> dict[str, list[Path]]:
 
 
 def study_files(
-    folder: Path, opened: Opened, tensors: str, at: Path, args: Any, words: Sequence[str]
+    folders: Sequence[Path], opened: Opened, tensors: str, at: Path, args: Any, words: Sequence[str]
 ) -> dict[str, Any]:
     """All forms and kinds; the cells lie in `at`. Prints a table of each form."""
     facts: dict[str, Any] = {"seconds": args.length}
-    kinds = by_kind(find_seeds(str(folder)), args.pieces)
+    kinds = by_kind([path for folder in folders for path in find_seeds(str(folder))], args.pieces)
     for form in args.forms or FORMS:
         own = [f"length_seconds={args.length}", f"variations={args.draws}", *FORMS[form], *words]
-        request, files = asked_by(settings("generate", "seed_midi=null", "out=x", *own)), list[dict[str, Any]]()
-        by = {}
+        request, by = asked_by(settings("generate", "seed_midi=null", "out=x", *own)), dict[str, Any]()
         for kind, paths in kinds.items():
-            place = at / f"{folder.name}-{form.replace(' ', '-')}-{kind}"
+            place = at / f"{folders[0].name}-{form.replace(' ', '-')}-{kind}"
             how = [(path.name, digest(path)) for path in paths], args.length, opened.header.sampling, request
             draw = partial(cell, form, paths, opened, request, args.length, place)
             kept = timed.Runs(place.with_suffix(".json")).get(f"{tensors} {how}", draw)
-            files += kept["files"]
             by[kind] = summary(kept["files"]) | {"processor": kept["processor"]}
-        facts[form] = summary(files) | {"kinds": by}
+        facts[form] = together(list(by.values())) | {"kinds": by}
         print(table(form, facts[form]), flush=True)
     return facts

@@ -84,6 +84,12 @@ class Control:
         return any(getattr(self, name) is not None for name in ("key", "chords", *CURVES))
 
     @property
+    def free(self) -> list[str]:
+        """Of the seed's bounds, those that a person's curves take the place of."""
+        of = {"density": ["density", "dense", "thin"], "polyphony": ["polyphony"], "register": ["low", "high"]}
+        return [name for curve, names in of.items() if getattr(self, curve) is not None for name in names]
+
+    @property
     def rows(self) -> int:
         """How many draws there are of each piece of new music."""
         if not self.asked:

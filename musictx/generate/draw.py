@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, Progress, Take
+from musictx.generate.character import Character, can_hold, most_of
 from musictx.generate.chord_clock import line_after
 from musictx.generate.engine import BatchRow, Drawn, begin_stream
 from musictx.generate.gap import Gap, fill, gap_prompt, most_tokens, music_of, split_drawn
@@ -23,7 +24,7 @@ from musictx.generate.steering import Steering
 from musictx.model.protocol import LanguageModel
 from musictx.music.beat_grid import BeatGrid
 from musictx.music.score import Filled, Meter, Score, marked
-from musictx.tokenizers import Tokenizer
+from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.on_grid import OnGrid
 from musictx.waiting import Waiting
@@ -174,12 +175,28 @@ class Drawing:
         most = max(map(len, heard)) + self.limit
         room = min(most, request.window or most)
         steering = Steering(request.control, tokenizer, each, self.device) if request.control.asked else None
+        character = self._character([i for i, _ in rows for _ in range(self.each)])
         stream = begin_stream(
-            self.model, heard, keys, request.sampling, grammar, room, room < most, bare, steering, fold
+            self.model, heard, keys, request.sampling, grammar, room, room < most, bare, steering, fold, character
         )
         progress = [Progress(request.length, p.meter, tokenizer, p.ids, p.quarter_s) for p in each]
         particles = Particles(stream, self.each, [row.key for row in keys]) if self.each > 1 else None
         return Batch(stream, progress, self.limit, particles)
+
+    def _character(self, of_row: Sequence[int]) -> Character | None:
+        """What holds the rows to their seeds; None where an encoding has no keys that begin and end."""
+        tokenizer, control = self.tokenizer, self.request.control
+        if not (self.request.sampling.guard and can_hold(tokenizer)):
+            return None
+        most = {i: most_of(self._seeds(i), tokenizer, control.free) for i in set(of_row)}
+        return Character([most[i] for i in of_row], tokenizer, [self.prompts[i].ids for i in of_row])
+
+    def _seeds(self, i: int) -> list[Ids]:
+        """The music that prompt i goes with."""
+        primer, tokenizer = self.primers[i], self.tokenizer
+        if isinstance(primer, Gap):
+            return [music_of(ids, tokenizer) for ids in (primer.before, primer.after)]
+        return [self.prompts[i].ids]
 
     def _lines_s(self, i: int) -> NDArray[np.float64] | None:
         """When new notes of a prompt may begin and end, if it keeps to a grid."""

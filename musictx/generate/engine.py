@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import UserError, is_out_of_memory
+from musictx.generate.character import Character
 from musictx.generate.filters import NanError, draw
 from musictx.generate.guidance import guided
 from musictx.generate.requests import Sampling
-from musictx.generate.steering import Steering
+from musictx.generate.steering import Steering, lead
 from musictx.model.cache import KVCache
 from musictx.model.prompt_cache import PromptCache
 from musictx.model.protocol import LanguageModel, Steps
@@ -45,9 +46,11 @@ class ByChance:
         device: torch.device | str,
         steering: Steering | None = None,
         fold: Callable[[Tensor], Tensor] | None = None,
+        character: Character | None = None,
     ) -> None:
         """`fold` changes logits (B, V) before anything else does."""
         self.sampling, self.uniforms, self.steering, self.fold = sampling, Uniforms(keys, device), steering, fold
+        self.character = character
         self.temperature = torch.full((len(keys), 1), sampling.temperature, device=device)
         self.ease, self.drawn = torch.zeros(2, len(keys), 2, device=device)  # as in `Particles`
 
@@ -63,6 +66,10 @@ class ByChance:
         if self.fold is not None:
             streams = [self.fold(each) for each in streams]
         masked, *bare = (torch.where(legal, each, -torch.inf) for each in streams)
+        if self.character is not None:
+            more, of_notes = (torch.from_numpy(each).to(masked.device) for each in self.character())
+            strikes = torch.from_numpy(self.character.strikes).to(masked.device)
+            masked, *bare = (lead(each + more, of_notes, strikes)[0] for each in (masked, *bare))
         if self.steering is not None:
             (masked, eased), *others = (self.steering(each) for each in (masked, *bare))
             bare = [each for each, _ in others]
@@ -75,6 +82,8 @@ class ByChance:
             self.ease.scatter_add_(1, struck, eased.gather(1, ids[:, None]) * free)
             self.drawn.scatter_add_(1, struck, free)
             self.steering.update(ids)
+        if self.character is not None:
+            self.character.update(ids.tolist())
         return ids
 
     def take(self, ids: Tensor) -> None:
@@ -83,6 +92,8 @@ class ByChance:
         self.uniforms.next()
         if self.steering is not None:
             self.steering.update(ids)
+        if self.character is not None:
+            self.character.update(ids.tolist())
 
 
 class Stream:
@@ -168,6 +179,8 @@ class Stream:
         self.grammar.move(at)
         if self.choose.steering is not None:
             self.choose.steering.move(at)
+        if self.choose.character is not None:
+            self.choose.character.move(rows.tolist())
 
 
 class BatchRow(NamedTuple):
@@ -188,13 +201,14 @@ def begin_stream(
     bare: Sequence[Tensor] = (),
     steering: Steering | None = None,
     fold: Callable[[Tensor], Tensor] | None = None,
+    character: Character | None = None,
 ) -> Stream:
     """A stream of rows that draw after their prompts (T,) int64, of any lengths. With seed guidance each row is read
     after its `bare` prompt too. The model's state has room for `room` tokens; with `rolling` for the last ones."""
     streams = 1 if sampling.strength is None else 2
     of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]
     logits, state = prefill(model, [*prompts, *bare], of_row, room, rolling, steps_only=True)
-    chance = ByChance(sampling, [row.key for row in rows], logits.device, steering, fold)
+    chance = ByChance(sampling, [row.key for row in rows], logits.device, steering, fold, character)
     return Stream(model, logits, state, grammar, chance, streams)
 
 

@@ -65,7 +65,11 @@ class Sampling:
     min_p: float | None = setting(
         None, "draw from tokens with at least this share of the likeliest one's probability; null: from all"
     )
-    guard: bool = setting(True, "the repetition guard: raises the temperature while the music goes in circles")
+    guard: bool = setting(
+        True,
+        "keep new music from going in circles, and from being denser, fuller, higher or lower than its seed; false: as "
+        "the model likes",
+    )
     seed_guidance: int | float | str | None = setting(
         AUTO,
         "keep close to the seed: 1 or 2 bring its motifs back, 0 only leaves out unlikely tokens; accompany: to the "

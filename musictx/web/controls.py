@@ -22,6 +22,7 @@ MOST_GUIDANCE = 4.0
 MOST_BARS = 16  # until there is music with bars
 SECONDS, BARS = "seconds", "bars"
 BOLDNESS, UNLIKELY = "boldness (temperature)", "unlikely notes (top-p)"
+GUARD = "stay as dense, full and high as what is given, without loops"
 VARIATIONS = 2  # until a person moves the slider
 TONICS = {"major": "C Db D Eb E F F# G Ab A Bb B", "minor": "C C# D Eb E F F# G G# A Bb B"}
 KEYS = [("any", ""), *(f"{tonic} {mode}" for mode, tonics in TONICS.items() for tonic in tonics.split())]
@@ -75,6 +76,7 @@ class Controls:
             with gr.Accordion("more", open=False, elem_id="more"):
                 self.temperature = slider(BOLDNESS, 0, 2, Sampling.temperature, 0.05)
                 self.top_p = slider(UNLIKELY, 0.05, 1, usual_top_p(first), 0.01)
+                self.guard = gr.Checkbox(Sampling.guard, label=GUARD, elem_id="guard")
         self.go = gr.Button("Continue", variant="primary", interactive=False)
 
     def count_in(self, unit: str) -> dict[Any, Any]:

@@ -59,6 +59,7 @@ def asked(
     seed_guidance: float | str,
     temperature: float,
     top_p: float,
+    guard: bool,
     variations: int,
     chords: str,
     key: str,
@@ -69,7 +70,7 @@ def asked(
     """What a continuation and a fill share, by the numbers of sliders. Raises ConfigError for impossible ones."""
     if lowest > highest:
         raise ConfigError("lowest", got=pitch_name(lowest), allowed=f"a note below highest={pitch_name(highest)}")
-    sampling = Sampling(temperature, top_p=top_p, seed_guidance=seed_guidance)
+    sampling = Sampling(temperature, top_p=top_p, guard=guard, seed_guidance=seed_guidance)
     rules, control = Rules(lowest=lowest, highest=highest), led(chords, key, density)
     return {"sampling": sampling, "variations": variations, "rules": rules, "control": control}
 

@@ -74,7 +74,7 @@ class Page:
 
     def _connect(self) -> None:
         asks = self.controls
-        how = [asks.model, asks.temperature, asks.top_p, asks.variations, self.chords, *asks.led]
+        how = [asks.model, asks.temperature, asks.top_p, asks.guard, asks.variations, self.chords, *asks.led]
         parts = [self.visit, self.status, self.stage, asks.primer, asks.go, self.on, self.undo]
         parts += [self.looking, self.note, self.layer, self.arcs, asks.file, asks.model, asks.seed_guidance, asks.top_p]
         parts += [asks.unit, asks.seconds, asks.bars, asks.accompany, self.filling, *self.region, self.chords]

@@ -8,13 +8,12 @@ import alive
 import alive_midi
 import numpy as np
 import pytest
-from alive_midi import File, between, by_kind, own_row, summary
+from alive_midi import File, between, by_kind, own_rows, summary, together
 from quantised_loops import loop
 from quantised_scores import midi_of
 from strategies import score_of
 from trials import trial
 
-from musictx.generate.primer import Primer
 from musictx.music.beat_grid import named
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Meter
@@ -37,29 +36,29 @@ def test_notes_between_two_moments_are_cut_at_the_second():
     assert (found.onset_s.tolist(), found.offset_s.tolist(), found.pitch.tolist()) == ([2.0], [4.0], [62])
 
 
-@pytest.mark.parametrize(
-    ("form", "primer", "longest"),
-    [
-        ("first 4 bars", Primer(LONG.clip(0, 8), 8.0, METER), 8),  # a step of the scale up to eight notes
-        ("last 4 bars", Primer(LONG.clip(12, 20), 8.0, METER, start_s=12.0), 8),
-        ("whole", Primer(LONG, 20.0, METER), 8),
-    ],
-)
-def test_the_composers_own_music_is_measured_after_the_same_seed_or_before_the_ending(form, primer, longest):
-    row = own_row(file_of(LONG), form, primer, 4.0)
-    assert row is not None
-    assert (row["longest copy"], row["copied"], row["density"], row["begins a bar"]) == (longest, 1.0, 1.0, 1.0)
-    assert own_row(file_of(LONG.clip(0, 9)), "first 4 bars", Primer(LONG.clip(0, 8), 8.0, METER), 4.0) is None
+@pytest.mark.parametrize(("form", "places"), [("first 4 bars", 5), ("last 4 bars", 5), ("whole", 4)])
+def test_the_composers_own_music_is_measured_after_bar_lines(form, places):
+    """Ten bars, of which four come before and two after; of all that comes before, from the middle on."""
+    rows = own_rows(file_of(LONG), form, 4.0)
+    assert [(row["longest copy"], row["copied"], row["density"], row["begins a bar"]) for row in rows] == [
+        (8, 1.0, 1.0, 1.0)  # a step of the scale up to eight notes
+    ] * places
+    assert own_rows(file_of(LONG.clip(0, 9)), form, 8.0) == []
 
 
 def test_what_lies_within_the_percentiles_of_the_composers_is_inside():
-    def each(drawn, true):
-        row = {"wait": 1.0, "copied": 0.0}
-        return {"drawn": [row | {"copied": drawn}], "true": row | {"copied": true, "wait": 4.0}}
+    def each(drawn, *true):
+        row = {"wait": 1.0, "copied": 0.0, "density": drawn}
+        own = [row | {"copied": value, "density": value, "wait": 4.0} for value in true]
+        return {"drawn": [row | {"copied": drawn}], "true": own}
 
-    found = summary([each(0.05, 0.0), each(0.5, 0.1), each(1.0, 0.2), each(None, None)])
-    assert found["copied"] == {"drawn": 0.517, "true": 0.1, "like": [0.01, 0.19], "inside": 0.333}
-    assert (found["drawn, waits"], found["true, waits"], found["continuations"]) == (0, 4, 4)
+    kind = summary([each(0.005, 0.0, 0.1), each(0.5), each(1.0, 0.2), each(None, None)])
+    like = {"drawn": 0.502, "true": 0.1, "like": [0.01, 0.19], "of": 3}
+    assert (kind["density"], kind["copied"]) == (like | {"inside": 0.0}, like | {"like": [0.0, 0.19], "inside": 0.333})
+    assert (kind["drawn, waits"], kind["true, waits"], kind["continuations"], kind["composers"]) == (0, 4, 4, 4)
+    both = together([kind, summary([each(0.15, 0.1, 0.2)])])
+    assert both["copied"] == {"drawn": 0.326, "true": 0.125, "inside": 0.5}  # two of four
+    assert both["continuations"] == 5
 
 
 def test_kinds_are_names_before_the_number():
@@ -85,7 +84,7 @@ def test_the_study_of_two_files_on_a_tiny_model(world, tmp_path, monkeypatch, ca
     found = facts["tiny.safetensors, default"]["files"]
     assert capsys.readouterr().out.strip().endswith("a/alive.json: all figures")
     for form in ("whole", "first 4 bars"):
-        assert (found[form]["continuations"], found[form]["composers"]) == (2, 2)
+        assert (found[form]["continuations"], found[form]["composers"]) == (2, 12)
         assert [found[form][name]["drawn"] for name in ("on grid", "starts at a bar", "tempo kept")] == [1.0] * 3
         assert set(found[form]["kinds"]) == {"loop", "swung"}
         assert found[form]["kinds"]["loop"]["processor"]

@@ -12,7 +12,7 @@ HYMN = "Old Hundredth, in four voices"
 
 
 USUAL = {"seed_guidance": "auto", "temperature": 1.0, "variations": 2, "chords": "", "key": ""}
-MORE: dict[str, Any] = USUAL | {"top_p": "auto", "density": 0, "lowest": 0, "highest": 127}
+MORE: dict[str, Any] = USUAL | {"top_p": "auto", "guard": True, "density": 0, "lowest": 0, "highest": 127}
 VOICES: dict[str, Any] = USUAL | {"voices": "S"}
 
 

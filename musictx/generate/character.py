@@ -1,0 +1,212 @@
+"""Holds new music to the character of its seed: how dense, full, high and low it is, how often one key comes again, and
+how long a run of notes that came before.
+
+Each note of the seed is measured. A new note beyond the most of these is less likely, the further the less. Nothing is
+forbidden, and where fewer notes are wanted, others may end or time may pass.
+"""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.generate.steering import RECENT_S, ends_of, keys_of, strikes_of, velocities_of
+from musictx.tokenizers import Ids, Tokenizer
+
+SLOW_S = 8.0  # notes count for how dense music is on the whole, less and less the longer ago they began
+RECENT = 8.0  # onsets count for how often a key comes, less and less the more onsets ago they were
+CLOSE_S = 0.05  # notes within it are one onset
+NEAR = 64  # onsets: a run that comes again so soon is a loop
+REMEMBERED = 1024  # onsets in which runs are looked for
+MOST = 95  # percentile over the seed's notes
+LEAST = {"density": 1.0, "polyphony": 1.0, "again": 3.0, "loop": 6.0, "run": 6.0}  # no seed has less
+FIRM = 6.0  # a note at twice the most is 2 ** FIRM times as unlikely
+FARTHEST = np.log(8.0)  # no note is less likely than one so far beyond
+OCTAVE = 12.0  # a note an octave beyond the range is as unlikely as one at twice the most
+
+
+class Most(NamedTuple):
+    """The most of a seed. Infinite: nothing holds."""
+
+    density: float = np.inf  # notes a second, lately
+    dense: float = np.inf  # and on the whole
+    thin: float = 0.0
+    polyphony: float = np.inf  # notes at once
+    again: float = np.inf  # of the last onsets, those that have one key
+    loop: float = np.inf  # notes in a row that came before, a moment ago
+    run: float = np.inf  # or at any time
+    low: float = -np.inf  # pitches
+    high: float = np.inf
+
+
+class Follower:
+    """Follows the ids of one row, and measures its next note."""
+
+    def __init__(self, tokenizer: Tokenizer, mean: float) -> None:
+        """`mean`: notes a second of the music that it follows."""
+        assert tokenizer.pace is not None
+        self.wait_s, self.strikes = np.maximum(tokenizer.pace, 0.0).tolist(), strikes_of(tokenizer).tolist()
+        self.keys: list[int] = keys_of(tokenizer).tolist()
+        self.rate, self.slow, self.down = mean, mean, set[int]()
+        self.again = np.zeros(len(self.keys))  # (V,) by key
+        self.onset, self.onset_s = set[int](), 0.0  # the keys of the last onset, and the time since it began
+        self.before = list[frozenset[int]]()  # the onsets before that one
+        self.codes = np.zeros(REMEMBERED, np.int64)  # hashes of these
+        self.runs = np.zeros(REMEMBERED, np.int64)  # notes in a row, up to each of these, that came again up to now
+
+    def run(self, most: float = 0.0, last: int = REMEMBERED) -> dict[int, int]:
+        """For each key that would go on with a run of more than `most` notes, begun in the `last` onsets: how many of
+        it came before in a row, with this one."""
+        found, n, began = dict[int, int](), len(self.before), len(self.onset)
+        first = max(n - 1 - last, 0)
+        runs = self.runs[first : max(n - 1, 0)]
+        for j in (first + np.flatnonzero((runs > 0) & (runs + began >= most))).tolist():
+            if self.onset <= self.before[j + 1]:
+                for key in self.before[j + 1] - self.onset:
+                    found[key] = max(found.get(key, 0), int(self.runs[j]) + began + 1)
+        return found
+
+    def hear(self, i: int) -> None:
+        """One more id."""
+        if wait_s := self.wait_s[i]:
+            self.rate *= float(np.exp(-wait_s / RECENT_S))
+            self.slow *= float(np.exp(-wait_s / SLOW_S))
+            self.onset_s += wait_s
+            if self.onset and self.onset_s > CLOSE_S:
+                self._close()
+        elif self.strikes[i]:
+            if not self.onset:
+                self.onset_s = 0.0
+                self.again *= np.exp(-1 / RECENT)
+            self.rate += 1 / RECENT_S
+            self.slow += 1 / SLOW_S
+            self.down.add(i)
+            self.again[i] += i not in self.onset
+            self.onset.add(i)
+        else:
+            self.down.discard(self.keys[i])
+
+    def _close(self) -> None:
+        """The onset is whole: notes to come are of another one."""
+        n, onset = len(self.before), frozenset(self.onset)
+        if n == REMEMBERED:
+            n //= 2
+            self.before = self.before[n:]
+            self.codes[:n], self.runs[:n] = self.codes[n:], self.runs[n:]
+        code = hash(onset)
+        up_to = np.concatenate([[0], self.runs[: max(n - 1, 0)]])[:n]  # the onset before each
+        self.runs[:n] = np.where(self.codes[:n] == code, up_to + len(onset), 0)
+        self.runs[n], self.codes[n] = 0, code
+        self.before.append(onset)
+        self.onset = set()
+
+
+class AtNote(NamedTuple):
+    """What a note makes of the music."""
+
+    density: float
+    slow: float
+    polyphony: float
+    again: float
+    loop: float
+    run: float
+    pitch: int
+
+
+def at_notes(ids: Ids, tokenizer: Tokenizer) -> list[AtNote]:
+    """Each note of some music."""
+    follower, found, strikes = Follower(tokenizer, mean_of(ids, tokenizer)), list[AtNote](), strikes_of(tokenizer)
+    for i in ids.tolist():
+        loop, run = (follower.run(last=n).get(i, 0) if strikes[i] else 0 for n in (NEAR, REMEMBERED))
+        follower.hear(i)
+        if strikes[i]:
+            now = follower.rate, follower.slow, len(follower.down), float(follower.again[i]), loop, run
+            found.append(AtNote(*now, int(tokenizer.pitch[i])))
+    return found
+
+
+def mean_of(ids: Ids, tokenizer: Tokenizer) -> float:
+    """Notes a second."""
+    assert tokenizer.pace is not None
+    seconds = float(np.maximum(tokenizer.pace, 0.0)[ids].sum())
+    return int(strikes_of(tokenizer)[ids].sum()) / max(seconds, 1.0)
+
+
+def most_of(parts: Sequence[Ids], tokenizer: Tokenizer, free: Sequence[str] = ()) -> Most:
+    """What holds after music, in parts that do not follow each other; nothing for those that are `free`."""
+    notes = [note for ids in parts for note in at_notes(ids, tokenizer)]
+    if not notes:
+        return Most()
+    most = {
+        name: max(float(np.percentile([getattr(note, name) for note in notes], MOST)), LEAST[name]) for name in LEAST
+    }
+    pitch = [note.pitch for note in notes]
+    slow = [note.slow for note in notes]
+    most |= {"dense": float(np.percentile(slow, MOST)), "thin": float(np.percentile(slow, 100 - MOST))}
+    most |= {"low": min(pitch), "high": max(pitch)}
+    return Most(**{name: value for name, value in most.items() if name not in free})
+
+
+class Character:
+    """Where each row of a batch is, beside the most of its seed."""
+
+    def __init__(self, most: Sequence[Most], tokenizer: Tokenizer, prompts: Sequence[Ids]) -> None:
+        strikes, pitch = strikes_of(tokenizer), tokenizer.pitch.astype(float)
+        self.strikes, self.sounds = strikes, strikes | (velocities_of(tokenizer) >= 0)  # (V,)
+        self.ends, self.most = ends_of(tokenizer), list(most)
+        assert tokenizer.pace is not None
+        self.wait_s = np.maximum(tokenizer.pace, 0.0)  # (V,)
+        away = [np.maximum(np.maximum(row.low - pitch, pitch - row.high), 0.0) for row in most]
+        self.of_range = [-FIRM * np.log(2) * each / OCTAVE * strikes for each in away]  # (V,) each
+        heard = dict[bytes, Follower]()
+        for ids in prompts:
+            if (key := ids.tobytes()) not in heard:
+                heard[key] = Follower(tokenizer, mean_of(ids, tokenizer))
+                for i in ids.tolist():
+                    heard[key].hear(i)
+        self.rows = [deepcopy(heard[ids.tobytes()]) for ids in prompts]
+        self.held = np.zeros(len(prompts), np.int64)  # notes that were less likely by this
+
+    def __call__(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """(B, V) what is added to logits, and what leads notes alone to other notes."""
+        shape = len(self.rows), len(self.strikes)
+        self.all, self.each = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        for k, (row, most) in enumerate(zip(self.rows, self.most, strict=True)):
+            n = len(row.down)
+            over = beyond(row.rate + 1 / RECENT_S, most.density) + beyond(n + 1, most.polyphony)
+            over += beyond(row.slow + 1 / SLOW_S, most.dense)
+            self.all[k] = beyond(n, most.polyphony) * self.ends - over * self.sounds
+            if (under := beyond(most.thin, row.slow)) > 0:
+                self.all[k] += under * (self.sounds - most.thin * self.wait_s)
+            self.each[k] = self.of_range[k]
+            again = row.again * (1.0 if row.onset else np.exp(-1 / RECENT)) + 1
+            for i in np.flatnonzero(again > most.again).tolist():
+                self.each[k, i] -= beyond(float(again[i]), most.again)
+            worst = dict[int, float]()
+            for longest, last in ((most.loop, NEAR), (most.run, REMEMBERED)):
+                for i, run in row.run(longest, last).items():
+                    worst[i] = max(worst.get(i, 0.0), beyond(run, longest))
+            for i, less in worst.items():
+                self.each[k, i] -= less
+        return self.all, self.each
+
+    def update(self, ids: Sequence[int]) -> None:
+        """One more token a row."""
+        for k, (row, i) in enumerate(zip(self.rows, ids, strict=True)):
+            self.held[k] += bool(self.strikes[i]) and bool(self.all[k, i] < 0 or self.each[k, i] < 0)
+            row.hear(i)
+
+    def move(self, rows: Sequence[int]) -> None:
+        self.rows, self.held = [deepcopy(self.rows[k]) for k in rows], self.held[list(rows)]
+
+
+def can_hold(tokenizer: Tokenizer) -> bool:
+    """Whether ids say when each key begins and ends."""
+    return tokenizer.pace is not None and bool(ends_of(tokenizer).any() and strikes_of(tokenizer).any())
+
+
+def beyond(value: float, most: float) -> float:
+    """How much less likely a note is for a value beyond the most, as a logarithm."""
+    return FIRM * min(float(np.log(value / max(most, 1e-9))), FARTHEST) if value > most else 0.0

@@ -1,0 +1,189 @@
+"""New music stays as dense, full, high and low as its seed, leaves loops, and strikes no key on and on."""
+
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from stubs import Said, restless
+
+from musictx.generate.character import Character, Most, at_notes, most_of
+from musictx.generate.control import Control
+from musictx.generate.draw import continue_primers
+from musictx.generate.primer import Primer
+from musictx.generate.requests import PLAIN, Continue, Length
+from musictx.music.score import Meter, Score
+from musictx.tokenizers import build_tokenizer
+
+PIANO = build_tokenizer("performance")
+
+
+def music(onset_s, pitch, length_s=0.25):
+    onset_s = np.array(onset_s, float)
+    return Score(onset_s, onset_s + length_s, pitch, [80] * len(pitch), 0.5)
+
+
+def ids_of(score):
+    return PIANO.encode(score)
+
+
+def test_each_note_is_measured():
+    """A chord twice, half a second apart, then one of its keys alone: literal values."""
+    notes = at_notes(ids_of(music([0, 0, 0.5, 0.5, 1.0], [60, 64, 60, 64, 64])), PIANO)
+    mean = 5 / 1.25
+    fade, key = np.exp(-0.25), np.exp(-1 / 8)
+    assert [(note.polyphony, note.run, note.pitch) for note in notes] == [
+        (1, 0, 60),
+        (2, 0, 64),
+        (1, 0, 60),  # runs are known from a whole onset on
+        (2, 0, 64),
+        (1, 3, 64),  # the second chord was the first one again
+    ]
+    assert [note.again for note in notes] == pytest.approx([1, 1, 1 + key, 1 + key, 1 + key + key**2])
+    first = mean + 0.5
+    assert notes[0].density == pytest.approx(first)
+    assert notes[2].density == pytest.approx((first + 0.5) * fade + 0.5)
+
+
+def test_a_run_is_found_in_any_order_within_an_onset():
+    """Four chords come again, each from its other end: the last note is the twelfth of a run."""
+    chords = [(48, 60, 64), (50, 62, 65), (48, 64, 67), (47, 55, 62)]
+    ids = []
+    for order in (1, -1):
+        for chord in chords:
+            keys = [PIANO.vocab.id("NOTE_ON", key) for key in chord[::order]]
+            ids += [PIANO.vocab.id("VELOCITY", 20), *keys, PIANO.vocab.id("TIME_SHIFT", 50)]
+            ids += [PIANO.vocab.id("NOTE_OFF", key) for key in chord]
+    notes = at_notes(np.array(ids, np.uint16), PIANO)
+    assert [note.run for note in notes] == [0] * 15 + [4, 5, 6, 7, 8, 9, 10, 11, 12]
+
+
+@st.composite
+def scores(draw):
+    n = draw(st.integers(1, 30))
+    onset_s = np.cumsum(draw(st.lists(st.sampled_from([0.0, 0.02, 0.25, 0.5]), min_size=n, max_size=n)))
+    pitch = draw(st.lists(st.integers(50, 56), min_size=n, max_size=n))
+    length_s = np.array(draw(st.lists(st.sampled_from([0.1, 0.4, 1.5]), min_size=n, max_size=n)))
+    return music(onset_s, pitch, length_s)
+
+
+def by_definition(score):
+    """Each note's run and the sounding notes, with sets of whole onsets and every earlier place compared."""
+    onsets: list[list[int]] = []
+    last_s, found = -1.0, []
+    for at_s, key in zip(score.onset_s, score.pitch.tolist(), strict=True):
+        if at_s - last_s > 0.05 + 1e-9:
+            onsets.append([])
+            last_s = at_s
+        now, before = onsets[-1], [frozenset(onset) for onset in onsets[:-1]]
+        longest = 0
+        for j in range(len(before) - 1):
+            back, notes = 1, 0
+            while j - back + 1 >= 0 and before[j - back + 1] == before[-back]:
+                notes += len(before[-back])
+                back += 1
+            if notes and set(now) <= before[j + 1] and key in before[j + 1] and key not in now:
+                longest = max(longest, notes + len(set(now)) + 1)
+        now.append(key)
+        found.append(longest)
+    return found
+
+
+@given(scores())
+def test_runs_are_those_by_definition(score):
+    heard = PIANO.decode(ids_of(score), 0.5)  # as the encoding can say it
+    assert [note.run for note in at_notes(ids_of(heard), PIANO)] == by_definition(heard)
+
+
+@given(scores())
+def test_a_seed_is_within_its_own_bounds(score):
+    """Nothing holds a note back that is within the seed's own figures: at most one note in twenty of it, and all of
+    its pitches are within."""
+    ids = ids_of(score)
+    most, notes = most_of([ids], PIANO), at_notes(ids, PIANO)
+    for name in ("density", "polyphony", "again", "run"):
+        over = sum(getattr(note, name) > getattr(most, name) + 1e-9 for note in notes)
+        assert over <= 0.05 * len(notes) + 1
+    assert all(most.low <= note.pitch <= most.high for note in notes)
+
+
+def free(ids):
+    return Character([Most()] * len(ids), PIANO, ids)
+
+
+def test_nothing_is_led_without_a_seed():
+    assert most_of([], PIANO) == Most() == most_of([np.zeros(0, np.uint16)], PIANO)
+    assert [np.abs(more).max() for more in free([ids_of(music([0, 0.5], [60, 60]))])()] == [0.0, 0.0]
+
+
+def drawn(model, seed, seconds=30.0, guard=True, **more):
+    primer = Primer(seed, seed.duration_s, Meter(0.5))
+    request = Continue(replace(PLAIN, guard=guard), Length(seconds=seconds), include_seed=False, random_seed=1, **more)
+    return continue_primers([primer], model, PIANO, request)[0][0].score
+
+
+SEED = music(np.arange(24) * 0.5, [60, 62, 64, 65, 67, 69, 71, 72] * 3, 0.45)  # a scale, two notes a second
+
+
+def figures(notes):
+    """Notes a second, semitones outside of the seed's range, notes at once, and their mean pitch."""
+    pitch = notes.pitch.astype(int)
+    outside = np.maximum(60 - pitch, pitch - 72).clip(0)
+    sounding = [note.polyphony for note in at_notes(ids_of(notes), PIANO)]
+    return len(notes) / 30, outside.mean(), np.mean(sounding), pitch.mean()
+
+
+def test_density_range_and_polyphony_stay_near_the_seed():
+    """The model likes any key, and many at once. The seed has two notes a second, from 60 to 72, one at a time."""
+    density, outside, sounding, _ = figures(drawn(restless(PIANO), SEED))
+    assert (0.5 * 2 < density < 1.5 * 2, outside < 2, sounding < 2) == (True, True, True)
+    density, outside, sounding, _ = figures(drawn(restless(PIANO), SEED, guard=False))
+    assert (density > 10, outside > 10, sounding > 10) == (True, True, True)
+
+
+@pytest.mark.parametrize(("control", "of", "least"), [({"density": 12}, 0, 6), ({"register": 100}, 3, 90)])
+def test_curves_that_a_person_asks_for_go_beyond_the_seed(control, of, least):
+    assert figures(drawn(restless(PIANO), SEED, control=Control(particles=1, **control)))[of] > least
+
+
+def liking(*names):
+    """A model that nearly always says the same ids, in any order."""
+    liked = torch.zeros(PIANO.vocab.size)
+    liked[[PIANO.vocab.id(*name) for name in names]] = 8.0
+    liked[PIANO.vocab.mask("NOTE_OFF")] = 12.0
+    return Said(lambda length, rows: liked.expand(rows, -1))
+
+
+def looped(notes):
+    """The share of runs of eight notes that came before."""
+    pitch = notes.pitch.tolist()
+    runs = [tuple(pitch[k : k + 8]) for k in range(len(pitch) - 7)]
+    return 1 - len(set(runs)) / len(runs)
+
+
+def longest(values):
+    return max(len(list(group)) for _, group in groupby(values))
+
+
+def test_one_key_is_not_struck_on_and_on():
+    model = liking(("NOTE_ON", 64), ("TIME_SHIFT", 20))
+    assert longest(drawn(model, SEED, guard=False).pitch.tolist()) >= 30
+    assert longest(drawn(model, SEED).pitch.tolist()) <= 15
+
+
+@pytest.mark.parametrize("notes", [(60, 64), (60, 64, 67, 72, 65, 69, 62, 71)])
+def test_a_loop_is_left(notes):
+    """A model that says what it said one round before: of two chords, or of a bar."""
+    seed = music(np.arange(12) * 0.25, [62, 71, 60, 65, 69, 67, 72, 64, 62, 60, 67, 65], 0.2)
+    bar = ids_of(music(np.arange(len(notes)) * 0.25, notes, 0.2))
+
+    def again(length, rows):
+        liked = torch.zeros(PIANO.vocab.size)
+        liked[int(bar[(length - 1) % len(bar)])] = 14.0
+        return liked.expand(rows, -1)
+
+    on, on_and_on = (looped(drawn(Said(again), seed, guard=guard)) for guard in (True, False))
+    assert (on_and_on > 0.9, on < 0.65) == (True, True)
