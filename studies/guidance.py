@@ -8,9 +8,9 @@ Continues held-out beginnings without guidance and with each strength, several t
 the largest strength with no objection. Motif retention is not above the composers' 1 by its interval. The longest copy
 from the seed and returning bars are not above the composers' by theirs. No statistic's overlap is below plain
 sampling's by its own interval. No more continuations than without guidance wait for over 3 s without a new note.
-`--test` then reads the test split with the strength that validation chose, once; `--write` copies the bundle with the
-strength in its header, where every command finds it. What was measured with the same settings is not measured again.
-Settings of `musictx compare` may follow.
+With `--beside` no other store may have one. `--test` then reads the test split with the strength that validation
+chose, once; `--write` copies the bundle with the strength in its header, where every command finds it. What was
+measured with the same settings is not measured again. Settings of `musictx compare` may follow.
 """
 
 from dataclasses import replace
@@ -72,9 +72,10 @@ def against(draws: Draws, plain: Draws, composers: dict[str, Any]) -> list[str]:
     return found
 
 
-def choose(rows: list[dict[str, Any]]) -> float | None:
-    """The largest strength without an objection."""
-    return max((row["strength"] for row in rows if row["strength"] is not None and not row["against"]), default=None)
+def choose(*stores: list[dict[str, Any]]) -> float | None:
+    """The largest strength without an objection in any store."""
+    free = [{row["strength"] for row in rows if not row["against"]} for rows in stores]
+    return max((strength for strength in set.intersection(*free) if strength is not None), default=None)
 
 
 def measured(opened: Opened, split: Split, strengths: list[float], draws: int, config: CompareConfig) -> dict[str, Any]:
@@ -118,34 +119,39 @@ def study(args: Any, overrides: list[str]) -> None:
     kept, runs = dict[str, Any](), timed.Runs(args.out / "runs.json")
     for name in args.models:
         known, bundle = partial(figures, runs, args, overrides, name), bundle_path(name)
-        validation = known("validation", args.strengths)
-        chosen = choose(validation["rows"])
+        validation = known(args.store, "validation", args.strengths)
+        others = {store.name: known(store, "validation", args.strengths) for store in args.beside}
+        chosen = choose(*(found["rows"] for found in (validation, *others.values())))
         kept[name] = {"validation": validation, "chosen": chosen, "tensors_sha256": tensors_hash(bundle)}
+        kept[name] |= {"beside": others} if others else {}
         print(f"{name}: seed_guidance={chosen}")
         if chosen is None and (args.test or args.write):
             raise UserError(f"{name}: validation chose no strength", "give other --strengths")
         if args.test and chosen is not None:
-            kept[name]["test"] = known("test", [chosen])
+            kept[name]["test"] = known(args.store, "test", [chosen])
         write_json(args.out / "chosen.json", kept)
         if args.write:
             with_notes(bundle, args.out / bundle.name, seed_guidance=chosen)
     print(f"{args.out / 'chosen.json'}: all figures")
 
 
-def figures(runs: timed.Runs, args: Any, overrides: list[str], name: str, split: str, strengths: list[float]) -> Any:
-    """Those of a model and a split, unless the same were measured before."""
-    words = [f"runs=[{','.join(args.models)}]", f"store={args.store}", "out=unused", "pieces=64", "seed_seconds=9.6"]
+def figures(
+    runs: timed.Runs, args: Any, overrides: list[str], name: str, at: Path, split: str, strengths: list[float]
+) -> Any:
+    """Those of a model and a split of the store there, unless the same were measured before."""
+    words = [f"runs=[{','.join(args.models)}]", f"store={at}", "out=unused", "pieces=64", "seed_seconds=9.6"]
     config = settings("compare", *words, "length_seconds=14.4", "span_seconds=4.8", *overrides)
     opened = open_bundle(bundle_path(name), "cpu", config.attention.impl)
-    store = Store(args.store, opened.header.tokenizer)
+    store = Store(at, opened.header.tokenizer)
     how = store.manifest.splits[split].sha256, strengths, args.draws, overrides, opened.header.sampling
-    print(f"{name}, {split}, strengths {strengths}", flush=True)
+    print(f"{name}, {at.name}, {split}, strengths {strengths}", flush=True)
     measure = partial(measured, opened, store.split(split), strengths, args.draws, config)
     return runs.get(f"{tensors_hash(bundle_path(name))}, {split}, {how}", measure)
 
 
 def main() -> None:
     parser = options(__doc__, "store", "out", "test", out=Path("outputs/guidance"))
+    parser.add_argument("--beside", type=Path, nargs="+", default=[], help="stores that may have no objection either")
     parser.add_argument("--models", nargs="+", default=["chorale"], help="run folders, bundles, piano, chorale")
     parser.add_argument("--strengths", type=float, nargs="+", default=[1.0, 1.25, 1.5, 2.0, 3.0])
     parser.add_argument("--draws", type=int, default=3, help="draws of every piece, each with its own random seed")

@@ -69,6 +69,7 @@ def test_the_largest_strength_without_objection_is_chosen():
     rows = [{"strength": strength, "against": against} for strength, against in found.items()]
     assert guidance.choose(rows) == 1.5
     assert guidance.choose([row for row in rows if row["strength"] in (None, 2.0, 3.0)]) is None
+    assert guidance.choose(rows, [{"strength": x, "against": ["x"] * (x == 1.5)} for x in (1.0, 1.5)]) == 1.0
 
 
 @pytest.fixture
@@ -100,6 +101,8 @@ def test_the_test_split_is_read_after_the_choice_and_nothing_twice(study, world,
     assert study("--test") == (found, [])
     assert "o/runs.json: found 2 runs, which are not made again" in capsys.readouterr().out
     assert study("--strengths", "1.25")[1] == [(pieces["validation"], [1.25])]
+    found, measured = study("--strengths", "1.25", "--beside", world.store)
+    assert (measured, found["beside"]) == ([], {world.store.name: found["validation"]})
     for word in ("out=x", "split=test", "sampler.seed_guidance=2"):
         with pytest.raises(UserError, match=word):
             study(word)
