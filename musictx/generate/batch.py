@@ -104,7 +104,7 @@ class Batch:
             self.enough, self.warmth = self.enough[rows], self.warmth[rows]
         if self.chance.sampling.guard:
             self.warmth = warmed(self.warmth, self.rows)
-            self.chance.heat((self.chance.sampling.temperature * self.warmth).tolist())
+            self.chance.warm(self.warmth.tolist())
 
     def _gather(self) -> None:
         if self.new:

@@ -167,6 +167,7 @@ class Character:
                 for i in ids.tolist():
                     heard[key].hear(i)
         self.rows = [deepcopy(heard[ids.tobytes()]) for ids in prompts]
+        self.loops = np.zeros(len(prompts), bool)  # whether a row would go on with a loop
         self.held = np.zeros(len(prompts), np.int64)  # notes that were less likely by this
 
     def __call__(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -184,10 +185,11 @@ class Character:
             again = row.again * (1.0 if row.onset else np.exp(-1 / RECENT)) + 1
             for i in np.flatnonzero(again > most.again).tolist():
                 self.each[k, i] -= beyond(float(again[i]), most.again)
-            worst = dict[int, float]()
+            worst, self.loops[k] = dict[int, float](), False
             for longest, last in ((most.loop, NEAR), (most.run, REMEMBERED)):
                 for i, run in row.run(longest, last).items():
                     worst[i] = max(worst.get(i, 0.0), beyond(run, longest))
+                    self.loops[k] |= last == NEAR
             for i, less in worst.items():
                 self.each[k, i] -= less
         return self.all, self.each

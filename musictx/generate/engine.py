@@ -51,13 +51,15 @@ class ByChance:
         """`fold` changes logits (B, V) before anything else does."""
         self.sampling, self.uniforms, self.steering, self.fold = sampling, Uniforms(keys, device), steering, fold
         self.character = character
-        self.temperature = torch.full((len(keys), 1), sampling.temperature, device=device)
+        self.warmth = torch.ones(len(keys), 1, device=device)  # (B, 1)
+        self.temperature = self.warmth * sampling.temperature
         self.ease, self.drawn = torch.zeros(2, len(keys), 2, device=device)  # as in `Particles`
 
-    def heat(self, temperatures: Sequence[float]) -> None:
-        """Sets each row's temperature from now on."""
+    def warm(self, factors: Sequence[float]) -> None:
+        """From now on each row's temperature is so many times the one asked for, and seed guidance the weaker."""
         like = self.temperature
-        self.temperature = torch.tensor(temperatures, device=like.device, dtype=like.dtype)[:, None]
+        self.warmth = torch.tensor(factors, device=like.device, dtype=like.dtype)[:, None]
+        self.temperature = self.warmth * self.sampling.temperature
 
     def __call__(self, logits: Tensor, legal: Tensor) -> Tensor:
         """Logits (B · streams, V), and what is legal (B, V) -> ids (B,)."""
@@ -74,7 +76,7 @@ class ByChance:
             (masked, eased), *others = (self.steering(each) for each in (masked, *bare))
             bare = [each for each, _ in others]
         if strength is not None:
-            masked = guided(masked, bare[0], strength)
+            masked = guided(masked, bare[0], self._strength(strength))
         ids = draw(masked, self.sampling, self.temperature, self.uniforms.next())
         if self.steering is not None:
             free = (legal.sum(1, keepdim=True) > 1).float()  # (B, 1)
@@ -85,6 +87,13 @@ class ByChance:
         if self.character is not None:
             self.character.update(ids.tolist())
         return ids
+
+    def _strength(self, asked: float) -> Tensor:
+        """(B, 1) of seed guidance: less while a row goes in circles, none while it would go on with a loop."""
+        strength = asked / self.warmth
+        if self.character is not None:
+            strength = strength * torch.from_numpy(~self.character.loops[:, None]).to(strength.device)
+        return strength
 
     def take(self, ids: Tensor) -> None:
         """Ids (B,) that are given, not drawn. A random number a row is left out, so that what follows does not depend

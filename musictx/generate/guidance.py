@@ -17,9 +17,9 @@ CUT = 0.01
 BARE = 17  # tokens at the seed's end that both streams read
 
 
-def guided(logits: Tensor, bare: Tensor, strength: float) -> Tensor:
+def guided(logits: Tensor, bare: Tensor, strength: float | Tensor) -> Tensor:
     """Log-probabilities up to a constant (B, V), from logits (B, V) with and without the seed in sight. -inf where a
-    token is illegal in both or falls to the cut."""
+    token is illegal in both or falls to the cut. `strength` may be (B, 1)."""
     log_p = logits.log_softmax(-1)
     least = log_p.amax(-1, keepdim=True) + math.log(CUT)
     gain = log_p - bare.log_softmax(-1)  # NaN where both are -inf

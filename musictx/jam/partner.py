@@ -78,7 +78,7 @@ class Partner:
     def draw(self, opening: bool) -> int:
         """Draws the next id; `opening`: not one that waits. Raises NanError."""
         self.opening = opening
-        self.chance.heat([self.sampling.temperature * self.warmth])
+        self.chance.warm([self.warmth])
         try:
             drawn = next(self.stream)
         except ConfigError:  # a model of learned positions ends with its table: it begins again
