@@ -79,7 +79,8 @@ def drawn_row(file: File, primer: Primer, music: Music, length_s: float) -> Row:
     kept = all(np.array_equal(getattr(clocks[0], name), getattr(clocks[1], name)) for name in ("tempo", "tick_s"))
     setting = Setting(file.meter, file.grid, from_s, from_s + length_s)
     seed, new = between(file.score, primer.start_s, from_s), between(written.merge(), from_s, setting.to_s)
-    return measure(seed, new, setting) | {"tempo kept": float(kept)}
+    held = music.held / len(new) if len(new) else None
+    return measure(seed, new, setting) | {"tempo kept": float(kept), "held back": held}
 
 
 def own_rows(file: File, form: str, length_s: float) -> list[Row]:
@@ -94,7 +95,7 @@ def own_rows(file: File, form: str, length_s: float) -> list[Row]:
         begin_s = 0.0 if form == "whole" else float(lines[k - BARS])
         seed, new = between(file.score, begin_s, setting.from_s), between(file.score, setting.from_s, setting.to_s)
         if len(seed):
-            found.append(measure(seed, new, setting) | {"tempo kept": 1.0})
+            found.append(measure(seed, new, setting) | {"tempo kept": 1.0, "held back": None})
     return found
 
 

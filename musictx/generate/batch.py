@@ -42,6 +42,7 @@ class Take(NamedTuple):
     ids: Ids  # (T,)
     log_p: NDArray[np.float64]  # (T,)
     stopped: str  # why it is shorter than asked; "" if it is not
+    held: int = 0  # notes that came although the guard made them less likely
 
 
 class Batch:
@@ -62,6 +63,7 @@ class Batch:
         self.new: list[Drawn] = []  # since the last look
         self.enough = np.zeros(n, dtype=np.int64)  # tokens when a look found the row long enough; 0: not yet
         self.warmth = np.ones(n)
+        self.held = np.zeros(n, dtype=np.int64)  # as in `Take`
         self.stopped, self.share = "", 0.0  # of what was asked for, at the last look
 
     def __iter__(self) -> Iterator[Drawn]:
@@ -86,8 +88,8 @@ class Batch:
         the best."""
         self._gather()
         why = self.stopped or f"{self.limit} tokens are the most"
-        rows = zip(self.rows, self.log_p, self.enough.tolist(), strict=True)
-        takes = [Take(row[: n or None], log_p[: n or None], "" if n else why) for row, log_p, n in rows]
+        rows = zip(self.rows, self.log_p, self.enough.tolist(), self.held.tolist(), strict=True)
+        takes = [Take(row[: n or None], log_p[: n or None], "" if n else why, held) for row, log_p, n, held in rows]
         return takes if self.particles is None else [takes[row] for row in self.particles.best(self.enough > 0)]
 
     def _look(self) -> None:
@@ -101,13 +103,15 @@ class Batch:
             ends = self.enough.all() or self.rows.shape[1] == self.limit
             rows = self.particles.look(sounding, bool(ends))
             self.rows, self.log_p = self.rows[rows], self.log_p[rows]
-            self.enough, self.warmth = self.enough[rows], self.warmth[rows]
+            self.enough, self.warmth, self.held = self.enough[rows], self.warmth[rows], self.held[rows]
         if self.chance.sampling.guard:
             self.warmth = warmed(self.warmth, self.rows)
             self.chance.warm(self.warmth.tolist())
 
     def _gather(self) -> None:
         if self.new:
+            if self.chance.character is not None:
+                self.held = np.where(self.enough == 0, self.chance.character.held, self.held)
             ids, log_p = (torch.stack(column, 1).cpu() for column in zip(*self.new, strict=True))  # (B, n)
             self.rows = np.concatenate([self.rows, ids.numpy().astype(np.uint16)], 1)
             self.log_p = np.concatenate([self.log_p, log_p.double().numpy()], 1)

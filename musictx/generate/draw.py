@@ -47,6 +47,7 @@ class Continuation:
     chords: tuple[ChordSpan, ...] = ()  # that were asked for
     became: str = ""  # of all that was asked for, in words
     lines: tuple[Score, ...] = ()  # the notes of each voice of `score`, from the highest down, if the model has voices
+    held: int = 0  # new notes that came although the guard made them less likely
 
     @property
     def new_notes(self) -> Score:
@@ -227,6 +228,7 @@ class Drawing:
             made = Continuation(score, gap.from_s, take.stopped, mean_log_p, prompt.unheard, is_new, gap.to_s)
         else:
             made = _continued(take, prompt, self.tokenizer, self.request.length, self.grids[i], self.begins_s[i])
+        made = replace(made, held=take.held)
         if control.asked:
             to_s = min(made.new_to_s, made.score.duration_s)
             chords, became = outcome(control, made.new_notes, made.new_from_s, to_s, prompt.meter, self.lines[i])

@@ -13,6 +13,7 @@ from stubs import Said, restless
 from musictx.generate.character import Character, Most, at_notes, most_of
 from musictx.generate.control import Control
 from musictx.generate.draw import continue_primers
+from musictx.generate.engine import ByChance
 from musictx.generate.primer import Primer
 from musictx.generate.requests import PLAIN, Continue, Length
 from musictx.music.score import Meter, Score
@@ -119,9 +120,12 @@ def test_nothing_is_led_without_a_seed():
     assert [np.abs(more).max() for more in free([ids_of(music([0, 0.5], [60, 60]))])()] == [0.0, 0.0]
 
 
-def drawn(model, seed, seconds=30.0, guard=True, **more):
+LONG = Continue(PLAIN, Length(seconds=30.0), include_seed=False, random_seed=1)
+
+
+def drawn(model, seed, guard=True, **more):
     primer = Primer(seed, seed.duration_s, Meter(0.5))
-    request = Continue(replace(PLAIN, guard=guard), Length(seconds=seconds), include_seed=False, random_seed=1, **more)
+    request = replace(LONG, sampling=replace(PLAIN, guard=guard), **more)
     return continue_primers([primer], model, PIANO, request)[0][0].score
 
 
@@ -187,3 +191,30 @@ def test_a_loop_is_left(notes):
 
     on, on_and_on = (looped(drawn(Said(again), seed, guard=guard)) for guard in (True, False))
     assert (on_and_on > 0.9, on < 0.65) == (True, True)
+
+
+def chosen(character=None, warmth=1.0):
+    """The likeliest of two keys: one is a little likelier, the other is far likelier with the seed in sight."""
+    keys, V = [PIANO.vocab.id("NOTE_ON", key) for key in (30, 40)], PIANO.vocab.size
+    logits = torch.full((2, V), -20.0)
+    logits[0, keys], logits[1, keys] = torch.tensor([0.5, 0.4]).log(), torch.tensor([0.9, 0.05]).log()
+    chance = ByChance(replace(PLAIN, temperature=0.0, seed_guidance=2.0), [(0, 0)], "cpu", character=character)
+    chance.warm([warmth])
+    return keys.index(int(chance(logits, torch.ones(1, V, dtype=torch.bool))))
+
+
+def test_seed_guidance_is_weaker_in_circles():
+    scale = [60, 62, 64, 65, 67, 69, 71, 72]
+    twice, thrice = (music(np.arange(8 * n) * 0.25, scale * n, 0.2) for n in (1, 3))
+    most = Most(loop=6.0)
+    rows = {name: Character([most], PIANO, [ids_of(notes)]) for name, notes in {"free": twice, "loop": thrice}.items()}
+    assert [chosen(), chosen(warmth=1000.0), chosen(rows["free"]), chosen(rows["loop"])] == [1, 0, 1, 0]
+
+
+def test_it_is_counted_how_often_the_guard_acts():
+    primer = Primer(SEED, SEED.duration_s, Meter(0.5))
+    free, held = (
+        continue_primers([primer], restless(PIANO), PIANO, replace(LONG, sampling=replace(PLAIN, guard=guard)))[0][0]
+        for guard in (False, True)
+    )
+    assert (free.held, 0 < held.held <= len(held.new_notes)) == (0, True)
