@@ -188,7 +188,7 @@ def study_files(
     folders: Sequence[Path], opened: Opened, tensors: str, at: Path, args: Any, words: Sequence[str]
 ) -> dict[str, Any]:
     """All forms and kinds; the cells lie in `at`. Prints a table of each form."""
-    facts: dict[str, Any] = {"seconds": args.length}
+    facts: dict[str, Any] = {"seconds": args.length, "tensors_sha256": tensors}
     kinds = by_kind([path for folder in folders for path in find_seeds(str(folder))], args.pieces)
     for form in args.forms or FORMS:
         own = [f"length_seconds={args.length}", f"variations={args.draws}", *FORMS[form], *words]

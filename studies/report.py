@@ -32,6 +32,9 @@ EVALUATE = "musictx evaluate piano data.path=outputs/stores/maestro data.segment
 GUIDE = "python studies/guidance.py --store outputs/stores/maestro --models piano --strengths 0.5 1 --draws 2"
 GUIDE += " pieces=24 seed_seconds=10 length_seconds=15 span_seconds=5"
 GUIDE_CHORALE = "python studies/guidance.py --store outputs/stores/jsb --models chorale"
+KINDS = "python studies/alive.py --midi outputs/quantised --stores outputs/stores/maestro outputs/stores/pop"
+KINDS += " --pieces 12 --draws 1"
+AS_BEFORE = " rules.grid=off start=end sampler.guard=false sampler.seed_guidance=0.5"
 PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --copies"
 
 
@@ -102,6 +105,19 @@ def met(found: Any, make: Make) -> Iterator[Row]:
             yield make(PLAY, "guidance", f"{again}: {seeds}", figure)
 
 
+def like_composers(found: Any, make: Make, words: str = "", how: str = "by the defaults") -> Iterator[Row]:
+    """Files of several kinds, continued in each form of seeds: what is measured, beside the composers'."""
+    (forms,) = found["piano, default"].values()
+    for form, figures in ((form, each) for form, each in forms.items() if isinstance(each, dict)):
+        many = f"{figures['continuations']} continuations of {forms['seconds']:g} s"
+        title = f"Files of {len(figures['kinds'])} kinds, {form}, continued {how}: {many}"
+        columns = {"new music": "drawn", "composers'": "true", "share like the composers'": "inside"}
+        for (line, each), (column, who) in product(figures.items(), columns.items()):
+            if isinstance(each, dict) and each.get(who) is not None:
+                cell = {"table": title, "line": line, "column": column}
+                yield make(KINDS + words, "met", f"{form}, {how}, {line}: {column}", [each[who]], **cell)
+
+
 def speeds(found: Any, make: Make, command: str) -> Iterator[Row]:
     """Of every contestant on one processor, the median and the extremes of its turns."""
     place = re.sub(r", torch .*", "", found["where"])
@@ -144,6 +160,10 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "guidance/piano.json": partial(guided, name="piano", command=GUIDE),
     "guidance/chosen.json": partial(guided, name="chorale", command=GUIDE_CHORALE),
     "alive.json": met,
+    "kinds.json": like_composers,
+    "kinds-as-before.json": partial(
+        like_composers, words=f" --forms 'last 4 bars'{AS_BEFORE}", how="without grid, guard and bar lines"
+    ),
     **{f"training-{kind}.json": TRAIN for kind in ("avx512", "avx2")},
     **{f"neighbours-{kind}.json": beside for kind in ("avx512", "avx2")},
     **{f"sampling-{kind}.json": SAMPLE for kind in ("avx512", "avx2")},
