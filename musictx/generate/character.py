@@ -19,6 +19,8 @@ SLOW_S = 8.0  # notes count for how dense music is on the whole, less and less t
 RECENT = 8.0  # onsets count for how often a key comes, less and less the more onsets ago they were
 CLOSE_S = 0.05  # notes within it are one onset
 NEAR = 64  # onsets: a run that comes again so soon is a loop
+HEARD = 8192  # ids, the newest, say what a seed is like
+FEW = 4  # notes: after so few, music may be twice as dense and as full, and go an octave further
 REMEMBERED = 1024  # onsets in which runs are looked for
 MOST = 95  # percentile over the seed's notes
 LEAST = {"density": 1.0, "polyphony": 1.0, "again": 3.0, "loop": 6.0, "run": 6.0}  # no seed has less
@@ -135,17 +137,20 @@ def mean_of(ids: Ids, tokenizer: Tokenizer) -> float:
 
 
 def most_of(parts: Sequence[Ids], tokenizer: Tokenizer, free: Sequence[str] = ()) -> Most:
-    """What holds after music, in parts that do not follow each other; nothing for those that are `free`."""
-    notes = [note for ids in parts for note in at_notes(ids, tokenizer)]
+    """What holds after music, in parts that do not follow each other; nothing for those that are `free`. Few notes say
+    little: then more is within."""
+    notes = [note for ids in parts for note in at_notes(ids[-HEARD:], tokenizer)]
     if not notes:
         return Most()
-    most = {
-        name: max(float(np.percentile([getattr(note, name) for note in notes], MOST)), LEAST[name]) for name in LEAST
-    }
-    pitch = [note.pitch for note in notes]
-    slow = [note.slow for note in notes]
-    most |= {"dense": float(np.percentile(slow, MOST)), "thin": float(np.percentile(slow, 100 - MOST))}
-    most |= {"low": min(pitch), "high": max(pitch)}
+
+    def percentile(name: str, share: float) -> float:
+        return float(np.percentile([getattr(note, name) for note in notes], share))
+
+    wide, pitch = 1 + FEW / len(notes), [note.pitch for note in notes]
+    most = {name: max(percentile(name, MOST), least) for name, least in LEAST.items()}
+    most |= {name: wide * most[name] for name in ("density", "polyphony")}
+    most |= {"dense": percentile("slow", MOST) * wide, "thin": percentile("slow", 100 - MOST) / wide}
+    most |= {"low": min(pitch) - OCTAVE * (wide - 1), "high": max(pitch) + OCTAVE * (wide - 1)}
     return Most(**{name: value for name, value in most.items() if name not in free})
 
 
@@ -164,7 +169,7 @@ class Character:
         for ids in prompts:
             if (key := ids.tobytes()) not in heard:
                 heard[key] = Follower(tokenizer, mean_of(ids, tokenizer))
-                for i in ids.tolist():
+                for i in ids[-HEARD:].tolist():
                     heard[key].hear(i)
         self.rows = [deepcopy(heard[ids.tobytes()]) for ids in prompts]
         self.loops = np.zeros(len(prompts), bool)  # whether a row would go on with a loop
