@@ -54,6 +54,22 @@ def test_an_experiment_overrides_the_defaults_and_a_person_overrides_both():
 
 
 @pytest.mark.parametrize(
+    ("name", "sizes", "windows", "tokenizer"),
+    [
+        ("paper_chorales", (5, 512, 8, 512, 256), (1024, 6, [1.0]), "chorale"),
+        ("paper_maestro", (6, 256, 8, 2048, 1024), (2048, 3, [0.95, 0.975, 1.0, 1.025, 1.05]), "performance"),
+    ],
+)
+def test_the_papers_experiments_have_its_sizes_and_windows(name, sizes, windows, tokenizer):
+    config = settings("train", f"experiment={name}")
+    model, data = config.model, config.data
+    assert (model.n_layers, model.d_model, model.n_heads, model.d_ff, model.max_distance) == sizes
+    assert (model.position, model.mlp, model.norm) == ("relative", "gelu", "pre")
+    assert (data.length, data.transpose, data.stretch) == windows
+    assert (config.tokenizer.name, config.name, config.trainer.accelerator) == (tokenizer, name, "cuda")
+
+
+@pytest.mark.parametrize(
     ("word", "field", "got", "text"),
     [
         ("model.d_modle=3", "model.d_modle", ..., "d_model.* model has kind, d_model, n_layers"),
