@@ -55,7 +55,8 @@ class Follower:
         self.again = np.zeros(len(self.keys))  # (V,) by key
         self.onset, self.onset_s = set[int](), 0.0  # the keys of the last onset, and the time since it began
         self.before = list[frozenset[int]]()  # the onsets before that one
-        self.codes = np.zeros(REMEMBERED, np.int64)  # hashes of these
+        self.numbers = dict[frozenset[int], int]()  # of different onsets
+        self.codes = np.zeros(REMEMBERED, np.int64)  # and of those before
         self.runs = np.zeros(REMEMBERED, np.int64)  # notes in a row, up to each of these, that came again up to now
 
     def run(self, most: float = 0.0, last: int = REMEMBERED) -> dict[int, int]:
@@ -97,7 +98,7 @@ class Follower:
             n //= 2
             self.before = self.before[n:]
             self.codes[:n], self.runs[:n] = self.codes[n:], self.runs[n:]
-        code = hash(onset)
+        code = self.numbers.setdefault(onset, len(self.numbers))
         up_to = np.concatenate([[0], self.runs[: max(n - 1, 0)]])[:n]  # the onset before each
         self.runs[:n] = np.where(self.codes[:n] == code, up_to + len(onset), 0)
         self.runs[n], self.codes[n] = 0, code
