@@ -39,6 +39,7 @@ class Kind(NamedTuple):
     picture: bool = False  # all that it sees is a piano roll of its ids: it knows labels only
     readout: bool = False  # its attention over the past can be read
     gates: bool = False  # the gates of its cells can be read, if they have any
+    onnx: bool = False  # `musictx export`
 
 
 def _layers_of_cells(config: RecurrentConfig) -> str:
@@ -64,6 +65,7 @@ KINDS: dict[str, Kind] = {
         packed=True,
         static_steps=True,
         readout=True,
+        onnx=True,
     ),
     "recurrent": Kind(RecurrentConfig, Recurrent, _layers_of_cells, carries=True, gates=True),
     "encoder": Kind(

@@ -1,0 +1,183 @@
+"""A decoder as one graph: some more tokens after a cache that the caller keeps.
+
+The cache is any number of slots R in any order: keys transposed, (B, H, Dk, R), so that a step reads them once and as
+they lie, and values (B, H, R, D). `held` (B, R) is the index of the token in each slot, `EMPTY` where there is none.
+Which keys a token sees, and how far away they are, follows from `held` and `index`. So rows may have different ages,
+and a rolling cache writes over its oldest slots.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from musictx.model.onnx.graph import Graph
+from musictx.model.onnx.keyboard import N_KEYS, features, onto
+from musictx.model.onnx.position import FORMS, to
+
+EMPTY = -(2**40)  # so far back that no window reaches it
+EVERYTHING = 2**32  # a window without an end
+RMS_EPSILON = 2.0**-23  # PyTorch's: the rounding of float32
+
+
+def decoder(config: Any, int8: bool = False) -> Graph:
+    """The graph of a `TransformerConfig`, or of what has its fields.
+
+    It takes ids (B, T), their index in their rows, and the caches. It gives logits (B, V) after the last, and the new
+    keys and values of all layers, (L, B, H, Dk, T) and (L, B, H, T, D).
+    """
+    g, c = Graph(int8), config
+    ids = g.input("ids", "int64", "B", "T")
+    layers = Layers(g, c, ids)
+    x = g.op("Gather", g.weight("embed.weight", c.vocab_size, c.d_model), ids, axis=0)  # (B, T, C)
+    if c.cycle > 1:
+        place = g.op("Mod", g.op("Sub", layers.index, g.const(1)), g.const(c.cycle))
+        x = g.op("Add", x, g.op("Gather", g.weight("place.weight", c.cycle, c.d_model), place, axis=0))
+    x = g.shaped(layers.form.place(x), -1, c.d_model)  # (B · T, C), and so between all layers
+    for layer in range(c.n_layers):
+        x = layers.feed(layer, layers.attend(layer, x))
+    layers.put_out()
+    y = g.op("Gather", g.shaped(x, *layers.size, c.d_model), g.const(-1), axis=1)  # (B, C)
+    y = y if c.norm == "post" else g.norm(y, "norm", c.d_model)
+    final = g.output("logits", "float32", "B", c.vocab_size)
+    if c.keyboard == "none":
+        g.linear(y, "embed", c.d_model, c.vocab_size, bias=False, named=final)
+    else:
+        seen = features(g, c, ids, g.input("keyboard", "float64", "B", 2, N_KEYS))
+        onto(g, c, g.linear(y, "embed", c.d_model, c.vocab_size, bias=False), y, seen)
+    return g
+
+
+class Layers:
+    """The layers, and what they share."""
+
+    def __init__(self, g: Graph, config: Any, ids: str) -> None:
+        self.g, self.config, c = g, config, config
+        self.n_heads, self.d_head = c.n_heads, c.d_model // c.n_heads
+        self.index, self.held = g.input("index", "int64", "B", "T"), g.input("held", "int64", "B", "R")
+        self.size = g.op("Shape", ids, start=0, end=1), g.op("Shape", ids, start=1, end=2)  # B, T
+        room = g.op("Shape", self.held, start=1, end=2)
+        self.old_and_new = g.op("Concat", room, self.size[1], axis=0)
+        self.form = FORMS[c.position](g, c, self.index, self.clock(ids))
+        self.distance, self.hidden = self.looks()
+        if c.conv > 1:
+            self.recent = g.input("recent", "float32", c.n_layers, "B", c.conv - 1, c.d_model)
+        self.first_v = ""
+        self.new: dict[str, list[str]] = {"keys": [], "values": [], "recent": []}  # of each layer
+
+    def clock(self, ids: str) -> str:
+        """(B, T) float64 after each id; a clock of musical time goes on from where it stood."""
+        g = self.g
+        if self.config.clock != "time":
+            return g.op("Cast", self.index, to=to("float64"))
+        before = g.input("clock", "float64", "B", 1)
+        pace = g.op("Gather", g.weight("pace", self.config.vocab_size), ids, axis=0)
+        passed = g.op("CumSum", g.op("Cast", pace, to=to("float64")), g.const(1))
+        at = g.op("Add", before, passed)
+        g.op("Gather", at, g.const([-1]), axis=1, named=g.output("new_clock", "float64", "B", 1))
+        return at
+
+    def looks(self) -> tuple[str, str]:
+        """How many tokens each key, old or new, is behind each token, (B, 1, T, R + T); and what hides keys that are
+        ahead or out of the window: -inf, else 0."""
+        g, none = self.g, float("-inf")
+        all_keys = g.op("Unsqueeze", g.op("Concat", self.held, self.index, axis=1), g.const([1, 2]))
+        distance = g.op("Sub", g.op("Unsqueeze", self.index, g.const([1, 3])), all_keys)
+        near = g.op("Less", distance, g.input("window", "int64", 1))
+        sees = g.op("And", g.op("GreaterOrEqual", distance, g.const(0)), near)
+        return distance, g.op("Where", sees, g.const(0, "float32"), g.const(none, "float32"))
+
+    def attend(self, layer: int, x: str) -> str:
+        """Adds attention's output to the stream."""
+        g, c, name = self.g, self.config, f"blocks.{layer}"
+        q, k, v = self.heads(layer, x)
+        self.form.begin(layer)
+        q = self.form.queries(q)
+        k = g.op("Transpose", self.form.keys(k), perm=[0, 1, 3, 2])  # (B, H, Dk, T)
+        width = self.d_head + self.form.more_key_width
+        old_k = g.input(f"keys_{layer}", "float32", "B", self.n_heads, width, "R")
+        old_v = g.input(f"values_{layer}", "float32", "B", self.n_heads, "R", self.d_head)
+        logits = g.op("Concat", g.op("MatMul", q, old_k), g.op("MatMul", q, k), axis=3)  # (B, H, T, R + T)
+        if more := self.form.logits(q, self.distance):
+            logits = g.op("Add", logits, more)
+        weights = g.op("Softmax", g.op("Add", logits, self.hidden), axis=-1)
+        old, new = g.split(weights, 3, 2, self.old_and_new)
+        found = g.op("Add", g.op("MatMul", old, old_v), g.op("MatMul", new, v))  # (B, H, T, D)
+        self.new["keys"].append(k)
+        self.new["values"].append(v)
+        found = g.shaped(g.op("Transpose", found, perm=[0, 2, 1, 3]), -1, c.d_model)
+        x = g.op("Add", x, g.linear(found, f"{name}.project", c.d_model, c.d_model))
+        return g.norm(x, f"{name}.norm_1", c.d_model) if c.norm == "post" else x
+
+    def heads(self, layer: int, x: str) -> tuple[str, str, str]:
+        """Queries, keys and values (B, H, T, D) of the stream, without their positions."""
+        g, c, name = self.g, self.config, f"blocks.{layer}"
+        x = x if c.norm == "post" else g.norm(x, f"{name}.norm_1", c.d_model)
+        x = self.convolve(layer, x) if c.conv > 1 else x
+        qkv = g.linear(x, f"{name}.qkv", c.d_model, 3 * c.d_model)
+        qkv = g.op("Transpose", g.shaped(qkv, *self.size, 3, self.n_heads, self.d_head), perm=[2, 0, 3, 1, 4])
+        qk, v = g.split(qkv, 0, 2, g.const([2, 1]))
+        q, k = (g.op("Squeeze", each, g.const([0])) for each in g.split(self.scaled(layer, qk), 0, 2))
+        v = g.op("Squeeze", v, g.const([0]))
+        if c.value_residual and layer:
+            own, first = g.split(g.weight(f"{name}.shares", 2), 0, 2)
+            v = g.op("Add", g.op("Mul", v, own), g.op("Mul", self.first_v, first))
+        self.first_v = self.first_v or v
+        return q, k, v
+
+    def scaled(self, layer: int, qk: str) -> str:
+        """Queries and keys (2, B, H, T, D), normed or not; the scale of their products is in the queries. It is one
+        number a head and not a scalar: that one ONNX Runtime would move into the product, which is slower then."""
+        g, c, d = self.g, self.config, self.d_head
+        scale = np.ones((2, 1, self.n_heads, 1, 1))
+        scale[0] = d**-0.5
+        if not c.qk_norm:
+            return g.op("Mul", qk, g.const(scale, "float32"))
+        gain = g.op("Unsqueeze", g.weight(f"blocks.{layer}.gain", c.n_heads), g.const([0, 1, 3, 4]))
+        gain = g.op("Concat", gain, g.const(np.ones((1, 1, self.n_heads, 1, 1)), "float32"), axis=0)
+        gain = g.op("Mul", gain, g.const(scale * d**0.5, "float32"))
+        squares = g.op("ReduceSumSquare", qk, g.const([-1]), keepdims=1)
+        length = g.op("Sqrt", g.op("Add", squares, g.const(RMS_EPSILON * d, "float32")))
+        return g.op("Mul", g.op("Div", qk, length), gain)
+
+    def convolve(self, layer: int, x: str) -> str:
+        """Adds a weighted sum of the last tokens, (B · T, C)."""
+        g, c, before = self.g, self.config, self.config.conv - 1
+        x = g.shaped(x, *self.size, c.d_model)
+        seen = g.op("Concat", g.op("Gather", self.recent, g.const(layer), axis=0), x, axis=1)  # (B, T + before, C)
+        taps = g.split(g.weight(f"blocks.{layer}.conv.weight", c.conv, c.d_model), 0, c.conv)
+        for shift, tap in enumerate(taps):
+            end = shift - before or 2**31  # without an end
+            shifted = g.op("Slice", seen, g.const([shift]), g.const([end]), g.const([1]))
+            x = g.op("Add", x, g.op("Mul", shifted, tap))
+        self.new["recent"].append(g.op("Slice", seen, g.const([-before]), g.const([2**31]), g.const([1])))
+        return g.shaped(x, -1, c.d_model)
+
+    def feed(self, layer: int, x: str) -> str:
+        """Adds the MLP's output to the stream."""
+        g, c, name = self.g, self.config, f"blocks.{layer}"
+        gated, post = c.mlp == "swiglu", c.norm == "post"
+        wide = g.linear(
+            x if post else g.norm(x, f"{name}.norm_2", c.d_model), f"{name}.up", c.d_model, c.d_ff * (1 + gated)
+        )
+        if gated:
+            content, gate = g.split(wide, 1, 2)
+            wide = g.op("Mul", content, g.op("Mul", gate, g.op("Sigmoid", gate)))
+        else:
+            wide = g.op({"gelu": "Gelu", "relu": "Relu"}[c.mlp], wide)
+        x = g.op("Add", x, g.linear(wide, f"{name}.down", c.d_ff, c.d_model))
+        return g.norm(x, f"{name}.norm_2", c.d_model) if post else x
+
+    def put_out(self) -> None:
+        """Makes outputs of what each layer has for the cache."""
+        g, c, h, d = self.g, self.config, self.n_heads, self.d_head
+        sizes: dict[str, tuple[int | str, ...]] = {
+            "keys": (h, d + self.form.more_key_width, "T"),
+            "values": (h, "T", d),
+            "recent": (c.conv - 1, c.d_model),
+        }
+        for name, parts in self.new.items():
+            if parts:
+                parts = [g.op("Unsqueeze", each, g.const([0])) for each in parts]
+                g.op("Concat", *parts, axis=0, named=g.output(f"new_{name}", "float32", c.n_layers, "B", *sizes[name]))

@@ -1,0 +1,211 @@
+"""ONNX graphs of decoders: the logits of PyTorch, in blocks and steps, of several rows, with and without a window."""
+
+import subprocess
+import sys
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from small import CASES, V, build, named
+
+from musictx.errors import ConfigError
+from musictx.model.bundle import load_bundle
+from musictx.model.keyboard import KeyTable
+from musictx.model.onnx import steps as in_steps
+from musictx.model.onnx.read import open_onnx
+from musictx.model.onnx.steps import OnnxSteps
+from musictx.model.onnx.write import write_onnx
+from musictx.model.packaged import is_packaged, packaged_bundle, seed_path
+from musictx.model.position import FORMS, timed_forms
+from musictx.music.read import read_bytes, read_tracks
+from musictx.tokenizers import build_tokenizer
+
+pytest.importorskip("onnx", reason="needs musictx[onnx]")  # the file of a graph
+pytest.importorskip("onnxruntime", reason="needs musictx[onnx]")
+
+HEADER = {"licence": "MIT", "tokenizer": "performance", "corpus": "none", "notes": {}, "version": "0"}
+ODD = [{"position": form, "d_model": 15, "n_heads": 3} for form in FORMS]
+ALL = {"conv": 3, "keyboard": "head", "mlp": "swiglu", "qk_norm": True, "value_residual": True, "cycle": 4}
+MORE = [{"norm": "post", "mlp": "relu", **ALL, "position": "relative_fourier", "clock": "time"}, {"conv": 9}, ALL, *ODD]
+every = pytest.mark.parametrize("case", [*CASES, *MORE], ids=named)
+
+
+def small(case):
+    """A model in float32, whose ids do all that an id can do to the keyboard."""
+    model = build(**case).float()
+    dice = torch.Generator().manual_seed(3)
+    for part in model.modules():
+        if isinstance(part, KeyTable):
+            for table, below in ((part.key, 5), (part.act, 4), (part.wait_us, 900_000)):
+                table.copy_(torch.randint(below, (V,), generator=dice))
+    return model
+
+
+def exported(model, folder, weights="float32"):
+    path = folder / f"{weights}.onnx"
+    tensors = {name: x.detach().numpy() for name, x in model.state_dict().items()}
+    settings = {"kind": "transformer", **asdict(model.config)}
+    write_onnx(path, model.config, HEADER | {"model": settings}, tensors, weights)
+    return open_onnx(path)
+
+
+def drawn(*shape):
+    return np.random.default_rng(1).integers(0, V, shape)
+
+
+@torch.inference_mode()
+def full(model, ids):
+    """Logits (B, T, V) of one pass through PyTorch."""
+    return model(torch.from_numpy(ids)).numpy()
+
+
+def close(got, expected, within=1e-4):
+    np.testing.assert_allclose(got, expected, rtol=0, atol=within)
+
+
+@pytest.fixture
+def few_slots(monkeypatch):
+    """So that short music grows the cache, fills blocks and goes round the ring."""
+    monkeypatch.setattr(in_steps, "SLOTS", 4)
+    monkeypatch.setattr(in_steps, "BLOCK", 5)
+
+
+@every
+def test_blocks_and_steps_equal_one_full_pass(case, tmp_path, few_slots):
+    model, ids = small(case), drawn(2, 33)
+    expected, rows = full(model, ids), OnnxSteps(exported(model, tmp_path), 2)
+    close(rows.prefill(ids[:, :23]), expected[:, 22])
+    for t in range(23, 33):
+        close(rows.step(ids[:, t]), expected[:, t])
+
+
+SETTINGS = {
+    "position": st.sampled_from([*FORMS]),
+    "clock": st.sampled_from(["index", "time"]),
+    "mlp": st.sampled_from(["gelu", "relu", "swiglu"]),
+    "norm": st.sampled_from(["pre", "post"]),
+    "keyboard": st.sampled_from(["none", "head"]),
+    "qk_norm": st.booleans(),
+    "value_residual": st.booleans(),
+    "n_layers": st.integers(1, 3),
+    "n_heads": st.sampled_from([1, 2, 4]),
+    "max_distance": st.integers(1, 40),
+    "n_frequencies": st.integers(1, 3),
+    "conv": st.integers(1, 5),
+    "cycle": st.integers(1, 3),
+}
+
+
+@given(st.fixed_dictionaries(SETTINGS), st.integers(1, 3), st.integers(1, 30), st.booleans())
+def test_any_settings_that_a_model_can_have(tmp_path_factory, settings, rows, t, int8):
+    if settings["position"] not in timed_forms():
+        settings["clock"] = "index"
+    model, ids = small(settings), drawn(rows, t + 1)
+    open_model = exported(model, tmp_path_factory.mktemp("any"), "int8" if int8 else "float32")
+    state = OnnxSteps(open_model, rows)
+    first, then, expected = state.prefill(ids[:, :t]), state.step(ids[:, t]), full(model, ids)
+    within = 0.2 * float(np.abs(expected).max()) if int8 else 1e-4
+    close(first, expected[:, t - 1], within)
+    close(then, expected[:, t], within)
+
+
+@every
+@pytest.mark.parametrize("window", [1, 7, 8])
+def test_a_window_rolls_as_in_pytorch(case, window, tmp_path, few_slots):
+    model, ids = small(case), drawn(2, 41)
+    rows, state = OnnxSteps(exported(model, tmp_path), 2, window), model.init_state(2, window, rolling=True)
+    with torch.inference_mode():
+        for t in range(25):  # its blocks show their first tokens less than a window
+            expected = model.step(torch.from_numpy(ids[:, t]), state)
+        close(rows.prefill(ids[:, :25]), expected.numpy())
+        for t in range(25, 41):
+            close(rows.step(ids[:, t]), model.step(torch.from_numpy(ids[:, t]), state).numpy())
+    assert rows.state["keys"].shape[-1] == -(-window // 4) * 4
+
+
+@every
+@pytest.mark.parametrize("weights", ["float32", "int8"])
+def test_a_later_id_changes_nothing_before_it(case, weights, tmp_path):
+    model, one = exported(small(case), tmp_path, weights), drawn(1, 12)
+    for at in (1, 7, 11):
+        other = one.copy()
+        other[0, at:] = (other[0, at:] + 1) % V
+        states = [OnnxSteps(model) for _ in range(2)]
+        for state, ids in zip(states, (one, other), strict=True):
+            state.prefill(ids)
+        for name, axis in (("keys", -1), ("values", -2)):
+            mine, theirs = (np.moveaxis(state.state[name], axis, 0) for state in states)
+            np.testing.assert_array_equal(mine[:at], theirs[:at])
+            assert not np.array_equal(mine[at], theirs[at])
+
+
+@every
+def test_rows_of_any_age_continue_as_they_would_alone(case, tmp_path, few_slots):
+    model, then = exported(small(case), tmp_path), drawn(4, 9)
+    for window in (None, 6):
+        alone, others = ([OnnxSteps(model, 1, window) for _ in range(4)] for _ in range(2))
+        for n, pair in zip((3, 14, 14, 1), zip(alone, others, strict=True), strict=True):
+            for each in pair:
+                each.prefill(drawn(1, 14)[:, -n:])
+        joined = OnnxSteps.join(others)
+        for t in range(5):
+            got = joined.step(then[:, t])
+            close(got, np.concatenate([each.step(then[row : row + 1, t]) for row, each in enumerate(alone)]), 1e-5)
+        some = np.array([2, 0, 0])
+        taken, before = joined.take(some), {name: x.copy() for name, x in joined.state.items()}
+        close(taken.step(then[some, 6]), joined.take(np.arange(4)).step(then[:, 6])[some], 1e-5)
+        assert all(np.array_equal(x, joined.state[name]) for name, x in before.items())  # taken has a state of its own
+        joined.move(np.array([3, 1, 1, 3]))
+        expected = [alone[row].step(then[:1, 7]) for row in (3, 1)]
+        close(joined.step(then[[0] * 4, 7]), np.concatenate([expected[k] for k in (0, 1, 1, 0)]), 1e-5)
+
+
+def test_no_more_tokens_than_learned_positions(tmp_path):
+    model = exported(small({"position": "learned", "max_positions": 9}), tmp_path)
+    state = OnnxSteps(model)
+    state.prefill(drawn(1, 9))
+    with pytest.raises(ConfigError, match="^max_positions=9: 10 tokens are more than this model has positions$"):
+        state.step(drawn(1))
+
+
+@pytest.mark.skipif(not is_packaged("piano"), reason="built without the piano model")
+@pytest.mark.parametrize(("weights", "within", "nats"), [("float32", 1e-4, 1e-5), ("int8", 1.0, 0.02)])
+def test_the_piano_plays_on_from_a_real_file(weights, within, nats, tmp_path):
+    model: Any
+    model, header = load_bundle(packaged_bundle("piano"))
+    path = seed_path("elise")
+    score = read_tracks(read_bytes(path), path).merge()
+    ids = build_tokenizer("performance", "", header.added).encode(score)[None].astype(np.int64)
+    steps, dice, t = OnnxSteps(exported(model, tmp_path, weights)), np.random.default_rng(0), ids.shape[1]
+    state = model.init_state(1, t + 200)
+    got = [steps.prefill(ids)]
+    with torch.inference_mode():
+        expected = [model.prefill(torch.from_numpy(ids), state).numpy()]
+        for _ in range(200):
+            shares = np.exp(got[-1][0] - got[-1].max())
+            ids = np.append(ids, [[dice.choice(len(shares), p=shares / shares.sum())]], 1)
+            got.append(steps.step(ids[:, -1]))
+            expected.append(model.step(torch.from_numpy(ids[:, -1]), state).numpy())
+    close(got, expected, within)
+    means = [nll(np.concatenate(each[:-1]), ids[0, t:]) for each in (got, expected)]
+    assert abs(means[0] - means[1]) < nats
+
+
+def nll(logits, ids):
+    """Mean nats a token, of logits (T, V)."""
+    return torch.nn.functional.cross_entropy(torch.from_numpy(logits), torch.from_numpy(ids)).item()
+
+
+def test_it_plays_without_pytorch(tmp_path):
+    exported(small(ALL), tmp_path)
+    code = (
+        "import sys; from pathlib import Path; import numpy as np; from musictx.model.onnx.read import open_onnx;"
+        "from musictx.model.onnx.steps import OnnxSteps; model = open_onnx(Path(sys.argv[1]));"
+        "print(OnnxSteps(model).prefill(np.ones((1, 3), int)).shape, model.weights, 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "float32.onnx"], capture_output=True, text=True)
+    assert done.stdout == f"(1, {V}) float32 False\n", done.stderr
