@@ -27,7 +27,7 @@ MAIN = {f"prepare_{corpus}": "path" for corpus in CORPORA if corpus != "chorales
     "accompany": "melody",
     "jam": "input",
     "train": "data.path",
-    "evaluate": "bundle",
+    **dict.fromkeys(("evaluate", "export"), "bundle"),
     "compare": "runs",
     "listen": "bundles",
     "runs": "folder",

@@ -1,0 +1,61 @@
+"""musictx export: write a model as an ONNX file, for programs without PyTorch."""
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from omegaconf import MISSING
+
+from musictx.commands import check_new, check_suffix, print_table
+from musictx.config.command import Command
+from musictx.errors import ConfigError
+from musictx.files import only_new
+from musictx.model.onnx.position import FORMS
+from musictx.model.onnx.write import WEIGHTS, libraries, write_onnx
+from musictx.setting import setting
+
+
+@dataclass
+class ExportConfig:
+    """musictx export: write a Transformer that reads from left to right as an ONNX file. Its graph takes ids, and the
+    keys and values of those before. It gives logits after the last id, and the new keys and values."""
+
+    bundle: str = setting(MISSING, "piano, chorale, a file that `musictx train` made or a run's folder")
+    out: str = setting(MISSING, "the file, .onnx")
+    weights: str = setting("float32", "float32 is exact; int8 makes a file of a third, for ONNX Runtime")
+    overwrite: bool = setting(False, "replace an existing file")
+
+
+def export(config: ExportConfig) -> None:
+    """Raises ConfigError for a model that has no such graph, BundleError, and UserError where ONNX is not installed."""
+    out = Path(config.out)
+    check_suffix("out", config.out, [".onnx"])
+    if config.weights not in WEIGHTS:
+        raise ConfigError("weights", got=config.weights, allowed=" or ".join(WEIGHTS))
+    check_new(config.overwrite, out)
+    libraries()
+    from musictx.generate.open_bundle import open_and_print  # PyTorch, after the words were checked
+    from musictx.model.build import KINDS, can, kind_of
+
+    model, _, header = open_and_print(config.bundle, continues=False)
+    why, allowed = "", ""
+    if not can(model, "onnx"):
+        why = f"{kind_of(model)} models have no graph"
+        allowed = f"a {' or '.join(name for name, kind in KINDS.items() if kind.onnx)}"
+    elif (position := getattr(model.config, "position", "")) not in FORMS:
+        why, allowed = f"position={position} has no graph", f"a model with one of {', '.join(FORMS)}"
+    if why:
+        raise ConfigError("bundle", got=config.bundle, why=why, allowed=allowed)
+    whole = replace(header, model={"kind": kind_of(model), **asdict(model.config)})
+    tensors = {name: x.detach().numpy() for name, x in model.state_dict().items()}
+    out.parent.mkdir(parents=True, exist_ok=True)
+    graph = write_onnx(out, model.config, asdict(whole), tensors, config.weights)
+    rows = [
+        (way, each.name, each.dtype, " ".join(map(str, each.shape)))
+        for way, values in (("in", graph.inputs), ("out", graph.outputs))
+        for each in values
+    ]
+    print_table(["", "name", "type", "shape"], rows)
+    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB, weights in {config.weights}, licence {header.licence}")
+
+
+COMMAND = Command("export", only_new(export), ExportConfig, main="bundle")
