@@ -1,10 +1,11 @@
+import re
 import shutil
 import sys
 
 import numpy as np
 import pytest
 import torch
-from conftest import ok, refused
+from conftest import ROOT, ok, refused
 from untrained import write_harmoniser
 
 from musictx.commands.export import export
@@ -77,3 +78,23 @@ def test_without_onnx_a_line_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(UserError, match=r"pip install 'musictx\[onnx\]'"):
         export(settings("export", "bundle=piano", f"out={tmp_path}/x.onnx"))
+
+
+@pytest.mark.skipif(not is_packaged("piano"), reason="built without the piano model")
+def test_the_commands_and_the_python_of_the_page_run_as_they_stand(tmp_path, monkeypatch):
+    text = (ROOT / "docs/models.md").read_text().split("## A model in other programs")[1]
+    commands = re.findall(r"^musictx (.*)$", text, re.MULTILINE)
+    assert len(commands) == 2
+    for command in commands:
+        ok(["musictx", *command.split()], tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    found = {}
+    exec(code, found)
+    assert found["logits"].shape == (2, 489)
+    assert found["rows"].state["length"].tolist() == [11, 11]
+    said = {
+        name for names in re.findall(r"^\| ([^|]*) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", names)
+    }
+    takes = {each.name for each in found["model"].inputs} | {"clock"}
+    assert said == {name for name in takes if not re.search("_[1-9]", name)}

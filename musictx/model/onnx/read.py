@@ -44,10 +44,11 @@ WORDS: dict[str, tuple[Any, ...]] = {
 
 
 class OnnxModel(NamedTuple):
-    """An open file: its session of ONNX Runtime, what the session takes, and what the bundle's header said."""
+    """An open file: its session of ONNX Runtime, what that takes and gives, and what the bundle's header said."""
 
     session: Any
     inputs: list[Value]
+    outputs: list[str]
     config: Any  # the fields of a `TransformerConfig`
     header: dict[str, Any]
     weights: str
@@ -90,7 +91,9 @@ def open_onnx(path: Path, threads: int = 1) -> OnnxModel:
         session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # its own kinds of exceptions derive from this alone
         raise BundleError(f"{path}: ONNX Runtime refuses it ({all_printable(str(error))[:200]})", AGAIN) from None
-    return OnnxModel(session, graph.inputs, config, all_printable(header), weights)
+    return OnnxModel(
+        session, graph.inputs, [each.name for each in graph.outputs], config, all_printable(header), weights
+    )
 
 
 def _content(path: Path, graph: Graph, version: str) -> bytes:

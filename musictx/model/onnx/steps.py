@@ -17,7 +17,7 @@ from musictx.model.onnx.keyboard import LONG_S
 from musictx.model.onnx.read import OnnxModel
 
 SLOTS = 128  # the cache grows by a multiple of this: each growth copies it, and empty slots take time
-BLOCK = 512  # tokens of a prompt that are read at once
+BLOCK = 256  # tokens of a prompt that are read at once
 ROW_AXIS = {"keys": 1, "values": 1, "recent": 1, "clock": 0, "keyboard": 0, "held": 0, "length": 0}
 SLOT_AXIS = {"keys": -1, "values": -2, "held": -1}
 
@@ -29,9 +29,9 @@ class OnnxSteps:
         """With a `window` each token sees at most so many, itself included, and memory stays constant."""
         self.model, self.window = model, window
         self.most = None if window is None else -(-window // SLOTS) * SLOTS  # slots
-        sizes: dict[int | str, int] = {"B": rows, "R": SLOTS}
+        sizes: dict[int | str, int] = {"B": rows, "R": 1}
         self.state: dict[str, Array] = {
-            "held": np.full((rows, SLOTS), EMPTY, np.int64),  # the index of the token in each slot
+            "held": np.full((rows, 1), EMPTY, np.int64),  # the index of the token in each slot
             "length": np.zeros(rows, np.int64),  # tokens that each row has seen
         }
         parts: dict[str, list[Array]] = {}
@@ -108,9 +108,7 @@ class OnnxSteps:
         feed["window"] = np.array([EVERYTHING if self.window is None else self.window])
         for name in ("keys", "values"):
             feed |= {f"{name}_{layer}": x for layer, x in enumerate(state[name])}
-        session = self.model.session
-        names = [each.name for each in session.get_outputs()]
-        new = dict(zip(names, session.run(names, feed), strict=True))
+        new = dict(zip(self.model.outputs, self.model.session.run(self.model.outputs, feed), strict=True))
         slots = index if self.most is None else index % self.most
         if slots.max() >= state["held"].shape[1]:  # only now: the graph would have read empty slots
             room = -(-(int(index.max()) + 1) // SLOTS) * SLOTS
