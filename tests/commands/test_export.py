@@ -1,6 +1,7 @@
 import re
 import shutil
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,7 +90,7 @@ def test_the_commands_and_the_python_of_the_page_run_as_they_stand(tmp_path, mon
         ok(["musictx", *command.split()], tmp_path)
     monkeypatch.chdir(tmp_path)
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    found = {}
+    found: dict[str, Any] = {}
     exec(code, found)
     assert found["logits"].shape == (2, 489)
     assert found["rows"].state["length"].tolist() == [11, 11]

@@ -52,9 +52,8 @@ class OnnxSteps:
         """Reads ids (B, T) in blocks -> logits (B, V) after the last. Raises ConfigError for more tokens than the model
         has positions."""
         self._check_reach(ids.shape[1])
-        at_once = min(BLOCK, self.window or BLOCK)
-        for start in range(0, ids.shape[1], at_once):
-            logits = self._run(ids[:, start : start + at_once])
+        for start in range(0, ids.shape[1], BLOCK):
+            logits = self._run(ids[:, start : start + BLOCK])
         return logits
 
     def step(self, ids: Array) -> Array:
@@ -113,7 +112,7 @@ class OnnxSteps:
         if slots.max() >= state["held"].shape[1]:  # only now: the graph would have read empty slots
             room = -(-(int(index.max()) + 1) // SLOTS) * SLOTS
             state = self.state = self._widened(min(room, self.most or room))
-        for row, at in enumerate(slots):
+        for row, at in enumerate(slots):  # where a block is longer than the window, its last tokens stay
             state["held"][row, at] = index[row]
             state["keys"][:, row][..., at] = new["new_keys"][:, row]
             state["values"][:, row][:, :, at] = new["new_values"][:, row]
