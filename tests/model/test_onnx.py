@@ -24,7 +24,7 @@ from musictx.model.position import FORMS, timed_forms
 from musictx.music.read import read_bytes, read_tracks
 from musictx.tokenizers import build_tokenizer
 
-pytest.importorskip("onnx", reason="needs musictx[onnx]")  # the file of a graph
+reference = pytest.importorskip("onnx.reference", reason="needs musictx[onnx]")  # the file of a graph
 pytest.importorskip("onnxruntime", reason="needs musictx[onnx]")
 
 HEADER = {"licence": "MIT", "tokenizer": "performance", "corpus": "none", "notes": {}, "version": "0"}
@@ -126,6 +126,18 @@ def test_after_millions_of_tokens_a_step_is_as_exact(form, tmp_path):
     with torch.inference_mode():
         for t in range(9):
             close(rows.step(ids[:, t]), model.step(torch.from_numpy(ids[:, t]), state).numpy())
+
+
+@every
+def test_another_runtime_gives_the_same(case, tmp_path):
+    """ONNX's own, in numpy: the graph keeps to the standard."""
+    model, ids = small(case), drawn(2, 9)
+    opened = exported(model, tmp_path)
+    other = reference.ReferenceEvaluator(str(tmp_path / "float32.onnx"))
+    rows = OnnxSteps(opened._replace(session=other), 2)
+    expected = full(model, ids)
+    close(rows.prefill(ids[:, :8]), expected[:, 7])
+    close(rows.step(ids[:, 8]), expected[:, 8])
 
 
 @every
