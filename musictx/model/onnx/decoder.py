@@ -38,8 +38,7 @@ def decoder(config: Any, int8: bool = False) -> Graph:
     for layer in range(c.n_layers):
         x = layers.feed(layer, layers.attend(layer, x))
     layers.put_out()
-    y = g.op("Gather", g.shaped(x, *layers.size, c.d_model), g.const(-1), axis=1)  # (B, C)
-    y = y if c.norm == "post" else g.norm(y, "norm", c.d_model)
+    y = x if c.norm == "post" else g.norm(x, "norm", c.d_model)  # (B, C)
     final = g.output("logits", "float32", "B", c.vocab_size)
     if c.keyboard == "none":
         g.linear(y, "embed", c.d_model, c.vocab_size, bias=False, named=final)
@@ -89,11 +88,16 @@ class Layers:
         return distance, g.op("Where", sees, g.const(0, "float32"), g.const(none, "float32"))
 
     def attend(self, layer: int, x: str) -> str:
-        """Adds attention's output to the stream."""
+        """Adds attention's output to the stream; in the last layer for the last token of each row alone, (B, C)."""
         g, c, name = self.g, self.config, f"blocks.{layer}"
         q, k, v = self.heads(layer, x)
         self.form.begin(layer)
         q = self.form.queries(q)
+        if layer + 1 == c.n_layers:
+            q, self.distance, self.hidden = (
+                g.op("Gather", each, g.const([-1]), axis=2) for each in (q, self.distance, self.hidden)
+            )
+            x = g.op("Gather", g.shaped(x, *self.size, c.d_model), g.const(-1), axis=1)
         k = g.op("Transpose", self.form.keys(k), perm=[0, 1, 3, 2])  # (B, H, Dk, T)
         width = self.d_head + self.form.more_key_width
         old_k = g.input(f"keys_{layer}", "float32", "B", self.n_heads, width, "R")
