@@ -75,7 +75,7 @@ class KeyboardState(KeyTable):
         """ids (B, T) after a state (B, 2, 128) -> features (B, T, 4, 128) float32 after each id, and the last state."""
         b, t = ids.shape
         act, key = self.act[ids], self.key[ids]  # (B, T)
-        now_s = self.wait_us[ids].cumsum(1) / 1e6  # (B, T) since the first of these ids
+        now_s = self.wait_us[ids].cumsum(1).double() / 1e6  # (B, T) since the first of these ids
         place = torch.arange(1, t + 1, device=ids.device).expand(b, t)
 
         def last(kind: int) -> Tensor:

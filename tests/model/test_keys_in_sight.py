@@ -100,6 +100,19 @@ def test_features_are_those_of_the_definition_wherever_the_stream_is_cut(ids, cu
     np.testing.assert_allclose(np.concatenate(found), by_definition(ids), atol=1e-5)
 
 
+def test_after_many_minutes_an_age_is_as_exact():
+    """One pass sees what blocks see, each with a clock that begins at 0."""
+    state, ids = build().keyboard, stream(9000)
+    whole, last = state.features(ids, state.up(1))
+    assert state.wait_us[ids].sum() > 1_000e6  # microseconds
+    parts, after = [], state.up(1)
+    for start in range(0, 9000, 30):
+        part, after = state.features(ids[:, start : start + 30], after)
+        parts.append(part)
+    torch.testing.assert_close(torch.cat(parts, 1), whole, rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(after, last, rtol=1e-9, atol=1e-9)
+
+
 def test_the_ids_of_a_gap_let_go_of_all_keys():
     grown = with_added(TOK, ADDED)
     keyboard = KeyboardState(grown.vocab.size, 8)
