@@ -171,7 +171,7 @@ def choose_pieces(store: Store, pieces: int) -> list[Score]:
 
 def as_files(path: Path, opened: Opened, args: Any) -> Path:
     """A folder with pieces of a store, which are a kind of files."""
-    folder: Path = args.out / "pieces" / path.name
+    folder: Path = args.out / "pieces" / f"{path.name}-{args.pieces}"
     for k, piece in enumerate(choose_pieces(Store(path, opened.header.tokenizer), args.pieces), 1):
         if not (file := folder / f"{path.name}-{k:02}.mid").exists():
             write_midi(piece, file)
@@ -236,7 +236,7 @@ def main() -> None:
     parser.add_argument("--stores", type=Path, nargs="+", help="default without --midi: outputs/stores/maestro")
     parser.add_argument("--midi", type=Path, help="a folder of MIDI files")
     parser.add_argument("--forms", nargs="+", choices=[*alive_midi.FORMS], help="of the seeds of files; default: all")
-    parser.add_argument("--length", type=float, default=LENGTH_S, help="seconds of new music after seeds of files")
+    parser.add_argument("--length", type=float, default=15.0, help="seconds of new music after seeds of files")
     parser.add_argument("--bundles", nargs="+", default=["piano"])
     parser.add_argument("--pieces", type=int, default=40, help="of each store, and of each kind of files")
     parser.add_argument("--draws", type=int, default=3, help="continuations of each seed")

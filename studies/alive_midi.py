@@ -5,7 +5,8 @@ Beside each figure is the composers' own: of as much music after bar lines of th
 them, or all of the piece.
 
 A file's kind is its name before the last hyphen. A continuation is like the composers' where it lies between the 5th
-and the 95th percentile of what they did in files of its kind; of loops, copies and the like, less is like them too.
+and the 95th percentile of what they did in files of its kind; of loops and the like, less is like them too. The same
+share of the composers' own music, each piece beside the others of its kind, says how much that is.
 """
 
 import contextlib
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,7 +46,8 @@ FORMS = {
 }
 PLACES = 6  # bar lines of a file after which the composer's own music is measured
 LIKE, CLOSE = (5, 95), 1e-9  # percentiles
-LESS = "copied", "longest copy", "looped", "one key", "beyond range", "wait", "hanging"  # less of it is as good
+LESS = "looped", "one key", "beyond range", "wait", "hanging"  # less of it is as good
+FEWEST = 20  # music of composers after so many bar lines says what they do
 STILL_S = 3.0
 
 
@@ -79,7 +82,7 @@ def drawn_row(file: File, primer: Primer, music: Music, length_s: float) -> Row:
     kept = all(np.array_equal(getattr(clocks[0], name), getattr(clocks[1], name)) for name in ("tempo", "tick_s"))
     setting = Setting(file.meter, file.grid, from_s, from_s + length_s)
     seed, new = between(file.score, primer.start_s, from_s), between(written.merge(), from_s, setting.to_s)
-    held = music.held / len(new) if len(new) else None
+    held = min(music.held / len(new), 1.0) if len(new) else None  # notes after the end count too
     return measure(seed, new, setting) | {"tempo kept": float(kept), "held back": held}
 
 
@@ -116,31 +119,50 @@ def cell(form: str, paths: Sequence[Path], opened: Opened, request: Continue, le
 
 def summary(files: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Of one kind. Of each figure its mean and that of the composers, their 5th to 95th percentile, and the share of
-    continuations that are like them."""
+    continuations that are like them; of the composers, each file beside the others."""
     drawn, true = ([row for each in files for row in each[who]] for who in ("drawn", "true"))
     found: dict[str, Any] = {"continuations": len(drawn), "composers": len(true)}
     for name in drawn[0] if drawn else ():
-        ours, theirs = ([row[name] for row in rows if row[name] is not None] for rows in (drawn, true))
-        low, high = np.percentile(theirs, LIKE) if theirs else (np.nan, np.nan)
-        low = min(low, 0.0) if name in LESS else low
-        inside = [low - CLOSE <= value <= high + CLOSE for value in ours] if theirs else []
-        found[name] = {"drawn": mean(ours), "true": mean(theirs), "like": [rounded(low), rounded(high)]}
-        found[name] |= {"inside": mean(inside), "of": len(inside)}
+        ours = [row[name] for row in drawn if row[name] is not None]
+        of_file = [[row[name] for row in each["true"] if row[name] is not None] for each in files]
+        theirs = list(chain(*of_file))
+        inside, own = alike(name, ours, theirs), list[bool]()
+        for k, values in enumerate(of_file):
+            own += alike(name, values, list(chain(*of_file[:k], *of_file[k + 1 :])))
+        span = [rounded(float(x)) for x in np.percentile(theirs, LIKE)] if theirs else [None, None]
+        found[name] = {"drawn": mean(ours), "true": mean(theirs), "like": span}
+        found[name] |= {"inside": mean(inside), "of": len(inside), "own inside": mean(own), "own of": len(own)}
     for who, rows in (("drawn", drawn), ("true", true)):
         found[f"{who}, waits"] = sum(row["wait"] > STILL_S for row in rows)
     return found
 
 
+def alike(name: str, values: Sequence[float], theirs: Sequence[float]) -> list[bool]:
+    """Whether each is like the composers'; nothing where there is little of these."""
+    if len(theirs) < FEWEST:
+        return []
+    low, high = np.percentile(theirs, LIKE)
+    low = min(low, 0.0) if name in LESS else low
+    return [bool(low - CLOSE <= value <= high + CLOSE) for value in values]
+
+
 def together(kinds: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The figures of all kinds; each continuation is compared with the composers of its own kind."""
+    """The figures of all kinds, by continuations and by bar lines; each is compared with composers of its own kind."""
     counts = "continuations", "composers", "drawn, waits", "true, waits"
     found: dict[str, Any] = {name: sum(each[name] for each in kinds) for name in counts}
-    for name in (name for name, value in kinds[0].items() if isinstance(value, dict)):
-        rows = [each[name] for each in kinds]
-        found[name] = {who: mean([row[who] for row in rows if row[who] is not None]) for who in ("drawn", "true")}
-        of = sum(row["of"] for row in rows)
-        found[name]["inside"] = rounded(sum((row["inside"] or 0.0) * row["of"] for row in rows) / of) if of else None
+    weights = {"drawn": "continuations", "true": "composers"}
+    for name in dict.fromkeys(name for each in kinds for name, value in each.items() if isinstance(value, dict)):
+        rows = [each | each[name] for each in kinds if name in each]
+        found[name] = {who: weighted(rows, who, of) for who, of in weights.items()}
+        found[name] |= {who: weighted(rows, who, of) for who, of in (("inside", "of"), ("own inside", "own of"))}
     return found
+
+
+def weighted(rows: Sequence[dict[str, Any]], name: str, weight: str) -> float | None:
+    some = [row for row in rows if row[name] is not None and row[weight]]
+    return (
+        rounded(float(np.average([row[name] for row in some], weights=[row[weight] for row in some]))) if some else None
+    )
 
 
 def rounded(value: float) -> float | None:
@@ -155,13 +177,16 @@ def table(form: str, found: dict[str, Any]) -> str:
     """A summary, to read, and the means of each kind: drawn, and after a slash the composers' own."""
     kinds = found["kinds"]
     head = f"{form}: {found['continuations']} continuations"
-    rows = [[head, "drawn", "true", "inside", *kinds]]
+    rows = [[head, "drawn", "true", "inside", "own inside", *kinds]]
     for name, row in found.items():
         if isinstance(row, dict) and name != "kinds":
             each = [f"{said(k[name]['drawn'])}/{said(k[name]['true'])}" for k in kinds.values()]
-            rows.append([name, *(said(row[who]) for who in ("drawn", "true", "inside")), *each])
+            rows.append([name, *(said(row[who]) for who in ("drawn", "true", "inside", "own inside")), *each])
     waits = [f"{each['drawn, waits']}/{each['true, waits']}" for each in (found, *kinds.values())]
-    rows.append(["waits over 3 s", waits[0], "", "", *waits[1:]])
+    rows.append(["waits over 3 s", waits[0], "", "", "", *waits[1:]])
+    rows.append(
+        ["composers' bar lines", "", str(found["composers"]), "", "", *(str(k["composers"]) for k in kinds.values())]
+    )
     return "\n".join(f"{row[0]:<38}" + "".join(f"{cell:>15}" for cell in row[1:]) for row in rows)
 
 

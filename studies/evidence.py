@@ -9,7 +9,7 @@ for whoever wants to see its figures again. Each part is commands that a person 
 rest. `--only` makes some parts. All of them take about five hours of two cores, most of it for `alive`. `--test` reads
 the test split too, once for the same weights. All lies in `--out`; `--place` also copies it to where the project shows
 it, over what is there. `tests/test_packaged.py` then names each figure of the card (`docs/models.md`) that is another.
-Pictures of the page need Chromium; `guidance` and `alive` need the set of `quantised.py --out OUT/quantised`.
+Pictures of the page need Chromium.
 """
 
 import os
@@ -23,7 +23,7 @@ import soundfile
 from pages import ROOT
 from piano import score_piano
 from piano_music import stores
-from report import GUIDE, KINDS, RESULTS
+from report import GUIDE, PLAY, RESULTS
 from shared import options
 
 from musictx.config.mistakes import in_one_line
@@ -33,8 +33,6 @@ from musictx.model.packaged import bundle_path
 PICTURES = ROOT / "docs/img"
 GENERATE = "python -m musictx generate bundle=piano overwrite=true variations=3 png=true"
 GUIDED = GUIDE.replace("outputs/", "{out}/") + " --out {out}/guidance"
-PREPARE = "python -m musictx prepare folder path={out}/quantised out={out}/stores/quantised overwrite=true"
-PREPARE += " validation_fraction=0.8 test_fraction=0 filters=none licence=mixed"
 COMMANDS: dict[str, list[str]] = {
     "likelihood": [],
     "pictures": [
@@ -42,8 +40,8 @@ COMMANDS: dict[str, list[str]] = {
         f"{GENERATE} infill=elise from_s=4 to_s=7 out={{out}}/fill",
     ],
     "page": ["python -m pytest -q -p no:xdist tests/web/test_browser.py"],
-    "guidance": [PREPARE, GUIDED],
-    "alive": [KINDS.replace("outputs/", "{out}/") + " --out {out}/alive"],  # the longest
+    "guidance": [GUIDED],
+    "alive": [PLAY.replace("outputs/", "{out}/") + " --out {out}/alive"],  # the longest
 }
 TESTED = ("likelihood", "guidance")  # the parts that can read the test split
 SHOWN = {  # where the files that a part makes are shown
@@ -55,7 +53,7 @@ SHOWN = {  # where the files that a part makes are shown
     },
     "page": {name: PICTURES / name for name in ("serve-attention.png", "serve-harmonise.png")},
     "guidance": {"guidance/chosen.json": RESULTS / "guidance/piano.json"},
-    "alive": {"alive/alive.json": RESULTS / "kinds.json"},
+    "alive": {"alive/alive.json": RESULTS / "alive.json"},
 }
 
 

@@ -29,12 +29,13 @@ Make = Callable[..., Row]  # `row` of a raw file
 ROWS, RESULTS = ROOT / "studies/results.json", ROOT / "studies/results"
 WRITTEN = ("key", "says", "digits")  # of a row, by hand
 EVALUATE = "musictx evaluate piano data.path=outputs/stores/maestro data.segment=2048"
-GUIDE = "python studies/guidance.py --store outputs/stores/maestro --beside outputs/stores/pop outputs/stores/quantised"
-GUIDE += " --models piano --strengths 0.25 0.5 1 --draws 2 pieces=24 seed_seconds=10 length_seconds=15 span_seconds=5"
+GUIDE = "python studies/guidance.py --store outputs/stores/maestro --models piano --strengths 0.5 1 --draws 2"
+GUIDE += " pieces=24 seed_seconds=10 length_seconds=15 span_seconds=5"
 GUIDE_CHORALE = "python studies/guidance.py --store outputs/stores/jsb --models chorale"
 KINDS = "python studies/alive.py --midi outputs/quantised --stores outputs/stores/maestro outputs/stores/pop"
 KINDS += " --pieces 12 --draws 1"
 AS_BEFORE = " rules.grid=off start=end sampler.guard=false sampler.seed_guidance=0.5"
+PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --copies"
 
 
 def row(source: Path, command: str, page: str, claim: str, figure: list[float], unit: str = "", **cell: str) -> Row:
@@ -56,13 +57,52 @@ def guided(found: Any, make: Make, name: str, command: str) -> Iterator[Row]:
     """How often motifs of the seed return, without and with each strength of guidance."""
     found, composer = found[name], {"chorale": "Bach", "piano": "composers"}[name]
     yield make(command, "guidance", f"seed guidance of the {name} model, by the rule of the script", [found["chosen"]])
-    beside = {f"validation of {store}": each for store, each in found.get("beside", {}).items()}
-    for split, rows in (found | beside).items():
-        for each in rows["rows"] if split.startswith(("validation", "test")) else ():
+    for split in ("validation", "test"):
+        for each in found.get(split, {"rows": []})["rows"]:
             kept = [statistics.mean(draw["retained"][i] for draw in each["draws"]) for i in range(3)]
             how = "without guidance" if each["strength"] is None else f"guidance {each['strength']:g}"
             claim = f"{name} model, motifs of the seed that return, {composer} 1, chance 0: {how}, {split}"
             yield make(command + TEST * (split == "test"), "guidance", claim, kept)
+
+
+MET: dict[str, tuple[str, ...]] = {  # of the figures of `alive.py`
+    "continuations that wait over 3 s, where composers and seeds do not": ("stuck",),
+    "notes": ("drawn", "notes"),
+    "over 8 s": ("drawn", "over 8 s"),
+    "composers' notes": ("true", "notes"),
+    "composers' over 8 s": ("true", "over 8 s"),
+    "half to twice the seed's pace": ("drawn", "half to twice the pace"),
+    "composers' pace": ("true", "half to twice the pace"),
+    "notes in the seed's scale": ("drawn", "in scale"),
+    "composers' scale": ("true", "in scale"),
+    "most copied of training, notes": ("drawn", "most copied of training"),
+    "composers' most copied": ("true", "most copied of training"),
+}
+
+
+def met(found: Any, make: Make) -> Iterator[Row]:
+    """What a person meets: of all continuations, then by the piece and the part of it that is the seed."""
+    found = found["piano, default"]
+    of = found["all"]
+    for claim, figure in {
+        f"waits over 3 s where composers and seeds have none, in {of['continuations']} continuations": of["stuck"],
+        "waits over 3 s, in as many": of["drawn"]["still 3 s"],
+        "composers' waits over 3 s, in a third as many": of["true"]["still 3 s"],
+        "notes over 8 s": of["drawn"]["over 8 s"],
+        "composers' notes over 8 s": of["true"]["over 8 s"],
+        "waits that the net ended": of["net, waits"],
+        "notes that the net ended": of["net, notes"],
+    }.items():
+        yield make(PLAY, "met", f"held-out pieces, continued by the defaults: {claim}", [figure])
+    title = "What a person meets: three continuations of 30 s of each held-out piece"
+    for (name, keys), (seeds, figure) in product(MET.items(), found.items()):
+        for key in keys:
+            figure = figure[key]
+        yield make(PLAY, "met", f"{seeds}, {name}", [figure], table=title, line=seeds, column=name)
+    again = "motifs of the seed that return in 30 s, piano model as it is used, composers 1, chance 0"
+    for seeds, kept in ((seeds, each["retention"]) for seeds, each in found.items() if seeds != "all"):
+        for figure in kept:  # none where the composers' own music does not follow the seed
+            yield make(PLAY, "guidance", f"{again}: {seeds}", figure)
 
 
 def like_composers(found: Any, make: Make, words: str = "", how: str = "by the defaults") -> Iterator[Row]:
@@ -119,6 +159,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "piano-validation.json": lambda found, make: likelihood(found, make, "validation", "token", "note", "second"),
     "guidance/piano.json": partial(guided, name="piano", command=GUIDE),
     "guidance/chosen.json": partial(guided, name="chorale", command=GUIDE_CHORALE),
+    "alive.json": met,
     "kinds.json": like_composers,
     "kinds-as-before.json": partial(
         like_composers, words=f" --forms 'last 4 bars'{AS_BEFORE}", how="without grid, guard and bar lines"

@@ -1,8 +1,7 @@
-"""Holds new music to the character of its seed: how dense, full, high and low it is, how often one key comes again, and
-how long a run of notes that came before.
+"""Holds new music to the character of its seed: its density, polyphony and range, and how much of it repeats.
 
-Each note of the seed is measured. A new note beyond the most of these is less likely, the further the less. Nothing is
-forbidden, and where fewer notes are wanted, others may end or time may pass.
+Each note of the seed is measured. A new note beyond the bounds of these is less likely, the further the less. Nothing
+is forbidden. Where fewer notes are wanted, others may end or time may pass.
 """
 
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ CLOSE_S = 0.05  # notes within it are one onset
 NEAR = 64  # onsets: a run that comes again so soon is a loop
 HEARD = 8192  # ids, the newest, say what a seed is like
 FEW = 4  # notes: after so few, music may be twice as dense and as full, and go an octave further
+LONGEST = 32  # notes of a run that may come again, however often the seed repeats its own: a bar or two
 REMEMBERED = 1024  # onsets in which runs are looked for
 MOST = 95  # percentile over the seed's notes
 LEAST = {"density": 1.0, "polyphony": 1.0, "again": 3.0, "loop": 6.0, "run": 6.0}  # no seed has less
@@ -29,8 +29,8 @@ FARTHEST = np.log(8.0)  # no note is less likely than one so far beyond
 OCTAVE = 12.0  # a note an octave beyond the range is as unlikely as one at twice the most
 
 
-class Most(NamedTuple):
-    """The most of a seed. Infinite: nothing holds."""
+class Bounds(NamedTuple):
+    """The most of a seed, and the least where it says so. Infinite: nothing holds."""
 
     density: float = np.inf  # notes a second, lately
     dense: float = np.inf  # and on the whole
@@ -137,12 +137,12 @@ def mean_of(ids: Ids, tokenizer: Tokenizer) -> float:
     return int(strikes_of(tokenizer)[ids].sum()) / max(seconds, 1.0)
 
 
-def most_of(parts: Sequence[Ids], tokenizer: Tokenizer, free: Sequence[str] = ()) -> Most:
+def bounds_of(parts: Sequence[Ids], tokenizer: Tokenizer, free: Sequence[str] = ()) -> Bounds:
     """What holds after music, in parts that do not follow each other; nothing for those that are `free`. Few notes say
     little: then more is within."""
     notes = [note for ids in parts for note in at_notes(ids[-HEARD:], tokenizer)]
     if not notes:
-        return Most()
+        return Bounds()
 
     def percentile(name: str, share: float) -> float:
         return float(np.percentile([getattr(note, name) for note in notes], share))
@@ -150,18 +150,19 @@ def most_of(parts: Sequence[Ids], tokenizer: Tokenizer, free: Sequence[str] = ()
     wide, pitch = 1 + FEW / len(notes), [note.pitch for note in notes]
     most = {name: max(percentile(name, MOST), least) for name, least in LEAST.items()}
     most |= {name: wide * most[name] for name in ("density", "polyphony")}
+    most |= {name: min(most[name], LONGEST) for name in ("loop", "run")}
     most |= {"dense": percentile("slow", MOST) * wide, "thin": percentile("slow", 100 - MOST) / wide}
     most |= {"low": min(pitch) - OCTAVE * (wide - 1), "high": max(pitch) + OCTAVE * (wide - 1)}
-    return Most(**{name: value for name, value in most.items() if name not in free})
+    return Bounds(**{name: value for name, value in most.items() if name not in free})
 
 
 class Character:
     """Where each row of a batch is, beside the most of its seed."""
 
-    def __init__(self, most: Sequence[Most], tokenizer: Tokenizer, prompts: Sequence[Ids]) -> None:
+    def __init__(self, most: Sequence[Bounds], tokenizer: Tokenizer, prompts: Sequence[Ids]) -> None:
         strikes, pitch = strikes_of(tokenizer), tokenizer.pitch.astype(float)
         self.strikes, self.sounds = strikes, strikes | (velocities_of(tokenizer) >= 0)  # (V,)
-        self.ends, self.most = ends_of(tokenizer), list(most)
+        self.ends = ends_of(tokenizer)  # (V,)
         assert tokenizer.pace is not None
         self.wait_s = np.maximum(tokenizer.pace, 0.0)  # (V,)
         away = [np.maximum(np.maximum(row.low - pitch, pitch - row.high), 0.0) for row in most]
@@ -173,20 +174,23 @@ class Character:
                 for i in ids[-HEARD:].tolist():
                     heard[key].hear(i)
         self.rows = [deepcopy(heard[ids.tobytes()]) for ids in prompts]
+        # where too little sounds already, as before a first note, thinness is no fault of the new music
+        self.most = [each._replace(thin=min(each.thin, row.slow)) for each, row in zip(most, self.rows, strict=True)]
+        self.more, self.each = np.zeros((2, len(prompts), len(strikes)), np.float32)  # as `__call__` gives them
         self.loops = np.zeros(len(prompts), bool)  # whether a row would go on with a loop
         self.held = np.zeros(len(prompts), np.int64)  # notes that were less likely by this
 
     def __call__(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """(B, V) what is added to logits, and what leads notes alone to other notes."""
+        """(B, V) what is added to logits, and what leads notes to other notes."""
         shape = len(self.rows), len(self.strikes)
-        self.all, self.each = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        self.more, self.each = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
         for k, (row, most) in enumerate(zip(self.rows, self.most, strict=True)):
             n = len(row.down)
             over = beyond(row.rate + 1 / RECENT_S, most.density) + beyond(n + 1, most.polyphony)
             over += beyond(row.slow + 1 / SLOW_S, most.dense)
-            self.all[k] = beyond(n, most.polyphony) * self.ends - over * self.sounds
+            self.more[k] = beyond(n, most.polyphony) * self.ends - over * self.sounds
             if (under := beyond(most.thin, row.slow)) > 0:
-                self.all[k] += under * (self.sounds - most.thin * self.wait_s)
+                self.more[k] += under * (self.sounds - np.minimum(most.thin * self.wait_s, 1.0))
             self.each[k] = self.of_range[k]
             again = row.again * (1.0 if row.onset else np.exp(-1 / RECENT)) + 1
             for i in np.flatnonzero(again > most.again).tolist():
@@ -198,12 +202,12 @@ class Character:
                     self.loops[k] |= last == NEAR
             for i, less in worst.items():
                 self.each[k, i] -= less
-        return self.all, self.each
+        return self.more, self.each
 
     def update(self, ids: Sequence[int]) -> None:
         """One more token a row."""
         for k, (row, i) in enumerate(zip(self.rows, ids, strict=True)):
-            self.held[k] += bool(self.strikes[i]) and bool(self.all[k, i] < 0 or self.each[k, i] < 0)
+            self.held[k] += bool(self.strikes[i]) and bool(self.more[k, i] < 0 or self.each[k, i] < 0)
             row.hear(i)
 
     def move(self, rows: Sequence[int]) -> None:

@@ -86,7 +86,9 @@ class Control:
     @property
     def free(self) -> list[str]:
         """Of the seed's bounds, those that a person's curves take the place of."""
-        of = {"density": ["density", "dense", "thin"], "polyphony": ["polyphony"], "register": ["low", "high"]}
+        beyond = ["low", "high"]
+        of = {"density": ["density", "dense", "thin", "polyphony"], "polyphony": ["polyphony", *beyond]}
+        of |= {"register": beyond}
         return [name for curve, names in of.items() if getattr(self, curve) is not None for name in names]
 
     @property

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, Progress, Take
-from musictx.generate.character import Character, can_hold, most_of
+from musictx.generate.character import Character, bounds_of, can_hold
 from musictx.generate.chord_clock import line_after
 from musictx.generate.engine import BatchRow, Drawn, begin_stream
 from musictx.generate.gap import Gap, fill, gap_prompt, most_tokens, music_of, split_drawn
@@ -27,6 +27,7 @@ from musictx.music.score import Filled, Meter, Score, marked
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.on_grid import OnGrid
+from musictx.tokenizers.rules import Rules
 from musictx.waiting import Waiting
 
 MOST_LINES_S = 4 * 3600.0  # later notes may begin at any moment
@@ -186,10 +187,12 @@ class Drawing:
 
     def _character(self, of_row: Sequence[int]) -> Character | None:
         """What holds the rows to their seeds; None where an encoding has no keys that begin and end."""
-        tokenizer, control = self.tokenizer, self.request.control
+        tokenizer, free = self.tokenizer, self.request.control.free
         if not (self.request.sampling.guard and can_hold(tokenizer)):
             return None
-        most = {i: most_of(self._seeds(i), tokenizer, control.free) for i in set(of_row)}
+        if (self.request.rules.lowest, self.request.rules.highest) != (Rules.lowest, Rules.highest):
+            free = [*free, "low", "high"]
+        most = {i: bounds_of(self._seeds(i), tokenizer, free) for i in set(of_row)}
         return Character([most[i] for i in of_row], tokenizer, [self.prompts[i].ids for i in of_row])
 
     def _seeds(self, i: int) -> list[Ids]:

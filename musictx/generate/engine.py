@@ -51,6 +51,8 @@ class ByChance:
         """`fold` changes logits (B, V) before anything else does."""
         self.sampling, self.uniforms, self.steering, self.fold = sampling, Uniforms(keys, device), steering, fold
         self.character = character
+        if character is not None:
+            self.strikes = torch.from_numpy(character.strikes).to(device)  # (V,)
         self.warmth = torch.ones(len(keys), 1, device=device)  # (B, 1)
         self.temperature = self.warmth * sampling.temperature
         self.ease, self.drawn = torch.zeros(2, len(keys), 2, device=device)  # as in `Particles`
@@ -70,8 +72,7 @@ class ByChance:
         masked, *bare = (torch.where(legal, each, -torch.inf) for each in streams)
         if self.character is not None:
             more, of_notes = (torch.from_numpy(each).to(masked.device) for each in self.character())
-            strikes = torch.from_numpy(self.character.strikes).to(masked.device)
-            masked, *bare = (lead(each + more, of_notes, strikes)[0] for each in (masked, *bare))
+            masked, *bare = (lead(each + more, of_notes, self.strikes)[0] for each in (masked, *bare))
         if self.steering is not None:
             (masked, eased), *others = (self.steering(each) for each in (masked, *bare))
             bare = [each for each, _ in others]
@@ -108,7 +109,8 @@ class ByChance:
 class Stream:
     """An endless iterator, one token a row at every step: the one loop behind all music that a model makes.
 
-    The caller decides when to stop. Nothing here waits for the device, so the caller must call `check` now and then.
+    The caller decides when to stop. Nothing here waits for the device, but the guard, which follows each row on the
+    CPU; so the caller must call `check` now and then.
     `choose` takes logits (B · streams, V) and what is legal (B, V), and gives ids (B,), as `ByChance` does.
     `logits` (B · streams, V) and `state` are those after the prompts. Several streams of one row read the same music
     after different beginnings; reported probabilities are those of the first. With `given`, the first ids of all rows

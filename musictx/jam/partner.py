@@ -9,7 +9,6 @@ from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.generate.batch import LOOK_EVERY, warmed
-from musictx.generate.character import Character, can_hold, most_of
 from musictx.generate.engine import ByChance, Stream, prefill, read
 from musictx.generate.guidance import bare_prompt
 from musictx.generate.requests import Sampling
@@ -66,11 +65,7 @@ class Partner:
 
     def begin(self) -> None:
         """Begins a reply to the phrase so far."""
-        character = None
-        if self.sampling.guard and can_hold(self.tokenizer):
-            said = np.concatenate([self.past, self.phrase])
-            character = Character([most_of([said], self.tokenizer)], self.tokenizer, [said])
-        self.chance = ByChance(self.sampling, [(self.random_seed, self.replies)], self.device, character=character)
+        self.chance = ByChance(self.sampling, [(self.random_seed, self.replies)], self.device)
         self._begin_stream(build_grammar(self.tokenizer, self.rules, [NOTHING], [self.quarter_s], self.device))
         self.warmth = 1.0
         self.replies += 1

@@ -10,14 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stubs import Said, restless
 
-from musictx.generate.character import Character, Most, at_notes, most_of
+from musictx.generate.character import Bounds, Character, Follower, at_notes, bounds_of, mean_of
 from musictx.generate.control import Control
 from musictx.generate.draw import continue_primers
 from musictx.generate.engine import ByChance
+from musictx.generate.model import Model
 from musictx.generate.primer import Primer
 from musictx.generate.requests import PLAIN, Continue, Length
 from musictx.music.score import Meter, Score
-from musictx.tokenizers import build_tokenizer
+from musictx.music.write import write_midi
+from musictx.tokenizers import build_tokenizer, with_added
+from musictx.tokenizers.gap import ADDED, with_gap_clock
+from musictx.tokenizers.rules import Rules
 
 PIANO = build_tokenizer("performance")
 
@@ -101,22 +105,23 @@ def test_runs_are_those_by_definition(score):
 
 @given(scores())
 def test_a_seed_is_within_its_own_bounds(score):
-    """Nothing holds a note back that is within the seed's own figures: at most one note in twenty of it, and all of
-    its pitches are within."""
-    ids = ids_of(score)
-    most, notes = most_of([ids], PIANO), at_notes(ids, PIANO)
-    for name in ("density", "polyphony", "again", "run"):
-        over = sum(getattr(note, name) > getattr(most, name) + 1e-9 for note in notes)
-        assert over <= 0.05 * len(notes) + 1
-    assert all(most.low <= note.pitch <= most.high for note in notes)
+    """What a `Character` adds to the ids of the seed itself is mostly nothing."""
+    ids, held = ids_of(score), 0
+    character = Character([bounds_of([ids], PIANO)], PIANO, [np.zeros(0, np.uint16)])
+    character.rows = [Follower(PIANO, mean_of(ids, PIANO))]
+    for i in ids.tolist():
+        character()
+        character.update([i])
+        held += int(min(character.more[0, i], character.each[0, i]) < -0.7)
+    assert held <= 0.1 * len(ids) + 2
 
 
 def free(ids):
-    return Character([Most()] * len(ids), PIANO, ids)
+    return Character([Bounds()] * len(ids), PIANO, ids)
 
 
 def test_nothing_is_led_without_a_seed():
-    assert most_of([], PIANO) == Most() == most_of([np.zeros(0, np.uint16)], PIANO)
+    assert bounds_of([], PIANO) == Bounds() == bounds_of([np.zeros(0, np.uint16)], PIANO)
     assert [np.abs(more).max() for more in free([ids_of(music([0, 0.5], [60, 60]))])()] == [0.0, 0.0]
 
 
@@ -206,7 +211,7 @@ def chosen(character=None, warmth=1.0):
 def test_seed_guidance_is_weaker_in_circles():
     scale = [60, 62, 64, 65, 67, 69, 71, 72]
     twice, thrice = (music(np.arange(8 * n) * 0.25, scale * n, 0.2) for n in (1, 3))
-    most = Most(loop=6.0)
+    most = Bounds(loop=6.0)
     rows = {name: Character([most], PIANO, [ids_of(notes)]) for name, notes in {"free": twice, "loop": thrice}.items()}
     assert [chosen(), chosen(warmth=1000.0), chosen(rows["free"]), chosen(rows["loop"])] == [1, 0, 1, 0]
 
@@ -218,3 +223,66 @@ def test_it_is_counted_how_often_the_guard_acts():
         for guard in (False, True)
     )
     assert (free.held, 0 < held.held <= len(held.new_notes)) == (0, True)
+
+
+@pytest.fixture
+def filler(tmp_path):
+    """Fills four seconds of the seed, from a moment on, with the model that likes any note."""
+    tokenizer = with_gap_clock(with_added(PIANO, ADDED))
+    write_midi(SEED, path := tmp_path / "seed.mid")
+    model = restless(tokenizer)
+    model.window = None
+
+    def fill(from_s):
+        (music,) = Model(model, tokenizer).fill(path, from_s=from_s, to_s=from_s + 4, top_p=None)
+        return music.new_notes
+
+    return fill
+
+
+@pytest.mark.parametrize("from_s", [0.0, 4.0])
+def test_a_fill_is_as_dense_as_its_sides_from_its_first_second_on(filler, from_s):
+    notes = filler(from_s)
+    first = int((notes.onset_s < from_s + 1).sum())
+    assert (first <= 4, 4 <= len(notes) <= 14) == (True, True)
+
+
+def test_after_a_slow_ending_music_does_not_hurry():
+    onset_s = np.concatenate([np.arange(80) / 8, 10 + 2 * np.arange(6)])
+    notes = drawn(restless(PIANO), music(onset_s, (60 + np.arange(86) % 12).tolist(), 0.1), length=Length(seconds=6.0))
+    assert len(notes) <= 12
+
+
+@pytest.mark.parametrize(("control", "least"), [({"polyphony": 6}, 3.0), ({"density": 12}, 0.0)])
+def test_what_is_asked_frees_what_it_needs(control, least):
+    """Six notes at once need a wider range than a tune's, and twelve a second more than one at once."""
+    found = figures(drawn(restless(PIANO), SEED, control=Control(particles=1, **control)))
+    assert (found[2] > least, found[0] > 8 or "density" not in control) == (True, True)
+
+
+def test_a_range_that_is_asked_for_is_the_range():
+    pitch = drawn(restless(PIANO), SEED, rules=Rules(lowest=30, highest=50)).pitch
+    assert (30 <= pitch.min() < 36, 45 < pitch.max() <= 50) == (True, True)
+
+
+def test_a_seed_that_is_a_loop_may_be_left():
+    bar = music(np.arange(8 * 16) * 0.25, [60, 64, 67, 72, 65, 69, 62, 71] * 16, 0.2)
+    bounds = bounds_of([ids_of(bar)], PIANO)
+    assert (bounds.loop, bounds.run) == (32, 32)
+
+
+def test_rows_are_the_same_alone_together_and_after_a_move():
+    model, primer = restless(PIANO), Primer(SEED, SEED.duration_s, Meter(0.5))
+    request = replace(LONG, sampling=replace(PLAIN, guard=True), length=Length(seconds=10.0), variations=3)
+    together, alone = (
+        [made.score.pitch.tolist() for made in continue_primers([primer], model, PIANO, each)[0]]
+        for each in (request, replace(request, rows_at_once=1))
+    )
+    assert together == alone
+    assert len({tuple(each) for each in together}) == 3
+    rows = Character([Bounds()] * 2, PIANO, [ids_of(SEED)] * 2)
+    key = PIANO.vocab.id("NOTE_ON", 100)
+    rows.update([key, PIANO.vocab.id("NOTE_OFF", 100)])
+    rows.move([0, 0])
+    rows.update([PIANO.vocab.id("NOTE_OFF", 100), key])
+    assert [key in row.down for row in rows.rows] == [False, True]

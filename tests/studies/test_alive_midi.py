@@ -46,19 +46,34 @@ def test_the_composers_own_music_is_measured_after_bar_lines(form, places):
     assert own_rows(file_of(LONG.clip(0, 9)), form, 8.0) == []
 
 
-def test_what_lies_within_the_percentiles_of_the_composers_is_inside():
-    def each(drawn, *true):
-        row = {"wait": 1.0, "copied": 0.0, "density": drawn}
-        own = [row | {"copied": value, "density": value, "wait": 4.0} for value in true]
-        return {"drawn": [row | {"copied": drawn}], "true": own}
+def each(drawn, *true):
+    """A file: one continuation, and the composer's own, by two figures: of loops less is as good, of density not."""
+    row = {"wait": 1.0, "looped": 0.0}
+    own = [row | {"looped": value, "density": value, "wait": 4.0} for value in true]
+    return {"drawn": [row | {"looped": drawn, "density": drawn}], "true": own}
 
-    kind = summary([each(0.005, 0.0, 0.1), each(0.5), each(1.0, 0.2), each(None, None)])
-    like = {"drawn": 0.502, "true": 0.1, "like": [0.01, 0.19], "of": 3}
-    assert (kind["density"], kind["copied"]) == (like | {"inside": 0.0}, like | {"like": [0.0, 0.19], "inside": 0.333})
-    assert (kind["drawn, waits"], kind["true, waits"], kind["continuations"], kind["composers"]) == (0, 4, 4, 4)
-    both = together([kind, summary([each(0.15, 0.1, 0.2)])])
-    assert both["copied"] == {"drawn": 0.326, "true": 0.125, "inside": 0.5}  # two of four
+
+COMPOSERS = [k / 100 for k in range(21)]  # from 0 to 0.2: 5 to 95 % are 0.01 to 0.19
+
+
+def test_what_lies_within_the_percentiles_of_the_composers_is_inside():
+    kind = summary([each(0.005, *COMPOSERS), each(0.5), each(None, None)])
+    like = {"drawn": 0.253, "true": 0.1, "like": [0.01, 0.19], "of": 2, "own inside": None, "own of": 0}
+    assert (kind["density"], kind["looped"]) == (like | {"inside": 0.0}, like | {"inside": 0.5})
+    assert (kind["drawn, waits"], kind["true, waits"], kind["continuations"], kind["composers"]) == (0, 22, 3, 22)
+    both = together([kind, summary([each(0.15, *COMPOSERS[1:], 0.7), each(0.15, *COMPOSERS)])])
+    assert both["looped"]["inside"] == 0.75  # three of four
     assert both["continuations"] == 5
+
+
+def test_composers_are_beside_the_other_files_of_their_kind():
+    found = summary([each(0.1, *COMPOSERS), each(0.1, *(x + 0.1 for x in COMPOSERS))])
+    assert (found["density"]["own inside"], found["density"]["own of"]) == (0.476, 42)  # ten of each
+
+
+def test_little_music_of_composers_says_nothing():
+    found = summary([each(0.1, *COMPOSERS[:19])])
+    assert (found["density"]["inside"], found["density"]["of"]) == (None, 0)
 
 
 def test_kinds_are_names_before_the_number():

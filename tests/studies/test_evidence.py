@@ -46,20 +46,17 @@ def script(monkeypatch, tmp_path):
 
 def test_each_part_runs_scripts_that_are_there(script):
     called, scored, placed = script("--only", "page", "alive", "guidance", "likelihood")
-    scripts = [word for words in called for word in words if word.endswith(".py")]
+    scripts = [next(word for word in words if word.endswith(".py")) for words in called]
     assert scripts == ["tests/web/test_browser.py", "studies/alive.py", "studies/guidance.py"]
     assert all((ROOT / name).is_file() for name in scripts)
-    stores = ["o/stores/maestro", "o/stores/pop", "o/stores/quantised"]
-    assert called[1][1:6] == ["--midi", "o/quantised", "--stores", *stores[:2]]
-    assert called[2][1:6] == ["musictx", "prepare", "folder", "path=o/quantised", f"out={stores[2]}"]
-    assert called[3][1:6] == ["--store", stores[0], "--beside", *stores[1:]]
-    assert (called[1][-1], called[3][-1]) == ("o/alive", "o/guidance")
+    assert called[1][1:] == ["--stores", "o/stores/maestro", "o/stores/pop", "--copies", "--out", "o/alive"]
+    assert called[2][-2:] == ["--out", "o/guidance"]
     assert (scored, placed) == ([False], [])
 
 
 def test_what_is_made_is_shown_if_a_person_asks(script):
     called, scored, placed = script("--test", "--place", "--only", "likelihood", "guidance")
-    assert [words[-1] for words in called[1:]] == ["o/guidance", "--test"]
+    assert [words[-1] for words in called] == ["o/guidance", "--test"]
     assert scored == [True]
     names = ("piano-validation.json", "piano-test.json", "guidance/piano.json")
     assert placed == [ROOT / "studies/results" / name for name in names]
