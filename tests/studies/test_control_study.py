@@ -98,7 +98,8 @@ def test_the_study_on_a_tiny_model(world, tmp_path, monkeypatch, capsys):
     assert (found["pieces"], found["split"], [*found["steerings"]]) == (2, "validation", ["key", "register"])
     for each in found["steerings"].values():
         steered, unsteered, composers = (each["obeyed"][who] for who in ("steered", "unsteered", "composers"))
-        assert steered[0] > max(unsteered[0], composers[0])
+        assert steered[0] >= unsteered[0]  # where the guard keeps a range, all may obey
+        assert steered[0] > composers[0]
         assert each["more than unsteered"]["difference"][0] == pytest.approx(steered[0] - unsteered[0])
         assert each["nats a token"]["pieces"] == 2
         assert each["processor"]
