@@ -100,7 +100,7 @@ def hosted(studio, uploads):
 
 def wish(length_s, variations=1):
     """What the page sends for Continue."""
-    return [None, 2.0, "seconds", length_s, 8, 0.0, "chorale", 1.0, 0.95, variations, "", "", 0, 0, 127]
+    return [None, 2.0, "seconds", length_s, 8, 0.0, "chorale", 1.0, 0.95, True, variations, "", "", 0, 0, 127]
 
 
 class Visitor:
