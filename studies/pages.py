@@ -55,8 +55,8 @@ ABOUT = {
     "likelihood reads true music alone. No run of it was kept.",
     "fills": "![What the music after a gap saves, by the distance to it: chorales](../../studies/results/fill.png)\n\n"
     "![What the music after a gap saves, by the distance to it: piano](../../studies/results/fill-piano.png)",
-    "guidance": "The piano's figures and those of pop songs were measured before the guard of `sampler.guard=true` kept "
-    "new music near its seed.",
+    "guidance": "The piano's figures and those of pop songs were measured before `sampler.guard=true` kept new music "
+    "near its seed.",
     "harmoniser": "![Harmonising by the length of the melody; time of a window by its length](../img/lengths.png)",
     "labels": "Rows of a GPU have equal steps, not equal time. Of whole pieces eight windows are read. Cells without a "
     "figure: the GPU's time was over.",
