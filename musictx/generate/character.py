@@ -59,16 +59,18 @@ class Follower:
         self.codes = np.zeros(REMEMBERED, np.int64)  # and of those before
         self.runs = np.zeros(REMEMBERED, np.int64)  # notes in a row, up to each of these, that came again up to now
 
-    def run(self, most: float = 0.0, last: int = REMEMBERED) -> dict[int, int]:
-        """For each key that would go on with a run of more than `most` notes, begun in the `last` onsets: how many of
-        it came before in a row, with this one."""
-        found, n, began = dict[int, int](), len(self.before), len(self.onset)
-        first = max(n - 1 - last, 0)
-        runs = self.runs[first : max(n - 1, 0)]
-        for j in (first + np.flatnonzero((runs > 0) & (runs + began >= most))).tolist():
+    def going_on(self, most: float = 0.0) -> dict[int, tuple[int, int]]:
+        """For each key that would go on with a run of more than `most` notes: how many of it came before in a row, with
+        this one, where it began in the last `NEAR` onsets, and at any time."""
+        found, n, began = dict[int, tuple[int, int]](), len(self.before), len(self.onset)
+        runs = self.runs[: max(n - 1, 0)]
+        for j in np.flatnonzero((runs > 0) & (runs + began >= most)).tolist():
             if self.onset <= self.before[j + 1]:
+                run = int(self.runs[j]) + began + 1
+                near = run if j >= n - 1 - NEAR else 0
                 for key in self.before[j + 1] - self.onset:
-                    found[key] = max(found.get(key, 0), int(self.runs[j]) + began + 1)
+                    loop, longest = found.get(key, (0, 0))
+                    found[key] = max(loop, near), max(longest, run)
         return found
 
     def hear(self, i: int) -> None:
@@ -122,11 +124,11 @@ def at_notes(ids: Ids, tokenizer: Tokenizer) -> list[AtNote]:
     """Each note of some music."""
     follower, found, strikes = Follower(tokenizer, mean_of(ids, tokenizer)), list[AtNote](), strikes_of(tokenizer)
     for i in ids.tolist():
-        loop, run = (follower.run(last=n).get(i, 0) if strikes[i] else 0 for n in (NEAR, REMEMBERED))
+        loop, run = follower.going_on().get(i, (0, 0)) if strikes[i] else (0, 0)
         follower.hear(i)
         if strikes[i]:
-            now = follower.rate, follower.slow, len(follower.down), float(follower.again[i]), loop, run
-            found.append(AtNote(*now, int(tokenizer.pitch[i])))
+            now = follower.rate, follower.slow, len(follower.down), float(follower.again[i])
+            found.append(AtNote(*now, loop, run, int(tokenizer.pitch[i])))
     return found
 
 
@@ -195,13 +197,10 @@ class Character:
             again = row.again * (1.0 if row.onset else np.exp(-1 / RECENT)) + 1
             for i in np.flatnonzero(again > most.again).tolist():
                 self.each[k, i] -= beyond(float(again[i]), most.again)
-            worst, self.loops[k] = dict[int, float](), False
-            for longest, last in ((most.loop, NEAR), (most.run, REMEMBERED)):
-                for i, run in row.run(longest, last).items():
-                    worst[i] = max(worst.get(i, 0.0), beyond(run, longest))
-                    self.loops[k] |= last == NEAR
-            for i, less in worst.items():
-                self.each[k, i] -= less
+            self.loops[k] = False
+            for i, (loop, run) in row.going_on(min(most.loop, most.run)).items():
+                self.each[k, i] -= max(beyond(loop, most.loop), beyond(run, most.run))
+                self.loops[k] |= loop > most.loop
         return self.more, self.each
 
     def update(self, ids: Sequence[int]) -> None:

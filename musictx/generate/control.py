@@ -41,13 +41,13 @@ class Control:
     )
     bar_seconds: float | None = setting(None, "how long each bar of chords lasts; null: from bar line to bar line")
     density: int | float | str | None = setting(
-        None, "new notes a second, or a curve, '0 3, 10 8': from 3 to 8 in ten seconds; null: as the model likes"
+        None, "new notes a second, or a curve, '0 3, 10 8': from 3 to 8 in ten seconds; null: as sampler.guard has it"
     )
     polyphony: int | float | str | None = setting(
-        None, "about how many new notes sound at once, or a curve; null: as the model likes"
+        None, "about how many new notes sound at once, or a curve; null: as sampler.guard has it"
     )
     register: int | float | str | None = setting(
-        None, "the pitch around which new notes lie, 60 is middle C, or a curve; null: as the model likes"
+        None, "the pitch around which new notes lie, 60 is middle C, or a curve; null: as sampler.guard has it"
     )
     loudness: int | float | str | None = setting(
         None, "velocity of new notes, 1 to 127, or a curve; null: as the model likes"

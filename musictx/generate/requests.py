@@ -67,8 +67,8 @@ class Sampling:
     )
     guard: bool = setting(
         True,
-        "keep new music from going in circles, and from being denser, fuller, higher or lower than its seed; false: as "
-        "the model likes",
+        "keep new music from going in circles; where ids say when each key begins and ends, as of the piano, about as "
+        "dense, full, high and low as its seed too; false: as the model likes",
     )
     seed_guidance: int | float | str | None = setting(
         AUTO,
