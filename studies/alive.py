@@ -158,21 +158,30 @@ def rank(found: dict[str, Any]) -> tuple[float, ...]:
     return found["stuck"], drawn["over 8 s"] / max(drawn["notes"], 1), -drawn["half to twice the pace"]
 
 
-def choose_pieces(store: Store, pieces: int) -> list[Score]:
-    """Validation pieces that are long enough and begin at once, spread over the split. Raises UserError for fewer than
-    two."""
+def choose_pieces(store: Store, pieces: int, apart: bool = False) -> list[Score]:
+    """Validation pieces that are long enough and begin at once, spread over the split; apart from these, others. Raises
+    UserError for fewer than two."""
     scores = [store.tokenizer.decode(np.asarray(ids)) for ids in store.split("validation") if len(ids)]
     longer_s = LENGTH_S + 20
     long = [score for score in scores if score.duration_s > longer_s and len(score.clip(0.0, AT_ONCE_S)) > 1]
     if len(long) < 2:
         raise UserError(f"{store.path}: {len(long)} validation pieces are longer than {longer_s:g} s: give more music")
-    return [long[i] for i in np.unique(np.linspace(0, len(long) - 1, min(pieces, len(long))).round().astype(int))]
+    chosen = spread(len(long), pieces)
+    if apart:
+        others = np.setdiff1d(np.arange(len(long)), chosen)
+        chosen = others[spread(len(others), pieces)]
+    return [long[i] for i in chosen]
+
+
+def spread(length: int, most: int) -> np.ndarray:
+    """So many places of a list, from its first to its last."""
+    return np.unique(np.linspace(0, length - 1, min(most, length)).round().astype(int))
 
 
 def as_files(path: Path, opened: Opened, args: Any) -> Path:
     """A folder with pieces of a store, which are a kind of files."""
-    folder: Path = args.out / "pieces" / f"{path.name}-{args.pieces}"
-    for k, piece in enumerate(choose_pieces(Store(path, opened.header.tokenizer), args.pieces), 1):
+    folder: Path = args.out / "pieces" / f"{path.name}-{args.pieces}{'-apart' if args.apart else ''}"
+    for k, piece in enumerate(choose_pieces(Store(path, opened.header.tokenizer), args.pieces, args.apart), 1):
         if not (file := folder / f"{path.name}-{k:02}.mid").exists():
             write_midi(piece, file)
     return folder
@@ -238,6 +247,9 @@ def main() -> None:
     parser.add_argument("--forms", nargs="+", choices=[*alive_midi.FORMS], help="of the seeds of files; default: all")
     parser.add_argument("--length", type=float, default=15.0, help="seconds of new music after seeds of files")
     parser.add_argument("--bundles", nargs="+", default=["piano"])
+    parser.add_argument(
+        "--apart", action="store_true", help="with --midi: pieces of stores that no run takes without it"
+    )
     parser.add_argument("--pieces", type=int, default=40, help="of each store, and of each kind of files")
     parser.add_argument("--draws", type=int, default=3, help="continuations of each seed")
     either = parser.add_mutually_exclusive_group()

@@ -2,6 +2,7 @@
 
     python studies/quantised.py --hymns hymns.zip --tunes openewld.zip --keyboard polish-keyboard.zip --songs lieder.zip
     python studies/alive.py --midi outputs/quantised
+    python studies/quantised.py --apart-from outputs/quantised --out outputs/apart --hymns …    # other works
 
 | kind | what | tracks |
 |---|---|---|
@@ -19,7 +20,8 @@ tempos, without grace notes and repeats. Every second upbeat is a short first ba
 every other one the end of a bar that begins with silence, as sequencers do. The same archives give the same files.
 
 The set is for continuations beside the composers' own music. No packaged model has learned from these archives, so
-there is no split. No file of it belongs to the project.
+there is no split. No file of it belongs to the project. `--apart-from` makes a second set: works in the reverse order
+of their names, without those of the first. What was tuned on the first is measured on the second.
 """
 
 import json
@@ -28,6 +30,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from io import BytesIO
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,20 +92,21 @@ def heard_as(piece: Piece) -> Heard:
     return Heard(piece, file.getvalue(), grid.name if grid else "", tracks)
 
 
-def works(archive: Path, kind: Kind) -> Iterator[tuple[str, str, bytes]]:
-    """The works of an archive in the order of their names: name, group, and file."""
+def works(archive: Path, kind: Kind, others: set[str]) -> Iterator[tuple[str, str, bytes]]:
+    """The works of an archive in the order of their names: name, group, and file. Where a set has others, in reverse
+    order without these."""
     with zipfile.ZipFile(archive) as packed:
-        for name in sorted(packed.namelist()):
-            if name.endswith(kind.suffix) and (found := re.match(kind.group, name)):
+        for name in sorted(packed.namelist(), reverse=bool(others)):
+            if name not in others and name.endswith(kind.suffix) and (found := re.match(kind.group, name)):
                 yield name, found[1], packed.read(name)
 
 
-def choose(archive: Path, kind: Kind, count: int) -> tuple[list[tuple[str, Heard]], Counter[str]]:
-    """The first works of a kind, and how many others were tried, by what they lack."""
+def choose(archive: Path, kind: Kind, most: int, others: set[str]) -> tuple[list[tuple[str, Heard]], Counter[str]]:
+    """The first works of a kind, and how many were left out, by what they lack."""
     taken, tried, left_out = list[tuple[str, Heard]](), Counter[str](), Counter[str]()
     groups = set[str]()
-    for name, group, data in works(archive, kind):
-        if len(taken) == count:
+    for name, group, data in works(archive, kind, others):
+        if len(taken) == most:
             break
         if group in groups or tried[group] == TRIES:
             continue
@@ -129,14 +133,18 @@ def with_upbeat(piece: Piece, at: int) -> Piece:
     return piece.later(piece.bar - piece.upbeat)._replace(upbeat=0)
 
 
-def pieces(name: str, args: Any) -> tuple[list[tuple[str, Heard]], dict[str, int]]:
-    """The pieces of a kind, each with its source, and how many works were left out, by why."""
+def pieces(name: str, args: Any, others: set[str]) -> tuple[list[tuple[str, Heard]], dict[str, int]]:
+    """The pieces of a kind, each with its source, and how many works were left out, by why. `others`: the sources of
+    another set."""
     own = args.count if name == "loop" else args.count // 2 if name == "swung" else 0
-    found = [(f"our own, {k}", heard_as(loop(k, name == "swung"))) for k in range(own)]
+    names = (f"our own, {k}" for k in count())
+    loops = list(islice((k for k, each in enumerate(names) if each not in others), own))
+    found = [(f"our own, {k}", heard_as(loop(k, name == "swung"))) for k in loops]
     if name not in KINDS:
         return found, {}
     kind = KINDS[name]
-    chosen, left_out = choose(getattr(args, kind.archive), kind, args.count - own)
+    taken = {source.partition(": ")[2] for source in others}
+    chosen, left_out = choose(getattr(args, kind.archive), kind, args.count - own, taken)
     return found + [(f"{kind.archive}: {work}", heard) for work, heard in chosen], dict(sorted(left_out.items()))
 
 
@@ -148,14 +156,20 @@ def known(path: Path) -> dict[str, Any]:
 def main() -> None:
     parser = options(__doc__, "hymns", "tunes", "keyboard", "songs", "out", out=Path("outputs/quantised"))
     parser.add_argument("--count", type=int, default=12, help="pieces of each kind")
+    parser.add_argument("--apart-from", type=Path, help="a set of this script: other works than it has")
     args, words = asked(parser)
     if words:
         raise UserError(f"{words[0]}: this script has no settings", "leave it out")
-    sources = known(args.out / "sources.json")
+    sources, apart = known(args.out / "sources.json"), args.apart_from
+    if apart and not (apart / "sources.json").exists():
+        raise UserError(f"--apart-from {apart} has no sources.json", "give a folder that this script made")
+    others = (
+        {work for kind in known(apart / "sources.json").values() for work in kind["files"].values()} if apart else set()
+    )
     for name in ("loop", *KINDS):
         if len(sources.get(name, {}).get("files", [])) == args.count:
             continue
-        found, left_out = pieces(name, args)
+        found, left_out = pieces(name, args, others)
         files = {f"{name}-{k:02}.mid": work for k, (work, _) in enumerate(found, 1)}
         for k, (file, (_, heard)) in enumerate(zip(files, found, strict=True)):
             with replacing(args.out / file) as partial:

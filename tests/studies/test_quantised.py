@@ -159,6 +159,18 @@ def test_a_set_of_tiny_archives_is_the_same_each_time(tmp_path, monkeypatch, cap
         grids[name] = grid.name
         assert grid.away_s(tracks.meter(), np.unique(tracks.merge().onset_s)).max() < 1e-5
     assert [grids[f"{kind}-02.mid"] for kind in ("hymn", "sixteenth", "swung")] == ["1/8", "1/16", "1/8t"]
+    trial(quantised, *words, "--out", "c", "--count", 1)
+    trial(quantised, *words, "--out", "d", "--count", 1, "--apart-from", "c")
+    first, second = (json.loads((tmp_path / each / "sources.json").read_text()) for each in "cd")
+    assert {name: list(each["files"].values()) for name, each in second.items()} == {
+        "loop": ["our own, 1"],
+        "hymn": ["hymns: h/C/b/a.abc"],
+        "waltz": ["songs: s/scores/C/_/w.mxl"],
+        "sixteenth": ["keyboard: k/solo/x/kern/x--2_b--piece.krn"],
+        "tune": ["tunes: t/B/x.mxl"],
+        "swung": [],  # the only one is in the first set
+    }
+    assert first["swung"]["files"]
     capsys.readouterr()
     monkeypatch.setattr(quantised, "works", lambda *_: pytest.fail("it reads an archive again"))
     trial(quantised, *words, "--out", "a", "--count", 2)
