@@ -30,6 +30,7 @@ from musictx.generate.requests import PLAIN, Length
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import for_steps
 from musictx.music.score import Meter, Score
 from musictx.setting import setting
@@ -67,11 +68,11 @@ HUGGING_FACE = "Hugging Face GPT-2, cached"
 Run = Callable[[int], float]  # new tokens in each row -> seconds
 
 
-def prompt(device: str) -> Prompt:
+def prompt() -> Prompt:
     """A scale of eight notes."""
     onset_s = np.arange(8) / 4
     score = Score(onset_s, onset_s + 0.25, np.array([60, 62, 64, 65, 67, 69, 71, 72]), np.full(8, 80))
-    return make_prompt(Primer(score, 2.0, Meter(score.quarter_s)), TOKENIZER, None, device)
+    return make_prompt(Primer(score, 2.0, Meter(score.quarter_s)), TOKENIZER, None)
 
 
 def transformer(config: BenchSamplingConfig) -> Transformer:
@@ -83,9 +84,9 @@ def transformer(config: BenchSamplingConfig) -> Transformer:
 
 def stream(model: LanguageModel, begin: Prompt, batch: int, masks: bool, room: int, device: str) -> Stream:
     ids, quarter_s = [begin.ids] * batch, [begin.quarter_s] * batch
-    grammar = build_grammar(TOKENIZER, Rules(masks=masks), ids, quarter_s, device)
+    grammar = build_grammar(TOKENIZER, Rules(masks=masks), ids, quarter_s)
     rows = [BatchRow(0, (0, k)) for k in range(batch)]
-    return begin_stream(model, [begin.heard], rows, PLAIN, grammar, room, False, [])
+    return begin_stream(TorchPlayer(model, device), [begin.heard], rows, PLAIN, grammar, room, False, [])
 
 
 def ours(model: LanguageModel, batch: int, device: str, most: int) -> Run:
@@ -97,15 +98,15 @@ def ours(model: LanguageModel, batch: int, device: str, most: int) -> Run:
         progress = [
             Progress(Length(tokens=length), given.meter, TOKENIZER, given.ids, given.quarter_s) for _ in range(batch)
         ]
-        for _ in Batch(drawn, progress, length):  # ends with a look, which waits for the device
+        for _ in Batch(drawn, progress, length):
             pass
 
-    return lambda length: timed(partial(draw, prompt(device), length), device)
+    return lambda length: timed(partial(draw, prompt(), length), device)
 
 
 def public(config: BenchSamplingConfig) -> Run:
     """An estimate of the public code's loop: the sum over all lengths of a parabola through some of them."""
-    given = prompt(config.device).heard
+    given = torch.from_numpy(prompt().heard).to(config.device)
     sizes = {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff")}
     longest = len(given) + max(config.length, WARM_UP)
     kind = PublicConfig(TOKENIZER.vocab.size, max_sequence=longest, **sizes)
@@ -128,7 +129,7 @@ def hugging_face(config: BenchSamplingConfig) -> Run:
     from transformers.utils import logging
 
     logging.set_verbosity_error()
-    given = prompt(config.device).heard[None]
+    given = torch.from_numpy(prompt().heard)[None].to(config.device)
     kind = GPT2Config(
         vocab_size=TOKENIZER.vocab.size,
         n_positions=given.shape[1] + max(config.length, WARM_UP),
@@ -188,7 +189,7 @@ def measure(config: BenchSamplingConfig) -> list[Contestant]:
 def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
     """What masks add, in percent of a step without them. One figure for every two blocks in turn, so that other work on
     the machine slows both."""
-    model, given = for_steps(transformer(config)), prompt(config.device)
+    model, given = for_steps(transformer(config)), prompt()
     room, block, costs = len(given.heard) + config.length, min(BLOCK, config.length), []
     for _ in range(config.repeats):
         pair = [stream(model, given, batch, masks, room, config.device) for masks in (True, False)]
@@ -205,7 +206,7 @@ def bench_sampling(config: BenchSamplingConfig) -> None:
     if min(config.batches, default=2) < 2:
         raise ConfigError("batches", got=config.batches, allowed="2 or more each; one stream is always measured")
     size = f"{config.n_layers} layers, width {config.d_model}, {config.n_heads} heads, feed-forward {config.d_ff}"
-    print(f"{where}\n{size}; {config.length} new tokens after {len(prompt('cpu').heard)}")
+    print(f"{where}\n{size}; {config.length} new tokens after {len(prompt().heard)}")
     rows = measure(config)
     print(report(rows))
     able = {row.name for row in rows if row.seconds}

@@ -49,6 +49,7 @@ from musictx.generate.primer import Primer
 from musictx.generate.requests import Continue, Sampling
 from musictx.model.bundle import OWN_FILTERS, tensors_hash
 from musictx.model.packaged import bundle_path
+from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import choose_weights, for_steps
 from musictx.music.ending import ending_s
 from musictx.music.score import Score
@@ -111,7 +112,7 @@ def cell(
     known = training_of(corpus, opened.header.tokenizer) if corpus else None
     with contextlib.redirect_stdout(io.StringIO()):  # what each seed's line says is the same for all
         beginnings = [begin_with(piece, opened.tokenizer, request) for piece in pieces]
-    made = continue_all(beginnings, opened.model, opened.tokenizer, request, own=opened.header.sampling)
+    made = continue_all(beginnings, TorchPlayer(opened.model), opened.tokenizer, request, own=opened.header.sampling)
     found = []
     for k, (piece, beginning, musics) in enumerate(zip(pieces, beginnings, made, strict=True)):
         assert isinstance(beginning.primer, Primer)

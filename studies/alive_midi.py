@@ -31,6 +31,7 @@ from musictx.generate.primer import Primer
 from musictx.generate.requests import Continue
 from musictx.generate.result import Music
 from musictx.generate.seeds import find_seeds
+from musictx.model.torch_steps import TorchPlayer
 from musictx.music.beat_grid import BeatGrid, find_grid
 from musictx.music.ending import ending_s
 from musictx.music.read import read_bytes, read_tracks
@@ -106,7 +107,7 @@ def cell(form: str, paths: Sequence[Path], opened: Opened, request: Continue, le
     """One form of seeds and one kind of files, file by file; the first continuation of each lies in the folder."""
     with contextlib.redirect_stdout(io.StringIO()):  # what each file's line says
         beginnings = [read_beginning(path, opened.tokenizer, request) for path in paths]
-        made = continue_all(beginnings, opened.model, opened.tokenizer, request, own=opened.header.sampling)
+        made = continue_all(beginnings, TorchPlayer(opened.model), opened.tokenizer, request, own=opened.header.sampling)
     found = []
     for path, beginning, musics in zip(paths, beginnings, made, strict=True):
         assert isinstance(beginning.primer, Primer)

@@ -21,7 +21,8 @@ from musictx.analysis.motif import held_in, retention
 from musictx.analysis.seed_gain import END_TOKENS, Place, log_p_of_last, places
 from musictx.generate.held_out import continue_beginnings
 from musictx.generate.requests import Continue, Sampling
-from musictx.model.protocol import newest
+from musictx.model.steps import newest
+from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import for_steps
 from musictx.tokenizers import Tokenizer
 from musictx.viz.figure import new_figure, save_figure
@@ -81,7 +82,7 @@ def remembered(kind: Kind, minutes: float, way: Way, split: str) -> dict[str, An
         held_out = beginnings(pieces, tokenizer, cut.pieces, cut.seed_s, cut.parts * cut.part_s)
         window = None if kind.kind == "LSTM" else way.window
         request = Continue(Sampling(seed_guidance=None), window=window)
-        drawn = continue_beginnings(for_steps(model), tokenizer, held_out, request).scores
+        drawn = continue_beginnings(TorchPlayer(for_steps(model)), tokenizer, held_out, request).scores
         arguments = held_out.seeds, drawn, held_out.true, held_in(tokenizer.metrical)
         curve = retention(*arguments, span_s=cut.part_s, horizon_s=held_out.length_s)
         rows = np.stack([curve.mean, curve.low, curve.high], -1)

@@ -44,6 +44,7 @@ from musictx.generate.requests import Continue
 from musictx.generate.steering import check_encoding
 from musictx.model.bundle import tensors_hash
 from musictx.model.packaged import bundle_path
+from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import choose_weights, for_steps
 from musictx.music.harmony import LETTERS, Classes, parse_chord
 from musictx.music.score import Meter, Score
@@ -113,7 +114,7 @@ def surprise(opened: Opened, seed: Score, music: Score) -> float | None:
     """Nats a token of `LENGTH_S` of music after a seed, by the model as it is; None for no notes. Notes that sound on
     at the end are not ended by the model: their ends do not count."""
     tokenizer, quarter_s = opened.tokenizer, seed.quarter_s
-    prompt = make_prompt(Primer(seed, SEED_S, Meter(quarter_s)), tokenizer, None, "cpu", opened.model.cycle)
+    prompt = make_prompt(Primer(seed, SEED_S, Meter(quarter_s)), tokenizer, None, opened.model.cycle)
     ids = tokenizer.encode(music)
     n = bisect_left(range(len(ids)), LENGTH_S - 1e-6, key=lambda n: tokenizer.seconds(ids[:n], quarter_s))
     ids = ids[: n + -n % tokenizer.group]
@@ -130,7 +131,7 @@ def drawn(opened: Opened, held_out: Beginnings, controls: Sequence[Control]) -> 
         these = [i for i, each in enumerate(controls) if each == control]
         part = held_out._replace(seeds=[held_out.seeds[i] for i in these], true=[held_out.true[i] for i in these])
         request, own = Continue(control=control), opened.header.sampling
-        made = continue_beginnings(opened.model, opened.tokenizer, part, request, own=own)
+        made = continue_beginnings(TorchPlayer(opened.model), opened.tokenizer, part, request, own=own)
         found.update(zip(these, made.scores, strict=True))
     return [found[i] for i in range(len(controls))]
 

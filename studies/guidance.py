@@ -38,6 +38,7 @@ from musictx.generate.open_bundle import Opened, open_bundle
 from musictx.generate.requests import Continue
 from musictx.model.bundle import tensors_hash
 from musictx.model.packaged import bundle_path
+from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
 
@@ -83,12 +84,12 @@ def measured(opened: Opened, split: Split, strengths: list[float], draws: int, c
     held_out = beginnings(split, opened.tokenizer, config.pieces, config.seed_seconds, config.length_seconds)
     composers = _kept(held_out.true, held_out, config, opened)
     rows: list[dict[str, Any]] = []
-    model = for_steps(opened.model)
+    player = TorchPlayer(for_steps(opened.model))
     for strength in (None, *strengths):
         sampler = replace(config.sampler, seed_guidance=strength).suited(opened.header.sampling)
         found: Draws = []
         for seed in range(draws):
-            drawn = continue_beginnings(model, opened.tokenizer, held_out, Continue(sampler, random_seed=seed)).scores
+            drawn = continue_beginnings(player, opened.tokenizer, held_out, Continue(sampler, random_seed=seed)).scores
             real, made = (features(scores, opened.tokenizer.metrical) for scores in (held_out.true, drawn))
             areas = {name: [*one] for name, one in compare_all(real, made, resamples=200).items()}
             still = sum(bool(waits_s(score, config.length_seconds).max() > STILL_S) for score in drawn)

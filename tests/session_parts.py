@@ -11,6 +11,7 @@ from musictx.jam.partner import Partner
 from musictx.jam.players import MessagePlayer
 from musictx.jam.recording import Playback
 from musictx.jam.session import VirtualClock, converse
+from musictx.model.torch_steps import TorchPlayer
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.rules import Rules
@@ -31,7 +32,7 @@ def tiny_model(encoding, **changes):
 def make_partner(encoding="performance", seed=0, **changes):
     tokenizer = build_tokenizer(encoding)
     idiom = tokenizer.idiom(QUARTER_S)
-    return Partner(tiny_model(encoding, **changes), tokenizer, idiom, QUARTER_S, PLAIN, RULES, seed), idiom
+    return Partner(TorchPlayer(tiny_model(encoding, **changes)), tokenizer, idiom, QUARTER_S, PLAIN, RULES, seed), idiom
 
 
 def phrase_score(seed):

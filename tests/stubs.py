@@ -10,43 +10,39 @@ from musictx.generate.primer import Primer
 from musictx.music.score import Meter
 
 
-class Rows:
-    """A state that counts."""
+class Saying:
+    """Rows that count what they have seen."""
 
-    def __init__(self, rows, length=0):
-        self.rows, self.length = rows, length
+    def __init__(self, say, rows, length=0):
+        self.say, self.rows, self.length = say, rows, length
+
+    def prefill(self, ids):
+        self.length += ids.shape[1]
+        return self.say(self.length, self.rows)
+
+    def step(self, ids):
+        return self.prefill(ids[:, None])
 
     def take(self, rows):
-        return Rows(len(rows), self.length)
+        return Saying(self.say, len(rows), self.length)
 
     def move(self, rows):
         pass
 
-    @classmethod
-    def join(cls, states):
-        return cls(sum(state.rows for state in states), max(state.length for state in states))
-
 
 class Said:
-    """A model whose logits are `say(length, rows)` -> (rows, V), whatever it has been said."""
+    """A player whose logits are `say(length, rows)` -> (rows, V), whatever it has been said."""
 
     window, cycle = 64, 1
 
     def __init__(self, say):
         self.say = say
 
-    def __call__(self, ids):
-        raise NotImplementedError("it is asked step by step")
+    def begin(self, room, rolling=False):
+        return Saying(self.say, 1)
 
-    def init_state(self, batch, max_T, rolling=False):
-        return Rows(batch)
-
-    def prefill(self, ids, state):
-        state.length += ids.shape[1]
-        return self.say(state.length, state.rows)
-
-    def step(self, ids, state):
-        return self.prefill(ids[:, None], state)
+    def join(self, parts, of_row):
+        return Saying(self.say, len(of_row), max(part.length for part in parts))
 
 
 class Echo:
@@ -69,29 +65,24 @@ class Echo:
 
 def noise(vocab_size, seed=0, loud=3.0, favourites=0):
     """Random logits; with `favourites`, so many ids that are always liked far better than the others."""
-    chance = torch.Generator().manual_seed(seed)
-    liked = torch.zeros(vocab_size)
-    liked[torch.randperm(vocab_size, generator=chance)[:favourites]] = 30.0
-    return Said(lambda length, rows: torch.randn(rows, vocab_size, generator=chance) * loud + liked)
+    chance = np.random.default_rng(seed)
+    liked = np.zeros(vocab_size)
+    liked[chance.permutation(vocab_size)[:favourites]] = 30.0
+    return Said(lambda length, rows: chance.normal(size=(rows, vocab_size)) * loud + liked)
 
 
 def restless(tokenizer):
     """Any note at any time, other logits at each step, the same for all rows."""
     v = tokenizer.vocab
     waits = np.abs(v.values("TIME_SHIFT") - 15) < 15 if not tokenizer.voices else 0.0
-    liked = torch.from_numpy(3.0 * v.mask("VELOCITY") + 2.0 * v.mask("NOTE_OFF") + 3.0 * waits)
-
-    def say(length, rows):
-        chance = torch.Generator().manual_seed(length)
-        return (torch.randn(v.size, generator=chance) + liked).float().expand(rows, -1)
-
-    return Said(say)
+    liked = 3.0 * v.mask("VELOCITY") + 2.0 * v.mask("NOTE_OFF") + 3.0 * waits
+    return Said(lambda length, rows: np.tile(np.random.default_rng(length).normal(size=v.size) + liked, (rows, 1)))
 
 
-def continued(score, model, tokenizer, request):
+def continued(score, player, tokenizer, request):
     """The continuations of a whole score, or of nothing."""
     primer = None if score is None else Primer(score, score.duration_s, Meter(score.quarter_s))
-    return continue_primers([primer], model, tokenizer, request)[0]
+    return continue_primers([primer], player, tokenizer, request)[0]
 
 
 def whole(answer):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from musictx.analysis.bootstrap import interval
 from musictx.errors import UserError
-from musictx.model.protocol import newest
+from musictx.model.steps import newest
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.waiting import estimated
 

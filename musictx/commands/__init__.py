@@ -4,7 +4,6 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from io import StringIO
 from math import inf
 from pathlib import Path
@@ -37,12 +36,6 @@ def check_way(field: str, given: str | None, folder: Path) -> None:
     """Raises ConfigError where a file is in the way of a folder."""
     if any(os.path.lexists(each) and not os.path.isdir(each) for each in (folder, *folder.parents)):
         raise ConfigError(field, got=given, why="a file is in its way", allowed="another place")
-
-
-def shared(config: Any, request: type[Any]) -> dict[str, Any]:
-    """The settings of a command that a request has too, by the same names."""
-    names = {field.name for field in fields(config)} & {field.name for field in fields(request)}
-    return {name: getattr(config, name) for name in names}
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], right: int = 0) -> None:

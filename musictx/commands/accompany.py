@@ -6,7 +6,7 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from musictx.commands import shared, write_beside
+from musictx.commands import write_beside
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.files import only_new
@@ -18,6 +18,7 @@ from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.seeds import Targets, name_targets
 from musictx.model.build import describe_model
 from musictx.model.packaged import seed_path
+from musictx.model.torch_steps import TorchSourcePlayer
 from musictx.model.weights import for_steps
 from musictx.setting import setting
 from musictx.system import few_threads
@@ -64,7 +65,19 @@ class AccompanyConfig:
 def accompany(config: AccompanyConfig) -> None:
     device = check_device(config.device)
     config.control = config.control.read()
-    request = Accompany(sampling=config.sampler, **shared(config, Accompany))
+    request = Accompany(
+        config.sampler,
+        rules=config.rules,
+        control=config.control,
+        random_seed=config.random_seed,
+        variations=config.variations,
+        rows_at_once=config.rows_at_once,
+        voices=config.voices,
+        rewrite=config.rewrite,
+        from_bar=config.from_bar,
+        to_bar=config.to_bar,
+        transpose=config.transpose,
+    )
     source = seed_path(config.melody)
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
     (targets,) = name_targets([source], Path(config.out), config.variations, **extras)
@@ -74,10 +87,10 @@ def accompany(config: AccompanyConfig) -> None:
     print_own(config.sampler, opened.header.sampling)
     print(describe_model(opened.model))
     (weights,) = choose_and_print(config.weights, opened.model)
-    model: Any = for_steps(opened.model, weights)
+    player = TorchSourcePlayer(for_steps(opened.model, weights), device)  # type: ignore[arg-type] # `ready` has seen it
     window_s = window_of(opened.header)
     with few_threads(min(config.rows_at_once, config.variations)):
-        pieces = accompany_melody(melody, model, opened.tokenizer, request, window_s=window_s, device=device)
+        pieces = accompany_melody(melody, player, opened.tokenizer, request, window_s=window_s)
     write(pieces, targets, config.alone, config.pedal)
 
 

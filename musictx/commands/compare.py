@@ -36,6 +36,7 @@ from musictx.generate.open_bundle import (
 from musictx.generate.requests import Continue, Sampling
 from musictx.model.bundle import read_header
 from musictx.model.packaged import CHORALE, PIANO, bundle_path, is_packaged
+from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
 from musictx.setting import setting
@@ -100,8 +101,8 @@ def compare(config: CompareConfig) -> None:
         nll = measure(opened, bundle, store, config.split, config.segment, budget, device, stride=config.stride)
         parameters = sum(p.numel() for p in opened.model.parameters())
         knows = _knowledge(opened, cut, config, device)
-        model, own = for_steps(opened.model), opened.header.sampling
-        drawn = continue_beginnings(model, opened.tokenizer, held_out, request, device=device, own=own)
+        player, own = TorchPlayer(for_steps(opened.model), device), opened.header.sampling
+        drawn = continue_beginnings(player, opened.tokenizer, held_out, request, own=own)
         row = ModelReport(
             name=name,
             nll=nll,

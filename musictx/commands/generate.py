@@ -7,7 +7,7 @@ from typing import Any
 from musictx.analysis.embedding import Embedder
 from musictx.analysis.nearest import Neighbours
 from musictx.analysis.repeats import Provenance
-from musictx.commands import shared, write_beside
+from musictx.commands import write_beside
 from musictx.config.command import Command
 from musictx.config.fields import keys_of
 from musictx.config.train import AttentionConfig
@@ -118,8 +118,20 @@ def asked(config: GenerateConfig) -> Continue:
             raise ConfigError(name, got=value, why="it is for a gap", hint="give infill=, or leave it out")
     part = Part(config.seed_seconds, config.seed_bars, config.seed_from, config.from_s, config.start)
     length = Length(config.length_seconds, config.length_bars, config.length_tokens)
-    common = shared(config, Continue) | {"part": part, "only": config.part}
-    return Continue(sampling=config.sampler, length=length, **common)
+    return Continue(
+        config.sampler,
+        length,
+        rules=config.rules,
+        control=config.control,
+        random_seed=config.random_seed,
+        variations=config.variations,
+        rows_at_once=config.rows_at_once,
+        window=config.window,
+        drums=config.drums,
+        only=config.part,
+        part=part,
+        include_seed=config.include_seed,
+    )
 
 
 def asked_fill(config: GenerateConfig) -> Fill:
@@ -131,7 +143,22 @@ def asked_fill(config: GenerateConfig) -> Fill:
         if (value := getattr(config, name)) != DEFAULT[name]:
             raise ConfigError(name, got=value, why=f"it does not go with {way}", hint="leave it out")
     length = Length(config.length_seconds, config.length_bars)
-    request = Fill(sampling=config.sampler, length=length, only=config.part, **shared(config, Fill))
+    request = Fill(
+        config.sampler,
+        length,
+        rules=config.rules,
+        control=config.control,
+        random_seed=config.random_seed,
+        variations=config.variations,
+        rows_at_once=config.rows_at_once,
+        window=config.window,
+        drums=config.drums,
+        only=config.part,
+        from_s=config.from_s,
+        to_s=config.to_s,
+        from_bar=config.from_bar,
+        to_bar=config.to_bar,
+    )
     if way == "infill=":
         request.check_region()
     return request
@@ -184,12 +211,12 @@ def generate(config: GenerateConfig) -> None:
     print(describe_model(opened))
     choose_and_print(config.weights, opened)
     print_own(config.sampler, header.sampling if read and not fills else header.sampling | {"seed_guidance": None})
-    model = faster(opened, config.weights, config.graph, device)
+    player = faster(opened, config.weights, config.graph, device)
     if not tokenizer.ruled and config.rules.masks:
         print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
     if isinstance(request, Fill):
         beginnings = [read_around(sources, tokenizer, request)]
-        request = how_to_fill(beginnings[0], request, model, header)
+        request = how_to_fill(beginnings[0], request, player, header)
     else:
         wish = request
         begun, more = read_each(read, lambda file: read_beginning(file, tokenizer, wish)) if read else ({}, [])
@@ -198,7 +225,7 @@ def generate(config: GenerateConfig) -> None:
             refuse_left_out(errors, len(sources))
         beginnings, named = [*begun.values()] or [Beginning(NEW.stem)], [*begun] or named
     with few_threads(min(config.rows_at_once, config.variations * len(beginnings))):
-        kept = continue_all(beginnings, model, tokenizer, request, device=device, own=header.sampling)
+        kept = continue_all(beginnings, player, tokenizer, request, own=header.sampling)
     for source, pieces in zip(named, kept, strict=True):
         write(source, targets[source], pieces, origins, config.alone, config.pedal)
     if is_interrupted(kept, config.variations):

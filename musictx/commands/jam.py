@@ -26,6 +26,7 @@ from musictx.jam.recording import Playback, Recording
 from musictx.jam.session import RealClock, Sender, VirtualClock, converse
 from musictx.model.build import describe_model
 from musictx.model.packaged import SEEDS, seed_path
+from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import for_steps
 from musictx.setting import setting
 from musictx.system import few_threads
@@ -79,7 +80,7 @@ def jam(config: JamConfig) -> None:
     model, tokenizer, header = open_and_print(bundle, device)
     print(describe_model(model))
     (weights,) = choose_and_print(config.weights, model)
-    model = for_steps(model, weights)
+    playing = TorchPlayer(for_steps(model, weights), device)
     idiom = tokenizer.idiom(quarter_s)
     recording = Recording(quarter_s, config.channel - 1, player.project if player is not None else None)
     clock = RealClock() if is_real(config) else VirtualClock()
@@ -89,7 +90,7 @@ def jam(config: JamConfig) -> None:
         stack.callback(source.close)
         stack.enter_context(_quick_threads())
         how = config.sampler.suited(header.sampling), config.rules, config.random_seed
-        partner = Partner(model, tokenizer, idiom, quarter_s, *how, device=device)
+        partner = Partner(playing, tokenizer, idiom, quarter_s, *how)
 
         def emit(event: Event) -> None:
             send(recording.sound(event))

@@ -18,6 +18,7 @@ from musictx.generate.held_out import continue_beginnings
 from musictx.generate.open_bundle import COMPOSER, check_device, common_store, find_bundles, name_bundles, open_bundle
 from musictx.generate.primer import Part
 from musictx.generate.requests import Continue, Length, Sampling
+from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
 from musictx.setting import setting
@@ -79,7 +80,7 @@ def listen(config: ListenConfig) -> None:
         own = opened.header.sampling
         suited[name] = config.sampler.suited(own)
         drawn = continue_beginnings(
-            for_steps(opened.model), opened.tokenizer, held_out, request, device=device, own=own
+            TorchPlayer(for_steps(opened.model), device), opened.tokenizer, held_out, request, own=own
         )
         heard[name] = drawn.scores
         print(f"{name}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")

@@ -16,7 +16,7 @@ from musictx.generate.result import Music, Place
 from musictx.generate.song import WINDOW_S, draw_rest
 from musictx.model.build import SOURCE, inputs_of, source_voices
 from musictx.model.bundle import BundleHeader
-from musictx.model.protocol import SourceModel
+from musictx.model.steps import SourcePlayer
 from musictx.music.gap import Filled, fill_in
 from musictx.music.grid import N_VOICES, OPEN, REST, STEPS_PER_QUARTER, VOICES, Grid, grid_to_score, lines_of_grid
 from musictx.music.project import Line, Project
@@ -90,18 +90,17 @@ def ready(
 
 def accompany_melody(
     melody: Melody,
-    model: SourceModel,
+    player: SourcePlayer,
     tokenizer: Tokenizer,
     request: Accompany,
     report: Report | None = None,
     window_s: float = WINDOW_S,
-    device: str = "cpu",
 ) -> list[Accompanied]:
     """As many accompaniments as were asked for; a model that counts seconds hears `window_s` of them at once. Raises
     ConfigError, NanError, UserError."""
-    how: dict[str, Any] = {"meter": melody.meter, "device": device, "report": report or reporting("writing voices")}
+    how: dict[str, Any] = {"meter": melody.meter, "report": report or reporting("writing voices")}
     if isinstance(tokenizer, MelodyTokenizer):
-        rests = draw_rest(melody.score, model, tokenizer, request, window_s=window_s, **how)
+        rests = draw_rest(melody.score, player, tokenizer, request, window_s=window_s, **how)
         return [_together(melody, k, *rest, request) for k, rest in enumerate(rests, 1)]
     assert isinstance(tokenizer, ChoraleTokenizer)
     assert melody.grid is not None
@@ -109,7 +108,7 @@ def accompany_melody(
     each, from_s = request.rows_each, melody.first * quarter_s / STEPS_PER_QUARTER
     rows = max(min(request.rows_at_once, request.variations * each), each)
     with enough_memory(rows, "give a shorter melody", each):
-        drawn = draw_around(heard, model, tokenizer, quarter_s, request, from_s=from_s, **how)
+        drawn = draw_around(heard, player, tokenizer, quarter_s, request, from_s=from_s, **how)
     return [_beside(melody, melody.grid, k, voices, request) for k, voices in enumerate(drawn, 1)]
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
@@ -14,7 +13,7 @@ from musictx.generate.requests import Length
 from musictx.music.score import Meter
 from musictx.tokenizers import Ids, Tokenizer
 
-LOOK_EVERY = 32  # tokens: only at these looks does the program wait for the device
+LOOK_EVERY = 32  # tokens: how far each row has come, and whether it goes in circles
 
 
 class Progress:
@@ -94,7 +93,6 @@ class Batch:
 
     def _look(self) -> None:
         self._gather()
-        self.stream.check()
         shares = [p.after(row) for p, row in zip(self.progress, self.rows, strict=True)]
         self.share = float(np.clip(shares, 0, 1).mean())
         sounding = self.enough == 0
@@ -112,9 +110,9 @@ class Batch:
         if self.new:
             if self.chance.character is not None:
                 self.held = np.where(self.enough == 0, self.chance.character.held, self.held)
-            ids, log_p = (torch.stack(column, 1).cpu() for column in zip(*self.new, strict=True))  # (B, n)
-            self.rows = np.concatenate([self.rows, ids.numpy().astype(np.uint16)], 1)
-            self.log_p = np.concatenate([self.log_p, log_p.double().numpy()], 1)
+            ids, log_p = (np.stack(column, 1) for column in zip(*self.new, strict=True))  # (B, n)
+            self.rows = np.concatenate([self.rows, ids.astype(np.uint16)], 1)
+            self.log_p = np.concatenate([self.log_p, log_p], 1)
             self.new = []
 
 

@@ -21,7 +21,7 @@ from musictx.generate.engine import ByChance, Drawn, Stream
 from musictx.generate.particles import Particles, keys_of
 from musictx.generate.requests import Accompany
 from musictx.generate.steering import beside
-from musictx.model.protocol import SourceModel
+from musictx.model.steps import SourcePlayer
 from musictx.music.grid import OPEN, REST, Grid
 from musictx.music.score import Meter
 from musictx.tokenizers import Ids
@@ -95,17 +95,15 @@ class AroundVoices:
         self.grammar.move(rows)
 
 
-@torch.inference_mode()
 def draw_around(
     given: NDArray[np.integer],
-    model: SourceModel,
+    player: SourcePlayer,
     tokenizer: ChoraleTokenizer,
     quarter_s: float,
     request: Accompany,
     *,
     meter: Meter | None = None,
     from_s: float = 0.0,
-    device: str = "cpu",
     report: Report = lambda done, of: None,
 ) -> list[Voices]:
     """Writes the OPEN places of a grid (S, 4), as often as a request asks. Variation k is a function of the grid, the
@@ -120,30 +118,29 @@ def draw_around(
     before, count = ids[: first * n], (last + 1 - first) * n
     forced = np.where(free.flatten(), -1, ids.astype(int))[len(before) : (last + 2) * n].tolist()
     asked = np.array(forced[:count]) < 0
-    source = torch.from_numpy(np.where(free.flatten(), vocab.pad, ids).astype(np.int64)).to(device)
-    heard = torch.from_numpy(np.append(vocab.bos, before).astype(np.int64)).to(device)
+    source = np.where(free.flatten(), vocab.pad, ids).astype(np.int64)
+    heard = np.append(vocab.bos, before).astype(np.int64)
 
     guided = bool(request.sampling.strength)
     sampling = request.sampling if guided else replace(request.sampling, seed_guidance=None)  # 0 takes no time
-    sources = [source, torch.full_like(source, vocab.pad)] if guided else [source]
-    start = model.init_state(torch.stack(sources), len(heard) + count)
-    logits = model.prefill(heard.expand(len(sources), -1), start)  # (streams, V)
+    sources = [source, np.full_like(source, vocab.pad)] if guided else [source]
+    start = player.begin(np.stack(sources), len(heard) + count)
+    logits = start.prefill(np.tile(heard, (len(sources), 1)))  # (streams, V)
     meter, several, out = replace(meter or Meter(), quarter_s=quarter_s), request.rows_each, list[Voices]()
     at_once = max(request.rows_at_once // several, 1)
     for done in range(0, request.variations, at_once):
         each = range(done, min(done + at_once, request.variations))
         keys = [key for k in each for key in keys_of(request.random_seed, k, several)]
-        grammar = build_grammar(tokenizer, request.rules, [before] * len(keys), [quarter_s] * len(keys), device)
+        grammar = build_grammar(tokenizer, request.rules, [before] * len(keys), [quarter_s] * len(keys))
         steering = beside(
-            request.control, tokenizer, before, meter, device, rows=len(keys), from_s=from_s, higher=request.transpose
+            request.control, tokenizer, before, meter, rows=len(keys), from_s=from_s, higher=request.transpose
         )
-        of_row = torch.arange(len(sources), device=device).repeat(len(keys))  # (B · streams,)
+        of_row = np.tile(np.arange(len(sources)), len(keys))  # (B · streams,)
         stream = Stream(
-            model,
-            logits[of_row],
             start.take(of_row),
-            AroundVoices(grammar, forced, tokenizer, device),
-            ByChance(sampling, keys, device, steering),
+            logits[of_row],
+            AroundVoices(grammar, forced, tokenizer),
+            ByChance(sampling, keys, steering),
             len(sources),
             given=forced[:count],
         )
@@ -152,7 +149,6 @@ def draw_around(
             drawn.append(token)
             report(done // at_once * count + len(drawn), -(-request.variations // at_once) * count)
             if len(drawn) % LOOK_EVERY == 0 or len(drawn) == count:
-                stream.check()
                 moves.append(particles.look(last=len(drawn) == count))
         for row, log_p in zip(*traced(drawn, moves, particles.best()), strict=True):
             grid = np.where(free, REST, given).astype(np.int16)
@@ -165,11 +161,11 @@ def traced(
     drawn: list[Drawn], moves: list[NDArray[np.int64]], rows: NDArray[np.int64]
 ) -> tuple[Ids, NDArray[np.float64]]:
     """The ids and log-probabilities (N, T) of some rows (N,), from the last token back through all moves of rows."""
-    ids, log_p = (torch.stack(column, 1).cpu().numpy() for column in zip(*drawn, strict=True))  # (B, T)
+    ids, log_p = (np.stack(column, 1) for column in zip(*drawn, strict=True))  # (B, T)
     parts = []
     for k, moved in reversed(list(enumerate(moves))):
         rows = moved[rows]
         part = slice(k * LOOK_EVERY, (k + 1) * LOOK_EVERY)
         parts.append((ids[rows, part], log_p[rows, part]))
     found, nats = (np.concatenate(column[::-1], 1) for column in zip(*parts, strict=True))
-    return found.astype(np.uint16), nats.astype(np.float64)
+    return found.astype(np.uint16), nats

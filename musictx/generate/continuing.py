@@ -14,7 +14,7 @@ from musictx.generate.primer import ANY_MOMENT, Primer, choose_primer, grid_of, 
 from musictx.generate.requests import UNSAID, Continue, Own
 from musictx.generate.result import Music, Place
 from musictx.generate.seeds import Seed, fit_range, fit_voices, read_seed
-from musictx.model.protocol import LanguageModel
+from musictx.model.steps import Player
 from musictx.music.project import Project
 from musictx.music.score import Meter, Score
 from musictx.tokenizers import Tokenizer
@@ -80,17 +80,16 @@ def take_primer(seed: Seed, source: object, tokenizer: Tokenizer, request: Conti
 
 def continue_all(
     beginnings: Sequence[Beginning],
-    model: LanguageModel,
+    player: Player,
     tokenizer: Tokenizer,
     request: Continue,
     *,
-    device: str = "cpu",
     own: Own = UNSAID,
 ) -> list[list[Music]]:
     """The music of every beginning. The bundle's `own` counts where the sampling says auto. Ctrl-C ends it early: the
     music that exists by then has INTERRUPTED in `stopped`. Raises UserError when memory runs out."""
     primers = [beginning.primer for beginning in beginnings]
-    drawing = Drawing(primers, model, tokenizer, request, device=device, own=own)
+    drawing = Drawing(primers, player, tokenizer, request, own=own)
     for beginning, prompt, bare in zip(beginnings, drawing.prompts, drawing.bare, strict=False):
         if bare is prompt.heard:
             print(f"{beginning.name}: too short for seed guidance, which does nothing here")

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
@@ -21,7 +20,7 @@ from musictx.generate.primer import Primer, grid_of
 from musictx.generate.prompt import Prompt, make_prompt
 from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Length, Own
 from musictx.generate.steering import Steering
-from musictx.model.protocol import LanguageModel
+from musictx.model.steps import Player
 from musictx.music.beat_grid import BeatGrid
 from musictx.music.score import Filled, Meter, Score, marked
 from musictx.tokenizers import Ids, Tokenizer
@@ -62,13 +61,13 @@ class Continuation:
 
 def continue_primers(
     primers: Sequence[Primer | Gap | None],
-    model: LanguageModel,
+    player: Player,
     tokenizer: Tokenizer,
     request: Continue,
     **given: Any,
 ) -> list[list[Continuation]]:
     """What a `Drawing` of these draws, whole."""
-    drawing = Drawing(primers, model, tokenizer, request, **given)
+    drawing = Drawing(primers, player, tokenizer, request, **given)
     drawing.draw_all()
     return drawing.continuations()
 
@@ -90,19 +89,18 @@ class Drawing:
     def __init__(
         self,
         primers: Sequence[Primer | Gap | None],
-        model: LanguageModel,
+        player: Player,
         tokenizer: Tokenizer,
         request: Continue,
         *,
-        device: str = "cpu",
         own: Own = UNSAID,
     ) -> None:
-        self.model, self.tokenizer, self.device = model, tokenizer, device
+        self.player, self.tokenizer = player, tokenizer
         seeded = all(isinstance(primer, Primer) for primer in primers)  # guidance is about a seed
         sampling = request.sampling.suited({**own, **({} if seeded else {"seed_guidance": None})})
-        self.request = request = replace(request, sampling=sampling, window=request.window or model.window)
+        self.request = request = replace(request, sampling=sampling, window=request.window or player.window)
         self.primers, gaps = primers, [primer for primer in primers if isinstance(primer, Gap)]
-        make = (tokenizer, request.window, device, model.cycle)
+        make = (tokenizer, request.window, player.cycle)
         self.prompts = [gap_prompt(p, *make) if isinstance(p, Gap) else make_prompt(p, *make) for p in primers]
         silence = tokenizer.decode(np.zeros(0, np.uint16))
         free = grid_of(request.rules, silence, Meter(silence.quarter_s), tokenizer)  # of a beginning from nothing
@@ -115,13 +113,13 @@ class Drawing:
         self.begins_s = [
             new_from_s(*each) for each in zip(self.prompts, self.grids, strict=True)
         ]  # on the prompts' clocks
-        self.bare = list[torch.Tensor]()
+        self.bare = list[NDArray[np.int64]]()
         if sampling.strength is not None:
             if not seeded:
                 raise ConfigError(
                     "seed_guidance", got=sampling.strength, why="there is no seed", hint="give one, or leave it out"
                 )
-            self.bare = [bare_prompt(p.heard, max(model.cycle, tokenizer.group)) for p in self.prompts]
+            self.bare = [bare_prompt(p.heard, max(player.cycle, tokenizer.group)) for p in self.prompts]
         self.asked = [(i, k) for i in range(len(self.prompts)) for k in range(request.variations)]
         # the size of a batch must not shorten its rows
         self.each = request.rows_each
@@ -167,19 +165,19 @@ class Drawing:
         request, tokenizer, used = self.request, self.tokenizer, sorted({i for i, _ in rows})
         each = [self.prompts[i] for i, _ in rows for _ in range(self.each)]
         ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
-        grammar, fold = build_grammar(tokenizer, request.rules, ids, quarter_s, self.device), None
+        grammar, fold = build_grammar(tokenizer, request.rules, ids, quarter_s), None
         if any(self.grids[i] for i, _ in rows):
             lines = [self._lines_s(i) for i, _ in rows for _ in range(self.each)]
-            grammar = on_grid = OnGrid(grammar, tokenizer, ids, lines, self.device)
+            grammar = on_grid = OnGrid(grammar, tokenizer, ids, lines)
             fold = on_grid.fold
         keys = [BatchRow(used.index(i), key) for i, k in rows for key in keys_of(request.random_seed, k, self.each)]
         heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
         most = max(map(len, heard)) + self.limit
         room = min(most, request.window or most)
-        steering = Steering(request.control, tokenizer, each, self.device) if request.control.asked else None
+        steering = Steering(request.control, tokenizer, each) if request.control.asked else None
         character = self._character([i for i, _ in rows for _ in range(self.each)])
         stream = begin_stream(
-            self.model, heard, keys, request.sampling, grammar, room, room < most, bare, steering, fold, character
+            self.player, heard, keys, request.sampling, grammar, room, room < most, bare, steering, fold, character
         )
         progress = [Progress(request.length, p.meter, tokenizer, p.ids, p.quarter_s) for p in each]
         particles = Particles(stream, self.each, [row.key for row in keys]) if self.each > 1 else None

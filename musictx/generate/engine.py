@@ -1,4 +1,4 @@
-"""Sampling over ids: reads every prompt once, in blocks, then takes one cached step a token for all rows together.
+"""Sampling over ids: reads every prompt once, then takes one cached step a token for all rows together.
 
 Each row has its own random numbers: what row k draws is a function of (random seed, k), whatever other rows the
 batch has.
@@ -6,34 +6,30 @@ batch has.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from musictx.errors import UserError, is_out_of_memory
 from musictx.generate.character import Character
-from musictx.generate.filters import NanError, draw
+from musictx.generate.filters import NanError, draw, log_softmax
 from musictx.generate.guidance import guided
 from musictx.generate.requests import Sampling
 from musictx.generate.steering import Steering, lead
-from musictx.model.cache import KVCache
-from musictx.model.prompt_cache import PromptCache
-from musictx.model.protocol import LanguageModel, Steps
-from musictx.model.static_steps import StaticSteps
-from musictx.model.transformer import Transformer
+from musictx.model.steps import Logits, Player, Steps
 from musictx.tokenizers.grammar import Grammar
 
-PREFILL_BLOCK = 512  # tokens: attention over a whole prompt of T at once would take memory O(T²)
+Array = NDArray[np.float64]
+RowIds = NDArray[np.int64]  # (B,)
+Legal = NDArray[np.bool_]  # (B, V)
 
 
 class Drawn(NamedTuple):
     """One token a row: its id, and the model's own log-probability of it, 0 where it was given, (B,) each."""
 
-    ids: Tensor
-    log_p: Tensor
+    ids: RowIds
+    log_p: Array
 
 
 class ByChance:
@@ -43,36 +39,31 @@ class ByChance:
         self,
         sampling: Sampling,
         keys: Sequence[tuple[int, int]],
-        device: torch.device | str,
         steering: Steering | None = None,
-        fold: Callable[[Tensor], Tensor] | None = None,
+        fold: Callable[[Array], Array] | None = None,
         character: Character | None = None,
     ) -> None:
         """`fold` changes logits (B, V) before anything else does."""
-        self.sampling, self.uniforms, self.steering, self.fold = sampling, Uniforms(keys, device), steering, fold
-        self.character = character
-        if character is not None:
-            self.strikes = torch.from_numpy(character.strikes).to(device)  # (V,)
-        self.warmth = torch.ones(len(keys), 1, device=device)  # (B, 1)
-        self.temperature = self.warmth * sampling.temperature
-        self.ease, self.drawn = torch.zeros(2, len(keys), 2, device=device)  # as in `Particles`
+        self.sampling, self.uniforms, self.steering, self.fold = sampling, Uniforms(keys), steering, fold
+        self.character, self.rows = character, np.arange(len(keys))
+        self.warm([1.0] * len(keys))
+        self.ease, self.drawn = np.zeros((2, len(keys), 2))  # as in `Particles`
 
     def warm(self, factors: Sequence[float]) -> None:
         """From now on each row's temperature is so many times the one asked for, and seed guidance the weaker."""
-        like = self.temperature
-        self.warmth = torch.tensor(factors, device=like.device, dtype=like.dtype)[:, None]
+        self.warmth = np.array(factors)[:, None]  # (B, 1)
         self.temperature = self.warmth * self.sampling.temperature
 
-    def __call__(self, logits: Tensor, legal: Tensor) -> Tensor:
+    def __call__(self, logits: Array, legal: Legal) -> RowIds:
         """Logits (B · streams, V), and what is legal (B, V) -> ids (B,)."""
         strength = self.sampling.strength
         streams = [logits] if strength is None else [logits[::2], logits[1::2]]
         if self.fold is not None:
             streams = [self.fold(each) for each in streams]
-        masked, *bare = (torch.where(legal, each, -torch.inf) for each in streams)
+        masked, *bare = (np.where(legal, each, -np.inf) for each in streams)
         if self.character is not None:
-            more, of_notes = (torch.from_numpy(each).to(masked.device) for each in self.character())
-            masked, *bare = (lead(each + more, of_notes, self.strikes)[0] for each in (masked, *bare))
+            more, of_notes = self.character()
+            masked, *bare = (lead(each + more, of_notes, self.character.strikes)[0] for each in (masked, *bare))
         if self.steering is not None:
             (masked, eased), *others = (self.steering(each) for each in (masked, *bare))
             bare = [each for each, _ in others]
@@ -80,26 +71,25 @@ class ByChance:
             masked = guided(masked, bare[0], self._strength(strength))
         ids = draw(masked, self.sampling, self.temperature, self.uniforms.next())
         if self.steering is not None:
-            free = (legal.sum(1, keepdim=True) > 1).float()  # (B, 1)
-            struck = self.steering.begins_note().expand(len(ids), -1).gather(1, ids[:, None]).long()
-            self.ease.scatter_add_(1, struck, eased.gather(1, ids[:, None]) * free)
-            self.drawn.scatter_add_(1, struck, free)
-            self.steering.update(ids)
-        if self.character is not None:
-            self.character.update(ids.tolist())
+            free = legal.sum(1) > 1  # (B,)
+            struck = np.broadcast_to(self.steering.begins_note(), legal.shape)[self.rows, ids].astype(np.int64)
+            self.ease[self.rows, struck] += eased[self.rows, ids] * free
+            self.drawn[self.rows, struck] += free
+        self._keep(ids)
         return ids
 
-    def _strength(self, asked: float) -> Tensor:
+    def _strength(self, asked: float) -> Array:
         """(B, 1) of seed guidance: less while a row goes in circles, none while it would go on with a loop."""
         strength = asked / self.warmth
-        if self.character is not None:
-            strength = strength * torch.from_numpy(~self.character.loops[:, None]).to(strength.device)
-        return strength
+        return strength if self.character is None else strength * ~self.character.loops[:, None]
 
-    def take(self, ids: Tensor) -> None:
+    def take(self, ids: RowIds) -> None:
         """Ids (B,) that are given, not drawn. A random number a row is left out, so that what follows does not depend
         on how many ids are given."""
         self.uniforms.next()
+        self._keep(ids)
+
+    def _keep(self, ids: RowIds) -> None:
         if self.steering is not None:
             self.steering.update(ids)
         if self.character is not None:
@@ -109,87 +99,70 @@ class ByChance:
 class Stream:
     """An endless iterator, one token a row at every step: the one loop behind all music that a model makes.
 
-    The caller decides when to stop. Nothing here waits for the device, but the guard, which follows each row on the
-    CPU; so the caller must call `check` now and then.
+    The caller decides when to stop.
     `choose` takes logits (B · streams, V) and what is legal (B, V), and gives ids (B,), as `ByChance` does.
-    `logits` (B · streams, V) and `state` are those after the prompts. Several streams of one row read the same music
+    `steps` and `logits` (B · streams, V) are those after the prompts. Several streams of one row read the same music
     after different beginnings; reported probabilities are those of the first. With `given`, the first ids of all rows
     are these, and rows draw where it is -1. The model reads a given id together with the next one that rows draw, so
-    its state must take several ids at once.
+    its steps must take several ids at once. Raises NanError once logits are NaN or infinite.
     """
 
     def __init__(
         self,
-        model: Steps,
-        logits: Tensor,
-        state: Any,
+        steps: Steps,
+        logits: Logits,
         grammar: Grammar,
-        choose: Callable[[Tensor, Tensor], Tensor],
+        choose: Callable[[Array, Legal], RowIds],
         streams: int = 1,
         given: Sequence[int] = (),
     ) -> None:
-        self.model, self.logits, self.state, self.grammar = model, logits, state, grammar
-        self.given = iter(given)
-        self.choose, self.streams = choose, streams
-        # False once a row's logits were NaN or infinite
-        self.finite = torch.ones(len(logits) // streams, dtype=torch.bool, device=logits.device)
-        self.unread: list[Tensor] = []  # (B,) each: ids that the model has not read yet
+        self.steps, self.logits, self.grammar = steps, logits, grammar
+        self.given, self.choose, self.streams = iter(given), choose, streams
+        self.rows = np.arange(len(logits) // streams)
+        self.unread: list[RowIds] = []  # (B,) each: ids that the model has not read yet
 
     def __iter__(self) -> Self:
         return self
 
-    @torch.inference_mode()
     def __next__(self) -> Drawn:
         if (given := next(self.given, -1)) >= 0:
             assert isinstance(self.choose, ByChance)
-            ids = torch.full((len(self.finite),), given, device=self.finite.device)
+            ids = np.full(len(self.rows), given)
             self.choose.take(ids)
-            return self._keep(ids, torch.zeros_like(self.choose.temperature[:, 0]))
+            return self._keep(ids, np.zeros(len(ids)))
         if self.unread:
-            ids = torch.stack(self.unread, 1).repeat_interleave(self.streams, 0)  # (B · streams, T)
-            one = ids.shape[1] == 1
-            self.logits = self.model.step(ids[:, 0], self.state) if one else self.model.prefill(ids, self.state)
+            ids = np.stack(self.unread, 1).repeat(self.streams, 0)  # (B · streams, T)
+            self.logits = self.steps.step(ids[:, 0]) if ids.shape[1] == 1 else self.steps.prefill(ids)
             self.unread = []
-        logits = self.logits.float()  # (B · streams, V)
-        # (B, V) all NaN where a logit is NaN or +infinity, or none is finite
-        log_p = logits[:: self.streams].log_softmax(-1)
+        logits = self.logits.astype(np.float64)  # (B · streams, V)
+        log_p = log_softmax(logits[:: self.streams])  # all NaN where a logit is NaN or infinity, or none is finite
+        if np.isnan(log_p[:, 0]).any():
+            raise NanError
         ids = self.choose(logits, self.grammar.legal())
-        self.finite &= ~log_p[:, 0].isnan()
-        return self._keep(ids, log_p.gather(1, ids[:, None])[:, 0])
+        return self._keep(ids, log_p[self.rows, ids])
 
-    def _keep(self, ids: Tensor, log_p: Tensor) -> Drawn:
+    def _keep(self, ids: RowIds, log_p: Array) -> Drawn:
         self.grammar.update(ids)
         self.unread.append(ids)
         return Drawn(ids, log_p)
 
-    def check(self) -> None:
-        """Waits for the device. Raises NanError once a row's logits were NaN or infinite."""
-        if not self.finite.all():
-            raise NanError
-
-    def gains(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def gains(self) -> tuple[Array, Array, Array]:
         """What rows gained since the last call, as in `Particles`: (B, 2) by ids that begin no note and those that do,
         and how many these were; (B,) how far each row now is from the numbers that are asked for."""
         assert isinstance(self.choose, ByChance)
         assert self.choose.steering is not None
-        sums = self.choose.ease, self.choose.drawn
-        ease, drawn, away = (x.double().cpu().numpy().copy() for x in (*sums, self.choose.steering.away()))
-        for x in sums:
-            x.zero_()
-        return ease, drawn, away
+        found = self.choose.ease.copy(), self.choose.drawn.copy(), self.choose.steering.away()
+        self.choose.ease[:] = self.choose.drawn[:] = 0
+        return found
 
-    @torch.inference_mode()
-    def move(self, rows: NDArray[np.int64]) -> None:
+    def move(self, rows: RowIds) -> None:
         """Row b becomes what row rows[b] was, (B,), of the same prompt; each keeps its own chance."""
         assert isinstance(self.choose, ByChance)
-        at = torch.from_numpy(rows).to(self.finite.device)
-        several = (at[:, None] * self.streams + torch.arange(self.streams, device=at.device)).flatten()
-        self.finite = self.finite[at]
-        (self.model if isinstance(self.model, StaticSteps) else self.state).move(several)
-        self.unread = [ids[at] for ids in self.unread]
-        self.grammar.move(at)
+        self.steps.move((rows[:, None] * self.streams + np.arange(self.streams)).ravel())
+        self.unread = [ids[rows] for ids in self.unread]
+        self.grammar.move(rows)
         if self.choose.steering is not None:
-            self.choose.steering.move(at)
+            self.choose.steering.move(rows)
         if self.choose.character is not None:
             self.choose.character.move(rows.tolist())
 
@@ -202,56 +175,37 @@ class BatchRow(NamedTuple):
 
 
 def begin_stream(
-    model: LanguageModel,
-    prompts: Sequence[Tensor],
+    player: Player,
+    prompts: Sequence[NDArray[np.int64]],
     rows: Sequence[BatchRow],
     sampling: Sampling,
     grammar: Grammar,
     room: int,
     rolling: bool,
-    bare: Sequence[Tensor] = (),
+    bare: Sequence[NDArray[np.int64]] = (),
     steering: Steering | None = None,
-    fold: Callable[[Tensor], Tensor] | None = None,
+    fold: Callable[[Array], Array] | None = None,
     character: Character | None = None,
 ) -> Stream:
-    """A stream of rows that draw after their prompts (T,) int64, of any lengths. With seed guidance each row is read
-    after its `bare` prompt too. The model's state has room for `room` tokens; with `rolling` for the last ones."""
+    """A stream of rows that draw after their prompts (T,), of any lengths. With seed guidance each row is read after
+    its `bare` prompt too. The model's state has room for `room` tokens; with `rolling` for the last ones."""
     streams = 1 if sampling.strength is None else 2
     of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]
-    logits, state = prefill(model, [*prompts, *bare], of_row, room, rolling, steps_only=True)
-    chance = ByChance(sampling, [row.key for row in rows], logits.device, steering, fold, character)
-    return Stream(model, logits, state, grammar, chance, streams)
+    logits, steps = prefill(player, [*prompts, *bare], of_row, room, rolling)
+    chance = ByChance(sampling, [row.key for row in rows], steering, fold, character)
+    return Stream(steps, logits, grammar, chance, streams)
 
 
-def read(model: LanguageModel, ids: Tensor, state: Any, room: int) -> Tensor:
-    """Reads ids (T,), at least one, into a state with that room -> logits (1, V) after the last."""
-    for block in torch.split(ids[None], min(PREFILL_BLOCK, room), dim=1):
-        logits = model.prefill(block, state)
-    return logits
-
-
-@torch.inference_mode()
 def prefill(
-    model: LanguageModel,
-    prompts: Sequence[Tensor],
-    of_row: Sequence[int],
-    room: int,
-    rolling: bool,
-    steps_only: bool = False,
-) -> tuple[Tensor, Any]:
-    """Reads each prompt (T,) once -> logits (B, V) after it and the joint state; row b continues prompt of_row[b]. With
-    `steps_only` the state may be one that takes single tokens and joins no other."""
-    logits, states = {}, {}
-    for i in sorted(set(of_row)):
-        state = model.init_state(1, room, rolling)
-        logits[i], states[i] = read(model, prompts[i], state, room), state
-    each, after = [states[i] for i in of_row], torch.cat([logits[i] for i in of_row])
-    if steps_only and isinstance(model, Transformer) and model.shares_prompts and type(each[0]) is KVCache:
-        numbers = sorted(states)
-        own = room if rolling else max(room - max(state.length for state in each), 1)
-        return after, PromptCache([states[i] for i in numbers], [numbers.index(i) for i in of_row], own)
-    same = torch.zeros(len(each), dtype=torch.long, device=prompts[0].device)
-    return after, each[0].take(same) if len(states) == 1 else type(each[0]).join(each)
+    player: Player, prompts: Sequence[NDArray[np.int64]], of_row: Sequence[int], room: int, rolling: bool
+) -> tuple[Logits, Steps]:
+    """Reads each prompt (T,) once -> logits (B, V) after it, and the steps of all rows; row b continues prompt
+    of_row[b]."""
+    used = sorted(set(of_row))
+    parts = [player.begin(room, rolling) for _ in used]
+    logits = [part.prefill(prompts[i][None]) for i, part in zip(used, parts, strict=True)]
+    at = [used.index(i) for i in of_row]
+    return np.concatenate([logits[k] for k in at]), player.join(parts, at)
 
 
 @contextmanager
@@ -278,17 +232,18 @@ class Uniforms:
     """Random numbers in [0, 1) for a batch, one (B, 1) float64 a token; row b follows key b, (random seed, k).
 
     Philox counts from its key (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"), so no two keys
-    share a stream. Every device uses numpy's.
+    share a stream.
     """
 
-    def __init__(self, keys: Sequence[tuple[int, int]], device: torch.device | str) -> None:
-        self.device, self.at = device, BLOCK
+    def __init__(self, keys: Sequence[tuple[int, int]]) -> None:
+        self.at = BLOCK
         self.generators = [np.random.Generator(np.random.Philox(key=np.array(key, np.uint64))) for key in keys]
-        self.block = torch.empty(0)
+        self.block = np.zeros((0, 0, 1))
 
-    def next(self) -> Tensor:
+    def next(self) -> Array:
         if self.at == BLOCK:
-            block = np.stack([generator.random(BLOCK) for generator in self.generators], 1)  # (BLOCK, B)
-            self.block, self.at = torch.from_numpy(block[..., None]).to(self.device), 0
+            self.block = np.stack([generator.random(BLOCK) for generator in self.generators], 1)[..., None]
+            self.at = 0
         self.at += 1
-        return self.block[self.at - 1]
+        row: Array = self.block[self.at - 1]  # (B, 1)
+        return row

@@ -10,7 +10,7 @@ from musictx.generate.primer import ANY_MOMENT, borders_s, grid_of, say_grid
 from musictx.generate.requests import Continue, Fill, Length
 from musictx.generate.seeds import Seed, fit_range, fit_voices, read_seed
 from musictx.model.bundle import BundleHeader
-from musictx.model.protocol import LanguageModel
+from musictx.model.steps import Player
 from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.gap import knows_gaps
@@ -74,14 +74,14 @@ def check_fills(bundle: object, tokenizer: Tokenizer) -> None:
         )
 
 
-def hears(header: BundleHeader | None, model: LanguageModel) -> int | None:
+def hears(header: BundleHeader | None, player: Player) -> int | None:
     """How many tokens a model was trained to fill with, both sides and the gap together; None where its memory has no
     limit."""
     trained: int | None = header.objective.get("length") if header is not None else None
-    return trained or model.window
+    return trained or player.window
 
 
-def how_to_fill(filled: Beginning, request: Fill, model: LanguageModel, header: BundleHeader | None) -> Continue:
+def how_to_fill(filled: Beginning, request: Fill, player: Player, header: BundleHeader | None) -> Continue:
     """How the notes of a gap are drawn."""
     assert isinstance(filled.primer, Gap)
-    return request.drawing(Length(seconds=filled.primer.seconds), hears(header, model))
+    return request.drawing(Length(seconds=filled.primer.seconds), hears(header, player))

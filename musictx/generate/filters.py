@@ -1,45 +1,63 @@
 """From logits to one id a row: filters on (B, V), and one draw for the whole batch."""
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from musictx.errors import UserError
 from musictx.generate.requests import Sampling
 
+Array = NDArray[np.float64]
 
-def filter_logits(logits: Tensor, sampling: Sampling, temperature: Tensor | float) -> Tensor:
+
+def log_softmax(logits: Array) -> Array:
+    """Of (B, V), in each row. All NaN where a logit is NaN or infinity, or none is finite."""
+    with np.errstate(invalid="ignore"):
+        away = logits - logits.max(1, keepdims=True)
+        found: Array = away - np.log(np.exp(away).sum(1, keepdims=True))
+    return found
+
+
+def softmax(logits: Array) -> Array:
+    """Of (B, V), in each row; -inf is 0."""
+    p = np.exp(logits - logits.max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True)
+    return p
+
+
+def filter_logits(logits: Array, sampling: Sampling, temperature: Array | float) -> Array:
     """Divides logits (B, V) by the temperature, a number or (B, 1), and sets those filtered out to -inf."""
     logits = logits / temperature
-    if sampling.top_k is not None and sampling.top_k < logits.shape[-1]:
-        least = logits.topk(sampling.top_k).values[:, -1:]
-        logits = logits.masked_fill(logits < least, -torch.inf)
+    if sampling.top_k is not None and sampling.top_k < logits.shape[1]:
+        least = np.partition(logits, -sampling.top_k, axis=1)[:, -sampling.top_k, None]
+        logits = np.where(logits < least, -np.inf, logits)
     if sampling.nucleus is not None and sampling.nucleus < 1:
         logits = nucleus(logits, sampling.nucleus)
     if sampling.min_p is not None:
-        p = logits.softmax(-1)
-        logits = logits.masked_fill(p < sampling.min_p * p.amax(-1, keepdim=True), -torch.inf)
+        p = softmax(logits)
+        logits = np.where(p < sampling.min_p * p.max(1, keepdims=True), -np.inf, logits)
     return logits
 
 
-def nucleus(logits: Tensor, mass: float) -> Tensor:
+def nucleus(logits: Array, mass: float) -> Array:
     """The smallest set of tokens whose probability reaches `mass`, at least one (Holtzman et al. 2020, section 3.1)."""
-    order = logits.argsort(dim=-1, descending=True)
-    p = logits.softmax(-1).gather(-1, order)
-    before = p.cumsum(-1) - p
-    before[:, 0] = -1.0  # the first always stays, even if the mass is 0 in single precision
-    drop = torch.zeros_like(before, dtype=torch.bool).scatter(-1, order, before >= mass)
-    return logits.masked_fill(drop, -torch.inf)
+    order = np.argsort(-logits, axis=1, kind="stable")
+    p = np.take_along_axis(softmax(logits), order, 1)
+    drop = p.cumsum(1) - p >= mass
+    drop[:, 0] = False  # the first always stays
+    kept: Array = logits.copy()
+    np.put_along_axis(kept, order, np.where(drop, -np.inf, np.take_along_axis(logits, order, 1)), 1)
+    return kept
 
 
-def draw(logits: Tensor, sampling: Sampling, temperature: Tensor | float, uniform: Tensor) -> Tensor:
-    """One id a row (B,): where the distribution function of row b first exceeds `uniform` (B, 1), float64 in [0, 1)."""
+def draw(logits: Array, sampling: Sampling, temperature: Array | float, uniform: Array) -> NDArray[np.int64]:
+    """One id a row (B,): where the distribution function of row b first exceeds `uniform` (B, 1), in [0, 1)."""
     if sampling.temperature == 0:
-        return logits.argmax(-1)
-    below = filter_logits(logits, sampling, temperature).softmax(-1).double().cumsum(-1)  # (B, V)
+        return logits.argmax(1)
+    below = softmax(filter_logits(logits, sampling, temperature)).cumsum(1)  # (B, V)
     # slightly below 1, or rounding could step past the last id that has any probability
     at = uniform * (1 - 2**-50) * below[:, -1:]
-    ids = torch.searchsorted(below, at, right=True)[:, 0]
-    return ids.clamp_(max=logits.shape[-1] - 1)  # NaN gives V, one past the last id: the caller checks for NaN
+    ids: NDArray[np.int64] = (below <= at).sum(1)
+    return ids
 
 
 class NanError(UserError):

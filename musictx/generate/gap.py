@@ -5,12 +5,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, UserError
 from musictx.generate.prompt import Prompt, program_of
-from musictx.model.protocol import newest
+from musictx.model.steps import newest
 from musictx.music.beat_grid import BeatGrid
 from musictx.music.grid import STEPS_PER_QUARTER, in_steps
 from musictx.music.score import Meter, Score, marked
@@ -92,7 +91,7 @@ def ended(ids: Ids, tokenizer: Tokenizer) -> Ids:
     return np.append(ids, np.uint16(tokenizer.vocab.eos))
 
 
-def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, device: str, cycle: int = 1) -> Prompt:
+def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, cycle: int = 1) -> Prompt:
     """What comes after the gap, then what comes before it: as much of both as fits into a window beside the gap.
     Raises UserError for a gap that leaves no room."""
     period, vocab = max(cycle, tokenizer.group), tokenizer.vocab
@@ -112,7 +111,7 @@ def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, device: str, 
     if len(after):
         length += float(clock_of(tokenizer, after)[-1])
     first = read_first(tokenizer, after, len(begin) - 1 + needed, length, period)
-    heard = torch.from_numpy(np.concatenate([first, begin]).astype(np.int64)).to(device)
+    heard = np.concatenate([first, begin]).astype(np.int64)
     quarter_s = gap.given.quarter_s
     program, unheard = program_of(gap.given, tokenizer), len(before) - (len(begin) - 1)
     return Prompt(before, heard, tokenizer.seconds(before, quarter_s), quarter_s, gap.meter, program, unheard)

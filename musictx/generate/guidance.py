@@ -8,25 +8,29 @@ context-aware decoding (Shi et al. 2023, arXiv 2305.14739).
 
 import math
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
-from musictx.model.protocol import newest
+from musictx.generate.filters import log_softmax
+from musictx.model.steps import newest
 
 CUT = 0.01
 BARE = 17  # tokens at the seed's end that both streams read
+Array = NDArray[np.float64]
 
 
-def guided(logits: Tensor, bare: Tensor, strength: float | Tensor) -> Tensor:
+def guided(logits: Array, bare: Array, strength: float | Array) -> Array:
     """Log-probabilities up to a constant (B, V), from logits (B, V) with and without the seed in sight. -inf where a
     token is illegal in both or falls to the cut. `strength` may be (B, 1)."""
-    log_p = logits.log_softmax(-1)
-    least = log_p.amax(-1, keepdim=True) + math.log(CUT)
-    gain = log_p - bare.log_softmax(-1)  # NaN where both are -inf
-    return torch.where(log_p >= least, log_p + strength * gain, -torch.inf)
+    log_p = log_softmax(logits)
+    least = log_p.max(1, keepdims=True) + math.log(CUT)
+    with np.errstate(invalid="ignore"):
+        gain = log_p - log_softmax(bare)  # NaN where both are -inf
+        found: Array = np.where(log_p >= least, log_p + strength * gain, -np.inf)
+    return found
 
 
-def bare_prompt(heard: Tensor, period: int, drawn: int = 0) -> Tensor:
+def bare_prompt(heard: NDArray[np.int64], period: int, drawn: int = 0) -> NDArray[np.int64]:
     """The end of what is heard (P,), which is all that the second stream reads. This is the end of the seed, and the
     `drawn` tokens after it. All of what is heard, if nothing comes before that end: then nothing is guided."""
     ids, most = heard[1:], BARE + drawn  # after BOS, or the token in its place

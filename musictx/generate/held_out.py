@@ -9,7 +9,7 @@ from musictx.errors import UserError
 from musictx.generate.draw import continue_primers
 from musictx.generate.primer import Primer
 from musictx.generate.requests import Continue, Length
-from musictx.model.protocol import LanguageModel
+from musictx.model.steps import Player
 from musictx.music.score import Meter, Score
 from musictx.tokenizers import Tokenizer
 
@@ -22,14 +22,14 @@ class Continued(NamedTuple):
 
 
 def continue_beginnings(
-    model: LanguageModel, tokenizer: Tokenizer, held_out: Beginnings, request: Continue, **given: Any
+    player: Player, tokenizer: Tokenizer, held_out: Beginnings, request: Continue, **given: Any
 ) -> Continued:
     """One continuation of each seed, as long as the true one, batched; `given` as in `Drawing`. Raises UserError for
     one that stops early."""
     request = replace(request, length=Length(seconds=held_out.length_s), include_seed=False)
     primers = [Primer(seed, held_out.seed_s, Meter(seed.quarter_s)) for seed in held_out.seeds]
     start = perf_counter()
-    drawn = continue_primers(primers, model, tokenizer, request, **given)
+    drawn = continue_primers(primers, player, tokenizer, request, **given)
     seconds = perf_counter() - start
     stopped = {row.stopped for rows in drawn for row in rows} - {""}
     if stopped:

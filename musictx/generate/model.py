@@ -1,9 +1,7 @@
 """`musictx.load`: a model that continues, fills or accompanies music, from Python."""
 
-from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from musictx.errors import ConfigError
 from musictx.generate.accompanying import Accompanied, accompany_melody, ready, window_of
@@ -19,6 +17,8 @@ from musictx.generate.seeds import Seed, find_seeds
 from musictx.model.bundle import BundleHeader
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.model.protocol import LanguageModel
+from musictx.model.steps import Player
+from musictx.model.torch_steps import TorchSourcePlayer
 from musictx.model.weights import AUTO
 from musictx.music.score import Meter, Score
 from musictx.tokenizers import Tokenizer
@@ -39,30 +39,24 @@ def load(
         ConfigError: for a setting that does not exist, or that this machine cannot meet.
     """
     opened = open_bundle(bundle_path(str(bundle)), check_device(device), attention, continues=False)
-    return Model(faster(opened.model, weights, graph, device), opened.tokenizer, opened.header, device)
-
-
-T = TypeVar("T")
-
-
-def made_of(given: Mapping[str, Any], kind: type[T], **others: Any) -> T:
-    """A request, or its sampling, of the arguments with the names of its fields; None for `rules` or `control`: its
-    own."""
-    schema: Any = kind
-    named = {field.name: given[field.name] for field in fields(schema) if field.name in given} | others
-    if isinstance(control := named.get("control"), Control):
-        named["control"] = control.read()
-    own = [name for name in ("rules", "control") if named.get(name) is None]
-    return kind(**{name: value for name, value in named.items() if name not in own})
+    return Model(faster(opened.model, weights, graph, device).model, opened.tokenizer, opened.header, device)
 
 
 class Model:
     """A model with the tokenizer it was trained on. `header` says what it was trained on, and under which licence."""
 
     def __init__(
-        self, model: LanguageModel, tokenizer: Tokenizer, header: BundleHeader | None = None, device: str = "cpu"
+        self, model: LanguageModel | Player, tokenizer: Tokenizer, header: BundleHeader | None = None, device: str = "cpu"
     ) -> None:
         self.model, self.tokenizer, self.header, self.device = model, tokenizer, header, device
+
+    @property
+    def player(self) -> Player:
+        if isinstance(self.model, Player):
+            return self.model
+        from musictx.model.torch_steps import TorchPlayer
+
+        return TorchPlayer(self.model, self.device)
 
     @property
     def origin(self) -> str:
@@ -111,14 +105,19 @@ class Model:
             UserError: as the command does, in one line.
             KeyboardInterrupt: on Ctrl-C.
         """
-        given = locals()
-        request = made_of(
-            given,
-            Continue,
-            sampling=made_of(given, Sampling),
-            length=Length(seconds, bars, tokens),
-            part=Part(seed_seconds, seed_bars, seed_from, from_s, start),
+        request = Continue(
+            Sampling(temperature, top_k, top_p, min_p, guard, seed_guidance),
+            Length(seconds, bars, tokens),
+            rules=rules or Rules(),
+            control=(control or Control()).read(),
+            random_seed=random_seed,
+            variations=variations,
+            rows_at_once=rows_at_once,
+            window=window,
+            drums=drums,
             only=part,
+            part=Part(seed_seconds, seed_bars, seed_from, from_s, start),
+            include_seed=include_seed,
         )
         check_continues(self.model, self.header, "this model")
         if seed is None:
@@ -166,8 +165,21 @@ class Model:
             UserError: as the command does, in one line.
             KeyboardInterrupt: on Ctrl-C.
         """
-        given = locals()
-        request = made_of(given, Fill, sampling=made_of(given, Sampling), only=part)
+        request = Fill(
+            Sampling(temperature, top_k, top_p, min_p, guard),
+            rules=rules or Rules(),
+            control=(control or Control()).read(),
+            random_seed=random_seed,
+            variations=variations,
+            rows_at_once=rows_at_once,
+            window=window,
+            drums=drums,
+            only=part,
+            from_s=from_s,
+            to_s=to_s,
+            from_bar=from_bar,
+            to_bar=to_bar,
+        )
         request.check_region()
         check_fills("this model", self.tokenizer)
         if isinstance(midi, Score):
@@ -203,20 +215,29 @@ class Model:
             UserError: as the command does, in one line.
             KeyboardInterrupt: on Ctrl-C.
         """
-        given = locals()
         for midi in (a, b):
             if not isinstance(midi, str | Path):
                 raise ConfigError("between", got=type(midi).__name__, allowed="two MIDI files; write a score to one")
-        request = made_of(given, Fill, sampling=made_of(given, Sampling), length=Length(seconds, bars))
+        request = Fill(
+            Sampling(temperature, top_k, top_p, min_p, guard),
+            Length(seconds, bars),
+            rules=rules or Rules(),
+            control=(control or Control()).read(),
+            random_seed=random_seed,
+            variations=variations,
+            rows_at_once=rows_at_once,
+            window=window,
+            drums=drums,
+        )
         check_fills("this model", self.tokenizer)
         return self._fill(read_around([seed_path(str(midi)) for midi in (a, b)], self.tokenizer, request), request)
 
     def _fill(self, gap: Beginning, request: Fill) -> list[Music]:
-        return self._draw([gap], how_to_fill(gap, request, self.model, self.header))
+        return self._draw([gap], how_to_fill(gap, request, self.player, self.header))
 
     def _draw(self, beginnings: list[Beginning], request: Continue) -> list[Music]:
         own = self.header.sampling if self.header is not None else {}
-        kept = continue_all(beginnings, self.model, self.tokenizer, request, device=self.device, own=own)
+        kept = continue_all(beginnings, self.player, self.tokenizer, request, own=own)
         if is_interrupted(kept, request.variations):
             raise KeyboardInterrupt
         return [music for each in kept for music in each]
@@ -253,8 +274,19 @@ class Model:
         Raises:
             UserError: as the command does, in one line.
         """
-        given = locals()
-        request = made_of(given, Accompany, sampling=made_of(given, Sampling, guard=False))
+        request = Accompany(
+            Sampling(temperature, top_k, top_p, min_p, guard=False, seed_guidance=seed_guidance),
+            rules=rules or Accompany().rules,
+            control=(control or Control()).read(),
+            random_seed=random_seed,
+            variations=variations,
+            rows_at_once=rows_at_once,
+            voices=voices,
+            rewrite=rewrite,
+            from_bar=from_bar,
+            to_bar=to_bar,
+            transpose=transpose,
+        )
         request = ready(request, self.model, self.tokenizer, self.header, "this model")
         if isinstance(melody, Score):
             if request.rewrite or len(request.voices) > 1:
@@ -267,5 +299,5 @@ class Model:
         else:
             raise ConfigError("melody", got=melody, allowed="a MIDI file or a Score")
         model: Any = self.model  # it takes a source, as `ready` made sure
-        window_s = window_of(self.header)
-        return accompany_melody(heard, model, self.tokenizer, request, window_s=window_s, device=self.device)
+        player = TorchSourcePlayer(model, self.device)
+        return accompany_melody(heard, player, self.tokenizer, request, window_s=window_of(self.header))

@@ -3,19 +3,19 @@
 from typing import NamedTuple
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
 
 from musictx.generate.primer import Primer
-from musictx.model.protocol import newest
+from musictx.model.steps import newest
 from musictx.music.score import DRUMS, Meter, Score
 from musictx.tokenizers import Ids, Tokenizer
 
 
 class Prompt(NamedTuple):
-    """`heard` (P,) int64 on the device: BOS and the ids, or the newest of them (`newest`)."""
+    """`heard` (P,): BOS and the ids, or the newest of them (`newest`)."""
 
     ids: Ids  # (T,)
-    heard: torch.Tensor
+    heard: NDArray[np.int64]
     start_s: float  # when the new music begins
     quarter_s: float
     meter: Meter
@@ -23,7 +23,7 @@ class Prompt(NamedTuple):
     unheard: int  # number of oldest ids that the model does not read
 
 
-def make_prompt(primer: Primer | None, tokenizer: Tokenizer, window: int | None, device: str, cycle: int = 1) -> Prompt:
+def make_prompt(primer: Primer | None, tokenizer: Tokenizer, window: int | None, cycle: int = 1) -> Prompt:
     """The prompt of a primer; None begins from nothing. `cycle` is the model's.
 
     Raises TokenError for a primer beyond the vocabulary."""
@@ -40,7 +40,7 @@ def make_prompt(primer: Primer | None, tokenizer: Tokenizer, window: int | None,
         heard = ids[newest(len(ids), window, period) :]
     return Prompt(
         ids.astype(np.uint16),
-        torch.from_numpy(heard.astype(np.int64)).to(device),
+        heard.astype(np.int64),
         tokenizer.seconds(ids, quarter_s),
         quarter_s,
         primer.meter,

@@ -8,16 +8,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from musictx.errors import ConfigError, UserError
 from musictx.generate.choir import Report
 from musictx.generate.engine import ByChance, Stream
 from musictx.generate.requests import Accompany
 from musictx.generate.steering import Steering, beside
-from musictx.model.protocol import SourceModel
+from musictx.model.steps import SourcePlayer
 from musictx.music.score import Meter, Score
 from musictx.tokenizers.gap import split_at
 from musictx.tokenizers.performance import MelodyTokenizer
@@ -35,11 +33,10 @@ class Windows:
     """One accompaniment of a melody's ids (T,), as it is written. `steer` gives what leads it after the ids so far."""
 
     melody: Ids
-    model: SourceModel
+    player: SourcePlayer
     tokenizer: MelodyTokenizer
     rules: Rules
     chance: ByChance
-    device: str
     steer: Callable[[Ids], Steering | None] = lambda written: None
     written: Ids = field(default_factory=lambda: np.zeros(0, np.uint16))
     log_p: list[float] = field(default_factory=list)
@@ -53,27 +50,26 @@ class Windows:
         heard = split_at(tokenizer, self.melody, start_s)[1]
         if tokenizer.seconds(heard) > end_s - start_s + STEP_S / 2:  # it continues behind this window
             heard = tokenizer.certain(split_at(tokenizer, heard, end_s - start_s)[0])
-        source = self._tensor(heard if len(heard) else [tokenizer.vocab.pad])
+        source = one_row(heard if len(heard) else [tokenizer.vocab.pad])
         before, here = split_at(tokenizer, self.written, start_s)
-        prompt = self._tensor([before[-1] if len(before) else tokenizer.vocab.bos, *here])
+        prompt = one_row([before[-1] if len(before) else tokenizer.vocab.bos, *here])
         most, clock_s = int(MOST_PER_S * (end_s - start_s)) + 1, tokenizer.seconds(here)
-        state = self.model.init_state(source, prompt.shape[1] + most)
-        logits = self.model.prefill(prompt, state)
-        grammar = EventRules(tokenizer, self.rules, [self.written], self.device)
+        steps = self.player.begin(source, prompt.shape[1] + most)
+        logits = steps.prefill(prompt)
+        grammar = EventRules(tokenizer, self.rules, [self.written])
         self.chance.steering = self.steer(self.written)
-        stream = Stream(self.model, logits, state, grammar, self.chance)
+        stream = Stream(steps, logits, grammar, self.chance)
         drawn: list[int] = []
         assert tokenizer.pace is not None
         for each in stream:
-            stream.check()
-            clock_s += float(tokenizer.pace[int(each.ids)])
+            clock_s += float(tokenizer.pace[each.ids[0]])
             if clock_s > end_s - start_s - STEP_S / 2:
                 break
             if len(drawn) == most:
                 what = f"the model wrote {most} tokens for {clock_s:.1f} of {end_s - start_s:.1f} seconds"
                 raise UserError(what, "lower temperature=, or train it for longer")
-            drawn.append(int(each.ids))
-            self.log_p.append(float(each.log_p))
+            drawn.append(int(each.ids[0]))
+            self.log_p.append(float(each.log_p[0]))
         last = max((n for n, i in enumerate(drawn, 1) if not tokenizer.pace[i]), default=0)
         self.written = np.concatenate([self.written, np.array(drawn[:last], np.uint16)])
 
@@ -82,20 +78,19 @@ class Windows:
         missing_s = end_s - self.tokenizer.seconds(self.written)
         return np.concatenate([self.written, self.tokenizer.silence(missing_s)])
 
-    def _tensor(self, ids: NDArray[np.integer] | list[int]) -> Tensor:
-        return torch.tensor([[int(i) for i in ids]], device=self.device)  # (1, T)
+
+def one_row(ids: NDArray[np.integer] | list[int]) -> NDArray[np.int64]:
+    return np.array(ids, np.int64)[None]  # (1, T)
 
 
-@torch.inference_mode()
 def draw_rest(
     melody: Score,
-    model: SourceModel,
+    player: SourcePlayer,
     tokenizer: MelodyTokenizer,
     request: Accompany,
     *,
     window_s: float = WINDOW_S,
     meter: Meter | None = None,
-    device: str = "cpu",
     report: Report = lambda done, of: None,
 ) -> list[tuple[Score, float]]:
     """The rest for a melody, as often as a request asks, as long as the melody. Each is a piano's notes, and nats a
@@ -110,11 +105,11 @@ def draw_rest(
     hop_s = max(round(window_s / 2 / STEP_S), 1) * STEP_S
     end_s = tokenizer.seconds(ids)
     starts = np.arange(0, max(end_s - hop_s, STEP_S), hop_s).tolist()
-    steer = partial(beside, request.control, tokenizer, meter=meter or Meter(melody.quarter_s), device=device)
+    steer = partial(beside, request.control, tokenizer, meter=meter or Meter(melody.quarter_s))
     out = []
     for k in range(request.variations):
-        chance = ByChance(request.sampling, [(request.random_seed, k)], device)
-        music = Windows(ids, model, tokenizer, rules, chance, device, steer)
+        chance = ByChance(request.sampling, [(request.random_seed, k)])
+        music = Windows(ids, player, tokenizer, rules, chance, steer)
         for n, start_s in enumerate(starts, 1):
             music.extend(start_s, min(start_s + 2 * hop_s, end_s))
             report(k * len(starts) + n, request.variations * len(starts))

@@ -1,18 +1,16 @@
 """The partner who replies: a model that reads while the player plays, and draws when its turn comes."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.generate.batch import LOOK_EVERY, warmed
-from musictx.generate.engine import ByChance, Stream, prefill, read
+from musictx.generate.engine import ByChance, Stream
 from musictx.generate.guidance import bare_prompt
 from musictx.generate.requests import Sampling
-from musictx.model.protocol import LanguageModel, newest
+from musictx.model.steps import Logits, Player, Steps, newest
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.grammar import Grammar, build_grammar
 from musictx.tokenizers.rules import Rules
@@ -33,24 +31,23 @@ class Partner:
 
     def __init__(
         self,
-        model: LanguageModel,
+        player: Player,
         tokenizer: Tokenizer,
         idiom: Idiom,
         quarter_s: float,
         sampling: Sampling,
         rules: Rules,
         random_seed: int = 0,
-        device: str = "cpu",
     ) -> None:
         """Raises ConfigError for rules that the encoding cannot keep."""
-        self.model, self.tokenizer, self.quarter_s, self.device = model, tokenizer, quarter_s, device
+        self.player, self.tokenizer, self.quarter_s = player, tokenizer, quarter_s
         self.sampling, self.rules, self.random_seed, self.replies = sampling, rules, random_seed, 0
-        self.window = model.window or WINDOW
-        self.period = max(model.cycle, tokenizer.group)
-        self.waits = torch.from_numpy(idiom.waits).to(device)
+        self.window = player.window or WINDOW
+        self.period = max(player.cycle, tokenizer.group)
+        self.waits = idiom.waits
         self.past = self.phrase = NOTHING
         self.reply: list[int] = []
-        self.logits, self.state = self._prefilled()
+        self._recall()
         self._warm_up()
 
     def hear(self, phrase: Ids) -> None:
@@ -61,12 +58,12 @@ class Partner:
         if not extends:
             self._recall()
         elif len(new):
-            self._read(self._tensor(new))
+            self._read(new)
 
     def begin(self) -> None:
         """Begins a reply to the phrase so far."""
-        self.chance = ByChance(self.sampling, [(self.random_seed, self.replies)], self.device)
-        self._begin_stream(build_grammar(self.tokenizer, self.rules, [NOTHING], [self.quarter_s], self.device))
+        self.chance = ByChance(self.sampling, [(self.random_seed, self.replies)])
+        self._begin_stream(build_grammar(self.tokenizer, self.rules, [NOTHING], [self.quarter_s]))
         self.warmth = 1.0
         self.replies += 1
 
@@ -80,25 +77,25 @@ class Partner:
             self._recall()
             self._begin_stream(self.stream.grammar)
             drawn = next(self.stream)
-        self.stream.check()
-        self.reply.append(int(drawn.ids))
+        self.reply.append(int(drawn.ids[0]))
         if self.sampling.guard and len(self.reply) % LOOK_EVERY == 0:
             self.warmth = float(warmed(np.array([self.warmth]), np.array([self.reply]))[0])
         return self.reply[-1]
 
     def _begin_stream(self, grammar: Grammar) -> None:
         """Begins to draw here; without seed guidance if nothing was played before what the bare stream hears."""
-        logits, state, streams, self.chance.sampling = self.logits, self.state, 1, self.sampling
+        logits, steps, streams, self.chance.sampling = self.logits, self.steps, 1, self.sampling
         if self.sampling.strength is not None:
             end = bare_prompt(context := self.context(), self.period, len(self.reply))
             if end is context:
                 self.chance.sampling = replace(self.sampling, seed_guidance=None)
             else:
-                bare, of_bare = prefill(self.model, [end], [0], self.window, True)
-                logits, state, streams = torch.cat([logits, bare]), type(state).join([state, of_bare]), 2
-        self.stream = Stream(self.model, logits, state, grammar, self._choose, streams)
+                of_bare = self.player.begin(self.window, rolling=True)
+                logits, streams = np.concatenate([logits, of_bare.prefill(end[None])]), 2
+                steps = self.player.join([steps, of_bare], [0, 1])
+        self.stream = Stream(steps, logits, grammar, self._choose, streams)
 
-    def _choose(self, logits: Tensor, legal: Tensor) -> Tensor:
+    def _choose(self, logits: NDArray[np.float64], legal: NDArray[np.bool_]) -> NDArray[np.int64]:
         at_once = legal & ~self.waits
         return self.chance(logits, at_once if self.opening and at_once.any() else legal)
 
@@ -118,27 +115,21 @@ class Partner:
         self.end(NOTHING)
         self.replies = 0
 
-    @torch.inference_mode()
-    def _read(self, ids: Tensor) -> None:
-        """Reads ids (T,) into the model's state."""
+    def _read(self, ids: Ids) -> None:
+        """Reads ids (T,) too."""
         try:
-            self.logits = read(self.model, ids, self.state, self.window)
+            self.logits = self.steps.prefill(ids.astype(np.int64)[None])
         except ConfigError:  # as in `draw`
             self._recall()
 
     def _recall(self) -> None:
-        self.logits, self.state = self._prefilled()
+        self.steps: Steps = self.player.begin(self.window, rolling=True)
+        self.logits: Logits = self.steps.prefill(self.context()[None])
 
-    def _prefilled(self) -> tuple[Tensor, Any]:
-        return prefill(self.model, [self.context()], [0], self.window, True)
-
-    def context(self) -> Tensor:
+    def context(self) -> NDArray[np.int64]:
         """BOS and all ids so far, or the newest half window of them (T,)."""
-        ids = np.concatenate([self.past, self.phrase, np.array(self.reply, dtype=np.uint16)])
+        ids = np.concatenate([self.past, self.phrase, np.array(self.reply, dtype=np.uint16)]).astype(np.int64)
         half = max(self.window // 2, self.period)
         if len(ids) < half:
-            return self._tensor(np.concatenate([[self.tokenizer.vocab.bos], ids]))
-        return self._tensor(ids[newest(len(ids), half, self.period) :])
-
-    def _tensor(self, ids: Ids) -> Tensor:
-        return torch.from_numpy(ids.astype(np.int64)).to(self.device)
+            return np.concatenate([[self.tokenizer.vocab.bos], ids])
+        return ids[newest(len(ids), half, self.period) :]

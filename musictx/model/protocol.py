@@ -75,10 +75,3 @@ class SourceModel(Steps, Protocol):
     def init_state(self, source: Tensor, max_T: int) -> Any:
         """A state for a source (B, S), which it reads once, and for `max_T` tokens in all."""
         ...
-
-
-def newest(n_ids: int, at_most: int, period: int) -> int:
-    """Where to begin reading a piece of `n_ids`, one `period` or more, without its BOS. At most `at_most` tokens (or
-    one period) from its end; the token before a whole period takes the place of BOS."""
-    start = max(n_ids - max(at_most, period), 0)
-    return start + -(start + 1) % period

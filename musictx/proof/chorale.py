@@ -10,6 +10,7 @@ from statistics import mean
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -20,6 +21,7 @@ from musictx.generate.model import load
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.packaged import CHORALE, packaged_bundle, seed_path
 from musictx.model.static_steps import StaticSteps
+from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import WEIGHTS
 from musictx.music.read import read_midi
 from musictx.proof.kernels import Check, Outcome, check_able, near_exact
@@ -40,21 +42,22 @@ def steps(device: str) -> Iterator[Check]:
 def logits(device: str, weights: str, static: bool) -> Outcome:
     """Logits (T, B, V) along the seed of the same name, in rows of different age; on a GPU `static` is graph=true."""
     check_able(device, weights)
-    ids = torch.tensor(ChoraleTokenizer().encode(read_midi(seed_path(CHORALE))).tolist())  # (T,)
-    then = torch.stack([ids[n : n + STEPS] for n in ROWS], 1)  # (T, B)
+    ids = ChoraleTokenizer().encode(read_midi(seed_path(CHORALE))).astype(np.int64)  # (T,)
+    then = np.stack([ids[n : n + STEPS] for n in ROWS], 1)  # (T, B)
     mine: Any = load(CHORALE, device=device, weights=weights).model  # as `musictx generate` opens it
-    mine = StaticSteps(mine) if static else mine
+    dtype, mine = next(mine.parameters()).dtype, StaticSteps(mine) if static else mine
     for _ in range(2):  # the second time in the memory, and by the graph, of the first
-        _, state = prefill(mine, [ids[:n].to(device) for n in ROWS], range(len(ROWS)), len(ids), False)
-        got = torch.stack([mine.step(each, state).clone() for each in then.to(device)])
+        _, rows = prefill(TorchPlayer(mine, device), [ids[:n] for n in ROWS], range(len(ROWS)), len(ids), False)
+        got = torch.from_numpy(np.stack([rows.step(each).copy() for each in then])).to(dtype)
     model = open_bundle(packaged_bundle(CHORALE)).model
     for layer in model.modules():
         if weights == "int8" and type(layer) is nn.Linear:  # by definition: 127 steps to each row's largest weight
             step = layer.weight.abs().amax(1, keepdim=True) / 127
             layer.weight.copy_((layer.weight / step).round() * step.bfloat16())
-    exact = model.double()(ids[None])[0]
+    whole = torch.from_numpy(ids)[None]
+    exact = model.double()(whole)[0]
     with torch.autocast("cpu", torch.bfloat16, enabled=weights != "float32" and got.dtype == torch.float32):
-        plain = model.to(got.dtype)(ids[None])[0].to(got.dtype)  # on a CPU only linear layers have fewer bits
+        plain = model.to(got.dtype)(whole)[0].to(got.dtype)  # on a CPU only linear layers have fewer bits
     return near_exact("", got, *(torch.stack([full[n : n + STEPS] for n in ROWS], 1) for full in (exact, plain)))
 
 

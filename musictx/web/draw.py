@@ -21,6 +21,7 @@ from musictx.generate.primer import ROUNDED_S, Part, Primer, choose_primer, grid
 from musictx.generate.requests import DEFAULT_S, MAX_SEED, TOP_P, Continue, Fill, Length, Request, Sampling
 from musictx.generate.result import Music, Place
 from musictx.model.bundle import BundleHeader
+from musictx.model.torch_steps import TorchPlayer
 from musictx.music.beat_grid import keeps_beat
 from musictx.music.harmony import pitch_name
 from musictx.music.score import Meter, Score
@@ -135,7 +136,7 @@ def fill_takes(music: PageMusic, request: Fill, opened: Opened, turn: Turn) -> T
     if grid is not None:
         gap = gap._replace(from_s=from_s, to_s=to_s, grid=grid)  # a beat may lie between two steps of the clock
     check_most("length_s", gap.seconds, turn.limits.length_s)
-    heard = hears(opened.header, opened.model)
+    heard = hears(opened.header, TorchPlayer(opened.model))
     asked = turn.settled(request, opened.header).drawing(Length(gap.seconds), heard)
     step = step_s(opened.tokenizer, music.score.quarter_s)
     place = Place(music.project, step_s=step) if music.project else None
@@ -167,7 +168,7 @@ def check_length(length: Length, length_s: float, limits: Limits) -> None:
 
 
 def begin(opened: Opened, prompt: Primer | Gap, request: Continue) -> Drawing:
-    return Drawing([prompt], opened.model, opened.tokenizer, request, own=opened.header.sampling)
+    return Drawing([prompt], TorchPlayer(opened.model), opened.tokenizer, request, own=opened.header.sampling)
 
 
 def in_time(drawing: Drawing, music: PageMusic, length_s: float, turn: Turn, place: Place | None) -> Taking:

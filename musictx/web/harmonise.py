@@ -49,6 +49,6 @@ def harmonise(
             raise UserError(f"{went_by(turn.limits)} before the voices were whole", "give a shorter melody")
         turn.report(done / of * whole_s, whole_s)
 
-    model: Any = harmoniser.model  # `ready` has checked that it takes a source
-    made = accompany_melody(heard, model, harmoniser.tokenizer, request, watch)
+    player = TorchSourcePlayer(harmoniser.model)  # type: ignore[arg-type] # `ready` has checked that it takes a source
+    made = accompany_melody(heard, player, harmoniser.tokenizer, request, watch)
     return tuple(made), " ".join(f"{possible(each)}." for each in said)

@@ -5,7 +5,6 @@ from itertools import groupby
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from stubs import Said, restless
@@ -160,10 +159,10 @@ def test_curves_that_a_person_asks_for_go_beyond_the_seed(control, of, least):
 
 def liking(*names):
     """A model that nearly always says the same ids, in any order."""
-    liked = torch.zeros(PIANO.vocab.size)
+    liked = np.zeros(PIANO.vocab.size)
     liked[[PIANO.vocab.id(*name) for name in names]] = 8.0
     liked[PIANO.vocab.mask("NOTE_OFF")] = 12.0
-    return Said(lambda length, rows: liked.expand(rows, -1))
+    return Said(lambda length, rows: np.tile(liked, (rows, 1)))
 
 
 def looped(notes):
@@ -190,9 +189,9 @@ def test_a_loop_is_left(notes):
     bar = ids_of(music(np.arange(len(notes)) * 0.25, notes, 0.2))
 
     def again(length, rows):
-        liked = torch.zeros(PIANO.vocab.size)
+        liked = np.zeros(PIANO.vocab.size)
         liked[int(bar[(length - 1) % len(bar)])] = 14.0
-        return liked.expand(rows, -1)
+        return np.tile(liked, (rows, 1))
 
     on, on_and_on = (looped(drawn(Said(again), seed, guard=guard)) for guard in (True, False))
     assert (on_and_on > 0.9, on < 0.65) == (True, True)
@@ -201,11 +200,11 @@ def test_a_loop_is_left(notes):
 def chosen(character=None, warmth=1.0):
     """The likeliest of two keys: one is a little likelier, the other is far likelier with the seed in sight."""
     keys, V = [PIANO.vocab.id("NOTE_ON", key) for key in (30, 40)], PIANO.vocab.size
-    logits = torch.full((2, V), -20.0)
-    logits[0, keys], logits[1, keys] = torch.tensor([0.5, 0.4]).log(), torch.tensor([0.9, 0.05]).log()
-    chance = ByChance(replace(PLAIN, temperature=0.0, seed_guidance=2.0), [(0, 0)], "cpu", character=character)
+    logits = np.full((2, V), -20.0)
+    logits[:, keys] = np.log([[0.5, 0.4], [0.9, 0.05]])
+    chance = ByChance(replace(PLAIN, temperature=0.0, seed_guidance=2.0), [(0, 0)], character=character)
     chance.warm([warmth])
-    return keys.index(int(chance(logits, torch.ones(1, V, dtype=torch.bool))))
+    return keys.index(int(chance(logits, np.ones((1, V), bool))[0]))
 
 
 def test_seed_guidance_is_weaker_in_circles():

@@ -1,9 +1,9 @@
 """Seed guidance against its definition, for every kind of model, in any batch."""
 
 import copy
-import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from stubs import continued
@@ -12,13 +12,14 @@ from test_music import LONGER, SEED, build, same
 from musictx.errors import ConfigError
 from musictx.generate.draw import continue_primers
 from musictx.generate.engine import BatchRow, Uniforms, begin_stream
-from musictx.generate.filters import draw
+from musictx.generate.filters import draw, softmax
 from musictx.generate.guidance import BARE, CUT, bare_prompt, guided
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import make_prompt
 from musictx.generate.requests import PLAIN, Continue, Length, Sampling
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.static_steps import StaticSteps
+from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import for_steps
 from musictx.music.score import Meter
 from musictx.tokenizers.grammar import build_grammar
@@ -30,16 +31,16 @@ HELD_ON = Continue(replace(PLAIN, seed_guidance=2.0), Length(tokens=60), random_
 
 
 def ln(*p):
-    return torch.tensor([p]).log()
+    return np.log([p])
 
 
 def test_what_the_seed_makes_likelier_is_raised_among_what_is_likely_at_all():
     with_seed, without = ln(0.6, 0.3, 0.095, 0.005), ln(0.3, 0.6, 0.099, 0.001)
-    p = guided(with_seed, without, 1.0).softmax(-1)[0]
-    odds = torch.tensor([0.6**2 / 0.3, 0.3**2 / 0.6, 0.095**2 / 0.099, 0.0])  # 0.005 is below a hundredth of 0.6
-    torch.testing.assert_close(p, odds / odds.sum())
-    cut_alone = guided(with_seed, without, 0.0).softmax(-1)[0]
-    torch.testing.assert_close(cut_alone, torch.tensor([0.6, 0.3, 0.095, 0.0]) / 0.995)
+    p = softmax(guided(with_seed, without, 1.0))[0]
+    odds = np.array([0.6**2 / 0.3, 0.3**2 / 0.6, 0.095**2 / 0.099, 0.0])  # 0.005 is below a hundredth of 0.6
+    np.testing.assert_allclose(p, odds / odds.sum())
+    cut_alone = softmax(guided(with_seed, without, 0.0))[0]
+    np.testing.assert_allclose(cut_alone, np.array([0.6, 0.3, 0.095, 0.0]) / 0.995)
 
 
 def lstm(name):
@@ -58,32 +59,30 @@ def told_apart(model):
 
 def slowly(model, tokenizer, primer, sampling, n, key):
     """The definition: two full passes a token, one over the seed and all that was drawn, one over the seed's end."""
-    prompt = make_prompt(primer, tokenizer, None, "cpu", model.cycle)
+    prompt = make_prompt(primer, tokenizer, None, model.cycle)
     heard, bare = prompt.heard, prompt.heard[-BARE:]
-    grammar = build_grammar(tokenizer, Rules(), [prompt.ids], [prompt.quarter_s], "cpu")
-    chance, ids = Uniforms([key], "cpu"), torch.zeros(0, dtype=torch.long)
-    with torch.inference_mode():
+    grammar = build_grammar(tokenizer, Rules(), [prompt.ids], [prompt.quarter_s])
+    chance, ids = Uniforms([key]), np.zeros(0, np.int64)
+    with torch.inference_mode(), np.errstate(divide="ignore", invalid="ignore"):
         for _ in range(n):
             legal = grammar.legal()[0]
-            p, p_bare = (
-                model(torch.cat([begin, ids])[None])[0, -1].masked_fill(~legal, -math.inf).float().softmax(-1)
-                for begin in (heard, bare)
-            )
+            logits = (model(torch.from_numpy(np.append(begin, ids))[None])[0, -1].numpy() for begin in (heard, bare))
+            p, p_bare = (softmax(np.where(legal, each, -np.inf)[None])[0] for each in logits)
             odds = p * (p / p_bare) ** sampling.seed_guidance
             odds[~legal | (p < CUT * p.max())] = 0
-            drawn = draw(odds.log()[None], sampling, 1.0, chance.next())
+            drawn = draw(np.log(odds)[None], sampling, 1.0, chance.next())
             grammar.update(drawn)
-            ids = torch.cat([ids, drawn])
+            ids = np.append(ids, drawn)
     return ids.tolist()
 
 
 def quickly(model, tokenizer, primer, sampling, n, key):
     """The same through the engine."""
-    prompt = make_prompt(primer, tokenizer, None, "cpu", model.cycle)
+    prompt = make_prompt(primer, tokenizer, None, model.cycle)
     bare = bare_prompt(prompt.heard, max(model.cycle, tokenizer.group))
-    grammar = build_grammar(tokenizer, Rules(), [prompt.ids], [prompt.quarter_s], "cpu")
+    grammar = build_grammar(tokenizer, Rules(), [prompt.ids], [prompt.quarter_s])
     room = len(prompt.heard) + n
-    stream = begin_stream(model, [prompt.heard], [BatchRow(0, key)], sampling, grammar, room, False, [bare])
+    stream = begin_stream(TorchPlayer(model), [prompt.heard], [BatchRow(0, key)], sampling, grammar, room, False, [bare])
     return [int(next(stream).ids[0]) for _ in range(n)]
 
 
@@ -105,31 +104,30 @@ def test_the_two_streams_draw_what_two_full_passes_draw(name, form):
 
 def test_a_row_draws_the_same_whoever_else_is_in_the_batch_and_rolling_too():
     model, tokenizer = build("performance", "relative_fourier")
-    told_apart(model)
+    player = TorchPlayer(told_apart(model))
     other = Primer(LONGER.transpose(5), 2.7, Meter(0.6))
     primers = [PRIMER, other]
     for window in (None, 24):
         asked = replace(HELD_ON, window=window, variations=2)
-        together = continue_primers(primers, model, tokenizer, asked)
+        together = continue_primers(primers, player, tokenizer, asked)
         for primer, rows in zip(primers, together, strict=True):
-            alone = continue_primers([primer], model, tokenizer, asked)[0]
+            alone = continue_primers([primer], player, tokenizer, asked)[0]
             assert all(same(one, two) for one, two in zip(rows, alone, strict=True))
 
 
 def test_steps_of_one_shape_and_packed_weights_are_guided_alike():
     model, tokenizer = build("performance", "relative_fourier")
     told_apart(model).float()
-    plain = continue_primers([PRIMER], model, tokenizer, HELD_ON)[0][0]
+    plain = continue_primers([PRIMER], TorchPlayer(model), tokenizer, HELD_ON)[0][0]
     for other in (StaticSteps(model), for_steps(copy.deepcopy(model))):
-        assert same(continue_primers([PRIMER], other, tokenizer, HELD_ON)[0][0], plain)
-    assert not continue_primers([PRIMER], for_steps(model, "int8"), tokenizer, HELD_ON)[0][0].stopped
+        assert same(continue_primers([PRIMER], TorchPlayer(other), tokenizer, HELD_ON)[0][0], plain)
+    assert not continue_primers([PRIMER], TorchPlayer(for_steps(model, "int8")), tokenizer, HELD_ON)[0][0].stopped
 
 
 def drawn(primer, own=None, seed_guidance="auto"):
     model, tokenizer = build("performance")
-    told_apart(model)
     asked = Continue(replace(PLAIN, seed_guidance=seed_guidance), Length(tokens=40))
-    return continue_primers([primer], model, tokenizer, asked, own={"seed_guidance": own})[0][0]
+    return continue_primers([primer], TorchPlayer(told_apart(model)), tokenizer, asked, own={"seed_guidance": own})[0][0]
 
 
 def test_a_bundle_says_how_closely_its_model_has_on_and_a_person_has_the_last_word():
@@ -152,4 +150,4 @@ def test_guidance_needs_a_seed():
     model, tokenizer = build("performance")
     asked = Continue(Sampling(seed_guidance=1.0))
     with pytest.raises(ConfigError, match=r"^seed_guidance=1\.0: "):
-        continued(None, model, tokenizer, asked)
+        continued(None, TorchPlayer(model), tokenizer, asked)

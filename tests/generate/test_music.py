@@ -12,6 +12,7 @@ from musictx.generate.filters import NanError
 from musictx.generate.primer import Primer
 from musictx.generate.requests import PLAIN, Continue, Length
 from musictx.model.static_steps import StaticSteps
+from musictx.model.torch_steps import TorchPlayer
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.score import Meter, Score
 from musictx.tokenizers import Tokenizer, build_tokenizer
@@ -29,8 +30,13 @@ def build(name, position="relative", max_distance=64) -> tuple[Transformer, Toke
     return Transformer(replace(config, position=position, max_distance=max_distance)).eval(), tokenizer
 
 
+def playing(name):
+    model, tokenizer = build(name)
+    return TorchPlayer(model), tokenizer
+
+
 def go(name="performance", seed=SEED, length=TWO_S, **asked):
-    return continued(seed, *build(name), Continue(PLAIN, length, **asked))
+    return continued(seed, *playing(name), Continue(PLAIN, length, **asked))
 
 
 def same(one, other):
@@ -44,13 +50,13 @@ def test_exactly_the_length_that_was_asked_for_is_added_after_the_seed(name):
 
     def made(**amount):
         asked = Continue(PLAIN, Length(**amount), include_seed=False)
-        return continue_primers([primer], model, tokenizer, asked)[0][0]
+        return continue_primers([primer], TorchPlayer(model), tokenizer, asked)[0][0]
 
     assert 2.5 < made(bars=2).score.duration_s <= 3.6 + 1e-9
     assert made(bars=2).score.pitch.tolist() == made(seconds=3.6).score.pitch.tolist()
     assert not made(tokens=40).stopped
     assert made(tokens=40).score.duration_s <= made(tokens=80).score.duration_s
-    whole = continue_primers([primer], model, tokenizer, Continue(PLAIN, Length(bars=2)))[0][0]
+    whole = continue_primers([primer], TorchPlayer(model), tokenizer, Continue(PLAIN, Length(bars=2)))[0][0]
     assert (whole.stopped, whole.score.quarter_s) == ("", 0.6)
     assert whole.new_from_s == pytest.approx(1.8)
     new = whole.score.select(whole.score.onset_s > 1.2)
@@ -70,13 +76,13 @@ def test_several_seeds_in_one_batch_which_end_at_different_times_are_each_as_if_
     model.double()
     primers = [Primer(s, s.duration_s, Meter(s.quarter_s)) for s in (SEED, LONGER)] + [None]
     asked = Continue(replace(PLAIN, guard=True), Length(seconds=1.0), variations=2)
-    together = continue_primers(primers, model, tokenizer, asked)
+    together = continue_primers(primers, TorchPlayer(model), tokenizer, asked)
     for primer, results in zip(primers, together, strict=True):
-        alone = continue_primers([primer], model, tokenizer, asked)[0]
+        alone = continue_primers([primer], TorchPlayer(model), tokenizer, asked)[0]
         assert all(same(a, b) for a, b in zip(alone, results, strict=True))
-    parts = continue_primers(primers, model, tokenizer, replace(asked, rows_at_once=2))
+    parts = continue_primers(primers, TorchPlayer(model), tokenizer, replace(asked, rows_at_once=2))
     assert not together[0][0].stopped
-    steps_of_one_shape = continue_primers(primers, StaticSteps(model), tokenizer, asked)
+    steps_of_one_shape = continue_primers(primers, TorchPlayer(StaticSteps(model)), tokenizer, asked)
     for others in (parts, steps_of_one_shape):
         assert all(same(a, b) for x, y in zip(others, together, strict=True) for a, b in zip(x, y, strict=True))
 
@@ -85,21 +91,21 @@ def test_longer_than_the_window_keeps_the_newest_part_and_says_so():
     model, tokenizer = build("performance", max_distance=8)  # looks back 16 tokens
     long = Score(np.arange(30) * 0.1, np.arange(30) * 0.1 + 0.1, np.arange(30) + 40, np.full(30, 80))
     asked = Continue(PLAIN, Length(seconds=1.0))
-    (result,) = continued(long, model, tokenizer, asked)
+    (result,) = continued(long, TorchPlayer(model), tokenizer, asked)
     n = len(tokenizer.encode(long))
     assert result.unheard == n - 16
     assert result.new_from_s == pytest.approx(3.0)
     assert (result.score.clip(0, 2.95).pitch == long.clip(0, 2.95).pitch).all()
-    (wider,) = continued(long, model, tokenizer, replace(asked, window=500))
+    (wider,) = continued(long, TorchPlayer(model), tokenizer, replace(asked, window=500))
     assert wider.unheard == 0
     hymns, tokenizer = build("chorale", max_distance=5)
-    (result,) = continued(long.clip(0, 0.1), hymns, tokenizer, Continue(PLAIN, Length(seconds=9.0), window=10))
+    (result,) = continued(long.clip(0, 0.1), TorchPlayer(hymns), tokenizer, Continue(PLAIN, Length(seconds=9.0), window=10))
     assert not result.stopped
 
 
 def test_positions_that_run_out_end_the_music_and_say_so():
     model, tokenizer = build("performance", "learned")
-    (result,) = continued(SEED, model, tokenizer, Continue(PLAIN, Length(tokens=200)))
+    (result,) = continued(SEED, TorchPlayer(model), tokenizer, Continue(PLAIN, Length(tokens=200)))
     assert result.stopped.startswith("101 tokens are more than position=learned has")
     assert result.score.duration_s > 1.2
 
@@ -109,7 +115,7 @@ def test_the_guard_warms_a_row_that_is_stuck():
     vocab = tokenizer.vocab
 
     def say(length, rows):
-        logits = torch.zeros(rows, vocab.size)
+        logits = np.zeros((rows, vocab.size))
         for event in (("NOTE_ON", 60), ("TIME_SHIFT", 10), ("NOTE_OFF", 60)):
             logits[:, vocab.id(*event)] = 12.0
         logits[:, vocab.id("VELOCITY", 5)] = 12.0 if length < 3 else -9.0
@@ -126,8 +132,8 @@ def test_the_guard_warms_a_row_that_is_stuck():
 def test_whoever_iterates_may_stop_after_any_step():
     model, tokenizer = build("performance")
     asked = Continue(PLAIN, Length(tokens=70), variations=2)
-    whole = continued(None, model, tokenizer, asked)
-    drawing = Drawing([None], model, tokenizer, replace(asked, rows_at_once=1))
+    whole = continued(None, TorchPlayer(model), tokenizer, asked)
+    drawing = Drawing([None], TorchPlayer(model), tokenizer, replace(asked, rows_at_once=1))
     assert len(list(itertools.islice(drawing, 71))) == 71
     drawing.stop("it is late")
     results = drawing.continuations()[0]
@@ -139,7 +145,7 @@ def test_logits_that_are_no_numbers_are_said():
     model, tokenizer = build("performance")
     model.get_parameter("blocks.0.down.weight").data[0, 0] = torch.nan
     with pytest.raises(NanError, match=r"\(NaN\)"):
-        continued(SEED, StaticSteps(model), tokenizer, Continue(PLAIN))
+        continued(SEED, TorchPlayer(StaticSteps(model)), tokenizer, Continue(PLAIN))
 
 
 def test_miditok_has_no_rules_to_break():
@@ -156,5 +162,5 @@ def test_how_many_rows_share_a_batch_shortens_none(monkeypatch):
     lengths = set()
     for rows in (16, 20):
         asked = Continue(PLAIN, Length(seconds=1e4), variations=20, rows_at_once=rows)
-        lengths |= {result.stopped for result in continued(None, model, tokenizer, asked)}
+        lengths |= {result.stopped for result in continued(None, TorchPlayer(model), tokenizer, asked)}
     assert lengths == {"40 tokens are the most"}

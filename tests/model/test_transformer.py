@@ -5,7 +5,7 @@ from proofs import tokens
 from small import build
 
 from musictx.model.conv import ShortConv
-from musictx.model.protocol import newest
+from musictx.model.steps import newest
 from musictx.model.transformer import Transformer, TransformerConfig
 
 
