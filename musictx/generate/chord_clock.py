@@ -1,9 +1,9 @@
 """When chords that are asked for begin and end, for each row of a batch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from torch import Tensor, searchsorted
+from numpy.typing import NDArray
 
 from musictx.generate.control import SEED, Control
 from musictx.generate.prompt import Prompt
@@ -18,33 +18,29 @@ ANY = f"0 {'+'.join(LETTERS)}"  # chords of all notes
 class ChordClock:
     """The chords of each row's line, which begins again at its end. Time 0 is where new music begins."""
 
-    def __init__(
-        self,
-        control: Control,
-        tokenizer: Tokenizer,
-        prompts: Sequence[Prompt],
-        on_device: Callable[[object], Tensor],
-    ) -> None:
+    def __init__(self, control: Control, tokenizer: Tokenizer, prompts: Sequence[Prompt]) -> None:
         lines_s = [control.lines_s(p.meter, p.start_s)[1] - p.start_s for p in prompts]
         n = np.arange(max(map(len, lines_s)), dtype=np.float64)
-        self.units_s = on_device([along(n, n[: len(row)], row) for row in lines_s])  # (B, N) of what `begins` counts
+        self.units_s = np.array([along(n, n[: len(row)], row) for row in lines_s])  # (B, N) of what `begins` counts
+        self.last_s = np.diff(self.units_s)  # (B, N - 1)
         lines = [line_after(p, control, tokenizer) for p in prompts]
-        self.chords, *table = tabled(lines)
-        self.begins, self.which = map(on_device, table)  # (B, K) each
-        self.length = on_device([[line.length] for line in lines])  # (B, 1)
+        self.chords, begins, which = tabled(lines)
+        self.begins, self.which = np.array(begins), np.array(which)  # (B, K) each
+        self.length = np.array([[line.length] for line in lines])  # (B, 1)
+        self.ends = np.minimum(np.pad(self.begins[:, 1:], ((0, 0), (0, 1)), constant_values=np.inf), self.length)
+        self.rows = np.arange(len(prompts))[:, None]
 
-    def at(self, now_s: Tensor) -> tuple[Tensor, Tensor]:
+    def at(self, now_s: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """(B, 1) the number of the chord at a moment of each row, and when the next one begins, in seconds."""
-        unit = (searchsorted(self.units_s, now_s, right=True) - 1).clamp(0, self.units_s.shape[1] - 2)
-        begun_s, end_s = self.units_s.gather(1, unit), self.units_s.gather(1, unit + 1)
-        at = (unit + (now_s - begun_s) / (end_s - begun_s)).clamp(min=0) + CLOSE
+        unit = (self.units_s[:, 1:-1] <= now_s).sum(1, keepdims=True)  # the first and the last one go on
+        at = unit + (now_s - self.units_s[self.rows, unit]) / self.last_s[self.rows, unit]
+        at = np.maximum(at, 0) + CLOSE
         within = at % self.length
-        k = searchsorted(self.begins, within, right=True)
-        after = self.begins.gather(1, k.clamp(max=self.begins.shape[1] - 1))
-        after = after.where(k < self.begins.shape[1], self.length).minimum(self.length) + at - within  # in units
-        unit = after.floor().long().clamp(0, self.units_s.shape[1] - 2)
-        begun_s, end_s = self.units_s.gather(1, unit), self.units_s.gather(1, unit + 1)
-        return self.which.gather(1, k - 1), begun_s + (after - unit) * (end_s - begun_s)
+        k = (self.begins <= within).sum(1, keepdims=True) - 1
+        after = self.ends[self.rows, k] + at - within  # in units
+        unit = np.minimum(after.astype(np.int64), self.last_s.shape[1] - 1)
+        next_s = self.units_s[self.rows, unit] + (after - unit) * self.last_s[self.rows, unit]
+        return self.which[self.rows, k], next_s
 
 
 def line_after(prompt: Prompt, control: Control, tokenizer: Tokenizer) -> ChordLine:

@@ -8,9 +8,7 @@ Polyphony makes beginnings unlikelier and ends likelier where enough notes sound
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.generate.chord_changes import ChordChanges
@@ -26,145 +24,135 @@ from musictx.tokenizers.performance.events import VELOCITY_BIN
 RECENT_S = 2.0  # notes count for the density, less and less the longer ago they began
 SPREAD = {"register": 24.0, "loudness": 28.0}  # so far from what is asked is as unwelcome as a note outside the chord
 MOST_GAP = 2.0  # as a logarithm: a number further from the one asked for leads no more
+LEAST = 1e-9  # no number: after a long silence a rate is 0
+NOTHING = -700.0  # as a logarithm, beside 0; the exponential of -inf takes four times as long
+MOVING = ("now_s", "rate", "down", "chord", "next_s", "since_s", "step_now_s")  # by row
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 
 class Steering:
     """Where each row of a batch is in its chords, and how dense its music is. Raises ConfigError for what the encoding
     cannot take."""
 
-    def __init__(
-        self,
-        control: Control,
-        tokenizer: Tokenizer,
-        prompts: Sequence[Prompt],
-        device: torch.device | str,
-        higher: int = 0,
-    ) -> None:
+    def __init__(self, control: Control, tokenizer: Tokenizer, prompts: Sequence[Prompt], higher: int = 0) -> None:
         """The model hears the music so many semitones `higher`."""
-
-        def on_device(values: object) -> Tensor:
-            return torch.as_tensor(np.asarray(values)).to(device)
-
         check_encoding(control, tokenizer)
         assert tokenizer.pace is not None  # refused above
-        strikes, velocities, waits = strikes_of(tokenizer), velocities_of(tokenizer) >= 0, tokenizer.pace > 0  # (V,)
+        strikes, velocities = strikes_of(tokenizer), velocities_of(tokenizer)  # (V,)
+        self.strikes, self.sounds, self.waits = strikes, strikes | (velocities >= 0), tokenizer.pace > 0  # (V,)
         units_s = [p.quarter_s / STEPS_PER_QUARTER if tokenizer.metrical else 1.0 for p in prompts]
-        self.step_s = on_device(units_s)[:, None]  # (B, 1) of a grid
-        self.wait = on_device(np.outer(units_s, tokenizer.pace))  # (B, V) seconds
-        self.now_s = torch.zeros_like(self.wait[:, :1])  # (B, 1) in chords and curves
-        self.clock = ChordClock(control, tokenizer, prompts, on_device)
+        self.step_s = np.array(units_s)[:, None]  # (B, 1) of a grid
+        self.wait = np.outer(units_s, tokenizer.pace)  # (B, V) seconds
+        self.now_s = np.zeros((len(prompts), 1))  # in chords and curves
+        self.clock = ChordClock(control, tokenizer, prompts)
         chords, pitch = self.clock.chords, tokenizer.pitch - higher
-        self.strength, away = control.strength, strikes * unwelcome(chords, control.classes, pitch)
-        self.of_notes = on_device(-self.strength * away).float()  # (U, V)
-        self.strikes, self.sounds = on_device(strikes)[None], on_device(strikes | velocities)[None]  # (1, V)
-        curves = control.curves()
-        self.curves = {name: (on_device(curve.at_s), on_device(curve.values)) for name, curve in curves.items()}
-        groups = {"register": (strikes, tokenizer.pitch), "loudness": (velocities, velocities_of(tokenizer))}
-        # by curve: the ids that it leads, and their values, (1, V) each
-        self.aims = {name: on_device(np.stack(each))[:, None] for name, each in groups.items() if name in curves}
-        self.of_density = on_device(self.strength * (1.0 * (strikes | velocities) - waits)).float()[None]  # (1, V)
+        self.strength = control.strength
+        self.of_notes = -self.strength * strikes * unwelcome(chords, control.classes, pitch)  # (U, V)
+        self.curves = curves = control.curves()
+        groups = {"register": (strikes, tokenizer.pitch), "loudness": (velocities >= 0, velocities)}
+        # by curve: the ids that it leads, and their values, (V,) each
+        self.aims = {name: group for name, group in groups.items() if name in curves}
+        self.of_density = self.strength * (1.0 * self.sounds - self.waits)  # (V,)
         first = curves["density"].values[0] if "density" in curves else 1.0
-        self.rate = on_device([[rate_after(p, tokenizer) or first] for p in prompts])  # (B, 1)
-        self.ends, keys = on_device(ends_of(tokenizer))[None], keys_of(tokenizer)
-        down = np.zeros((len(prompts), len(keys) + 1), bool)
-        for row, p in zip(down, prompts, strict=True):
-            row[keys[p.ids]] = strikes[p.ids]  # the last id of a key counts
-        self.keys, self.down = on_device(keys), on_device(down)  # (V,), (B, V + 1) which are down, by their strike
+        self.rate = np.array([[rate_after(p, tokenizer) or first] for p in prompts])  # (B, 1)
+        self.ends, self.keys = ends_of(tokenizer), keys_of(tokenizer)  # (V,)
+        self.rows = np.arange(len(prompts))
+        self.down = np.zeros((len(prompts), len(self.keys) + 1), bool)  # (B, V + 1) keys, by their strike
+        for row, p in zip(self.down, prompts, strict=True):
+            row[self.keys[p.ids]] = strikes[p.ids]  # the last id of a key counts
         # half a step of a clock of seconds: a bar line between two steps is at the nearest
-        self.near_s = 0.0 if tokenizer.metrical else float(tokenizer.pace[waits].min()) / 2
+        self.near_s = 0.0 if tokenizer.metrical else float(tokenizer.pace[self.waits].min()) / 2
         self.changes = None
-        if control.chords is not None and ends_of(tokenizer).any():
-            of_chords = on_device(unwelcome(chords, None, pitch) > 0)  # (U, V)
-            masks = self.strikes[0], self.ends[0], self.keys
-            self.changes = ChordChanges(self.strength, of_chords, on_device(pitch), *masks, self.down)
+        if control.chords is not None and self.ends.any():
+            outside = unwelcome(chords, None, pitch) > 0  # (U, V)
+            self.changes = ChordChanges(self.strength, outside, pitch, strikes, self.ends, self.keys, self.down)
         # (B, voices) the last id of each voice of a grid, first that of the voice which comes next
-        self.held = on_device([held_by(p, tokenizer) for p in prompts]) if tokenizer.voices else None
+        self.held = np.array([held_by(p, tokenizer) for p in prompts]) if tokenizer.voices else None
         self.chord = self.clock.at(self.now_s + self.near_s)[0]  # (B, 1)
         self.since_s = self.now_s - 1.0  # (B, 1) when it began; the first one is none that begins
         self.reach(self.now_s)
 
-    def __call__(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+    def __call__(self, logits: Floats) -> tuple[Floats, Floats]:
         """Logits (B, V), -inf where illegal -> those led to what is asked. And (B, V) the logarithm of what share of
         its group the model itself gave to what is asked, for the ids of groups."""
         of_notes = self.of_notes[self.chord[:, 0]]  # (B, V)
         if self.changes is not None:
             ends, strikes, waits = self.changes.lead(self.down)
             past = self.now_s + self.wait > self.next_s + self.near_s  # (B, V)
-            logits, _ = lead(logits, -self.strength * past.float(), self.wait > 0)
-            logits = logits + ends + waits * (self.wait > 0)
+            logits, _ = lead(logits, np.where(past, -self.strength, 0.0), self.waits)
+            logits = logits + ends + waits * self.waits
             of_notes = of_notes + strikes
         logits, eased = lead(logits, of_notes, self.begins_note())
         for name, (group, values) in self.aims.items():
             away = (values - self.now(name)) / SPREAD[name]  # (B, V)
-            logits, ease = lead(logits, (-self.strength * away**2).float(), group > 0)
+            logits, ease = lead(logits, -self.strength * away**2, group)
             eased = eased + ease
         if "density" in self.curves:
-            gap = (self.now("density") / self.rate).log().clamp(-MOST_GAP, MOST_GAP)  # (B, 1)
-            logits = logits + gap.float() * self.of_density
+            logits = logits + gap(self.now("density"), self.rate) * self.of_density
         if "polyphony" in self.curves:
             logits = logits + self.of_polyphony()
         return logits, eased
 
-    def begins_note(self) -> Tensor:
-        """(B or 1, V) the ids that begin a note now; on a grid a voice that keeps its pitch begins none, but where a
-        chord begins."""
-        if self.held is None:
-            return self.strikes
-        return self.strikes.expand(len(self.held), -1).scatter(1, self.held[:, :1], self.since_s == self.step_now_s)
+    def begins_note(self) -> Bools:
+        """(B, V) the ids that begin a note now; on a grid a voice that keeps its pitch begins none, but where a chord
+        begins."""
+        begins = np.repeat(self.strikes[None], len(self.rows), 0)
+        if self.held is not None:
+            begins[self.rows, self.held[:, 0]] = (self.since_s == self.step_now_s)[:, 0]
+        return begins
 
-    def away(self) -> Tensor:
+    def away(self) -> Floats:
         """(B,) how far density and polyphony are from what is asked: squares of logarithms, times the strength."""
-        away = torch.zeros_like(self.rate)
-        now = {"density": self.rate, "polyphony": self.down.sum(1, keepdim=True).clamp(min=0.5)}
+        away = np.zeros_like(self.rate)
+        now = {"density": self.rate, "polyphony": np.maximum(self.down.sum(1, keepdims=True), 0.5)}
         for name, is_ in now.items():
             if name in self.curves:
-                away = away + (self.now(name) / is_).log().clamp(-MOST_GAP, MOST_GAP) ** 2
+                away += gap(self.now(name), is_) ** 2
         return self.strength * away[:, 0]
 
-    def now(self, name: str) -> Tensor:
+    def now(self, name: str) -> Floats:
         """(B, 1) where a curve is now."""
-        at_s, values = self.curves[name]
-        after = torch.searchsorted(at_s, self.now_s, right=True)
-        before, after = after - 1, after.clamp(max=len(at_s) - 1)
-        share = (self.now_s - at_s[before]) / (at_s[after] - at_s[before]).clamp(min=CLOSE)
-        return values[before] + share * (values[after] - values[before])
+        now: Floats = np.interp(self.now_s, self.curves[name].at_s, self.curves[name].values)
+        return now
 
-    def of_polyphony(self) -> Tensor:
+    def of_polyphony(self) -> Floats:
         """(B, V)."""
-        asked, sounding = self.now("polyphony"), self.down.sum(1, keepdim=True)
-        begins = (asked / (sounding + 1)).log().clamp(-MOST_GAP, 0) * self.sounds
-        ends = ((sounding + 0.5) / asked).log().clamp(-MOST_GAP, MOST_GAP) * self.ends
-        return (self.strength * (begins + ends)).float()
+        asked, sounding = self.now("polyphony"), self.down.sum(1, keepdims=True)
+        begins, ends = np.minimum(gap(asked, sounding + 1), 0), -gap(asked, sounding + 0.5)
+        of_polyphony: Floats = self.strength * (begins * self.sounds + ends * self.ends)
+        return of_polyphony
 
-    def update(self, ids: Tensor) -> None:
+    def update(self, ids: NDArray[np.int64]) -> None:
         """One more token a row, (B,)."""
-        wait_s = self.wait.gather(1, ids[:, None])  # (B, 1)
-        struck = self.strikes[0].index_select(0, ids)[:, None]  # (B, 1)
+        wait_s = self.wait[self.rows, ids][:, None]  # (B, 1)
+        struck = self.strikes[ids]  # (B,)
         if "density" in self.curves:
-            self.rate = self.rate * (-wait_s / RECENT_S).exp() + struck / RECENT_S
+            self.rate = self.rate * np.exp(-wait_s / RECENT_S) + struck[:, None] / RECENT_S
         if self.changes is not None or "polyphony" in self.curves:
-            self.down = self.down.scatter(1, self.keys.index_select(0, ids)[:, None], struck)
+            self.down[self.rows, self.keys[ids]] = struck
         if self.held is not None:
-            self.held = torch.cat([self.held[:, 1:], ids[:, None]], 1)
+            self.held = np.concatenate([self.held[:, 1:], ids[:, None]], 1)
         if self.changes is not None:
             self.changes.strike(ids)
-        self.reach(self.now_s + wait_s)
+        if wait_s.any():
+            self.reach(self.now_s + wait_s)
 
-    def reach(self, now_s: Tensor) -> None:
+    def reach(self, now_s: Floats) -> None:
         """It is so many seconds after the prompts, (B, 1)."""
         self.now_s = now_s
         if self.held is not None:  # all voices of a step take one chord
-            now_s = (now_s / self.step_s + CLOSE).floor() * self.step_s
+            now_s = np.floor(now_s / self.step_s + CLOSE) * self.step_s
         chord, self.next_s = self.clock.at(now_s + self.near_s)  # (B, 1) each
-        self.since_s = now_s.where(chord != self.chord, self.since_s)
+        self.since_s = np.where(chord != self.chord, now_s, self.since_s)
         self.chord, self.step_now_s = chord, now_s
         if self.changes is not None:
             self.changes.reach(self.chord, self.down)
 
-    def move(self, rows: Tensor) -> None:
+    def move(self, rows: NDArray[np.int64]) -> None:
         """Row b becomes what row rows[b] was, (B,), of the same prompt."""
-        self.now_s, self.rate, self.down = self.now_s[rows], self.rate[rows], self.down[rows]
-        for name in ("chord", "next_s", "since_s", "step_now_s"):
+        for name in MOVING:
             setattr(self, name, getattr(self, name)[rows])
         if self.changes is not None:
             self.changes.move(rows)
@@ -176,7 +164,6 @@ def beside(
     tokenizer: Tokenizer,
     written: Ids,
     meter: Meter,
-    device: torch.device | str,
     *,
     rows: int = 1,
     from_s: float = 0.0,
@@ -186,20 +173,35 @@ def beside(
     if not control.asked:
         return None
     now_s = from_s + tokenizer.seconds(written, meter.quarter_s)
-    prompt = Prompt(written, torch.zeros(0), 0.0, meter.quarter_s, meter, None, 0)
-    steering = Steering(control, tokenizer, [prompt] * rows, device, higher)
+    prompt = Prompt(written, np.zeros(0, np.int64), 0.0, meter.quarter_s, meter, None, 0)
+    steering = Steering(control, tokenizer, [prompt] * rows, higher)
     steering.reach(steering.now_s + now_s)
     return steering
 
 
-def lead(logits: Tensor, more: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits (B, V) with `more` on the ids of a group (1, V), whose probability together stays as it is. And for these
-    ids the logarithm of the mean exp(more) under their probabilities, (B, V), 0 for others."""
-    inside = torch.where(group, logits, -torch.inf)
-    led = inside + more
-    back = inside.logsumexp(1, keepdim=True) - led.logsumexp(1, keepdim=True)  # NaN where none of them is legal
-    can = group & back.isfinite()
-    return torch.where(can, led + back, logits), torch.where(can, -back, 0.0)
+def lead(logits: Floats, more: Floats, group: Bools) -> tuple[Floats, Floats]:
+    """Logits (B, V) with `more` on the ids of a group (B or 1, V), whose probability together stays as it is. And for
+    these ids the logarithm of the mean exp(more) under their probabilities, (B, V), 0 for others."""
+    if not more.any():
+        return logits, np.zeros_like(logits)
+    with np.errstate(invalid="ignore"):  # NaN where none of them is legal, or a logit is no number
+        inside = np.where(group, logits, -np.inf)
+        led = inside + more
+        back = log_sum_exp(inside) - log_sum_exp(led)  # (B, 1)
+        can = group & np.isfinite(back)
+        return np.where(can, led + back, logits), np.where(can, -back, 0.0)
+
+
+def log_sum_exp(logits: Floats) -> Floats:
+    """(B, 1)."""
+    most = logits.max(1, keepdims=True)
+    total: Floats = np.log(np.exp(np.maximum(logits - most, NOTHING)).sum(1, keepdims=True)) + most
+    return total
+
+
+def gap(asked: Floats, is_: Floats) -> Floats:
+    """(B, 1) how far numbers are from those asked for, as logarithms."""
+    return np.log(asked / np.maximum(is_, LEAST)).clip(-MOST_GAP, MOST_GAP)
 
 
 def check_encoding(control: Control, tokenizer: Tokenizer) -> None:

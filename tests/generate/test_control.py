@@ -102,15 +102,15 @@ def test_a_bar_is_as_long_as_the_seeds_and_each_row_of_a_batch_is_what_it_is_alo
 
 def test_guidance_compares_streams_that_are_led_alike():
     """Two equal streams say that the seed changes nothing: guidance draws what plain drawing does."""
-    rows, prompts = 64, [make_prompt(None, PIANO, None, "cpu")] * 64
-    logits = torch.randn(rows, PIANO.vocab.size, generator=torch.Generator().manual_seed(0)) / 4
-    legal = torch.ones(rows, PIANO.vocab.size, dtype=torch.bool)
+    rows, prompts = 64, [make_prompt(None, PIANO, None)] * 64
+    logits = np.random.default_rng(0).normal(0, 0.25, (rows, PIANO.vocab.size))
+    legal = np.ones((rows, PIANO.vocab.size), bool)
     drawn_ids = []
-    for strength, given in ((None, logits), (2.0, logits.repeat_interleave(2, 0))):
-        steering = Steering(Control(key="C", strength=1.5), PIANO, prompts, "cpu")  # so weak that nothing is cut
+    for strength, given in ((None, logits), (2.0, logits.repeat(2, 0))):
+        steering = Steering(Control(key="C", strength=1.5), PIANO, prompts)  # so weak that nothing is cut
         sampling = replace(PLAIN, seed_guidance=strength)
-        drawn_ids.append(ByChance(sampling, [(4, k) for k in range(rows)], "cpu", steering)(given, legal))
-    assert torch.equal(*drawn_ids)
+        drawn_ids.append(ByChance(sampling, [(4, k) for k in range(rows)], steering=steering)(given, legal).tolist())
+    assert drawn_ids[0] == drawn_ids[1]
 
 
 def test_notes_of_the_old_chord_ring_on_where_they_belong_to_the_new_one():
@@ -207,21 +207,50 @@ def test_a_file_of_chords_is_read_where_a_person_names_it_and_nowhere_else(tmp_p
         Control(chords=str(tmp_path / "still.mid")).read()
 
 
+def softmax(logits):
+    likely = np.exp(logits - logits.max(-1, keepdims=True))
+    return likely / likely.sum(-1, keepdims=True)
+
+
 def test_how_probable_it_is_that_a_note_begins_stays():
-    logits = torch.tensor([[1.0, 2.0, -torch.inf, 0.5], [-torch.inf, -torch.inf, 1.0, 2.0]])
-    group, more = torch.tensor([[True, True, True, False]]), torch.tensor([[-4.0, 0.0, -4.0, 0.0]])
+    logits = np.array([[1.0, 2.0, -np.inf, 0.5], [-np.inf, -np.inf, 1.0, 2.0]])
+    group, more = np.array([True, True, True, False]), np.array([[-4.0, 0.0, -4.0, 0.0]])
     led, eased = lead(logits, more, group)
-    led, before = led.softmax(1), logits.softmax(1)
-    torch.testing.assert_close(led[:, :3].sum(1), before[:, :3].sum(1))
-    torch.testing.assert_close(led[0, 0] / led[0, 1], before[0, 0] / before[0, 1] * torch.tensor(-4.0).exp())
-    torch.testing.assert_close(led[1], before[1])
-    none = torch.tensor([[-torch.inf, -torch.inf, -torch.inf, 0.0]])
-    unled, nothing = lead(none, more[:1], group)
-    assert torch.equal(unled, none)
+    led, before = softmax(led), softmax(logits)
+    np.testing.assert_allclose(led[:, :3].sum(1), before[:, :3].sum(1))
+    np.testing.assert_allclose(led[0, 0] / led[0, 1], before[0, 0] / before[0, 1] * np.exp(-4.0))
+    np.testing.assert_allclose(led[1], before[1])
+    none = np.array([[-np.inf, -np.inf, -np.inf, 0.0]])
+    unled, nothing = lead(none, more, group)
+    assert unled.tolist() == none.tolist()
     assert not nothing.any()
-    mean = torch.log((logits[0, 0].exp() * torch.tensor(-4.0).exp() + logits[0, 1].exp()) / logits[0, :2].exp().sum())
-    assert eased[0].tolist() == pytest.approx([float(mean)] * 3 + [0.0])
+    mean = np.log((np.exp(logits[0, 0] - 4.0) + np.exp(logits[0, 1])) / np.exp(logits[0, :2]).sum())
+    assert eased[0].tolist() == pytest.approx([mean] * 3 + [0.0])
     assert eased[1].tolist() == pytest.approx([-4.0] * 3 + [0.0])
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+def test_a_row_of_no_numbers_stays_so_and_the_others_are_led(broken):
+    logits = np.random.default_rng(0).normal(size=(3, 4))
+    logits[1, 2] = broken
+    group, more = np.array([True, True, True, False]), np.array([[-4.0, 0.0, -800.0, 0.0]])
+    led, eased = lead(logits, more, group)
+    np.testing.assert_array_equal(led[1], logits[1])
+    assert not eased[1].any()
+    for row in (0, 2):
+        alone = lead(logits[row : row + 1], more, group)
+        assert (led[row].tolist(), eased[row].tolist()) == (alone[0][0].tolist(), alone[1][0].tolist())
+
+
+def test_after_an_hour_of_silence_density_leads_as_much_as_after_a_minute():
+    steering = Steering(Control(density=4.0), PIANO, [make_prompt(None, PIANO, None)])
+    logits, longest = np.zeros((1, PIANO.vocab.size)), np.array([PIANO.vocab.values("TIME_SHIFT").argmax()])
+    led = []
+    for seconds in (60, 3600):
+        while steering.now_s[0, 0] < seconds:
+            steering.update(longest)
+        led.append(steering(logits)[0].tolist())
+    assert led[0] == led[1] != logits.tolist()
 
 
 def test_a_grid_is_led_to_chords_too_and_holds_what_sounds():
@@ -252,14 +281,14 @@ def test_no_voice_of_a_grid_holds_a_foreign_note_into_a_chord():
 
 def test_a_voice_of_a_grid_keeps_its_pitch_as_probably_as_without_chords():
     hymn = Score([0.0] * 4, [2.0] * 4, [72, 67, 64, 48], [80] * 4, 0.5)
-    prompt = make_prompt(Primer(hymn, 2.0, Meter(0.5)), GRID, None, "cpu")
-    steering = Steering(Control(chords="F#", strength=20.0), GRID, [prompt], "cpu")
-    logits = torch.randn(1, GRID.vocab.size, generator=torch.Generator().manual_seed(0))
-    led, before = steering(logits)[0].softmax(1)[0], logits.softmax(1)[0]
+    prompt = make_prompt(Primer(hymn, 2.0, Meter(0.5)), GRID, None)
+    steering = Steering(Control(chords="F#", strength=20.0), GRID, [prompt])
+    logits = np.random.default_rng(0).normal(size=(1, GRID.vocab.size))
+    led, before = softmax(steering(logits)[0])[0], softmax(logits)[0]
     keeps, rest = int(GRID.encode_grid(np.array([[72, 67, 64, 48]]))[0]), GRID.rest
     assert led[[keeps, rest]].tolist() == pytest.approx(before[[keeps, rest]].tolist())
     assert steering.begins_note().sum() == steering.strikes.sum() - 1
-    new = np.flatnonzero((led > 1e-4).numpy()).tolist()
+    new = np.flatnonzero(led > 1e-4).tolist()
     assert all(GRID.pitch[id_] % 12 in parse_chord("F#").classes for id_ in new if id_ < rest and id_ != keeps)
 
 
@@ -301,7 +330,7 @@ def test_an_encoding_refuses_what_it_cannot_take():
     for name in ("density", "loudness", "polyphony", "register"):
         given: dict[str, Any] = {name: 25}
         with pytest.raises(ConfigError, match=rf"^{name}=25: chorale "):
-            Steering(Control(**given), GRID, [], "cpu")
+            Steering(Control(**given), GRID, [])
     timeless = copy.copy(PIANO)
     timeless.pace = None
     with pytest.raises(ConfigError, match="^control=…: .*performance"):

@@ -47,33 +47,34 @@ def build(kind, tokenizer):
 )
 def test_rows_that_moved_continue_as_what_they_were(kind, tokenizer, guidance):
     model = build(kind, tokenizer)
-    prompts = [make_prompt(None, tokenizer, None, "cpu")] * 4
+    prompts = [make_prompt(None, tokenizer, None)] * 4
     bare = [prompts[0].heard] if guidance is not None else []
-    grammar, fresh = (build_grammar(tokenizer, Rules(), [p.ids for p in prompts], [0.5] * 4, "cpu") for _ in range(2))
-    steering, led = (Steering(ASKED[tokenizer.name], tokenizer, prompts, "cpu") for _ in range(2))
+    grammar, fresh = (build_grammar(tokenizer, Rules(), [p.ids for p in prompts], [0.5] * 4) for _ in range(2))
+    steering, led = (Steering(ASKED[tokenizer.name], tokenizer, prompts) for _ in range(2))
     rows = [BatchRow(0, key) for key in keys_of(3, 1, 4)]
     sampling = replace(PLAIN, seed_guidance=guidance)
     asked = StaticSteps(model) if kind == "static" else model
     stream = begin_stream(asked, [prompts[0].heard], rows, sampling, grammar, 64, False, bare, steering)
-    ids, log_p = torch.zeros(4, 0, dtype=torch.long), torch.zeros(4, 0)
+    ids, log_p = np.zeros((4, 0), np.int64), np.zeros((4, 0))
     for step in range(40):
         if step in (9, 22, 23):
             order = np.array([[2, 0, 0, 3], [1, 1, 1, 0], [3, 2, 1, 0]][step % 3])
             stream.move(order)
             ids, log_p = ids[order], log_p[order]
         each = next(stream)
-        ids, log_p = torch.cat([ids, each.ids[:, None]], 1), torch.cat([log_p, each.log_p[:, None]], 1)
+        ids, log_p = np.column_stack([ids, each.ids]), np.column_stack([log_p, each.log_p])
+    heard = np.tile(prompts[0].heard, (4, 1))
     with torch.inference_mode():
-        read = torch.cat([prompts[0].heard.expand(4, -1), ids], 1)
-        whole = model(read)[:, len(prompts[0].heard) - 1 : -1].log_softmax(-1).gather(2, ids[..., None])[..., 0]
-    torch.testing.assert_close(log_p, whole, atol=1e-4, rtol=1e-4)
+        logits = model(torch.from_numpy(np.concatenate([heard, ids], 1)))[:, heard.shape[1] - 1 : -1]
+        whole = logits.log_softmax(-1).gather(2, torch.from_numpy(ids)[..., None])[..., 0]
+    np.testing.assert_allclose(log_p, whole.numpy(), atol=1e-4, rtol=1e-4)
     for step in range(40):
         fresh.update(ids[:, step])
         led.update(ids[:, step])
-    assert torch.equal(grammar.legal(), fresh.legal())
-    logits = torch.randn(4, tokenizer.vocab.size)
-    for mine, new in zip(steering(logits), led(logits), strict=True):
-        torch.testing.assert_close(mine, new)
+    np.testing.assert_array_equal(grammar.legal(), fresh.legal())
+    some = np.random.default_rng(0).normal(size=(4, tokenizer.vocab.size))
+    for mine, new in zip(steering(some), led(some), strict=True):
+        np.testing.assert_allclose(mine, new, rtol=1e-12)
 
 
 def two_worlds():
