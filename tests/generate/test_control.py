@@ -230,6 +230,7 @@ def test_how_probable_it_is_that_a_note_begins_stays():
 
 
 @pytest.mark.parametrize("broken", [np.nan, np.inf])
+@np.errstate(divide="raise", over="raise", invalid="raise")
 def test_a_row_of_no_numbers_stays_so_and_the_others_are_led(broken):
     logits = np.random.default_rng(0).normal(size=(3, 4))
     logits[1, 2] = broken
@@ -242,6 +243,7 @@ def test_a_row_of_no_numbers_stays_so_and_the_others_are_led(broken):
         assert (led[row].tolist(), eased[row].tolist()) == (alone[0][0].tolist(), alone[1][0].tolist())
 
 
+@np.errstate(divide="raise", over="raise", invalid="raise")
 def test_after_an_hour_of_silence_density_leads_as_much_as_after_a_minute():
     steering = Steering(Control(density=4.0), PIANO, [make_prompt(None, PIANO, None)])
     logits, longest = np.zeros((1, PIANO.vocab.size)), np.array([PIANO.vocab.values("TIME_SHIFT").argmax()])
