@@ -29,8 +29,8 @@ from musictx.generate.prompt import Prompt, make_prompt
 from musictx.generate.requests import PLAIN, Length
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
-from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.model.torch_steps import TorchPlayer
+from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.model.weights import for_steps
 from musictx.music.score import Meter, Score
 from musictx.setting import setting

@@ -107,7 +107,9 @@ def cell(form: str, paths: Sequence[Path], opened: Opened, request: Continue, le
     """One form of seeds and one kind of files, file by file; the first continuation of each lies in the folder."""
     with contextlib.redirect_stdout(io.StringIO()):  # what each file's line says
         beginnings = [read_beginning(path, opened.tokenizer, request) for path in paths]
-        made = continue_all(beginnings, TorchPlayer(opened.model), opened.tokenizer, request, own=opened.header.sampling)
+        made = continue_all(
+            beginnings, TorchPlayer(opened.model), opened.tokenizer, request, own=opened.header.sampling
+        )
     found = []
     for path, beginning, musics in zip(paths, beginnings, made, strict=True):
         assert isinstance(beginning.primer, Primer)

@@ -18,8 +18,8 @@ from musictx.analysis.motif import chord_ends, lines
 from musictx.errors import ConfigError, UserError
 from musictx.model.encoder import Encoder
 from musictx.model.encoder_decoder import EncoderDecoder
-from musictx.model.steps import newest
 from musictx.model.readout import read_attention, read_both_ways, read_cross_attention
+from musictx.model.steps import newest
 from musictx.model.transformer import Transformer
 from musictx.music.grid import REST, score_to_grid
 from musictx.music.score import Score

@@ -72,7 +72,7 @@ class ByChance:
         ids = draw(masked, self.sampling, self.temperature, self.uniforms.next())
         if self.steering is not None:
             free = legal.sum(1) > 1  # (B,)
-            struck = np.broadcast_to(self.steering.begins_note(), legal.shape)[self.rows, ids].astype(np.int64)
+            struck = self.steering.begins_note()[self.rows, ids].astype(np.int64)
             self.ease[self.rows, struck] += eased[self.rows, ids] * free
             self.drawn[self.rows, struck] += free
         self._keep(ids)

@@ -46,7 +46,11 @@ class Model:
     """A model with the tokenizer it was trained on. `header` says what it was trained on, and under which licence."""
 
     def __init__(
-        self, model: LanguageModel | Player, tokenizer: Tokenizer, header: BundleHeader | None = None, device: str = "cpu"
+        self,
+        model: LanguageModel | Player,
+        tokenizer: Tokenizer,
+        header: BundleHeader | None = None,
+        device: str = "cpu",
     ) -> None:
         self.model, self.tokenizer, self.header, self.device = model, tokenizer, header, device
 

@@ -1,7 +1,6 @@
 """Voices around a melody at the page."""
 
 from dataclasses import replace
-from typing import Any
 
 from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied, accompany_melody, ready

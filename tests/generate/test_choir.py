@@ -11,9 +11,10 @@ from musictx.generate import choir
 from musictx.generate.choir import AroundVoices, draw_around
 from musictx.generate.control import Control
 from musictx.generate.engine import Stream, Uniforms
-from musictx.generate.filters import NanError, draw
+from musictx.generate.filters import NanError, draw, log_softmax, softmax
 from musictx.generate.requests import PLAIN, Accompany, Sampling
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from musictx.model.torch_steps import TorchSourcePlayer
 from musictx.music.grid import OPEN, REST
 from musictx.music.harmony import parse_chords
 from musictx.music.score import Meter
@@ -47,7 +48,9 @@ def grid_of(**voices):
 
 
 def drawn(grid, sampling=PLAIN, rules=STRICT, where=None, **asked):
-    return draw_around(grid, build(), TOK, 0.5, Accompany(sampling, rules=rules, **asked), **(where or {}))
+    return draw_around(
+        grid, TorchSourcePlayer(build()), TOK, 0.5, Accompany(sampling, rules=rules, **asked), **(where or {})
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,7 +88,7 @@ class OneByOne(AroundVoices):
     def legal(self):
         if (given := self.given[self.drawn]) < 0:
             return super().legal()
-        only = torch.zeros_like(self.grammar.legal())
+        only = np.zeros_like(self.grammar.legal())
         only[:, given] = True
         return only
 
@@ -158,22 +161,23 @@ def test_guidance_draws_what_two_full_passes_draw():
     source = torch.from_numpy(np.where(grid.flatten() == OPEN, TOK.vocab.pad, ids))[None]
     forced = np.where(grid.flatten() == OPEN, -1, ids).tolist()
     asked = Accompany(sampling, rules=STRICT, random_seed=5, variations=3, rows_at_once=2)
-    for k, voices in enumerate(draw_around(grid, model, TOK, 0.5, asked)):
-        grammar = build_grammar(TOK, STRICT, [np.zeros(0, np.uint16)], [0.5], "cpu")
-        rows, chance = AroundVoices(grammar, forced, TOK, "cpu"), Uniforms([(5, k)], "cpu")
+    for k, voices in enumerate(draw_around(grid, TorchSourcePlayer(model), TOK, 0.5, asked)):
+        grammar = build_grammar(TOK, STRICT, [np.zeros(0, np.uint16)], [0.5])
+        rows, chance = AroundVoices(grammar, forced, TOK), Uniforms([(5, k)])
         read, nats = list[int](), list[float]()
         for given in forced:
             uniform, begun = chance.next(), torch.tensor([[TOK.vocab.bos, *read]])
             if given < 0:
                 legal = rows.legal()[0]
-                with torch.inference_mode():
-                    heard, none = (model(x, begun)[0, -1] for x in (source, torch.full_like(source, TOK.vocab.pad)))
-                p, q = (each.masked_fill(~legal, -torch.inf).softmax(-1) for each in (heard, none))
-                odds = p * (p / q) ** 1.5
-                odds[~legal | (p < 0.01 * p.max())] = 0
-                given = int(draw(odds.log()[None], sampling, 1.0, uniform))
-                nats.append(float(heard.log_softmax(-1)[given]))
-            rows.update(torch.tensor([given]))
+                hidden = torch.full_like(source, TOK.vocab.pad)
+                with torch.inference_mode(), np.errstate(divide="ignore", invalid="ignore"):
+                    heard, none = (model(x, begun)[0, -1].double().numpy() for x in (source, hidden))
+                    p, q = (softmax(np.where(legal, each, -np.inf)[None])[0] for each in (heard, none))
+                    odds = p * (p / q) ** 1.5
+                    odds[~legal | (p < 0.01 * p.max())] = 0
+                    given = int(draw(np.log(odds)[None], sampling, 1.0, uniform)[0])
+                nats.append(float(log_softmax(heard[None])[0, given]))
+            rows.update(np.array([given]))
             read.append(given)
         assert TOK.pitch[read].reshape(-1, 4).tolist() == voices.grid.tolist()
         assert voices.mean_log_p == pytest.approx(np.mean(nats), rel=1e-4)  # under the model alone
@@ -202,4 +206,4 @@ def test_no_numbers_are_said():
     model = build()
     torch.nn.init.constant_(model.embed.weight, torch.nan)
     with pytest.raises(NanError, match=r"\(NaN\)"):
-        draw_around(grid_of(B=LOW), model, TOK, 0.5, Accompany(PLAIN, rules=STRICT))
+        draw_around(grid_of(B=LOW), TorchSourcePlayer(model), TOK, 0.5, Accompany(PLAIN, rules=STRICT))

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from conftest import ok, refused
 from stubs import Said, restless
 
@@ -270,9 +269,9 @@ def test_a_grid_is_led_to_chords_too_and_holds_what_sounds():
 
 def test_no_voice_of_a_grid_holds_a_foreign_note_into_a_chord():
     hymn = Score([0.0] * 4, [2.0] * 4, [72, 67, 64, 48], [80] * 4, 0.5)
-    liked = torch.zeros(GRID.vocab.size)
-    liked[torch.from_numpy(GRID.encode_grid(np.array([[72, 67, 64, 48]])).astype(np.int64))] = 9.0
-    primer, model = Primer(hymn, 2.0, Meter(0.5)), Said(lambda length, rows: liked.expand(rows, -1))
+    liked = np.zeros(GRID.vocab.size)
+    liked[GRID.encode_grid(np.array([[72, 67, 64, 48]]))] = 9.0
+    primer, model = Primer(hymn, 2.0, Meter(0.5)), Said(lambda length, rows: np.tile(liked, (rows, 1)))
     asked = Continue(PLAIN, Length(seconds=6.0), control=Control(chords="C | F#", strength=20.0))
     ((music,),) = continue_primers([primer], model, GRID, asked)
     for bar in range(3):

@@ -82,7 +82,9 @@ def quickly(model, tokenizer, primer, sampling, n, key):
     bare = bare_prompt(prompt.heard, max(model.cycle, tokenizer.group))
     grammar = build_grammar(tokenizer, Rules(), [prompt.ids], [prompt.quarter_s])
     room = len(prompt.heard) + n
-    stream = begin_stream(TorchPlayer(model), [prompt.heard], [BatchRow(0, key)], sampling, grammar, room, False, [bare])
+    stream = begin_stream(
+        TorchPlayer(model), [prompt.heard], [BatchRow(0, key)], sampling, grammar, room, False, [bare]
+    )
     return [int(next(stream).ids[0]) for _ in range(n)]
 
 
@@ -127,7 +129,9 @@ def test_steps_of_one_shape_and_packed_weights_are_guided_alike():
 def drawn(primer, own=None, seed_guidance="auto"):
     model, tokenizer = build("performance")
     asked = Continue(replace(PLAIN, seed_guidance=seed_guidance), Length(tokens=40))
-    return continue_primers([primer], TorchPlayer(told_apart(model)), tokenizer, asked, own={"seed_guidance": own})[0][0]
+    return continue_primers([primer], TorchPlayer(told_apart(model)), tokenizer, asked, own={"seed_guidance": own})[0][
+        0
+    ]
 
 
 def test_a_bundle_says_how_closely_its_model_has_on_and_a_person_has_the_last_word():

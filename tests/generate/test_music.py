@@ -99,7 +99,9 @@ def test_longer_than_the_window_keeps_the_newest_part_and_says_so():
     (wider,) = continued(long, TorchPlayer(model), tokenizer, replace(asked, window=500))
     assert wider.unheard == 0
     hymns, tokenizer = build("chorale", max_distance=5)
-    (result,) = continued(long.clip(0, 0.1), TorchPlayer(hymns), tokenizer, Continue(PLAIN, Length(seconds=9.0), window=10))
+    (result,) = continued(
+        long.clip(0, 0.1), TorchPlayer(hymns), tokenizer, Continue(PLAIN, Length(seconds=9.0), window=10)
+    )
     assert not result.stopped
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from stubs import Said
 
 from musictx.errors import ConfigError
 from musictx.generate.control import Control
@@ -18,6 +17,7 @@ from musictx.generate.requests import PLAIN, Continue, Length
 from musictx.generate.steering import Steering
 from musictx.model.build import build_model, model_config
 from musictx.model.static_steps import StaticSteps
+from musictx.model.torch_steps import TorchPlayer
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
@@ -53,8 +53,8 @@ def test_rows_that_moved_continue_as_what_they_were(kind, tokenizer, guidance):
     steering, led = (Steering(ASKED[tokenizer.name], tokenizer, prompts) for _ in range(2))
     rows = [BatchRow(0, key) for key in keys_of(3, 1, 4)]
     sampling = replace(PLAIN, seed_guidance=guidance)
-    asked = StaticSteps(model) if kind == "static" else model
-    stream = begin_stream(asked, [prompts[0].heard], rows, sampling, grammar, 64, False, bare, steering)
+    player = TorchPlayer(StaticSteps(model) if kind == "static" else model)
+    stream = begin_stream(player, [prompts[0].heard], rows, sampling, grammar, 64, False, bare, steering)
     ids, log_p = np.zeros((4, 0), np.int64), np.zeros((4, 0))
     for step in range(40):
         if step in (9, 22, 23):
@@ -81,42 +81,36 @@ def two_worlds():
     """The first note decides: after a low one the model likes C major, after a high one it dislikes all of it."""
     vocab = PIANO.vocab
     on, pitch = vocab.mask("NOTE_ON"), PIANO.pitch
-    in_c = torch.from_numpy(on & np.isin(pitch % 12, [0, 4, 7])).float()
-    always = torch.from_numpy(np.where(on, 0.0, -6.0) + 3.0 * vocab.mask("NOTE_OFF")).float()
-    return always, in_c, torch.from_numpy(on), torch.from_numpy(pitch)
+    in_c = 1.0 * (on & np.isin(pitch % 12, [0, 4, 7]))
+    return np.where(on, 0.0, -6.0) + 3.0 * vocab.mask("NOTE_OFF"), in_c, on, pitch
 
 
-class Worlds(Said):
-    """A model that remembers which world each row is in."""
+class Worlds:
+    """Rows that remember which world each is in; and who begins them."""
 
-    def __init__(self):
-        super().__init__(None)
+    window, cycle = 64, 1
+
+    def __init__(self, rows=1):
+        self.world = np.zeros(rows)
         self.always, self.in_c, self.on, self.pitch = two_worlds()
 
-    def init_state(self, batch, max_T, rolling=False):
-        return World(torch.zeros(batch))
+    def begin(self, room, rolling=False):
+        return Worlds()
 
-    def prefill(self, ids, state):
+    def join(self, parts, of_row):
+        return Worlds(len(of_row))  # only BOS is read before: no row is in a world
+
+    def prefill(self, ids):
         for id_ in ids.T:
-            state.length += 1
-            begins = (state.world == 0) & self.on[id_]
-            state.world = torch.where(begins, torch.where(self.pitch[id_] < 60, 1.0, -1.0), state.world)
-        return self.always + 4 * state.world[:, None] * self.in_c
+            begins = (self.world == 0) & self.on[id_]
+            self.world = np.where(begins, np.where(self.pitch[id_] < 60, 1.0, -1.0), self.world)
+        return self.always + 4 * self.world[:, None] * self.in_c
 
-
-class World:
-    def __init__(self, world, length=0):
-        self.world, self.length = world, length
-
-    def take(self, rows):
-        return World(self.world[rows], self.length)
+    def step(self, ids):
+        return self.prefill(ids[:, None])
 
     def move(self, rows):
         self.world = self.world[rows]
-
-    @classmethod
-    def join(cls, states):
-        return cls(torch.cat([state.world for state in states]), states[0].length)
 
 
 def low_first(particles, **more):
