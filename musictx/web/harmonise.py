@@ -7,6 +7,7 @@ from musictx.generate.accompanying import Accompanied, accompany_melody, ready
 from musictx.generate.melodies import nearest_within, take_melody
 from musictx.generate.open_bundle import Opened
 from musictx.generate.requests import Accompany
+from musictx.model.torch_steps import TorchSourcePlayer
 from musictx.music.grid import VOICES
 from musictx.music.melody import together, top_line
 from musictx.tokenizers.rules import VOICE_RANGES
