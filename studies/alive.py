@@ -47,8 +47,9 @@ from musictx.generate.continuing import begin_with, continue_all
 from musictx.generate.open_bundle import Opened, open_bundle
 from musictx.generate.primer import Primer
 from musictx.generate.requests import Continue, Sampling
-from musictx.model.bundle import OWN_FILTERS, tensors_hash
+from musictx.model.header import OWN_FILTERS
 from musictx.model.packaged import bundle_path
+from musictx.model.tensors import tensors_hash
 from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import choose_weights, for_steps
 from musictx.music.ending import ending_s

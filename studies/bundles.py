@@ -15,15 +15,9 @@ from musictx.config.app import settings
 from musictx.data.store import Store
 from musictx.errors import BundleError, StoreError
 from musictx.files import replacing, write_json
-from musictx.model.bundle import (
-    BundleHeader,
-    add_notes,
-    load_bundle,
-    read_header,
-    save_bundle,
-    tensors_hash,
-    write_header,
-)
+from musictx.model.bundle import add_notes, load_bundle, save_bundle, write_header
+from musictx.model.header import BundleHeader, read_header
+from musictx.model.tensors import tensors_hash
 from musictx.training.fit import fit
 from musictx.training.run_folder import RunFolder
 from musictx.training.start import sized_as_bundle

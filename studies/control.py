@@ -42,8 +42,8 @@ from musictx.generate.primer import Primer
 from musictx.generate.prompt import make_prompt
 from musictx.generate.requests import Continue
 from musictx.generate.steering import check_encoding
-from musictx.model.bundle import tensors_hash
 from musictx.model.packaged import bundle_path
+from musictx.model.tensors import tensors_hash
 from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import choose_weights, for_steps
 from musictx.music.harmony import LETTERS, Classes, parse_chord

@@ -36,8 +36,8 @@ from musictx.files import write_json
 from musictx.generate.held_out import continue_beginnings
 from musictx.generate.open_bundle import Opened, open_bundle
 from musictx.generate.requests import Continue
-from musictx.model.bundle import tensors_hash
 from musictx.model.packaged import bundle_path
+from musictx.model.tensors import tensors_hash
 from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import for_steps
 from musictx.music.score import Score

@@ -10,7 +10,7 @@ import musictx
 from musictx.config.app import helped
 from musictx.config.command import find
 from musictx.model.build import KINDS, build_model, model_config
-from musictx.model.bundle import read_header
+from musictx.model.header import read_header
 
 SECTION = (ROOT / "docs/extending.md").read_text().split("\n## A kind of model\n")[1].split("\n## ")[0]
 (CODE,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)

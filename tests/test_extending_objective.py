@@ -7,7 +7,7 @@ import shutil
 import pytest
 from conftest import QUICK, ROOT, TINY, ok, refused
 
-from musictx.model.bundle import read_header
+from musictx.model.header import read_header
 
 TEXT = (ROOT / "docs" / "extending.md").read_text().split("## An objective\n")[1].split("\n## ")[0]
 (CODE,) = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)

@@ -14,7 +14,7 @@ NO_TENSORS = {"music", "tokenizers", "viz"}
 BESIDE = {"errors", "files", "neighbour", "setting", "system", "terminal", "waiting"}
 LIBRARIES = {"numpy", "symusic", "pretty_midi", "mido", "torch", "safetensors", "onnx", "onnxruntime"}
 GRAMMARS = {"grammar.py", "rules.py", "on_grid.py"}  # of tokenizers: imported by whoever draws
-NO_MUSIC = {"symusic", "pretty_midi", "mido", "music21", "numpy"}
+NO_MUSIC = {"symusic", "pretty_midi", "mido", "music21"}
 
 
 def may_import():
@@ -47,8 +47,7 @@ def test_rooms_import_only_what_the_table_allows():
                     assert rest[0] in allowed | {room} | BESIDE, f"{file} may not import {name}"
                 tensors = top in ("torch", "lightning") and file.name not in GRAMMARS
                 assert not (room in NO_TENSORS and tensors), f"{file}: no tensors in {room}"
-                numbers = top == "numpy" and file.parent.name == "onnx"  # its graphs run without PyTorch
-                assert not (room == "model" and top in NO_MUSIC and not numbers), f"{file}: no music in model"
+                assert not (room == "model" and top in NO_MUSIC), f"{file}: no music in model"
     assert checked > 20
 
 

@@ -12,8 +12,9 @@ from safetensors import safe_open
 
 from musictx.errors import BundleError
 from musictx.generate.open_bundle import open_and_print, open_bundle
-from musictx.model.bundle import read_header, tensors_hash
+from musictx.model.header import read_header
 from musictx.model.packaged import FOLDER, NAMES, bundle_path, packaged_bundle
+from musictx.model.tensors import tensors_hash
 from musictx.music.grid import score_to_grid
 from musictx.music.read import read_midi
 from musictx.tokenizers.gap import knows_gaps

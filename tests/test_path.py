@@ -9,7 +9,7 @@ from conftest import QUICK, TINY, ok, refused
 from omegaconf import OmegaConf
 
 from musictx.data.store import Store
-from musictx.model.bundle import read_header
+from musictx.model.header import read_header
 from musictx.music.read import read_midi
 from musictx.music.score import DRUMS, Score
 from musictx.music.write import write_midi

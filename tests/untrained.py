@@ -4,8 +4,9 @@ from dataclasses import asdict, replace
 
 import torch
 
-from musictx.model.bundle import BundleHeader, save_bundle
+from musictx.model.bundle import save_bundle
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from musictx.model.header import BundleHeader
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
 TOK = ChoraleTokenizer()

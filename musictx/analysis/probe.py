@@ -15,7 +15,7 @@ from safetensors.numpy import save
 from musictx.analysis.embedding import Embedder, Vectors
 from musictx.errors import BundleError
 from musictx.files import all_printable, fits, replacing
-from musictx.model.bundle import AGAIN, DAMAGE, reason
+from musictx.model.header import AGAIN, DAMAGE, reason
 from musictx.tokenizers import Tokenizer
 
 FORMAT = 1

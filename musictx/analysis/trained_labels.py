@@ -12,7 +12,7 @@ from musictx.analysis.probe import MOST_SECONDS, About, Layer, Probe
 from musictx.errors import BundleError
 from musictx.files import fits
 from musictx.model.build import can
-from musictx.model.bundle import AGAIN, BundleHeader, read_header
+from musictx.model.header import AGAIN, BundleHeader, read_header
 from musictx.model.roll import FRAME_S
 from musictx.music.score import Score
 from musictx.objectives.classify import Classify

@@ -19,8 +19,8 @@ from musictx.errors import ConfigError, UserError
 from musictx.files import only_new, printable, write_json
 from musictx.generate.open_bundle import check_device, open_and_print
 from musictx.generate.seeds import fit_grid
-from musictx.model.bundle import tensors_hash
 from musictx.model.packaged import BUNDLES, bundle_path, seed_path
+from musictx.model.tensors import tensors_hash
 from musictx.music.harmony import pitch_name
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score

@@ -34,7 +34,7 @@ from musictx.generate.open_bundle import (
     open_bundle,
 )
 from musictx.generate.requests import Continue, Sampling
-from musictx.model.bundle import read_header
+from musictx.model.header import read_header
 from musictx.model.packaged import CHORALE, PIANO, bundle_path, is_packaged
 from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import for_steps

@@ -23,8 +23,8 @@ from musictx.generate.requests import DEFAULT_S, Continue, Fill, Length, Samplin
 from musictx.generate.result import Music
 from musictx.generate.seeds import NEW, Targets, check_apart, find_seeds, name_targets, read_each
 from musictx.model.build import describe_model
-from musictx.model.bundle import tensors_hash
 from musictx.model.packaged import bundle_path, seed_path
+from musictx.model.tensors import tensors_hash
 from musictx.music.read import read_bytes, read_tracks
 from musictx.setting import setting
 from musictx.system import few_threads

@@ -17,8 +17,8 @@ from musictx.errors import MidiError
 from musictx.files import only_new
 from musictx.generate.open_bundle import check_device, open_and_print
 from musictx.generate.seeds import fit_grid
-from musictx.model.bundle import tensors_hash
 from musictx.model.packaged import PIANO, bundle_path
+from musictx.model.tensors import tensors_hash
 from musictx.music.read import MOST_BYTES, read_tracks
 from musictx.setting import setting
 from musictx.tokenizers import Tokenizer

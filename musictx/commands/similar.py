@@ -25,8 +25,8 @@ from musictx.errors import UserError
 from musictx.files import only_new, replacing, write_json
 from musictx.generate.open_bundle import check_device, open_and_print
 from musictx.generate.seeds import fit_grid
-from musictx.model.bundle import tensors_hash
 from musictx.model.packaged import CHORALE, PIANO, bundle_path, seed_path
+from musictx.model.tensors import tensors_hash
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.write import write_midi
 from musictx.setting import setting

@@ -19,7 +19,7 @@ from musictx.config.fields import keys_of
 from musictx.config.model import schema_of
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError
-from musictx.model.bundle import read_header
+from musictx.model.header import read_header
 from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.training.failure import TrainingError
 from musictx.training.fit import fit

@@ -24,9 +24,10 @@ from musictx.data.labelled_windows import LabelledData
 from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError, is_out_of_memory
 from musictx.model.build import KINDS, Model, build_model, describe_model, model_config
-from musictx.model.bundle import add_notes, load_bundle, read_header, save_bundle
+from musictx.model.bundle import add_notes, load_bundle, save_bundle
+from musictx.model.header import read_header
 from musictx.model.packaged import bundle_path
-from musictx.model.sizes import memory_of, without_memory
+from musictx.model.shapes import memory_of, without_memory
 from musictx.objectives import build_objective
 from musictx.tokenizers import Tokenizer
 from musictx.training.checkpoints import Checkpoints, damaged

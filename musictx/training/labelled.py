@@ -15,7 +15,8 @@ from musictx.data.source import Item, open_source
 from musictx.data.store import Corpus, Piece, Store, write_store
 from musictx.errors import ConfigError, MidiError, TokenError, UserError
 from musictx.files import printable
-from musictx.model.bundle import load_bundle, read_header
+from musictx.model.bundle import load_bundle
+from musictx.model.header import read_header
 from musictx.model.packaged import bundle_path
 from musictx.model.roll import FRAME_S
 from musictx.music.read import MOST_BYTES, read_tracks

@@ -18,7 +18,7 @@ from torch.optim import Optimizer
 from musictx.analysis.likelihood import carried_losses
 from musictx.config.train import TrainConfig
 from musictx.model.build import Model
-from musictx.model.bundle import KEY, BundleHeader
+from musictx.model.header import KEY, BundleHeader
 from musictx.model.recurrent import Past, RecurrentState
 from musictx.objectives import Example, Objective
 from musictx.objectives.classify import Classify

@@ -16,7 +16,8 @@ from musictx.config.train import TrainConfig
 from musictx.data.store import Manifest
 from musictx.errors import ConfigError, UserError
 from musictx.model.build import KINDS, Model, kind_of
-from musictx.model.bundle import BundleHeader, load_bundle, read_header
+from musictx.model.bundle import load_bundle
+from musictx.model.header import BundleHeader, read_header
 from musictx.model.keyboard import CLEAR, RELEASE, STRIKE, KeyboardState, Keys
 from musictx.model.own import check_parts, scripts_of
 from musictx.model.packaged import bundle_path

@@ -20,7 +20,7 @@ from musictx.generate.open_bundle import Opened
 from musictx.generate.primer import ROUNDED_S, Part, Primer, choose_primer, grid_of
 from musictx.generate.requests import DEFAULT_S, MAX_SEED, TOP_P, Continue, Fill, Length, Request, Sampling
 from musictx.generate.result import Music, Place
-from musictx.model.bundle import BundleHeader
+from musictx.model.header import BundleHeader
 from musictx.model.torch_steps import TorchPlayer
 from musictx.music.beat_grid import keeps_beat
 from musictx.music.harmony import pitch_name

@@ -15,7 +15,9 @@ from musictx.analysis.repeats import Provenance
 from musictx.data.store import Piece, Store, write_store
 from musictx.generate.draw import Continuation
 from musictx.generate.open_bundle import open_bundle
-from musictx.model.bundle import read_header, save_bundle, tensors_hash
+from musictx.model.bundle import save_bundle
+from musictx.model.header import read_header
+from musictx.model.tensors import tensors_hash
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.score import Score
 

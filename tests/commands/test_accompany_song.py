@@ -10,8 +10,9 @@ from strategies import rows
 
 import musictx
 from musictx.errors import ConfigError, UserError
-from musictx.model.bundle import BundleHeader, save_bundle
+from musictx.model.bundle import save_bundle
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from musictx.model.header import BundleHeader
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.music.write import write_midi

@@ -10,8 +10,9 @@ from conftest import ok
 from musictx.commands.attend import attend, find_note
 from musictx.config.app import settings
 from musictx.errors import ConfigError, UserError
-from musictx.model.bundle import read_header, save_bundle
+from musictx.model.bundle import save_bundle
 from musictx.model.encoder import Encoder, EncoderConfig
+from musictx.model.header import read_header
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.music.score import Score
 

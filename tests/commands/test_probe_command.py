@@ -16,7 +16,8 @@ from musictx.commands.probe import probe
 from musictx.config.app import settings
 from musictx.errors import UserError
 from musictx.model.build import build_model, model_config
-from musictx.model.bundle import BundleHeader, save_bundle
+from musictx.model.bundle import save_bundle
+from musictx.model.header import BundleHeader
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer

@@ -16,7 +16,8 @@ from musictx.config.app import settings
 from musictx.data.store import Split
 from musictx.errors import StoreError, UserError
 from musictx.model.build import build_model, model_config
-from musictx.model.bundle import BundleHeader, read_header, save_bundle
+from musictx.model.bundle import save_bundle
+from musictx.model.header import BundleHeader, read_header
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer

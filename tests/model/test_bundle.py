@@ -14,7 +14,8 @@ from safetensors.torch import save_file
 from musictx.errors import BundleError, ConfigError
 from musictx.model import bundle
 from musictx.model.build import build_model
-from musictx.model.bundle import BundleHeader, add_notes, load_bundle, read_header, save_bundle
+from musictx.model.bundle import add_notes, load_bundle, save_bundle
+from musictx.model.header import BundleHeader, read_header
 from musictx.model.transformer import Transformer, TransformerConfig
 
 CONFIG = TransformerConfig(vocab_size=11, d_model=16, n_layers=1, n_heads=2, d_ff=16, max_distance=4)
@@ -146,7 +147,7 @@ SHAPES = """
 import sys
 from musictx.model.build import KINDS, build_model, model_config
 from musictx.model.position import FORMS
-from musictx.model.sizes import without_memory
+from musictx.model.shapes import without_memory
 
 for kind, more in [(kind, {}) for kind in KINDS] + [("transformer", {"position": form}) for form in FORMS]:
     model = without_memory(lambda: build_model(model_config(kind, {"vocab_size": 9, "d_model": 64, **more})))

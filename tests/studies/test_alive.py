@@ -11,7 +11,8 @@ from trials import trial
 
 from musictx.data.store import Piece, Store, write_store
 from musictx.errors import UserError
-from musictx.model.bundle import read_header, tensors_hash
+from musictx.model.header import read_header
+from musictx.model.tensors import tensors_hash
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 

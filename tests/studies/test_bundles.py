@@ -17,7 +17,8 @@ from musictx.config.app import settings
 from musictx.data.corpora.jsb import prepare_jsb
 from musictx.data.store import Store
 from musictx.errors import BundleError
-from musictx.model.bundle import add_notes, load_bundle, read_header
+from musictx.model.bundle import add_notes, load_bundle
+from musictx.model.header import read_header
 from musictx.music.score import Score
 
 SIZES = ["model.d_model=16", "model.n_heads=2", "model.d_ff=32", "model.n_layers=1", "model.n_encoder_layers=1"]

@@ -14,7 +14,7 @@ from musictx.config.app import settings
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.generate.open_bundle import open_bundle
-from musictx.model.bundle import read_header
+from musictx.model.header import read_header
 
 COMPOSERS = {"retained": (1, 1, 1), "from_seed": (20, 14, 27), "repeated": (0.13, 0.08, 0.19)}
 

@@ -18,7 +18,8 @@ from musictx.config.app import settings
 from musictx.data.corpora.jsb import prepare_jsb
 from musictx.data.store import Piece, Store, write_store
 from musictx.errors import BundleError, StoreError
-from musictx.model.bundle import load_bundle, read_header, save_bundle
+from musictx.model.bundle import load_bundle, save_bundle
+from musictx.model.header import read_header
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.tokenizers import build_tokenizer
 from musictx.training.fit import fit

@@ -15,7 +15,7 @@ from trials import trial
 from musictx.config.app import settings
 from musictx.errors import UserError
 from musictx.model.build import build_model
-from musictx.model.bundle import read_header
+from musictx.model.header import read_header
 from musictx.training.fit import build_model_config
 from musictx.training.preflight import check_trainer
 

@@ -19,7 +19,7 @@ from musictx.config.app import settings
 from musictx.config.command import OWN, find
 from musictx.config.words import sort_words
 from musictx.errors import UserError
-from musictx.model.bundle import read_header
+from musictx.model.header import read_header
 from musictx.model.packaged import BUNDLES, FOLDER, bundle_path
 
 STUDIES = {path.stem: path.read_text() for path in sorted((ROOT / "studies").glob("*.py"))}

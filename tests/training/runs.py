@@ -10,7 +10,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from musictx.config.app import settings
 from musictx.config.train import TrainConfig
 from musictx.data.dataset import RandomCrops
-from musictx.model.bundle import read_header
+from musictx.model.header import read_header
 from musictx.tokenizers import build_tokenizer
 from musictx.training import fit as training
 from musictx.training.metrics import read_metrics

@@ -5,7 +5,8 @@ import torch
 from runs import PAD, config_of, curve, fit
 
 from musictx.errors import ConfigError
-from musictx.model.bundle import load_bundle, read_header
+from musictx.model.bundle import load_bundle
+from musictx.model.header import read_header
 from musictx.training.module import LanguageModelTraining
 
 STEPS = ["trainer.log_every=1", "trainer.max_steps=4", "trainer.validate_every=4", "data.length=32"]

@@ -14,7 +14,7 @@ from musictx.analysis.trained_labels import as_probe
 from musictx.config.app import settings
 from musictx.config.fields import keys_of
 from musictx.errors import BundleError, ConfigError, UserError
-from musictx.model.bundle import read_header
+from musictx.model.header import read_header
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.music.write import write_midi

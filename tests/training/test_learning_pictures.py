@@ -13,7 +13,7 @@ from test_learning_labels import duet, tune
 
 from musictx.config.app import settings
 from musictx.errors import ConfigError
-from musictx.model.bundle import read_header
+from musictx.model.header import read_header
 from musictx.music.write import write_midi
 from musictx.viz.patches import plot_patches
 

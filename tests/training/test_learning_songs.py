@@ -10,7 +10,8 @@ from songs import write_songs
 from musictx.commands.evaluate import evaluate
 from musictx.data.store import Store
 from musictx.errors import ConfigError
-from musictx.model.bundle import load_bundle, read_header
+from musictx.model.bundle import load_bundle
+from musictx.model.header import read_header
 
 SMALL = ["model.d_model=16", "model.n_layers=1", "model.n_heads=2", "model.d_ff=32"]
 LEARNERS = {

@@ -8,7 +8,7 @@ from test_learning_labels import QUICK, tune
 from musictx.data.datamodule import MusicData
 from musictx.data.store import Store
 from musictx.errors import ConfigError
-from musictx.model.bundle import read_header
+from musictx.model.header import read_header
 from musictx.music.write import write_midi
 from musictx.objectives import build_objective
 from musictx.training.metrics import read_metrics

@@ -9,7 +9,7 @@ from musictx.commands.evaluate import evaluate
 from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError
 from musictx.generate.open_bundle import open_bundle
-from musictx.model.bundle import read_header
+from musictx.model.header import read_header
 from musictx.objectives.voices import Voices
 from musictx.tokenizers import build_tokenizer
 from musictx.training.module import LanguageModelTraining

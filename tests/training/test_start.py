@@ -10,7 +10,8 @@ from runs import RECURRENT, config_of, fit, val_nll
 from musictx.commands.train import train
 from musictx.config.app import settings
 from musictx.errors import BundleError, ConfigError
-from musictx.model.bundle import load_bundle, read_header, save_bundle
+from musictx.model.bundle import load_bundle, save_bundle
+from musictx.model.header import read_header
 from musictx.model.packaged import packaged_bundle
 from musictx.tokenizers import EventRange, build_tokenizer, with_added
 from musictx.tokenizers.performance import PerformanceTokenizer

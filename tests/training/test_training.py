@@ -9,7 +9,8 @@ from runs import config_of, curve, fit, val_nll
 
 from musictx.config.train import LoggerConfig, TrainConfig
 from musictx.errors import ConfigError
-from musictx.model.bundle import load_bundle, read_header
+from musictx.model.bundle import load_bundle
+from musictx.model.header import read_header
 from musictx.model.keyboard import Keys
 from musictx.objectives import Example
 from musictx.tokenizers import build_tokenizer

@@ -1,0 +1,112 @@
+"""The tensors of a bundle in numpy, without PyTorch: each is read when it is asked for, and none for its shape."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import safe_open
+
+from musictx.model.checkpoint import checkpoint_tensors, is_checkpoint
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Array = NDArray[Any]
+Bytes = NDArray[np.uint8]
+WIDE = "<u2"  # bfloat16 is the upper half of a float32, and numpy has no such type
+TYPES = {  # by their names in a file: PyTorch's and numpy's
+    "F64": ("float64", "<f8"),
+    "F32": ("float32", "<f4"),
+    "F16": ("float16", "<f2"),
+    "BF16": ("bfloat16", WIDE),
+    "I64": ("int64", "<i8"),
+    "I32": ("int32", "<i4"),
+    "I16": ("int16", "<i2"),
+    "I8": ("int8", "<i1"),
+    "U8": ("uint8", "<u1"),
+    "BOOL": ("bool", "<?"),
+}
+
+
+class Stored(NamedTuple):
+    """A tensor of a file."""
+
+    dtype: str
+    shape: list[int]
+    read: Callable[[], Bytes]
+
+
+def stored(path: Path) -> dict[str, Stored]:
+    """All tensors of a bundle or a checkpoint. Raises all of `header.DAMAGE`."""
+    if is_checkpoint(path):
+        names = {f"torch.{name}": code for code, (name, _) in TYPES.items()}
+        found = checkpoint_tensors(path)
+        return {n: Stored(names.get(str(x.dtype), str(x.dtype)), [*x.shape], partial(_of, x)) for n, x in found.items()}
+    with safe_open(path, "np"):  # refuses a file whose places of tensors are not all within it
+        pass
+    with open(path, "rb") as file:
+        start = 8 + (length := int.from_bytes(file.read(8), "little"))
+        entries = json.loads(file.read(length))
+    entries.pop("__metadata__", None)
+    return {
+        name: Stored(x["dtype"], x["shape"], partial(_between, path, *(start + each for each in x["data_offsets"])))
+        for name, x in entries.items()
+    }
+
+
+def _between(path: Path, begin: int, end: int) -> Bytes:
+    if not 0 <= begin <= end <= path.stat().st_size:
+        raise ValueError(f"a tensor from byte {begin} to {end}")
+    return np.fromfile(path, np.uint8, end - begin, offset=begin)
+
+
+def _of(tensor: Tensor) -> Bytes:
+    import torch  # the tensor is its own
+
+    found: Bytes = tensor.contiguous().reshape(-1).view(torch.uint8).numpy()
+    return found
+
+
+def shapes(path: Path) -> dict[str, list[int]]:
+    """Those of all tensors; of a bundle none is read for it, since a stranger's file may be larger than the memory."""
+    return {name: tensor.shape for name, tensor in stored(path).items()}
+
+
+def tensors_hash(path: Path) -> str:
+    """The SHA-256 of all tensors, by name: what stays when a header changes."""
+    found = sha256()
+    for name, tensor in sorted(stored(path).items()):
+        found.update(name.encode())
+        found.update(tensor.read())
+    return found.hexdigest()
+
+
+class Tensors(Mapping[str, Array]):
+    """All tensors by name; weights of any number of bits are float32."""
+
+    def __init__(self, path: Path) -> None:
+        self._stored = stored(path)
+        self.shapes = {name: tensor.shape for name, tensor in self._stored.items()}
+
+    def __getitem__(self, name: str) -> Array:
+        tensor = self._stored[name]
+        if tensor.dtype not in TYPES:
+            raise ValueError(f"{name} is {tensor.dtype}")
+        _, dtype = TYPES[tensor.dtype]
+        found: Array = tensor.read().view(dtype).reshape(tensor.shape)
+        if tensor.dtype == "BF16":
+            return (found.astype(np.uint32) << 16).view(np.float32)
+        return found.astype(np.float32, copy=False) if tensor.dtype in ("F64", "F16") else found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stored)
+
+    def __len__(self) -> int:
+        return len(self._stored)
