@@ -7,8 +7,6 @@ begins as zero, so a model that gains it begins as the same model.
 import torch
 from torch import Tensor, nn
 
-WIDEST = 64  # tokens; each takes a product of the whole input
-
 
 class ShortConv(nn.Module):
     """x (B, T, C) -> x plus a weighted sum of the last `width` tokens, each channel by itself."""

@@ -13,8 +13,6 @@ from torch import Tensor, nn
 
 N_KEYS = 128
 STRIKE, RELEASE, CLEAR = 1, 2, 3  # what an id does to its key; CLEAR: other music begins, and all keys are up
-KEYBOARDS = ("none", "head")
-SEEN = "head: the model sees which keys are down, and since when; or none"
 N_FEATURES = 4
 LONG_S = 1e4  # a key that was never struck counts as struck so long ago
 MANY = 1024  # tokens for which a GPU takes a product in place of a convolution

@@ -17,9 +17,10 @@ from torch.utils.checkpoint import checkpoint
 
 from musictx.errors import ConfigError
 from musictx.model.cells import CELLS, ResidualCells, build_cells, initialise, run_cells
-from musictx.model.keyboard import KEYBOARDS, LONG_S, SEEN, KeyboardState
+from musictx.model.keyboard import LONG_S, KeyboardState
 from musictx.model.recall import Recall
 from musictx.model.sizes import check_numbers, one_of
+from musictx.model.transformer_settings import KEYBOARDS, SEEN
 from musictx.setting import setting
 
 

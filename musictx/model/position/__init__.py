@@ -6,7 +6,6 @@ from musictx.model.position.fourier import Fourier
 from musictx.model.position.rope import Rotary
 from musictx.model.position.table import Table
 
-CLOCKS = ("index", "time")
 FORMS: dict[str, type[Form]] = {
     "relative": Table,
     "relative_fourier": Fourier,
