@@ -9,8 +9,8 @@ from musictx.commands import check_new, check_suffix, print_table
 from musictx.config.command import Command
 from musictx.errors import ConfigError
 from musictx.files import only_new
+from musictx.model.onnx.graph import WEIGHTS
 from musictx.model.onnx.position import FORMS
-from musictx.model.onnx.write import WEIGHTS, libraries, write_onnx
 from musictx.setting import setting
 
 
@@ -26,15 +26,15 @@ class ExportConfig:
 
 
 def export(config: ExportConfig) -> None:
-    """Raises ConfigError for a model that has no such graph, BundleError, and UserError where ONNX is not installed."""
+    """Raises ConfigError for a model that has no such graph, and BundleError."""
     out = Path(config.out)
     check_suffix("out", config.out, [".onnx"])
     if config.weights not in WEIGHTS:
         raise ConfigError("weights", got=config.weights, allowed=" or ".join(WEIGHTS))
     check_new(config.overwrite, out)
-    libraries()
-    from musictx.generate.open_bundle import open_and_print  # PyTorch, after the words were checked
+    from musictx.generate.open_bundle import open_and_print  # PyTorch and ONNX, after the words were checked
     from musictx.model.build import KINDS, can, kind_of
+    from musictx.model.onnx.write import write_onnx
 
     model, _, header = open_and_print(config.bundle, continues=False)
     why, allowed = "", ""

@@ -15,8 +15,8 @@ from musictx.model.build import Model, asked, build_model, model_config
 from musictx.model.checkpoint import checkpoint_tensors, is_checkpoint
 from musictx.model.header import AGAIN, DAMAGE, KEY, BundleHeader, read_header, reason
 from musictx.model.own import check_parts
-from musictx.model.shapes import differing, without_memory
-from musictx.model.tensors import shapes
+from musictx.model.shapes import shapes_of, without_memory
+from musictx.model.tensors import differing, shapes
 
 
 class Bundle(NamedTuple):
@@ -67,7 +67,7 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
     if attention:
         config = replace(config, **asked(config, {"attention": attention}))
     try:
-        if wrong := differing(without_memory(lambda: build_model(config)), shapes(path)):
+        if wrong := differing(shapes_of(without_memory(lambda: build_model(config))), shapes(path)):
             raise ValueError(wrong)
         model = build_model(config)
         model.load_state_dict(_tensors(path))

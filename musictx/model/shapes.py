@@ -1,6 +1,5 @@
-"""The shapes of a model: whether they are those of a file, and its memory, before any is taken."""
+"""The shapes of a model, and its memory, before any is taken."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -13,14 +12,9 @@ BYTES = 4  # of a weight
 DRAWS = {"normal_", "uniform_", "kaiming_uniform_"}
 
 
-def differing(model: nn.Module, shapes: Mapping[str, list[int]]) -> str:
-    """In what a model differs from a file's tensors: a few words; none if it does not."""
-    own = {name: [*x.shape] for name, x in model.state_dict().items()}
-    for name in sorted(own.keys() | shapes.keys()):
-        if own.get(name) != shapes.get(name):
-            claimed, found = (of.get(name, "no such tensor") for of in (own, shapes))
-            return f"{name}: its settings mean {claimed}, the file has {found}"
-    return ""
+def shapes_of(model: nn.Module) -> dict[str, list[int]]:
+    """Those of all its tensors."""
+    return {name: [*x.shape] for name, x in model.state_dict().items()}
 
 
 def memory_of(model: nn.Module) -> int:

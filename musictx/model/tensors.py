@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -79,12 +79,21 @@ def shapes(path: Path) -> dict[str, list[int]]:
     return {name: tensor.shape for name, tensor in stored(path).items()}
 
 
+def differing(means: Mapping[str, Sequence[int]], found: Mapping[str, Sequence[int]]) -> str:
+    """In what the shapes that settings mean differ from a file's: a few words; none if they do not."""
+    for name in sorted(means.keys() | found.keys()):
+        if means.get(name) != found.get(name):
+            claimed, there = (of.get(name, "no such tensor") for of in (means, found))
+            return f"{name}: its settings mean {claimed}, the file has {there}"
+    return ""
+
+
 def tensors_hash(path: Path) -> str:
     """The SHA-256 of all tensors, by name: what stays when a header changes."""
     found = sha256()
     for name, tensor in sorted(stored(path).items()):
         found.update(name.encode())
-        found.update(tensor.read())
+        found.update(tensor.read().data)
     return found.hexdigest()
 
 
@@ -103,7 +112,8 @@ class Tensors(Mapping[str, Array]):
         found: Array = tensor.read().view(dtype).reshape(tensor.shape)
         if tensor.dtype == "BF16":
             return (found.astype(np.uint32) << 16).view(np.float32)
-        return found.astype(np.float32, copy=False) if tensor.dtype in ("F64", "F16") else found
+        with np.errstate(over="ignore"):  # what is too large becomes infinity, as in PyTorch
+            return found.astype(np.float32, copy=False) if tensor.dtype in ("F64", "F16") else found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._stored)

@@ -1,6 +1,5 @@
 import re
 import shutil
-import sys
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,6 @@ from musictx.generate.open_bundle import open_bundle
 from musictx.model.onnx.read import open_onnx
 from musictx.model.onnx.steps import OnnxSteps
 from musictx.model.packaged import is_packaged
-
-pytest.importorskip("onnx", reason="needs musictx[onnx]")
-pytest.importorskip("onnxruntime", reason="needs musictx[onnx]")
 
 
 def test_a_trained_model_becomes_a_file_that_gives_its_logits(world, tmp_path):
@@ -73,12 +69,6 @@ def test_a_file_that_is_there_stays(world, tmp_path):
         export(settings("export", f"bundle={world.bundle}", f"out={there}"))
     export(settings("export", f"bundle={world.bundle}", f"out={there}", "overwrite=true"))
     assert open_onnx(there).config.d_model == 16
-
-
-def test_without_onnx_a_line_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(UserError, match=r"pip install 'musictx\[onnx\]'"):
-        export(settings("export", "bundle=piano", f"out={tmp_path}/x.onnx"))
 
 
 @pytest.mark.skipif(not is_packaged("piano"), reason="built without the piano model")

@@ -15,7 +15,7 @@ from musictx.errors import BundleError, ConfigError
 from musictx.model import bundle
 from musictx.model.build import build_model
 from musictx.model.bundle import add_notes, load_bundle, save_bundle
-from musictx.model.header import BundleHeader, read_header
+from musictx.model.header import KEY, BundleHeader, read_header
 from musictx.model.transformer import Transformer, TransformerConfig
 
 CONFIG = TransformerConfig(vocab_size=11, d_model=16, n_layers=1, n_heads=2, d_ff=16, max_distance=4)
@@ -158,7 +158,7 @@ for kind, more in [(kind, {}) for kind in KINDS] + [("transformer", {"position":
 def test_tensors_that_do_not_fit_are_not_read(path, monkeypatch):
     tensors, header = bundle._tensors(path), read_header(path)
     tensors["embed.weight"] = torch.zeros(10_000, 16)
-    save_file(tensors, path, {bundle.KEY: header.to_json()})
+    save_file(tensors, path, {KEY: header.to_json()})
     monkeypatch.setattr(bundle, "_tensors", lambda path: pytest.fail("a stranger's tensors take memory"))
     with pytest.raises(BundleError, match=r"embed.weight: .* \[11, 16\], .* \[10000, 16\]"):
         load_bundle(path)

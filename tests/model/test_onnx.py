@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from decoders import ALL, close, drawn, every, full, small
 from hypothesis import given
 from hypothesis import strategies as st
-from small import CASES, V, build, named, untrained
+from onnx.reference import ReferenceEvaluator
+from small import V, untrained
 
 from musictx.errors import ConfigError
 from musictx.model.bundle import load_bundle
-from musictx.model.keyboard import KeyTable
 from musictx.model.onnx import steps as in_steps
 from musictx.model.onnx.read import open_onnx
 from musictx.model.onnx.steps import OnnxSteps
@@ -24,25 +25,7 @@ from musictx.model.position import FORMS, timed_forms
 from musictx.music.read import read_bytes, read_tracks
 from musictx.tokenizers import build_tokenizer
 
-reference = pytest.importorskip("onnx.reference", reason="needs musictx[onnx]")  # the file of a graph
-pytest.importorskip("onnxruntime", reason="needs musictx[onnx]")
-
 HEADER = {"licence": "MIT", "tokenizer": "performance", "corpus": "none", "notes": {}, "version": "0"}
-ODD = [{"position": form, "d_model": 15, "n_heads": 3} for form in FORMS]
-ALL = {"conv": 3, "keyboard": "head", "mlp": "swiglu", "qk_norm": True, "value_residual": True, "cycle": 4}
-MORE = [{"norm": "post", "mlp": "relu", **ALL, "position": "relative_fourier", "clock": "time"}, {"conv": 9}, ALL, *ODD]
-every = pytest.mark.parametrize("case", [*CASES, *MORE], ids=named)
-
-
-def small(case):
-    """A model in float32, whose ids do all that an id can do to the keyboard."""
-    model = build(**case).float()
-    dice = torch.Generator().manual_seed(3)
-    for part in model.modules():
-        if isinstance(part, KeyTable):
-            for table, below in ((part.key, 5), (part.act, 4), (part.wait_us, 900_000)):
-                table.copy_(torch.randint(below, (V,), generator=dice))
-    return model
 
 
 def exported(model, folder, weights="float32"):
@@ -51,20 +34,6 @@ def exported(model, folder, weights="float32"):
     settings = {"kind": "transformer", **asdict(model.config)}
     write_onnx(path, model.config, HEADER | {"model": settings}, tensors, weights)
     return open_onnx(path)
-
-
-def drawn(*shape):
-    return np.random.default_rng(1).integers(0, V, shape)
-
-
-@torch.inference_mode()
-def full(model, ids):
-    """Logits (B, T, V) of one pass through PyTorch."""
-    return model(torch.from_numpy(ids)).numpy()
-
-
-def close(got, expected, within=1e-4):
-    np.testing.assert_allclose(got, expected, rtol=0, atol=within)
 
 
 @pytest.fixture
@@ -133,7 +102,7 @@ def test_another_runtime_gives_the_same(case, tmp_path):
     """ONNX's own, in numpy: the graph keeps to the standard."""
     model, ids = small(case), drawn(2, 9)
     opened = exported(model, tmp_path)
-    other = reference.ReferenceEvaluator(str(tmp_path / "float32.onnx"))
+    other = ReferenceEvaluator(str(tmp_path / "float32.onnx"))
     rows = OnnxSteps(opened._replace(session=other), 2)
     expected = full(model, ids)
     close(rows.prefill(ids[:, :8]), expected[:, 7])
@@ -178,7 +147,7 @@ def test_rows_of_any_age_continue_as_they_would_alone(case, tmp_path, few_slots)
         for n, pair in zip((3, 14, 14, 1), zip(alone, others, strict=True), strict=True):
             for each in pair:
                 each.prefill(drawn(1, 14)[:, -n:])
-        joined = OnnxSteps.join(others)
+        joined = OnnxSteps.join(others, range(4))
         for t in range(5):
             got = joined.step(then[:, t])
             close(got, np.concatenate([each.step(then[row : row + 1, t]) for row, each in enumerate(alone)]), 1e-5)

@@ -17,7 +17,7 @@ from musictx.model.tensors import Tensors, shapes, tensors_hash
 
 FLOATS = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
 WHOLE = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool}
-FIRST = [0.0, -0.0, 1.5, -3.25, 0.1, 3e38, 1e-40, float("inf"), float("-inf"), 7.0, 255.0, 2.0]
+FIRST = [0.0, -0.0, 1.5, -3.25, 0.1, 3e38, 1e-40, float("inf"), float("-inf"), 7.0, 1e300, float("nan")]
 
 
 def of_every_type():

@@ -9,9 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from musictx.errors import UserError
+
 OPSET, OURS, IR = 21, "com.microsoft", 10  # the first are those of every ONNX runtime
 BITS = "MatMulNBits"  # of ONNX Runtime: weights in blocks, a scale each; every row of its input has its own scales too
 BLOCK = 32  # weights with one scale
+WEIGHTS = ("float32", "int8")
 MIDDLE = 128  # the uint8 that means 0
 
 Array = NDArray[Any]
@@ -46,6 +49,7 @@ class Graph:
         self.inputs: list[Value] = []
         self.outputs: list[Value] = []
         self.weights: dict[str, Value] = {}
+        self.tensors: dict[str, list[int]] = {}  # shapes of the model's own
         self.constants: dict[str, Array] = {}
         self._known: dict[tuple[Any, ...], str] = {}  # constants by what they are
 
@@ -84,6 +88,8 @@ class Graph:
     def weight(self, name: str, *shape: int, dtype: str = "float32") -> str:
         """A tensor of the model."""
         self.weights[name] = Value(name, dtype, shape)
+        if ":" not in name:
+            self.tensors[name] = [*shape]
         return name
 
     def linear(
@@ -93,7 +99,7 @@ class Graph:
         biases = [self.weight(f"{name}.bias", n_out)] if bias else []
         if exact or not self.int8:
             return self.op("Gemm", x, self.weight(f"{name}.weight", n_out, n_in), *biases, named=named, transB=1)
-        n = -(-n_in // BLOCK)
+        n, self.tensors[f"{name}.weight"] = -(-n_in // BLOCK), [n_out, n_in]
         whole = self.weight(f"{name}.weight:int8", n_out, n, BLOCK, dtype="uint8")
         scale = self.weight(f"{name}.weight:scale", n_out, n)
         size = {"K": n_in, "N": n_out, "bits": 8, "block_size": BLOCK, "accuracy_level": 4}  # 4: products of int8
@@ -113,14 +119,21 @@ class Graph:
 
 
 def numbers(graph: Graph, tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """All weights of a graph, from the tensors of its model."""
+    """All weights of a graph, from the tensors of its model. Raises UserError for int8 of what is no number."""
     found: dict[str, Array] = {}
+    for name in graph.tensors:
+        tensor, whole, scale = tensors[name], f"{name}:int8", f"{name}:scale"
+        if name in graph.weights:
+            found[name] = tensor
+        if whole in graph.weights:
+            found[whole], found[scale] = quantised(tensor)
     for name, value in graph.weights.items():
-        of, _, form = name.partition(":")
-        tensor = quantised(tensors[of])[form == "scale"] if form else tensors[of]
-        found[name] = np.ascontiguousarray(tensor, value.dtype)
+        found[name] = np.ascontiguousarray(found[name], value.dtype)
         if found[name].shape != value.shape:
             raise ValueError(f"{name} is {found[name].shape}, its graph takes {value.shape}")
+        if graph.int8 and value.dtype == "float32" and not np.isfinite(found[name]).all():
+            what = f"{name.partition(':')[0]} has NaN or infinity, which products in 8 bits would hide"
+            raise UserError(what, "train it again with a lower lr=")
     return found
 
 
@@ -129,4 +142,5 @@ def quantised(weight: Array) -> tuple[Array, Array]:
     n_out, n_in = weight.shape
     blocks = np.pad(weight.astype(np.float32), ((0, 0), (0, -n_in % BLOCK))).reshape(n_out, -1, BLOCK)
     scale = np.maximum(np.abs(blocks).max(2), 1e-12) / np.float32(127)
-    return (np.rint(blocks / scale[..., None]) + MIDDLE).astype(np.uint8), scale
+    with np.errstate(invalid="ignore"):  # the scale of NaN is NaN
+        return (np.rint(blocks / scale[..., None]) + MIDDLE).astype(np.uint8), scale

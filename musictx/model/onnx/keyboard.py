@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from musictx.model.onnx.graph import Graph
+import numpy as np
+
+from musictx.model.onnx.graph import Array, Graph
 from musictx.model.onnx.position import to
 
 N_KEYS, KEY_TABLE = 128, "keyboard.key"
@@ -71,3 +73,8 @@ def onto(g: Graph, config: Any, logits: str, y: str, seen: str) -> str:
     slot = g.op("Where", strikes, key, g.op("Add", key, g.const(N_KEYS)))
     slot = g.op("Where", g.op("Or", strikes, releases), slot, g.const(2 * N_KEYS))  # (V,)
     return g.op("Add", logits, g.op("Gather", gained, slot, axis=1), named="logits")
+
+
+def is_key_table(keys: Array) -> bool:
+    """Whether it names keys that there are."""
+    return bool(np.isin(keys, np.arange(N_KEYS)).all())

@@ -14,7 +14,7 @@ from musictx.errors import ConfigError
 from musictx.model.onnx.decoder import EMPTY, EVERYTHING
 from musictx.model.onnx.graph import Array
 from musictx.model.onnx.keyboard import LONG_S
-from musictx.model.onnx.read import OnnxModel
+from musictx.model.onnx.session import OnnxModel
 
 SLOTS = 128  # the cache grows by a multiple of this: each growth copies it, and empty slots take time
 BLOCK = 256  # tokens of a prompt that are read at once
@@ -72,11 +72,13 @@ class OnnxSteps:
         return self._with({name: x.take(rows, ROW_AXIS[name]) for name, x in self.state.items()})
 
     @staticmethod
-    def join(parts: Sequence[OnnxSteps]) -> OnnxSteps:
-        """The rows of all, of one model and window; each continues as it would alone."""
+    def join(parts: Sequence[OnnxSteps], of_row: Sequence[int]) -> OnnxSteps:
+        """Steps of one model and window whose row b goes on from parts[of_row[b]], each of one row, as it would
+        alone."""
         room = max(part.state["held"].shape[1] for part in parts)
         states = [part._widened(room) for part in parts]
-        return parts[0]._with({name: np.concatenate([s[name] for s in states], ROW_AXIS[name]) for name in states[0]})
+        rows = [states[of] for of in of_row]
+        return parts[0]._with({name: np.concatenate([x[name] for x in rows], ROW_AXIS[name]) for name in rows[0]})
 
     def _with(self, state: dict[str, Array]) -> OnnxSteps:
         other = OnnxSteps.__new__(OnnxSteps)
@@ -89,8 +91,10 @@ class OnnxSteps:
             raise ConfigError("max_positions", got=reach, why=f"{length} tokens are more than this model has positions")
 
     def _widened(self, room: int) -> dict[str, Array]:
-        """The state with so many slots."""
+        """The state with so many slots; it shares what needs no more."""
         wide = dict(self.state)
+        if wide["held"].shape[1] == room:
+            return wide
         for name, axis in SLOT_AXIS.items():
             old = self.state[name]
             shape = list(old.shape)

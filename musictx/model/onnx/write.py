@@ -7,31 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import onnx
+
 from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.model.onnx.decoder import decoder
 from musictx.model.onnx.graph import BITS, IR, OPSET, OURS, Array, Graph, Value, numbers
 from musictx.model.onnx.position import to
 
-WEIGHTS = ("float32", "int8")
 KEY = "musictx"
 MOST = 2**31 - 2**24  # bytes of weights: a file of this format has less than 2 GiB
 
 
-def libraries() -> tuple[Any, Any]:
-    """The packages onnx and onnxruntime. Raises UserError where one is not installed."""
-    try:
-        import onnx
-        import onnxruntime
-    except ImportError as error:
-        what = f"ONNX needs the package {error.name}, which is not here"
-        raise UserError(what, "pip install 'musictx[onnx]'") from None
-    return onnx, onnxruntime
-
-
 def model_of(graph: Graph, weights: Mapping[str, Array] | None = None) -> Any:
     """The graph as ONNX's own object; without weights it has their sizes and no numbers."""
-    onnx, _ = libraries()
     make, parts = onnx.helper, [onnx.numpy_helper.from_array(x, name) for name, x in graph.constants.items()]
 
     def declared(values: list[Value]) -> list[Any]:
@@ -43,7 +32,7 @@ def model_of(graph: Graph, weights: Mapping[str, Array] | None = None) -> Any:
     ]
     for name, value in graph.weights.items():
         data = None if weights is None else weights[name].tobytes()
-        parts.append(onnx.TensorProto(name=name, data_type=to(value.dtype), dims=value.shape, raw_data=data))
+        parts.append(onnx.TensorProto(name=name, data_type=to(value.dtype), dims=map(int, value.shape), raw_data=data))
     whole = make.make_graph(nodes, "decoder", declared(graph.inputs), declared(graph.outputs), parts)
     domains = [make.make_opsetid("", OPSET), *([make.make_opsetid(OURS, 1)] if graph.int8 else [])]
     return make.make_model(whole, opset_imports=domains, ir_version=IR, producer_name=KEY)
@@ -60,7 +49,7 @@ def write_onnx(path: Path, config: Any, header: Mapping[str, Any], tensors: Mapp
     model = model_of(graph, numbers(graph, tensors))
     said = {"licence": header["licence"], "tokenizer": header["tokenizer"], "corpus": header["corpus"]}
     said |= {"citation": str(header["notes"].get("citation", "")), "weights": weights, KEY: json.dumps(header)}
-    libraries()[0].helper.set_model_props(model, said)
+    onnx.helper.set_model_props(model, said)
     with replacing(path) as partial:
         partial.write_bytes(model.SerializeToString())
     return graph

@@ -1,0 +1,45 @@
+"""An open model: its session of ONNX Runtime, and what that takes and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import onnxruntime
+
+from musictx.model.onnx.graph import Array, Value
+from musictx.model.onnx.settings import reach
+from musictx.model.transformer_settings import TransformerSettings
+
+
+class OnnxModel(NamedTuple):
+    """A decoder that is ready to read ids, and what its file says of it."""
+
+    session: Any
+    inputs: list[Value]
+    outputs: list[str]
+    config: TransformerSettings
+    header: dict[str, Any]
+    weights: str
+    held: Mapping[str, Array] = {}  # numbers that the session reads where they lie
+
+    @property
+    def reach(self) -> int | None:
+        """How many positions there are; None: unlimited."""
+        return reach(self.config)
+
+    @property
+    def window(self) -> int:
+        """How many tokens back it should look in endless music."""
+        return int(self.config.trained_length or self.reach or 2 * self.config.max_distance)
+
+
+def start(content: bytes, threads: int, outside: Mapping[str, Array] | None = None) -> Any:
+    """A session of a model's bytes. `outside` has the weights that are not in them, and must live as long as the
+    session. Raises exceptions of ONNX Runtime's own kinds, which derive from Exception alone."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 3
+    if outside:
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(x) for x in outside.values()]
+        options.add_external_initializers([*outside], values)
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
