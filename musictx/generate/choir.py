@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from musictx.errors import UserError
 from musictx.generate.batch import LOOK_EVERY
@@ -45,17 +44,14 @@ class AroundVoices:
     given one below, nor move in parallels with it, where the rules forbid that. Nor does it leave for given notes of
     the next step in parallels. Obeys `Grammar`."""
 
-    def __init__(
-        self, grammar: Grammar, given: list[int], tokenizer: ChoraleTokenizer, device: torch.device | str
-    ) -> None:
+    def __init__(self, grammar: Grammar, given: list[int], tokenizer: ChoraleTokenizer) -> None:
         """`grammar` has seen all steps before those of `given`, ids in their order, -1 where free. The last step of
         `given` may only be looked at."""
         self.grammar, self.given, self.tokenizer = grammar, given, tokenizer
-        self.pitch = torch.from_numpy(tokenizer.pitch.astype(np.int64)).to(device)  # (V,)
-        self.drawn = 0
+        self.pitch, self.drawn = tokenizer.pitch, 0  # (V,)
 
-    def legal(self) -> Tensor:
-        may, rest = self.grammar.legal().clone(), self.tokenizer.rest  # (B, V)
+    def legal(self) -> NDArray[np.bool_]:
+        may, rest = self.grammar.legal().copy(), self.tokenizer.rest  # (B, V)
         v = self.drawn % self.tokenizer.voices
         if isinstance(self.grammar, GridRules) and self.grammar.no_parallels:
             may &= ~self._leaves_in_parallels(self.grammar, v)
@@ -66,32 +62,32 @@ class AroundVoices:
         may[:, rest] |= ~may.any(1)  # as in `GridRules`
         return may
 
-    def _goes_with(self, grammar: GridRules, v: int, lower: int, below: int) -> Tensor:
+    def _goes_with(self, grammar: GridRules, v: int, lower: int, below: int) -> NDArray[np.bool_]:
         """(B, V) the ids with which voice `v` neither crosses the pitch below nor moves in parallels with it."""
-        goes = ((self.pitch >= below) | (self.pitch == REST))[None] | torch.tensor(not grammar.order)
+        goes: NDArray[np.bool_] = ((self.pitch >= below) | (self.pitch == REST) | (not grammar.order))[None]
         if grammar.no_parallels:
             then, then_below = grammar.last[:, v, None], grammar.last[:, lower, None]  # (B, 1)
-            goes = goes & ~parallel(self.pitch[None], torch.full_like(then, below), then, then_below)
+            goes = goes & ~parallel(self.pitch, below, then, then_below)
         return goes
 
-    def _leaves_in_parallels(self, grammar: GridRules, v: int) -> Tensor:
+    def _leaves_in_parallels(self, grammar: GridRules, v: int) -> NDArray[np.bool_]:
         """(B, V) the ids from which voice `v` would move in parallels with another into the next step, if the notes of
         both are known."""
         n, first = self.tokenizer.voices, self.drawn - v
         now, then = self.given[first : first + n], self.given[first + n :][:n]
-        parallels = torch.zeros(len(grammar.last), len(self.pitch), dtype=torch.bool, device=self.pitch.device)
+        parallels = np.zeros((len(grammar.last), len(self.pitch)), bool)
         for other in range(n):
             if other == v or not then or min(then[v], then[other]) < 0 or (other > v and now[other] < 0):
                 continue
             sung = grammar.last[:, other, None] if other < v else self.pitch[now[other]]
-            parallels |= parallel(self.pitch[then[v]], self.pitch[then[other]], self.pitch[None], sung)
+            parallels |= parallel(self.pitch[then[v]], self.pitch[then[other]], self.pitch, sung)
         return parallels
 
-    def update(self, ids: Tensor) -> None:
+    def update(self, ids: NDArray[np.int64]) -> None:
         self.grammar.update(ids)
         self.drawn += 1
 
-    def move(self, rows: Tensor) -> None:
+    def move(self, rows: NDArray[np.int64]) -> None:
         self.grammar.move(rows)
 
 

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.tokenizers.rules import Rules
@@ -16,15 +14,15 @@ from musictx.tokenizers.tokenizer import Tokenizer
 class Grammar(Protocol):
     """Where every row of a batch is in its music."""
 
-    def legal(self) -> Tensor:
-        """(B, V) bool: the ids that may be drawn now; at least one a row."""
+    def legal(self) -> NDArray[np.bool_]:
+        """(B, V) the ids that may be drawn now, at least one a row; the caller only reads it."""
         ...
 
-    def update(self, ids: Tensor) -> None:
+    def update(self, ids: NDArray[np.int64]) -> None:
         """One more token a row, (B,)."""
         ...
 
-    def move(self, rows: Tensor) -> None:
+    def move(self, rows: NDArray[np.int64]) -> None:
         """Row b becomes what row rows[b] was, (B,), of the same prompt."""
         ...
 
@@ -32,18 +30,18 @@ class Grammar(Protocol):
 class Free:
     """Any event may follow any other; PAD, BOS and EOS never may."""
 
-    def __init__(self, tokenizer: Tokenizer, rows: int, device: torch.device | str) -> None:
+    def __init__(self, tokenizer: Tokenizer, rows: int) -> None:
         vocab = tokenizer.vocab
-        legal = torch.from_numpy(vocab.mask(*(row.type for row in vocab.events))).to(device)  # (V,)
-        self.mask = legal.expand(rows, -1)
+        legal = vocab.mask(*(row.type for row in vocab.events))  # (V,)
+        self.mask = np.broadcast_to(legal, (rows, vocab.size))
 
-    def legal(self) -> Tensor:
+    def legal(self) -> NDArray[np.bool_]:
         return self.mask
 
-    def update(self, ids: Tensor) -> None:
+    def update(self, ids: NDArray[np.int64]) -> None:
         """Does nothing: what came before forbids nothing."""
 
-    def move(self, rows: Tensor) -> None:
+    def move(self, rows: NDArray[np.int64]) -> None:
         """Does nothing: all rows are alike."""
 
 
@@ -52,14 +50,13 @@ def build_grammar(
     rules: Rules,
     prompts: Sequence[NDArray[np.integer]],
     quarter_s: Sequence[float],
-    device: torch.device | str,
 ) -> Grammar:
     """An encoding's grammar after one prompt for each row, at that row's tempo. Raises ConfigError for rules that it
     cannot keep."""
     if not rules.masks:
-        return Free(tokenizer, len(prompts), device)
+        return Free(tokenizer, len(prompts))
     for name in () if tokenizer.voices else ("voice_order", "voice_ranges", "no_parallels"):
         if getattr(rules, name):
             why = f"it is for chorale models, and {tokenizer.name} has no voices"
             raise ConfigError(name, got=True, why=why, allowed="false")
-    return tokenizer.grammar(rules, prompts, quarter_s, device)
+    return tokenizer.grammar(rules, prompts, quarter_s)

@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from musictx.tokenizers.grammar import Grammar
 from musictx.tokenizers.tokenizer import Tokenizer
 
 Lines = NDArray[np.float64]
-FAR = 2**62  # steps: after all music
+Steps = NDArray[np.int64]
+FAR = 2**40  # steps: after all music
 
 
 class OnGrid:
@@ -25,59 +24,75 @@ class OnGrid:
         tokenizer: Tokenizer,
         prompts: Sequence[NDArray[np.integer]],
         lines_s: Sequence[Lines | None],
-        device: torch.device | str,
     ) -> None:
         """`lines_s` are the seconds of each row's places; after the last of them, and for None, all times are free."""
         assert tokenizer.pace is not None  # its clock is in seconds
         self.grammar, step_s = grammar, float(tokenizer.pace[tokenizer.pace > 0].min())
-        steps = np.rint(np.maximum(tokenizer.pace, 0) / step_s).astype(np.int64)  # (V,)
+        self.steps = steps = np.rint(np.maximum(tokenizer.pace, 0) / step_s).astype(np.int64)  # (V,)
+        self.longest = int(steps.max())
+        self.first = int(np.flatnonzero(steps)[0])  # the id of the shortest wait
+        self.waits = slice(self.first, self.first + self.longest)  # ids
+        self.ahead = np.arange(self.longest + 1)[None]  # (1, S + 1) steps from now
+        assert (steps[self.waits] == self.ahead[0, 1:]).all()
+        self.ends = tokenizer.vocab.mask("NOTE_OFF", "MELODY_OFF")[None]  # (1, V)
+        # the lines of all rows are one sorted array, so that one search finds those of all
+        self.begins = np.arange(len(prompts))[:, None] * 4 * FAR  # (B, 1) what is added to the steps of each row
         in_steps = [np.zeros(0) if lines is None else np.rint(lines / step_s) for lines in lines_s]
-        found = [np.unique(row.astype(np.int64)) for row in in_steps]
-        rows = [np.pad(row, (0, max(map(len, found)) + 1 - len(row)), constant_values=FAR) for row in found]
-        self.lines = torch.from_numpy(np.stack(rows)).to(device)  # (B, K) steps, then FAR
-        self.waits = torch.from_numpy(np.flatnonzero(steps)).to(device)  # (S,) ids, in order of time
-        self.steps, self.longest = torch.from_numpy(steps)[None].to(device), int(steps.max())  # (1, V)
-        self.ends = torch.from_numpy(tokenizer.vocab.mask("NOTE_OFF", "MELODY_OFF"))[None].to(device)  # (1, V)
-        now = np.array([[int(steps[prompt].sum())] for prompt in prompts])
-        self.now = torch.from_numpy(now).to(device)  # (B, 1)
+        rows = [np.concatenate([[-FAR], np.unique(row.astype(np.int64)), [FAR]]) for row in in_steps]
+        self.lines = np.concatenate([row + begins for row, begins in zip(rows, self.begins, strict=True)])
+        self.now = np.array([[int(steps[prompt].sum())] for prompt in prompts])  # (B, 1)
+        self._look_ahead()
 
-    def line_after(self, step: Tensor) -> Tensor:
-        """(B, n) the first line at or after steps (B, n); a step itself after the last one."""
-        found = self.lines.gather(1, torch.searchsorted(self.lines, step))
-        return torch.where(found == FAR, step, found)
+    def lines_around(self, step: Steps) -> tuple[Steps, Steps]:
+        """(B, n) the last line at or before steps (B, n), 0 before the first one, and (B, n) the first line at or after
+        them, a step itself after the last one."""
+        at = np.searchsorted(self.lines, step + self.begins)
+        found, last = self.lines[at] - self.begins, self.lines[at - 1] - self.begins
+        return np.where(found == step, step, np.maximum(last, 0)), np.where(found == FAR, step, found)
 
-    def line_before(self, step: Tensor) -> Tensor:
-        """(B, n) the last line at or before steps (B, n); 0 before the first one."""
-        at = torch.searchsorted(self.lines, step, right=True)
-        return torch.where(at > 0, self.lines.gather(1, (at - 1).clamp(min=0)), 0)
+    def _look_ahead(self) -> None:
+        """Finds where waits may end, and which waits each of them becomes."""
+        before, after = (line - self.now for line in self.lines_around(self.now + self.ahead))  # (B, S + 1) steps ahead
+        self.line = after[:, 1:2]  # (B, 1) steps up to the next line
+        short = self.ahead < self.line
+        may = after == self.ahead
+        self.on_line = may[:, :1]  # (B, 1)
+        self.may_wait = (may | short)[:, 1:]  # (B, S)
+        self.may_wait[:, -1] = True
 
-    def legal(self) -> Tensor:
-        then, line = self.now + self.steps, self.line_after(self.now + 1)  # (B, V), (B, 1)
-        waits = self.steps > 0
-        allowed = (self.line_after(then) == then) | ((self.steps == self.longest) & waits)
-        allowed |= (waits & (then < line)) | self.ends
-        legal = self.grammar.legal() & allowed
-        stuck = ~legal.any(1, keepdim=True)
-        return torch.where(stuck, self.steps == (line - self.now).clamp(max=self.longest), legal)
+        nearer = (self.ahead - before <= after - self.ahead) | (after > self.longest)
+        near = np.where((before > 0) & nearer, before, after)
+        to = np.where(short | (near > self.longest), self.ahead, near)[:, 1:] - 1  # (B, S)
+        self.to = (to + np.arange(len(to))[:, None] * self.longest).ravel()
 
-    def fold(self, logits: Tensor) -> Tensor:
+    def legal(self) -> NDArray[np.bool_]:
+        inner = self.grammar.legal()
+        legal: NDArray[np.bool_] = inner & (self.ends | self.on_line)
+        np.logical_and(inner[:, self.waits], self.may_wait, out=legal[:, self.waits])
+        alive = legal.any(1)
+        if not alive.all():
+            stuck = np.flatnonzero(~alive)
+            legal[stuck, self.first - 1 + np.minimum(self.line[stuck, 0], self.longest)] = True
+        return legal
+
+    def fold(self, logits: NDArray[np.floating]) -> NDArray[np.floating]:
         """Logits (B, V) where each wait that may not be has given its probability to the nearest that ends on a line.
         Else music would be denser on a grid than the model wants it."""
-        waits = logits[:, self.waits]  # (B, S)
-        then = self.now + self.steps[0, self.waits]
-        before, after = self.line_before(then), self.line_after(then)
-        nearer = (then - before <= after - then) | (after - self.now > self.longest)
-        near = torch.where((before > self.now) & nearer, before, after)
-        free = (then < self.line_after(self.now + 1)) | (near - self.now > self.longest)
-        to = torch.where(free, then, near) - self.now - 1  # (B, S) the place of a wait: they last 1, 2, … steps
-        top = waits.amax(1, keepdim=True)
-        mass = torch.zeros_like(waits).scatter_add_(1, to, (waits - top).exp())
-        return logits.index_copy(1, self.waits, mass.log() + top)
+        waits, folded = logits[:, self.waits], logits.copy()  # (B, S), (B, V)
+        top = waits.max(1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):  # a wait that gave all; logits that are not finite
+            mass = np.bincount(self.to, np.exp(waits - top).ravel(), self.to.size).reshape(waits.shape)
+            folded[:, self.waits] = np.log(mass) + top
+        return folded
 
-    def update(self, ids: Tensor) -> None:
+    def update(self, ids: NDArray[np.int64]) -> None:
         self.grammar.update(ids)
-        self.now = self.now + self.steps[0].index_select(0, ids)[:, None]
+        steps = self.steps[ids]  # (B,)
+        if steps.any():
+            self.now = self.now + steps[:, None]
+            self._look_ahead()
 
-    def move(self, rows: Tensor) -> None:
+    def move(self, rows: NDArray[np.int64]) -> None:
         self.grammar.move(rows)
-        self.now, self.lines = self.now[rows], self.lines[rows]
+        self.now = self.now[rows]  # rows of one prompt have the same lines
+        self._look_ahead()

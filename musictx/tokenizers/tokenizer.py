@@ -160,9 +160,7 @@ class Tokenizer:
             raise ConfigError("stretch", got=factor, why=why, allowed="[1.0]")
         return ids
 
-    def grammar(
-        self, rules: "Rules", prompts: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
-    ) -> "Grammar":
+    def grammar(self, rules: "Rules", prompts: Sequence[NDArray[np.integer]], quarter_s: Sequence[float]) -> "Grammar":
         """Which ids may come next, after one prompt for each row, at that row's tempo. Raises ConfigError for rules
         that it cannot keep; `build_grammar` is the entry."""
         from musictx.tokenizers.grammar import Free
@@ -171,7 +169,7 @@ class Tokenizer:
         if rules != Rules():
             why = f"all tokens of {self.name} are legal at any time"
             raise ConfigError("rules", why=why, hint="leave the rules out")
-        return Free(self, len(prompts), device)
+        return Free(self, len(prompts))
 
     def idiom(self, quarter_s: float) -> Idiom:
         """How the encoding plays live. Raises UserError if a note is known only with later ids."""

@@ -1,14 +1,11 @@
 import numpy as np
 import pytest
-import torch
+from drawing import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import scores
-from stubs import noise
 
 from musictx.errors import ConfigError
-from musictx.generate.engine import BatchRow, begin_stream
-from musictx.generate.requests import PLAIN
 from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import Grammar, build_grammar
@@ -19,7 +16,7 @@ VOCAB = TOK.vocab
 
 
 def grammar(*prompts, **rules) -> Grammar:
-    return build_grammar(TOK, Rules(**rules), prompts, [0.5] * len(prompts), "cpu")
+    return build_grammar(TOK, Rules(**rules), prompts, [0.5] * len(prompts))
 
 
 def stream(*events):
@@ -29,7 +26,7 @@ def stream(*events):
 def words(legal):
     """What is legal in one row, short: the types, with their values where not all of a type are."""
     out: dict[str, list[int]] = {}
-    for id in torch.nonzero(legal)[:, 0].tolist():
+    for id in np.flatnonzero(legal).tolist():
         kind, value = VOCAB.describe(id).split()
         out.setdefault(kind, []).append(int(value))
     return {kind: "all" if len(v) == VOCAB.row(kind).hi - VOCAB.row(kind).lo + 1 else v for kind, v in out.items()}
@@ -38,7 +35,7 @@ def words(legal):
 def after(*events, **rules):
     now = grammar(stream(), **rules)
     for event in events:
-        now.update(torch.tensor([VOCAB.id(*event)]))
+        now.update(np.array([VOCAB.id(*event)]))
     return words(now.legal()[0])
 
 
@@ -53,12 +50,12 @@ def test_no_time_passes_without_a_new_note_beyond_the_limit_of_each_row():
     now = grammar(stream(*moving), stream(*slow), stream())  # the longest waits: 0.5 s, 1.6 s, none known
     assert [words(row)["TIME_SHIFT"] for row in now.legal()] == [list(range(1, 51)), "all", "all"]
     for _ in range(3):
-        now.update(torch.tensor([VOCAB.id("TIME_SHIFT", 50)] * 3))
+        now.update(np.array([VOCAB.id("TIME_SHIFT", 50)] * 3))
     assert [words(row).get("TIME_SHIFT", []) for row in now.legal()[1:]] == [list(range(1, 11)), list(range(1, 51))]
     stuck = words(now.legal()[0])
     assert "TIME_SHIFT" not in stuck
     assert set(stuck) == {"NOTE_ON", "NOTE_OFF", "VELOCITY"}
-    now.update(torch.tensor([VOCAB.id("NOTE_ON", 70)] * 3))
+    now.update(np.array([VOCAB.id("NOTE_ON", 70)] * 3))
     assert all("TIME_SHIFT" in words(row) for row in now.legal())
 
 
@@ -162,12 +159,8 @@ def check(ids, rules, start=0):
 )
 def test_with_masks_whatever_a_model_says_the_music_is_whole(score, seed, favourites, rules):
     prompt = TOK.encode(score)
-    model = noise(VOCAB.size, seed, favourites=favourites)
-    now = build_grammar(TOK, rules, [prompt] * 2, [0.5] * 2, "cpu")
-    rows = [BatchRow(0, (seed, k)) for k in range(2)]
-    drawing = begin_stream(model, [torch.tensor([VOCAB.bos])], rows, PLAIN, now, 400, False)
-    drawn = torch.stack([next(drawing).ids for _ in range(100)], 1).numpy()
-    for row in drawn:
+    now = build_grammar(TOK, rules, [prompt] * 2, [0.5] * 2)
+    for row in drawn(now, 100, seed, favourites):
         whole = np.concatenate([prompt, row.astype(np.uint16)])
         check(whole, rules, start=len(prompt))
         music = TOK.decode(whole)
@@ -181,8 +174,8 @@ def test_with_masks_whatever_a_model_says_the_music_is_whole(score, seed, favour
 def test_ten_notes_begin_at_one_moment_or_as_many_as_in_the_seed():
     wide = Score([0.0] * 14 + [1.0], [0.5] * 14 + [1.5], [*range(40, 54), 60], [80] * 15)
     prompts = [TOK.encode(wide), TOK.encode(Score([0.0], [1.0], [60], [80]))]
-    now = build_grammar(TOK, Rules(), prompts, [0.5, 0.5], "cpu")
-    on, wait = (torch.from_numpy(VOCAB.mask(name)) for name in ("NOTE_ON", "TIME_SHIFT"))
+    now = build_grammar(TOK, Rules(), prompts, [0.5, 0.5])
+    on, wait = (VOCAB.mask(name) for name in ("NOTE_ON", "TIME_SHIFT"))
     begun = [0, 0]
     for pitch in range(80, 100):
         legal = now.legal()
@@ -190,7 +183,7 @@ def test_ten_notes_begin_at_one_moment_or_as_many_as_in_the_seed():
             begun[row] += bool(legal[row, VOCAB.id("NOTE_ON", pitch)])
             assert legal[row, wait].any()
             assert legal[row, on].any() == legal[row, VOCAB.id("VELOCITY", 3)]
-        now.update(torch.tensor([VOCAB.id("NOTE_ON", pitch)] * 2))
+        now.update(np.array([VOCAB.id("NOTE_ON", pitch)] * 2))
     assert begun == [14, 10]
-    now.update(torch.tensor([VOCAB.id("TIME_SHIFT", 1)] * 2))
+    now.update(np.array([VOCAB.id("TIME_SHIFT", 1)] * 2))
     assert now.legal()[:, VOCAB.id("NOTE_ON", 20)].all()

@@ -1,15 +1,12 @@
-from itertools import groupby
+from itertools import combinations, groupby, pairwise, starmap
 
 import numpy as np
 import pytest
-import torch
+from drawing import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stubs import noise
 
 from musictx.errors import ConfigError
-from musictx.generate.engine import BatchRow, begin_stream
-from musictx.generate.requests import PLAIN
 from musictx.music.grid import REST
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import Grammar, build_grammar
@@ -21,18 +18,18 @@ QUARTER_S = 0.6  # four steps
 
 def grammar(*grids, **rules) -> Grammar:
     prompts = [TOK.encode_grid(np.array(grid, np.int16).reshape(-1, 4)) for grid in grids]
-    return build_grammar(TOK, Rules(**rules), prompts, [QUARTER_S] * len(grids), "cpu")
+    return build_grammar(TOK, Rules(**rules), prompts, [QUARTER_S] * len(grids))
 
 
 def sing(now, *pitches):
     for pitch in pitches:
-        now.update(torch.tensor([TOK.rest if pitch == REST else TOK.vocab.id("PITCH", pitch)]))
+        now.update(np.array([TOK.rest if pitch == REST else TOK.vocab.id("PITCH", pitch)]))
     return now
 
 
 def legal(now, row=0):
     """Pitches, REST among them."""
-    return TOK.pitch[torch.nonzero(now.legal()[row])[:, 0].numpy()].tolist()
+    return TOK.pitch[np.flatnonzero(now.legal()[row])].tolist()
 
 
 ALL = [*range(21, 109), REST]
@@ -54,6 +51,14 @@ ALL = [*range(21, 109), REST]
 )
 def test_what_a_voice_may_sing(rules, sung, expected):
     assert legal(sing(grammar([], **rules), *sung)) == expected
+
+
+def test_no_two_voices_move_in_parallel_fifths_or_octaves():
+    now = sing(grammar([[67, 60, 52, 48]], no_parallels=True), 69)
+    assert set(ALL) - set(legal(now)) == {62, 76, 88, 100}  # the alto was a fifth below the soprano; what falls may be
+    assert set(ALL) - set(legal(sing(now, 65))) == set()  # the tenor was neither with any
+    fifths, octaves = {50, 62, 76, 88, 100}, {53, 65, 77, 89, 101}  # with the soprano, with the alto
+    assert set(ALL) - set(legal(sing(now, 53))) == fifths | octaves
 
 
 def test_where_no_voice_may_sing_the_rules_are_refused():
@@ -123,17 +128,14 @@ def test_a_held_note_is_limited():
         highest=st.sampled_from([60, 127]),
         scale=st.sampled_from([None, "C major"]),
         voice_order=st.booleans(),
+        no_parallels=st.booleans(),
     ),
 )
 def test_with_masks_whatever_a_model_says_the_rules_hold(seed, favourites, grid, rules):
     prompt = TOK.encode_grid(np.array(grid, np.int16).reshape(-1, 4))
-    now = build_grammar(TOK, rules, [prompt] * 2, [QUARTER_S] * 2, "cpu")
-    model = noise(TOK.vocab.size, seed, favourites=favourites)
-    rows = [BatchRow(0, (seed, k)) for k in range(2)]
-    drawing = begin_stream(model, [torch.tensor([TOK.vocab.bos])], rows, PLAIN, now, 400, False)
-    drawn = torch.stack([next(drawing).ids for _ in range(80)], 1).numpy()
+    now = build_grammar(TOK, rules, [prompt] * 2, [QUARTER_S] * 2)
     silence, longest = (max(int(s // 0.15), 1) for s in (rules.max_silence_s, rules.max_note_s))
-    for row in drawn:
+    for row in drawn(now, 80, seed, favourites):
         new = TOK.decode_grid(row)
         sung = new[new != REST]
         assert rules.pitches()[sung].all()
@@ -141,12 +143,25 @@ def test_with_masks_whatever_a_model_says_the_rules_hold(seed, favourites, grid,
             for step in new:
                 heard = step[step != REST]
                 assert (np.diff(heard) <= 0).all()
+        if rules.no_parallels:
+            assert not any(starmap(_in_parallels, pairwise(np.append(TOK.decode_grid(prompt)[-1:], new, 0).tolist())))
         assert _longest_run((new == REST).all(1)) <= silence
         for voice in new.T:
             for pitch in np.unique(voice[voice != REST]):
                 assert _longest_run(voice == pitch) <= longest
         music = TOK.decode(row, QUARTER_S)
         assert (music.offset_s > music.onset_s).all()
+
+
+def _in_parallels(then, now):
+    """Whether two of four voices move in parallel fifths or octaves, in one direction, from chord to chord."""
+    for u, v in combinations(range(4), 2):
+        if REST in (then[u], then[v], now[u], now[v]) or then[u] == now[u] or then[v] == now[v]:
+            continue
+        apart, was_apart = abs(now[u] - now[v]) % 12, abs(then[u] - then[v]) % 12
+        if apart in (0, 7) and apart == was_apart and (now[u] > then[u]) == (now[v] > then[v]):
+            return True
+    return False
 
 
 def _longest_run(flags):

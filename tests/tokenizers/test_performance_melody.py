@@ -91,7 +91,7 @@ def test_a_trill_on_one_pitch_of_the_melody_survives_a_stretch():
 def test_what_it_does_not_say_is_refused():
     nothing = np.zeros(0, np.uint16)
     with pytest.raises(ConfigError, match="^rules=…: "):
-        build_grammar(TOK, Rules(max_polyphony=3), [nothing], [0.5], "cpu")
+        build_grammar(TOK, Rules(max_polyphony=3), [nothing], [0.5])
     with pytest.raises(UserError, match="performance-melody .* live"):
         TOK.idiom(0.5)
     with pytest.raises(UserError, match="tokenizer=performance_melody"):

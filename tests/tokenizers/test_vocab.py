@@ -55,7 +55,7 @@ def test_added_ids_come_after_all_others_and_are_no_music(name):
     ids = np.array([5, new.id("TO"), 6, new.id("GAP", 1), *[7] * 5, 8, new.eos])
     assert grown.decode(ids) == plain.decode(ids[ids < old.size])
     assert grown.pitch.tolist() == [*plain.pitch.tolist(), *[-1] * 4]
-    legal = build_grammar(grown, Rules(), [np.array([], np.uint16)], [0.5], "cpu").legal()
+    legal = build_grammar(grown, Rules(), [np.array([], np.uint16)], [0.5]).legal()
     assert legal.shape == (1, new.size)
     assert not legal[:, new.n_events :].any()
 

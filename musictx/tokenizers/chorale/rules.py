@@ -8,9 +8,7 @@ rest is legal unless one of these times becomes too long; it is always legal whe
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.music.grid import REST, STEPS_PER_QUARTER
@@ -31,20 +29,18 @@ class GridRules:
         rules: Rules,
         prompts: Sequence[NDArray[np.integer]],
         quarter_s: Sequence[float],
-        device: torch.device | str,
     ) -> None:
         lo, hi, self.voices = tokenizer.lo, tokenizer.hi, tokenizer.voices
-        self.pitch = torch.from_numpy(tokenizer.pitch).to(device)  # (V,) REST for silence and for ids without music
-        self.sung = torch.arange(lo, hi + 1, device=device)[None]  # (1, P)
+        self.pitch, self.size = tokenizer.pitch, tokenizer.vocab.size  # (V,) REST for silence and for ids without music
+        self.sung = np.arange(lo, hi + 1)  # (P,)
         self.order, self.no_parallels = rules.voice_order, rules.no_parallels
         allowed = np.tile(rules.pitches(), (self.voices, 1))  # (4, 128)
         if rules.voice_ranges:
             at = np.arange(128)
             allowed &= np.array([(at >= low) & (at <= high) for low, high in VOICE_RANGES])
-        allowed = allowed[:, lo : hi + 1]  # (4, P)
-        if not allowed.any():
+        self.allowed = allowed[:, lo : hi + 1]  # (4, P)
+        if not self.allowed.any():
             raise ConfigError("rules", why=f"no voice has a pitch left from {lo} to {hi}", hint="give wider limits")
-        self.allowed = torch.from_numpy(allowed).to(device)
         per_step = np.array(quarter_s)[:, None] / STEPS_PER_QUARTER  # (B, 1) seconds
         # (steps, 4) pitches each, without an incomplete last step
         grids = [tokenizer.pitch[prompt[: len(prompt) // self.voices * self.voices]] for prompt in prompts]
@@ -54,66 +50,61 @@ class GridRules:
         still_s = [rules.still_s(_stays(grid) * float(step)) for grid, step in zip(grids, per_step[:, 0], strict=True)]
         self.max_silence, self.max_note, self.max_still = (
             # a hair more, so that 0.3 s are two steps of 0.15 s in floating point too
-            torch.from_numpy(np.maximum(np.array(limit) / per_step + 1e-6, 1).astype(np.int64)).to(device)
+            np.maximum(np.array(limit) / per_step + 1e-6, 1).astype(np.int64)
             for limit in (rules.max_silence_s, note_s[:, None], np.array(still_s)[:, None])
         )
         last = [grid[-1] if len(grid) else np.full(self.voices, REST) for grid in grids]
-        self.last = torch.from_numpy(np.array(last)).to(device)  # (B, 4) pitches
+        self.last = np.array(last)  # (B, 4) pitches
         self.before = self.last  # (B, 4) pitches of the step before the current one
-        held = np.array([_run(grid != row) for grid, row in zip(grids, last, strict=True)])
-        self.held = torch.from_numpy(held).to(device)  # (B, 4) steps
-        silent = np.array([_run((grid != REST).any(1, keepdims=True)) for grid in grids])
-        self.silent = torch.from_numpy(silent).to(device)  # (B, 1) steps of all voices
-        still = np.array([_run(_moves(grid)[:, None]) + bool(len(grid)) for grid in grids])
-        self.still = torch.from_numpy(still).to(device)  # (B, 1) steps since a voice began a note
-        self.moved = torch.zeros_like(self.silent, dtype=torch.bool)  # (B, 1) whether one has in this step
+        # (B, 4) steps
+        self.held = np.array([_run(grid != row) for grid, row in zip(grids, last, strict=True)])
+        # (B, 1) steps of all voices
+        self.silent = np.array([_run((grid != REST).any(1, keepdims=True)) for grid in grids])
+        # (B, 1) steps since a voice began a note
+        self.still = np.array([_run(_moves(grid)[:, None]) + bool(len(grid)) for grid in grids])
+        self.moved = np.zeros_like(self.silent, bool)  # (B, 1) whether one has in this step
         self.voice = 0
-        self.ceiling = torch.full_like(self.silent, CEILING)  # (B, 1) the lowest pitch sung in this step
-        others = tokenizer.vocab.size - tokenizer.vocab.n_events  # PAD, BOS, EOS and what an objective adds
-        self.no_others = torch.zeros(len(grids), others, dtype=torch.bool, device=device)
+        self.ceiling = np.full_like(self.silent, CEILING)  # (B, 1) the lowest pitch sung in this step
 
-    def legal(self) -> Tensor:
-        v = self.voice
-        stale = (self.sung == self.last[:, v, None]) & (self.held[:, v, None] >= self.max_note)
-        pitches = self.allowed[v] & ~stale  # (B, P)
-        is_last = v == self.voices - 1
-        stuck = ~self.moved & (self.still >= self.max_still)  # (B, 1) the last voice has to move
+    def legal(self) -> NDArray[np.bool_]:
+        v, is_last = self.voice, self.voice == self.voices - 1
+        was, held = self.last[:, v, None], self.held[:, v, None]  # (B, 1)
+        ended = held >= self.max_note
         if is_last:
-            pitches &= ~(stuck & (self.sung == self.last[:, v, None]))
+            stuck = ~self.moved & (self.still >= self.max_still)  # (B, 1) it has to move
+            ended |= stuck
+        legal = np.zeros((len(was), self.size), bool)  # PAD, BOS, EOS and what an objective adds never are
+        pitches, rest = legal[:, : len(self.sung)], legal[:, len(self.sung), None]  # (B, P), (B, 1)
+        pitches[:] = self.allowed[v] & ((self.sung != was) | ~ended)
         if self.order:
             pitches &= self.sung <= self.ceiling
-        if self.no_parallels:
-            for above in range(v):
-                pitches &= ~self._parallel(above)
-        rest = ~pitches.any(1, keepdim=True)
+        if self.no_parallels and v:
+            above, then = self.last[:, :v, None], self.before[:, :v, None]  # (B, v, 1)
+            pitches &= ~parallel(above, self.sung, then, was[:, None]).any(1)
+        rest[:] = True
         if is_last:
-            rest |= ~stuck & ((self.ceiling < CEILING) | (self.silent < self.max_silence))
-        else:
-            rest = torch.ones_like(rest)
-        return torch.cat([pitches, rest, self.no_others], 1)  # (B, V)
+            rest[:] = ~stuck & ((self.ceiling < CEILING) | (self.silent < self.max_silence))
+            rest |= ~pitches.any(1, keepdims=True)
+        return legal
 
-    def _parallel(self, above: int) -> Tensor:
-        """(B, P) True where this voice would move in parallel fifths or octaves with the voice `above`."""
-        was, then = self.last[:, self.voice, None], self.before[:, above, None]  # (B, 1)
-        return parallel(self.last[:, above, None], self.sung, then, was)  # type: ignore[no-any-return]
-
-    def update(self, ids: Tensor) -> None:
+    def update(self, ids: NDArray[np.int64]) -> None:
         v, pitch = self.voice, self.pitch[ids]  # (B,)
         if v == 0:
-            self.before = self.last.clone()
-        self.held[:, v] = torch.where(pitch == self.last[:, v], self.held[:, v] + 1, 1)
-        self.moved |= ((pitch != self.last[:, v]) & (pitch != REST))[:, None]
+            self.before = self.last.copy()
+        new = pitch != self.last[:, v]
+        self.held[:, v] = np.where(new, 1, self.held[:, v] + 1)
+        sung = pitch != REST
+        self.moved |= (new & sung)[:, None]
         self.last[:, v] = pitch
-        heard = torch.where(pitch == REST, CEILING, pitch)[:, None]
-        self.ceiling = torch.minimum(self.ceiling, heard)
+        self.ceiling = np.minimum(self.ceiling, np.where(sung, pitch, CEILING)[:, None])
         self.voice = (v + 1) % self.voices
         if self.voice == 0:
-            self.silent = torch.where(self.ceiling == CEILING, self.silent + 1, 0)
-            self.ceiling = torch.full_like(self.ceiling, CEILING)
-            self.still = torch.where(self.moved, 1, self.still + 1)
-            self.moved = torch.zeros_like(self.moved)
+            self.silent = np.where(self.ceiling == CEILING, self.silent + 1, 0)
+            self.ceiling = np.full_like(self.ceiling, CEILING)
+            self.still = np.where(self.moved, 1, self.still + 1)
+            self.moved = np.zeros_like(self.moved)
 
-    def move(self, rows: Tensor) -> None:
+    def move(self, rows: NDArray[np.int64]) -> None:
         for name in MOVING:
             setattr(self, name, getattr(self, name)[rows])
 

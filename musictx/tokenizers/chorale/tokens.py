@@ -74,11 +74,11 @@ class ChoraleTokenizer(Tokenizer):
         return np.full(steps * N_VOICES, self.rest, dtype=np.uint16)
 
     def grammar(
-        self, rules: "Rules", prompts: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
+        self, rules: "Rules", prompts: Sequence[NDArray[np.integer]], quarter_s: Sequence[float]
     ) -> "GridRules":
         from musictx.tokenizers.chorale.rules import GridRules
 
-        return GridRules(self, rules, prompts, quarter_s, device)
+        return GridRules(self, rules, prompts, quarter_s)
 
     def idiom(self, quarter_s: float) -> GridIdiom:
         return GridIdiom(self, quarter_s)

@@ -11,9 +11,7 @@ time may pass, unless such a note must end.
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from musictx.tokenizers.performance.events import NEVER, PITCHES, STEPS_PER_S, EventTable
 from musictx.tokenizers.rules import Rules
@@ -25,77 +23,81 @@ MOVING = ("struck", "now", "strike_by", "oldest", "silent", "sound_by", "next", 
 
 class EventRules:
     """Obeys `musictx.tokenizers.grammar.Grammar`. Times are steps of the encoding's clock, int64. It uses tables, not
-    comparisons: on a CPU a step takes as long as it has operations."""
+    comparisons: a step takes as long as it has operations."""
 
     def __init__(
         self,
         tokenizer: Tokenizer,
         rules: Rules,
         prompts: Sequence[NDArray[np.integer]],
-        device: torch.device | str,
     ) -> None:
-        def on_device(values: object) -> Tensor:
-            return torch.as_tensor(np.asarray(values)).to(device)
-
         table = EventTable(tokenizer.vocab)
-        note = table.on | table.off
+        note, n_waits = table.on | table.off, int((table.steps > 0).sum())
         # an extra column beside the pitches': ids that are not notes write to it
         pitch, later = np.where(note, table.pitch, PITCHES), np.where(table.on, 0, NEVER)
-        self.moves = on_device(np.stack([pitch, table.steps, later], 1)[..., None])  # (V, 3, 1)
+        self.moves = np.stack([pitch, table.steps, later, table.velocity], 1)[..., None]  # (V, 4, 1)
         music = note | table.velocity | (table.steps > 0)
-        self.follow = on_device(np.where(table.velocity[:, None], table.on, music))  # (V, V) [before, after]
-        self.is_velocity = on_device(table.velocity[:, None])  # (V, 1)
-        self.n_others = int((~music | table.velocity).sum())  # velocities, and the ids after them, never legal
-        self.shifts = on_device(table.steps[table.steps > 0])[None]  # (1, S)
-        self.pitches = on_device(rules.pitches())[None]  # (1, P), P is 128
+        self.follow = np.where(table.velocity[:, None], table.on, music)  # (V, V) [before, after]
+        # ids are in this order; after velocities come those that are never legal
+        self.on, self.off, self.waits, self.others = (
+            slice(PITCHES),
+            slice(PITCHES, 2 * PITCHES),
+            slice(2 * PITCHES, 2 * PITCHES + n_waits),
+            slice(2 * PITCHES + n_waits, None),
+        )
+        self.shifts = table.steps[self.waits]  # (S,)
+        self.pitches = rules.pitches()  # (P,), P is 128
         self.max_silence, self.max_polyphony = _steps(rules.max_silence_s), rules.max_polyphony
         seeds = [tokenizer.decode(prompt) for prompt in prompts]
         waits = [np.diff(np.unique(seed.onset_s)) for seed in seeds]
-        self.max_still = on_device([[_steps(rules.still_s(wait_s))] for wait_s in waits])  # (B, 1)
-        self.max_note = on_device([[_steps(rules.note_s(seed.offset_s - seed.onset_s))] for seed in seeds])  # (B, 1)
-        self.most_at_once = on_device([[max(FINGERS, _most_at_once(seed.onset_s))] for seed in seeds])  # (B, 1)
+        self.max_still = np.array([[_steps(rules.still_s(wait_s))] for wait_s in waits])  # (B, 1)
+        self.max_note = np.array([[_steps(rules.note_s(seed.offset_s - seed.onset_s))] for seed in seeds])  # (B, 1)
+        self.most_at_once = np.array([[max(FINGERS, _most_at_once(seed.onset_s))] for seed in seeds])  # (B, 1)
         struck, now, silent_since, struck_last, has_velocity = zip(*map(table.place, prompts), strict=True)
-        self.struck = on_device([[*row, NEVER] for row in struck])  # (B, P + 1) NEVER or more where silent
-        self.now = on_device(now)[:, None]  # (B, 1)
-        self.at_once = (self.struck == self.now).sum(1, keepdim=True)  # (B, 1) notes that have begun now
-        self.sound_by = on_device(silent_since)[:, None] + self.max_silence  # (B, 1) for silent rows
+        self.row = np.arange(len(prompts))[:, None]  # (B, 1)
+        self.struck = np.array([[*row, NEVER] for row in struck])  # (B, P + 1) NEVER or more where silent
+        self.now = np.array(now)[:, None]  # (B, 1)
+        self.at_once = (self.struck == self.now).sum(1, keepdims=True)  # (B, 1) notes that have begun now
+        self.sound_by = np.array(silent_since)[:, None] + self.max_silence  # (B, 1) for silent rows
         # (B, 1) the step by which a new note begins
-        self.strike_by = on_device(struck_last)[:, None] + self.max_still
+        self.strike_by = np.array(struck_last)[:, None] + self.max_still
         # (B, V) what may follow the last id; after a prompt any music: no note may be legal after its last VELOCITY
-        self.next = on_device([music] * len(prompts))
-        self.has_velocity = on_device(has_velocity)[:, None]  # (B, 1)
-        self.oldest = self.struck.amin(1, keepdim=True)  # (B, 1)
+        self.next = np.array([music] * len(prompts))
+        self.has_velocity = np.array(has_velocity)[:, None]  # (B, 1)
+        self.oldest = self.struck.min(1, keepdims=True)  # (B, 1)
         self.silent = self.oldest >= NEVER  # (B, 1)
 
-    def legal(self) -> Tensor:
-        ends = torch.where(self.silent, self.sound_by, self.oldest + self.max_note)
+    def legal(self) -> NDArray[np.bool_]:
+        ends = np.where(self.silent, self.sound_by, self.oldest + self.max_note)
+        overdue = (ends <= self.now) & ~self.silent  # (B, 1)
         struck = self.struck[:, :PITCHES]
         unheard = struck >= NEVER  # (B, P)
-        on = unheard & self.pitches
+        may_begin = ~overdue & (self.at_once < self.most_at_once)  # (B, 1)
         if self.max_polyphony is not None:
-            on &= unheard.sum(1, keepdim=True) > PITCHES - self.max_polyphony
-        overdue = ends <= self.now
-        overdue &= ~self.silent  # (B, 1)
-        until = torch.minimum(ends, self.strike_by)
-        on &= ~overdue & (self.at_once < self.most_at_once)
-        others = on.any(1, keepdim=True).expand(-1, self.n_others)
-        on &= self.has_velocity
-        off = struck < torch.where(overdue, self.now - self.max_note + 1, self.now)
-        return torch.cat([on, off, self.shifts <= until - self.now, others], 1) & self.next  # (B, V)
+            may_begin &= unheard.sum(1, keepdims=True) > PITCHES - self.max_polyphony
+        on = unheard & self.pitches & may_begin
+        legal = np.empty_like(self.next)  # (B, V)
+        legal[:, self.on] = on & self.has_velocity
+        legal[:, self.off] = struck < np.where(overdue, self.now - self.max_note + 1, self.now)
+        legal[:, self.waits] = self.shifts <= np.minimum(ends, self.strike_by) - self.now
+        legal[:, self.others] = on.any(1, keepdims=True)
+        legal &= self.next
+        return legal
 
-    def update(self, ids: Tensor) -> None:
-        pitch, steps, later = self.moves.index_select(0, ids).unbind(1)  # (B, 1) each
-        self.struck = self.struck.scatter(1, pitch, self.now + later)
-        self.at_once = (self.at_once + (later == 0)) * (steps == 0)
+    def update(self, ids: NDArray[np.int64]) -> None:
+        pitch, steps, later, is_velocity = self.moves[ids].swapaxes(0, 1)  # (B, 1) each
+        begins = later == 0
+        self.struck[self.row, pitch] = self.now + later
+        self.at_once = (self.at_once + begins) * (steps == 0)
         self.now = self.now + steps
-        self.strike_by = torch.where(later == 0, self.now + self.max_still, self.strike_by)
-        self.oldest = self.struck.amin(1, keepdim=True)
+        self.strike_by = np.where(begins, self.now + self.max_still, self.strike_by)
+        self.oldest = self.struck.min(1, keepdims=True)
         self.silent = self.oldest >= NEVER
-        self.sound_by = torch.where(self.silent, self.sound_by, self.now + self.max_silence)
-        self.next = self.follow.index_select(0, ids)
-        self.has_velocity = self.has_velocity | self.is_velocity.index_select(0, ids)
+        self.sound_by = np.where(self.silent, self.sound_by, self.now + self.max_silence)
+        self.next = self.follow[ids]
+        self.has_velocity = self.has_velocity | (is_velocity > 0)
 
-    def move(self, rows: Tensor) -> None:
+    def move(self, rows: NDArray[np.int64]) -> None:
         for name in MOVING:
             setattr(self, name, getattr(self, name)[rows])
 

@@ -123,12 +123,10 @@ class PerformanceTokenizer(Tokenizer):
         rest = max(round(end * factor) - (int(time[-1]) if len(time) else 0), 0)
         return np.concatenate([self._emit(gap, key), self._shifts(rest)])
 
-    def grammar(
-        self, rules: "Rules", prompts: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
-    ) -> "Grammar":
+    def grammar(self, rules: "Rules", prompts: Sequence[NDArray[np.integer]], quarter_s: Sequence[float]) -> "Grammar":
         from musictx.tokenizers.performance.rules import EventRules
 
-        return EventRules(self, rules, prompts, device)
+        return EventRules(self, rules, prompts)
 
     def idiom(self, quarter_s: float) -> Idiom:
         return EventIdiom(self)
