@@ -65,10 +65,10 @@ class Echo:
 
 def noise(vocab_size, seed=0, loud=3.0, favourites=0):
     """Random logits; with `favourites`, so many ids that are always liked far better than the others."""
-    chance = np.random.default_rng(seed)
-    liked = np.zeros(vocab_size)
-    liked[chance.permutation(vocab_size)[:favourites]] = 30.0
-    return Said(lambda length, rows: chance.normal(size=(rows, vocab_size)) * loud + liked)
+    chance = torch.Generator().manual_seed(seed)
+    liked = torch.zeros(vocab_size)
+    liked[torch.randperm(vocab_size, generator=chance)[:favourites]] = 30.0
+    return Said(lambda length, rows: (torch.randn(rows, vocab_size, generator=chance) * loud + liked).numpy())
 
 
 def restless(tokenizer):
@@ -76,7 +76,12 @@ def restless(tokenizer):
     v = tokenizer.vocab
     waits = np.abs(v.values("TIME_SHIFT") - 15) < 15 if not tokenizer.voices else 0.0
     liked = 3.0 * v.mask("VELOCITY") + 2.0 * v.mask("NOTE_OFF") + 3.0 * waits
-    return Said(lambda length, rows: np.tile(np.random.default_rng(length).normal(size=v.size) + liked, (rows, 1)))
+
+    def say(length, rows):
+        chance = torch.Generator().manual_seed(length)
+        return np.tile((torch.randn(v.size, generator=chance).numpy() + liked).astype(np.float32), (rows, 1))
+
+    return Said(say)
 
 
 def continued(score, player, tokenizer, request):

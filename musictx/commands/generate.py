@@ -25,6 +25,7 @@ from musictx.generate.seeds import NEW, Targets, check_apart, find_seeds, name_t
 from musictx.model.build import describe_model
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.model.tensors import tensors_hash
+from musictx.model.torch_steps import TorchPlayer
 from musictx.music.read import read_bytes, read_tracks
 from musictx.setting import setting
 from musictx.system import few_threads
@@ -211,7 +212,7 @@ def generate(config: GenerateConfig) -> None:
     print(describe_model(opened))
     choose_and_print(config.weights, opened)
     print_own(config.sampler, header.sampling if read and not fills else header.sampling | {"seed_guidance": None})
-    player = faster(opened, config.weights, config.graph, device)
+    player = TorchPlayer(faster(opened, config.weights, config.graph, device), device)
     if not tokenizer.ruled and config.rules.masks:
         print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
     if isinstance(request, Fill):

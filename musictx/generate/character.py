@@ -178,14 +178,14 @@ class Character:
         self.rows = [deepcopy(heard[ids.tobytes()]) for ids in prompts]
         # where too little sounds already, as before a first note, thinness is no fault of the new music
         self.most = [each._replace(thin=min(each.thin, row.slow)) for each, row in zip(most, self.rows, strict=True)]
-        self.more, self.each = np.zeros((2, len(prompts), len(strikes)), np.float32)  # as `__call__` gives them
+        self.more, self.each = np.zeros((2, len(prompts), len(strikes)))  # as `__call__` gives them
         self.loops = np.zeros(len(prompts), bool)  # whether a row would go on with a loop
         self.held = np.zeros(len(prompts), np.int64)  # notes that were less likely by this
 
-    def __call__(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def __call__(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(B, V) what is added to logits, and what leads notes to other notes."""
         shape = len(self.rows), len(self.strikes)
-        self.more, self.each = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        self.more, self.each = np.zeros(shape), np.zeros(shape)
         for k, (row, most) in enumerate(zip(self.rows, self.most, strict=True)):
             n = len(row.down)
             over = beyond(row.rate + 1 / RECENT_S, most.density) + beyond(n + 1, most.polyphony)

@@ -131,8 +131,9 @@ class Stream:
             self.choose.take(ids)
             return self._keep(ids, np.zeros(len(ids)))
         if self.unread:
-            ids = np.stack(self.unread, 1).repeat(self.streams, 0)  # (B · streams, T)
-            self.logits = self.steps.step(ids[:, 0]) if ids.shape[1] == 1 else self.steps.prefill(ids)
+            ids = np.stack(self.unread, 1).repeat(self.streams, axis=0)  # (B · streams, T)
+            one = len(self.unread) == 1
+            self.logits = self.steps.step(ids[:, 0]) if one else self.steps.prefill(ids)
             self.unread = []
         logits = self.logits.astype(np.float64)  # (B · streams, V)
         log_p = log_softmax(logits[:: self.streams])  # all NaN where a logit is NaN or infinity, or none is finite

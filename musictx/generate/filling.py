@@ -9,7 +9,7 @@ from musictx.generate.gap import Gap, cut_gap, join_with_gap
 from musictx.generate.primer import ANY_MOMENT, borders_s, grid_of, say_grid
 from musictx.generate.requests import Continue, Fill, Length
 from musictx.generate.seeds import Seed, fit_range, fit_voices, read_seed
-from musictx.model.bundle import BundleHeader
+from musictx.model.header import BundleHeader
 from musictx.model.steps import Player
 from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer

@@ -19,7 +19,7 @@ def log_softmax(logits: Array) -> Array:
 
 def softmax(logits: Array) -> Array:
     """Of (B, V), in each row; -inf is 0."""
-    p = np.exp(logits - logits.max(1, keepdims=True))
+    p: Array = np.exp(logits - logits.max(1, keepdims=True))
     p /= p.sum(1, keepdims=True)
     return p
 
@@ -52,7 +52,8 @@ def nucleus(logits: Array, mass: float) -> Array:
 def draw(logits: Array, sampling: Sampling, temperature: Array | float, uniform: Array) -> NDArray[np.int64]:
     """One id a row (B,): where the distribution function of row b first exceeds `uniform` (B, 1), in [0, 1)."""
     if sampling.temperature == 0:
-        return logits.argmax(1)
+        likeliest: NDArray[np.int64] = logits.argmax(1)
+        return likeliest
     below = softmax(filter_logits(logits, sampling, temperature)).cumsum(1)  # (B, V)
     # slightly below 1, or rounding could step past the last id that has any probability
     at = uniform * (1 - 2**-50) * below[:, -1:]

@@ -14,7 +14,7 @@ from musictx.generate.primer import Part
 from musictx.generate.requests import Accompany, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
 from musictx.generate.seeds import Seed, find_seeds
-from musictx.model.bundle import BundleHeader
+from musictx.model.header import BundleHeader
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.model.protocol import LanguageModel
 from musictx.model.steps import Player
@@ -39,7 +39,7 @@ def load(
         ConfigError: for a setting that does not exist, or that this machine cannot meet.
     """
     opened = open_bundle(bundle_path(str(bundle)), check_device(device), attention, continues=False)
-    return Model(faster(opened.model, weights, graph, device).model, opened.tokenizer, opened.header, device)
+    return Model(faster(opened.model, weights, graph, device), opened.tokenizer, opened.header, device)
 
 
 class Model:

@@ -15,11 +15,12 @@ from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError, TokenError
 from musictx.generate.requests import Own, Sampling
 from musictx.model.build import Model, can, inputs_of, kind_of
-from musictx.model.bundle import BundleHeader, load_bundle, read_header
+from musictx.model.bundle import load_bundle
+from musictx.model.header import BundleHeader, read_header
 from musictx.model.own import check_parts
 from musictx.model.packaged import BUNDLES, CHORALE, KNOWN, PIANO, bundle_path, packaged_bundle
+from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
-from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import AUTO, WEIGHTS, check_weights, choose_weights, for_steps, on_cpu
 from musictx.music.grid import REST, beside_grid, quantise, score_to_grid
 from musictx.music.read import read_bytes, read_tracks
@@ -102,18 +103,18 @@ def print_own(sampling: Sampling, own: Own) -> None:
         print(f"{' '.join(said)}, as its bundle says")
 
 
-def faster(model: Model, weights: str = AUTO, graph: bool = False, device: str = "cpu") -> TorchPlayer:
+def faster(model: Model, weights: str = AUTO, graph: bool = False, device: str = "cpu") -> LanguageModel:
     """The model prepared for fast single steps. Raises ConfigError."""
     if graph and device != "cuda":
         raise ConfigError("graph", got=graph, why="a CPU gains nothing", allowed="device=cuda, or leave it out")
     fast = for_steps(model, choose_weights(weights, model))
     if not graph:
-        return TorchPlayer(fast, device)
+        return fast
     if not can(fast, "static_steps"):
         raise ConfigError(
             "graph", got=graph, why=f"{kind_of(fast)} models have no steps of one shape", hint="leave it out"
         )
-    return TorchPlayer(StaticSteps(fast), device)  # type: ignore[arg-type] # its row in build.py says so
+    return StaticSteps(fast)  # type: ignore[arg-type] # its row in build.py says so
 
 
 ORNAMENTS = 0.05  # share of notes that may begin beside the grid; at most 0.012 in the chorales of music21

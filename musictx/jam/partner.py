@@ -45,6 +45,8 @@ class Partner:
         self.window = player.window or WINDOW
         self.period = max(player.cycle, tokenizer.group)
         self.waits = idiom.waits
+        self.steps: Steps
+        self.logits: Logits
         self.past = self.phrase = NOTHING
         self.reply: list[int] = []
         self._recall()
@@ -123,8 +125,8 @@ class Partner:
             self._recall()
 
     def _recall(self) -> None:
-        self.steps: Steps = self.player.begin(self.window, rolling=True)
-        self.logits: Logits = self.steps.prefill(self.context()[None])
+        self.steps = self.player.begin(self.window, rolling=True)
+        self.logits = self.steps.prefill(self.context()[None])
 
     def context(self) -> NDArray[np.int64]:
         """BOS and all ids so far, or the newest half window of them (T,)."""

@@ -1,6 +1,7 @@
 """A grammar whose time passes from place to place of a beat: notes begin there alone."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from musictx.tokenizers.tokenizer import Tokenizer
 
 Lines = NDArray[np.float64]
 Steps = NDArray[np.int64]
+F = TypeVar("F", bound=np.floating)
 FAR = 2**40  # steps: after all music
 
 
@@ -75,7 +77,7 @@ class OnGrid:
             legal[stuck, self.first - 1 + np.minimum(self.line[stuck, 0], self.longest)] = True
         return legal
 
-    def fold(self, logits: NDArray[np.floating]) -> NDArray[np.floating]:
+    def fold(self, logits: NDArray[F]) -> NDArray[F]:
         """Logits (B, V) where each wait that may not be has given its probability to the nearest that ends on a line.
         Else music would be denser on a grid than the model wants it."""
         waits, folded = logits[:, self.waits], logits.copy()  # (B, S), (B, V)

@@ -14,6 +14,7 @@ from musictx.errors import UserError
 from musictx.generate.draw import Continuation, continue_primers
 from musictx.generate.primer import Primer
 from musictx.generate.requests import Continue, Length, Sampling
+from musictx.model.torch_steps import TorchPlayer
 from musictx.music.score import Meter, Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import Tokenizer
@@ -64,7 +65,8 @@ class Samples(L.Callback):
         seed = held_out_seed(self.store)
         primer = Primer(seed, seed.duration_s, Meter(seed.quarter_s))
         asked = Continue(SAMPLING, Length(LENGTH_S), random_seed=self.random_seed, max_tokens=MOST_TOKENS)
-        return continue_primers([primer], training.model, self.tokenizer, asked, device=str(training.device))[0][0]
+        player = TorchPlayer(training.model, str(training.device))
+        return continue_primers([primer], player, self.tokenizer, asked)[0][0]
 
     def _write(self, trainer: L.Trainer, music: Continuation) -> None:
         self.folder.mkdir(exist_ok=True)

@@ -30,7 +30,7 @@ def test_a_grid_is_cut_where_its_models_begin_and_has_what_they_hold():
     assert [seed.pitch.tolist(), true.pitch.tolist()] == [[70, 71, 50, 72], [50, 73, 74]]
     assert true.onset_s == pytest.approx([0, 0, 0.6], abs=1e-5)
     assert true.offset_s == pytest.approx([1.2, 0.6, 1.2], abs=1e-5)
-    prompt = make_prompt(Primer(seed, held.seed_s, Meter(seed.quarter_s)), CHORALE, None, "cpu")
+    prompt = make_prompt(Primer(seed, held.seed_s, Meter(seed.quarter_s)), CHORALE, None)
     assert prompt.start_s == pytest.approx(held.seed_s, abs=1e-5)
 
 

@@ -106,7 +106,7 @@ def test_log_probabilities_are_the_models_own(model):
 
 def test_music_continues_for_ever_in_the_same_memory(model):
     stream = begin_stream(TorchPlayer(model), [PROMPT], [ROW], PLAIN, Below(8), 8, True)
-    state = stream.steps.state
+    state = stream.steps.state  # type: ignore[attr-defined] # of TorchSteps
     memory = state.k.data_ptr(), state.k.shape
     for _ in range(80):  # ten windows
         next(stream)

@@ -137,8 +137,8 @@ def long_piece(tokenizer, n=60) -> Score:
 @pytest.mark.parametrize("window", [None, 400, 160])
 def test_as_much_of_both_sides_is_heard_as_there_is_room_for(tokenizer, window, cycle):
     gap = gap_of(long_piece(tokenizer), 10.0, 11.0, tokenizer)
-    prompt = gap_prompt(gap, tokenizer, window, "cpu", cycle)
-    heard, vocab, period = prompt.heard.numpy(), tokenizer.vocab, max(cycle, tokenizer.group)
+    prompt = gap_prompt(gap, tokenizer, window, cycle)
+    heard, vocab, period = prompt.heard, tokenizer.vocab, max(cycle, tokenizer.group)
     middle = 40 if tokenizer is CHORALE else 10
     assert window is None or len(heard) + middle <= window
     at = int(np.flatnonzero(heard == vocab.id("BEFORE"))[-1])
@@ -163,11 +163,11 @@ def test_as_much_of_both_sides_is_heard_as_there_is_room_for(tokenizer, window, 
 def test_a_gap_that_leaves_no_room_is_refused():
     gap = gap_of(long_piece(CHORALE), 2.0, 12.0, CHORALE)
     with pytest.raises(UserError, match=r"10\.0 s .* 400 tokens.* 500 .* 9 s"):
-        gap_prompt(gap, CHORALE, 500, "cpu")
+        gap_prompt(gap, CHORALE, 500)
     short = gap_of(long_piece(CHORALE), 2.0, 2.4, CHORALE)
     for window, cycle in ((16, 1), (36, 1), (64, 16)):
         with pytest.raises(UserError, match=f"16 tokens.* {window} in all"):
-            gap_prompt(short, CHORALE, window, "cpu", cycle)
+            gap_prompt(short, CHORALE, window, cycle)
 
 
 def slow_piece(seconds: int) -> Score:
@@ -183,22 +183,22 @@ def test_the_music_near_a_gap_says_how_much_comes_and_a_denser_fill_has_room():
     gap = gap_of(Score.merge([fast, later], 0.5), 45.0, 50.0)
     assert len(gap.before) > 1000
     assert tokens_in(gap, PERFORMANCE) == 20
-    assert len(gap_prompt(gap, PERFORMANCE, 400, "cpu").heard) in range(350, 371)  # 30 and a token or two stay free
+    assert len(gap_prompt(gap, PERFORMANCE, 400).heard) in range(350, 371)  # 30 and a token or two stay free
 
 
 def test_sides_are_no_longer_than_a_length_can_be_said():
     gap = gap_of(slow_piece(600), 300.0, 303.0)
-    prompt = gap_prompt(gap, PERFORMANCE, 2048, "cpu")  # a window has room for 500 s of it
-    heard, vocab = prompt.heard.numpy(), PERFORMANCE.vocab
+    prompt = gap_prompt(gap, PERFORMANCE, 2048)  # a window has room for 500 s of it
+    heard, vocab = prompt.heard, PERFORMANCE.vocab
     at = int(np.flatnonzero(heard == vocab.id("BEFORE"))[-1])
     sides = [PERFORMANCE.seconds(ids[ids < vocab.pad]) for ids in (heard[:at], heard[at:])]
     assert sides == pytest.approx([162.0, 162.0], abs=1.5)
-    first = gap_prompt(gap_of(slow_piece(600), 30.0, 33.0), PERFORMANCE, 2048, "cpu")
+    first = gap_prompt(gap_of(slow_piece(600), 30.0, 33.0), PERFORMANCE, 2048)
     assert (first.unheard, first.heard.tolist().count(vocab.bos)) == (0, 1)  # the short side is whole
-    assert gap_prompt(gap, PERFORMANCE, None, "cpu").heard.tolist() == heard.tolist()
+    assert gap_prompt(gap, PERFORMANCE, None).heard.tolist() == heard.tolist()
     with pytest.raises(UserError, match=r"250\.0 s.* at most 245 s"):
-        gap_prompt(gap_of(slow_piece(600), 100.0, 350.0), PERFORMANCE, None, "cpu")
-    assert len(gap_prompt(gap_of(slow_piece(600), 100.0, 345.0), PERFORMANCE, None, "cpu").heard)
+        gap_prompt(gap_of(slow_piece(600), 100.0, 350.0), PERFORMANCE, None)
+    assert len(gap_prompt(gap_of(slow_piece(600), 100.0, 345.0), PERFORMANCE, None).heard)
 
 
 def test_between_two_pieces_both_stay_as_they_are():

@@ -30,7 +30,7 @@ def build(name, position="relative", max_distance=64) -> tuple[Transformer, Toke
     return Transformer(replace(config, position=position, max_distance=max_distance)).eval(), tokenizer
 
 
-def playing(name):
+def playing(name) -> tuple[TorchPlayer, Tokenizer]:
     model, tokenizer = build(name)
     return TorchPlayer(model), tokenizer
 
