@@ -62,14 +62,20 @@ def limit_memory(memory_mb: int) -> None:
 ROWS_A_THREAD = 16  # rows whose step a second thread makes no faster; beside other programs it makes it slower
 
 
+def threads_for(rows: int = 1) -> int:
+    """How many threads steps of so many rows need here."""
+    return max(min(cores(), rows // ROWS_A_THREAD), 1)
+
+
 @contextmanager
 def few_threads(rows: int = 1) -> Iterator[None]:
     """Within it, PyTorch takes no more threads than steps of so many rows need. For a command, which draws alone: the
-    number is one for all threads of a process."""
-    import torch
-
+    number is one for all threads of a process. Where nothing has imported PyTorch, it does nothing."""
+    if (torch := sys.modules.get("torch")) is None:
+        yield
+        return
     before = torch.get_num_threads()
-    torch.set_num_threads(max(min(before, processor().cores, rows // ROWS_A_THREAD), 1))
+    torch.set_num_threads(min(before, threads_for(rows)))
     try:
         yield
     finally:
@@ -103,7 +109,6 @@ def processor() -> Processor:
     do. Imports PyTorch."""
     import platform
 
-    import psutil
     import torch
 
     able = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
@@ -115,9 +120,15 @@ def processor() -> Processor:
     amx = able and amx and (_most() in ("", "ALL", "DEFAULT") or "AMX" in _most())
     kernels = torch.backends.cpu.get_cpu_capability()
     sets = [kernels, *(["bfloat16"] if able else []), *(["AMX"] if amx else [])]
-    cores = min(_real_cores() or psutil.cpu_count(logical=False) or usable_cores(), usable_cores())
     name = _name() or platform.processor() or platform.machine()
-    return Processor(name, ", ".join(sets), able, kernels.startswith("AVX"), cores)
+    return Processor(name, ", ".join(sets), able, kernels.startswith("AVX"), cores())
+
+
+def cores() -> int:
+    """How many real cores this process may use; hyperthreads of a core count once."""
+    import psutil
+
+    return min(_real_cores() or psutil.cpu_count(logical=False) or usable_cores(), usable_cores())
 
 
 def _real_cores() -> int:

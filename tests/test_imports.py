@@ -66,6 +66,18 @@ def test_files_are_read_without_tensors():
     assert subprocess.run([sys.executable, "-c", f"{check}; {late}"]).returncode == 0
 
 
+def test_a_bundle_is_known_and_opened_without_pytorch():
+    """What `musictx generate` asks before it draws: header, parts, objective, weights, threads."""
+    check = (
+        "import sys, musictx.model.header, musictx.model.tensors, musictx.model.onnx.player, musictx.model.protocol;"
+        "import musictx.model.own, musictx.model.packaged, musictx.model.sizes, musictx.system, musictx.data.store;"
+        "import musictx.analysis.repeats, musictx.config.app, musictx.config.train, musictx.commands;"
+        "from musictx.objectives import find_objective as find;"
+        "assert find('infill').continues and find('next_token').continues"
+    )
+    assert subprocess.run([sys.executable, "-c", f"{check}; sys.exit('torch' in sys.modules)"]).returncode == 0
+
+
 def test_what_an_extra_brings_is_imported_only_where_it_is_needed():
     """`pip install .` must do: outside of the page no file imports an extra's package as it is imported itself."""
     settings = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["project"]

@@ -159,9 +159,19 @@ def test_emulated_numbers_cost_a_line_and_cells_without_a_kernel_are_refused(mon
         check_precision(exact, nn.LSTM(4, 4))
 
 
+def test_threads_are_counted_without_pytorch():
+    code = (
+        "import sys; from musictx.system import cores, few_threads, threads_for;"
+        "print(1 <= threads_for(500) <= cores(), threads_for(31)); few_threads(8).__enter__();"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "True 1\nFalse\n", done.stderr
+
+
 @pytest.mark.parametrize(("rows", "threads"), [(1, 1), (16, 1), (31, 1), (48, 3), (500, 4)])
 def test_few_rows_take_one_thread_and_give_the_others_back(monkeypatch, rows, threads):
-    monkeypatch.setattr(system, "processor", lambda: processor()._replace(cores=8))
+    monkeypatch.setattr(system, "cores", lambda: 8)
     before = torch.get_num_threads()
     torch.set_num_threads(4)
     try:

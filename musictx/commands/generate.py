@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from musictx.analysis.embedding import Embedder
-from musictx.analysis.nearest import Neighbours
 from musictx.analysis.repeats import Provenance
 from musictx.commands import write_beside
 from musictx.config.command import Command
@@ -22,7 +20,6 @@ from musictx.generate.primer import Part
 from musictx.generate.requests import DEFAULT_S, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
 from musictx.generate.seeds import NEW, Targets, check_apart, find_seeds, name_targets, read_each
-from musictx.model.build import describe_model
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.model.tensors import tensors_hash
 from musictx.model.torch_steps import TorchPlayer
@@ -32,6 +29,9 @@ from musictx.system import few_threads
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.rules import Rules
 from musictx.viz.sound import MOST_S
+
+if TYPE_CHECKING:
+    from musictx.analysis.nearest import Neighbours
 
 
 @dataclass
@@ -179,6 +179,8 @@ def sides(config: GenerateConfig) -> list[Path]:
 
 
 def generate(config: GenerateConfig) -> None:
+    from musictx.model.build import describe_model  # of a model of PyTorch
+
     config.control = config.control.read()
     fills = config.infill is not None or config.between is not None
     if config.seed_midi == "" and not fills:
@@ -247,10 +249,13 @@ def refuse_left_out(errors: list[UserError], of: int) -> None:
         raise UserError(f"{len(errors)} of {of} seeds left out: {said}")
 
 
-def neighbours(known_store: str | None, bundle: str, model: Any, tokenizer: Tokenizer) -> list[Neighbours]:
+def neighbours(known_store: str | None, bundle: str, model: Any, tokenizer: Tokenizer) -> "list[Neighbours]":
     """The passages of `known_store`, as `musictx similar` heard them with this model. Where it did not, prints how."""
     if known_store is None:
         return []
+    from musictx.analysis.embedding import Embedder  # PyTorch hears, where a store is given
+    from musictx.analysis.nearest import Neighbours
+
     try:
         ear = Embedder(model, tokenizer)
     except ConfigError:  # it has no layer to hear with
@@ -266,7 +271,7 @@ def write(
     source: Path,
     files: Targets,
     pieces: list[Music],
-    origins: list[Provenance | Neighbours],
+    origins: "list[Provenance | Neighbours]",
     alone: bool = False,
     pedal: bool = False,
 ) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 
 from musictx.errors import BundleError
 from musictx.files import fits
-from musictx.model.build import KINDS, kind_of
-from musictx.model.position import FORMS
+from musictx.model.onnx.settings import can_play
 
 ADDED_BY = "added_by"  # the note of a header: the script of each part
 OURS = __name__.partition(".")[0]
@@ -16,6 +15,9 @@ OURS = __name__.partition(".")[0]
 
 def scripts_of(model: Any, tokenizer: object) -> dict[str, dict[str, str]]:
     """The note of a header: the name of the script of each part that is not in musictx; empty where all are."""
+    from musictx.model.build import KINDS, kind_of
+    from musictx.model.position import FORMS
+
     form = FORMS.get(getattr(model.config, "position", ""))
     parts = {"kind": KINDS[kind_of(model)].config, "position": form, "tokenizer": type(tokenizer)}
     named = {name: _script(part.__module__) for name, part in parts.items() if part and not is_ours(part)}
@@ -34,10 +36,7 @@ def _script(module: str) -> str:
 
 def check_parts(path: object, header: Any, tokenizers: Mapping[str, object] | None = None) -> None:
     """Raises BundleError for a kind of model, a form of position or a tokenizer that nothing here has added."""
-    kind = header.model.get("kind", "transformer")
-    known: dict[str, tuple[object, Mapping[str, object]]] = {"kind": (kind, KINDS)}
-    if kind in KINDS and is_ours(KINDS[kind].config):
-        known["position"] = header.model.get("position", "none"), FORMS
+    known = {} if can_play(header) else _of_model(header)  # a decoder of ours: no PyTorch is needed to see it
     if tokenizers is not None:
         known["tokenizer"] = header.tokenizer, tokenizers
     for name, (value, table) in known.items():
@@ -48,3 +47,15 @@ def check_parts(path: object, header: Any, tokenizers: Mapping[str, object] | No
             otherwise = f"run the script that adds it with these words, or use musictx {header.version}"
             what = f"{path} has {name}={value}, which is not in musictx"
             raise BundleError(what, hint if script else otherwise)
+
+
+def _of_model(header: Any) -> dict[str, tuple[object, Mapping[str, object]]]:
+    """The header's kind and form of position, each with all that are here."""
+    from musictx.model.build import KINDS
+    from musictx.model.position import FORMS
+
+    kind = header.model.get("kind", "transformer")
+    known: dict[str, tuple[object, Mapping[str, object]]] = {"kind": (kind, KINDS)}
+    if kind in KINDS and is_ours(KINDS[kind].config):
+        known["position"] = header.model.get("position", "none"), FORMS
+    return known

@@ -1,9 +1,12 @@
 """The interface of a model for sampling and evaluation: the same for a KV cache and a hidden state."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol, Self
+from __future__ import annotations
 
-from torch import Tensor
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class State(Protocol):
@@ -11,7 +14,7 @@ class State(Protocol):
 
     length: int  # tokens seen
 
-    def take(self, rows: Tensor) -> "State":
+    def take(self, rows: Tensor) -> State:
         """The rows (n,) of this batch, in that order. A row may come several times: one prefill serves them all."""
         ...
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from musictx.errors import ConfigError
 
+WEIGHTS, AUTO = ("float32", "bfloat16", "int8"), "auto"  # how a model keeps its weights to generate
 LARGEST, MOST_LAYERS = 2**20, 2**10  # no model of any size known comes near
 
 

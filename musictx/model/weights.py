@@ -13,13 +13,11 @@ from torch import Tensor, nn
 from musictx.errors import ConfigError
 from musictx.model.build import can
 from musictx.model.cells import lacks_cells
-from musictx.model.sizes import one_of
+from musictx.model.sizes import AUTO, WEIGHTS, one_of
 from musictx.model.transformer import Block
 from musictx.system import processor
 
 M = TypeVar("M", bound=nn.Module)
-WEIGHTS = ("float32", "bfloat16", "int8")
-AUTO = "auto"
 
 
 def check_weights(weights: str, allowed: tuple[str, ...] = WEIGHTS) -> str:

@@ -5,20 +5,24 @@ is the class `Infill` of `musictx/objectives/infill.py`, and `objective=my_modul
 (docs/extending.md).
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from inspect import signature
 from pkgutil import iter_modules
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.files import fits
 from musictx.tokenizers import EventRange, Tokenizer, with_added
+
+if TYPE_CHECKING:  # who asks what a bundle learned needs no PyTorch
+    from torch import Tensor
 
 NEXT_TOKEN = "next_token"
 

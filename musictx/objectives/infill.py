@@ -1,14 +1,19 @@
 """Filling gaps: the next token, given the music after the gap."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-import torch
-from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.objectives import NEXT_TOKEN, Example
 from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.gap import ADDED, clock_of, most_framing, read_first, split_at, step_of, with_gap_clock
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Infill(NextToken):
@@ -42,8 +47,8 @@ class Infill(NextToken):
         length = float(clock_of(self.tokenizer, ids)[-1])  # x may be a token that takes time
         first = read_first(self.tokenizer, after, len(before), length, self.period)
         whole = np.concatenate([first, x, before])
-        out = torch.full_like(window, self.pad)
-        out[: len(whole)] = torch.from_numpy(whole.astype(np.int64))
+        out = window.new_full(window.shape, self.pad)
+        out[: len(whole)] = window.new_tensor(whole.astype(np.int64))
         targets = out[1:].clone()
         targets[: len(first)] = self.pad
         return Example((out[:-1],), targets)

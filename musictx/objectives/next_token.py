@@ -1,14 +1,18 @@
 """Predicting the next token: the objective of a model that continues music."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch.nn.functional as F
-from torch import Tensor
 
 from musictx.music.score import Score
 from musictx.objectives import Example, Objective
 from musictx.tokenizers import Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class NextToken(Objective):
@@ -27,6 +31,8 @@ class NextToken(Objective):
 
     def loss(self, model: Callable[..., Tensor], example: Example, by_row: bool = False) -> tuple[Tensor, Tensor]:
         """Cross-entropy, in float32 for logits of any type. With `by_row` it sums in float64."""
+        import torch.nn.functional as F  # who asks what a bundle learned needs no PyTorch
+
         logits, targets = model(*example.inputs), example.targets  # (B, T, V), (B, T)
         nats = F.cross_entropy(
             logits.flatten(0, 1).float(),

@@ -20,6 +20,7 @@ from musictx.generate.engine import prefill
 from musictx.generate.model import load
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.packaged import CHORALE, packaged_bundle, seed_path
+from musictx.model.sizes import WEIGHTS
 from musictx.model.static_steps import StaticSteps
 from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import WEIGHTS

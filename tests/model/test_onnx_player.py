@@ -18,6 +18,7 @@ from safetensors.torch import save
 from small import V, build
 
 from musictx.errors import BundleError, ConfigError
+from musictx.model.build import describe_model
 from musictx.model.bundle import save_bundle
 from musictx.model.header import BundleHeader
 from musictx.model.onnx import player as in_player
@@ -40,6 +41,7 @@ def test_its_logits_are_those_of_pytorch(case, tmp_path):
     model, ids = small(case), drawn(1, 14)
     player, expected = open_player(saved(model, tmp_path)), full(model, ids)
     assert (player.window, player.cycle) == (model.window, model.cycle)
+    assert str(player) == describe_model(model).replace(", impl=auto", "")  # it has no choice of kernels
     steps = player.begin(14)
     close(steps.prefill(ids[:, :9]), expected[:, 8])
     for t in range(9, 14):
@@ -102,9 +104,11 @@ def test_what_can_be_played():
     known = header_of(small({}))
     assert can_play(known)
     assert can_play(replace(known, model={"vocab_size": 9}))
-    others: list[dict[str, Any]] = [{"kind": kind} for kind in ("recurrent", "encoder_decoder", "encoder", "mine", [])]
-    for model in (*others, {"position": "mine"}, {"position": []}):
-        assert not can_play(replace(known, model=known.model | model))
+    kinds: list[Any] = ["recurrent", "encoder_decoder", "encoder", "mine", []]
+    for kind in kinds:
+        assert not can_play(replace(known, model=known.model | {"kind": kind}))
+    for position in (*kinds, "fourier"):
+        assert not can_play(replace(known, model=known.model | {"position": position}))
 
 
 @pytest.mark.parametrize("name", ["blocks.0.up.weight", "blocks.1.qkv.bias", "norm.weight"])

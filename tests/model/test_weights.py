@@ -11,9 +11,9 @@ from torch import nn
 
 from musictx.errors import ConfigError
 from musictx.model.recurrent import Recurrent, RecurrentConfig
+from musictx.model.sizes import AUTO
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.model.weights import (
-    AUTO,
     Int8Linear,
     PackedLinear,
     can_pack,

@@ -53,6 +53,12 @@ class Graph:
         self.constants: dict[str, Array] = {}
         self._known: dict[tuple[Any, ...], str] = {}  # constants by what they are
 
+    @property
+    def n_parameters(self) -> int:
+        """How many numbers its model has learned: all but tables of the tokenizer."""
+        tables = {v.name for v in self.weights.values() if v.dtype == "int64"} | {"pace"}
+        return sum(prod(shape) for name, shape in self.tensors.items() if name not in tables)
+
     def input(self, name: str, dtype: str, *shape: int | str) -> str:
         """An input; returns its name."""
         self.inputs.append(Value(name, dtype, shape))

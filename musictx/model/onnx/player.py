@@ -38,6 +38,11 @@ class OnnxPlayer:
         """After how many tokens its places repeat; 1: it has none."""
         return self.model.config.cycle
 
+    def __str__(self) -> str:
+        """One line: what the model is made of, and its size."""
+        c = self.model.config
+        return f"model: {c.n_layers} layers, attention: {c.position}, {self.model.graph.n_parameters:,} parameters"
+
     def begin(self, room: int, rolling: bool = False) -> OnnxSteps:
         """One row that has seen nothing, for `room` tokens in all; a rolling one has no end, and each token sees so
         many."""
@@ -74,8 +79,7 @@ def open_player(
         session = start(_without_weights(graph), threads, held)
     except Exception as error:
         raise BundleError(f"{path}: ONNX Runtime refuses it ({printable(str(error))[:200]})", AGAIN) from None
-    outputs = [each.name for each in graph.outputs]
-    return OnnxPlayer(OnnxModel(session, graph.inputs, outputs, config, asdict(header), weights, held))
+    return OnnxPlayer(OnnxModel(session, graph, config, asdict(header), weights, held))
 
 
 def _without_weights(graph: Graph) -> bytes:

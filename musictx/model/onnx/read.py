@@ -52,9 +52,7 @@ def open_onnx(path: Path, threads: int = 1) -> OnnxModel:
         session = start(content, threads)
     except Exception as error:
         raise BundleError(f"{path}: ONNX Runtime refuses it ({all_printable(str(error))[:200]})", AGAIN) from None
-    return OnnxModel(
-        session, graph.inputs, [each.name for each in graph.outputs], config, all_printable(header), weights
-    )
+    return OnnxModel(session, graph, config, all_printable(header), weights)
 
 
 def _content(path: Path, graph: Graph, version: str) -> bytes:

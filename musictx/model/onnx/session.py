@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import onnxruntime
 
-from musictx.model.onnx.graph import Array, Value
+from musictx.model.onnx.graph import Array, Graph, Value
 from musictx.model.onnx.settings import reach
 from musictx.model.transformer_settings import TransformerSettings
 
@@ -16,12 +16,19 @@ class OnnxModel(NamedTuple):
     """A decoder that is ready to read ids, and what its file says of it."""
 
     session: Any
-    inputs: list[Value]
-    outputs: list[str]
+    graph: Graph
     config: TransformerSettings
     header: dict[str, Any]
     weights: str
     held: Mapping[str, Array] = {}  # numbers that the session reads where they lie
+
+    @property
+    def inputs(self) -> list[Value]:
+        return self.graph.inputs
+
+    @property
+    def outputs(self) -> list[str]:
+        return [each.name for each in self.graph.outputs]
 
     @property
     def reach(self) -> int | None:
