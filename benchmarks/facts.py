@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from musictx.errors import ConfigError
-from musictx.generate.open_bundle import check_device
+from musictx.generate.open_player import check_device
 from musictx.system import processor
 
 LESSER = "ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY"

@@ -10,8 +10,9 @@ import torch
 from conftest import ROOT, ok, refused
 from safetensors import safe_open
 
+from musictx.commands.opening import open_and_print
 from musictx.errors import BundleError
-from musictx.generate.open_bundle import open_and_print, open_bundle
+from musictx.generate.open_bundle import open_bundle
 from musictx.model.header import read_header
 from musictx.model.packaged import FOLDER, NAMES, bundle_path, packaged_bundle
 from musictx.model.tensors import tensors_hash

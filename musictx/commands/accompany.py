@@ -6,13 +6,15 @@ from pathlib import Path
 from omegaconf import MISSING
 
 from musictx.commands import write_beside
+from musictx.commands.opening import open_and_print
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.files import only_new
 from musictx.generate.accompanying import Accompanied, accompany_melody, ready, window_of
 from musictx.generate.control import Control
 from musictx.generate.melodies import read_melody
-from musictx.generate.open_bundle import check_device, choose_and_print, open_and_print, print_own
+from musictx.generate.open_bundle import chosen_weights
+from musictx.generate.open_player import check_device, print_own
 from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.seeds import Targets, name_targets
 from musictx.model.build import describe_model
@@ -85,7 +87,9 @@ def accompany(config: AccompanyConfig) -> None:
     melody = read_melody(source, request, opened.tokenizer)  # before anything is written
     print_own(config.sampler, opened.header.sampling)
     print(describe_model(opened.model))
-    (weights,) = choose_and_print(config.weights, opened.model)
+    weights, said = chosen_weights(config.weights, opened.model)
+    for each in said:
+        print(each)
     player = TorchSourcePlayer(for_steps(opened.model, weights), device)  # type: ignore[arg-type] # `ready` has seen it
     window_s = window_of(opened.header)
     with few_threads(min(config.rows_at_once, config.variations)):

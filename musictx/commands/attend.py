@@ -21,11 +21,14 @@ from musictx.analysis.heads import (
 )
 from musictx.analysis.trained_labels import as_probe, cuts
 from musictx.commands import check_new, print_table
+from musictx.commands.opening import open_and_print
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new
+from musictx.generate.choose_bundle import name_bundle
 from musictx.generate.melodies import SINGERS
-from musictx.generate.open_bundle import Opened, check_device, name_bundle, open_and_print
+from musictx.generate.open_bundle import Opened
+from musictx.generate.open_player import check_device
 from musictx.generate.seeds import fit_grid
 from musictx.model.build import can
 from musictx.model.encoder import Encoder

@@ -12,7 +12,7 @@ from time import perf_counter
 import torch
 
 from musictx.config.command import Command
-from musictx.generate.open_bundle import check_device
+from musictx.generate.open_player import check_device
 from musictx.proof.chorale import steps, training
 from musictx.proof.kernels import Outcome, Unable, kernels
 from musictx.setting import setting

@@ -14,10 +14,11 @@ from musictx.analysis.embedding import Embedder
 from musictx.analysis.probe import Probe, load_probe
 from musictx.analysis.trained_labels import Labeller, as_probe, header_of_labels, label_notes
 from musictx.commands import check_new, check_way, check_within, print_table
+from musictx.commands.opening import open_and_print
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new, printable, write_json
-from musictx.generate.open_bundle import check_device, open_and_print
+from musictx.generate.open_player import check_device
 from musictx.generate.seeds import fit_grid
 from musictx.model.packaged import BUNDLES, bundle_path, seed_path
 from musictx.model.tensors import tensors_hash

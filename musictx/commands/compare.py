@@ -24,15 +24,8 @@ from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new, write_json
 from musictx.generate.held_out import continue_beginnings
-from musictx.generate.open_bundle import (
-    COMPOSER,
-    Opened,
-    check_device,
-    common_store,
-    find_bundles,
-    name_bundles,
-    open_bundle,
-)
+from musictx.generate.open_bundle import COMPOSER, Opened, common_store, find_bundles, name_bundles, open_bundle
+from musictx.generate.open_player import check_device
 from musictx.generate.requests import Continue, Sampling
 from musictx.model.header import read_header
 from musictx.model.packaged import CHORALE, PIANO, bundle_path, is_packaged

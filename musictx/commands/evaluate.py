@@ -18,13 +18,15 @@ from musictx.analysis.likelihood import (
     unigram_nll,
 )
 from musictx.commands import check_new
+from musictx.commands.opening import open_and_print
 from musictx.config.app import settings
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig, DataConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
 from musictx.files import only_new, write_json
-from musictx.generate.open_bundle import Opened, check_device, choose_and_print, open_and_print
+from musictx.generate.open_bundle import Opened, chosen_weights
+from musictx.generate.open_player import check_device
 from musictx.model.build import check_objective, describe_model, kind_of, source_voices
 from musictx.model.packaged import bundle_path
 from musictx.model.weights import check_weights, describe_weights, with_weights
@@ -145,7 +147,8 @@ def run(config: EvaluateConfig) -> Evaluation:
     device, weights = check_device(config.device), check_weights(config.weights)
     opened = open_and_print(config.bundle, device, config.attention.impl, continues=False)
     print(describe_model(opened.model))
-    choose_and_print(weights, opened.model)
+    for line in chosen_weights(weights, opened.model)[1]:
+        print(line)
     opened = opened._replace(model=with_weights(opened.model, weights))
     name, objective = scored_by(config.bundle, opened, config.objective)
     store, data = Store(Path(config.data.path), opened.header.tokenizer), config.data

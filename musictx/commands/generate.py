@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from musictx.analysis.repeats import Provenance
 from musictx.commands import write_beside
@@ -12,21 +12,20 @@ from musictx.config.train import AttentionConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new, stem_of
+from musictx.generate.choose_bundle import name_bundle
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.control import Control
 from musictx.generate.filling import check_fills, how_to_fill, read_around
-from musictx.generate.open_bundle import check_device, choose_and_print, faster, name_bundle, open_and_print, print_own
+from musictx.generate.open_player import check_device, open_playing, print_own
 from musictx.generate.primer import Part
 from musictx.generate.requests import DEFAULT_S, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
 from musictx.generate.seeds import NEW, Targets, check_apart, find_seeds, name_targets, read_each
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.model.tensors import tensors_hash
-from musictx.model.torch_steps import TorchPlayer
 from musictx.music.read import read_bytes, read_tracks
 from musictx.setting import setting
 from musictx.system import few_threads
-from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.rules import Rules
 from musictx.viz.sound import MOST_S
 
@@ -179,8 +178,6 @@ def sides(config: GenerateConfig) -> list[Path]:
 
 
 def generate(config: GenerateConfig) -> None:
-    from musictx.model.build import describe_model  # of a model of PyTorch
-
     config.control = config.control.read()
     fills = config.infill is not None or config.between is not None
     if config.seed_midi == "" and not fills:
@@ -207,14 +204,20 @@ def generate(config: GenerateConfig) -> None:
         read = [*whole]
     known = [Provenance(Store(config.known_store))] if config.known_store is not None else []
     bundle = name_bundle(config.bundle, read, config.drums)
-    opened, tokenizer, header = open_and_print(bundle, device, config.attention.impl)
-    origins: list[Provenance | Neighbours] = [*known, *neighbours(config.known_store, bundle, opened, tokenizer)]
+    player, tokenizer, header, said = open_playing(
+        bundle_path(bundle),
+        device=device,
+        weights=config.weights,
+        graph=config.graph,
+        attention=config.attention.impl,
+    )
+    print(f"{bundle}: {header.origin}")
+    origins: list[Provenance | Neighbours] = [*known, *neighbours(config.known_store, bundle, device)]
     if fills:
         check_fills(bundle, tokenizer)
-    print(describe_model(opened))
-    choose_and_print(config.weights, opened)
+    for each in said:
+        print(each)
     print_own(config.sampler, header.sampling if read and not fills else header.sampling | {"seed_guidance": None})
-    player = TorchPlayer(faster(opened, config.weights, config.graph, device), device)
     if not tokenizer.ruled and config.rules.masks:
         print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
     if isinstance(request, Fill):
@@ -249,13 +252,15 @@ def refuse_left_out(errors: list[UserError], of: int) -> None:
         raise UserError(f"{len(errors)} of {of} seeds left out: {said}")
 
 
-def neighbours(known_store: str | None, bundle: str, model: Any, tokenizer: Tokenizer) -> "list[Neighbours]":
+def neighbours(known_store: str | None, bundle: str, device: str) -> "list[Neighbours]":
     """The passages of `known_store`, as `musictx similar` heard them with this model. Where it did not, prints how."""
     if known_store is None:
         return []
     from musictx.analysis.embedding import Embedder  # PyTorch hears, where a store is given
     from musictx.analysis.nearest import Neighbours
+    from musictx.generate.open_bundle import open_bundle
 
+    model, tokenizer, _ = open_bundle(bundle_path(bundle), device)
     try:
         ear = Embedder(model, tokenizer)
     except ConfigError:  # it has no layer to hear with

@@ -112,7 +112,7 @@ def round_trip(score: Score, tokenizer: Tokenizer) -> dict[str, float]:
 def inspect_rules(path: Path, beside: Store | None) -> dict[str, Any]:
     """The rules of part-writing that a MIDI file in four voices breaks. Raises MidiError, StoreError, and UserError for
     other music."""
-    from musictx.generate.open_bundle import not_four_voices  # PyTorch, as for a bundle
+    from musictx.generate.choose_bundle import not_four_voices
 
     tracks = read_tracks(read_bytes(path), path, one_tempo=True)
     if why := not_four_voices(tracks.merge()):

@@ -16,7 +16,8 @@ from musictx.config.command import Command
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new
-from musictx.generate.open_bundle import check_device, choose_and_print, name_bundle, open_and_print
+from musictx.generate.choose_bundle import name_bundle
+from musictx.generate.open_player import check_device, open_playing
 from musictx.generate.requests import MAX_SEED, Sampling
 from musictx.jam.conversation import Conversation
 from musictx.jam.keyboard import Keyboard
@@ -24,10 +25,7 @@ from musictx.jam.partner import Partner
 from musictx.jam.players import FilePlayer, PortPlayer, open_port
 from musictx.jam.recording import Playback, Recording
 from musictx.jam.session import RealClock, Sender, VirtualClock, converse
-from musictx.model.build import describe_model
-from musictx.model.packaged import SEEDS, seed_path
-from musictx.model.torch_steps import TorchPlayer
-from musictx.model.weights import for_steps
+from musictx.model.packaged import SEEDS, bundle_path, seed_path
 from musictx.setting import setting
 from musictx.system import few_threads
 from musictx.tokenizers.rules import Rules
@@ -77,10 +75,9 @@ def jam(config: JamConfig) -> None:
     player = FilePlayer(Path(config.input)) if is_file(config.input) else None
     quarter_s = 60 / config.bpm if config.bpm is not None else player.quarter_s if player is not None else QUARTER_S
     bundle = name_bundle(config.bundle, [Path(config.input)] if player is not None else [], played=True)
-    model, tokenizer, header = open_and_print(bundle, device)
-    print(describe_model(model))
-    (weights,) = choose_and_print(config.weights, model)
-    playing = TorchPlayer(for_steps(model, weights), device)
+    playing, tokenizer, header, said = open_playing(bundle_path(bundle), device=device, weights=config.weights)
+    for line in (f"{bundle}: {header.origin}", *said):
+        print(line)
     idiom = tokenizer.idiom(quarter_s)
     recording = Recording(quarter_s, config.channel - 1, player.project if player is not None else None)
     clock = RealClock() if is_real(config) else VirtualClock()

@@ -15,7 +15,8 @@ from musictx.config.command import Command
 from musictx.errors import ConfigError
 from musictx.files import only_new, replacing
 from musictx.generate.held_out import continue_beginnings
-from musictx.generate.open_bundle import COMPOSER, check_device, common_store, find_bundles, name_bundles, open_bundle
+from musictx.generate.open_bundle import COMPOSER, common_store, find_bundles, name_bundles, open_bundle
+from musictx.generate.open_player import check_device
 from musictx.generate.primer import Part
 from musictx.generate.requests import Continue, Length, Sampling
 from musictx.model.torch_steps import TorchPlayer

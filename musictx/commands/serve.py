@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,10 +15,12 @@ from typing import Any
 import torch
 
 from musictx.commands import check_within
+from musictx.commands.opening import open_and_print
 from musictx.config.command import Command
 from musictx.config.web import LIMITS, Limits
 from musictx.errors import ConfigError, UserError
-from musictx.generate.open_bundle import check_device, choose_and_print, open_and_print
+from musictx.generate.open_bundle import chosen_weights
+from musictx.generate.open_player import check_device
 from musictx.model.packaged import HARMONISER, NAMES, absence, is_packaged
 from musictx.model.weights import for_steps
 from musictx.setting import setting
@@ -64,7 +67,9 @@ def serve(config: ServeConfig) -> None:
         Path(name).stem: open_and_print(name, device, continues=config.bundle is not None or name != HARMONISER)
         for name in offered(config.bundle)
     }
-    weights = choose_and_print(config.weights, *(each.model for each in opened.values()))
+    weights, said = zip(*(chosen_weights(config.weights, each.model) for each in opened.values()), strict=True)
+    for line in dict.fromkeys(chain(*said)):
+        print(line)
     with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:
         made, uploads = Path(name) / "made", Path(name) / "uploads"
         made.mkdir()
@@ -78,8 +83,8 @@ def serve(config: ServeConfig) -> None:
         }
         below = models.pop(HARMONISER, None) if config.bundle is None else None
         studio = Studio(models, made, limits, below)
-        said = "; ".join(f"{name}, {each.header.origin}" for name, each in opened.items())
-        run_page(studio, said, address, config.port, hosts, uploads)
+        origins = "; ".join(f"{name}, {each.header.origin}" for name, each in opened.items())
+        run_page(studio, origins, address, config.port, hosts, uploads)
 
 
 def offered(bundle: str | None) -> list[str]:

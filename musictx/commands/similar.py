@@ -19,11 +19,12 @@ from musictx.analysis.nearest import (
     path_of,
 )
 from musictx.commands import check_new, check_way, check_within, print_table
+from musictx.commands.opening import open_and_print
 from musictx.config.command import Command
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.files import only_new, replacing, write_json
-from musictx.generate.open_bundle import check_device, open_and_print
+from musictx.generate.open_player import check_device
 from musictx.generate.seeds import fit_grid
 from musictx.model.packaged import CHORALE, PIANO, bundle_path, seed_path
 from musictx.model.tensors import tensors_hash

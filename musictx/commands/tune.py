@@ -25,7 +25,8 @@ from musictx.data.prepare import assign_splits, print_summary
 from musictx.data.store import Split, Store
 from musictx.errors import ConfigError, StoreError
 from musictx.files import printable, replacing, write_json
-from musictx.generate.open_bundle import Opened, check_device, open_bundle
+from musictx.generate.open_bundle import Opened, open_bundle
+from musictx.generate.open_player import check_device
 from musictx.model.bundle import add_notes
 from musictx.model.packaged import BUNDLE, PIANO, bundle_path
 from musictx.music.write import write_midi

@@ -14,7 +14,6 @@ from musictx.generate.outcome import outcome
 from musictx.generate.requests import Accompany
 from musictx.generate.result import Music, Place
 from musictx.generate.song import WINDOW_S, draw_rest
-from musictx.model.build import SOURCE, inputs_of, source_voices
 from musictx.model.header import BundleHeader
 from musictx.model.steps import SourcePlayer
 from musictx.music.gap import Filled, fill_in
@@ -64,6 +63,8 @@ def ready(
 ) -> Accompany:
     """With the guidance that the bundle names, where it was left to that. Raises BundleError for a model that was not
     trained to write voices or the rest of a song, ConfigError for what this one cannot do."""
+    from musictx.model.build import SOURCE, inputs_of, source_voices  # PyTorch
+
     objective = header.objective.get("name", NEXT_TOKEN) if header is not None else "conditional"
     if inputs_of(model) != SOURCE or objective not in ("conditional", "voices"):
         raise BundleError(

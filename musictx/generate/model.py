@@ -1,7 +1,7 @@
 """`musictx.load`: a model that continues, fills or accompanies music, from Python."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 from musictx.errors import ConfigError
 from musictx.generate.accompanying import Accompanied, accompany_melody, ready, window_of
@@ -9,20 +9,21 @@ from musictx.generate.continuing import Beginning, begin_with, continue_all, is_
 from musictx.generate.control import Control
 from musictx.generate.filling import around, check_fills, how_to_fill, read_around
 from musictx.generate.melodies import read_melody, take_melody
-from musictx.generate.open_bundle import check_continues, check_device, faster, open_bundle
+from musictx.generate.open_player import check_device, check_task, on_onnx, open_playing
 from musictx.generate.primer import Part
 from musictx.generate.requests import Accompany, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
 from musictx.generate.seeds import Seed, find_seeds
-from musictx.model.header import BundleHeader
+from musictx.model.header import BundleHeader, read_header
 from musictx.model.packaged import bundle_path, seed_path
-from musictx.model.protocol import LanguageModel
+from musictx.model.sizes import AUTO
 from musictx.model.steps import Player
-from musictx.model.torch_steps import TorchSourcePlayer
-from musictx.model.weights import AUTO
 from musictx.music.score import Meter, Score
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.rules import Rules
+
+if TYPE_CHECKING:
+    from musictx.model.protocol import LanguageModel
 
 
 def load(
@@ -38,7 +39,13 @@ def load(
         BundleError: for a file that is missing, damaged or no bundle.
         ConfigError: for a setting that does not exist, or that this machine cannot meet.
     """
-    opened = open_bundle(bundle_path(str(bundle)), check_device(device), attention, continues=False)
+    path, device = bundle_path(str(bundle)), check_device(device)
+    if on_onnx(read_header(path), device, weights, graph, attention):
+        player, tokenizer, header, _ = open_playing(path, weights=weights)
+        return Model(player, tokenizer, header)
+    from musictx.generate.open_bundle import faster, open_bundle  # PyTorch
+
+    opened = open_bundle(path, device, attention, continues=False)
     return Model(faster(opened.model, weights, graph, device), opened.tokenizer, opened.header, device)
 
 
@@ -47,7 +54,7 @@ class Model:
 
     def __init__(
         self,
-        model: LanguageModel | Player,
+        model: Union["LanguageModel", Player],
         tokenizer: Tokenizer,
         header: BundleHeader | None = None,
         device: str = "cpu",
@@ -123,7 +130,12 @@ class Model:
             part=Part(seed_seconds, seed_bars, seed_from, from_s, start),
             include_seed=include_seed,
         )
-        check_continues(self.model, self.header, "this model")
+        if isinstance(self.model, Player):
+            check_task(self.header, "this model")
+        else:
+            from musictx.generate.open_bundle import check_continues
+
+            check_continues(self.model, self.header, "this model")
         if seed is None:
             refuse_part(request)
             beginnings = [Beginning("new")]
@@ -303,5 +315,7 @@ class Model:
         else:
             raise ConfigError("melody", got=melody, allowed="a MIDI file or a Score")
         model: Any = self.model  # it takes a source, as `ready` made sure
+        from musictx.model.torch_steps import TorchSourcePlayer
+
         player = TorchSourcePlayer(model, self.device)
         return accompany_melody(heard, player, self.tokenizer, request, window_s=window_of(self.header))

@@ -23,7 +23,6 @@ from musictx.model.packaged import CHORALE, packaged_bundle, seed_path
 from musictx.model.sizes import WEIGHTS
 from musictx.model.static_steps import StaticSteps
 from musictx.model.torch_steps import TorchPlayer
-from musictx.model.weights import WEIGHTS
 from musictx.music.read import read_midi
 from musictx.proof.kernels import Check, Outcome, check_able, near_exact
 from musictx.tokenizers.chorale import ChoraleTokenizer

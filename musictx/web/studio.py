@@ -14,8 +14,9 @@ from typing import Any
 from musictx.config.web import Limits
 from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied
+from musictx.generate.choose_bundle import choose_bundle
 from musictx.generate.draw import Continuation
-from musictx.generate.open_bundle import Opened, choose_bundle
+from musictx.generate.open_bundle import Opened
 from musictx.generate.requests import Accompany, Continue, Fill
 from musictx.model.build import can
 from musictx.tokenizers.gap import knows_gaps

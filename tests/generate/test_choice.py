@@ -8,7 +8,7 @@ import pytest
 from strategies import SHARED_DATA, slowing
 
 from musictx.errors import MidiError
-from musictx.generate.open_bundle import choose_bundle, name_bundle, not_four_voices
+from musictx.generate.choose_bundle import choose_bundle, name_bundle, not_four_voices
 from musictx.generate.seeds import read_seed
 from musictx.music.grid import grid_to_score, score_to_grid
 from musictx.music.read import read_midi

@@ -1,0 +1,70 @@
+"""Which model inside musictx suits a seed, where `bundle=` names none.
+
+The chorale model continues a seed of four voices on a grid, and the piano model plays all else.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from musictx.errors import TokenError
+from musictx.model.packaged import CHORALE, PIANO, packaged_bundle
+from musictx.music.grid import REST, beside_grid, quantise, score_to_grid
+from musictx.music.read import read_bytes, read_tracks
+from musictx.music.score import Score
+from musictx.tokenizers.chorale import ChoraleTokenizer
+
+ORNAMENTS = 0.05  # share of notes that may begin beside the grid; at most 0.012 in the chorales of music21
+FULL = 0.5  # share of the sounding sixteenths in which all four voices sound
+
+
+class Choice(NamedTuple):
+    bundle: str
+    why: str
+
+
+def choose_bundle(music: Score, name: object) -> Choice:
+    """The name of a model for the music called `name`, and the reason."""
+    otherwise = not_four_voices(music)
+    if otherwise:
+        return Choice(PIANO, f"{name} is not four voices on a grid: {otherwise}")
+    beside = int(beside_grid(music).sum())
+    but = f", except for {beside} of its {len(music)} notes" if beside else ""
+    return Choice(CHORALE, f"{name} is four voices on a grid{but}")
+
+
+def not_four_voices(music: Score) -> str:
+    """Why the chorale encoding cannot take this music unchanged, or would hear fewer than four voices in it; "" if it
+    is four voices on a grid, perhaps with a few ornaments beside it."""
+    if not len(music):
+        return "there are no notes"
+    beside = np.flatnonzero(beside_grid(music))
+    if len(beside) > ORNAMENTS * len(music):
+        first = music.onset_s[beside[0]] / music.quarter_s
+        return f"{len(beside)} of {len(music)} notes begin beside the sixteenths, the first at quarter {first:.2f}"
+    try:
+        grid = score_to_grid(quantise(music).score)
+        ChoraleTokenizer().encode_grid(grid)
+    except TokenError as error:
+        return error.what  # the mistake, without the advice
+    voices = (grid != REST).sum(axis=1)
+    full = np.count_nonzero(voices == grid.shape[1]) / np.count_nonzero(voices)
+    return f"all four sound in {full:.0%} of it" if full < FULL else ""
+
+
+def name_bundle(bundle: str | None, seeds: Iterable[Path], drums: bool = False, *, played: bool = False) -> str:
+    """What `bundle=` says; without it, the model that suits all seeds, and a printed reason. Seeds are read in beats,
+    whatever their tempo does, or with `played` as they sound. Raises MidiError for a seed that cannot be read."""
+    if bundle is not None:
+        return bundle
+    choice = Choice(PIANO, "there is no seed")
+    for seed in seeds:
+        music = read_tracks(read_bytes(seed), seed, one_tempo=not played).merge(drums)
+        choice = choose_bundle(music, seed.name)
+        if choice.bundle == PIANO:
+            break
+    packaged_bundle(choice.bundle)  # raises here if the package lacks it, before the line below promises it
+    print(f"no bundle= is given: the {choice.bundle} model inside musictx plays, since {choice.why}")
+    return choice.bundle

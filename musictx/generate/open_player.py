@@ -1,0 +1,103 @@
+"""Opens a bundle to play: its model gives steps, by ONNX Runtime where it can, else by PyTorch.
+
+ONNX Runtime plays decoders of ours on a CPU: it takes a third of the time, and opens before PyTorch is imported.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from musictx.errors import BundleError, ConfigError
+from musictx.generate.requests import Own, Sampling
+from musictx.model.header import BundleHeader, read_header
+from musictx.model.onnx.graph import WEIGHTS
+from musictx.model.onnx.player import open_player
+from musictx.model.onnx.settings import can_play
+from musictx.model.own import check_parts
+from musictx.model.sizes import AUTO
+from musictx.model.steps import Player
+from musictx.objectives import NEXT_TOKEN, find_objective
+from musictx.tokenizers import TOKENIZERS, Tokenizer, build_tokenizer
+
+
+class Playing(NamedTuple):
+    """A model that continues music, and what a person should know of it."""
+
+    player: Player
+    tokenizer: Tokenizer
+    header: BundleHeader
+    said: tuple[str, ...]
+
+
+def open_playing(
+    path: Path, *, device: str = "cpu", weights: str = AUTO, graph: bool = False, attention: str = AUTO
+) -> Playing:
+    """Opens a bundle whose model continues music. `auto` weights are int8 where these are faster. Raises BundleError
+    for a file that is none, or that continues nothing; ConfigError for settings that this machine cannot meet."""
+    header = read_header(path)
+    if on_onnx(header, device, weights, graph, attention):
+        check_task(header, path)
+        tokenizer, chosen = tokenizer_of(path, header), "int8" if weights == AUTO else weights
+        player = open_player(path, chosen, header=header)
+        fewer = ["weights: int8, faster on this CPU; weights=float32 for the exact ones"] * (weights == AUTO)
+        return Playing(player, tokenizer, header, (str(player), *fewer))
+    from musictx.generate.open_bundle import open_bundle, to_play  # PyTorch
+
+    opened = open_bundle(path, device, attention)
+    torch_player, said = to_play(opened.model, weights, graph, device)
+    return Playing(torch_player, opened.tokenizer, header, said)
+
+
+def on_onnx(header: BundleHeader, device: str, weights: str, graph: bool, attention: str) -> bool:
+    """Whether ONNX Runtime plays a bundle, if these are the settings."""
+    return can_play(header) and device == "cpu" and not graph and attention == AUTO and weights in (AUTO, *WEIGHTS)
+
+
+def tokenizer_of(path: Path, header: BundleHeader) -> Tokenizer:
+    """A bundle's tokenizer. Raises BundleError if this version does not make its tokens."""
+    check_parts(path, header, TOKENIZERS)
+    tokenizer = build_tokenizer(header.tokenizer, header.tokenizer_state, header.added)
+    if tokenizer.vocab.without_added.fingerprint != header.vocab_fingerprint:
+        raise BundleError(
+            f"{path} was trained on {header.tokenizer} tokens {header.vocab_fingerprint}, this version makes "
+            f"{tokenizer.vocab.without_added.fingerprint}",
+            f"use musictx {header.version}",
+        )
+    if header.model["vocab_size"] != tokenizer.vocab.size:
+        raise BundleError(
+            f"{path} is damaged: its model has {header.model['vocab_size']} tokens, its tokenizer "
+            f"{tokenizer.vocab.size}",
+            "copy or train it again",
+        )
+    return tokenizer
+
+
+def check_task(header: BundleHeader | None, bundle: object) -> None:
+    """Raises BundleError for a model that was not trained to continue music."""
+    task = header.objective.get("name", NEXT_TOKEN) if header is not None else NEXT_TOKEN
+    if ":" not in task and not find_objective(task).continues:
+        raise BundleError(f"{bundle} was trained for objective {task}, and cannot continue music", "give another")
+
+
+def print_own(sampling: Sampling, own: Own) -> None:
+    """Prints which settings of the sampler are the bundle's `own`, since a person leaves them to it."""
+    suited = sampling.suited(own)
+    said = [
+        f"sampler.{name}={'null' if value is None else f'{value:g}'}"
+        for name, value in own.items()
+        if getattr(suited, name) == value != getattr(sampling, name) and (value is not None or name == "top_p")
+    ]
+    if said:
+        print(f"{' '.join(said)}, as its bundle says")
+
+
+def check_device(device: str) -> str:
+    """The device, if this machine has it. Raises ConfigError otherwise."""
+    if device == "cpu":
+        return device
+    if device != "cuda":
+        raise ConfigError("device", got=device, allowed="cpu or cuda")
+    import torch
+
+    if not torch.cuda.is_available():
+        raise ConfigError("device", got=device, why="this machine has no CUDA device", allowed="cpu")
+    return device
