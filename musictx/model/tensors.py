@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 Bytes = NDArray[np.uint8]
+MOST = 2**16  # tensors of a file: more of them, though empty, would take memory
 WIDE = "<u2"  # bfloat16 is the upper half of a float32, and numpy has no such type
 TYPES = {  # by their names in a file: PyTorch's and numpy's
     "F64": ("float64", "<f8"),
@@ -49,8 +50,9 @@ def stored(path: Path) -> dict[str, Stored]:
         names = {f"torch.{name}": code for code, (name, _) in TYPES.items()}
         found = checkpoint_tensors(path)
         return {n: Stored(names.get(str(x.dtype), str(x.dtype)), [*x.shape], partial(_of, x)) for n, x in found.items()}
-    with safe_open(path, "np"):  # refuses a file whose places of tensors are not all within it
-        pass
+    with safe_open(path, "np") as file:  # refuses a file whose places of tensors are not all within it
+        if (n := len(file.keys())) > MOST:
+            raise ValueError(f"{n:,} tensors are more than any model has")
     with open(path, "rb") as file:
         start = 8 + (length := int.from_bytes(file.read(8), "little"))
         entries = json.loads(file.read(length))

@@ -73,6 +73,14 @@ def test_a_place_beyond_the_file_is_refused_before_memory_is_taken(place, tmp_pa
         np.testing.assert_array_equal(found, [0, 0])
 
 
+def test_a_file_of_countless_empty_tensors_is_refused(tmp_path):
+    entry = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+    header = json.dumps({str(n): entry for n in range(70_000)}).encode()
+    (tmp_path / "x").write_bytes(struct.pack("<Q", len(header)) + header)
+    with pytest.raises(ValueError, match="^70,000 tensors are more than any model has$"):
+        shapes(tmp_path / "x")
+
+
 @pytest.mark.skipif(not is_packaged("piano"), reason="built without the piano model")
 def test_header_numbers_and_hash_take_no_pytorch():
     code = (
