@@ -10,7 +10,7 @@ import torch
 from conftest import ROOT, ok, refused
 from safetensors import safe_open
 
-from musictx.commands.opening import open_and_print
+from musictx.commands import open_and_print
 from musictx.errors import BundleError
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.header import read_header

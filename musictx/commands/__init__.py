@@ -15,6 +15,7 @@ from musictx.files import printable
 from musictx.terminal import shown
 
 if TYPE_CHECKING:
+    from musictx.generate.open_bundle import Opened
     from musictx.generate.result import Music
     from musictx.generate.seeds import Targets
 
@@ -36,6 +37,16 @@ def check_way(field: str, given: str | None, folder: Path) -> None:
     """Raises ConfigError where a file is in the way of a folder."""
     if any(os.path.lexists(each) and not os.path.isdir(each) for each in (folder, *folder.parents)):
         raise ConfigError(field, got=given, why="a file is in its way", allowed="another place")
+
+
+def open_and_print(bundle: str, device: str = "cpu", attention: str = "auto", continues: bool = True) -> "Opened":
+    """Opens what `bundle=` says, a name or a path, as a model of PyTorch; prints its corpus and licence."""
+    from musictx.generate.open_bundle import open_bundle  # PyTorch: a second for those who need it
+    from musictx.model.packaged import bundle_path
+
+    opened = open_bundle(bundle_path(bundle), device, attention, continues)
+    print(f"{bundle}: {opened.header.origin}")
+    return opened
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], right: int = 0) -> None:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from omegaconf import MISSING
 
-from musictx.commands import write_beside
-from musictx.commands.opening import open_and_print
+from musictx.commands import open_and_print, write_beside
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.files import only_new

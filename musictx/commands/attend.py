@@ -20,8 +20,7 @@ from musictx.analysis.heads import (
     repeats,
 )
 from musictx.analysis.trained_labels import as_probe, cuts
-from musictx.commands import check_new, print_table
-from musictx.commands.opening import open_and_print
+from musictx.commands import check_new, open_and_print, print_table
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new

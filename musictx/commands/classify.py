@@ -13,8 +13,7 @@ from musictx.analysis.deciding import LEAST, deciding_notes, log_odds
 from musictx.analysis.embedding import Embedder
 from musictx.analysis.probe import Probe, load_probe
 from musictx.analysis.trained_labels import Labeller, as_probe, header_of_labels, label_notes
-from musictx.commands import check_new, check_way, check_within, print_table
-from musictx.commands.opening import open_and_print
+from musictx.commands import check_new, check_way, check_within, open_and_print, print_table
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new, printable, write_json

@@ -17,8 +17,7 @@ from musictx.analysis.likelihood import (
     notes_and_seconds,
     unigram_nll,
 )
-from musictx.commands import check_new
-from musictx.commands.opening import open_and_print
+from musictx.commands import check_new, open_and_print
 from musictx.config.app import settings
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig, DataConfig

@@ -32,7 +32,7 @@ def export(config: ExportConfig) -> None:
     if config.weights not in WEIGHTS:
         raise ConfigError("weights", got=config.weights, allowed=" or ".join(WEIGHTS))
     check_new(config.overwrite, out)
-    from musictx.commands.opening import open_and_print  # PyTorch and ONNX, after the words were checked
+    from musictx.commands import open_and_print  # PyTorch and ONNX, after the words were checked
     from musictx.model.build import KINDS, can, kind_of
     from musictx.model.onnx.write import write_onnx
 

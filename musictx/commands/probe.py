@@ -9,8 +9,7 @@ from omegaconf import MISSING
 from musictx.analysis.embedding import Embedder, Passage
 from musictx.analysis.folds import Figures, LabelledVectors, choose_strength, held_out, in_words
 from musictx.analysis.probe import MOST_SECONDS, About, Probe
-from musictx.commands import check_new, check_suffix, check_way, check_within, print_table
-from musictx.commands.opening import open_and_print
+from musictx.commands import check_new, check_suffix, check_way, check_within, open_and_print, print_table
 from musictx.config.command import Command
 from musictx.data.labelled import Labelled, check_labels, each_readable, folder_of, group_files, label_of
 from musictx.data.source import Item, open_source

@@ -14,8 +14,7 @@ from typing import Any
 
 import torch
 
-from musictx.commands import check_within
-from musictx.commands.opening import open_and_print
+from musictx.commands import check_within, open_and_print
 from musictx.config.command import Command
 from musictx.config.web import LIMITS, Limits
 from musictx.errors import ConfigError, UserError

@@ -18,8 +18,7 @@ from musictx.analysis.nearest import (
     names_of,
     path_of,
 )
-from musictx.commands import check_new, check_way, check_within, print_table
-from musictx.commands.opening import open_and_print
+from musictx.commands import check_new, check_way, check_within, open_and_print, print_table
 from musictx.config.command import Command
 from musictx.data.store import Store
 from musictx.errors import UserError
