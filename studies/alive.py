@@ -44,14 +44,12 @@ from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.files import write_json
 from musictx.generate.continuing import begin_with, continue_all
-from musictx.generate.open_bundle import Opened, open_bundle
+from musictx.generate.open_player import Playing, open_playing
 from musictx.generate.primer import Primer
 from musictx.generate.requests import Continue, Sampling
 from musictx.model.header import OWN_FILTERS
 from musictx.model.packaged import bundle_path
 from musictx.model.tensors import tensors_hash
-from musictx.model.torch_steps import TorchPlayer
-from musictx.model.weights import choose_weights, for_steps
 from musictx.music.ending import ending_s
 from musictx.music.score import Score
 from musictx.music.write import write_midi
@@ -106,14 +104,14 @@ def true_music(piece: Score, form: str, seed: Score, seed_s: float) -> tuple[Sco
 
 
 def cell(
-    form: str, pieces: Sequence[Score], opened: Opened, request: Continue, corpus: Path | None, folder: Path
+    form: str, pieces: Sequence[Score], opened: Playing, request: Continue, corpus: Path | None, folder: Path
 ) -> list[dict[str, Any]]:
     """One store and one form of seeds, seed by seed: what was drawn, the true music, and the longest wait of the seed.
     Copies are looked for in the training music of `corpus`. The first continuations lie in the folder."""
     known = training_of(corpus, opened.header.tokenizer) if corpus else None
     with contextlib.redirect_stdout(io.StringIO()):  # what each seed's line says is the same for all
         beginnings = [begin_with(piece, opened.tokenizer, request) for piece in pieces]
-    made = continue_all(beginnings, TorchPlayer(opened.model), opened.tokenizer, request, own=opened.header.sampling)
+    made = continue_all(beginnings, opened.player, opened.tokenizer, request, own=opened.header.sampling)
     found = []
     for k, (piece, beginning, musics) in enumerate(zip(pieces, beginnings, made, strict=True)):
         assert isinstance(beginning.primer, Primer)
@@ -180,7 +178,7 @@ def spread(length: int, most: int) -> np.ndarray:
     return np.unique(np.linspace(0, length - 1, min(most, length)).round().astype(int))
 
 
-def as_files(path: Path, opened: Opened, args: Any) -> Path:
+def as_files(path: Path, opened: Playing, args: Any) -> Path:
     """A folder with pieces of a store, which are a kind of files."""
     folder: Path = args.out / "pieces" / f"{path.name}-{args.pieces}{'-apart' if args.apart else ''}"
     for k, piece in enumerate(choose_pieces(Store(path, opened.header.tokenizer), args.pieces, args.apart), 1):
@@ -196,8 +194,7 @@ def study(args: Any, words: list[str]) -> None:
     extra, words = words, [f"length_seconds={LENGTH_S}", f"variations={args.draws}", *words]
     for given in args.bundles:
         bundle = bundle_path(given)
-        opened, tensors, of = open_bundle(bundle), tensors_hash(bundle), given.replace("/", "-")
-        opened = opened._replace(model=for_steps(opened.model, choose_weights("auto", opened.model)))
+        opened, tensors, of = open_playing(bundle), tensors_hash(bundle), given.replace("/", "-")
         name, seeds = f"{given}, default", list[dict[str, Any]]()  # all settings that are not given
         facts[name] = {}
         if args.midi:

@@ -26,12 +26,11 @@ from alive_measures import CLOSE_S, Row, Setting, measure
 from musictx.commands.generate import asked as asked_by
 from musictx.config.app import settings
 from musictx.generate.continuing import continue_all, read_beginning
-from musictx.generate.open_bundle import Opened
+from musictx.generate.open_player import Playing
 from musictx.generate.primer import Primer
 from musictx.generate.requests import Continue
 from musictx.generate.result import Music
 from musictx.generate.seeds import find_seeds
-from musictx.model.torch_steps import TorchPlayer
 from musictx.music.beat_grid import BeatGrid, find_grid
 from musictx.music.ending import ending_s
 from musictx.music.read import read_bytes, read_tracks
@@ -103,13 +102,11 @@ def own_rows(file: File, form: str, length_s: float) -> list[Row]:
     return found
 
 
-def cell(form: str, paths: Sequence[Path], opened: Opened, request: Continue, length_s: float, folder: Path) -> Any:
+def cell(form: str, paths: Sequence[Path], opened: Playing, request: Continue, length_s: float, folder: Path) -> Any:
     """One form of seeds and one kind of files, file by file; the first continuation of each lies in the folder."""
     with contextlib.redirect_stdout(io.StringIO()):  # what each file's line says
         beginnings = [read_beginning(path, opened.tokenizer, request) for path in paths]
-        made = continue_all(
-            beginnings, TorchPlayer(opened.model), opened.tokenizer, request, own=opened.header.sampling
-        )
+        made = continue_all(beginnings, opened.player, opened.tokenizer, request, own=opened.header.sampling)
     found = []
     for path, beginning, musics in zip(paths, beginnings, made, strict=True):
         assert isinstance(beginning.primer, Primer)
@@ -213,7 +210,7 @@ def by_kind(paths: Sequence[Path], most: int) -> dict[str, list[Path]]:
 
 
 def study_files(
-    folders: Sequence[Path], opened: Opened, tensors: str, at: Path, args: Any, words: Sequence[str]
+    folders: Sequence[Path], opened: Playing, tensors: str, at: Path, args: Any, words: Sequence[str]
 ) -> dict[str, Any]:
     """All forms and kinds; the cells lie in `at`. Prints a table of each form."""
     facts: dict[str, Any] = {"seconds": args.length, "tensors_sha256": tensors}

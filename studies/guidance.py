@@ -34,12 +34,10 @@ from musictx.data.store import Split, Store
 from musictx.errors import UserError
 from musictx.files import write_json
 from musictx.generate.held_out import continue_beginnings
-from musictx.generate.open_bundle import Opened, open_bundle
+from musictx.generate.open_player import Playing, open_playing
 from musictx.generate.requests import Continue
 from musictx.model.packaged import bundle_path
 from musictx.model.tensors import tensors_hash
-from musictx.model.torch_steps import TorchPlayer
-from musictx.model.weights import for_steps
 from musictx.music.score import Score
 
 # of `musictx compare`: given by options, or not used
@@ -79,17 +77,20 @@ def choose(*stores: list[dict[str, Any]]) -> float | None:
     return max((strength for strength in set.intersection(*free) if strength is not None), default=None)
 
 
-def measured(opened: Opened, split: Split, strengths: list[float], draws: int, config: CompareConfig) -> dict[str, Any]:
+def measured(
+    opened: Playing, split: Split, strengths: list[float], draws: int, config: CompareConfig
+) -> dict[str, Any]:
     """The plain row first, then one for each strength; beside them the figures of the composers' own continuations."""
     held_out = beginnings(split, opened.tokenizer, config.pieces, config.seed_seconds, config.length_seconds)
     composers = _kept(held_out.true, held_out, config, opened)
     rows: list[dict[str, Any]] = []
-    player = TorchPlayer(for_steps(opened.model))
     for strength in (None, *strengths):
         sampler = replace(config.sampler, seed_guidance=strength).suited(opened.header.sampling)
         found: Draws = []
         for seed in range(draws):
-            drawn = continue_beginnings(player, opened.tokenizer, held_out, Continue(sampler, random_seed=seed)).scores
+            drawn = continue_beginnings(
+                opened.player, opened.tokenizer, held_out, Continue(sampler, random_seed=seed)
+            ).scores
             real, made = (features(scores, opened.tokenizer.metrical) for scores in (held_out.true, drawn))
             areas = {name: [*one] for name, one in compare_all(real, made, resamples=200).items()}
             still = sum(bool(waits_s(score, config.length_seconds).max() > STILL_S) for score in drawn)
@@ -102,7 +103,7 @@ def measured(opened: Opened, split: Split, strengths: list[float], draws: int, c
     return {"pieces": len(held_out.seeds), "composers": composers, "rows": rows}
 
 
-def _kept(scores: list[Score], held_out: Beginnings, config: CompareConfig, opened: Opened) -> dict[str, Any]:
+def _kept(scores: list[Score], held_out: Beginnings, config: CompareConfig, opened: Playing) -> dict[str, Any]:
     kept = memory(scores, held_out, None, config, opened.tokenizer.metrical)
     if kept.retained is None:
         raise UserError(kept.unmeasured)
@@ -142,7 +143,7 @@ def figures(
     """Those of a model and a split of the store there, unless the same were measured before."""
     words = [f"runs=[{','.join(args.models)}]", f"store={at}", "out=unused", "pieces=64", "seed_seconds=9.6"]
     config = settings("compare", *words, "length_seconds=14.4", "span_seconds=4.8", *overrides)
-    opened = open_bundle(bundle_path(name), "cpu", config.attention.impl)
+    opened = open_playing(bundle_path(name), attention=config.attention.impl)
     store = Store(at, opened.header.tokenizer)
     how = store.manifest.splits[split].sha256, strengths, args.draws, overrides, opened.header.sampling
     print(f"{name}, {at.name}, {split}, strengths {strengths}", flush=True)
