@@ -13,7 +13,7 @@ from trials import trial
 from musictx.config.app import settings
 from musictx.data.store import Store
 from musictx.errors import UserError
-from musictx.generate.open_bundle import open_bundle
+from musictx.generate.open_player import open_playing
 from musictx.model.header import read_header
 
 COMPOSERS = {"retained": (1, 1, 1), "from_seed": (20, 14, 27), "repeated": (0.13, 0.08, 0.19)}
@@ -127,7 +127,7 @@ def test_what_is_measured_is_json(world, monkeypatch):
     monkeypatch.setattr(guidance, "_kept", lambda *_: known)  # two tunes have too few motifs
     words = ["pieces=2", "seed_seconds=2", "length_seconds=2", "span_seconds=1"]
     config = settings("compare", f"runs=[{world.bundle}]", f"store={world.store}", "out=x", *words)
-    opened = open_bundle(world.bundle)
+    opened = open_playing(world.bundle)
     split = Store(world.store, "performance").split("train")
     found = json.loads(json.dumps(guidance.measured(opened, split, [1.0], 1, config)))
     assert [row["strength"] for row in found["rows"]] == [None, 1.0]
