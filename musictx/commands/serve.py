@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,8 +18,12 @@ from musictx.config.command import Command
 from musictx.config.web import LIMITS, Limits
 from musictx.errors import ConfigError, UserError
 from musictx.generate.open_bundle import chosen_weights
-from musictx.generate.open_player import check_device
-from musictx.model.packaged import HARMONISER, NAMES, absence, is_packaged
+from musictx.generate.open_player import FEWER, check_device, fewer, on_onnx
+from musictx.model.onnx.player import open_player
+from musictx.model.packaged import HARMONISER, NAMES, absence, bundle_path, is_packaged
+from musictx.model.sizes import AUTO
+from musictx.model.steps import Player
+from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import for_steps
 from musictx.setting import setting
 
@@ -62,12 +65,23 @@ def serve(config: ServeConfig) -> None:
     hosts = answered(address, config.allowed_hosts)
     device = check_device(config.device)
     torch.set_num_threads(1)  # as in `few_threads`; the page draws in threads of its own, which all begin with this
-    opened = {
-        Path(name).stem: open_and_print(name, device, continues=config.bundle is not None or name != HARMONISER)
-        for name in offered(config.bundle)
-    }
-    weights, said = zip(*(chosen_weights(config.weights, each.model) for each in opened.values()), strict=True)
-    for line in dict.fromkeys(chain(*said)):
+    names = {Path(name).stem: name for name in offered(config.bundle)}
+
+    def continues(stem: str) -> bool:
+        return config.bundle is not None or names[stem] != HARMONISER
+
+    opened = {stem: open_and_print(name, device, continues=continues(stem)) for stem, name in names.items()}
+    players, said = dict[str, Player](), list[str]()
+    for stem, each in opened.items():
+        if on_onnx(each.header, device, config.weights):
+            players[stem] = open_player(bundle_path(names[stem]), fewer(config.weights), header=each.header)
+            said += [FEWER] * (config.weights == AUTO)
+        else:
+            chosen, more = chosen_weights(config.weights, each.model)
+            opened[stem], said = each._replace(model=for_steps(each.model, chosen)), said + more
+            if continues(stem):
+                players[stem] = TorchPlayer(opened[stem].model, device)
+    for line in dict.fromkeys(said):
         print(line)
     with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:
         made, uploads = Path(name) / "made", Path(name) / "uploads"
@@ -76,13 +90,9 @@ def serve(config: ServeConfig) -> None:
         from musictx.web.server import run_page  # it takes seconds to import
         from musictx.web.studio import Studio
 
-        models = {
-            name: each._replace(model=for_steps(each.model, how))
-            for (name, each), how in zip(opened.items(), weights, strict=True)
-        }
-        below = models.pop(HARMONISER, None) if config.bundle is None else None
-        studio = Studio(models, made, limits, below)
         origins = "; ".join(f"{name}, {each.header.origin}" for name, each in opened.items())
+        below = opened.pop(HARMONISER, None) if config.bundle is None else None
+        studio = Studio(opened, made, limits, below, players)
         run_page(studio, origins, address, config.port, hosts, uploads)
 
 

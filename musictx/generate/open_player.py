@@ -18,6 +18,8 @@ from musictx.model.steps import Player
 from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.tokenizers import TOKENIZERS, Tokenizer, build_tokenizer
 
+FEWER = "weights: int8, faster on this CPU; weights=float32 for the exact ones"
+
 
 class Playing(NamedTuple):
     """A model that continues music, and what a person should know of it."""
@@ -36,10 +38,8 @@ def open_playing(
     header = read_header(path)
     if on_onnx(header, device, weights, graph, attention):
         check_task(header, path)
-        tokenizer, chosen = tokenizer_of(path, header), "int8" if weights == AUTO else weights
-        player = open_player(path, chosen, header=header)
-        fewer = ["weights: int8, faster on this CPU; weights=float32 for the exact ones"] * (weights == AUTO)
-        return Playing(player, tokenizer, header, (str(player), *fewer))
+        player, tokenizer = open_player(path, fewer(weights), header=header), tokenizer_of(path, header)
+        return Playing(player, tokenizer, header, (str(player), *[FEWER] * (weights == AUTO)))
     from musictx.generate.open_bundle import open_bundle, to_play  # PyTorch
 
     opened = open_bundle(path, device, attention)
@@ -47,7 +47,12 @@ def open_playing(
     return Playing(torch_player, opened.tokenizer, header, said)
 
 
-def on_onnx(header: BundleHeader, device: str, weights: str, graph: bool, attention: str) -> bool:
+def fewer(weights: str) -> str:
+    """What ONNX Runtime plays with: int8 is faster there on every CPU."""
+    return "int8" if weights == AUTO else weights
+
+
+def on_onnx(header: BundleHeader, device: str, weights: str, graph: bool = False, attention: str = AUTO) -> bool:
     """Whether ONNX Runtime plays a bundle, if these are the settings."""
     return can_play(header) and device == "cpu" and not graph and attention == AUTO and weights in (AUTO, *WEIGHTS)
 

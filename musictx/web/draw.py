@@ -16,12 +16,11 @@ from musictx.generate.control import Control
 from musictx.generate.draw import Continuation, Drawing
 from musictx.generate.filling import hears
 from musictx.generate.gap import Gap, cut_gap, step_s
-from musictx.generate.open_bundle import Opened
+from musictx.generate.open_player import Playing
 from musictx.generate.primer import ROUNDED_S, Part, Primer, choose_primer, grid_of
 from musictx.generate.requests import DEFAULT_S, MAX_SEED, TOP_P, Continue, Fill, Length, Request, Sampling
 from musictx.generate.result import Music, Place
 from musictx.model.header import BundleHeader
-from musictx.model.torch_steps import TorchPlayer
 from musictx.music.beat_grid import keeps_beat
 from musictx.music.harmony import pitch_name
 from musictx.music.score import Meter, Score
@@ -103,7 +102,7 @@ class Turn:
 Taking = Generator[Step, None, tuple[Continuation, ...]]  # yields what is under way
 
 
-def draw_takes(music: PageMusic, request: Continue, opened: Opened, turn: Turn) -> Taking:
+def draw_takes(music: PageMusic, request: Continue, opened: Playing, turn: Turn) -> Taking:
     """The continuations, shorter than asked if the turn was over. Raises UserError for what is impossible."""
     from_s, whole_s = request.part.until_s, music.score.duration_s
     if not is_number(from_s):
@@ -125,7 +124,7 @@ def draw_takes(music: PageMusic, request: Continue, opened: Opened, turn: Turn) 
     return in_time(drawing, music, length_s, turn, Place(music.project, primer.start_s) if music.project else None)
 
 
-def fill_takes(music: PageMusic, request: Fill, opened: Opened, turn: Turn) -> Taking:
+def fill_takes(music: PageMusic, request: Fill, opened: Playing, turn: Turn) -> Taking:
     """The music with new music in the region, as often as asked; the rest of the region is silent if the turn was
     over. Raises UserError for what is impossible."""
     if not (is_number(request.from_s) and is_number(request.to_s)):
@@ -136,7 +135,7 @@ def fill_takes(music: PageMusic, request: Fill, opened: Opened, turn: Turn) -> T
     if grid is not None:
         gap = gap._replace(from_s=from_s, to_s=to_s, grid=grid)  # a beat may lie between two steps of the clock
     check_most("length_s", gap.seconds, turn.limits.length_s)
-    heard = hears(opened.header, TorchPlayer(opened.model))
+    heard = hears(opened.header, opened.player)
     asked = turn.settled(request, opened.header).drawing(Length(gap.seconds), heard)
     step = step_s(opened.tokenizer, music.score.quarter_s)
     place = Place(music.project, step_s=step) if music.project else None
@@ -167,8 +166,8 @@ def check_length(length: Length, length_s: float, limits: Limits) -> None:
         raise ConfigError("Length.bars", got=length.bars, why=why, allowed=f"at most {limits.length_s:g} s of bars")
 
 
-def begin(opened: Opened, prompt: Primer | Gap, request: Continue) -> Drawing:
-    return Drawing([prompt], TorchPlayer(opened.model), opened.tokenizer, request, own=opened.header.sampling)
+def begin(opened: Playing, prompt: Primer | Gap, request: Continue) -> Drawing:
+    return Drawing([prompt], opened.player, opened.tokenizer, request, own=opened.header.sampling)
 
 
 def in_time(drawing: Drawing, music: PageMusic, length_s: float, turn: Turn, place: Place | None) -> Taking:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Condition
+from types import MappingProxyType
 from typing import Any
 
 from musictx.config.web import Limits
@@ -17,8 +18,11 @@ from musictx.generate.accompanying import Accompanied
 from musictx.generate.choose_bundle import choose_bundle
 from musictx.generate.draw import Continuation
 from musictx.generate.open_bundle import Opened
+from musictx.generate.open_player import Playing
 from musictx.generate.requests import Accompany, Continue, Fill
 from musictx.model.build import can
+from musictx.model.steps import Player
+from musictx.model.torch_steps import TorchPlayer
 from musictx.tokenizers.gap import knows_gaps
 from musictx.web.arcs import AttentionReader, MelodyReader
 from musictx.web.draw import Report, Turn, draw_takes, fill_takes, went_by
@@ -40,13 +44,19 @@ class Studio:
         folder: Path,
         limits: Limits = Limits(),  # noqa: B008 - it is immutable
         harmoniser: Opened | None = None,
+        players: Mapping[str, Player] = MappingProxyType({}),
     ) -> None:
+        """`players` play models otherwise than PyTorch does."""
         self.models, self.folder, self.limits, self.harmoniser = models, folder, limits, harmoniser
         self.readers = {
             name: AttentionReader(copy.deepcopy(each.model) if can(each.model, "readout") else None, each.tokenizer)
             for name, each in models.items()
         }
         self.melody_model = copy.deepcopy(harmoniser.model) if harmoniser else None
+        self.playing = {
+            name: Playing(players.get(name) or TorchPlayer(model), tokenizer, header, ())
+            for name, (model, tokenizer, header) in models.items()
+        }
         self.examples = examples()
         self.work = Work()
 
@@ -63,7 +73,7 @@ class Studio:
         """Continues what the person hears, or the same music once more, with its own model unless one is named."""
         whole, turn = self._begun(session, "no music to continue", lambda now: now.to_continue), self._turn(report)
         music = self._heard(whole, model or whole.model)
-        takes = yield from draw_takes(music, request, self.models[music.model], turn)
+        takes = yield from draw_takes(music, request, self.playing[music.model], turn)
         said = self._sentence(takes, request.variations, f"of {music.name}", turn, CLICK)
         return session.push(Step(music, takes)), said + self._remark(music, whole)
 
@@ -109,11 +119,11 @@ class Studio:
     def _turn(self, report: Report) -> Turn:
         return Turn(self.limits, report, lambda: self.work.ending)
 
-    def _filling(self, name: str) -> Opened:
+    def _filling(self, name: str) -> Playing:
         """The model of that name. Raises UserError for one that was not trained to fill."""
         able = [other for other, each in self.models.items() if knows_gaps(each.tokenizer.vocab)]
         if name in able:
-            return self.models[name]
+            return self.playing[name]
         advice = f"choose {' or '.join(able)}" if able else NO_FILLER
         raise UserError(f"the model {name} was not trained to fill a region", advice)
 
