@@ -16,10 +16,10 @@ from compute_runs import KINDS, Kind, Way
 from numpy.typing import NDArray
 
 from musictx.analysis.bootstrap import Interval, interval
+from musictx.analysis.continued import continue_beginnings
 from musictx.analysis.held_out import beginnings
 from musictx.analysis.motif import held_in, retention
 from musictx.analysis.seed_gain import END_TOKENS, Place, log_p_of_last, places
-from musictx.generate.held_out import continue_beginnings
 from musictx.generate.requests import Continue, Sampling
 from musictx.model.steps import newest
 from musictx.model.torch_steps import TorchPlayer

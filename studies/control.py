@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from shared import options
 
 from musictx.analysis.bootstrap import interval
+from musictx.analysis.continued import continue_beginnings
 from musictx.analysis.held_out import Beginnings, beginnings
 from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex
@@ -35,7 +36,6 @@ from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError
 from musictx.files import write_json
 from musictx.generate.control import Control
-from musictx.generate.held_out import continue_beginnings
 from musictx.generate.open_bundle import Opened, open_bundle
 from musictx.generate.outcome import outcome
 from musictx.generate.primer import Primer

@@ -24,6 +24,7 @@ from alive import STILL_S, waits_s
 from bundles import with_notes
 from shared import asked, options
 
+from musictx.analysis.continued import continue_beginnings
 from musictx.analysis.distance import compare_all
 from musictx.analysis.held_out import Beginnings, beginnings
 from musictx.analysis.statistics import features
@@ -33,7 +34,6 @@ from musictx.config.mistakes import in_one_line
 from musictx.data.store import Split, Store
 from musictx.errors import UserError
 from musictx.files import write_json
-from musictx.generate.held_out import continue_beginnings
 from musictx.generate.open_player import Playing, open_playing
 from musictx.generate.requests import Continue
 from musictx.model.packaged import bundle_path

@@ -7,6 +7,7 @@ import numpy as np
 from omegaconf import MISSING
 
 from musictx.analysis.bootstrap import Interval, interval
+from musictx.analysis.continued import continue_beginnings
 from musictx.analysis.distance import compare_all
 from musictx.analysis.embedding import Embedder, Vectors
 from musictx.analysis.frechet import compare_passages
@@ -23,7 +24,6 @@ from musictx.config.train import AttentionConfig, DataConfig
 from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new, write_json
-from musictx.generate.held_out import continue_beginnings
 from musictx.generate.open_bundle import COMPOSER, Opened, common_store, find_bundles, name_bundles, open_bundle
 from musictx.generate.open_player import check_device
 from musictx.generate.requests import Continue, Sampling
