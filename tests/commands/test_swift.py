@@ -1,0 +1,45 @@
+"""`musictx generate` on a CPU: the same files each time, before PyTorch is imported."""
+
+import subprocess
+import sys
+
+import pytest
+
+WAYS = {
+    "a performance": ["seed_midi=elise", "seed_seconds=3", "length_seconds=3", "variations=2"],
+    "four voices": ["seed_midi=chorale", "length_seconds=3"],
+    "a fill": ["infill=elise", "from_s=4", "to_s=6"],
+}
+CODE = """
+import sys
+from musictx.cli import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+assert "onnxruntime" in sys.modules
+print(*sorted({"torch", "lightning", "matplotlib", "transformers"} & sys.modules.keys()))
+"""
+
+
+def run(words, folder):
+    command = [sys.executable, "-c", CODE, "generate", *words, f"out={folder}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1], {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_same_words_give_the_same_bytes_without_pytorch(way, tmp_path):
+    (imported, first), (_, second) = (run(WAYS[way], tmp_path / name) for name in "ab")
+    assert imported == ""
+    assert first == second
+    assert first
+
+
+def test_a_row_is_the_same_bytes_whatever_other_rows_there_are(tmp_path):
+    words = WAYS["a performance"]
+    _, together = run([*words, "variations=3"], tmp_path / "a")
+    _, alone = run([*words, "variations=3", "rows_at_once=1"], tmp_path / "b")
+    assert together == alone
+    assert len(set(together.values())) == 3
