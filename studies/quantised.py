@@ -2,7 +2,6 @@
 
     python studies/quantised.py --hymns hymns.zip --tunes openewld.zip --keyboard polish-keyboard.zip --songs lieder.zip
     python studies/alive.py --midi outputs/quantised
-    python studies/quantised.py --apart-from outputs/quantised --out outputs/apart --hymns …    # other works
 
 | kind | what | tracks |
 |---|---|---|
@@ -20,8 +19,9 @@ tempos, without grace notes and repeats. Every second upbeat is a short first ba
 every other one the end of a bar that begins with silence, as sequencers do. The same archives give the same files.
 
 The set is for continuations beside the composers' own music. No packaged model has learned from these archives, so
-there is no split. No file of it belongs to the project. `--apart-from` makes a second set: works in the reverse order
-of their names, without those of the first. What was tuned on the first is measured on the second.
+there is no split. No file of it belongs to the project. The same words with `--apart-from outputs/quantised
+--out outputs/apart` make a second set: works in the reverse order of their names, without those of the first. What was
+tuned on the first is measured on the second.
 """
 
 import json

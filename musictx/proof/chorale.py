@@ -18,10 +18,12 @@ from musictx.config.app import settings
 from musictx.data.store import Corpus, Piece, write_store
 from musictx.generate.engine import prefill
 from musictx.generate.model import load
-from musictx.generate.open_bundle import open_bundle
+from musictx.generate.open_bundle import faster, open_bundle
+from musictx.model.onnx.graph import BLOCK
 from musictx.model.packaged import CHORALE, packaged_bundle, seed_path
 from musictx.model.sizes import WEIGHTS
 from musictx.model.static_steps import StaticSteps
+from musictx.model.steps import Player
 from musictx.model.torch_steps import TorchPlayer
 from musictx.music.read import read_midi
 from musictx.proof.kernels import Check, Outcome, check_able, near_exact
@@ -33,27 +35,42 @@ from musictx.training.run_folder import RunFolder
 ROWS, STEPS = (64, 63, 57), 48  # tokens of each row's prompt, the beginning of the seed; steps after it
 
 
+ONNX, STATIC = "ONNX Runtime", {"cuda": "CUDA graph", "cpu": "one shape"}
+
+
 def steps(device: str) -> Iterator[Check]:
-    for weights, shape in product(WEIGHTS, ("", ", CUDA graph" if device == "cuda" else ", one shape")):
-        yield f"steps, {weights} weights{shape}", partial(logits, device, weights, bool(shape))
+    for weights, way in product(WEIGHTS, ("PyTorch", STATIC[device])):
+        yield f"steps, {weights} weights, {way}", partial(logits, device, weights, way)
+    for weights in ("float32", "int8") if device == "cpu" else ():
+        yield f"steps, {weights} weights, {ONNX}", partial(logits, device, weights, ONNX)
+
+
+def player(device: str, weights: str, way: str) -> tuple[Player, torch.dtype]:
+    """As `musictx generate` opens the chorale model, in one way; and the type of its logits."""
+    if way == ONNX:
+        return load(CHORALE, weights=weights).player, torch.float32
+    model: Any = faster(open_bundle(packaged_bundle(CHORALE), device).model, weights)
+    return TorchPlayer(model if way == "PyTorch" else StaticSteps(model), device), next(model.parameters()).dtype
 
 
 @torch.inference_mode()
-def logits(device: str, weights: str, static: bool) -> Outcome:
-    """Logits (T, B, V) along the seed of the same name, in rows of different age; on a GPU `static` is graph=true."""
+def logits(device: str, weights: str, way: str) -> Outcome:
+    """Logits (T, B, V) along the seed of the same name, in rows of different age."""
     check_able(device, weights)
     ids = ChoraleTokenizer().encode(read_midi(seed_path(CHORALE))).astype(np.int64)  # (T,)
     then = np.stack([ids[n : n + STEPS] for n in ROWS], 1)  # (T, B)
-    mine: Any = load(CHORALE, device=device, weights=weights).model  # as `musictx generate` opens it
-    dtype, mine = next(mine.parameters()).dtype, StaticSteps(mine) if static else mine
+    mine, dtype = player(device, weights, way)
     for _ in range(2):  # the second time in the memory, and by the graph, of the first
-        _, rows = prefill(TorchPlayer(mine, device), [ids[:n] for n in ROWS], range(len(ROWS)), len(ids), False)
+        _, rows = prefill(mine, [ids[:n] for n in ROWS], range(len(ROWS)), len(ids), False)
         got = torch.from_numpy(np.stack([rows.step(each).copy() for each in then])).to(dtype)
     model = open_bundle(packaged_bundle(CHORALE)).model
     for layer in model.modules():
-        if weights == "int8" and type(layer) is nn.Linear:  # by definition: 127 steps to each row's largest weight
-            step = layer.weight.abs().amax(1, keepdim=True) / 127
-            layer.weight.copy_((layer.weight / step).round() * step.bfloat16())
+        if weights == "int8" and type(layer) is nn.Linear:  # by definition: 127 steps to the largest weight
+            n = BLOCK if way == ONNX else layer.in_features  # of a block, or a row
+            parts = layer.weight.reshape(len(layer.weight), -1, n)
+            step = parts.abs().amax(2, keepdim=True) / 127
+            scale = step if way == ONNX else step.bfloat16()
+            layer.weight.copy_(((parts / step).round() * scale).flatten(1))
     whole = torch.from_numpy(ids)[None]
     exact = model.double()(whole)[0]
     with torch.autocast("cpu", torch.bfloat16, enabled=weights != "float32" and got.dtype == torch.float32):

@@ -42,7 +42,7 @@ def test_all_that_is_right_on_a_cpu(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[:5]] == ["versions", "commit", "machine", "device", "check"]
     assert f"torch {torch.__version__}" in lines[0]
-    assert lines[-1].startswith("17 ok, 0 FAILED, 3 not here; ")
+    assert lines[-1].startswith("19 ok, 0 FAILED, 3 not here; ")
     assert [line[:52].strip() for line in lines if line[83:].startswith("not here")] == [
         "training, 16-mixed",
         *(f"attention triton, {x}" for x in ("float32", "bfloat16")),
@@ -92,7 +92,7 @@ def test_steps_of_one_shape_that_are_wrong(monkeypatch):
         step(self)
 
     monkeypatch.setattr(StaticSteps, "advance", late)
-    found = chorale.logits("cpu", "float32", True)
+    found = chorale.logits("cpu", "float32", "one shape")
     assert found.error > found.limit
 
 

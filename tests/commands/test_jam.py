@@ -215,10 +215,10 @@ def test_without_the_package_for_ports(world, tmp_path, backend, monkeypatch):
 
 
 def test_a_file_that_slows_down_is_judged_as_it_sounds_since_so_it_is_heard(tmp_path, monkeypatch, capsys):
-    def stop(bundle, *_):
-        raise UserError(bundle)
+    def stop(path, **_):
+        raise UserError(path.stem)
 
-    monkeypatch.setattr("musictx.commands.jam.open_and_print", stop)
+    monkeypatch.setattr("musictx.commands.jam.open_playing", stop)
     chords = np.array([[72, 67, 64, 48], [71, 67, 62, 43], [72, 67, 64, 48]], np.int16)
     path = slowing(grid_to_score(np.repeat(chords, 4, axis=0)), tmp_path / "slow.mid")
     with pytest.raises(UserError, match="^piano$"):

@@ -1,5 +1,6 @@
 """`musictx generate` on a CPU: the same files each time, before PyTorch is imported."""
 
+import os
 import subprocess
 import sys
 
@@ -23,9 +24,16 @@ print(*sorted({"torch", "lightning", "matplotlib", "transformers"} & sys.modules
 
 
 def run(words, folder):
-    command = [sys.executable, "-c", CODE, "generate", *words, f"out={folder}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    """What it has imported, and the files. Nothing is left elsewhere, as a library's note of whom it told about it."""
+    command, apart = [sys.executable, "-c", CODE, "generate", *words, f"out={folder}"], folder.with_name("apart")
+    apart.mkdir(exist_ok=True)
+    there = {
+        name: value for name, value in os.environ.items() if not name.startswith(("ORT_", "XDG_")) and name != "CI"
+    }
+    there |= {"HOME": str(apart), "TMPDIR": str(apart)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=there)
     assert done.returncode == 0, done.stderr
+    assert [*apart.rglob("*")] == []
     return done.stdout.splitlines()[-1], {path.name: path.read_bytes() for path in folder.iterdir()}
 
 

@@ -13,6 +13,7 @@ from musictx.commands.generate import GenerateConfig
 from musictx.errors import ConfigError, MidiError, UserError
 from musictx.generate.model import Model
 from musictx.generate.seeds import read_seed
+from musictx.model.onnx.steps import OnnxSteps
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.music.write import write_midi
@@ -113,7 +114,7 @@ def test_ctrl_c_is_no_music(world, model, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(type(model.model), "step", stop)
+    monkeypatch.setattr(OnnxSteps, "step", stop)
     with pytest.raises(KeyboardInterrupt):
         model.continue_midi(world.seed, seconds=1)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as runtime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +15,7 @@ from small import V, build
 from musictx.errors import BundleError
 from musictx.model.onnx.graph import quantised
 from musictx.model.onnx.read import notes, open_onnx
+from musictx.model.onnx.session import onnxruntime as runtime
 from musictx.model.onnx.steps import OnnxSteps
 from musictx.model.onnx.write import write_onnx
 

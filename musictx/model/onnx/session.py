@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when it is imported: else it tells its makers of models and machine
 import onnxruntime
 
 from musictx.model.onnx.graph import Array, Graph, Value
