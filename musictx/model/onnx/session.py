@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when it is imported: else it tells its makers of models and machine
-import onnxruntime
+import onnxruntime as onnxruntime
 
 from musictx.model.onnx.graph import Array, Graph, Value
 from musictx.model.onnx.settings import reach
