@@ -146,6 +146,11 @@ def alike(name: str, values: Sequence[float], theirs: Sequence[float]) -> list[b
     return [bool(low - CLOSE <= value <= high + CLOSE) for value in values]
 
 
+def listed(rows: Sequence[Row]) -> dict[str, list[float | None]]:
+    """Each figure of all rows."""
+    return {name: [None if row[name] is None else round(row[name], 3) for row in rows] for name in (rows or [{}])[0]}
+
+
 def together(kinds: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The figures of all kinds, by continuations and by bar lines; each is compared with composers of its own kind."""
     counts = "continuations", "composers", "drawn, waits", "true, waits"
@@ -218,12 +223,14 @@ def study_files(
     for form in args.forms or FORMS:
         own = [f"length_seconds={args.length}", f"variations={args.draws}", *FORMS[form], *words]
         request, by = asked_by(settings("generate", "seed_midi=null", "out=x", *own)), dict[str, Any]()
+        trials = dict[str, Any]()
         for kind, paths in kinds.items():
             place = at / f"{folders[0].name}-{form.replace(' ', '-')}-{kind}"
             how = [(path.name, digest(path)) for path in paths], args.length, opened.header.sampling, request
             draw = partial(cell, form, paths, opened, request, args.length, place)
             kept = timed.Runs(place.with_suffix(".json")).get(f"{tensors} {how}", draw)
             by[kind] = summary(kept["files"]) | {"processor": kept["processor"]}
-        facts[form] = together(list(by.values())) | {"kinds": by}
+            trials |= {each["file"]: {who: listed(each[who]) for who in ("drawn", "true")} for each in kept["files"]}
+        facts[form] = together(list(by.values())) | {"kinds": by, "trials": trials}
         print(table(form, facts[form]), flush=True)
     return facts

@@ -32,9 +32,9 @@ EVALUATE = "musictx evaluate piano data.path=outputs/stores/maestro data.segment
 GUIDE = "python studies/guidance.py --store outputs/stores/maestro --models piano --strengths 0.5 1 --draws 2"
 GUIDE += " pieces=24 seed_seconds=10 length_seconds=15 span_seconds=5"
 GUIDE_CHORALE = "python studies/guidance.py --store outputs/stores/jsb --models chorale"
-KINDS = "python studies/alive.py --midi outputs/quantised --stores outputs/stores/maestro outputs/stores/pop"
+KINDS = "python studies/alive.py --midi outputs/apart --apart --stores outputs/stores/maestro outputs/stores/pop"
 KINDS += " --pieces 12 --draws 1"
-AS_BEFORE = " rules.grid=off start=end sampler.guard=false sampler.seed_guidance=0.5"
+AS_BEFORE = " rules.grid=off start=end sampler.guard=false"
 PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --copies"
 
 
@@ -111,7 +111,12 @@ def like_composers(found: Any, make: Make, words: str = "", how: str = "by the d
     for form, figures in ((form, each) for form, each in forms.items() if isinstance(each, dict)):
         many = f"{figures['continuations']} continuations of {forms['seconds']:g} s"
         title = f"Files of {len(figures['kinds'])} kinds, {form}, continued {how}: {many}"
-        columns = {"new music": "drawn", "composers'": "true", "share like the composers'": "inside"}
+        columns = {
+            "new music": "drawn",
+            "composers'": "true",
+            "share like the composers'": "inside",
+            "of composers' own": "own inside",
+        }
         for (line, each), (column, who) in product(figures.items(), columns.items()):
             if isinstance(each, dict) and each.get(who) is not None:
                 cell = {"table": title, "line": line, "column": column}
