@@ -11,6 +11,7 @@ share of the composers' own music, each piece beside the others of its kind, say
 
 import contextlib
 import io
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,6 +26,7 @@ from alive_measures import CLOSE_S, Row, Setting, measure
 
 from musictx.commands.generate import asked as asked_by
 from musictx.config.app import settings
+from musictx.files import replacing
 from musictx.generate.continuing import continue_all, read_beginning
 from musictx.generate.open_player import Playing
 from musictx.generate.primer import Primer
@@ -148,7 +150,8 @@ def alike(name: str, values: Sequence[float], theirs: Sequence[float]) -> list[b
 
 def listed(rows: Sequence[Row]) -> dict[str, list[float | None]]:
     """Each figure of all rows."""
-    return {name: [None if row[name] is None else round(row[name], 3) for row in rows] for name in (rows or [{}])[0]}
+    names = list(rows[0]) if rows else []
+    return {name: [None if (x := row[name]) is None else round(x, 3) for row in rows] for name in names}
 
 
 def together(kinds: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -219,18 +222,21 @@ def study_files(
 ) -> dict[str, Any]:
     """All forms and kinds; the cells lie in `at`. Prints a table of each form."""
     facts: dict[str, Any] = {"seconds": args.length, "tensors_sha256": tensors}
+    trials = dict[str, Any]()
     kinds = by_kind([path for folder in folders for path in find_seeds(str(folder))], args.pieces)
     for form in args.forms or FORMS:
         own = [f"length_seconds={args.length}", f"variations={args.draws}", *FORMS[form], *words]
         request, by = asked_by(settings("generate", "seed_midi=null", "out=x", *own)), dict[str, Any]()
-        trials = dict[str, Any]()
+        of_form = dict[str, Any]()
         for kind, paths in kinds.items():
             place = at / f"{folders[0].name}-{form.replace(' ', '-')}-{kind}"
             how = [(path.name, digest(path)) for path in paths], args.length, opened.header.sampling, request
             draw = partial(cell, form, paths, opened, request, args.length, place)
             kept = timed.Runs(place.with_suffix(".json")).get(f"{tensors} {how}", draw)
             by[kind] = summary(kept["files"]) | {"processor": kept["processor"]}
-            trials |= {each["file"]: {who: listed(each[who]) for who in ("drawn", "true")} for each in kept["files"]}
-        facts[form] = together(list(by.values())) | {"kinds": by, "trials": trials}
+            of_form |= {each["file"]: {who: listed(each[who]) for who in ("drawn", "true")} for each in kept["files"]}
+        facts[form], trials[form] = together(list(by.values())) | {"kinds": by}, of_form
         print(table(form, facts[form]), flush=True)
+    with replacing(at.with_name(f"{at.name}-trials.json")) as whole:
+        whole.write_text(json.dumps(trials, separators=(",", ":")), encoding="utf-8")
     return facts
