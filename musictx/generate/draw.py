@@ -165,11 +165,12 @@ class Drawing:
         request, tokenizer, used = self.request, self.tokenizer, sorted({i for i, _ in rows})
         each = [self.prompts[i] for i, _ in rows for _ in range(self.each)]
         ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
-        grammar, fold = build_grammar(tokenizer, request.rules, ids, quarter_s), None
-        if any(self.grids[i] for i, _ in rows):
+        on_grid = [self.grids[i] is not None for i, _ in rows for _ in range(self.each)]
+        grammar, fold = build_grammar(tokenizer, request.rules, ids, quarter_s, on_grid), None
+        if any(on_grid):
             lines = [self._lines_s(i) for i, _ in rows for _ in range(self.each)]
-            grammar = on_grid = OnGrid(grammar, tokenizer, ids, lines)
-            fold = on_grid.fold
+            grammar = lined = OnGrid(grammar, tokenizer, ids, lines)
+            fold = lined.fold
         keys = [BatchRow(used.index(i), key) for i, k in rows for key in keys_of(request.random_seed, k, self.each)]
         heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
         most = max(map(len, heard)) + self.limit

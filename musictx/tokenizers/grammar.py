@@ -50,13 +50,14 @@ def build_grammar(
     rules: Rules,
     prompts: Sequence[NDArray[np.integer]],
     quarter_s: Sequence[float],
+    on_grid: Sequence[bool] = (),
 ) -> Grammar:
-    """An encoding's grammar after one prompt for each row, at that row's tempo. Raises ConfigError for rules that it
-    cannot keep."""
+    """An encoding's grammar after one prompt for each row, at that row's tempo, and on a grid or not. Raises
+    ConfigError for rules that it cannot keep."""
     if not rules.masks:
         return Free(tokenizer, len(prompts))
     for name in () if tokenizer.voices else ("voice_order", "voice_ranges", "no_parallels"):
         if getattr(rules, name):
             why = f"it is for chorale models, and {tokenizer.name} has no voices"
             raise ConfigError(name, got=True, why=why, allowed="false")
-    return tokenizer.grammar(rules, prompts, quarter_s)
+    return tokenizer.grammar(rules, prompts, quarter_s, on_grid)

@@ -44,7 +44,8 @@ class Auto(NamedTuple):
 
 STILL = Auto(1.0, 3.0, 2.0)  # the model waits no longer than the seed does
 NOTE = Auto(4.0, 8.0, 8.0)  # of 6,554 notes that composers wrote after seeds of 15 s, one lasts over 8 s
-GRID_NOTE = Auto(4.0, 20.0, 20.0)  # on a grid, where repeated notes are one long note
+GRID_NOTE = Auto(1.0, 20.0, 20.0)  # of chorales, where repeated notes are one long note
+BEAT_NOTE = Auto(1.0, 8.0, 8.0)  # after a seed on a grid, whose lengths are what its notes say
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Rules:
     max_note_s: int | float | str = setting(
         AUTO,
         f"longest note, seconds; auto: the seed's longest, at least {NOTE.least_s:g} s and at most {NOTE.most_s:g}; "
-        f"at most {GRID_NOTE.most_s:g} s on a grid, where repeated notes are one long note",
+        f"on a grid at least {BEAT_NOTE.least_s:g} s, in chorales at most {GRID_NOTE.most_s:g}",
     )
     max_still_s: int | float | str | None = setting(
         AUTO,

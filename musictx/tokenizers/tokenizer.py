@@ -160,9 +160,15 @@ class Tokenizer:
             raise ConfigError("stretch", got=factor, why=why, allowed="[1.0]")
         return ids
 
-    def grammar(self, rules: "Rules", prompts: Sequence[NDArray[np.integer]], quarter_s: Sequence[float]) -> "Grammar":
-        """Which ids may come next, after one prompt for each row, at that row's tempo. Raises ConfigError for rules
-        that it cannot keep; `build_grammar` is the entry."""
+    def grammar(
+        self,
+        rules: "Rules",
+        prompts: Sequence[NDArray[np.integer]],
+        quarter_s: Sequence[float],
+        on_grid: Sequence[bool] = (),
+    ) -> "Grammar":
+        """Which ids may come next, after one prompt for each row, at that row's tempo, and on a grid or not. Raises
+        ConfigError for rules that it cannot keep; `build_grammar` is the entry."""
         from musictx.tokenizers.grammar import Free
         from musictx.tokenizers.rules import Rules
 

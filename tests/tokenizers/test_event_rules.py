@@ -141,6 +141,21 @@ def check(ids, rules, start=0):
         last = kind
 
 
+@given(st.lists(st.integers(5, 900), min_size=1, max_size=5), st.booleans())
+def test_no_note_lasts_longer_than_the_seeds_longest(lasts, on_grid):
+    """In hundredths of a second; on a grid a second is never too long, else four, and more than eight always are."""
+    onset_s = 10.0 * np.arange(len(lasts))
+    seed = Score(onset_s, onset_s + np.array(lasts) / 100, np.full(len(lasts), 50), np.full(len(lasts), 80))
+    prompt, on = TOK.encode(seed), TOK.vocab.id("NOTE_ON", 70)
+    now = build_grammar(TOK, Rules(max_still_s=None), [prompt], [0.5], [on_grid])
+    now.update(np.array([on]))
+    steps, wait = 0, TOK.vocab.id("TIME_SHIFT", 1)
+    while now.legal()[0, wait]:
+        now.update(np.array([wait]))
+        steps += 1
+    assert steps == min(max(*lasts, 100 if on_grid else 400), 800)
+
+
 @settings(max_examples=20)
 @given(
     scores(max_notes=12, max_onset_s=3.0),

@@ -74,7 +74,11 @@ class ChoraleTokenizer(Tokenizer):
         return np.full(steps * N_VOICES, self.rest, dtype=np.uint16)
 
     def grammar(
-        self, rules: "Rules", prompts: Sequence[NDArray[np.integer]], quarter_s: Sequence[float]
+        self,
+        rules: "Rules",
+        prompts: Sequence[NDArray[np.integer]],
+        quarter_s: Sequence[float],
+        on_grid: Sequence[bool] = (),
     ) -> "GridRules":
         from musictx.tokenizers.chorale.rules import GridRules
 

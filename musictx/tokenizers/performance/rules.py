@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.tokenizers.performance.events import NEVER, PITCHES, STEPS_PER_S, EventTable
-from musictx.tokenizers.rules import Rules
+from musictx.tokenizers.rules import BEAT_NOTE, NOTE, Rules
 from musictx.tokenizers.tokenizer import Tokenizer
 
 FINGERS = 10  # in MAESTRO and POP909 at most 9 notes begin within 10 ms
@@ -30,7 +30,9 @@ class EventRules:
         tokenizer: Tokenizer,
         rules: Rules,
         prompts: Sequence[NDArray[np.integer]],
+        on_grid: Sequence[bool] = (),
     ) -> None:
+        """`on_grid`: which prompts keep to a grid; none where it is empty."""
         table = EventTable(tokenizer.vocab)
         note, n_waits = table.on | table.off, int((table.steps > 0).sum())
         # an extra column beside the pitches': ids that are not notes write to it
@@ -51,7 +53,11 @@ class EventRules:
         seeds = [tokenizer.decode(prompt) for prompt in prompts]
         waits = [np.diff(np.unique(seed.onset_s)) for seed in seeds]
         self.max_still = np.array([[_steps(rules.still_s(wait_s))] for wait_s in waits])  # (B, 1)
-        self.max_note = np.array([[_steps(rules.note_s(seed.offset_s - seed.onset_s))] for seed in seeds])  # (B, 1)
+        lasts = [
+            rules.note_s(seed.offset_s - seed.onset_s, BEAT_NOTE if beats else NOTE)
+            for seed, beats in zip(seeds, on_grid or [False] * len(seeds), strict=True)
+        ]
+        self.max_note = np.array([[_steps(each_s)] for each_s in lasts])  # (B, 1)
         self.most_at_once = np.array([[max(FINGERS, _most_at_once(seed.onset_s))] for seed in seeds])  # (B, 1)
         struck, now, silent_since, struck_last, has_velocity = zip(*map(table.place, prompts), strict=True)
         self.row = np.arange(len(prompts))[:, None]  # (B, 1)

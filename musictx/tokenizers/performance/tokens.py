@@ -123,10 +123,16 @@ class PerformanceTokenizer(Tokenizer):
         rest = max(round(end * factor) - (int(time[-1]) if len(time) else 0), 0)
         return np.concatenate([self._emit(gap, key), self._shifts(rest)])
 
-    def grammar(self, rules: "Rules", prompts: Sequence[NDArray[np.integer]], quarter_s: Sequence[float]) -> "Grammar":
+    def grammar(
+        self,
+        rules: "Rules",
+        prompts: Sequence[NDArray[np.integer]],
+        quarter_s: Sequence[float],
+        on_grid: Sequence[bool] = (),
+    ) -> "Grammar":
         from musictx.tokenizers.performance.rules import EventRules
 
-        return EventRules(self, rules, prompts)
+        return EventRules(self, rules, prompts, on_grid)
 
     def idiom(self, quarter_s: float) -> Idiom:
         return EventIdiom(self)
