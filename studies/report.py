@@ -29,8 +29,12 @@ Make = Callable[..., Row]  # `row` of a raw file
 ROWS, RESULTS = ROOT / "studies/results.json", ROOT / "studies/results"
 WRITTEN = ("key", "says", "digits")  # of a row, by hand
 EVALUATE = "musictx evaluate piano data.path=outputs/stores/maestro data.segment=2048"
-GUIDE = "python studies/guidance.py --store outputs/stores/maestro --models piano --strengths 0.5 1 --draws 2"
-GUIDE += " pieces=24 seed_seconds=10 length_seconds=15 span_seconds=5"
+GUIDE = "python studies/guidance.py --store outputs/stores/maestro"
+GUIDE_BESIDE = " --beside outputs/stores/pop outputs/stores/quantised --models piano --strengths 0.25 0.5 0.75 1"
+GUIDE_ALONE, GUIDED = (
+    " --models piano --strengths 0.5 1",
+    " --draws 2 pieces=24 seed_seconds=10 length_seconds=15 span_seconds=5",
+)
 GUIDE_CHORALE = "python studies/guidance.py --store outputs/stores/jsb --models chorale"
 KINDS = "python studies/alive.py --midi outputs/apart --apart --stores outputs/stores/maestro outputs/stores/pop"
 KINDS += " --pieces 12 --draws 1"
@@ -53,16 +57,20 @@ def likelihood(found: Any, make: Make, split: str, *units: str) -> Iterator[Row]
         yield make(command, "likelihood", claim, found[f"per_{each}"], f"nats a {each}")
 
 
-def guided(found: Any, make: Make, name: str, command: str) -> Iterator[Row]:
+def guided(found: Any, make: Make, name: str, command: str, label: str = "", **cell: Any) -> Iterator[Row]:
     """How often motifs of the seed return, without and with each strength of guidance."""
     found, composer = found[name], {"chorale": "Bach", "piano": "composers"}[name]
-    yield make(command, "guidance", f"seed guidance of the {name} model, by the rule of the script", [found["chosen"]])
-    for split in ("validation", "test"):
-        for each in found.get(split, {"rows": []})["rows"]:
+    label = label or f"{name} model"
+    yield make(
+        command, "guidance", f"seed guidance of the {label}, by the rule of the script", [found["chosen"]], **cell
+    )
+    beside = {f"{store}, validation": each for store, each in found.get("beside", {}).items()}
+    for split, rows in ({each: found[each] for each in ("validation", "test") if each in found} | beside).items():
+        for each in rows["rows"]:
             kept = [statistics.mean(draw["retained"][i] for draw in each["draws"]) for i in range(3)]
             how = "without guidance" if each["strength"] is None else f"guidance {each['strength']:g}"
-            claim = f"{name} model, motifs of the seed that return, {composer} 1, chance 0: {how}, {split}"
-            yield make(command + TEST * (split == "test"), "guidance", claim, kept)
+            claim = f"{label}, motifs of the seed that return, {composer} 1, chance 0: {how}, {split}"
+            yield make(command + TEST * (split == "test"), "guidance", claim, kept, **cell)
 
 
 MET: dict[str, tuple[str, ...]] = {  # of the figures of `alive.py`
@@ -162,7 +170,10 @@ def beside(found: Any, make: Make) -> Iterator[Row]:
 RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "piano-test.json": lambda found, make: likelihood(found, make, "test", "token"),
     "piano-validation.json": lambda found, make: likelihood(found, make, "validation", "token", "note", "second"),
-    "guidance/piano.json": partial(guided, name="piano", command=GUIDE),
+    "guidance/piano.json": partial(guided, name="piano", command=GUIDE + GUIDE_ALONE + GUIDED, older=True),
+    "guidance/three.json": partial(
+        guided, name="piano", command=GUIDE + GUIDE_BESIDE + GUIDED, label="piano model, held to its seed"
+    ),
     "guidance/chosen.json": partial(guided, name="chorale", command=GUIDE_CHORALE),
     "alive.json": met,
     "kinds.json": like_composers,
