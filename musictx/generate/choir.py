@@ -7,22 +7,20 @@ too (Ho and Salimans 2022, Classifier-Free Diffusion Guidance; of language model
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import UserError
-from musictx.generate.batch import LOOK_EVERY
-from musictx.generate.engine import ByChance, Drawn, Stream
+from musictx.generate.batch import Batch, Progress
+from musictx.generate.engine import ByChance, Stream
 from musictx.generate.particles import Particles, keys_of
-from musictx.generate.requests import Accompany
+from musictx.generate.requests import Accompany, Length
 from musictx.generate.steering import beside
 from musictx.model.steps import SourcePlayer
 from musictx.music.grid import OPEN, REST, Grid
 from musictx.music.score import Meter
-from musictx.tokenizers import Ids
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.chorale.rules import GridRules
 from musictx.tokenizers.grammar import Grammar, build_grammar
@@ -139,28 +137,13 @@ def draw_around(
             len(sources),
             given=forced[:count],
         )
-        particles, moves, drawn = Particles(stream, several, keys), list[NDArray[np.int64]](), list[Drawn]()
-        for token in islice(stream, count):
-            drawn.append(token)
-            report(done // at_once * count + len(drawn), -(-request.variations // at_once) * count)
-            if len(drawn) % LOOK_EVERY == 0 or len(drawn) == count:
-                moves.append(particles.look(last=len(drawn) == count))
-        for row, log_p in zip(*traced(drawn, moves, particles.best()), strict=True):
+        particles = Particles(stream, several, keys) if several > 1 else None
+        progress = [Progress(Length(tokens=count), meter, tokenizer, before, quarter_s) for _ in keys]
+        batch = Batch(stream, progress, count, particles)
+        for k, _ in enumerate(batch, 1):
+            report(done // at_once * count + k, -(-request.variations // at_once) * count)
+        for take in batch.takes():
             grid = np.where(free, REST, given).astype(np.int16)
-            grid[first : last + 1] = tokenizer.pitch[row].reshape(-1, n)
-            out.append(Voices(grid, float(log_p[asked].mean())))
+            grid[first : last + 1] = tokenizer.pitch[take.ids].reshape(-1, n)
+            out.append(Voices(grid, float(take.log_p[asked].mean())))
     return out
-
-
-def traced(
-    drawn: list[Drawn], moves: list[NDArray[np.int64]], rows: NDArray[np.int64]
-) -> tuple[Ids, NDArray[np.float64]]:
-    """The ids and log-probabilities (N, T) of some rows (N,), from the last token back through all moves of rows."""
-    ids, log_p = (np.stack(column, 1) for column in zip(*drawn, strict=True))  # (B, T)
-    parts = []
-    for k, moved in reversed(list(enumerate(moves))):
-        rows = moved[rows]
-        part = slice(k * LOOK_EVERY, (k + 1) * LOOK_EVERY)
-        parts.append((ids[rows, part], log_p[rows, part]))
-    found, nats = (np.concatenate(column[::-1], 1) for column in zip(*parts, strict=True))
-    return found.astype(np.uint16), nats

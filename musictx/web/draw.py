@@ -28,7 +28,7 @@ from musictx.tokenizers.rules import AUTO, Rules
 from musictx.web.session import PageMusic, Step, is_number
 
 REPORT_EVERY = 16  # tokens
-FIRST_S = 2.0  # after this time music that is under way is shown, and again after twice as long, and so on
+FIRST_S = 0.5  # after this time music that is under way is shown, and again after twice as long, and so on
 SLIDER_S = 0.01  # the step of the slider that chooses a primer: a beat must not be rounded to another moment
 LEAST_S = 0.1  # of a primer
 HOW_CLOSE = "how close to the seed"  # the name of its slider
