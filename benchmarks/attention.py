@@ -20,6 +20,7 @@ from musictx.model.attention import IMPLEMENTATIONS, relative_attention
 from musictx.model.attention.plain import causal_attention
 from musictx.model.position.fourier import Fourier
 from musictx.setting import setting
+from musictx.terminal import say
 
 
 @dataclass
@@ -97,9 +98,9 @@ def bench_attention(config: BenchAttentionConfig) -> None:
     where = begin(config, ("lengths", "repeats", "batch_tokens", "n_heads", "d_head"))
     if config.dtype not in DTYPES:
         raise ConfigError("dtype", got=config.dtype, allowed=f"one of {', '.join(DTYPES)}")
-    print(f"{where}, {config.dtype}")
+    say(f"{where}, {config.dtype}")
     rows = [row for length in config.lengths for row in measure(config, length)]
-    print(report(rows))
+    say(report(rows))
     if config.out:
         facts = {"where": where, "config": asdict(config), "rows": [row._asdict() for row in rows]}
         write_json(Path(config.out), facts)

@@ -31,6 +31,7 @@ from musictx.files import write_json
 from musictx.neighbour import usable_cores
 from musictx.setting import setting
 from musictx.system import processor
+from musictx.terminal import say
 
 COMMANDS = {
     "generate": "generate elise seed_seconds=5 length_seconds=5 out=o overwrite=true",
@@ -148,8 +149,8 @@ def bench_beside(config: BenchBesideConfig) -> None:
     if config.busy[:1] != [0] or min(config.busy) < 0 or config.repeats < 1:
         raise ConfigError("busy", got=config.busy, allowed="0 first, then numbers of processes; repeats=1 or more")
     where = f"{processor()}, {versions()}"
-    print(where)
-    print(f"{'':<10}{'busy':>6}{'wall s':>9}{'CPU s':>9}{'lost':>7}")
+    say(where)
+    say(f"{'':<10}{'busy':>6}{'wall s':>9}{'CPU s':>9}{'lost':>7}")
     rows = []
     for name in config.commands:
         said = COMMANDS.get(name, f"{PAGE}, Continue")
@@ -165,7 +166,7 @@ def bench_beside(config: BenchBesideConfig) -> None:
                 lost = wall / alone * share(threads, n) / share(threads, 0)
                 command = f"musictx {said.format(store=config.store)}"
                 rows.append({"command": command, "busy": n, "runs": runs, "lost": lost})
-                print(f"{name:<10}{n:>6}{wall:>9.1f}{cpu:>9.1f}{lost:>7.2f}", flush=True)
+                say(f"{name:<10}{n:>6}{wall:>9.1f}{cpu:>9.1f}{lost:>7.2f}", flush=True)
     if config.out:
         write_json(Path(config.out), {"where": where, "config": asdict(config), "rows": rows})
 

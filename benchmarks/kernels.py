@@ -27,6 +27,7 @@ import torch
 from musictx.files import replacing
 from musictx.model.attention import fused
 from musictx.model.attention.triton_tuning import Card
+from musictx.terminal import say
 
 # KB of shared memory that a block may ask for, by compute capability: CUDA programming guide, "Compute Capabilities"
 CARDS = {
@@ -173,15 +174,15 @@ def main() -> None:
         parser.error("with TRITON_INTERPRET=1 nothing is compiled: unset it")
     import triton
 
-    print(f"Triton {triton.__version__}\n{HEAD}")
+    say(f"Triton {triton.__version__}\n{HEAD}")
     rows: list[KernelUse] = []
     for capability in options.cards:
         for dtype in options.dtypes:
             for d in options.d_heads:
                 rows += (found := measure(capability, dtype, d))
-                print("\n".join(map(line, found)), flush=True)
+                say("\n".join(map(line, found)), flush=True)
     fit, spilled = sum(row.fits for row in rows), [row.spilled_bytes for row in rows if row.spilled_bytes]
-    print(
+    say(
         f"{len(rows)} kernels compiled: {fit} fit the shared memory of their card, "
         f"{len(spilled)} spill registers, at most {max(spilled, default=0)} bytes a thread"
     )

@@ -35,6 +35,7 @@ from musictx.model.weights import for_steps
 from musictx.music.score import Meter, Score
 from musictx.setting import setting
 from musictx.system import processor
+from musictx.terminal import say
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
@@ -206,15 +207,15 @@ def bench_sampling(config: BenchSamplingConfig) -> None:
     if min(config.batches, default=2) < 2:
         raise ConfigError("batches", got=config.batches, allowed="2 or more each; one stream is always measured")
     size = f"{config.n_layers} layers, width {config.d_model}, {config.n_heads} heads, feed-forward {config.d_ff}"
-    print(f"{where}\n{size}; {config.length} new tokens after {len(prompt().heard)}")
+    say(f"{where}\n{size}; {config.length} new tokens after {len(prompt().heard)}")
     rows = measure(config)
-    print(report(rows))
+    say(report(rows))
     able = {row.name for row in rows if row.seconds}
     shares = {n: masks_cost(config, n) for n in (1, *config.batches) if named(OURS, n) in able}
     for n, share in shares.items():
         low, middle, high = np.percentile(share, (25, 50, 75))
         part = f"the middle half of the blocks: {low:.1f} … {high:.1f}"
-        print(f"masks take {middle:.1f} % of a step at batch {n} ({part})")
+        say(f"masks take {middle:.1f} % of a step at batch {n} ({part})")
     if config.out:
         facts = {"where": where, "config": asdict(config), "rows": [row._asdict() for row in rows]}
         write_json(Path(config.out), facts | {"masks_cost": shares})

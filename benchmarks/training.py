@@ -34,6 +34,7 @@ from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.score import Score
 from musictx.objectives.next_token import NextToken
 from musictx.setting import setting
+from musictx.terminal import say
 from musictx.tokenizers import build_tokenizer
 from musictx.training.optimizer import build_optimizer
 
@@ -196,10 +197,10 @@ def bench_training(config: BenchTrainingConfig) -> None:
     for position in config.positions:  # refuses before the first step what TransformerConfig refuses
         TransformerConfig(1, config.d_model, n_heads=config.n_heads, position=position)
     size = f"{config.n_layers} layers, width {config.d_model}, {config.n_heads} heads, feed-forward {config.d_ff}"
-    print(f"{where}\n{size}; batch {config.batch} of {config.length} tokens")
+    say(f"{where}\n{size}; batch {config.batch} of {config.length} tokens")
     rows, fastest = measure(config)
     loading = [load(config, fastest, workers) for workers in config.workers]
-    print("\n".join([report(rows), *(each.said for each in loading)]))
+    say("\n".join([report(rows), *(each.said for each in loading)]))
     if config.out:
         facts = {"where": where, "config": asdict(config), "rows": [row._asdict() for row in rows]}
         write_json(Path(config.out), facts | {"loading": [each._asdict() for each in loading]})

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from musictx.terminal import any_terminal, columns, fold
+from musictx.terminal import any_terminal, columns, fold, say
 
 if TYPE_CHECKING:  # help needs no library
     from musictx.config.command import Command
@@ -94,9 +94,9 @@ def _task(words: list[str]) -> Callable[[], None]:
 def _print_page(text: str) -> None:
     try:
         with any_terminal():
-            print(fold(text, columns(120)))
+            say(fold(text, columns(120)))
     except OSError as error:  # commands say theirs (`config/mistakes.py`)
-        print(f"error: stdout cannot be written ({error.strerror})", file=sys.stderr)
+        say(f"error: stdout cannot be written ({error.strerror})", file=sys.stderr)
         sys.exit(2)
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from musictx.errors import UserError
 from musictx.neighbour import usable_cores
+from musictx.terminal import say
 
 try:
     import fcntl
@@ -38,7 +39,7 @@ def locked(path: Path, taken: UserError) -> Iterator[None]:
         except BlockingIOError:
             raise taken from None
         except OSError as error:
-            print(f"{path} cannot be locked ({error}): make sure that no other process writes there")
+            say(f"{path} cannot be locked ({error}): make sure that no other process writes there")
         yield
 
 

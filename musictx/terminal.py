@@ -1,4 +1,4 @@
-"""Any terminal: streams that write look-alikes of what their encoding lacks, that may be closed, and have any width."""
+"""Any terminal, of any width: lines that do not steer it, look-alikes of what it lacks, streams that may be closed."""
 
 import codecs
 import functools
@@ -9,8 +9,10 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 from unicodedata import combining, normalize
+
+from musictx.files import printable
 
 LOOKALIKE = "lookalike"  # the error handler of our streams
 ALIKE = "×=x ÷=/ ±=+- ≤=<= ≥=>= ≠=!= ≈=~ →=-> ←=<- ♯=# ♭=b ß=ss æ=ae Æ=AE ø=o Ø=O ł=l Ł=L ı=i"
@@ -57,9 +59,16 @@ def shows_all() -> bool:
     return codecs.lookup(sys.stdout.encoding or "utf-8").name.startswith("utf")
 
 
+def say(*lines: object, file: TextIO | None = None, flush: bool = False) -> None:
+    """Prints each line, to stdout or another stream. None of it steers the terminal: names of files and of tracks come
+    from strangers."""
+    for line in lines:
+        print(printable(str(line), lines=True), file=file, flush=flush)
+
+
 @contextmanager
 def any_terminal() -> Iterator[None]:
-    """Within it, all that is printed can be printed. If its reader ends, as `head` does, so does the program, quietly.
+    """Within it, any letter can be printed. If its reader ends, as `head` does, so does the program, quietly.
     Raises OSError at its end for what could not be written."""
     try:
         _set_up()

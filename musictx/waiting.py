@@ -7,6 +7,8 @@ from threading import Lock
 from time import perf_counter
 from typing import TypeVar
 
+from musictx.terminal import say
+
 T = TypeVar("T")
 SHORT_S = 10.0  # what takes less needs no word
 MEASURED_S = 2.0  # of work, before anything is said of the rest
@@ -43,7 +45,7 @@ class Waiting:
         if left_s > SHORT_S and now - self.said >= pause_s:
             about = f"about {in_words(left_s)}"
             said = f"{done / self.total:.0%} done, {about} left" if self.is_long else about
-            print(f"{self.what}: {said}", file=sys.stderr, flush=True)
+            say(f"{self.what}: {said}", file=sys.stderr, flush=True)
             self.is_long, self.said = True, now
 
 

@@ -53,6 +53,7 @@ from musictx.model.tensors import tensors_hash
 from musictx.music.ending import ending_s
 from musictx.music.score import Score
 from musictx.music.write import write_midi
+from musictx.terminal import say
 from musictx.tokenizers.rules import AUTO
 
 OWN = ("seed_midi", "seed_seconds", "seed_from", "length_seconds", "variations", "out", "bundle")  # by form, or options
@@ -211,7 +212,7 @@ def study(args: Any, words: list[str]) -> None:
             kept = timed.Runs(at.with_suffix(".json")).get(f"{tensors} {how}", draw)
             seeds += kept
             facts[name][f"{path.name}, {form}"] = summary(kept)
-            print(f"{name}, {path.name}, {form}: {summary(kept)}", flush=True)
+            say(f"{name}, {path.name}, {form}: {summary(kept)}", flush=True)
         if not seeds:
             continue
         facts[name]["all"] = summary(seeds) | {"tensors_sha256": tensors}
@@ -219,7 +220,7 @@ def study(args: Any, words: list[str]) -> None:
         facts["chosen"] = min(best, key=lambda name: best[name])
         write_json(args.out / "alive.json", facts)
     chosen = f"; the rule of choice takes {facts['chosen']}" if best else ""
-    print(f"{args.out / 'alive.json'}: all figures{chosen}")
+    say(f"{args.out / 'alive.json'}: all figures{chosen}")
 
 
 def stores_of(args: Any) -> list[Path]:

@@ -39,6 +39,7 @@ from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Meter, Score
 from musictx.music.ticks import Tracks
 from musictx.system import processor
+from musictx.terminal import say
 
 BARS = 4
 FORMS = {
@@ -236,7 +237,7 @@ def study_files(
             by[kind] = summary(kept["files"]) | {"processor": kept["processor"]}
             of_form |= {each["file"]: {who: listed(each[who]) for who in ("drawn", "true")} for each in kept["files"]}
         facts[form], trials[form] = together(list(by.values())) | {"kinds": by}, of_form
-        print(table(form, facts[form]), flush=True)
+        say(table(form, facts[form]), flush=True)
     with replacing(at.with_name(f"{at.name}-trials.json")) as whole:
         whole.write_text(json.dumps(trials, separators=(",", ":")), encoding="utf-8")
     return facts

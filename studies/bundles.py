@@ -18,6 +18,7 @@ from musictx.files import replacing, write_json
 from musictx.model.bundle import add_notes, load_bundle, save_bundle, write_header
 from musictx.model.header import BundleHeader, read_header
 from musictx.model.tensors import tensors_hash
+from musictx.terminal import say
 from musictx.training.fit import fit
 from musictx.training.run_folder import RunFolder
 from musictx.training.start import sized_as_bundle
@@ -42,13 +43,13 @@ def trained(names: Sequence[str], store: Store, folder: Path, init: Path | None,
         words = [f"experiment={name}", f"data.path={store.path}", f"out={folder / name}", "trainer.sample_every=null"]
         words += [*([f"init_from={init}"] if init else []), *overrides]
         config, out = settings("train", *words, "trainer.progress_bar=false"), RunFolder(folder / name)
-        print("$ musictx train", *words, flush=True)
+        say(" ".join(["$ musictx train", *words]), flush=True)
         if not out.is_finished:
             fit(config)
         elif changed := out.differences(sized_as_bundle(config)):
             sys.exit(f"{folder / name} was trained with other settings ({', '.join(changed)}): give another --out")
         else:
-            print(f"{folder / name}: found, not trained again")
+            say(f"{folder / name}: found, not trained again")
         if not out.is_finished:
             sys.exit("interrupted: the same command resumes")
         init = folder / name / "model.safetensors"
@@ -63,14 +64,14 @@ def write_bundle(target: Path, model: Any, header: BundleHeader, store: Store, *
     if target.exists():
         there = load_bundle(target).model.state_dict()
         if there.keys() == halves.keys() and all(torch.equal(there[name], x) for name, x in halves.items()):
-            print(f"{target}: found, it has these weights already")
+            say(f"{target}: found, it has these weights already")
             return
         raise BundleError(f"{target} is there and has other weights", "remove it, or give another --out")
     corpus = store.manifest.corpus
     notes = {name: value for name, value in header.notes.items() if name != "name"} | notes
     header = replace(header, corpus=corpus.name, licence=corpus.licence, val_nll=None, notes=notes)
     save_bundle(target, model, header, torch.float16)
-    print(f"{target}: {target.stat().st_size / 1e6:.1f} MB, trained on {corpus.name}")
+    say(f"{target}: {target.stat().st_size / 1e6:.1f} MB, trained on {corpus.name}")
 
 
 def with_notes(bundle: Path, target: Path, **notes: Any) -> None:
@@ -81,7 +82,7 @@ def with_notes(bundle: Path, target: Path, **notes: Any) -> None:
     with replacing(target) as partial:
         shutil.copyfile(bundle, partial)
         add_notes(partial, **notes)
-    print(f"{target}: {', '.join(f'{name}={value}' for name, value in notes.items())}")
+    say(f"{target}: {', '.join(f'{name}={value}' for name, value in notes.items())}")
 
 
 def evaluated(bundle: Path, store: Store, segment: int | None, split: str, out: Path) -> Figures:
@@ -110,7 +111,7 @@ def score_all(
         read = {"tensors_sha256": tensors_hash(bundle), "split_sha256": store.manifest.splits[split].sha256}
         known: Figures = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
         if known.items() >= read.items():
-            print(f"{out}: found, this model has read the {split} split already; another --out measures anew")
+            say(f"{out}: found, this model has read the {split} split already; another --out measures anew")
             found[out] = known
         else:
             found[out] = measure(split, out) | read
@@ -120,4 +121,4 @@ def score_all(
     for out, figures in found.items():
         write_json(out, figures | {"bundle_sha256": file_hash(bundle)})
         nats = figures["per_token"]
-        print(f"{out}: {nats[0]:.3f} nats a token, {nats[1]:.3f} to {nats[2]:.3f}")
+        say(f"{out}: {nats[0]:.3f} nats a token, {nats[1]:.3f} to {nats[2]:.3f}")

@@ -37,6 +37,7 @@ from shared import options
 from musictx.analysis.bootstrap import Interval, percentiles
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
+from musictx.terminal import say
 from musictx.training.optimizer import OPTIMIZERS
 from musictx.viz.figure import new_figure, save_figure
 
@@ -133,7 +134,7 @@ def main() -> None:
     if args.costs:
         for kind, optimizer in product(kinds, OPTIMIZERS):
             costs = [f"{window}: {kind.cost(window, optimizer):.3f} s" for window in WINDOWS[kind.kind]]
-            print(kind.name, optimizer, *costs, flush=True)
+            say(f"{kind.name} {optimizer} {' '.join(costs)}", flush=True)
         return
     split, rows, best = "test" if args.test else "validation", {}, {kind: FIRST[kind.kind] for kind in kinds}
     for minutes in args.minutes:

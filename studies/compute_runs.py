@@ -21,6 +21,7 @@ from musictx.files import replacing
 from musictx.model.build import build_model, model_config
 from musictx.objectives.next_token import NextToken
 from musictx.system import processor
+from musictx.terminal import say
 from musictx.training.optimizer import build_optimizer
 
 PARAMETERS, STEP_IDS, WARM, FALLS, DECAY = 1_300_000, 2048, 30, 0.2, 0.1
@@ -244,7 +245,7 @@ class Kind:
 
         def make() -> Any:
             found = self.music.nats(self.model(minutes, way, seed), split, way.window)
-            print(f"{self.name}, {minutes:g} min, {key}: {token_nats(found):.4f}", flush=True)
+            say(f"{self.name}, {minutes:g} min, {key}: {token_nats(found):.4f}", flush=True)
             return {"steps": steps, "processor": str(processor())} | found
 
         run: dict[str, Any] = self.runs.get(key, make)

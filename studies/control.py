@@ -49,6 +49,7 @@ from musictx.model.weights import choose_weights, for_steps
 from musictx.music.harmony import LETTERS, Classes, parse_chord
 from musictx.music.score import Meter, Score
 from musictx.system import processor
+from musictx.terminal import say
 
 SEED_S, LENGTH_S, CHORD_S = 9.6, 14.4, 2.4
 NEAR = {"register": 7, "loudness": 16}  # a fifth; one of the eight steps from ppp to fff
@@ -180,7 +181,7 @@ def steerings(opened: Opened, pieces: int, strength: float) -> dict[str, list[Co
         try:
             check_encoding(controls[0], opened.tokenizer)
         except ConfigError as error:
-            print(f"not measured: {error}")
+            say(f"not measured: {error}")
             continue
         found[name] = controls
     return found
@@ -211,9 +212,9 @@ def study(args: Any, split: str) -> None:
     for name, controls in asked.items():
         found = known(name, partial(drawn, fast, held_out, controls), {name: controls})
         facts["steerings"][name] = summary(name, found, plain, true) | {"processor": found["processor"]}
-        print(f"{split}, {name}: {line(facts['steerings'][name])}", flush=True)
+        say(f"{split}, {name}: {line(facts['steerings'][name])}", flush=True)
         write_json(args.out / f"{split}.json", facts)
-    print(f"{args.out / f'{split}.json'}: all figures")
+    say(f"{args.out / f'{split}.json'}: all figures")
 
 
 def line(found: dict[str, Any]) -> str:

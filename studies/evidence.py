@@ -29,6 +29,7 @@ from shared import options
 from musictx.config.mistakes import in_one_line
 from musictx.errors import UserError
 from musictx.model.packaged import bundle_path
+from musictx.terminal import say
 
 PICTURES = ROOT / "docs/img"
 GENERATE = "python -m musictx generate bundle=piano overwrite=true variations=3 png=true"
@@ -60,7 +61,7 @@ SHOWN = {  # where the files that a part makes are shown
 def call(command: str, out: Path) -> None:
     """Runs a command of Python's. Exits the script if the command fails."""
     words = [word.format(out=out) for word in shlex.split(command)]
-    print("$", shlex.join(words), flush=True)
+    say(f"$ {shlex.join(words)}", flush=True)
     if status := subprocess.run([sys.executable, *words[1:]], check=False).returncode:
         sys.exit(status)
 
@@ -70,7 +71,7 @@ def place(part: str, out: Path, test: bool) -> None:
     for made, shown in SHOWN[part].items():
         if test or made != "piano-test.json":  # which may be there of another model
             shutil.copyfile(out / made, shown)
-            print(f"{shown}: from {out / made}")
+            say(f"{shown}: from {out / made}")
 
 
 def main() -> None:

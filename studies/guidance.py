@@ -39,6 +39,7 @@ from musictx.generate.requests import Continue
 from musictx.model.packaged import bundle_path
 from musictx.model.tensors import tensors_hash
 from musictx.music.score import Score
+from musictx.terminal import say
 
 # of `musictx compare`: given by options, or not used
 OWN = ["runs", "names", "store", "out", "split", "segment", "copying", "random_seed", "device", "overwrite"]
@@ -99,7 +100,7 @@ def measured(
         rows.append({"strength": strength, "draws": found, "against": against(found, plain, composers)})
         kept, low, high = _mean(found, "retained")
         objections = "; ".join(rows[-1]["against"]) or "no objection"
-        print(f"g = {strength}: motif retention {kept:.2f} ({low:.2f} to {high:.2f}): {objections}", flush=True)
+        say(f"g = {strength}: motif retention {kept:.2f} ({low:.2f} to {high:.2f}): {objections}", flush=True)
     return {"pieces": len(held_out.seeds), "composers": composers, "rows": rows}
 
 
@@ -126,7 +127,7 @@ def study(args: Any, overrides: list[str]) -> None:
         chosen = choose(*(found["rows"] for found in (validation, *others.values())))
         kept[name] = {"validation": validation, "chosen": chosen, "tensors_sha256": tensors_hash(bundle)}
         kept[name] |= {"beside": others} if others else {}
-        print(f"{name}: seed_guidance={chosen}")
+        say(f"{name}: seed_guidance={chosen}")
         if chosen is None and (args.test or args.write):
             raise UserError(f"{name}: validation chose no strength", "give other --strengths")
         if args.test and chosen is not None:
@@ -134,7 +135,7 @@ def study(args: Any, overrides: list[str]) -> None:
         write_json(args.out / "chosen.json", kept)
         if args.write:
             with_notes(bundle, args.out / bundle.name, seed_guidance=chosen)
-    print(f"{args.out / 'chosen.json'}: all figures")
+    say(f"{args.out / 'chosen.json'}: all figures")
 
 
 def figures(
@@ -146,7 +147,7 @@ def figures(
     opened = open_playing(bundle_path(name), attention=config.attention.impl)
     store = Store(at, opened.header.tokenizer)
     how = store.manifest.splits[split].sha256, strengths, args.draws, overrides, opened.header.sampling
-    print(f"{name}, {at.name}, {split}, strengths {strengths}", flush=True)
+    say(f"{name}, {at.name}, {split}, strengths {strengths}", flush=True)
     measure = partial(measured, opened, store.split(split), strengths, args.draws, config)
     return runs.get(f"{tensors_hash(bundle_path(name))}, {split}, {how}", measure)
 

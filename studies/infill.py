@@ -34,6 +34,7 @@ from musictx.errors import BundleError
 from musictx.model.build import build_model, kind_of
 from musictx.model.bundle import load_bundle, save_bundle
 from musictx.music.write import write_midi
+from musictx.terminal import say
 from musictx.tokenizers import Tokenizer
 
 PLAIN, GAPS = ("jsb", "jsb_whole"), ("jsb_fill", "jsb_fill_whole")  # conf/experiment
@@ -98,7 +99,7 @@ def main() -> None:
     where = f"{len(held_out)} training pieces, and then trained on too; the official splits chose no weights"
     notes |= {"fitted": f"temperature on {where}", "held_out": held_out}
     notes |= {"val_nll_uncalibrated": nll_of(model, official)}
-    print(f"temperature {temperature:.2f}; official validation {notes['val_nll_uncalibrated']:.4f} without it")
+    say(f"temperature {temperature:.2f}; official validation {notes['val_nll_uncalibrated']:.4f} without it")
     header = replace(header, model=header.model | {"trained_length": LOOK_BACK})
     write_bundle(bundle, divide_logits(model, temperature), header, official, **notes)
     tokenizer, first = official.tokenizer, official.split("test")[0]

@@ -9,6 +9,7 @@ from shared import pieces_of
 
 from musictx.commands.prepare import prepare
 from musictx.data.store import Corpus, Piece, Store, write_store
+from musictx.terminal import say
 from musictx.tokenizers import Tokenizer
 
 SCORED_S = 3600.0  # of MAESTRO's validation: so much is scored during training
@@ -29,7 +30,7 @@ def stores(archives: dict[str, Path], out: Path) -> dict[str, Store]:
     """A store for each of the archives `maestro`, `asap` and `pop`, unless it is there."""
     for name, path in archives.items():
         if (out / name / "manifest.json").exists():
-            print(f"{out / name}: found, not made of {path} again")
+            say(f"{out / name}: found, not made of {path} again")
         else:
             way, more = WAYS[name]
             prepare(way, "tokenizer=performance", path=str(path), out=str(out / name), **more)
@@ -57,7 +58,7 @@ def all_three(maestro: Store, asap: Store, pop: Store, path: Path) -> Store:
         dropped += [(song.name, f"not longer than {ENDING_S:g} s") for song in songs if song.seconds <= ENDING_S]
         write_store(path, maestro.tokenizer, corpus, splits, dropped)
     else:
-        print(f"{path}: found, not made again")
+        say(f"{path}: found, not made again")
     return Store(path)
 
 

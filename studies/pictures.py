@@ -23,6 +23,7 @@ from shared import options
 
 from musictx.config.mistakes import in_one_line
 from musictx.errors import UserError
+from musictx.terminal import say
 from musictx.viz.figure import GREY, INK, new_figure, save_figure
 
 WIDTH_IN = 8.0  # 880 pixels: read at 800 without a loss
@@ -189,7 +190,7 @@ def main() -> None:
     for name, draw in pictures().items():
         if not (path := args.out / name).exists():
             save_figure(draw(), path)
-            print(path)
+            say(path)
 
 
 if __name__ == "__main__":

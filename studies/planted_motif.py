@@ -37,6 +37,7 @@ from shared import options
 from musictx.config.mistakes import in_one_line
 from musictx.model.build import build_model, model_config
 from musictx.system import processor
+from musictx.terminal import say
 from musictx.tokenizers import build_tokenizer
 from musictx.viz.figure import new_figure, save_figure
 
@@ -209,7 +210,7 @@ def run_of(runs: timed.Runs, kind: str, task: str, seconds: float, optimizer: st
     settings = crc32(repr((KINDS[kind], STAGES, STEP_IDS, TRAINED, UNSEEN, FAR, OFFSETS)).encode())
     key = f"{kind}, {task}, {optimizer}, {rate:g}, {seed}, {seconds:g} s, {settings:08x}"
     run = runs.get(key, partial(train, kind, task, optimizer, rate, seed, seconds))
-    print(f"{key}: {near(run):.3f}, {len(run['stages passed at'])} stages, {run['steps']} steps", flush=True)
+    say(f"{key}: {near(run):.3f}, {len(run['stages passed at'])} stages, {run['steps']} steps", flush=True)
     return run
 
 
@@ -268,7 +269,7 @@ def main() -> None:
     if len(args.kinds) == len(KINDS):  # else another process has the rest
         timed.write_rows(args.out / "motif.json", table)
         plot(table, args.out / "motif.png")
-        print(f"{args.out}: motif.json and motif.png")
+        say(f"{args.out}: motif.json and motif.png")
 
 
 if __name__ == "__main__":

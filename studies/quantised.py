@@ -44,6 +44,7 @@ from musictx.files import replacing, write_json
 from musictx.music.beat_grid import find_grid
 from musictx.music.read import read_tracks
 from musictx.music.ticks import Tracks
+from musictx.terminal import say
 
 LENGTHS_S = 28.0, 150.0
 TRIES = 3
@@ -176,9 +177,9 @@ def main() -> None:
                 partial.write_bytes(heard_as(with_upbeat(heard.piece, k)).data)
         sources[name] = {"files": files, "left out": left_out}
         said = ", ".join(f"{count} {why}" for why, count in left_out.items())
-        print(f"{name}: {len(found)} pieces; left out: {said or 'none'}", flush=True)
+        say(f"{name}: {len(found)} pieces; left out: {said or 'none'}", flush=True)
         write_json(args.out / "sources.json", sources)
-    print(f"{args.out}: {sum(len(each['files']) for each in sources.values())} pieces; sources.json says of what")
+    say(f"{args.out}: {sum(len(each['files']) for each in sources.values())} pieces; sources.json says of what")
 
 
 if __name__ == "__main__":

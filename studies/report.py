@@ -24,6 +24,7 @@ from shared import options
 
 from musictx.config.mistakes import in_one_line
 from musictx.files import replacing
+from musictx.terminal import say
 
 Make = Callable[..., Row]  # `row` of a raw file
 ROWS, RESULTS = ROOT / "studies/results.json", ROOT / "studies/results"
@@ -233,7 +234,7 @@ def main() -> None:
         with replacing(path) as written:
             written.write_text(text, encoding="utf-8")
     names = ", ".join(path.relative_to(ROOT).as_posix() for path in changed)
-    print(f"{len(rows)} rows; changed: {names or 'no page'}")
+    say(f"{len(rows)} rows; changed: {names or 'no page'}")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from musictx.data.similar import signature
 from musictx.data.store import Piece, Store, write_store
 from musictx.errors import StoreError, UserError
 from musictx.model.packaged import FOLDER
+from musictx.terminal import say
 
 SETTING = re.compile(r"\+{0,2}[\w.]+=")
 HELD_OUT = 20  # pieces
@@ -69,7 +70,7 @@ def take(out: Path, script: str, overwrite: bool) -> None:
         what = f"--out {out} has files that {script} did not make, as {there[0].relative_to(out)}"
         raise UserError(what, "give a new folder, or --overwrite")
     if there:
-        print(f"{out}: found {len(there)} files; what is there is not made again, and another --out begins anew")
+        say(f"{out}: found {len(there)} files; what is there is not made again, and another --out begins anew")
     out.mkdir(parents=True, exist_ok=True)
     mark.write_text(f"{script}\n", encoding="utf-8")
 
@@ -120,7 +121,7 @@ def selection_store(official: Store, out: Path) -> Store:
         corpus = replace(official.manifest.corpus, name=f"{official.manifest.corpus.name}, its training split alone")
         write_store(out, tokenizer, corpus, splits, [])
     else:
-        print(f"{out}: found, not made again")
+        say(f"{out}: found, not made again")
     store = Store(out, official.tokenizer.name)
     if sum(info.tokens for info in store.manifest.splits.values()) != official.manifest.splits["train"].tokens:
         raise StoreError(f"{out} was made from another store than {official.path}: give that one, or another --out")

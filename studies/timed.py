@@ -11,6 +11,7 @@ import torch
 
 from musictx.errors import ConfigError
 from musictx.files import replacing, write_json
+from musictx.terminal import say
 from musictx.training.optimizer import build_optimizer
 
 T = TypeVar("T")
@@ -55,7 +56,7 @@ class Runs:
         self.path = path
         self.known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         if self.known:
-            print(f"{path}: found {len(self.known)} runs, which are not made again")
+            say(f"{path}: found {len(self.known)} runs, which are not made again")
 
     def get(self, key: str, make: Callable[[], Any]) -> Any:
         if key not in self.known:

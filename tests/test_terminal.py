@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 from itertools import cycle
+from pathlib import Path
+from unicodedata import category
 
 import mido
 import pytest
@@ -24,7 +26,7 @@ from musictx.files import printable, write_json
 from musictx.music.read import read_tracks
 from musictx.music.score import Score
 from musictx.music.write import write_midi
-from musictx.terminal import any_terminal, fold
+from musictx.terminal import any_terminal, fold, say
 from musictx.viz.by_suffix import write_as
 
 ENCODINGS = ["ascii", "cp1252", "cp437", "shift_jis", "utf-8"]
@@ -136,8 +138,17 @@ def test_every_text_fits_every_encoding(text, encoding):
         terminal = Terminal(encoding)
         patch.setattr(sys, "stdout", terminal)
         with any_terminal():
-            print(printable(text, lines=True), end="")
-    assert encoding != "utf-8" or terminal.read_all() == printable(text, lines=True).replace("\n", os.linesep)
+            say(text)
+    said = terminal.read_all()
+    assert encoding != "utf-8" or said == (printable(text, lines=True) + "\n").replace("\n", os.linesep)
+    assert all(sign.isprintable() or sign in "\n\t\u200c\u200d" or category(sign) == "Zs" for sign in said)
+
+
+def test_lines_go_where_they_are_sent_and_none_steers_a_terminal(capsys):
+    say("\x1b[2Ja\n\tb", Path("\udce9\x07"))
+    say()
+    say("c", file=sys.stderr, flush=True)
+    assert capsys.readouterr() == ("\\x1b[2Ja\n\tb\n\\xe9\\x07\n", "c\n")
 
 
 def test_letters_that_are_missing_become_alike_ones(typed):

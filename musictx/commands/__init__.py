@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from musictx.errors import ConfigError
 from musictx.files import check_new as check_new
 from musictx.files import printable
-from musictx.terminal import shown
+from musictx.terminal import say, shown
 
 if TYPE_CHECKING:
     from musictx.generate.open_bundle import Opened
@@ -45,7 +45,7 @@ def open_and_print(bundle: str, device: str = "cpu", attention: str = "auto", co
     from musictx.model.packaged import bundle_path
 
     opened = open_bundle(bundle_path(bundle), device, attention, continues)
-    print(f"{bundle}: {opened.header.origin}")
+    say(f"{bundle}: {opened.header.origin}")
     return opened
 
 
@@ -65,7 +65,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], right
     draws = at_terminal and not Console().legacy_windows  # such a console shows escape codes as letters
     console = Console(file=drawn, force_terminal=draws, highlight=False, markup=False, width=1000)
     if at_terminal and console.measure(table).maximum > shutil.get_terminal_size().columns:
-        print("\n\n".join("\n".join(map(": ".join, zip(names, row, strict=True))) for row in cells))
+        say("\n\n".join("\n".join(map(": ".join, zip(names, row, strict=True))) for row in cells))
     else:
         console.print(table)
         sys.stdout.write(drawn.getvalue())
@@ -80,4 +80,4 @@ def write_beside(pieces: "Sequence[Music]", files: "Targets", what: str) -> None
 
         panels, longest = [(m.title, m.score, m.new) for m in pieces], max(pieces, key=lambda m: m.score.duration_s)
         piano_roll(panels, files.png, bars=longest.bars, chords=[m.chords for m in pieces])
-        print(f"{files.png}: {what}")
+        say(f"{files.png}: {what}")

@@ -22,6 +22,7 @@ from musictx.model.torch_steps import TorchSourcePlayer
 from musictx.model.weights import for_steps
 from musictx.setting import setting
 from musictx.system import few_threads
+from musictx.terminal import say
 from musictx.tokenizers.rules import Rules
 
 
@@ -85,10 +86,10 @@ def accompany(config: AccompanyConfig) -> None:
     request = ready(request, opened.model, opened.tokenizer, opened.header, config.bundle)
     melody = read_melody(source, request, opened.tokenizer)  # before anything is written
     print_own(config.sampler, opened.header.sampling)
-    print(describe_model(opened.model))
+    say(describe_model(opened.model))
     weights, said = chosen_weights(config.weights, opened.model)
     for each in said:
-        print(each)
+        say(each)
     player = TorchSourcePlayer(for_steps(opened.model, weights), device)  # type: ignore[arg-type] # `ready` has seen it
     window_s = window_of(opened.header)
     with few_threads(min(config.rows_at_once, config.variations)):
@@ -101,7 +102,7 @@ def write(pieces: list[Accompanied], files: Targets, alone: bool, pedal: bool) -
         music.write(path, alone=alone, pedal=pedal)
         notes = f"{len(music.melody)} notes of the melody, unchanged, {len(music.voices)} new ones"
         became = f" ({music.became})" if music.became else ""
-        print(f"{path}: {notes}{became}, {-music.mean_log_p:.3f} nats a token")
+        say(f"{path}: {notes}{became}, {-music.mean_log_p:.3f} nats a token")
     write_beside(pieces, files, "the melody and its voices as piano rolls")
 
 

@@ -41,6 +41,7 @@ from musictx.music.grid import VOICES
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.setting import setting
+from musictx.terminal import say
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.tokenizer import Trace
 from musictx.viz.arcs import choose_heads, plot_arcs, plot_heads
@@ -133,7 +134,7 @@ def attend(config: AttendConfig) -> None:
     if not len(score):
         raise UserError(f"{source}: no notes to look at", "give a file with music in it")
     if said := tracks.remark(config.drums):
-        print(f"{source}: {said}")
+        say(f"{source}: {said}")
     score = fit_grid(score, tokenizer, source)
     ids = ids_by_height(tokenizer, score) if look.show is show_melody else tokenizer.encode(score)
     look.show(model, Music(config, tokenizer, ids, tokenizer.trace(ids, score.quarter_s), source.stem, pictures))
@@ -169,7 +170,7 @@ def show_melody(model: EncoderDecoder, music: Music) -> None:
     note = last_beside(traced, tokenizer, voice) if music.config.at is None else find_note(music.score, music.config.at)
     looked = attention_to_melody(model, tokenizer, music.ids, traced, note, music.config.device, voice)
     share = f"{looked.sounding.mean():.1%} of the weight lies on the melody's sixteenth it begins with"
-    print(f"{music.where(note)}; {share}; the melody is the {SINGERS[voice]}")
+    say(f"{music.where(note)}; {share}; the melody is the {SINGERS[voice]}")
     sounding = "on the sixteenth it begins with", looked.sounding, ".0%"
     draw(music, note, looked.weight, [sounding, ("sixteenths away", looked.steps_away, ".1f")])
 
@@ -182,7 +183,7 @@ def show_both_ways(model: Encoder, music: Music) -> None:
     weight = attention_both_ways(model, music.tokenizer, music.ids, music.traced, note, most)
     before, after = (weight[..., which].sum(-1) for which in (onset_s < onset_s[note], onset_s > onset_s[note]))
     shares = f"{before.mean():.1%} of the weight lies on notes before it, {after.mean():.1%} on notes after"
-    print(f"{music.where(note)}; {shares}; the rest lies on this moment and on waits")
+    say(f"{music.where(note)}; {shares}; the rest lies on this moment and on waits")
     draw(music, note, weight, [("weight on notes before", before, ".0%"), ("after", after, ".0%")])
 
 
@@ -190,12 +191,12 @@ def show_past(model: Any, music: Music) -> None:
     """Draws and prints what a note looks at before it."""
     note, most = find_note(music.score, music.config.at), min(model.reach or MOST_TOKENS, MOST_TOKENS)
     looks = attention_to_past(model, music.tokenizer, music.ids, music.traced, note, max_tokens=most)
-    print(f"{music.where(note)}; means over {looks.asked} notes up to it")
+    say(f"{music.where(note)}; means over {looks.asked} notes up to it")
     maps = [("seconds back", looks.distance_s, ".2f"), ("weight on notes", looks.on_notes, ".1%")]
     if looks.repeated:
         maps.append(("on the motif's last occurrence", looks.on_repeat, ".1%"))
         even = f"{looks.even_repeat:.1%}"
-        print(f"the motif had occurred before {looks.repeated} of them; even attention would put {even} there")
+        say(f"the motif had occurred before {looks.repeated} of them; even attention would put {even} there")
     draw(music, note, looks.weight, maps, repeats(music.score, MOTIF_NOTES).get(note, ()))
 
 
@@ -207,7 +208,7 @@ def draw(music: Music, note: int, weight: NDArray[Any], maps: list[Map], motif: 
     plot_heads(maps, heads)
     rows = [(*at, *(format(figure[at], how) for _, figure, how in maps)) for at in np.ndindex(weight.shape[:2])]
     print_table(["layer", "head", *(title for title, *_ in maps)], rows, right=len(maps))
-    print(f"{arcs}: what it looks at, {what}\n{heads}: all heads")
+    say(f"{arcs}: what it looks at, {what}\n{heads}: all heads")
 
 
 def show_gates(model: Any, music: Music) -> None:
@@ -223,7 +224,7 @@ def show_gates(model: Any, music: Music) -> None:
         for layer in range(len(found))
     ]
     print_table(["layer", *(f"{name} {where}" for name in GATES for where in ("at notes", "between"))], rows)
-    print(f"{path}: how open each layer's gates are; 1 lets all through")
+    say(f"{path}: how open each layer's gates are; 1 lets all through")
 
 
 def windows(model: ViT | SEResNet, music: Music) -> tuple[list[torch.Tensor], NDArray[np.float64]]:
@@ -239,7 +240,7 @@ def show_channels(model: SEResNet, music: Music) -> None:
     found = zip(*(read_channels(model, x) for x in parts), strict=True)
     gates = {"channel": [torch.cat(layer).cpu().numpy() for layer in found]}  # of each layer (W, C)
     plot_gates(f"{music.stem}: the gates of its channels", music.score, edges_s[:-1], gates, path)
-    print(f"{path}: how open each layer's channels are in {len(parts)} windows; 1 lets all through")
+    say(f"{path}: how open each layer's channels are in {len(parts)} windows; 1 lets all through")
 
 
 def show_class_token(model: ViT, music: Music) -> None:
@@ -253,7 +254,7 @@ def show_class_token(model: ViT, music: Music) -> None:
         views.append((weight * weight.size, LOWEST - 0.5 + rows, np.minimum(from_s + columns * FRAME_S, to_s)))
     title = f"{music.stem}: where the class token of each window looks"
     plot_patches(title, music.score, views, "how much; 1: as much as evenly", path)
-    print(f"{path}: where the class token looks in {len(parts)} windows")
+    say(f"{path}: where the class token looks in {len(parts)} windows")
 
 
 def check_heads(layer: int | None, head: int | None, n_layers: int, n_heads: int) -> None:

@@ -17,6 +17,7 @@ from musictx.proof.chorale import steps, training
 from musictx.proof.kernels import Outcome, Unable, kernels
 from musictx.setting import setting
 from musictx.system import processor
+from musictx.terminal import say
 from musictx.training.run_folder import git_commit
 
 TABLE = "{:<52}{:>10}{:>10}{:>9}  {}"
@@ -34,7 +35,7 @@ def check(config: CheckConfig) -> None:
     check_device(config.device)
     count = Counter[str]()
     for line in report(config.device, count):
-        print(line, flush=True)  # if the process dies, the report so far stays
+        say(line, flush=True)  # if the process dies, the report so far stays
     if count["FAILED"]:
         sys.exit(1)
 

@@ -27,6 +27,7 @@ from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.objectives.classify_notes import ClassifyNotes
 from musictx.setting import setting
+from musictx.terminal import say
 from musictx.viz.raised import plot_raised
 from musictx.waiting import Waiting
 
@@ -88,25 +89,25 @@ def classify(config: ClassifyConfig) -> None:
     tokenizer = embedder.tokenizer
     score = fit_grid(read_tracks(data, source, one_tempo=tokenizer.metrical).merge(config.drums), tokenizer, source)
     said = {"midi": config.midi, "labels": config.labels, "held_out": probe.about.held_out}
-    print(f"{config.labels}: {said['held_out']}")
+    say(f"{config.labels}: {said['held_out']}")
     if length is not None and isinstance(embedder, Labeller):
         if not len(score):
             raise UserError(f"{source}: no notes", "give more music")
         write_json(path, said | part_notes(probe.about.labels, score, label_notes(embedder, score, length), parts))
-        print(f"{parts}: a track for each label\n{path}: all figures")
+        say(f"{parts}: a track for each label\n{path}: all figures")
         return
     answer = ask(score, probe, embedder, config)
     length_s = probe.about.passage_seconds
     if answer.score.duration_s < length_s:
         what = f"shorter than the passages of {length_s:g} s that were learned"
-        print(f"{source}: {answer.score.duration_s:.1f} s, {what}")
+        say(f"{source}: {answer.score.duration_s:.1f} s, {what}")
     show(answer)
     out.mkdir(parents=True, exist_ok=True)
     title = f"{source.stem}: {answer.label} {softmax(answer.mean).max():.2f}"
     what = f"log-odds of {answer.label} that it adds"
     plot_raised(printable(title), answer.score, answer.fall, answer.decided.tolist(), picture, printable(what), PALE)
     write_json(path, said | as_json(answer))
-    print(f"{picture}: the notes that decided, in colour\n{path}: all figures")
+    say(f"{picture}: the notes that decided, in colour\n{path}: all figures")
 
 
 def open_labels(config: ClassifyConfig, device: str) -> tuple[Probe, Embedder, int | None]:

@@ -33,6 +33,7 @@ from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
 from musictx.setting import setting
+from musictx.terminal import say
 from musictx.tokenizers import Tokenizer
 from musictx.waiting import estimated
 
@@ -89,7 +90,7 @@ def compare(config: CompareConfig) -> None:
     rows = [ModelReport(COMPOSER, memory(held_out.true, held_out, index, config, metrical))]
     for name, bundle in zip(names, bundles, strict=True):
         opened = open_bundle(bundle, device, config.attention.impl)
-        print(f"{name}: {opened.header.origin}")
+        say(f"{name}: {opened.header.origin}")
         budget = DataConfig.score_batch_tokens
         nll = measure(opened, bundle, store, config.split, config.segment, budget, device, stride=config.stride)
         parameters = sum(p.numel() for p in opened.model.parameters())
@@ -107,11 +108,11 @@ def compare(config: CompareConfig) -> None:
             frechet=compare_passages(true_heard, heard(ear, drawn.scores)) if ear else NO_EAR,
         )
         rows.append(row)
-        print(f"{name}: {nll.per_token.mean:.4f} nats per token")
+        say(f"{name}: {nll.per_token.mean:.4f} nats per token")
     out.mkdir(parents=True, exist_ok=True)
     write_report(out, rows, held_out, config, store)
     write_json(out / JSON, [row.plain() for row in rows])
-    print(f"{out}/report.md: the table and what it means, with pictures and report.json beside it")
+    say(f"{out}/report.md: the table and what it means, with pictures and report.json beside it")
 
 
 def listener(tokenizer: Tokenizer, device: str) -> Embedder | None:

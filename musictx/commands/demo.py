@@ -18,6 +18,7 @@ from musictx.model.packaged import CHORALE, PIANO, is_packaged
 from musictx.music.grid import N_VOICES
 from musictx.music.write import write_midi
 from musictx.setting import setting
+from musictx.terminal import say
 from musictx.training.run_folder import CONFIG, RunFolder
 
 
@@ -41,7 +42,7 @@ def demo(config: DemoConfig) -> None:
 
     _say("1 of 6: prepare the chorales that music21 ships", "musictx prepare chorales")
     if (store / "manifest.json").is_file():
-        print(f"there already: {store} (delete it to prepare it again)")
+        say(f"there already: {store} (delete it to prepare it again)")
         check_store(Store(store, "chorale"))
     else:
         prepare_chorales(PrepareChoralesConfig(out=str(store)))
@@ -51,7 +52,7 @@ def demo(config: DemoConfig) -> None:
     title = "2 of 6: train a relative Transformer"
     if RunFolder(out).is_finished:
         _say(title)
-        print(f"there already: {bundle} (delete {out} to train again)")
+        say(f"there already: {bundle} (delete {out} to train again)")
     else:
         words = ["experiment=demo", f"data.path={store}", f"out={out}"]
         _say(title, f"musictx train {' '.join(words)}")
@@ -70,7 +71,7 @@ def demo(config: DemoConfig) -> None:
     if is_packaged(PIANO):
         title = "6 of 6: continue the opening of Für Elise with the piano model inside the package"
         _generate(title, [f"bundle={PIANO}", "seed_midi=elise", *into])
-    print(f"""
+    say(f"""
 Everything is in {out}/
   seed.mid          the first {SEED_BARS} bars of {name}
   seed-1.mid …      the seed and its continuations; seed-1.wav … to listen to
@@ -107,7 +108,7 @@ def write_seed(store: Store, path: Path) -> str:
 
 
 def _say(title: str, command: str = "") -> None:
-    print(f"\n=== {title}" + (f"\n$ {command}" if command else ""), flush=True)
+    say(f"\n=== {title}" + (f"\n$ {command}" if command else ""), flush=True)
 
 
 def _generate(title: str, words: list[str]) -> None:

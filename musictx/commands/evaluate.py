@@ -32,6 +32,7 @@ from musictx.model.weights import check_weights, describe_weights, with_weights
 from musictx.objectives import NEXT_TOKEN, Objective, build_objective, find_objective
 from musictx.objectives.next_token import NextToken
 from musictx.setting import setting
+from musictx.terminal import say
 
 
 @dataclass
@@ -145,9 +146,9 @@ def run(config: EvaluateConfig) -> Evaluation:
         check_new(config.overwrite, Path(config.out))
     device, weights = check_device(config.device), check_weights(config.weights)
     opened = open_and_print(config.bundle, device, config.attention.impl, continues=False)
-    print(describe_model(opened.model))
+    say(describe_model(opened.model))
     for line in chosen_weights(weights, opened.model)[1]:
-        print(line)
+        say(line)
     opened = opened._replace(model=with_weights(opened.model, weights))
     name, objective = scored_by(config.bundle, opened, config.objective)
     store, data = Store(Path(config.data.path), opened.header.tokenizer), config.data
@@ -157,13 +158,13 @@ def run(config: EvaluateConfig) -> Evaluation:
     how = figures.inputs
     how += "" if name == NEXT_TOKEN else f", objective={name}"
     how += f", given {given}" if (given := getattr(objective, "given", None)) else ""
-    print(f"{config.split} split of {store.path}: {figures.pieces} pieces, {figures.tokens:,} tokens, {how}, {kind}")
-    print("negative log-likelihood, nats per token")
-    print(f"  uniform  {figures.uniform:.4f}")
-    print(f"  unigram  {figures.unigram:.4f}")
+    say(f"{config.split} split of {store.path}: {figures.pieces} pieces, {figures.tokens:,} tokens, {how}, {kind}")
+    say("negative log-likelihood, nats per token")
+    say(f"  uniform  {figures.uniform:.4f}")
+    say(f"  unigram  {figures.unigram:.4f}")
     nll, note, second = figures.per_token, figures.per_note, figures.per_second
-    print(f"  model    {nll.mean:.4f}   95% of pieces' resamples: {nll.low:.4f} to {nll.high:.4f}   {config.bundle}")
-    print(f"           {note.mean:.3f} per note ({note.low:.3f} to {note.high:.3f}), {second.mean:.3f} per second")
+    say(f"  model    {nll.mean:.4f}   95% of pieces' resamples: {nll.low:.4f} to {nll.high:.4f}   {config.bundle}")
+    say(f"           {note.mean:.3f} per note ({note.low:.3f} to {note.high:.3f}), {second.mean:.3f} per second")
     if config.out:
         said = asdict(figures) | {
             "weights": weights,
@@ -172,7 +173,7 @@ def run(config: EvaluateConfig) -> Evaluation:
             **({} if name == NEXT_TOKEN else {"objective": name}),
         }
         write_json(Path(config.out), said)
-        print(f"{config.out}: these figures as JSON")
+        say(f"{config.out}: these figures as JSON")
     return figures
 
 

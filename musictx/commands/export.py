@@ -12,6 +12,7 @@ from musictx.files import only_new
 from musictx.model.onnx.graph import WEIGHTS
 from musictx.model.onnx.position import FORMS
 from musictx.setting import setting
+from musictx.terminal import say
 
 
 @dataclass
@@ -55,7 +56,7 @@ def export(config: ExportConfig) -> None:
         for each in values
     ]
     print_table(["", "name", "type", "shape"], rows)
-    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB, weights in {config.weights}, licence {header.licence}")
+    say(f"{out}: {out.stat().st_size / 1e6:.1f} MB, weights in {config.weights}, licence {header.licence}")
 
 
 COMMAND = Command("export", only_new(export), ExportConfig, main="bundle")

@@ -26,6 +26,7 @@ from musictx.model.tensors import tensors_hash
 from musictx.music.read import read_bytes, read_tracks
 from musictx.setting import setting
 from musictx.system import few_threads
+from musictx.terminal import say
 from musictx.tokenizers.rules import Rules
 from musictx.viz.sound import MOST_S
 
@@ -211,15 +212,15 @@ def generate(config: GenerateConfig) -> None:
         graph=config.graph,
         attention=config.attention.impl,
     )
-    print(f"{bundle}: {header.origin}")
+    say(f"{bundle}: {header.origin}")
     origins: list[Provenance | Neighbours] = [*known, *neighbours(config.known_store, bundle, device)]
     if fills:
         check_fills(bundle, tokenizer)
     for each in said:
-        print(each)
+        say(each)
     print_own(config.sampler, header.sampling if read and not fills else header.sampling | {"seed_guidance": None})
     if not tokenizer.ruled and config.rules.masks:
-        print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
+        say(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
     if isinstance(request, Fill):
         beginnings = [read_around(sources, tokenizer, request)]
         request = how_to_fill(beginnings[0], request, player, header)
@@ -235,10 +236,10 @@ def generate(config: GenerateConfig) -> None:
     for source, pieces in zip(named, kept, strict=True):
         write(source, targets[source], pieces, origins, config.alone, config.pedal)
     if is_interrupted(kept, config.variations):
-        print("interrupted: what existed by then is written, the rest is missing")
+        say("interrupted: what existed by then is written, the rest is missing")
         raise KeyboardInterrupt
     for reason in sorted({music.stopped for pieces in kept for music in pieces} - {""}):
-        print(f"stopped before {'the gap was full' if fills else 'the asked length'}: {reason}")
+        say(f"stopped before {'the gap was full' if fills else 'the asked length'}: {reason}")
     refuse_left_out(errors, len(sources))
 
 
@@ -268,7 +269,7 @@ def neighbours(known_store: str | None, bundle: str, device: str) -> "list[Neigh
     found = Neighbours(Store(known_store), ear, tensors_hash(bundle_path(bundle)))
     if found.index is None:
         words = f"musictx similar … store={known_store} bundle={bundle}"
-        print(f"known_store= can also name the nearest passages: run `{words}` once")
+        say(f"known_store= can also name the nearest passages: run `{words}` once")
     return [found]
 
 
@@ -282,7 +283,7 @@ def write(
 ) -> None:
     """Writes one seed's continuations, or the fills of a gap, and prints what a person should know of each."""
     if pieces and pieces[0].unheard:
-        print(f"{source}: longer than the model looks back; it does not hear the oldest {pieces[0].unheard} tokens")
+        say(f"{source}: longer than the model looks back; it does not hear the oldest {pieces[0].unheard} tokens")
     for path, music in zip(files.midi, pieces, strict=False):
         origin = "; ".join(said for each in origins if (said := each.text(music.new_notes)))
         music.write(path, origin, alone=alone, pedal=pedal)
@@ -291,10 +292,10 @@ def write(
         if music.is_new is not None:
             new = f"{music.is_new.sum()} of them new, from {music.new_from_s:.2f} to {music.new_to_s:.2f} s"
         became = f" ({music.became})" if music.became else ""
-        print(f"{path}: {len(music.score)} notes, {new}{became}")
+        say(f"{path}: {len(music.score)} notes, {new}{became}")
         for said in (music.beat, origin):
             if said:
-                print(f"{path}: {said}")
+                say(f"{path}: {said}")
     named = [replace(m, name=path.stem) for path, m in zip(files.midi, pieces, strict=False)]
     shown = "the seed and its continuations" if pieces and pieces[0].is_new is None else "what is kept and what is new"
     write_beside(named, files, f"{shown}, as piano rolls")

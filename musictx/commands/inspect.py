@@ -23,7 +23,7 @@ from musictx.music.read import read_bytes, read_tracks
 from musictx.music.repairs import say_repairs
 from musictx.music.score import Score
 from musictx.setting import setting
-from musictx.terminal import shows_all
+from musictx.terminal import say, shows_all
 from musictx.tokenizers import Tokenizer, build_tokenizer
 from musictx.viz.curves import count_music, plot_histograms
 
@@ -150,9 +150,9 @@ def inspect_bundle(bundle: str) -> dict[str, Any]:
 
 
 def print_midi(facts: dict[str, Any]) -> None:
-    print(f"{facts['file']}: {facts['seconds']:.2f} s, {facts['quarters_per_minute']:g} quarters a minute")
+    say(f"{facts['file']}: {facts['seconds']:.2f} s, {facts['quarters_per_minute']:g} quarters a minute")
     for said in say_repairs(Counter(facts["discarded"])):
-        print(said)
+        say(said)
     rows = []
     for track in facts["tracks"]:
         pitches = f"{track['lowest']} … {track['highest']}" if track["notes"] else ""
@@ -160,11 +160,11 @@ def print_midi(facts: dict[str, Any]) -> None:
         rows.append((track["part"], track["name"], track["program"], track["notes"], pitches, pedal))
     print_table(["part", "track", "program", "notes", "pitches", "pedal presses"], rows, right=4)
     if facts["tokens"] is None:
-        print(f"cannot be written in {facts['tokenizer']} tokens: {facts['why_not']}")
+        say(f"cannot be written in {facts['tokenizer']} tokens: {facts['why_not']}")
         return
-    print(f"{facts['tokens']:,} {facts['tokenizer']} tokens: {', '.join(facts['first_tokens'])} …")
+    say(f"{facts['tokens']:,} {facts['tokenizer']} tokens: {', '.join(facts['first_tokens'])} …")
     back = facts["round_trip"]
-    print(
+    say(
         f"and back: {back['notes_back']:,} of {back['notes']:,} notes, onsets within "
         f"{back['largest_onset_error_s'] * 1000:.1f} ms, velocity off by {back['mean_velocity_error']:.2f} on average"
     )
@@ -179,7 +179,7 @@ SHOWN = 5  # findings of each rule
 
 
 def print_rules(facts: dict[str, Any]) -> None:
-    print(f"{facts['file']}: {facts['beats']:g} beats in four voices; {VOICES[facts['voices']]}")
+    say(f"{facts['file']}: {facts['beats']:g} beats in four voices; {VOICES[facts['voices']]}")
     rates = {"per 100 beats": "per_100_beats"}
     if facts["beside"]:
         rates[f"in {facts['beside']}"] = "beside_per_100_beats"
@@ -188,22 +188,22 @@ def print_rules(facts: dict[str, Any]) -> None:
     for rule in facts["rules"]:
         if rule["count"]:
             first = ", ".join(f"{f['bar']}:{f['beat']:g} {f['voices']}" for f in rule["findings"][:SHOWN])
-            print(f"{rule['rule']} ({rule['meaning']}), at bar:beat {first}{', …' * (rule['count'] > SHOWN)}")
+            say(f"{rule['rule']} ({rule['meaning']}), at bar:beat {first}{', …' * (rule['count'] > SHOWN)}")
 
 
 def print_bundle(facts: dict[str, Any]) -> None:
-    print(f"{facts['file']}: trained on {facts['corpus']}, licence {facts['licence']}, by musictx {facts['version']}")
-    print(facts["described"])
-    print(f"tokens: {facts['tokenizer']} {facts['vocab_fingerprint']}; trained for {facts['objective']['name']}")
+    say(f"{facts['file']}: trained on {facts['corpus']}, licence {facts['licence']}, by musictx {facts['version']}")
+    say(facts["described"])
+    say(f"tokens: {facts['tokenizer']} {facts['vocab_fingerprint']}; trained for {facts['objective']['name']}")
     nll = facts["val_nll"]
-    print(f"validation: {'not known' if nll is None else f'{nll:.4f} nats a token'}")
+    say(f"validation: {'not known' if nll is None else f'{nll:.4f} nats a token'}")
     for name, value in facts["notes"].items():
-        print(f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
+        say(f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
 
 
 def print_store(path: Path, facts: dict[str, Any]) -> None:
     print_summary(path, Store(path).manifest)
-    print("\n".join([*facts["whole"], f"{path} is sound", f"histograms: {facts['png']}"]))
+    say("\n".join([*facts["whole"], f"{path} is sound", f"histograms: {facts['png']}"]))
 
 
 def inspect(config: InspectConfig) -> None:
@@ -241,7 +241,7 @@ def inspect(config: InspectConfig) -> None:
     else:
         facts, show = inspect_bundle(str(config.bundle)), print_bundle
     if config.json:
-        print(json.dumps(all_printable(facts), indent=1, ensure_ascii=not shows_all()))
+        say(json.dumps(all_printable(facts), indent=1, ensure_ascii=not shows_all()))
     else:
         show(facts)
 

@@ -28,6 +28,7 @@ from musictx.jam.session import RealClock, Sender, VirtualClock, converse
 from musictx.model.packaged import SEEDS, bundle_path, seed_path
 from musictx.setting import setting
 from musictx.system import few_threads
+from musictx.terminal import say
 from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.tokenizer import Event
 
@@ -77,7 +78,7 @@ def jam(config: JamConfig) -> None:
     bundle = name_bundle(config.bundle, [Path(config.input)] if player is not None else [], played=True)
     playing, tokenizer, header, said = open_playing(bundle_path(bundle), device=device, weights=config.weights)
     for line in (f"{bundle}: {header.origin}", *said):
-        print(line)
+        say(line)
     idiom = tokenizer.idiom(quarter_s)
     recording = Recording(quarter_s, config.channel - 1, player.project if player is not None else None)
     clock = RealClock() if is_real(config) else VirtualClock()
@@ -96,11 +97,11 @@ def jam(config: JamConfig) -> None:
         keyboard = Keyboard(tokenizer.lo, tokenizer.hi, quarter_s)
         turns = config.pause_s, config.reply_seconds
         conversation = Conversation(keyboard, idiom, partner, playback, clock.now, *turns)
-        print(f"listening to {config.input}: a pause of {config.pause_s:g} s is my turn; Ctrl-C ends", flush=True)
+        say(f"listening to {config.input}: a pause of {config.pause_s:g} s is my turn; Ctrl-C ends", flush=True)
         try:
             converse(conversation, source, clock, recording.hear)
         except KeyboardInterrupt:
-            print("stopped")
+            say("stopped")
         finally:
             playback.close(clock.now())
             save(recording, files)  # first: whoever reads what is printed may have left
@@ -168,13 +169,13 @@ def summarise(playback: Playback, conversation: Conversation, real: bool) -> Non
     if times_ms:
         broken = f", {conversation.interrupted} interrupted" if conversation.interrupted else ""
         figures = f"median {median(times_ms):.0f} ms, worst {max(times_ms):.0f} ms"
-        print(f"replies: {len(times_ms)}{broken}; first note after the pause: {figures}")
+        say(f"replies: {len(times_ms)}{broken}; first note after the pause: {figures}")
     else:
-        print("replies: none; no phrase ended with a pause")
+        say("replies: none; no phrase ended with a pause")
     if times_ms and real:
-        print(f"notes went out at most {1000 * playback.latest_s:.1f} ms after their time")
+        say(f"notes went out at most {1000 * playback.latest_s:.1f} ms after their time")
     if conversation.keyboard.outside:
-        print(f"{conversation.keyboard.outside} notes were outside the model's range, so it did not hear them")
+        say(f"{conversation.keyboard.outside} notes were outside the model's range, so it did not hear them")
 
 
 def save(recording: Recording, files: list[Path]) -> None:
@@ -182,9 +183,9 @@ def save(recording: Recording, files: list[Path]) -> None:
     own, replied = recording.notes
     for path in files if own else []:
         recording.write(path)
-        print(f"{path}: {recording.duration_s:.2f} s, {own} notes of the player, {replied} of the replies")
+        say(f"{path}: {recording.duration_s:.2f} s, {own} notes of the player, {replied} of the replies")
     if not own:
-        print("nothing was played, nothing is recorded")
+        say("nothing was played, nothing is recorded")
 
 
 COMMAND = Command("jam", only_new(jam), JamConfig, {"sampler": "auto"}, main="input")

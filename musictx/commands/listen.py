@@ -23,6 +23,7 @@ from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
 from musictx.setting import setting
+from musictx.terminal import say
 from musictx.tokenizers.rules import Rules
 from musictx.viz.sheet import MOST, Trial, alike, excerpt, listening_sheet, mp3
 from musictx.waiting import estimated
@@ -68,7 +69,7 @@ def listen(config: ListenConfig) -> None:
         why = f"{found} of the {len(split)} in the {config.split} split last for {lasts}"
         raise ConfigError("pieces", got=config.pieces, why=why, allowed="less")
     if config.split == "train":
-        print("split=train: models trained on this store have heard these pieces, and may know how they continue")
+        say("split=train: models trained on this store have heard these pieces, and may know how they continue")
     out.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(out.parent, os.W_OK) or out.is_dir():
         raise ConfigError("out", got=out, why="it cannot be written", allowed="another")
@@ -77,14 +78,14 @@ def listen(config: ListenConfig) -> None:
     heard, suited = {COMPOSER: held_out.true}, {}
     for name, bundle in zip(names, bundles, strict=True):
         opened = open_bundle(bundle, device)
-        print(f"{name}: {opened.header.origin}")
+        say(f"{name}: {opened.header.origin}")
         own = opened.header.sampling
         suited[name] = config.sampler.suited(own)
         drawn = continue_beginnings(
             TorchPlayer(for_steps(opened.model), device), opened.tokenizer, held_out, request, own=own
         )
         heard[name] = drawn.scores
-        print(f"{name}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
+        say(f"{name}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
     corpus = store.manifest.corpus
     about = f"{config.split} split of {corpus.name}, seeds of {held_out.seed_s:.4g} s; {drawn_with(config, suited)}."
     page = listening_sheet(
@@ -93,7 +94,7 @@ def listen(config: ListenConfig) -> None:
     with replacing(out) as partial:
         partial.write_text(page, encoding="utf-8")
     what = f"{config.pieces} pieces with {len(heard)} continuations each, {out.stat().st_size / 1e6:.1f} MB"
-    print(f"{out}: {what}; open it in a browser, the key is at its end")
+    say(f"{out}: {what}; open it in a browser, the key is at its end")
 
 
 def drawn_with(config: ListenConfig, suited: dict[str, Sampling]) -> str:

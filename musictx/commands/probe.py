@@ -21,6 +21,7 @@ from musictx.model.packaged import PIANO, bundle_path
 from musictx.model.tensors import tensors_hash
 from musictx.music.read import MOST_BYTES, read_tracks
 from musictx.setting import setting
+from musictx.terminal import say
 from musictx.tokenizers import Tokenizer
 
 
@@ -65,7 +66,7 @@ def probe(config: ProbeConfig) -> None:
     (layer,) = heard.fit(len(labels), [strength])
     made_with = config.bundle, tensors_hash(bundle_path(config.bundle)), embedder.layer, config.passage_seconds
     Probe(layer, About(labels, *made_with, said)).save(out)
-    print(f"{out}: {len(labels)} labels; L2 {strength:g}, chosen by held-out files")
+    say(f"{out}: {len(labels)} labels; L2 {strength:g}, chosen by held-out files")
 
 
 def read(item: Item, tokenizer: Tokenizer, embedder: Embedder, config: ProbeConfig) -> Listened:
@@ -97,7 +98,7 @@ def show(figures: Figures, heard: LabelledVectors, labels: list[str]) -> str:
         rows.append((label, len(said), (said == k).sum(), taken))
     print_table(["label", "files", "right", "most often taken for"], rows)
     sentence = in_words(figures, labels, f"{len(heard.label)} files")
-    print(sentence)
+    say(sentence)
     return sentence
 
 

@@ -13,6 +13,7 @@ from musictx.model.packaged import seed_path
 from musictx.music.beat_grid import bars_of
 from musictx.music.read import read_bytes, read_tracks
 from musictx.setting import setting
+from musictx.terminal import say
 from musictx.viz import sound
 from musictx.viz.by_suffix import FORMATS, write_as
 
@@ -40,13 +41,13 @@ def render(config: RenderConfig) -> None:
     drums = suffix in sound.FORMATS or config.drums
     score = tracks.merge(drums)
     if said := tracks.remark(drums):
-        print(f"{source}: {said}")
+        say(f"{source}: {said}")
     meter, end_s = tracks.meter(), score.duration_s
     bars = meter.numbered(end_s) if config.bars else bars_of(score, meter, end_s)
     new_from_s = inf if config.new_from is None else config.new_from
     font = Path(config.soundfont) if config.soundfont else None
     write_as(score, out, source.stem, new_from_s, bars=bars, soundfont=font)
-    print(f"{out}: {len(score)} notes, {score.duration_s:.2f} s")
+    say(f"{out}: {len(score)} notes, {score.duration_s:.2f} s")
 
 
 COMMAND = Command("render", only_new(render), RenderConfig, main="midi")

@@ -26,6 +26,7 @@ from musictx.model.steps import Player
 from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import for_steps
 from musictx.setting import setting
+from musictx.terminal import say
 
 
 @dataclass
@@ -82,7 +83,7 @@ def serve(config: ServeConfig) -> None:
             if continues(stem):
                 players[stem] = TorchPlayer(opened[stem].model, device)
     for line in dict.fromkeys(said):
-        print(line)
+        say(line)
     with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:
         made, uploads = Path(name) / "made", Path(name) / "uploads"
         made.mkdir()
@@ -103,7 +104,7 @@ def offered(bundle: str | None) -> list[str]:
         return [bundle]
     for name in NAMES:
         if not is_packaged(name):
-            print(absence(name))
+            say(absence(name))
     return [name for name in (*NAMES, HARMONISER) if is_packaged(name)]
 
 
@@ -113,7 +114,7 @@ def ended_by_sigterm() -> Iterator[None]:
 
     def leave(number: int, _: object) -> None:
         signal.signal(number, signal.SIG_IGN)  # it may come again while the temporary folder is removed
-        print("stopped by SIGTERM", file=sys.stderr)
+        say("stopped by SIGTERM", file=sys.stderr)
         raise SystemExit(128 + number)
 
     before = signal.signal(signal.SIGTERM, leave)

@@ -30,6 +30,7 @@ from musictx.model.tensors import tensors_hash
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.write import write_midi
 from musictx.setting import setting
+from musictx.terminal import say
 from musictx.viz.piano_roll import piano_roll
 
 DRAWN = 4  # of the nearest passages, in the picture
@@ -72,9 +73,7 @@ def similar(config: SimilarConfig) -> None:
     heard = embedder.vectors([part for _, part in mine])
     names, index = names_of(store), prepared(config, store, bundle, embedder)
     if index.alike:
-        print(
-            "the passages heard of the store are all alike: likeness has nothing to compare with; give more passages="
-        )
+        say("the passages heard of the store are all alike: likeness has nothing to compare with; give more passages=")
     pieces = index.pieces(heard, names, config.most)
     rows = index.passages(heard, names, config.most)
     pairs = [(near, at) for at, row in zip(mine, rows, strict=True) for near in row]
@@ -83,7 +82,7 @@ def similar(config: SimilarConfig) -> None:
     found = [(f"{near.likeness:.3f}", f"{at.from_s:.1f} s", f"{near.from_s:.1f} s", near.name) for near, at in best]
     print_table(["likeness", "of", "is like", "in"], found)
     write(out, source.stem, store, pieces, best, config.passage_seconds)
-    print(f"{out}: the nearest passages as a picture, as MIDI files and in similar.json; likeness 1 is the same")
+    say(f"{out}: the nearest passages as a picture, as MIDI files and in similar.json; likeness 1 is the same")
 
 
 def prepared(config: SimilarConfig, store: Store, bundle: str, embedder: Embedder) -> Index:
@@ -98,7 +97,7 @@ def prepared(config: SimilarConfig, store: Store, bundle: str, embedder: Embedde
     if keeps:
         path.unlink(missing_ok=True)  # a damaged one
         index.save(path)
-    print(f"{path}: {'kept for the next search' if keeps else 'not kept, its folder cannot be written to'}")
+    say(f"{path}: {'kept for the next search' if keeps else 'not kept, its folder cannot be written to'}")
     return index
 
 

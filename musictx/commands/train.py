@@ -21,6 +21,7 @@ from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError
 from musictx.model.header import read_header
 from musictx.objectives import NEXT_TOKEN, find_objective
+from musictx.terminal import say
 from musictx.training.failure import TrainingError
 from musictx.training.fit import fit
 from musictx.training.run_folder import RunFolder
@@ -59,27 +60,27 @@ def run(config: TrainConfig) -> float | None:
     if one_job:
         done = RunFolder(Path(config.out))
         if done.is_finished and not config.overwrite and not done.differences(config):
-            print(f"{done.path} is finished already")
+            say(f"{done.path} is finished already")
             return read_header(done.bundle).val_nll
     try:
         bundle = fit(config)
     except TrainingError as error:
         if not one_job:
             raise
-        print(f"error: {error.of(config.out).line(keys_of('train'))}", file=sys.stderr)
+        say(f"error: {error.of(config.out).line(keys_of('train'))}", file=sys.stderr)
         # inf below is the worst figure; the other jobs continue
         return math.inf
     if getattr(rank_zero_only, "rank", 0):  # only the first process prints
         return None
-    print(f"{config.trainer.keep} model: {bundle}")
+    say(f"{config.trainer.keep} model: {bundle}")
     header = read_header(bundle)
     objective = find_objective(header.objective.get("name", NEXT_TOKEN))
     if objective.continues:
-        print(f"continue a seed with it: musictx generate my.mid bundle={bundle}")
+        say(f"continue a seed with it: musictx generate my.mid bundle={bundle}")
     elif "source" in objective.inputs and (header.tokenizer, objective.__name__) != ("chorale", "Conditional"):
-        print(f"accompany a melody with it: musictx accompany my.mid bundle={bundle}")
+        say(f"accompany a melody with it: musictx accompany my.mid bundle={bundle}")
     elif "labels" in header.objective:
-        print(f"classify music with it: musictx classify my.mid labels={bundle}")
+        say(f"classify music with it: musictx classify my.mid labels={bundle}")
     if RunFolder(bundle.parent).is_unfinished:  # Ctrl-C, and a line said so
         raise KeyboardInterrupt
     return header.val_nll

@@ -32,6 +32,7 @@ from musictx.model.packaged import BUNDLE, PIANO, bundle_path
 from musictx.music.write import write_midi
 from musictx.objectives import NEXT_TOKEN
 from musictx.setting import setting
+from musictx.terminal import say
 from musictx.training.run_folder import RunFolder, store_hash
 from musictx.training.start import sized_as_bundle
 
@@ -103,11 +104,11 @@ def tune(config: TuneConfig) -> Path:
         finish(config, before, run, store)
     except KeyboardInterrupt:
         if run.bundle.is_file():
-            print(f"{run.bundle}: the model so far; {bundle} comes at the end, the same command goes on")
+            say(f"{run.bundle}: the model so far; {bundle} comes at the end, the same command goes on")
         raise
     with replacing(bundle) as partial:
         copyfile(run.bundle, partial)
-    print(f"{bundle}: the model; musictx generate my.mid bundle={out} continues a file with it")
+    say(f"{bundle}: the model; musictx generate my.mid bundle={out} continues a file with it")
     return bundle
 
 
@@ -118,7 +119,7 @@ def finish(config: TuneConfig, before: Opened, run: RunFolder, store: Store) -> 
     add_notes(run.bundle, **{x: before.header.notes[x] for x in OWN if x in before.header.notes})
     test = different(store)
     found = gain(before, open_bundle(run.bundle, device), test, device)
-    say(found, config, test)
+    show_gain(found, config, test)
     said = {"begun_with": config.bundle, "held_out": [printable(name) for name in test.names], **found._asdict()}
     write_json(out / GAIN, said)
     write_midi(store.tokenizer.decode(np.asarray(test[0])), seed)
@@ -156,7 +157,7 @@ def prepared(config: TuneConfig, before: Opened) -> Store:
     print_summary(store, manifest)
     for name, reason in manifest.dropped:
         if reason != OTHER:
-            print(f"left out: {printable(name)}: {printable(reason)}")
+            say(f"left out: {printable(name)}: {printable(reason)}")
     return Store(store)
 
 
@@ -219,22 +220,22 @@ def cut(split: Split) -> tuple[Split, NDArray[np.int64]]:
     return Split(split.ids, bounds, [split.names[n] for n in piece]), piece
 
 
-def say(found: Gain, config: TuneConfig, test: Split) -> None:
+def show_gain(found: Gain, config: TuneConfig, test: Split) -> None:
     """Prints the gain, and says `better` only where this is sure."""
     names, d = ", ".join(printable(Path(name).stem) for name in test.names), found.difference
     passages = f"{found.passages} passages of {PASSAGE} tokens, nats a token"
-    print(f"held-out pieces, which no step has seen: {names}; {passages}")
-    print(f"  {config.bundle:<12} {found.before:.3f}")
+    say(f"held-out pieces, which no step has seen: {names}; {passages}")
+    say(f"  {config.bundle:<12} {found.before:.3f}")
     change = f"difference {d.mean:+.3f}, 95 % of resamples {d.low:+.3f} to {d.high:+.3f}"
-    print(f"  {'tuned':<12} {found.after:.3f}   {change}")
+    say(f"  {'tuned':<12} {found.after:.3f}   {change}")
     if found.is_better:
-        print("better on each of these pieces; other pieces of yours were not asked")
+        say("better on each of these pieces; other pieces of yours were not asked")
     elif d.low > 0:
-        print("worse: your pieces may differ too much from each other; more of them would help")
+        say("worse: your pieces may differ too much from each other; more of them would help")
     elif found.passages < LEAST:
-        print(f"not surely better: {found.passages} passages are too few, {LEAST} are the least; give longer pieces")
+        say(f"not surely better: {found.passages} passages are too few, {LEAST} are the least; give longer pieces")
     else:
-        print("not surely better: the interval reaches 0, or one of the pieces is no better; more pieces would help")
+        say("not surely better: the interval reaches 0, or one of the pieces is no better; more pieces would help")
 
 
 COMMAND = Command("tune", tune, TuneConfig, main="path")

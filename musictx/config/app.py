@@ -27,7 +27,7 @@ from musictx.config.mistakes import NotASetting, explained, in_one_line
 from musictx.config.words import SEE, as_name, quoted, sort_words, uninterpolated
 from musictx.errors import ConfigError, UserError
 from musictx.setting import about, find_setting, help_text
-from musictx.terminal import columns
+from musictx.terminal import columns, say
 
 PATHS = (
     "path|midi|infill|melody|between|beside|bundle|out|store|downloads|soundfont|input|output|record|init_from|resume"
@@ -61,7 +61,7 @@ def run(command: Command) -> None:
         register(command)
         words, flags = sort_words(command, sys.argv[1:])
         if {"-h", "--help"} & {*flags}:
-            print(helped(command, words))
+            say(helped(command, words))
             return
         refuse_no_path(words)
         if not flags and not any(word.lstrip("+~").startswith("hydra") for word in words):

@@ -1,6 +1,5 @@
 """Errors of Hydra, OmegaConf and the system as a person reads them: one line on stderr, exit status 2."""
 
-import builtins
 import errno
 import re
 import sys
@@ -15,7 +14,7 @@ from musictx.config.fields import keys_of
 from musictx.config.words import KEY, SEE
 from musictx.errors import ConfigError, UserError
 from musictx.files import MOST, printable
-from musictx.terminal import any_terminal
+from musictx.terminal import any_terminal, say
 
 KINDS = {  # by what OmegaConf says
     "converted to Integer": "a whole number",
@@ -32,15 +31,15 @@ def in_one_line(name: str = "train") -> Iterator[None]:
     """Within it, a person's mistake becomes one line on stderr and exit status 2, Ctrl-C status 130. The line has the
     keys of the command called `name`; scripts take those of `train`."""
     try:
-        with any_terminal(), plain_prints():
+        with any_terminal():
             yield
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        say("interrupted", file=sys.stderr)
         sys.exit(130)
     except Exception as error:
         if (mistake := mistake_of(error)) is None:
             raise
-        print(f"error: {printable(mistake.line(keys_of(name)))[:MOST]}", file=sys.stderr)
+        say(f"error: {printable(mistake.line(keys_of(name)))[:MOST]}", file=sys.stderr)
         sys.exit(2)
 
 
@@ -49,17 +48,6 @@ def mistake_of(error: Exception) -> UserError | None:
     if isinstance(error, UserError):
         return error
     return explained(error) if isinstance(error, HydraException | OmegaConfBaseException | OSError) else None
-
-
-@contextmanager
-def plain_prints() -> Iterator[None]:
-    """Within it, nothing that is printed steers the terminal: names of files and of tracks come from strangers."""
-    before = builtins.print
-    builtins.print = lambda *values, **how: before(*(printable(str(each), lines=True) for each in values), **how)
-    try:
-        yield
-    finally:
-        builtins.print = before
 
 
 def explained(error: BaseException) -> UserError:

@@ -9,6 +9,7 @@ from musictx.data.similar import Signature, group, signature
 from musictx.data.source import Item
 from musictx.errors import MidiError, UserError
 from musictx.music.score import Score
+from musictx.terminal import say
 
 FEWEST = 2  # files of a label: one to learn from, one to ask
 T = TypeVar("T")
@@ -52,7 +53,7 @@ def each_readable(items: Iterable[Item], read: Callable[[Item], T]) -> Iterator[
         try:
             made = read(item)
         except MidiError as error:
-            print(f"left out: {error}")
+            say(f"left out: {error}")
         else:
             yield made
 
@@ -71,7 +72,7 @@ def group_files(files: Sequence[Labelled], labels: list[str], fewest: int = FEWE
     first = group(signatures)
     for n, file in zip(first, files, strict=True):
         if files[n].label != file.label:
-            print(f"{file.name} is nearly the same music as {files[n].name}, but has another label")
+            say(f"{file.name} is nearly the same music as {files[n].name}, but has another label")
     for label in labels:
         different = len({n for n, file in zip(first, files, strict=True) if file.label == label})
         if different < fewest:

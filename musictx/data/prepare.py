@@ -22,6 +22,7 @@ from musictx.data.similar import group
 from musictx.data.source import Item
 from musictx.data.store import COUNTED, SPLITS, Corpus, Manifest, Piece, check_target, write_store
 from musictx.errors import ConfigError, StoreError
+from musictx.terminal import say
 from musictx.tokenizers import Ids, Tokenizer, build_tokenizer
 from musictx.tokenizers.miditok import KINDS
 from musictx.tokenizers.miditok.learn import check_size, train_bpe
@@ -134,22 +135,22 @@ def check_bpe(tokenizer: TokenizerConfig) -> None:
 def print_summary(out: Path, manifest: Manifest) -> None:
     """Prints pieces, tokens and hours of music of each split; files in, kept, dropped by reason."""
     extra = manifest.extra
-    print(f"{out}: {manifest.corpus.name}, tokenizer {manifest.tokenizer}, licence {manifest.corpus.licence}")
+    say(f"{out}: {manifest.corpus.name}, tokenizer {manifest.tokenizer}, licence {manifest.corpus.licence}")
     for name, info in manifest.splits.items():
         hours = info.seconds / 3600
-        print(f"  {name:<10} {len(info.pieces):>9,} pieces {info.tokens:>13,} tokens {hours:>9,.2f} hours")
+        say(f"  {name:<10} {len(info.pieces):>9,} pieces {info.tokens:>13,} tokens {hours:>9,.2f} hours")
     if not COUNTED.keys() <= extra.keys():
         return
-    print(f"{extra['files']:,} files in, {extra['kept']:,} kept, {len(manifest.dropped):,} left out")
+    say(f"{extra['files']:,} files in, {extra['kept']:,} kept, {len(manifest.dropped):,} left out")
     reasons = list(extra["dropped_by_reason"].items())
     for reason, count in reasons[:12]:
-        print(f"  {count:>6,}  {reason}")
+        say(f"  {count:>6,}  {reason}")
     if manifest.dropped:
-        print(f"  each file with its reason: {out / 'manifest.json'}")
+        say(f"  each file with its reason: {out / 'manifest.json'}")
     if groups := extra["near_duplicates"]:
         across = extra["near_duplicates_across_splits"]
         placed = f"{across} groups span several official splits" if across else "each within one split"
-        print(f"{sum(map(len, groups)):,} pieces are near-duplicates in {len(groups):,} groups, {placed}")
+        say(f"{sum(map(len, groups)):,} pieces are near-duplicates in {len(groups):,} groups, {placed}")
 
 
 def content_key(ids: Ids, tokenizer: Tokenizer) -> str:

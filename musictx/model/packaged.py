@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from musictx.errors import BundleError, MidiError
+from musictx.terminal import say
 
 FOLDER = Path(__file__).parents[1] / "bundles"
 PIANO, CHORALE, HARMONISER = "piano", "chorale", "harmoniser"
@@ -34,7 +35,7 @@ def absence(name: str) -> BundleError:
 def print_taken(name: str, what: str) -> None:
     """Prints a line if a file or folder here has the name of something inside the package, which wins."""
     if Path(name).exists():
-        print(f"{name} is the {what} inside musictx; ./{name} means the one in this folder", file=sys.stderr)
+        say(f"{name} is the {what} inside musictx; ./{name} means the one in this folder", file=sys.stderr)
 
 
 def packaged_bundle(name: str) -> Path:

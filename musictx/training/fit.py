@@ -29,6 +29,7 @@ from musictx.model.header import read_header
 from musictx.model.packaged import bundle_path
 from musictx.model.shapes import memory_of, without_memory
 from musictx.objectives import build_objective
+from musictx.terminal import say
 from musictx.tokenizers import Tokenizer
 from musictx.training.checkpoints import Checkpoints, damaged
 from musictx.training.failure import Guard, less_memory
@@ -80,7 +81,7 @@ def fit(config: TrainConfig) -> Path:
         if isinstance(data, LabelledData):
             held_out = judge(bundle, data, config.trainer.accelerator)
             add_notes(bundle, held_out=held_out)
-            print(held_out)
+            say(held_out)
         return bundle
 
 
@@ -88,7 +89,7 @@ def fit(config: TrainConfig) -> Path:
 def own_random_numbers(seed: int) -> Iterator[None]:
     """Waits for the training of another thread: both would draw from one row of random numbers."""
     if not _RANDOM.acquire(blocking=False):
-        print("another training runs in this process: this one begins when it ends", flush=True)
+        say("another training runs in this process: this one begins when it ends", flush=True)
         _RANDOM.acquire()
     try:
         L.seed_everything(seed, verbose=False)
@@ -146,16 +147,16 @@ def _run(
     if trainer.is_global_zero:
         if config.init_from is not None:
             before = read_header(bundle_path(config.init_from))
-            print(f"init_from={config.init_from}: {before.origin}")
+            say(f"init_from={config.init_from}: {before.origin}")
             if before.added and before.added != training.header.added[: len(before.added)]:
                 left, name = ", ".join(row[0] for row in before.added), before.objective["name"]
-                print(f"its ids of objective={name} are left out ({left}): objective={name} keeps them")
-        print(describe_model(training.model))
+                say(f"its ids of objective={name} are left out ({left}): objective={name} keeps them")
+        say(describe_model(training.model))
         if slow := emulation(config.trainer):
-            print(slow)
+            say(slow)
         if every is not None and not samples:
             why = f"a model of objective={config.objective} cannot continue music"
-            print(f"trainer.sample_every={every}: no samples, since {why}")
+            say(f"trainer.sample_every={every}: no samples, since {why}")
         if run.checkpoints.is_dir():
             with run.held():  # refuse before anything in it changes
                 pass
@@ -175,12 +176,12 @@ def _run(
         trainer.callbacks += [guard, *shown, checkpoints]  # type: ignore[attr-defined]
         trainer.fit(training, datamodule=data, ckpt_path=go_on_from, weights_only=True)
     except SIGTERMException:
-        print(f"\nstopped by SIGTERM after step {checkpoints.saved}: the same command resumes from there")
+        say(f"\nstopped by SIGTERM after step {checkpoints.saved}: the same command resumes from there")
         raise SIGTERMException(128 + SIGTERM) from None
     except SystemExit:  # Lightning raises this for Ctrl-C
         if checkpoints.best_nll is None:
             raise KeyboardInterrupt from None
-        print(f"\ninterrupted: the {config.trainer.keep} model so far is kept, and the same command resumes the run")
+        say(f"\ninterrupted: the {config.trainer.keep} model so far is kept, and the same command resumes the run")
         save_bundle(run.bundle, *load_bundle(checkpoints.best))
         return run.bundle
     except (RuntimeError, ValueError, MemoryError) as error:

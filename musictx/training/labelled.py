@@ -24,6 +24,7 @@ from musictx.music.score import Score
 from musictx.objectives import Example, find_objective
 from musictx.objectives.classify import Classify
 from musictx.objectives.classify_notes import ClassifyNotes
+from musictx.terminal import say
 from musictx.tokenizers import Tokenizer, build_tokenizer
 from musictx.tokenizers.labels import MOST_LABELS, labels_of, marked, with_labels
 from musictx.training.run_folder import store_hash
@@ -74,7 +75,7 @@ def labelled_store(config: TrainConfig, folder: Path) -> Store:
         why = f"its windows last {lasts_s:.1f} s on average, and model.n_frames shows {seen_s:g} s"
         raise ConfigError("length", got=length, why=why, hint="lower it, or raise model.n_frames")
     if np.isfinite(seen_s):
-        print(f"windows last {lasts_s:.1f} s on average; model.n_frames shows their first {seen_s:g} s")
+        say(f"windows last {lasts_s:.1f} s on average; model.n_frames shows their first {seen_s:g} s")
     return store
 
 
@@ -121,7 +122,7 @@ def by_track(path: str, items: list[Item], tokenizer: Tokenizer) -> tuple[list[L
     count = Counter(names)
     rare = sorted(name for name in count if count[name] < FEWEST)
     if rare and len(count) - len(rare) > 1:
-        print(f"left out: tracks in fewer than {FEWEST} files: {printable(', '.join(rare))}")
+        say(f"left out: tracks in fewer than {FEWEST} files: {printable(', '.join(rare))}")
         songs = [(item, [track for track in named if track[0] not in rare]) for item, named in songs]
         songs, names = [song for song in songs if song[1]], [name for name in names if name not in rare]
     labels = check_labels(path, names, fewest=FEWEST)

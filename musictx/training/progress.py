@@ -11,6 +11,7 @@ from lightning.pytorch.callbacks import RichProgressBar
 from rich.console import Console
 
 from musictx.system import peak_gib
+from musictx.terminal import say
 from musictx.training.module import LanguageModelTraining
 from musictx.waiting import Waiting
 
@@ -67,7 +68,7 @@ class Lines(ProgressDisplay):
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         if trainer.is_global_zero:
             figures = self.figures(trainer, pl_module)
-            print(", ".join(f"{name} {value}" for name, value in figures.items()), flush=True)
+            say(", ".join(f"{name} {value}" for name, value in figures.items()), flush=True)
 
 
 WIDE = 80  # columns: in fewer the bar's figures would break into many lines

@@ -29,6 +29,7 @@ from musictx.errors import ConfigError, UserError
 from musictx.files import real, replacing, write_json
 from musictx.model.packaged import BUNDLE
 from musictx.system import locked
+from musictx.terminal import say
 from musictx.training.checkpoints import LAST, check_whole
 from musictx.training.failure import FAILED
 from musictx.training.metrics import Metrics, read_metrics
@@ -171,9 +172,9 @@ class RunFolder:
                 partial.unlink()
             if self.last_checkpoint.is_file():
                 check_whole(self.last_checkpoint)
-                print(f"{self.path} is unfinished: resuming from its last checkpoint")
+                say(f"{self.path} is unfinished: resuming from its last checkpoint")
                 return self.last_checkpoint
-            print(f"{self.path} was stopped before its first checkpoint: starting again")
+            say(f"{self.path} was stopped before its first checkpoint: starting again")
             return None
         if config.resume is not None:
             self.check_unfinished()

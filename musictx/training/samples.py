@@ -17,6 +17,7 @@ from musictx.generate.requests import Continue, Length, Sampling
 from musictx.model.torch_steps import TorchPlayer
 from musictx.music.score import Meter, Score
 from musictx.music.write import write_midi
+from musictx.terminal import say
 from musictx.tokenizers import Tokenizer
 from musictx.training.module import LanguageModelTraining
 from musictx.viz.piano_roll import piano_roll
@@ -57,7 +58,7 @@ class Samples(L.Callback):
             try:
                 self._write(trainer, self._draw(pl_module))
             except UserError as error:
-                print(f"\nno sample at step {trainer.global_step}: {error.line(keys_of('train'))}")
+                say(f"\nno sample at step {trainer.global_step}: {error.line(keys_of('train'))}")
             finally:
                 pl_module.model.train()
 

@@ -18,6 +18,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from musictx.errors import ConfigError
+from musictx.terminal import say
 
 API = "/gradio_api"
 UPLOAD, PROGRESS, JOIN = f"{API}/upload", f"{API}/upload_progress", f"{API}/queue/join"
@@ -109,7 +110,7 @@ def say_failure() -> None:
     line = f"a request failed: {kind.__name__}, {Path(last.filename).name}:{last.lineno}"
     if line not in SAID:
         SAID.add(line)
-        print(line, file=sys.stderr, flush=True)
+        say(line, file=sys.stderr, flush=True)
 
 
 LOCAL = ("localhost", "127.0.0.1", "[::1]")  # names of this machine in its own browsers

@@ -20,6 +20,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from musictx.errors import UserError
+from musictx.terminal import say
 from musictx.web.gate import PROGRESS, UPLOAD, Gate, say_failure
 from musictx.web.page import CSS, Page
 from musictx.web.studio import Studio
@@ -118,7 +119,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        print(f"{self.address} continues music until Ctrl-C", flush=True)
+        say(f"{self.address} continues music until Ctrl-C", flush=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.page.studio.work.ending = True

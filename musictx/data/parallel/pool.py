@@ -13,6 +13,7 @@ from musictx.data.source import Item
 from musictx.data.store import Piece
 from musictx.errors import ConfigError, MidiError
 from musictx.neighbour import usable_cores
+from musictx.terminal import say
 from musictx.waiting import Waiting
 
 A_CORE = 16  # most workers a core: each is a process
@@ -28,7 +29,7 @@ def encode_all(
     missing = [chunk for chunk in chunks if not journal.done(chunk)]
     done = len(items) - sum(map(len, missing))
     if done:
-        print(f"resuming an earlier run: {done} of {len(items)} files are done")
+        say(f"resuming an earlier run: {done} of {len(items)} files are done")
     if missing:
         say_what_is_missing()
         pool, ended, readers = ThreadPool(cores(config.workers)), Event(), Readers()

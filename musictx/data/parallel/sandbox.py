@@ -15,6 +15,7 @@ from musictx.data.parallel.reader import answer
 from musictx.data.recipe import Encoded
 from musictx.errors import UserError
 from musictx.system import APART, LIMITS
+from musictx.terminal import say
 
 KILLS = "kills its reader"
 ENDED = "the work was ended"
@@ -86,7 +87,7 @@ def say_what_is_missing() -> None:
     """Prints which bad files this system cannot stop, if any."""
     if not LIMITS:
         what = "taking too much memory" if APART else "taking too much time or memory, or from ending this program"
-        print(f"on this system nothing keeps a bad file from {what}")
+        say(f"on this system nothing keeps a bad file from {what}")
 
 
 class Readers:
