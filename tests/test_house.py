@@ -1,5 +1,6 @@
 """Links, files and make targets that pages name, the version, results, and what `make quick` leaves out."""
 
+import ast
 import os
 import re
 import subprocess
@@ -69,6 +70,19 @@ def test_make_quick_leaves_a_test_where_it_would_start_a_process_or_train(what, 
     assert re.search(r"^quick:(?:.*\n)(?:\t.*\n)*\t.*\$\(PYTEST\) --quick", makefile, re.MULTILINE)
     with only_quick(), pytest.raises(pytest.skip.Exception, match=f"^not quick: .*{what}$"):
         act()
+
+
+def test_every_line_that_is_printed_is_made_printable():
+    """Names of files and of tracks come from strangers; `say` lets none of them steer the terminal."""
+    files = [path for folder in (PACKAGE, ROOT / "studies", ROOT / "benchmarks") for path in folder.rglob("*.py")]
+    assert len(files) > 200
+    prints = {
+        path.relative_to(ROOT).as_posix()
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Name) and node.id == "print"
+    }
+    assert prints == {"musictx/terminal.py"}
 
 
 def test_no_result_names_a_place_of_the_machine_that_made_it():

@@ -15,6 +15,7 @@ from musictx.files import printable
 from musictx.terminal import say, shown
 
 if TYPE_CHECKING:
+    from musictx.generate.control import Control
     from musictx.generate.open_bundle import Opened
     from musictx.generate.result import Music
     from musictx.generate.seeds import Targets
@@ -47,6 +48,14 @@ def open_and_print(bundle: str, device: str = "cpu", attention: str = "auto", co
     opened = open_bundle(bundle_path(bundle), device, attention, continues)
     say(f"{bundle}: {opened.header.origin}")
     return opened
+
+
+def read_chords(control: "Control") -> "Control":
+    """With the chords of its MIDI file, if it names one, which are printed. Raises what `Control.read` does."""
+    read = control.read()
+    if control.chord_file is not None:
+        say(f"{control.chord_file}: its chords are {read.chords}")
+    return read
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], right: int = 0) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from omegaconf import MISSING
 
-from musictx.commands import open_and_print, write_beside
+from musictx.commands import open_and_print, read_chords, write_beside
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.files import only_new
@@ -13,7 +13,7 @@ from musictx.generate.accompanying import Accompanied, accompany_melody, ready, 
 from musictx.generate.control import Control
 from musictx.generate.melodies import read_melody
 from musictx.generate.open_bundle import chosen_weights
-from musictx.generate.open_player import check_device, print_own
+from musictx.generate.open_player import check_device, own_settings
 from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.seeds import Targets, name_targets
 from musictx.model.build import describe_model
@@ -65,7 +65,7 @@ class AccompanyConfig:
 
 def accompany(config: AccompanyConfig) -> None:
     device = check_device(config.device)
-    config.control = config.control.read()
+    config.control = read_chords(config.control)
     request = Accompany(
         config.sampler,
         rules=config.rules,
@@ -85,11 +85,12 @@ def accompany(config: AccompanyConfig) -> None:
     opened = open_and_print(config.bundle, device, config.attention.impl, continues=False)
     request = ready(request, opened.model, opened.tokenizer, opened.header, config.bundle)
     melody = read_melody(source, request, opened.tokenizer)  # before anything is written
-    print_own(config.sampler, opened.header.sampling)
+    say(*melody.remarks)
+    if own := own_settings(config.sampler, opened.header.sampling):
+        say(own)
     say(describe_model(opened.model))
     weights, said = chosen_weights(config.weights, opened.model)
-    for each in said:
-        say(each)
+    say(*said)
     player = TorchSourcePlayer(for_steps(opened.model, weights), device)  # type: ignore[arg-type] # `ready` has seen it
     window_s = window_of(opened.header)
     with few_threads(min(config.rows_at_once, config.variations)):

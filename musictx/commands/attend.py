@@ -118,7 +118,10 @@ def attend(config: AttendConfig) -> None:
     if config.voice not in [*VOICES]:
         raise ConfigError("voice", got=config.voice, allowed="S, A, T or B")
     data = read_bytes(source)  # reports a missing file before the model loads
-    bundle = name_bundle(config.bundle, [source], config.drums)
+    choice = name_bundle(config.bundle, [source], config.drums)
+    if choice.remark:
+        say(choice.remark)
+    bundle = choice.bundle
     opened = open_and_print(bundle, device, continues=False)
     model: Any = opened.model
     tokenizer, look = opened.tokenizer, choose_look(opened, bundle)
@@ -135,7 +138,7 @@ def attend(config: AttendConfig) -> None:
         raise UserError(f"{source}: no notes to look at", "give a file with music in it")
     if said := tracks.remark(config.drums):
         say(f"{source}: {said}")
-    score = fit_grid(score, tokenizer, source)
+    score = fit_grid(score, tokenizer, source, say)
     ids = ids_by_height(tokenizer, score) if look.show is show_melody else tokenizer.encode(score)
     look.show(model, Music(config, tokenizer, ids, tokenizer.trace(ids, score.quarter_s), source.stem, pictures))
 

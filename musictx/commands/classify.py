@@ -87,7 +87,9 @@ def classify(config: ClassifyConfig) -> None:
     data = read_bytes(source)
     probe, embedder, length = open_labels(config, device)
     tokenizer = embedder.tokenizer
-    score = fit_grid(read_tracks(data, source, one_tempo=tokenizer.metrical).merge(config.drums), tokenizer, source)
+    score = fit_grid(
+        read_tracks(data, source, one_tempo=tokenizer.metrical).merge(config.drums), tokenizer, source, say
+    )
     said = {"midi": config.midi, "labels": config.labels, "held_out": probe.about.held_out}
     say(f"{config.labels}: {said['held_out']}")
     if length is not None and isinstance(embedder, Labeller):

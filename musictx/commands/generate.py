@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from musictx.analysis.repeats import Provenance
-from musictx.commands import write_beside
+from musictx.commands import read_chords, write_beside
 from musictx.config.command import Command
 from musictx.config.fields import keys_of
 from musictx.config.train import AttentionConfig
@@ -16,7 +16,7 @@ from musictx.generate.choose_bundle import name_bundle
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.control import Control
 from musictx.generate.filling import check_fills, how_to_fill, read_around
-from musictx.generate.open_player import check_device, open_playing, print_own
+from musictx.generate.open_player import check_device, open_playing, own_settings
 from musictx.generate.primer import Part
 from musictx.generate.requests import DEFAULT_S, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
@@ -179,7 +179,7 @@ def sides(config: GenerateConfig) -> list[Path]:
 
 
 def generate(config: GenerateConfig) -> None:
-    config.control = config.control.read()
+    config.control = read_chords(config.control)
     fills = config.infill is not None or config.between is not None
     if config.seed_midi == "" and not fills:
         why = "it is required and was not given, nor infill= or between="
@@ -204,7 +204,10 @@ def generate(config: GenerateConfig) -> None:
             refuse_left_out(errors, 1 if fills else len(sources))
         read = [*whole]
     known = [Provenance(Store(config.known_store))] if config.known_store is not None else []
-    bundle = name_bundle(config.bundle, read, config.drums)
+    choice = name_bundle(config.bundle, read, config.drums)
+    if choice.remark:
+        say(choice.remark)
+    bundle = choice.bundle
     player, tokenizer, header, said = open_playing(
         bundle_path(bundle),
         device=device,
@@ -216,9 +219,10 @@ def generate(config: GenerateConfig) -> None:
     origins: list[Provenance | Neighbours] = [*known, *neighbours(config.known_store, bundle, device)]
     if fills:
         check_fills(bundle, tokenizer)
-    for each in said:
-        say(each)
-    print_own(config.sampler, header.sampling if read and not fills else header.sampling | {"seed_guidance": None})
+    say(*said)
+    own = header.sampling if read and not fills else header.sampling | {"seed_guidance": None}
+    if settings := own_settings(config.sampler, own):
+        say(settings)
     if not tokenizer.ruled and config.rules.masks:
         say(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
     if isinstance(request, Fill):
@@ -231,9 +235,12 @@ def generate(config: GenerateConfig) -> None:
         if read and not begun:
             refuse_left_out(errors, len(sources))
         beginnings, named = [*begun.values()] or [Beginning(NEW.stem)], [*begun] or named
+    for beginning in beginnings:
+        say(*beginning.remarks)
     with few_threads(min(config.rows_at_once, config.variations * len(beginnings))):
         kept = continue_all(beginnings, player, tokenizer, request, own=header.sampling)
-    for source, pieces in zip(named, kept, strict=True):
+    for source, beginning, pieces in zip(named, beginnings, kept, strict=True):
+        say(*dict.fromkeys(each for music in pieces for each in music.remarks if each not in beginning.remarks))
         write(source, targets[source], pieces, origins, config.alone, config.pedal)
     if is_interrupted(kept, config.variations):
         say("interrupted: what existed by then is written, the rest is missing")

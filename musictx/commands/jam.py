@@ -75,10 +75,12 @@ def jam(config: JamConfig) -> None:
     check_files(files, config)
     player = FilePlayer(Path(config.input)) if is_file(config.input) else None
     quarter_s = 60 / config.bpm if config.bpm is not None else player.quarter_s if player is not None else QUARTER_S
-    bundle = name_bundle(config.bundle, [Path(config.input)] if player is not None else [], played=True)
+    choice = name_bundle(config.bundle, [Path(config.input)] if player is not None else [], played=True)
+    if choice.remark:
+        say(choice.remark)
+    bundle = choice.bundle
     playing, tokenizer, header, said = open_playing(bundle_path(bundle), device=device, weights=config.weights)
-    for line in (f"{bundle}: {header.origin}", *said):
-        say(line)
+    say(f"{bundle}: {header.origin}", *said)
     idiom = tokenizer.idiom(quarter_s)
     recording = Recording(quarter_s, config.channel - 1, player.project if player is not None else None)
     clock = RealClock() if is_real(config) else VirtualClock()

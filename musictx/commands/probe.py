@@ -73,7 +73,7 @@ def read(item: Item, tokenizer: Tokenizer, embedder: Embedder, config: ProbeConf
     """A file that the model can read. Raises MidiError for any other."""
     label = folder_of(item)
     tracks = read_tracks(item.load(MOST_BYTES), item.name, one_tempo=tokenizer.metrical)
-    score = fit_grid(tracks.merge(config.drums), tokenizer, item.name)
+    score = fit_grid(tracks.merge(config.drums), tokenizer, item.name, say)
     heard = embedder.passages(score, config.passage_seconds, config.passages)
     if not heard:
         raise MidiError(item.name, f"no passage of four notes that {tokenizer.name} ids can write")

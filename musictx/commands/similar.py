@@ -66,7 +66,7 @@ def similar(config: SimilarConfig) -> None:
     model, tokenizer, _ = open_and_print(bundle, device, continues=False)
     embedder = Embedder(model, tokenizer, bundle=bundle)
     tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
-    music = fit_grid(tracks.merge(config.drums), tokenizer, source)
+    music = fit_grid(tracks.merge(config.drums), tokenizer, source, say)
     mine = embedder.passages(music, config.passage_seconds)
     if not mine:
         raise UserError(f"{source}: no passage of four notes that the model can read", "give more music")

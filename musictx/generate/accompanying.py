@@ -150,6 +150,7 @@ def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, request:
         seed=melody.file,
         place=Place(melody.project, step_s=melody.score.quarter_s / STEPS_PER_QUARTER) if melody.project else None,
         again=melody.again,
+        remarks=melody.remarks,
         melody=melody.score,
         voices=voices,
         transposed=request.transpose,

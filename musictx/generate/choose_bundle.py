@@ -22,7 +22,13 @@ FULL = 0.5  # share of the sounding sixteenths in which all four voices sound
 
 class Choice(NamedTuple):
     bundle: str
-    why: str
+    why: str  # "" where a person names the bundle
+
+    @property
+    def remark(self) -> str:
+        if not self.why:
+            return ""
+        return f"no bundle= is given: the {self.bundle} model inside musictx plays, since {self.why}"
 
 
 def choose_bundle(music: Score, name: object) -> Choice:
@@ -54,17 +60,16 @@ def not_four_voices(music: Score) -> str:
     return f"all four sound in {full:.0%} of it" if full < FULL else ""
 
 
-def name_bundle(bundle: str | None, seeds: Iterable[Path], drums: bool = False, *, played: bool = False) -> str:
-    """What `bundle=` says; without it, the model that suits all seeds, and a printed reason. Seeds are read in beats,
+def name_bundle(bundle: str | None, seeds: Iterable[Path], drums: bool = False, *, played: bool = False) -> Choice:
+    """What `bundle=` says; without it, the model that suits all seeds, and the reason. Seeds are read in beats,
     whatever their tempo does, or with `played` as they sound. Raises MidiError for a seed that cannot be read."""
     if bundle is not None:
-        return bundle
+        return Choice(bundle, "")
     choice = Choice(PIANO, "there is no seed")
     for seed in seeds:
         music = read_tracks(read_bytes(seed), seed, one_tempo=not played).merge(drums)
         choice = choose_bundle(music, seed.name)
         if choice.bundle == PIANO:
             break
-    packaged_bundle(choice.bundle)  # raises here if the package lacks it, before the line below promises it
-    print(f"no bundle= is given: the {choice.bundle} model inside musictx plays, since {choice.why}")
-    return choice.bundle
+    packaged_bundle(choice.bundle)  # raises here if the package lacks it, before a line promises it
+    return choice

@@ -1,6 +1,6 @@
 """Continues seeds as a `Continue` asks: from files or scores to music. Draws fills too, of what `filling.py` reads."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ class Beginning(NamedTuple):
     after: Path | None = None  # the second file, for a gap between two
     project: Project | None = None  # the file, into which new notes go
     second: Project | None = None  # and the second one
+    remarks: tuple[str, ...] = ()  # what a person should know before anything is drawn
 
 
 def refuse_part(request: Continue) -> None:
@@ -46,16 +47,22 @@ def refuse_part(request: Continue) -> None:
 def read_beginning(file: Path, tokenizer: Tokenizer, request: Continue) -> Beginning:
     """The primer of a MIDI file. Raises UserError, which names the file."""
     seed = read_seed(file, tokenizer, request.drums, request.only)
-    return Beginning(stem_of(file), take_primer(seed, file, tokenizer, request), file, project=seed.project)
+    said = [*seed.remarks]
+    primer = take_primer(seed, file, tokenizer, request, said.append)
+    return Beginning(stem_of(file), primer, file, project=seed.project, remarks=tuple(said))
 
 
 def begin_with(score: Score, tokenizer: Tokenizer, request: Continue) -> Beginning:
     """The primer of a score, in four beats a bar at its tempo. Raises UserError."""
-    seed = Seed(fit_range(score, tokenizer, "the seed"), Meter(score.quarter_s))
-    return Beginning("seed", take_primer(seed, "the seed", tokenizer, request))
+    source, said = "the seed", list[str]()
+    seed = Seed(fit_range(score, tokenizer, source, said.append), Meter(score.quarter_s))
+    primer = take_primer(seed, source, tokenizer, request, said.append)
+    return Beginning("seed", primer, remarks=tuple(said))
 
 
-def take_primer(seed: Seed, source: object, tokenizer: Tokenizer, request: Continue) -> Primer:
+def take_primer(
+    seed: Seed, source: object, tokenizer: Tokenizer, request: Continue, say: Callable[[str], None]
+) -> Primer:
     """The part of a seed that was asked for, as the model can hear it. Raises UserError, which names the source."""
     try:
         grid = grid_of(request.rules, seed.score, seed.meter, tokenizer)
@@ -63,18 +70,18 @@ def take_primer(seed: Seed, source: object, tokenizer: Tokenizer, request: Conti
     except UserError as error:
         raise error.of(source) from None
     if grid is not None and request.rules.grid == AUTO:
-        print(f"{source}: {say_grid(grid)}; {ANY_MOMENT}")
+        say(f"{source}: {say_grid(grid)}; {ANY_MOMENT}")
     if primer.left_out_s is not None:
-        print(
+        say(
             f"{source}: a finished piece: new music takes the place of its ending, from {primer.left_out_s:.2f} s on; "
             f"from_s={seed.score.duration_s:.2f} continues after it"
         )
-    primer = primer._replace(score=fit_voices(primer.score, tokenizer, source))
+    primer = primer._replace(score=fit_voices(primer.score, tokenizer, source, say))
     try:
         ids = tokenizer.encode(primer.score)
     except TokenError as error:
         raise error.of(source) from None
-    request.control.say(source, tokenizer.decode(ids, primer.score.quarter_s), primer.meter, primer.end_s)
+    request.control.say(source, tokenizer.decode(ids, primer.score.quarter_s), primer.meter, primer.end_s, say)
     return primer
 
 
@@ -86,13 +93,15 @@ def continue_all(
     *,
     own: Own = UNSAID,
 ) -> list[list[Music]]:
-    """The music of every beginning. The bundle's `own` counts where the sampling says auto. Ctrl-C ends it early: the
-    music that exists by then has INTERRUPTED in `stopped`. Raises UserError when memory runs out."""
+    """The music of every beginning, with its remarks and those of the drawing. The bundle's `own` counts where the
+    sampling says auto. Ctrl-C ends it early: the music that exists by then has INTERRUPTED in `stopped`. Raises
+    UserError when memory runs out."""
     primers = [beginning.primer for beginning in beginnings]
     drawing = Drawing(primers, player, tokenizer, request, own=own)
-    for beginning, prompt, bare in zip(beginnings, drawing.prompts, drawing.bare, strict=False):
-        if bare is prompt.heard:
-            print(f"{beginning.name}: too short for seed guidance, which does nothing here")
+    remarks = [beginning.remarks for beginning in beginnings]
+    for n, bare in enumerate(drawing.bare):
+        if bare is drawing.prompts[n].heard:
+            remarks[n] += (f"{beginnings[n].name}: too short for seed guidance, which does nothing here",)
     rows = max(min(drawing.request.rows_at_once, len(drawing.asked) * drawing.each), drawing.each)
     try:
         with enough_memory(rows, "give Continue.window=512 tokens to look back, or fewer", drawing.each):
@@ -102,8 +111,8 @@ def continue_all(
         if not drawing.takes:
             raise
     kept = []
-    for (name, primer, file, after, project, second), prompt, begin_s, drawn in zip(
-        beginnings, drawing.prompts, drawing.begins_s, drawing.continuations(), strict=True
+    for (name, primer, file, after, project, second, _), said, prompt, begin_s, drawn in zip(
+        beginnings, remarks, drawing.prompts, drawing.begins_s, drawing.continuations(), strict=True
     ):
         place, meter = None, primer.meter if primer is not None else None
         if project is not None and isinstance(primer, Gap):
@@ -119,6 +128,7 @@ def continue_all(
             "seed": file,
             "after": after,
             "place": place,
+            "remarks": said,
         }
         kept.append([Music(**vars(made), name=f"{name}-{k}", **known) for k, made in enumerate(drawn, 1)])
     return kept

@@ -123,16 +123,14 @@ class Control:
         return key_classes(self.key) if self.key is not None else None
 
     def read(self) -> Self:
-        """With the chords of its MIDI file, if it names one, as text, which is printed. Raises MidiError, and
-        ConfigError for too many."""
+        """With the chords of its MIDI file, if it names one, as text. Raises MidiError, and ConfigError for
+        too many."""
         if self.chord_file is None:
             return self
         score = read_midi(self.chord_file)
         if not len(score):
             raise MidiError(self.chord_file, "it has no chords", "give a file with notes")
-        text = chord_track(score)
-        print(f"{self.chord_file}: its chords are {text}")
-        return replace(self, chords=text)
+        return replace(self, chords=chord_track(score))
 
     def chords_after(self, seed: Score, meter: Meter, end_s: float) -> str | None:
         """The chords after a seed in this meter that ends at `end_s`, as text. Raises ConfigError for a seed without
@@ -165,9 +163,7 @@ class Control:
         last = max(last, first if first == 1 else 0)  # an upbeat; later bars may be empty
         return lines[min(first, max(last - 1, 0)) : max(last, 1) + 1], lines[last:]
 
-    def say(
-        self, source: object, seed: Score, meter: Meter, end_s: float, say: Callable[[str], object] = print
-    ) -> None:
+    def say(self, source: object, seed: Score, meter: Meter, end_s: float, say: Callable[[str], None]) -> None:
         """Says what is left to the seed: where bars of chords begin, and which chords they are."""
         if self.in_bars and self.bar_seconds is None:
             bars_s = np.diff(self.lines_s(meter, end_s)[1])

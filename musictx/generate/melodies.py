@@ -58,6 +58,7 @@ class Melody(NamedTuple):
     first: int
     project: Project | None = None  # the file
     again: Again | None = None  # what is written again
+    remarks: tuple[str, ...] = ()  # what a person should know of it
 
 
 def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
@@ -65,15 +66,17 @@ def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     `take_melody` does."""
     counts_beats = bool(tokenizer.voices)
     tracks = read_tracks(data := read_bytes(path), path, one_tempo=counts_beats)
-    project = Project(whole(data), tracks.tempo_map)
+    project, said = Project(whole(data), tracks.tempo_map), list[str]()
     if counts_beats and tracks.tempo_map.changes:
-        print(f"{path}: it is heard at its first tempo, since the model counts beats")
-    if said := tracks.remark():
-        print(f"{path}: {said}")
+        said.append(f"{path}: it is heard at its first tempo, since the model counts beats")
+    if remark := tracks.remark():
+        said.append(f"{path}: {remark}")
     if isinstance(tokenizer, ChoraleTokenizer) and (request.rewrite is not None or len(request.voices) > 1):
-        return take_voices(tracks, path, request, tokenizer)._replace(project=project)
-    melody = take_melody(tracks.merge(drums=False), path, request, tokenizer, tracks.meter(), stem_of(path), path)
-    return melody._replace(project=project)
+        melody = take_voices(tracks, path, request, tokenizer)
+    else:
+        score, meter = tracks.merge(drums=False), tracks.meter()
+        melody = take_melody(score, path, request, tokenizer, meter, stem_of(path), path)
+    return melody._replace(project=project, remarks=(*said, *melody.remarks))
 
 
 def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: ChoraleTokenizer) -> Melody:
@@ -100,9 +103,10 @@ def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Chora
     for name, line in zip(names, lines, strict=True):
         check_range(line, path, request, tokenizer, VOICES.index(name))
     kept = Score.merge(lines, tracks.quarter_s)
-    request.control.say(path, Score.empty(), meter, 0.0)
-    say_beside(kept, path, unheard, print)
-    return Melody(stem_of(path), kept, meter, path, grid, first, again=again)
+    said = list[str]()
+    request.control.say(path, Score.empty(), meter, 0.0, said.append)
+    say_beside(kept, path, unheard, said.append)
+    return Melody(stem_of(path), kept, meter, path, grid, first, again=again, remarks=tuple(said))
 
 
 def sung(lines: Sequence[Score], names: str, source: object) -> tuple[Grid, int, int]:
@@ -182,23 +186,23 @@ def take_melody(
     meter: Meter,
     name: str = "melody",
     file: Path | None = None,
-    say: Callable[[str], None] = print,
 ) -> Melody:
-    """One line of notes that the model can hear, on its grid or in seconds; `say` gets what a person should know of it.
-    Raises UserError, ConfigError and TokenError, which name the source."""
+    """One line of notes that the model can hear, on its grid or in seconds. Raises UserError, ConfigError and
+    TokenError, which name the source."""
     (score, left), grid, first, unheard = one_line(score, source), None, 0, 0
-    request.control.say(source, Score.empty(), meter, 0.0, say)
+    said = list[str]()
+    request.control.say(source, Score.empty(), meter, 0.0, said.append)
     if isinstance(tokenizer, ChoraleTokenizer):
         check_range(score, source, request, tokenizer, VOICES.index(request.voices[0]))
         grid, first, unheard = sung([score], request.voices[0], source)
     elif score.duration_s > MOST_S:
         length = f"{score.duration_s / 60:,.1f} minutes long, at most {MOST_S / 60:g} can be accompanied"
         raise UserError(f"{source}: {length}", "give a part of it")
-    if left:  # said when nothing is refused any more
-        say(f"{source}: its highest {len(score)} notes are the melody, the other {left} are left out")
+    if left:
+        said.append(f"{source}: its highest {len(score)} notes are the melody, the other {left} are left out")
     if grid is not None:
-        say_beside(score, source, unheard, say)
-    return Melody(name, score, meter, file, grid, first)
+        say_beside(score, source, unheard, said.append)
+    return Melody(name, score, meter, file, grid, first, remarks=tuple(said))
 
 
 def say_beside(score: Score, source: object, unheard: int, say: Callable[[str], None]) -> None:

@@ -83,16 +83,15 @@ def check_task(header: BundleHeader | None, bundle: object) -> None:
         raise BundleError(f"{bundle} was trained for objective {task}, and cannot continue music", "give another")
 
 
-def print_own(sampling: Sampling, own: Own) -> None:
-    """Prints which settings of the sampler are the bundle's `own`, since a person leaves them to it."""
+def own_settings(sampling: Sampling, own: Own) -> str:
+    """Which settings of the sampler are the bundle's `own`, since a person leaves them to it; "" for none."""
     suited = sampling.suited(own)
     said = [
         f"sampler.{name}={'null' if value is None else f'{value:g}'}"
         for name, value in own.items()
         if getattr(suited, name) == value != getattr(sampling, name) and (value is not None or name == "top_p")
     ]
-    if said:
-        print(f"{' '.join(said)}, as its bundle says")
+    return f"{' '.join(said)}, as its bundle says" if said else ""
 
 
 def check_device(device: str) -> str:

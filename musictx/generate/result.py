@@ -57,6 +57,7 @@ class Music(Continuation):
     after: Path | None = None  # the second file, if it goes between two
     meter: Meter | None = field(default=None, repr=False)  # of the seed, from time 0 on; None: there is no seed
     place: Place | None = field(default=None, repr=False)  # in the file of the seed; None: there is no such file
+    remarks: tuple[str, ...] = field(default=(), repr=False)  # what a person should know of the seed and the drawing
 
     @property
     def title(self) -> str:

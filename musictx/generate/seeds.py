@@ -31,6 +31,7 @@ class Seed(NamedTuple):
     score: Score
     meter: Meter
     project: Project | None = None
+    remarks: tuple[str, ...] = ()  # what a person should know of it
 
 
 def find_seeds(seed_midi: str | None) -> list[Path]:
@@ -113,7 +114,7 @@ def read_each(seeds: Sequence[Path], read: Callable[[Path], T]) -> tuple[dict[Pa
 
 
 def read_seed(path: Path, tokenizer: Tokenizer, drums: bool = False, part: str | None = None) -> Seed:
-    """Reads the seed, or one `part` of it alone; a printed line says which notes are dropped. Raises MidiError for a
+    """Reads the seed, or one `part` of it alone; its remarks say which notes are dropped. Raises MidiError for a
     file that is not music, UserError for one without a note that the model can hear."""
     tracks = read_tracks(data := read_bytes(path), path, one_tempo=tokenizer.metrical)
     project = Project(whole(data), tracks.tempo_map, part, drums)
@@ -128,12 +129,16 @@ def read_seed(path: Path, tokenizer: Tokenizer, drums: bool = False, part: str |
         raise UserError(f"{path}: the seed has only drums", hint)
     if not len(score):
         raise UserError(f"{path}: the seed has no notes", "give one with music in it")
-    score = as_heard(score, tracks, tokenizer, path, drums)
-    return Seed(fit_range(score, tokenizer, path), tracks.meter(), project)
+    said = list[str]()
+    score = as_heard(score, tracks, tokenizer, path, drums, said.append)
+    score = fit_range(score, tokenizer, path, said.append)
+    return Seed(score, tracks.meter(), project, tuple(said))
 
 
-def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object, drums: bool) -> Score:
-    """The score as the model hears it: one that knows only the piano hears all instruments as a piano. Prints
+def as_heard(
+    score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object, drums: bool, say: Callable[[str], None]
+) -> Score:
+    """The score as the model hears it: one that knows only the piano hears all instruments as a piano. Says
     what becomes of instruments, drums, pedal and tempo."""
     sounding = [track for track in tracks.tracks if len(track.score)]
     parts = [track for track in sounding if drums or not track.is_drums]
@@ -153,12 +158,12 @@ def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object,
     if tokenizer.metrical and tracks.tempo_map.changes:
         said.append("it is heard at its first tempo, since the model counts beats")
     if said:
-        print(f"{source}: {'; '.join(said)}")
+        say(f"{source}: {'; '.join(said)}")
     return score
 
 
-def fit_range(score: Score, tokenizer: Tokenizer, source: object) -> Score:
-    """The notes that the vocabulary has; prints which others are left out. Raises UserError where none is left."""
+def fit_range(score: Score, tokenizer: Tokenizer, source: object, say: Callable[[str], None]) -> Score:
+    """The notes that the vocabulary has; says which others are left out. Raises UserError where none is left."""
     inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
     if inside.all():
         return score
@@ -167,31 +172,31 @@ def fit_range(score: Score, tokenizer: Tokenizer, source: object) -> Score:
     pitches = ", ".join(map(str, np.unique(score.pitch[~inside]).tolist()))
     share = f"{int((~inside).sum())} of {len(score)}"
     reach = f"the model's range {tokenizer.lo} … {tokenizer.hi}"
-    print(f"{source}: notes of pitch {pitches} ({share}) lie outside {reach}: left out")
+    say(f"{source}: notes of pitch {pitches} ({share}) lie outside {reach}: left out")
     return score.select(inside)
 
 
-def fit_grid(score: Score, tokenizer: Tokenizer, source: object) -> Score:
-    """The notes that fit the grid of a chorale model; prints what the grid changes. Other models hear every note as
+def fit_grid(score: Score, tokenizer: Tokenizer, source: object, say: Callable[[str], None]) -> Score:
+    """The notes that fit the grid of a chorale model; says what the grid changes. Other models hear every note as
     it is."""
     if not tokenizer.voices:
         return score
     heard = quantise(score)
     if said := heard.remark():
-        print(f"{source}: {said}")
+        say(f"{source}: {said}")
     return heard.score
 
 
-def fit_voices(score: Score, tokenizer: Tokenizer, source: object) -> Score:
-    """The notes that fit the voices of a chorale model: of more notes at once, the outer and the newest ones; prints
+def fit_voices(score: Score, tokenizer: Tokenizer, source: object, say: Callable[[str], None]) -> Score:
+    """The notes that fit the voices of a chorale model: of more notes at once, the outer and the newest ones; says
     how many others are left out. Other models hear every note as it is."""
     if not tokenizer.voices:
         return score
-    score = fit_grid(score, tokenizer, source)
+    score = fit_grid(score, tokenizer, source, say)
     thin, lost = thin_to_voices(score)
     if not lost:
         return score
-    print(
+    say(
         f"{source}: {lost} of its {len(score)} notes are more than the model's {N_VOICES} voices: left out or cut short"
     )
     return thin

@@ -33,12 +33,13 @@ def harmonise(
     the time does not suffice: half an accompaniment is none."""
     check_most("variations", request.variations, turn.limits.variations)
     score, meter, _, project = music.heard(in_beats=True)
-    melody, said = top_line(score) if len(together(score)) else score, list[str]()
+    melody = top_line(score) if len(together(score)) else score
     sung = VOICE_RANGES[VOICES.index(request.voices[0])]
     transpose = nearest_within(melody.pitch, *sung) or 0
     request = replace(request, transpose=transpose, random_seed=turn.random_seed)
     request = ready(request, *harmoniser, "the model here")
-    heard = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name, say=said.append)
+    heard = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name)
+    said = [*heard.remarks]
     if transpose:
         said.append(f"The model hears it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}")
     heard = heard._replace(project=project)

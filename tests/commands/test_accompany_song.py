@@ -80,11 +80,11 @@ def test_what_cannot_be_is_one_line_and_nothing_is_written(melody, tmp_path, bun
     assert not (tmp_path / "o").exists()
 
 
-def test_the_highest_of_several_lines_is_taken_and_said(bundle, capsys):
+def test_the_highest_of_several_lines_is_taken_and_said(bundle):
     player, two = musictx.load(bundle), Score.merge([TUNE, TUNE.transpose(-12)], 0.5)
     (piece,) = player.accompany(two)
     assert piece.melody == TUNE
-    assert "highest 4 notes are the melody" in capsys.readouterr().out
+    assert piece.remarks == ("the melody: its highest 4 notes are the melody, the other 4 are left out",)
     late = Score(TUNE.onset_s + 1801, TUNE.offset_s + 1801, TUNE.pitch, TUNE.velocity)
     with pytest.raises(UserError, match=r"^the melody: 30.1 .* 30 "):
         player.accompany(late)

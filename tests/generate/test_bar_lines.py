@@ -77,25 +77,24 @@ UPBEATS = [  # a bar of one quarter, or the last quarter of a bar that begins wi
 
 
 @pytest.mark.parametrize(("chords", "changes", "end_s"), UPBEATS)
-def test_an_upbeat_does_not_shift_the_chords(tmp_path, capsys, chords, changes, end_s):
+def test_an_upbeat_does_not_shift_the_chords(tmp_path, chords, changes, end_s):
     path = midi(tmp_path / "waltz.mid", chords, *changes)
     spans = [(0.0, 1.5, "C"), (1.5, 3.0, "F"), (3.0, 4.5, "Am"), (4.5, 6.0, "C")]
     spans = [(end_s + from_s, end_s + to_s, name) for from_s, to_s, name in spans]
-    follows(continued(path, end_s, 6.0), *spans)
-    said = capsys.readouterr().out
-    assert f"{path}: a bar of chords lasts 1.50 s, from bar line to bar line; bar_seconds= names another length" in said
-    assert f"{path}: its chords are C | F | Am\n" in said
+    follows(music := continued(path, end_s, 6.0), *spans)
+    lasts = "a bar of chords lasts 1.50 s, from bar line to bar line; bar_seconds= names another length"
+    assert [f"{path}: {lasts}", f"{path}: its chords are C | F | Am"] == [*music.remarks[-2:]]
 
 
 SLOWER = [(0, 4, "C"), (4, 8, "Am"), (8, 12, "F"), (12, 16, "G")], (8, tempo(60))  # bars begin at 0, 2, 4 and 8 s
 
 
-def test_bars_follow_a_change_of_tempo_and_continue_in_the_last(tmp_path, capsys):
+def test_bars_follow_a_change_of_tempo_and_continue_in_the_last(tmp_path):
     path = midi(tmp_path / "slower.mid", *SLOWER)
-    follows(continued(path, 12.0, 10.0), (12, 16, "C"), (16, 20, "Am"), (20, 22, "F"))
-    said = capsys.readouterr().out
-    assert "a bar of chords lasts 4.00 s, from bar line to bar line" in said
-    assert "its chords are C | Am | F | G\n" in said
+    follows(music := continued(path, 12.0, 10.0), (12, 16, "C"), (16, 20, "Am"), (20, 22, "F"))
+    lasts, are = music.remarks[-2:]
+    assert "a bar of chords lasts 4.00 s, from bar line to bar line" in lasts
+    assert are == f"{path}: its chords are C | Am | F | G"
     follows(continued(path, 4.0, 5.0), (4, 8, "C"), (8, 9, "Am"))  # bars of the file, chords of what is heard
 
 
@@ -105,7 +104,7 @@ def test_new_music_within_a_bar_begins_with_the_first_chord_up_to_a_line_at_leas
     follows(continued(path, 5.0, 8.0, "C | F# Bb"), (5, 8, "C"), (8, 10, "F#"), (10, 12, "Bb"), (12, 13, "C"))
 
 
-def test_a_gap_has_the_bars_of_its_piece(tmp_path, capsys):
+def test_a_gap_has_the_bars_of_its_piece(tmp_path):
     gapped = with_gap_clock(with_added(PIANO, ADDED))
     path = midi(tmp_path / "slower.mid", *SLOWER)
     asked: dict[str, Any] = {"from_s": 2.0, "to_s": 8.0, "random_seed": 4}
@@ -117,9 +116,8 @@ def test_a_gap_has_the_bars_of_its_piece(tmp_path, capsys):
         control = Control(chords=chords, strength=20.0)
         (music,) = Model(restless(gapped), gapped).fill(path, **asked, control=control, **plain)
         follows(music, *spans)
-    said = capsys.readouterr().out
-    assert "a bar of chords lasts 2.00 to 4.00 s, from bar line to bar line" in said
-    assert "its chords are C\n" in said
+        assert any("a bar of chords lasts 2.00 to 4.00 s, from bar line to bar line" in each for each in music.remarks)
+        assert (f"{path}: its chords are C" in music.remarks) == (chords == "seed")
 
 
 def test_voices_follow_the_bars_of_the_melody_and_bars_of_rest_before_it_have_chords_too(tmp_path, voices):
@@ -159,15 +157,15 @@ def free(path):
     return midi(path, chords, (0, tempo(120)), (0, signature(4)))
 
 
-def test_a_performance_has_equal_bars_from_the_new_music_on(tmp_path, capsys):
+def test_a_performance_has_equal_bars_from_the_new_music_on(tmp_path):
     path = free(tmp_path / "free.mid")
     meter = meter_of(path)
     assert (meter.whole_s, meter.bar_s) == (None, 2.0)
-    follows(continued(path, 10.7, 5.0, "D | Eb"), (10.7, 12.7, "D"), (12.7, 14.7, "Eb"), (14.7, 15.7, "D"))
-    said = capsys.readouterr().out
-    assert f"{path}: a bar of chords lasts 2.00 s, each alike, since its notes keep to no bar lines;" in said
-    continued(path, 10.7, 1.0)
-    assert capsys.readouterr().out.count(" | ") == 4  # five bars in 10.7 s
+    music = continued(path, 10.7, 5.0, "D | Eb")
+    follows(music, (10.7, 12.7, "D"), (12.7, 14.7, "Eb"), (14.7, 15.7, "D"))
+    lasts = f"{path}: a bar of chords lasts 2.00 s, each alike, since its notes keep to no bar lines;"
+    assert music.remarks[-1].startswith(lasts)
+    assert continued(path, 10.7, 1.0).remarks[-1].count(" | ") == 4  # five bars in 10.7 s
 
 
 def test_a_part_has_the_bar_lines_of_the_whole():

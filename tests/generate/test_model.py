@@ -110,6 +110,21 @@ def test_a_seed_is_never_overwritten(world, tmp_path, model):
         music.write(tmp_path / "x" / ".." / "my.mid")
 
 
+def test_what_a_command_prints_of_the_seed_and_the_drawing_is_data_in_python(world, tmp_path, model, capsys):
+    quick = {"tokens": 4, "seed_guidance": 1.0, "variations": 2}
+    write_midi(Score([0, 0.5], [0.5, 1.0], [60, 64], [80, 80], program=[0, 40]), tmp_path / "short.mid")
+    long, short = model.continue_midi(world.seed, **quick), model.continue_midi(tmp_path / "short.mid", **quick)
+    assert capsys.readouterr().out == ""
+    assert long[0].remarks[0] == f"{world.seed}: its 2 tracks are heard as one piano"
+    assert short[0].remarks[-1] == "short: too short for seed guidance, which does nothing here"
+    assert not any("guidance" in remark for remark in long[0].remarks)
+    words = [f"bundle={world.bundle}", "length_tokens=4", "sampler.seed_guidance=1", "variations=2"]
+    for seed, pieces in ((world.seed, long), (tmp_path / "short.mid", short)):
+        said = ok(["musictx", "generate", *words, f"seed_midi={seed}", f"out={seed.stem}"], tmp_path).stdout
+        assert pieces[0].remarks == pieces[1].remarks
+        assert [said.count(f"{remark}\n") for remark in pieces[0].remarks] == [1] * len(pieces[0].remarks)
+
+
 def test_ctrl_c_is_no_music(world, model, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
