@@ -83,7 +83,7 @@ def test_the_commands_and_the_python_of_the_page_run_as_they_stand(tmp_path, mon
     found: dict[str, Any] = {}
     exec(code, found)
     assert found["logits"].shape == (2, 489)
-    assert found["rows"].state["length"].tolist() == [11, 11]
+    assert found["rows"].runs[0][1].state["length"].tolist() == [11, 11]
     said = {
         name for names in re.findall(r"^\| ([^|]*) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", names)
     }

@@ -12,10 +12,11 @@ from decoders import ALL, close, drawn, every, full, small
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx.reference import ReferenceEvaluator
-from small import V, untrained
+from small import V, build, untrained
 
 from musictx.errors import ConfigError
 from musictx.model.bundle import load_bundle
+from musictx.model.onnx import rows as in_rows
 from musictx.model.onnx import steps as in_steps
 from musictx.model.onnx.read import open_onnx
 from musictx.model.onnx.steps import OnnxSteps
@@ -39,7 +40,7 @@ def exported(model, folder, weights="float32"):
 @pytest.fixture
 def few_slots(monkeypatch):
     """So that short music grows the cache, fills blocks and goes round the ring."""
-    monkeypatch.setattr(in_steps, "SLOTS", 4)
+    monkeypatch.setattr(in_rows, "SLOTS", 4)
     monkeypatch.setattr(in_steps, "BLOCK", 5)
 
 
@@ -52,6 +53,7 @@ def test_blocks_and_steps_equal_one_full_pass(case, tmp_path, few_slots):
         close(rows.step(ids[:, t]), expected[:, t])
 
 
+BROAD: dict[str, Any] = {"d_model": 96, "n_heads": 2, "d_ff": 160}
 SETTINGS = {
     "position": st.sampled_from([*FORMS]),
     "clock": st.sampled_from(["index", "time"]),
@@ -91,7 +93,7 @@ def test_weights_of_8_bits_are_nearly_those_of_training(case, tmp_path):
 def test_after_millions_of_tokens_a_step_is_as_exact(form, tmp_path):
     model, ids, late = small({"position": form, "n_layers": 1}), drawn(1, 9), 3_000_000
     rows, state = OnnxSteps(exported(model, tmp_path), 1, 8), model.init_state(1, 8, rolling=True)
-    rows.state["length"][:] = state.length = late
+    rows.runs[0][1].state["length"][:] = state.length = late
     with torch.inference_mode():
         for t in range(9):
             close(rows.step(ids[:, t]), model.step(torch.from_numpy(ids[:, t]), state).numpy())
@@ -120,7 +122,7 @@ def test_a_window_rolls_as_in_pytorch(case, window, tmp_path, few_slots):
         close(rows.prefill(ids[:, :25]), expected.numpy())
         for t in range(25, 41):
             close(rows.step(ids[:, t]), model.step(torch.from_numpy(ids[:, t]), state).numpy())
-    assert rows.state["keys"].shape[-1] == -(-window // 4) * 4
+    assert rows.runs[0][1].state["keys"].shape[-1] == -(-window // 4) * 4
 
 
 @every
@@ -134,30 +136,83 @@ def test_a_later_id_changes_nothing_before_it(case, weights, tmp_path):
         for state, ids in zip(states, (one, other), strict=True):
             state.prefill(ids)
         for name, axis in (("keys", -1), ("values", -2)):
-            mine, theirs = (np.moveaxis(state.state[name], axis, 0) for state in states)
+            mine, theirs = (np.moveaxis(state.runs[0][1].state[name], axis, 0) for state in states)
             np.testing.assert_array_equal(mine[:at], theirs[:at])
             assert not np.array_equal(mine[at], theirs[at])
 
 
+LENGTHS, OF_ROW = (3, 14, 11, 1), (1, 0, 2, 1, 0, 3, 1)  # two of them are long
+
+
+def begun(model, window, lengths=LENGTHS):
+    """A part after each prompt."""
+    parts = [OnnxSteps(model, 1, window) for _ in lengths]
+    for n, part in zip(lengths, parts, strict=True):
+        part.prefill(np.random.default_rng(2).integers(0, V, (1, max(lengths)))[:, -n:])
+    return parts
+
+
 @every
-def test_rows_of_any_age_continue_as_they_would_alone(case, tmp_path, few_slots):
-    model, then = exported(small(case), tmp_path), drawn(4, 9)
+@pytest.mark.parametrize("window", [None, 6, 14])
+def test_rows_of_any_prompt_continue_as_they_would_alone(case, window, tmp_path, few_slots):
+    model, then = exported(small(case), tmp_path), drawn(7, 20)
+    alone = [begun(model, window)[of] for of in OF_ROW]
+    joined = OnnxSteps.join(begun(model, window), OF_ROW)
+
+    def expected(t, rows=range(7)):
+        return np.concatenate([alone[row].step(then[row : row + 1, t]) for row in rows])
+
+    for t in range(9):
+        close(joined.step(then[:, t]), expected(t), 1e-5)
+    some = np.array([6, 2, 2, 5, 0, 4])
+    taken, others = joined.take(some), joined.take(np.arange(7))
+    close(taken.step(then[some, 9]), others.step(then[:, 9])[some], 1e-5)
+    close(joined.step(then[:, 9]), expected(9), 1e-5)  # taken has a state of its own
+    rows = np.array([3, 4, 2, 3, 4, 5, 6])
+    joined.move(rows)
+    then[:] = then[rows]
+    after = dict(zip((2, 3, 4, 5, 6), expected(10, (2, 3, 4, 5, 6)), strict=True))
+    close(joined.step(then[:, 10]), [after[row] for row in rows], 1e-5)
+    for t in range(11, 20):
+        after = dict(zip((2, 3, 4, 5, 6), expected(t, (2, 3, 4, 5, 6)), strict=True))
+        close(joined.step(then[:, t]), [after[row] for row in rows], 1e-5)
+
+
+@every
+def test_a_row_after_a_prompt_reads_on_in_blocks(case, tmp_path, few_slots):
+    model, then = exported(small(case), tmp_path), drawn(1, 24)
     for window in (None, 6):
-        alone, others = ([OnnxSteps(model, 1, window) for _ in range(4)] for _ in range(2))
-        for n, pair in zip((3, 14, 14, 1), zip(alone, others, strict=True), strict=True):
-            for each in pair:
-                each.prefill(drawn(1, 14)[:, -n:])
-        joined = OnnxSteps.join(others, range(4))
-        for t in range(5):
-            got = joined.step(then[:, t])
-            close(got, np.concatenate([each.step(then[row : row + 1, t]) for row, each in enumerate(alone)]), 1e-5)
-        some = np.array([2, 0, 0])
-        taken, before = joined.take(some), {name: x.copy() for name, x in joined.state.items()}
-        close(taken.step(then[some, 6]), joined.take(np.arange(4)).step(then[:, 6])[some], 1e-5)
-        assert all(np.array_equal(x, joined.state[name]) for name, x in before.items())  # taken has a state of its own
-        joined.move(np.array([3, 1, 1, 3]))
-        expected = [alone[row].step(then[:1, 7]) for row in (3, 1)]
-        close(joined.step(then[[0] * 4, 7]), np.concatenate([expected[k] for k in (0, 1, 1, 0)]), 1e-5)
+        joined, alone = OnnxSteps.join(begun(model, window, [9]), [0]), OnnxSteps(model, 1, window)
+        alone.prefill(np.random.default_rng(2).integers(0, V, (1, 9)))
+        for start, end in ((0, 3), (3, 14), (14, 15), (15, 24)):
+            close(joined.prefill(then[:, start:end]), alone.prefill(then[:, start:end]), 1e-5)
+
+
+@pytest.mark.parametrize("weights", ["float32", "int8"])
+@pytest.mark.parametrize("lengths", [(200, 17), (200, 300), (17, 50)])
+def test_a_row_is_the_same_to_the_last_bit_whatever_others_there_are(weights, lengths, tmp_path):
+    model, then = exported(build(**BROAD).float(), tmp_path, weights), drawn(2, 140)
+    found = [[], []]
+    for of_row in ([0], [1], [0, 1], [1, 0, 1, 0], [0] * 5 + [1] * 4):
+        rows = OnnxSteps.join(begun(model, None, lengths), of_row)
+        played = np.stack([rows.step(then[of_row, t]) for t in range(140)], 1)
+        for of, row in zip(of_row, played, strict=True):
+            found[of].append(row)
+    for each in found:
+        for row in each[1:]:
+            np.testing.assert_array_equal(row, each[0])
+
+
+def test_a_prompt_is_in_memory_once(tmp_path):
+    parts = begun(exported(small(ALL), tmp_path), None, (300, 17))
+    rows = OnnxSteps.join(parts, [0, 1] * 4)
+    ((at, run),) = rows.runs
+    assert sorted(at) == list(range(8))
+    for name in ("keys", "values"):
+        assert run.shared[name] is parts[0].runs[0][1].state[name]
+        assert all(np.shares_memory(x, run.shared[name]) for key, x in run.always.items() if f"d_{name}_" in key)
+    rows.step(drawn(8))
+    assert run.state["keys"].shape[-1] == in_rows.SLOTS
 
 
 def test_no_more_tokens_than_learned_positions(tmp_path):

@@ -1,10 +1,4 @@
-"""A decoder as one graph: some more tokens after a cache that the caller keeps.
-
-The cache is any number of slots R in any order: keys transposed, (B, H, Dk, R), so that a step reads them once and as
-they lie, and values (B, H, R, D). `held` (B, R) is the index of the token in each slot, `EMPTY` where there is none.
-Which keys a token sees, and how far away they are, follows from `held` and `index`. So rows may have different ages,
-and a rolling cache writes over its oldest slots.
-"""
+"""A decoder as one graph: some more tokens after a cache that the caller keeps."""
 
 from __future__ import annotations
 
@@ -15,9 +9,8 @@ import numpy as np
 from musictx.model.onnx.graph import Graph
 from musictx.model.onnx.keyboard import N_KEYS, features, onto
 from musictx.model.onnx.position import FORMS, to
+from musictx.model.onnx.slots import Slots
 
-EMPTY = -(2**40)  # so far back that no window reaches it
-EVERYTHING = 2**32  # a window without an end
 RMS_EPSILON = 2.0**-23  # PyTorch's: the rounding of float32
 
 
@@ -54,12 +47,10 @@ class Layers:
     def __init__(self, g: Graph, config: Any, ids: str) -> None:
         self.g, self.config, c = g, config, config
         self.n_heads, self.d_head = c.n_heads, c.d_model // c.n_heads
-        self.index, self.held = g.input("index", "int64", "B", "T"), g.input("held", "int64", "B", "R")
+        self.index = g.input("index", "int64", "B", "T")
         self.size = g.op("Shape", ids, start=0, end=1), g.op("Shape", ids, start=1, end=2)  # B, T
-        room = g.op("Shape", self.held, start=1, end=2)
-        self.old_and_new = g.op("Concat", room, self.size[1], axis=0)
         self.form = FORMS[c.position](g, c, self.index, self.clock(ids))
-        self.distance, self.hidden = self.looks()
+        self.slots = Slots(g, c, self.form, self.index)
         if c.conv > 1:
             self.recent = g.input("recent", "float32", c.n_layers, "B", c.conv - 1, c.d_model)
         self.first_v = ""
@@ -77,16 +68,6 @@ class Layers:
         g.op("Gather", at, g.const([-1]), axis=1, named=g.output("new_clock", "float64", "B", 1))
         return at
 
-    def looks(self) -> tuple[str, str]:
-        """How many tokens each key, old or new, is behind each token, (B, 1, T, R + T); and what hides keys that are
-        ahead or out of the window: -inf, else 0."""
-        g, none = self.g, float("-inf")
-        all_keys = g.op("Unsqueeze", g.op("Concat", self.held, self.index, axis=1), g.const([1, 2]))
-        distance = g.op("Sub", g.op("Unsqueeze", self.index, g.const([1, 3])), all_keys)
-        near = g.op("Less", distance, g.input("window", "int64", 1))
-        sees = g.op("And", g.op("GreaterOrEqual", distance, g.const(0)), near)
-        return distance, g.op("Where", sees, g.const(0, "float32"), g.const(none, "float32"))
-
     def attend(self, layer: int, x: str) -> str:
         """Adds attention's output to the stream; in the last layer for the last token of each row alone, (B, C)."""
         g, c, name = self.g, self.config, f"blocks.{layer}"
@@ -94,20 +75,9 @@ class Layers:
         self.form.begin(layer)
         q = self.form.queries(q)
         if layer + 1 == c.n_layers:
-            q, self.distance, self.hidden = (
-                g.op("Gather", each, g.const([-1]), axis=2) for each in (q, self.distance, self.hidden)
-            )
-            x = g.op("Gather", g.shaped(x, *self.size, c.d_model), g.const(-1), axis=1)
+            q, x = self.slots.last(q), g.op("Gather", g.shaped(x, *self.size, c.d_model), g.const(-1), axis=1)
         k = g.op("Transpose", self.form.keys(k), perm=[0, 1, 3, 2])  # (B, H, Dk, T)
-        width = self.d_head + self.form.more_key_width
-        old_k = g.input(f"keys_{layer}", "float32", "B", self.n_heads, width, "R")
-        old_v = g.input(f"values_{layer}", "float32", "B", self.n_heads, "R", self.d_head)
-        logits = g.op("Concat", g.op("MatMul", q, old_k), g.op("MatMul", q, k), axis=3)  # (B, H, T, R + T)
-        if more := self.form.logits(q, self.distance):
-            logits = g.op("Add", logits, more)
-        weights = g.op("Softmax", g.op("Add", logits, self.hidden), axis=-1)
-        old, new = g.split(weights, 3, 2, self.old_and_new)
-        found = g.op("Add", g.op("MatMul", old, old_v), g.op("MatMul", new, v))  # (B, H, T, D)
+        found = self.slots.find(layer, q, k, v)  # (B, H, T, D)
         self.new["keys"].append(k)
         self.new["values"].append(v)
         found = g.shaped(g.op("Transpose", found, perm=[0, 2, 1, 3]), -1, c.d_model)

@@ -1,0 +1,85 @@
+"""Attention over a cache that the caller keeps, as nodes of a graph.
+
+The cache is any number of slots R in any order: keys transposed, (B, H, Dk, R), so that a step reads them once and as
+they lie, and values (B, H, R, D). `held` (B, R) is the index of the token in each slot, `EMPTY` where there is none.
+Which keys a token sees, and how far away they are, follows from `held` and `index`. So rows may have different ages,
+and a rolling cache writes over its oldest slots.
+
+Beside it lie P slots that the first `sharing` rows see too: their prompt, in memory once. All rows ask one head before
+the next, so the head's keys are still near the processor for the second row. Each row's product is one of its own: in
+a common one its rounding would depend on the number of others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from musictx.model.onnx.graph import Graph
+from musictx.model.onnx.position import Form
+
+EMPTY = -(2**40)  # so far back that no window reaches it
+EVERYTHING = 2**32  # a window without an end
+HIDDEN = float("-inf")
+
+
+class Slots:
+    """What all layers know of the cache's slots."""
+
+    def __init__(self, g: Graph, config: Any, form: Form, index: str) -> None:
+        self.g, self.form, self.n_heads, self.d_head = g, form, config.n_heads, config.d_model // config.n_heads
+        held, shared_held = g.input("held", "int64", "B", "R"), g.input("shared_held", "int64", 1, "P")
+        self.sharing, self.window = g.input("sharing", "int64", 1), g.input("window", "int64", 1)
+        others = g.op("Sub", g.op("Shape", index, start=0, end=1), self.sharing)
+        self.to_all = g.op("Concat", g.const([0] * 4), others, g.const([0] * 3), axis=0)  # sizes of a padding
+        self.rooms = g.op("Concat", *(g.op("Shape", x, start=1, end=2) for x in (shared_held, held, index)), axis=0)
+        self.looks = self._look(index, g.op("Concat", held, index, axis=1))
+        self.shared_looks = self._look(self._sharers(index), shared_held)
+
+    def last(self, q: str) -> str:
+        """The last query of each row; from now on the others are not asked."""
+        g = self.g
+        q, *looks = (g.op("Gather", x, g.const([-1]), axis=2) for x in (q, *self.looks, *self.shared_looks))
+        self.looks, self.shared_looks = (looks[0], looks[1]), (looks[2], looks[3])
+        return q
+
+    def find(self, layer: int, q: str, k: str, v: str) -> str:
+        """What queries (B, H, T, Dk) find in all slots and among the new keys (B, H, Dk, T), (B, H, T, D)."""
+        g, h, d, width = self.g, self.n_heads, self.d_head, self.d_head + self.form.more_key_width
+        old_k = g.input(f"keys_{layer}", "float32", "B", h, width, "R")
+        old_v = g.input(f"values_{layer}", "float32", "B", h, "R", d)
+        shared_k = g.input(f"shared_keys_{layer}", "float32", h, 1, width, "P")
+        shared_v = g.input(f"shared_values_{layer}", "float32", h, 1, "P", d)
+        own = g.op("Concat", g.op("MatMul", q, old_k), g.op("MatMul", q, k), axis=3)  # (B, H, T, R + T)
+        asked = self._sharers(q)
+        shared = self._seen(asked, self._together(asked, shared_k), self.shared_looks)
+        shared = g.op("Pad", shared, self.to_all, g.const(HIDDEN, "float32"))  # (B, H, T, P)
+        logits = g.op("Concat", shared, self._seen(q, own, self.looks), axis=3)
+        of_shared, of_old, of_new = g.split(g.op("Softmax", logits, axis=-1), 3, 3, self.rooms)
+        found = g.op("Add", g.op("MatMul", of_old, old_v), g.op("MatMul", of_new, v))
+        more = self._together(self._sharers(of_shared), shared_v)
+        return g.op("Add", found, g.op("Pad", more, self.to_all))
+
+    def _look(self, index: str, held: str) -> tuple[str, str]:
+        """How many tokens each key (B or 1, S) is behind each token, (B, 1, T, S); and what hides keys that are ahead
+        or out of the window: -inf, else 0."""
+        g = self.g
+        distance = g.op("Sub", g.op("Unsqueeze", index, g.const([1, 3])), g.op("Unsqueeze", held, g.const([1, 2])))
+        near = g.op("Less", distance, self.window)
+        sees = g.op("And", g.op("GreaterOrEqual", distance, g.const(0)), near)
+        return distance, g.op("Where", sees, g.const(0, "float32"), g.const(HIDDEN, "float32"))
+
+    def _sharers(self, x: str) -> str:
+        """The rows that share."""
+        return self.g.op("Slice", x, self.g.const([0]), self.sharing, self.g.const([0]))
+
+    def _together(self, x: str, shared: str) -> str:
+        """The products of sharers' (N, H, T, ·) with what they share, (H, 1, ·, ·)."""
+        found = self.g.op("MatMul", self.g.op("Transpose", x, perm=[1, 0, 2, 3]), shared)
+        return self.g.op("Transpose", found, perm=[1, 0, 2, 3])
+
+    def _seen(self, q: str, logits: str, looks: tuple[str, str]) -> str:
+        """Logits with what distance adds to them; hidden keys have -inf."""
+        g, (distance, hidden) = self.g, looks
+        if more := self.form.logits(q, distance):
+            logits = g.op("Add", logits, more)
+        return g.op("Add", logits, hidden)
