@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from musictx.errors import ConfigError
-from musictx.model.onnx import rows as of_rows
 from musictx.model.onnx.graph import Array
-from musictx.model.onnx.rows import OnnxRows, emptied, fresh, one_after_another, slots_of
+from musictx.model.onnx.rows import OnnxRows, emptied, fresh, one_after_another
 from musictx.model.onnx.session import OnnxModel
 
 BLOCK = 256  # tokens of a prompt that are read at once
+SHORT = 64  # tokens of a prompt that each of its rows may have as its own: another call would cost more
 
 
 class OnnxSteps:
@@ -64,21 +64,15 @@ class OnnxSteps:
     def join(parts: Sequence[OnnxSteps], of_row: Sequence[int]) -> OnnxSteps:
         """Steps of one model and window whose row b goes on from parts[of_row[b]], each of one row and not joined
         itself, as it would alone."""
-        of, alone = np.array(of_row), [part.runs[0][1] for part in parts]
+        alone, of, runs = [part.runs[0][1] for part in parts], np.array(of_row), []
         assert not any(part.sharing for part in alone), "joined rows are not joined again"
-        short, long = list[int](), list[int]()
-        for i in sorted(set(of_row)):
-            (short if slots_of(alone[i].state) <= of_rows.SLOTS else long).append(i)
-        runs, like = [], alone[0]
-        for shared in long or [-1]:
-            among = [shared] * (shared >= 0) + short
+        used = sorted(set(of_row))
+        short = [i for i in used if alone[i].state["length"][0] <= SHORT]
+        for shared in [i for i in used if i not in short] or [None]:
+            among = short if shared is None else [shared, *short]
             at = np.concatenate([np.flatnonzero(of == i) for i in among])
-            states = [emptied(alone[i].state) if i == shared else alone[i].state for i in of[at]]
-            prompt = alone[shared].state if shared >= 0 else fresh(like.model, 1)
-            prompt = prompt | {"held": prompt["held"].copy()}  # in case that the part goes on
-            run = OnnxRows(like.model, like.window, one_after_another(states), prompt, int((of == shared).sum()))
-            runs.append((at, run))
-            short = []
+            runs.append((at, _run([alone[i] for i in of[at]], None if shared is None else alone[shared])))
+            short = []  # they are read once
         return _of(runs)
 
     def _check_reach(self, t: int) -> None:
@@ -86,6 +80,15 @@ class OnnxSteps:
         length, reach = max(int(run.state["length"].max()) for _, run in self.runs) + t, first.model.reach
         if reach is not None and length > reach:
             raise ConfigError("max_positions", got=reach, why=f"{length} tokens are more than this model has positions")
+
+
+def _run(rows: Sequence[OnnxRows], shared: OnnxRows | None) -> OnnxRows:
+    """Rows that go on together after these, of which the first may share what they are."""
+    states = [emptied(row.state) if row is shared else row.state for row in rows]
+    model, window, sharing = rows[0].model, rows[0].window, sum(row is shared for row in rows)
+    prompt = fresh(model, 1) if shared is None else shared.state
+    prompt = prompt | {"held": prompt["held"].copy()}  # so that nothing is seen of what the part may read later
+    return OnnxRows(model, window, one_after_another(states), prompt, sharing)
 
 
 def _of(runs: list[tuple[Array, OnnxRows]]) -> OnnxSteps:
