@@ -196,7 +196,7 @@ def test_a_row_after_a_prompt_reads_on_in_blocks(case, tmp_path, few_slots):
 @pytest.mark.parametrize("lengths", [(200, 17), (300, 100), (17, 50)])
 def test_a_row_is_the_same_to_the_last_bit_whatever_others_there_are(weights, lengths, tmp_path):
     model, then = exported(build(**BROAD).float(), tmp_path, weights), drawn(2, 140)
-    found = [[], []]
+    found: list[list[Any]] = [[], []]
     for of_row in ([0], [1], [0, 1], [1, 0, 1, 0], [0] * 5 + [1] * 4):
         rows = OnnxSteps.join(begun(model, None, lengths), of_row)
         played = np.stack([rows.step(then[of_row, t]) for t in range(140)], 1)

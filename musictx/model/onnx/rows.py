@@ -84,7 +84,7 @@ def fresh(model: OnnxModel, rows: int) -> State:
     }
     for name, dtype, shape in model.inputs:
         if name.partition("_")[0] in ("keys", "values", "recent", "clock", "keyboard"):
-            state[name] = np.zeros([sizes.get(n, n) for n in shape], dtype)
+            state[name] = np.zeros([sizes[n] if n in sizes else int(n) for n in shape], dtype)
     if "keyboard" in state:
         state["keyboard"][:, 1] = LONG_S  # all keys are up, and none was ever struck
     return state

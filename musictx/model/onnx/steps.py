@@ -68,7 +68,8 @@ class OnnxSteps:
         assert not any(part.sharing for part in alone), "joined rows are not joined again"
         used = sorted(set(of_row))
         short = [i for i in used if alone[i].state["length"][0] <= SHORT]
-        for shared in [i for i in used if i not in short] or [None]:
+        long: list[int | None] = [i for i in used if i not in short]
+        for shared in long or [None]:
             among = short if shared is None else [shared, *short]
             at = np.concatenate([np.flatnonzero(of == i) for i in among])
             runs.append((at, _run([alone[i] for i in of[at]], None if shared is None else alone[shared])))
