@@ -9,7 +9,8 @@ for whoever wants to see its figures again. Each part is commands that a person 
 rest. `--only` makes some parts. All of them take about five hours of two cores, most of it for `alive`. `--test` reads
 the test split too, once for the same weights. All lies in `--out`; `--place` also copies it to where the project shows
 it, over what is there. `tests/test_packaged.py` then names each figure of the card (`docs/models.md`) that is another.
-Pictures of the page need Chromium.
+Pictures of the page need Chromium. `guidance` takes a store outputs/stores/quantised: of the set that `quantised.py`
+makes, by `musictx prepare folder outputs/quantised out=outputs/stores/quantised`.
 """
 
 import os
@@ -33,7 +34,10 @@ from musictx.terminal import say
 
 PICTURES = ROOT / "docs/img"
 GENERATE = "python -m musictx generate bundle=piano overwrite=true variations=3 png=true"
-GUIDED = GUIDE.replace("outputs/", "{out}/") + " --out {out}/guidance"
+GUIDED = GUIDE.replace("outputs/stores/maestro", "{out}/stores/maestro").replace(
+    "outputs/stores/pop", "{out}/stores/pop"
+)
+GUIDED += " --out {out}/guidance"
 COMMANDS: dict[str, list[str]] = {
     "likelihood": [],
     "pictures": [
@@ -53,7 +57,7 @@ SHOWN = {  # where the files that a part makes are shown
         "fill/elise.png": PICTURES / "fill-piano.png",
     },
     "page": {name: PICTURES / name for name in ("serve-attention.png", "serve-harmonise.png")},
-    "guidance": {"guidance/chosen.json": RESULTS / "guidance/piano.json"},
+    "guidance": {"guidance/chosen.json": RESULTS / "guidance/three.json"},
     "alive": {"alive/alive.json": RESULTS / "alive.json"},
 }
 

@@ -30,12 +30,12 @@ Make = Callable[..., Row]  # `row` of a raw file
 ROWS, RESULTS = ROOT / "studies/results.json", ROOT / "studies/results"
 WRITTEN = ("key", "says", "digits")  # of a row, by hand
 EVALUATE = "musictx evaluate piano data.path=outputs/stores/maestro data.segment=2048"
-GUIDE = "python studies/guidance.py --store outputs/stores/maestro"
-GUIDE_BESIDE = " --beside outputs/stores/pop outputs/stores/quantised --models piano --strengths 0.25 0.5 0.75 1"
-GUIDE_ALONE, GUIDED = (
-    " --models piano --strengths 0.5 1",
-    " --draws 2 pieces=24 seed_seconds=10 length_seconds=15 span_seconds=5",
+GUIDE_MAESTRO = "python studies/guidance.py --store outputs/stores/maestro{} --draws 2"
+GUIDE_MAESTRO += " pieces=24 seed_seconds=10 length_seconds=15 span_seconds=5"
+GUIDE = GUIDE_MAESTRO.format(
+    " --beside outputs/stores/pop outputs/stores/quantised --models piano --strengths 0.25 0.5 0.75 1"
 )
+GUIDE_ALONE = GUIDE_MAESTRO.format(" --models piano --strengths 0.5 1")
 GUIDE_CHORALE = "python studies/guidance.py --store outputs/stores/jsb --models chorale"
 KINDS = "python studies/alive.py --midi outputs/apart --apart --stores outputs/stores/maestro outputs/stores/pop"
 KINDS += " --pieces 12 --draws 1"
@@ -171,10 +171,8 @@ def beside(found: Any, make: Make) -> Iterator[Row]:
 RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "piano-test.json": lambda found, make: likelihood(found, make, "test", "token"),
     "piano-validation.json": lambda found, make: likelihood(found, make, "validation", "token", "note", "second"),
-    "guidance/piano.json": partial(guided, name="piano", command=GUIDE + GUIDE_ALONE + GUIDED, older=True),
-    "guidance/three.json": partial(
-        guided, name="piano", command=GUIDE + GUIDE_BESIDE + GUIDED, label="piano model, held to its seed"
-    ),
+    "guidance/piano.json": partial(guided, name="piano", command=GUIDE_ALONE, older=True),
+    "guidance/three.json": partial(guided, name="piano", command=GUIDE, label="piano model, held to its seed"),
     "guidance/chosen.json": partial(guided, name="chorale", command=GUIDE_CHORALE),
     "alive.json": met,
     "kinds.json": like_composers,
