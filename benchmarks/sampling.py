@@ -1,224 +1,258 @@
-"""How fast musictx draws music, beside our rewrite of the public Music Transformer code and beside Hugging Face.
+"""How fast musictx draws music, beside Hugging Face, our rewrite of the public Music Transformer code, and the limit.
 
-All take turns in one process, with random weights of one size, after the same short prompt. A figure is the median of
-the turns with its range. Ours runs as in `generate`: with the prompt's reading, the masks, and the looks every few
-tokens. The uncached loop is timed at only some lengths. Its figure is an estimate, the sum over all lengths of a
-parabola through those, and its row says so.
+All take turns in one process, with models of the size of a bundle of ours, after prompts of so many ids. Rows share the
+prompt. Two figures: the time to the first token, and tokens a second from then on; each is the median of the turns.
+Ours runs as in `generate`: with the reading of the prompt, the grammar, and the looks every few tokens. The uncached
+loop is timed at only some lengths: its figure is an estimate, a parabola through those. The limit reads weights in
+8 bits, the shared prompt's keys and the keys of the rows once a token, as fast as one thread sums a large array here.
 """
 
 import copy
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from statistics import median
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from facts import Contestant, Turn, begin, compete, report, timed
+from facts import Contestant, Turn, begin, compete, timed, wait
 from public import NAME, PublicConfig, PublicTransformer, next_id
+from torch import nn
 
 from musictx.config.command import Command
 from musictx.errors import ConfigError
 from musictx.files import write_json
 from musictx.generate.batch import Batch, Progress
-from musictx.generate.engine import BatchRow, Stream, begin_stream
+from musictx.generate.engine import BatchRow, begin_stream
+from musictx.generate.open_bundle import open_bundle
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import Prompt, make_prompt
 from musictx.generate.requests import PLAIN, Length
-from musictx.model.protocol import LanguageModel
+from musictx.model.onnx.player import open_player
+from musictx.model.packaged import bundle_path
 from musictx.model.static_steps import StaticSteps
+from musictx.model.steps import Player
 from musictx.model.torch_steps import TorchPlayer
-from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.model.transformer import Transformer
 from musictx.model.weights import for_steps
 from musictx.music.score import Meter, Score
 from musictx.setting import setting
-from musictx.system import processor
 from musictx.terminal import say
-from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
 
 
 @dataclass
 class BenchSamplingConfig:
-    """musictx benchmarks/sampling.py: tokens per second of our engine, a rewrite of the public code, Hugging Face."""
+    """musictx benchmarks/sampling.py: tokens a second of our players, Hugging Face and a rewrite of the public code."""
 
     device: str = setting("cpu", "cpu or cuda")
-    d_model: int = setting(512, "width of the models")
-    n_layers: int = setting(6, "layers of the models")
-    n_heads: int = setting(8, "heads of attention")
-    d_ff: int = setting(2048, "width inside the feed-forward layers")
-    max_distance: int = setting(1024, "longest distance in the relative table; the public model's is its longest input")
-    length: int = setting(1024, "new tokens in each row")
-    batches: list[int] = setting([16], "rows at once, beside one stream")
-    repeats: int = setting(3, "runs of each measurement")
-    threads: int | None = setting(None, "threads of the processor; null: all cores")
+    bundle: str = setting("piano", "our model, whose sizes the others have: a bundle or a run's folder")
+    length: int = setting(64, "new tokens in each row")
+    keys: list[int] = setting([128, 600, 2048], "ids of the prompt of one row")
+    batches: list[int] = setting([4, 16], "rows at once after a prompt of the middle length")
+    repeats: int = setting(3, "turns of each")
+    threads: int | None = setting(1, "threads of the processor; null: all cores")
     out: str | None = setting(None, "a JSON file for the figures; null: none")
 
 
-TOKENIZER = build_tokenizer("performance")
-WARM_UP = 16  # tokens
+WARM_UP = 4  # tokens
 POINTS = 5  # lengths at which a step of the uncached loop is timed
-OURS = "musictx"
-BLOCK = 32  # tokens in each turn, with masks and without
-PUBLIC = f"{NAME}, uncached (estimate: parabola through {POINTS} lengths)"
+OURS, PUBLIC, LIMIT = "musictx", f"{NAME}, uncached (estimate: parabola through {POINTS} lengths)", "limit"
 HUGGING_FACE = "Hugging Face GPT-2, cached"
-
-Run = Callable[[int], float]  # new tokens in each row -> seconds
-
-
-def prompt() -> Prompt:
-    """A scale of eight notes."""
-    onset_s = np.arange(8) / 4
-    score = Score(onset_s, onset_s + 0.25, np.array([60, 62, 64, 65, 67, 69, 71, 72]), np.full(8, 80))
-    return make_prompt(Primer(score, 2.0, Meter(score.quarter_s)), TOKENIZER, None)
+LARGE = 2**26  # float32: far more than a cache holds
+Draw = Callable[[Prompt, int, int], float]  # prompt, rows, new tokens in each -> when the first was drawn, in seconds
 
 
-def transformer(config: BenchSamplingConfig) -> Transformer:
-    torch.manual_seed(0)
-    sizes = {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff", "max_distance")}
-    kind = TransformerConfig(TOKENIZER.vocab.size, dropout=0.0, attention="auto", **sizes)
-    return Transformer(kind).to(config.device).eval()
+class Case(NamedTuple):
+    keys: int
+    rows: int
+
+    def __str__(self) -> str:
+        return f"{self.rows} row{'s' * (self.rows > 1)} after {self.keys:,} ids"
 
 
-def stream(model: LanguageModel, begin: Prompt, batch: int, masks: bool, room: int, device: str) -> Stream:
-    ids, quarter_s = [begin.ids] * batch, [begin.quarter_s] * batch
-    grammar = build_grammar(TOKENIZER, Rules(masks=masks), ids, quarter_s)
-    rows = [BatchRow(0, (0, k)) for k in range(batch)]
-    return begin_stream(TorchPlayer(model, device), [begin.heard], rows, PLAIN, grammar, room, False, [])
+class Bench(NamedTuple):
+    """What is asked, our model of PyTorch, its tokenizer, and the sizes of the others, as large in all."""
+
+    config: BenchSamplingConfig
+    model: Transformer
+    tokenizer: Tokenizer
+    d_model: int
+    n_layers: int
+    n_heads: int
+    d_ff: int
+
+    def prompt(self, keys: int) -> Prompt:
+        """So many ids of a scale, BOS among them."""
+        n = keys // 2
+        onset_s = np.arange(n) / 4
+        score = Score(onset_s, onset_s + 0.2, 48 + np.arange(n) % 25, np.full(n, 80))
+        whole = make_prompt(Primer(score, score.duration_s, Meter(score.quarter_s)), self.tokenizer, None)
+        return whole._replace(ids=whole.ids[: keys - 1], heard=whole.heard[:keys])
 
 
-def ours(model: LanguageModel, batch: int, device: str, most: int) -> Run:
-    """Our engine, from the prompt's ids to the last id drawn, with room for `most`, since a CUDA graph fits one
-    room."""
-
-    def draw(given: Prompt, length: int) -> None:
-        drawn = stream(model, given, batch, True, len(given.heard) + most, device)
-        progress = [
-            Progress(Length(tokens=length), given.meter, TOKENIZER, given.ids, given.quarter_s) for _ in range(batch)
-        ]
-        for _ in Batch(drawn, progress, length):
-            pass
-
-    return lambda length: timed(partial(draw, prompt(), length), device)
+def opened(config: BenchSamplingConfig) -> Bench:
+    model, tokenizer, _ = open_bundle(bundle_path(config.bundle), config.device)
+    if not isinstance(model, Transformer):
+        raise ConfigError("bundle", got=config.bundle, why="no Transformer", allowed="one")
+    c = model.config
+    wide = c.d_ff * 3 // 2 if c.mlp == "swiglu" else c.d_ff  # of two matrices instead of three
+    return Bench(config, model, tokenizer, c.d_model, c.n_layers, c.n_heads, wide)
 
 
-def public(config: BenchSamplingConfig) -> Run:
-    """An estimate of the public code's loop: the sum over all lengths of a parabola through some of them."""
-    given = torch.from_numpy(prompt().heard).to(config.device)
-    sizes = {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff")}
-    longest = len(given) + max(config.length, WARM_UP)
-    kind = PublicConfig(TOKENIZER.vocab.size, max_sequence=longest, **sizes)
-    model = PublicTransformer(kind).to(config.device).eval()
-
-    def summed(length: int) -> float:
-        lengths = len(given) + np.arange(length)
-        some = np.unique(np.linspace(lengths[0], lengths[-1], POINTS).round().astype(int))
-        inputs = [given.new_zeros(1, n) for n in some.tolist()]
-        seconds = [timed(partial(next_id, model, ids, TOKENIZER.vocab.pad), config.device) for ids in inputs]
-        at = np.polyval(np.polyfit(some, seconds, min(2, len(some) - 1)), lengths)
-        return float(at.sum())
-
-    return summed
+def ours(tokenizer: Tokenizer, player: Player, given: Prompt, rows: int, length: int) -> float:
+    """Our engine, from the prompt's ids to the last ids drawn."""
+    grammar = build_grammar(tokenizer, Rules(), [given.ids] * rows, [given.quarter_s] * rows)
+    of_row = [BatchRow(0, (0, k)) for k in range(rows)]
+    room = len(given.heard) + length
+    stream = begin_stream(player, [given.heard], of_row, PLAIN, grammar, room, False)
+    progress = Progress(Length(tokens=length), given.meter, tokenizer, given.ids, given.quarter_s)
+    seconds = [perf_counter() for _ in Batch(stream, [progress] * rows, length)]
+    return seconds[0]
 
 
-def hugging_face(config: BenchSamplingConfig) -> Run:
-    """Hugging Face's `generate` with its own cache; it draws without filters, as the others do."""
+def players(bench: Bench) -> Iterator[tuple[str, Player]]:
+    """All that plays our model on this device."""
+    config, device = bench.config, bench.config.device
+    if device == "cuda":
+        half = for_steps(copy.deepcopy(bench.model), "bfloat16")
+        yield f"{OURS}, PyTorch, bfloat16", TorchPlayer(half, device)
+        yield f"{OURS}, PyTorch, bfloat16, CUDA graph", TorchPlayer(StaticSteps(half), device)
+        return
+    for weights in ("int8", "float32"):
+        yield f"{OURS}, ONNX Runtime, {weights}", open_player(bundle_path(config.bundle), weights, config.threads or 1)
+    yield f"{OURS}, PyTorch, float32", TorchPlayer(for_steps(copy.deepcopy(bench.model)), device)
+
+
+def hugging_face(bench: Bench, int8: bool) -> Draw:
+    """Its `generate` with its own cache, without filters; in 8 bits by PyTorch's dynamic quantisation."""
     from transformers import GPT2Config, GPT2LMHeadModel
+    from transformers.pytorch_utils import Conv1D
     from transformers.utils import logging
 
     logging.set_verbosity_error()
-    given = torch.from_numpy(prompt().heard)[None].to(config.device)
-    kind = GPT2Config(
-        vocab_size=TOKENIZER.vocab.size,
-        n_positions=given.shape[1] + max(config.length, WARM_UP),
-        n_embd=config.d_model,
-        n_layer=config.n_layers,
-        n_head=config.n_heads,
-        n_inner=config.d_ff,
-        bos_token_id=None,
-        eos_token_id=None,
-    )
+    config, vocab = bench.config, bench.tokenizer.vocab
+    sizes = {"n_embd": bench.d_model, "n_layer": bench.n_layers, "n_head": bench.n_heads, "n_inner": bench.d_ff}
+    most = max(config.keys) + config.length
+    kind = GPT2Config(vocab_size=vocab.size, n_positions=most, bos_token_id=None, eos_token_id=None, **sizes)
     model: Any = GPT2LMHeadModel(kind).to(config.device).eval()
+    if int8:
+        for parent, name, layer in [(p, n, m) for p in model.modules() for n, m in p.named_children()]:
+            if isinstance(layer, Conv1D):  # a linear layer whose weights lie the other way round
+                plain = nn.Linear(*layer.weight.shape)
+                plain.weight, plain.bias = nn.Parameter(layer.weight.T.contiguous()), layer.bias
+                setattr(parent, name, plain)
+        with warnings.catch_warnings(action="ignore"):  # it will leave PyTorch
+            model = torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, torch.qint8)
 
-    draw = partial(model.generate, given, attention_mask=torch.ones_like(given), do_sample=True, top_k=0)
-    draw = partial(draw, use_cache=True, pad_token_id=TOKENIZER.vocab.pad)
-    return lambda length: timed(partial(draw, max_new_tokens=length), config.device)
+    def draw(given: Prompt, rows: int, length: int) -> float:
+        drawn, ids = Times(), torch.from_numpy(np.tile(given.heard, (rows, 1))).to(config.device)
+        how = {"do_sample": True, "top_k": 0, "use_cache": True, "pad_token_id": vocab.pad}
+        lasts = {"max_new_tokens": length, "min_new_tokens": length}
+        model.generate(ids, attention_mask=torch.ones_like(ids), streamer=drawn, **lasts, **how)
+        return drawn.seconds[1]  # the prompt comes first
 
-
-def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[], Run]]:
-    """(name, rows at once) -> the function that prepares it, which may fail."""
-    plain, device = transformer(config), config.device
-
-    def kept(weights: str) -> Transformer:
-        return for_steps(copy.deepcopy(plain), weights)
-
-    forms: dict[str, Any] = {OURS: kept("float32")}
-    if device == "cuda":
-        forms["musictx, bf16 weights"] = bf16 = kept("bfloat16")
-        forms["musictx, bf16 weights, CUDA graph"] = StaticSteps(bf16)
-    else:
-        forms["musictx, int8 linear layers"] = kept("int8")
-        if processor().bfloat16:
-            forms["musictx, bf16 linear layers"] = kept("bfloat16")
-    most = max(config.length, WARM_UP)
-    batches = (1, *config.batches)
-    found = {(name, n): partial(ours, form, n, device, most) for n in batches for name, form in forms.items()}
-    return {**found, (PUBLIC, 1): partial(public, config), (HUGGING_FACE, 1): partial(hugging_face, config)}
+    return draw
 
 
-def named(name: str, batch: int) -> str:
-    return f"{name}, {batch} at once" if batch > 1 else name
+class Times:
+    """Hears when Hugging Face has drawn each token, as its streamers do."""
+
+    def __init__(self) -> None:
+        self.seconds = list[float]()
+
+    def put(self, ids: torch.Tensor) -> None:
+        self.seconds.append(perf_counter())
+
+    def end(self) -> None:
+        """Nothing is left to do."""
 
 
-def measure(config: BenchSamplingConfig) -> list[Contestant]:
-    """All in turn; one that cannot run says why and gets no turn."""
+def public(bench: Bench, case: Case) -> float:
+    """An estimate of the seconds of the public code's loop: the sum over all lengths of a parabola through some."""
+    config, vocab = bench.config, bench.tokenizer.vocab
+    sizes = {name: getattr(bench, name) for name in ("d_model", "n_layers", "n_heads", "d_ff")}
+    kind = PublicConfig(vocab.size, max_sequence=case.keys + config.length, **sizes)
+    model = PublicTransformer(kind).to(config.device).eval()
+    lengths = case.keys + np.arange(1, config.length)
+    some = np.unique(np.linspace(lengths[0], lengths[-1], POINTS).round().astype(int))
+    inputs = [torch.zeros(1, n, dtype=torch.long, device=config.device) for n in some.tolist()]
+    seconds = [timed(partial(next_id, model, ids, vocab.pad), config.device) for ids in inputs]
+    return float(np.polyval(np.polyfit(some, seconds, min(2, len(some) - 1)), lengths).sum())
 
-    def prepared(prepare: Callable[[], Run]) -> Turn:
-        run = prepare()
-        run(min(WARM_UP, config.length))
-        return partial(run, config.length)
 
-    rows = {}
-    for (name, n), prepare in contestants(config).items():
-        rows[Contestant(named(name, n), n * config.length, PUBLIC)] = partial(prepared, prepare)
-    return compete(rows, config.repeats)
+def limit(bench: Bench, case: Case) -> float:
+    """The seconds in which one thread reads all weights in 8 bits, and all keys and values, once a token."""
+    array = np.ones(LARGE, np.float32)
+    start = perf_counter()
+    array.sum()
+    per_byte_s = (perf_counter() - start) / array.nbytes
+    weights = sum(p.numel() for p in bench.model.parameters())
+    own = case.rows * np.arange(1, bench.config.length)
+    keys = (case.keys + own) * 2 * bench.d_model * bench.n_layers * 4
+    return float((weights + keys).sum() * per_byte_s)
 
 
-def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
-    """What masks add, in percent of a step without them. One figure for every two blocks in turn, so that other work on
-    the machine slows both."""
-    model, given = for_steps(transformer(config)), prompt()
-    room, block, costs = len(given.heard) + config.length, min(BLOCK, config.length), []
-    for _ in range(config.repeats):
-        pair = [stream(model, given, batch, masks, room, config.device) for masks in (True, False)]
-        for k in range(config.length // block):
-            seconds = [0.0, 0.0]
-            for i in (0, 1) if k % 2 else (1, 0):
-                seconds[i] = timed(partial(list, islice(pair[i], block)), config.device)
-            costs.append((seconds[0] / seconds[1] - 1) * 100)
-    return costs
+def contestants(bench: Bench, case: Case, draws: dict[str, Draw], firsts: dict[str, list[float]]) -> Any:
+    """Each with the function that prepares its turns: the seconds after the first token."""
+    config, given = bench.config, bench.prompt(case.keys)
+    tokens = case.rows * (config.length - 1)
+
+    def turn(name: str, draw: Draw) -> float:
+        begun_s = perf_counter()
+        first_s = draw(given, case.rows, config.length)
+        wait(config.device)
+        firsts.setdefault(name, []).append(first_s - begun_s)
+        return perf_counter() - first_s
+
+    def prepared(name: str, draw: Draw) -> Turn:
+        draw(given, case.rows, WARM_UP)
+        return partial(turn, name, draw)
+
+    for name, draw in draws.items():
+        yield Contestant(f"{name}, {case}", tokens, HUGGING_FACE), partial(prepared, f"{name}, {case}", draw)
+    estimated = {LIMIT: limit} | ({PUBLIC: public} if case == Case(config.keys[0], 1) else {})
+    for name, estimate in estimated.items():
+        of_one = partial(estimate, bench, case)
+        yield Contestant(f"{name}, {case}", tokens, HUGGING_FACE), lambda of_one=of_one: of_one
 
 
 def bench_sampling(config: BenchSamplingConfig) -> None:
-    where = begin(config, ("length", "repeats"))
+    where = begin(config, ("length", "repeats", "keys"))
     if min(config.batches, default=2) < 2:
-        raise ConfigError("batches", got=config.batches, allowed="2 or more each; one stream is always measured")
-    size = f"{config.n_layers} layers, width {config.d_model}, {config.n_heads} heads, feed-forward {config.d_ff}"
-    say(f"{where}\n{size}; {config.length} new tokens after {len(prompt().heard)}")
-    rows = measure(config)
-    say(report(rows))
-    able = {row.name for row in rows if row.seconds}
-    shares = {n: masks_cost(config, n) for n in (1, *config.batches) if named(OURS, n) in able}
-    for n, share in shares.items():
-        low, middle, high = np.percentile(share, (25, 50, 75))
-        part = f"the middle half of the blocks: {low:.1f} … {high:.1f}"
-        say(f"masks take {middle:.1f} % of a step at batch {n} ({part})")
+        raise ConfigError("batches", got=config.batches, allowed="2 or more each; one row is always measured")
+    if config.length < 2:
+        raise ConfigError("length", got=config.length, allowed="2 or more: the first token has a figure of its own")
+    bench = opened(config)
+    size = f"{bench.n_layers} layers, width {bench.d_model}, {bench.n_heads} heads, feed-forward {bench.d_ff}"
+    say(f"{where}\n{config.bundle}: {size}; {config.length} new tokens")
+    draws: dict[str, Draw] = {name: partial(ours, bench.tokenizer, player) for name, player in players(bench)}
+    weights = ("float32",) if config.device == "cuda" else ("float32", "int8")
+    draws |= {f"{HUGGING_FACE}, {each}": hugging_face(bench, each == "int8") for each in weights}
+    cases = [Case(keys, 1) for keys in config.keys]
+    cases += [Case(config.keys[len(config.keys) // 2], rows) for rows in config.batches]
+    rows = list[dict[str, Any]]()
+    for case in cases:
+        firsts = dict[str, list[float]]()
+        for each in compete(dict(contestants(bench, case, draws, firsts)), config.repeats):
+            rows.append(each._asdict() | {"first_s": firsts.get(each.name, [])})
+            say(line_of(rows[-1]))
     if config.out:
-        facts = {"where": where, "config": asdict(config), "rows": [row._asdict() for row in rows]}
-        write_json(Path(config.out), facts | {"masks_cost": shares})
+        write_json(Path(config.out), {"where": where, "config": asdict(config), "rows": rows})
+
+
+def line_of(row: dict[str, Any]) -> str:
+    """One contestant in one case: tokens a second, and the seconds to the first."""
+    if row["failed"]:
+        return f"{row['name']:<96}   {row['failed']}"
+    first = f"first token after {1000 * median(row['first_s']):,.0f} ms" if row["first_s"] else ""
+    return f"{row['name']:<96}{row['tokens'] / median(row['seconds']):>10,.1f} tokens/s   {first}"
 
 
 COMMAND = Command("bench_sampling", bench_sampling, BenchSamplingConfig)
