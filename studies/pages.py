@@ -55,7 +55,7 @@ ABOUT = {
     "likelihood reads true music alone. No run of it was kept.",
     "fills": "![What the music after a gap saves, by the distance to it: chorales](../../studies/results/fill.png)\n\n"
     "![What the music after a gap saves, by the distance to it: piano](../../studies/results/fill-piano.png)",
-    "guidance": "The piano's figures and those of pop songs were measured before `sampler.guard=true` kept new music "
+    "guidance": "Figures of alive.py, and the history, were measured before `sampler.guard=true` kept new music "
     "near its seed.",
     "harmoniser": "![Harmonising by the length of the melody; time of a window by its length](../img/lengths.png)",
     "labels": "Rows of a GPU have equal steps, not equal time. Of whole pieces eight windows are read. Cells without a "
@@ -64,7 +64,7 @@ ABOUT = {
     "(waits-and-copies.png)\n\n"
     "*The piano model seldom waits, since rules end its waits; its median copy is about as long as the composers', its "
     "longest is longer.*\n\n"
-    "All are from before the guard kept new music near its seed. All but the first 15 s of MAESTRO's pieces are from "
+    "All but the tables of files of eight kinds are from before the guard kept new music near its seed. All but the first 15 s of MAESTRO's pieces are from "
     "before two rules, for ten notes at one moment and for broken chords as endings.",
     "speed": "Intervals are all that was measured, over turns.",
     "gpu": "Intervals are all that was measured, over turns.",
