@@ -64,8 +64,8 @@ ABOUT = {
     "(waits-and-copies.png)\n\n"
     "*The piano model seldom waits, since rules end its waits; its median copy is about as long as the composers', its "
     "longest is longer.*\n\n"
-    "All but the tables of files of eight kinds are from before the guard kept new music near its seed. All but the first 15 s of MAESTRO's pieces are from "
-    "before two rules, for ten notes at one moment and for broken chords as endings.",
+    "All but the tables of files of eight kinds are from before the guard kept new music near its seed. All but the "
+    "first 15 s of MAESTRO's pieces are from before two rules, for ten notes at one moment and for broken chords as endings.",
     "speed": "Intervals are all that was measured, over turns.",
     "gpu": "Intervals are all that was measured, over turns.",
     "history": "No claim of this version rests on this page.",
