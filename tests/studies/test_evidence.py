@@ -58,7 +58,7 @@ def test_what_is_made_is_shown_if_a_person_asks(script):
     called, scored, placed = script("--test", "--place", "--only", "likelihood", "guidance")
     assert [words[-1] for words in called] == ["o/guidance", "--test"]
     assert scored == [True]
-    names = ("piano-validation.json", "piano-test.json", "guidance/piano.json")
+    names = ("piano-validation.json", "piano-test.json", "guidance/three.json")
     assert placed == [ROOT / "studies/results" / name for name in names]
     assert all(path.is_file() for part in evidence.SHOWN.values() for path in part.values())
 

@@ -31,7 +31,7 @@ def test_all_events_lie_on_lines(quarter_s, places, begins_s, rules, waits, chan
     prompt = TOKENIZER.silence(begins_s)
     inner = build_grammar(TOKENIZER, rules, [prompt], [0.5])
     grammar = OnGrid(inner, TOKENIZER, [prompt], [lines])
-    on_line, now, events = set(np.rint(lines * 100).astype(int).tolist()), round(begins_s * 100), 0
+    now, events = round(begins_s * 100), 0
     for _ in range(150):
         legal = grammar.legal()[0]
         assert legal.any()
@@ -40,7 +40,7 @@ def test_all_events_lie_on_lines(quarter_s, places, begins_s, rules, waits, chan
         now += int(STEPS[id_])
         if not SHIFT[id_]:
             events += 1
-            assert now in on_line or ENDS[id_]
+            assert np.abs(now / 100 - lines).min() < 0.005 + 1e-9 or ENDS[id_], "the nearest step"
         grammar.update(np.array([id_]))
     assert events
 
