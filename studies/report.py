@@ -132,7 +132,7 @@ def like_composers(found: Any, make: Make, words: str = "", how: str = "by the d
                 yield make(KINDS + words, "met", f"{form}, {how}, {line}: {column}", [each[who]], **cell)
 
 
-def speeds(found: Any, make: Make, command: str) -> Iterator[Row]:
+def speeds(found: Any, make: Make, command: str, **cell: Any) -> Iterator[Row]:
     """Of every contestant on one processor, the median and the extremes of its turns."""
     place = re.sub(r", torch .*", "", found["where"])
     bench = command.split("/")[1].partition(".")[0]
@@ -140,7 +140,10 @@ def speeds(found: Any, make: Make, command: str) -> Iterator[Row]:
         if seconds := each["seconds"]:
             rates = [each["tokens"] / x for x in (statistics.median(seconds), max(seconds), min(seconds))]
             claim = f"{bench}, {place}: {each['name']}"
-            yield make(lesser(found) + command, "speed", claim, rates, "tokens/s")
+            yield make(lesser(found) + command, "speed", claim, rates, "tokens/s", **cell)
+        if first_s := each.get("first_s"):
+            claim = f"{bench}, {place}, the first token: {each['name']}"
+            yield make(command, "speed", claim, [statistics.median(first_s), min(first_s), max(first_s)], "s", **cell)
 
 
 def lesser(found: Any) -> str:
@@ -149,7 +152,8 @@ def lesser(found: Any) -> str:
     return f"{said[0]} " if said else ""
 
 
-SAMPLE = partial(speeds, command="musictx benchmarks/sampling.py threads=1 length=128 repeats=3 batches=[16]")
+SAMPLE = partial(speeds, command="musictx benchmarks/sampling.py")
+SAMPLE_BEFORE = partial(speeds, command="musictx benchmarks/sampling.py threads=1 length=128 repeats=3 batches=[16]")
 SMALL = "threads=2 length=512 batch=1 repeats=3 warm_up=1 loader_steps=1 workers=[0] positions=[relative]"
 TRAIN = partial(speeds, command=f"musictx benchmarks/training.py {SMALL}")
 
@@ -181,7 +185,8 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     ),
     **{f"training-{kind}.json": TRAIN for kind in ("avx512", "avx2")},
     **{f"neighbours-{kind}.json": beside for kind in ("avx512", "avx2")},
-    **{f"sampling-{kind}.json": SAMPLE for kind in ("avx512", "avx2")},
+    "sampling.json": SAMPLE,
+    **{f"sampling-{kind}.json": partial(SAMPLE_BEFORE, older=True) for kind in ("avx512", "avx2")},
 }
 
 
