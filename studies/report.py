@@ -153,7 +153,9 @@ def lesser(found: Any) -> str:
 
 
 SAMPLE = partial(speeds, command="musictx benchmarks/sampling.py")
-SAMPLE_BEFORE = partial(speeds, command="musictx benchmarks/sampling.py threads=1 length=128 repeats=3 batches=[16]")
+SAMPLE_BEFORE = partial(
+    speeds, command="musictx benchmarks/sampling.py threads=1 length=128 repeats=3 batches=[16]", older=True
+)
 SMALL = "threads=2 length=512 batch=1 repeats=3 warm_up=1 loader_steps=1 workers=[0] positions=[relative]"
 TRAIN = partial(speeds, command=f"musictx benchmarks/training.py {SMALL}")
 
@@ -186,7 +188,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     **{f"training-{kind}.json": TRAIN for kind in ("avx512", "avx2")},
     **{f"neighbours-{kind}.json": beside for kind in ("avx512", "avx2")},
     "sampling.json": SAMPLE,
-    **{f"sampling-{kind}.json": partial(SAMPLE_BEFORE, older=True) for kind in ("avx512", "avx2")},
+    **{f"sampling-{kind}.json": SAMPLE_BEFORE for kind in ("avx512", "avx2")},
 }
 
 
