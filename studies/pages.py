@@ -67,41 +67,6 @@ ABOUT = {
     "All but the tables of files of eight kinds are from before the guard kept new music near its seed. All but the "
     "first 15 s of MAESTRO's pieces are from before two rules, for ten notes at one moment and for broken chords as "
     "endings.",
-    "speed": "Speed on processors",
-    "gpu": "On a GPU",
-    "training": "Training",
-    "history": "Tried and left",
-}
-ABOUT = {
-    "likelihood": "The stores are of `musictx prepare jsb Jsb16thSeparated.json` and "
-    "`musictx prepare maestro maestro-v3.0.0-midi.zip`. “Read once”: once for this model; other models have been read "
-    "on the same split.",
-    "kinds": "In tables, intervals are over works and random seeds. A seed of 9.6 s (piano: 10 s) saves nats of the "
-    "music after it, against another piece's seed; a reset: against its last id alone. At once: the first 2.4 s (5 s). "
-    "Later: the sixth 2.4 s (5 s). p: Holm's, over all kinds of a column.\n\n"
-    "![Nats a token by kind of model and training window: chorales above, piano below, papers' figures as dotted lines]"
-    "(kinds.png)\n\n"
-    "*Nats a token of validation, inputs as long as the window, with 95 % intervals; coloured points are history, from "
-    "the two tables below.*\n\n"
-    "The comparison by compute (`studies/compute.py`) has no row for these:\n\n"
-    "- `model=vaswani`: its block has other norms too, but Transformers shall differ there in position alone. The row "
-    "of sines has its position. No run of it was kept.\n"
-    "- `model=rnn`: [an old row](#rnn-steps) has it far behind [the LSTM](#lstm-steps), after as many steps.\n"
-    "- `trainer.scheduled_sampling=`: a way to train, not a kind. It is for models that read their own guesses, and "
-    "likelihood reads true music alone. No run of it was kept.",
-    "fills": "![What the music after a gap saves, by the distance to it: chorales](../../studies/results/fill.png)\n\n"
-    "![What the music after a gap saves, by the distance to it: piano](../../studies/results/fill-piano.png)",
-    "guidance": "Figures of alive.py, and the history, were measured before `sampler.guard=true` kept new music "
-    "near its seed.",
-    "harmoniser": "![Harmonising by the length of the melody; time of a window by its length](../img/lengths.png)",
-    "labels": "Rows of a GPU have equal steps, not equal time. Of whole pieces eight windows are read. Cells without a "
-    "figure: the GPU's time was over.",
-    "met": "![Waits and copies of training music, by what is continued: the piano model beside the composers]"
-    "(waits-and-copies.png)\n\n"
-    "*The piano model seldom waits, since rules end its waits; its median copy is about as long as the composers', its "
-    "longest is longer.*\n\n"
-    "All but the tables of files of eight kinds are from before the guard kept new music near its seed. All but the "
-    "first 15 s of MAESTRO's pieces are from before two rules, for ten notes at one moment and for broken chords as endings.",
     "speed": "Intervals are all that was measured, over turns.",
     "gpu": "Intervals are all that was measured, over turns.",
     "history": "No claim of this version rests on this page.",
