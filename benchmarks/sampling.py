@@ -1,10 +1,11 @@
 """How fast musictx draws music, beside Hugging Face, our rewrite of the public Music Transformer code, and the limit.
 
-All take turns in one process, with models of the size of a bundle of ours, after prompts of so many ids. Rows share the
-prompt. Two figures: the time to the first token, and tokens a second from then on; each is the median of the turns.
-Ours runs as in `generate`: with the reading of the prompt, the grammar, and the looks every few tokens. The uncached
-loop is timed at only some lengths: its figure is an estimate, a parabola through those. The limit reads weights in
-8 bits, the shared prompt's keys and the keys of the rows once a token, as fast as one thread sums a large array here.
+All take turns in one process, Hugging Face by its own `generate`, with models of the size of a bundle of ours, after
+prompts of so many ids. Rows share the prompt. Two figures: the time to the first token, and tokens a second from then
+on; each is the median of the turns. Ours runs as in `generate`: with the reading of the prompt, the grammar, and the
+looks every few tokens. The uncached loop is timed at only some lengths: its figure is an estimate, a parabola through
+those. The limit reads weights in 8 bits, the shared prompt's keys and the keys of the rows once a token, as fast as one
+thread sums a large array here.
 """
 
 import copy
@@ -65,7 +66,7 @@ WARM_UP = 4  # tokens
 POINTS = 5  # lengths at which a step of the uncached loop is timed
 OURS, PUBLIC, LIMIT = "musictx", f"{NAME}, uncached (estimate: parabola through {POINTS} lengths)", "limit"
 HUGGING_FACE = "Hugging Face GPT-2, cached"
-LARGE = 2**26  # float32: far more than a cache holds
+LARGE = 2**28  # float32, 1 GiB: more than the largest caches hold
 Draw = Callable[[Prompt, int, int], float]  # prompt, rows, new tokens in each -> when the first was drawn, in seconds
 
 

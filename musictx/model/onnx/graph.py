@@ -147,6 +147,6 @@ def quantised(weight: Array) -> tuple[Array, Array]:
     """(out, in) -> uint8 (out, blocks, 32), zeros behind the end of a row, and float32 scales (out, blocks)."""
     n_out, n_in = weight.shape
     blocks = np.pad(weight.astype(np.float32), ((0, 0), (0, -n_in % BLOCK))).reshape(n_out, -1, BLOCK)
-    scale = np.maximum(np.abs(blocks).max(2), 1e-12) / np.float32(127)
-    with np.errstate(invalid="ignore"):  # the scale of NaN is NaN
+    with np.errstate(invalid="ignore", over="ignore"):  # the scale of NaN is NaN
+        scale = np.maximum(np.abs(blocks).max(2), 1e-12) / np.float32(127)
         return (np.rint(blocks / scale[..., None]) + MIDDLE).astype(np.uint8), scale
