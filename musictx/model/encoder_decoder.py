@@ -9,62 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from musictx.errors import ConfigError
 from musictx.model.cache import Cache, KVCache, indices
+from musictx.model.encoder_decoder_settings import EncoderDecoderSettings
 from musictx.model.position import FORMS
 from musictx.model.transformer import Block, TransformerConfig, initialise
-from musictx.setting import setting
-
-TABLE_S = 0.1  # seconds of a row of a table of distances from target to source, where time is in seconds
 
 
 @dataclass(frozen=True)
-class EncoderDecoderConfig(TransformerConfig):
+class EncoderDecoderConfig(EncoderDecoderSettings, TransformerConfig):
     """The model to train: an encoder-decoder Transformer, for objective=voices and conditional.
 
     Raises ConfigError for impossible sizes.
     """
-
-    n_layers: int = setting(4, "layers of the decoder")
-    clock: str = setting(
-        "index", "position=relative_fourier and rope, ids with seconds: index counts tokens, time counts seconds"
-    )
-    cycle: int = setting(
-        1, "each token learns its place in a cycle of so many tokens of both, 16 for a beat; 1: no cycle"
-    )
-    n_encoder_layers: int = setting(2, "layers of the encoder")
-    source_voices: int = setting(1, "tokens of the source that are heard as one, as the voices of a chord")
-    source_group: int = setting(1, "tokens of the source that make one step of time")
-    target_group: int = setting(3, "tokens of the target that make one step of time")
-    pad: int = -1  # the id that fills sources up; -1: none
-    paced: bool = False  # the ids themselves count time; False: they are steps of a grid
-    keyboard: ClassVar[str] = "none"  # type: ignore[misc] # not a setting here
-    conv: ClassVar[int] = 1  # type: ignore[misc] # nor is this: the encoder looks both ways
-    norm: ClassVar[str] = "pre"  # type: ignore[misc] # nor is this
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.clock != "index" and not self.paced:
-            why = "on a grid an encoder-decoder has its own clock"
-            raise ConfigError("clock", got=self.clock, why=why, allowed="index")
-        if self.paced and self.source_voices > 1:
-            why = "tokens that count time are heard one by one"
-            raise ConfigError("source_voices", got=self.source_voices, why=why, allowed="1")
-
-    @property
-    def group(self) -> int:
-        """Ids of one step, source and target together."""
-        return self.source_group + self.target_group
-
-    def stream(self, group: int) -> EncoderDecoderConfig:
-        """The config of the stream with `group` ids a step, as a Transformer: its cycle counts only these ids."""
-        return replace(self, cycle=max(self.cycle // self.group * group, 1))
 
     @property
     def across(self) -> TransformerConfig:
@@ -144,7 +106,7 @@ class CrossAttention(nn.Module):
         super().__init__()
         c = config.d_model
         self.config, self.n_heads = config, config.n_heads
-        self.per_row = TABLE_S if config.paced else 1
+        self.per_row = config.per_row
         self.norm = nn.LayerNorm(c)
         self.query, self.keys_values, self.project = nn.Linear(c, c), nn.Linear(c, 2 * c), nn.Linear(c, c)
         self.attend = FORMS[config.position].both_ways(config.across)
@@ -218,9 +180,7 @@ class EncoderDecoder(nn.Module):
 
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
-        if config.cycle > 1 and config.cycle % config.group:  # here: the config of one stream has another cycle
-            why = f"a step has {config.group} ids"
-            raise ConfigError("cycle", got=config.cycle, why=why, allowed=f"a multiple of {config.group}, or 1")
+        config.check_cycle()
         self.config, self.cycle, self.reach = config, config.cycle, config.reach
         if config.paced:
             self.register_buffer("pace", torch.zeros(config.vocab_size))
