@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from musictx.model.onnx.blocks import Blocks
 from musictx.model.onnx.graph import Graph
 from musictx.model.onnx.keyboard import N_KEYS, features, onto
 from musictx.model.onnx.position import FORMS, to
 from musictx.model.onnx.slots import Slots
-
-RMS_EPSILON = 2.0**-23  # PyTorch's: the rounding of float32
 
 
 def decoder(config: Any, int8: bool = False) -> Graph:
@@ -41,19 +38,16 @@ def decoder(config: Any, int8: bool = False) -> Graph:
     return g
 
 
-class Layers:
-    """The layers, and what they share."""
+class Layers(Blocks):
+    """Layers that see a cache, and what they share."""
 
-    def __init__(self, g: Graph, config: Any, ids: str) -> None:
-        self.g, self.config, c = g, config, config
-        self.n_heads, self.d_head = c.n_heads, c.d_model // c.n_heads
-        self.index = g.input("index", "int64", "B", "T")
-        self.size = g.op("Shape", ids, start=0, end=1), g.op("Shape", ids, start=1, end=2)  # B, T
+    def __init__(self, g: Graph, config: Any, ids: str, name: str = "blocks") -> None:
+        super().__init__(g, config, ids, name)
+        self.index, c = g.input("index", "int64", "B", "T"), config
         self.form = FORMS[c.position](g, c, self.index, self.clock(ids))
         self.slots = Slots(g, c, self.form, self.index)
         if c.conv > 1:
             self.recent = g.input("recent", "float32", c.n_layers, "B", c.conv - 1, c.d_model)
-        self.first_v = ""
         self.new: dict[str, list[str]] = {"keys": [], "values": [], "recent": []}  # of each layer
 
     def clock(self, ids: str) -> str:
@@ -70,9 +64,10 @@ class Layers:
 
     def attend(self, layer: int, x: str) -> str:
         """Adds attention's output to the stream; in the last layer for the last token of each row alone, (B, C)."""
-        g, c, name = self.g, self.config, f"blocks.{layer}"
-        q, k, v = self.heads(layer, x)
-        self.form.begin(layer)
+        g, c = self.g, self.config
+        normed = self.normed(layer, x)
+        q, k, v = self.heads(layer, self.convolve(layer, normed) if c.conv > 1 else normed)
+        self.form.begin(f"{self.name}.{layer}.attend")
         q = self.form.queries(q)
         if layer + 1 == c.n_layers:
             q, x = self.slots.last(q), g.op("Gather", g.shaped(x, *self.size, c.d_model), g.const(-1), axis=1)
@@ -80,68 +75,20 @@ class Layers:
         found = self.slots.find(layer, q, k, v)  # (B, H, T, D)
         self.new["keys"].append(k)
         self.new["values"].append(v)
-        found = g.shaped(g.op("Transpose", found, perm=[0, 2, 1, 3]), -1, c.d_model)
-        x = g.op("Add", x, g.linear(found, f"{name}.project", c.d_model, c.d_model))
-        return g.norm(x, f"{name}.norm_1", c.d_model) if c.norm == "post" else x
-
-    def heads(self, layer: int, x: str) -> tuple[str, str, str]:
-        """Queries, keys and values (B, H, T, D) of the stream, without their positions."""
-        g, c, name = self.g, self.config, f"blocks.{layer}"
-        x = x if c.norm == "post" else g.norm(x, f"{name}.norm_1", c.d_model)
-        x = self.convolve(layer, x) if c.conv > 1 else x
-        qkv = g.linear(x, f"{name}.qkv", c.d_model, 3 * c.d_model)
-        qkv = g.op("Transpose", g.shaped(qkv, *self.size, 3, self.n_heads, self.d_head), perm=[2, 0, 3, 1, 4])
-        qk, v = g.split(qkv, 0, 2, g.const([2, 1]))
-        q, k = (g.op("Squeeze", each, g.const([0])) for each in g.split(self.scaled(layer, qk), 0, 2))
-        v = g.op("Squeeze", v, g.const([0]))
-        if c.value_residual and layer:
-            own, first = g.split(g.weight(f"{name}.shares", 2), 0, 2)
-            v = g.op("Add", g.op("Mul", v, own), g.op("Mul", self.first_v, first))
-        self.first_v = self.first_v or v
-        return q, k, v
-
-    def scaled(self, layer: int, qk: str) -> str:
-        """Queries and keys (2, B, H, T, D), normed or not; the scale of their products is in the queries. It is one
-        number a head and not a scalar: that one ONNX Runtime would move into the product, which is slower then."""
-        g, c, d = self.g, self.config, self.d_head
-        scale = np.ones((2, 1, self.n_heads, 1, 1))
-        scale[0] = d**-0.5
-        if not c.qk_norm:
-            return g.op("Mul", qk, g.const(scale, "float32"))
-        gain = g.op("Unsqueeze", g.weight(f"blocks.{layer}.gain", c.n_heads), g.const([0, 1, 3, 4]))
-        gain = g.op("Concat", gain, g.const(np.ones((1, 1, self.n_heads, 1, 1)), "float32"), axis=0)
-        gain = g.op("Mul", gain, g.const(scale * d**0.5, "float32"))
-        squares = g.op("ReduceSumSquare", qk, g.const([-1]), keepdims=1)
-        length = g.op("Sqrt", g.op("Add", squares, g.const(RMS_EPSILON * d, "float32")))
-        return g.op("Mul", g.op("Div", qk, length), gain)
+        return self.add(layer, x, found)
 
     def convolve(self, layer: int, x: str) -> str:
         """Adds a weighted sum of the last tokens, (B · T, C)."""
         g, c, before = self.g, self.config, self.config.conv - 1
         x = g.shaped(x, *self.size, c.d_model)
         seen = g.op("Concat", g.op("Gather", self.recent, g.const(layer), axis=0), x, axis=1)  # (B, T + before, C)
-        taps = g.split(g.weight(f"blocks.{layer}.conv.weight", c.conv, c.d_model), 0, c.conv)
+        taps = g.split(g.weight(f"{self.name}.{layer}.conv.weight", c.conv, c.d_model), 0, c.conv)
         for shift, tap in enumerate(taps):
             end = shift - before or 2**31  # without an end
             shifted = g.op("Slice", seen, g.const([shift]), g.const([end]), g.const([1]))
             x = g.op("Add", x, g.op("Mul", shifted, tap))
         self.new["recent"].append(g.op("Slice", seen, g.const([-before]), g.const([2**31]), g.const([1])))
         return g.shaped(x, -1, c.d_model)
-
-    def feed(self, layer: int, x: str) -> str:
-        """Adds the MLP's output to the stream."""
-        g, c, name = self.g, self.config, f"blocks.{layer}"
-        gated, post = c.mlp == "swiglu", c.norm == "post"
-        wide = g.linear(
-            x if post else g.norm(x, f"{name}.norm_2", c.d_model), f"{name}.up", c.d_model, c.d_ff * (1 + gated)
-        )
-        if gated:
-            content, gate = g.split(wide, 1, 2)
-            wide = g.op("Mul", content, g.op("Mul", gate, g.op("Sigmoid", gate)))
-        else:
-            wide = g.op({"gelu": "Gelu", "relu": "Relu"}[c.mlp], wide)
-        x = g.op("Add", x, g.linear(wide, f"{name}.down", c.d_ff, c.d_model))
-        return g.norm(x, f"{name}.norm_2", c.d_model) if post else x
 
     def put_out(self) -> None:
         """Makes outputs of what each layer has for the cache."""

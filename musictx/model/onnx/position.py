@@ -14,17 +14,19 @@ class Form:
     """No position. `at` (B, T) float64 is the clock; `index` (B, T) int64 counts the tokens of each row."""
 
     more_key_width = 0
+    by_distance = False  # whether `logits` counts distances
 
     def __init__(self, g: Graph, config: Any, index: str, at: str) -> None:
         self.g, self.config, self.index, self.at = g, config, index, at
         self.n_heads, self.d_head = config.n_heads, config.d_model // config.n_heads
 
-    def place(self, x: str) -> str:
-        """Puts places into the embeddings (B, T, C)."""
+    def place(self, x: str, name: str = "places") -> str:
+        """Puts places into the embeddings (B, T, C); their table has this name."""
         return x
 
-    def begin(self, layer: int) -> None:
-        """Makes what keys and queries of a layer share."""
+    def begin(self, name: str) -> None:
+        """Makes what keys and queries of a layer share; its weights are called after `name`."""
+        self.name = name
 
     def keys(self, k: str) -> str:
         """(B, H, T, D) -> (B, H, T, key width)."""
@@ -48,14 +50,14 @@ class Form:
 
 
 class Learned(Form):
-    def place(self, x: str) -> str:
+    def place(self, x: str, name: str = "places") -> str:
         c = self.config
-        table = self.g.weight("places.weight", c.max_positions, c.d_model)
+        table = self.g.weight(f"{name}.weight", c.max_positions, c.d_model)
         return self.g.op("Add", x, self.g.op("Gather", table, self.index, axis=0))
 
 
 class Sinusoidal(Form):
-    def place(self, x: str) -> str:
+    def place(self, x: str, name: str = "places") -> str:
         g, c = self.g, self.config.d_model
         frequency = 10_000.0 ** (-np.arange(0, c, 2, dtype=np.float64) / c)
         cos, sin = (
@@ -90,33 +92,46 @@ class Fourier(Form):
         super().__init__(*given)
         self.more_key_width = 2 * self.config.n_frequencies
 
-    def begin(self, layer: int) -> None:
-        g, h, f, name = self.g, self.n_heads, self.config.n_frequencies, f"blocks.{layer}.attend"
+    def begin(self, name: str) -> None:
+        super().begin(name)
+        g, h, f = self.g, self.n_heads, self.config.n_frequencies
         logs = g.op("Cast", g.weight(f"{name}.log_frequency", h, f), to=to("float64"))
         self.cos, self.sin = self.phases(g.op("Unsqueeze", g.op("Exp", logs), g.const([1])))
-        self.basis = g.weight(f"{name}.basis", h, self.d_head, 2 * f)
 
     def keys(self, k: str) -> str:
         return self.g.op("Concat", k, self.cos, self.sin, axis=3)
 
     def queries(self, q: str) -> str:
         g = self.g
-        a, b = g.split(g.op("MatMul", q, self.basis), 3, 2)  # (B, H, T, F) each
+        basis = g.weight(f"{self.name}.basis", self.n_heads, self.d_head, 2 * self.config.n_frequencies)
+        a, b = g.split(g.op("MatMul", q, basis), 3, 2)  # (B, H, T, F) each
         even = g.op("Add", g.op("Mul", a, self.cos), g.op("Mul", b, self.sin))
         odd = g.op("Sub", g.op("Mul", a, self.sin), g.op("Mul", b, self.cos))
         return g.op("Concat", q, even, odd, axis=3)
 
 
 class Table(Form):
-    def begin(self, layer: int) -> None:
-        self.rel = self.g.weight(f"blocks.{layer}.attend.rel", self.n_heads, self.config.max_distance, self.d_head)
+    by_distance = True
 
     def logits(self, q: str, distance: str) -> str:
-        g = self.g
-        by_distance = g.op("MatMul", q, g.op("Transpose", self.rel, perm=[0, 2, 1]))  # (B, H, T, M)
-        row = g.op("Clip", distance, g.const(0), g.const(self.config.max_distance - 1))
+        return self.of_rows(q, distance, 0)
+
+    def of_rows(self, q: str, distance: str, nearest: int) -> str:
+        """Rows are for distances from `nearest` to the longest one."""
+        g, farthest = self.g, self.config.max_distance - 1
+        rel = g.weight(f"{self.name}.rel", self.n_heads, farthest - nearest + 1, self.d_head)
+        by_distance = g.op("MatMul", q, g.op("Transpose", rel, perm=[0, 2, 1]))  # (B, H, T, M)
+        row = g.op("Clip", distance, g.const(nearest), g.const(farthest))
+        row = row if nearest == 0 else g.op("Sub", row, g.const(nearest))
         row = g.op("Expand", row, g.const([1, self.n_heads, 1, 1]))
         return g.op("GatherElements", by_distance, row, axis=3)
+
+
+class TwoSided(Table):
+    """Distances below 0 count too: rows for all from -M + 1 to M - 1."""
+
+    def logits(self, q: str, distance: str) -> str:
+        return self.of_rows(q, distance, 1 - self.config.max_distance)
 
 
 FORMS: dict[str, type[Form]] = {
@@ -127,6 +142,7 @@ FORMS: dict[str, type[Form]] = {
     "learned": Learned,
     "none": Form,
 }
+BOTH_WAYS = FORMS | {"relative": TwoSided}  # for what looks ahead too
 
 
 def to(dtype: str) -> int:
