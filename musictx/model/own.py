@@ -7,7 +7,7 @@ from typing import Any
 
 from musictx.errors import BundleError
 from musictx.files import fits
-from musictx.model.onnx.settings import can_play
+from musictx.model.onnx.settings import can_play, can_play_source
 
 ADDED_BY = "added_by"  # the note of a header: the script of each part
 OURS = __name__.partition(".")[0]
@@ -36,7 +36,8 @@ def _script(module: str) -> str:
 
 def check_parts(path: object, header: Any, tokenizers: Mapping[str, object] | None = None) -> None:
     """Raises BundleError for a kind of model, a form of position or a tokenizer that nothing here has added."""
-    known = {} if can_play(header) else _of_model(header)  # a decoder of ours: no PyTorch is needed to see it
+    ours = can_play(header) or can_play_source(header)  # no PyTorch is needed to see it
+    known = {} if ours else _of_model(header)
     if tokenizers is not None:
         known["tokenizer"] = header.tokenizer, tokenizers
     for name, (value, table) in known.items():

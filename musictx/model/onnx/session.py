@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when it is imported: else it tells its makers of models and machine
 import onnxruntime as onnxruntime
 
+from musictx.errors import ConfigError
 from musictx.model.onnx.graph import Array, Graph, Value
 from musictx.model.onnx.settings import reach
 from musictx.model.transformer_settings import TransformerSettings
@@ -36,6 +37,12 @@ class OnnxModel(NamedTuple):
     def reach(self) -> int | None:
         """How many positions there are; None: unlimited."""
         return reach(self.config)
+
+    def check_reach(self, n_tokens: int) -> None:
+        """Raises ConfigError if there are too few positions for this many tokens of a row."""
+        if self.reach is not None and n_tokens > self.reach:
+            why = f"{n_tokens} tokens are more than this model has positions"
+            raise ConfigError("max_positions", got=self.reach, why=why)
 
     @property
     def window(self) -> int:

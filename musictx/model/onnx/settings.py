@@ -5,29 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from musictx.model.encoder_decoder_settings import EncoderDecoderSettings
 from musictx.model.header import BundleHeader
 from musictx.model.onnx.position import FORMS
 from musictx.model.sizes import one_of
 from musictx.model.transformer_settings import TransformerSettings
 
-KIND = "transformer"
+KIND, SOURCE_KIND = "transformer", "encoder_decoder"
 TIMED = ("relative_fourier", "rope")  # forms that can count musical time
 
 
 def can_play(header: BundleHeader) -> bool:
     """Whether a bundle's model has a graph: a decoder of the packaged forms, and nothing of a person's own."""
-    return header.model.get("kind", KIND) == KIND and header.model.get("position", "relative") in [*FORMS]
+    return _is(header, KIND)
 
 
-def checked(settings: Mapping[str, Any]) -> TransformerSettings:
-    """The settings of a Transformer, as a file has them. Raises UserError, TypeError, ValueError."""
-    config = TransformerSettings(**{name: value for name, value in settings.items() if name != "kind"})
+def can_play_source(header: BundleHeader) -> bool:
+    """The same of an encoder-decoder, whose graphs are two."""
+    return _is(header, SOURCE_KIND)
+
+
+def _is(header: BundleHeader, kind: str) -> bool:
+    return header.model.get("kind", KIND) == kind and header.model.get("position", "relative") in [*FORMS]
+
+
+def checked(settings: Mapping[str, Any], of: type[TransformerSettings] = TransformerSettings) -> TransformerSettings:
+    """The settings of a model that has a graph, as a file has them. Raises UserError, TypeError, ValueError."""
+    config = of(**{name: value for name, value in settings.items() if name != "kind"})
     one_of("position", config.position, FORMS)
     if config.clock == "time" and config.position not in TIMED:
         raise ValueError(f"clock=time with position={config.position}")
-    for name in ("qk_norm", "value_residual"):
-        if type(value := getattr(config, name)) is not bool:
+    for name in ("qk_norm", "value_residual", "paced"):
+        if type(value := getattr(config, name, False)) is not bool:
             raise ValueError(f"{name}={value!r}")
+    if isinstance(config, EncoderDecoderSettings):
+        config.check_cycle()
+        if type(config.pad) is not int or not -1 <= config.pad < config.vocab_size:
+            raise ValueError(f"pad={config.pad!r}")
     return config
 
 

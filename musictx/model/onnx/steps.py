@@ -10,9 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from musictx.errors import ConfigError
 from musictx.model.onnx.graph import Array
-from musictx.model.onnx.rows import OnnxRows, emptied, fresh, one_after_another
+from musictx.model.onnx.rows import OnnxRows, State, emptied, fresh, one_after_another
 from musictx.model.onnx.session import OnnxModel
 
 BLOCK = 256  # tokens of a prompt that are read at once
@@ -22,10 +21,11 @@ SHORT = 64  # tokens of a prompt that each of its rows may have as its own: anot
 class OnnxSteps:
     """Some rows of a decoder: what they have seen, and their next steps. Cached steps equal one full pass."""
 
-    def __init__(self, model: OnnxModel, rows: int = 1, window: int | None = None) -> None:
-        """With a `window` each token sees at most so many, itself included, and memory stays constant."""
-        nothing = fresh(model, 1)
-        self.runs = [(np.arange(rows), OnnxRows(model, window, fresh(model, rows), nothing, 0))]  # which rows, and they
+    def __init__(self, model: OnnxModel, rows: int = 1, window: int | None = None, source: State | None = None) -> None:
+        """With a `window` each token sees at most so many, itself included, and memory stays constant. A `source` is
+        what an encoder gives, for each row."""
+        state = fresh(model, rows) | (source or {})
+        self.runs = [(np.arange(rows), OnnxRows(model, window, state, fresh(model, 1), 0))]  # which rows, and they
 
     @property
     def rows(self) -> int:
@@ -34,7 +34,8 @@ class OnnxSteps:
     def prefill(self, ids: Array) -> Array:
         """Reads ids (B, T) in blocks -> logits (B, V) after the last. Raises ConfigError for more tokens than the model
         has positions."""
-        self._check_reach(ids.shape[1])
+        (_, first), *_ = self.runs
+        first.model.check_reach(max(int(run.state["length"].max()) for _, run in self.runs) + ids.shape[1])
         for start in range(0, ids.shape[1], BLOCK):
             block = ids[:, start : start + BLOCK]
             found = [run.read(block[at]) for at, run in self.runs]
@@ -75,12 +76,6 @@ class OnnxSteps:
             runs.append((at, _run([alone[i] for i in of[at]], None if shared is None else alone[shared])))
             short = []  # they are read once
         return _of(runs)
-
-    def _check_reach(self, t: int) -> None:
-        (_, first), *_ = self.runs
-        length, reach = max(int(run.state["length"].max()) for _, run in self.runs) + t, first.model.reach
-        if reach is not None and length > reach:
-            raise ConfigError("max_positions", got=reach, why=f"{length} tokens are more than this model has positions")
 
 
 def _run(rows: Sequence[OnnxRows], shared: OnnxRows | None) -> OnnxRows:

@@ -1,0 +1,158 @@
+"""An encoder-decoder as two graphs: a source that is read once, and a decoder that looks into it at every step.
+
+The first gives what the second takes: `source_keys_0`, `source_values_0` and so on of each layer of the decoder,
+`source_hidden`, -inf where a row has ended, and `source_at`, the time of each place, where a table counts distances.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from musictx.model.encoder_decoder_settings import EncoderDecoderSettings
+from musictx.model.onnx.blocks import Blocks
+from musictx.model.onnx.decoder import Layers
+from musictx.model.onnx.graph import Graph
+from musictx.model.onnx.position import BOTH_WAYS, Form, to
+from musictx.model.onnx.slots import HIDDEN
+
+
+def encoder(config: EncoderDecoderSettings, int8: bool = False) -> Graph:
+    """The graph of the encoder. It takes sources (B, S · voices), PAD where they have ended."""
+    g, c = Graph(int8), config.stream(config.source_group)
+    source, voices = g.input("source", "int64", "B", "N"), c.source_voices
+    chords = g.shaped(source, 0, -1, voices)  # (B, S, voices)
+    places = g.op("Squeeze", g.op("Shape", chords, start=1, end=2))
+    index = g.op("Range", g.const(0), places, g.const(1))
+    index = g.op("Expand", index, g.op("Shape", chords, start=0, end=2))  # (B, S)
+    at = _pace(g, c, source) if c.paced else _steps(g, index, c.source_group)
+    own = at if c.clock == "time" else g.op("Cast", index, to=to("float64"))
+    form, layers = BOTH_WAYS[c.position](g, c, index, own), Blocks(g, c, index, "encoder")
+    x = g.op("Gather", g.weight("embed.weight", c.vocab_size, c.d_model), chords, axis=0)  # (B, S, voices, C)
+    if voices > 1:
+        x = g.linear(g.shaped(x, -1, voices * c.d_model), "chord", voices * c.d_model, c.d_model)
+    x = _placed(g, c, form, g.shaped(x, *layers.size, c.d_model), index, "source")
+    hidden = _hidden(g, c, chords, index)
+    apart = g.op("Sub", *(g.op("Unsqueeze", index, g.const(axes)) for axes in ([1, 3], [1, 2])))  # (B, 1, S, S)
+    for layer in range(c.n_encoder_layers):
+        q, k, v = layers.heads(layer, layers.normed(layer, x))
+        form.begin(f"encoder.{layer}.attend")
+        k = g.op("Transpose", form.keys(k), perm=[0, 1, 3, 2])
+        found = _find(g, form, form.queries(q), k, v, apart, hidden)
+        x = layers.feed(layer, layers.add(layer, x, found))
+    x = g.norm(x, "source.norm", c.d_model)
+    _put_out(g, c, layers, BOTH_WAYS[c.position](g, c, index, at), x)
+    g.output(hidden, "float32", "B", 1, 1, "S")
+    if form.by_distance:
+        g.op("Identity", at, named=g.output("source_at", "float64", "B", "S"))
+    return g
+
+
+def _put_out(g: Graph, config: EncoderDecoderSettings, layers: Blocks, form: Form, x: str) -> None:
+    """Makes outputs of what each layer of the decoder looks into, of the encoder's own output (B · S, C)."""
+    c, d = config, layers.d_head
+    for layer in range(c.n_layers):
+        name = f"decoder.{layer}.cross"
+        both = g.linear(x, f"{name}.keys_values", c.d_model, 2 * c.d_model)
+        both = g.op("Transpose", g.shaped(both, *layers.size, 2, c.n_heads, d), perm=[2, 0, 3, 1, 4])
+        k, v = g.split(both, 0, 2)
+        form.begin(f"{name}.attend")
+        k = form.keys(g.op("Squeeze", k, g.const([0])))
+        keys = g.output(f"source_keys_{layer}", "float32", "B", c.n_heads, d + form.more_key_width, "S")
+        g.op("Transpose", k, named=keys, perm=[0, 1, 3, 2])
+        values = g.output(f"source_values_{layer}", "float32", "B", c.n_heads, "S", d)
+        g.op("Squeeze", v, g.const([0]), named=values)
+
+
+def target(config: EncoderDecoderSettings, int8: bool = False) -> Graph:
+    """The graph of the decoder, as `decoder` makes one. It also takes what `encoder` gives."""
+    g, c = Graph(int8), config.stream(config.target_group)
+    ids = g.input("ids", "int64", "B", "T")
+    layers = Listening(g, c, ids, "decoder")
+    x = g.op("Gather", g.weight("embed.weight", c.vocab_size, c.d_model), ids, axis=0)
+    x = _placed(g, c, layers.form, x, layers.index, "target")
+    for layer in range(c.n_layers):
+        x = layers.feed(layer, layers.attend(layer, x))
+    layers.put_out()
+    x = g.norm(x, "target.norm", c.d_model)
+    g.linear(x, "embed", c.d_model, c.vocab_size, bias=False, named=g.output("logits", "float32", "B", c.vocab_size))
+    return g
+
+
+class Listening(Layers):
+    """Layers that look into the source after they have looked back."""
+
+    def clock(self, ids: str) -> str:
+        """Also finds the time `at` (B, T) that the next token after each id is for. The token before all takes none."""
+        g, c = self.g, self.config
+        self.hidden = g.input("source_hidden", "float32", "B", 1, 1, "S")
+        self.source_at = g.input("source_at", "float64", "B", "S") if BOTH_WAYS[c.position].by_distance else ""
+        if not c.paced:
+            self.at = _steps(g, self.index, c.target_group)
+        else:
+            takes = g.op("Cast", g.op("Greater", self.index, g.const(0)), to=to("float64"))
+            self.at = g.op("Add", g.input("clock", "float64", "B", 1), _pace(g, c, ids, takes))
+            g.op("Gather", self.at, g.const([-1]), axis=1, named=g.output("new_clock", "float64", "B", 1))
+        return self.at if c.clock == "time" else g.op("Cast", self.index, to=to("float64"))
+
+    def attend(self, layer: int, x: str) -> str:
+        return self.listen(layer, super().attend(layer, x))
+
+    def listen(self, layer: int, x: str) -> str:
+        """Adds to the stream what its tokens find in the source."""
+        g, c, name = self.g, self.config, f"{self.name}.{layer}.cross"
+        if layer + 1 == c.n_layers:  # of which only the last tokens are here
+            self.at = g.op("Gather", self.at, g.const([-1]), axis=1)
+        form = BOTH_WAYS[c.position](g, c, self.index, self.at)
+        q = g.linear(g.norm(x, f"{name}.norm", c.d_model), f"{name}.query", c.d_model, c.d_model)
+        q = g.op("Transpose", g.shaped(q, self.size[0], -1, c.n_heads, self.d_head), perm=[0, 2, 1, 3])
+        q = g.op("Mul", q, g.const(np.full((self.n_heads, 1, 1), self.d_head**-0.5), "float32"))
+        form.begin(f"{name}.attend")
+        k = g.input(f"source_keys_{layer}", "float32", "B", c.n_heads, self.d_head + form.more_key_width, "S")
+        v = g.input(f"source_values_{layer}", "float32", "B", c.n_heads, "S", self.d_head)
+        found = _find(g, form, form.queries(q), k, v, self.apart() if form.by_distance else "", self.hidden)
+        found = g.shaped(g.op("Transpose", found, perm=[0, 2, 1, 3]), -1, c.d_model)
+        return g.op("Add", x, g.linear(found, f"{name}.project", c.d_model, c.d_model))
+
+    def apart(self) -> str:
+        """(B, 1, T, S) distances from the source to the tokens, in rows of a table."""
+        g = self.g
+        sides = g.op("Unsqueeze", self.at, g.const([1, 3])), g.op("Unsqueeze", self.source_at, g.const([1, 2]))
+        rows = g.op("Div", g.op("Sub", *sides), g.const(self.config.per_row, "float64"))
+        return g.op("Cast", g.op("Round", rows), to=to("int64"))
+
+
+def _steps(g: Graph, index: str, group: int) -> str:
+    """The steps of a grid (B, T) float64 of tokens, `group` each."""
+    return g.op("Cast", g.op("Div", index, g.const(group)), to=to("float64"))
+
+
+def _pace(g: Graph, config: EncoderDecoderSettings, ids: str, takes: str = "") -> str:
+    """Seconds (B, T) float64 until after each id; those that are 0 in `takes` take none."""
+    pace = g.op("Gather", g.weight("pace", config.vocab_size), ids, axis=0)
+    pace = g.op("Cast", pace, to=to("float64"))
+    return g.op("CumSum", g.op("Mul", pace, takes) if takes else pace, g.const(1))
+
+
+def _placed(g: Graph, config: EncoderDecoderSettings, form: Form, x: str, index: str, side: str) -> str:
+    """The stream (B · T, C) of embeddings (B, T, C) with their places in it."""
+    if config.cycle > 1:
+        table = g.weight(f"{side}.beat.weight", config.cycle, config.d_model)
+        x = g.op("Add", x, g.op("Gather", table, g.op("Mod", index, g.const(config.cycle)), axis=0))
+    return g.shaped(form.place(x, f"{side}.places"), -1, config.d_model)
+
+
+def _hidden(g: Graph, config: EncoderDecoderSettings, chords: str, index: str) -> str:
+    """(B, 1, 1, S) -inf where all voices (B, S, voices) are PAD, but at the first place; else 0."""
+    ended = g.op("Cast", g.op("Equal", chords, g.const(config.pad)), to=to("int64"))
+    ended = g.op("Mul", g.op("ReduceMin", ended, g.const([2]), keepdims=0), index)
+    ended = g.op("Unsqueeze", g.op("Greater", ended, g.const(0)), g.const([1, 2]))
+    sides = g.const(HIDDEN, "float32"), g.const(0, "float32")
+    return g.op("Where", ended, *sides, named="source_hidden")
+
+
+def _find(g: Graph, form: Form, q: str, k: str, v: str, distance: str, hidden: str) -> str:
+    """What queries (B, H, T, Dk) find among keys (B, H, Dk, S) on both sides, (B, H, T, D)."""
+    logits = g.op("MatMul", q, k)
+    if more := form.logits(q, distance):
+        logits = g.op("Add", logits, more)
+    return g.op("MatMul", g.op("Softmax", g.op("Add", logits, hidden), axis=-1), v)
