@@ -5,21 +5,17 @@ from pathlib import Path
 
 from omegaconf import MISSING
 
-from musictx.commands import open_and_print, read_chords, write_beside
+from musictx.commands import read_chords, write_beside
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.files import only_new
 from musictx.generate.accompanying import Accompanied, accompany_melody, ready, window_of
 from musictx.generate.control import Control
 from musictx.generate.melodies import read_melody
-from musictx.generate.open_bundle import chosen_weights
-from musictx.generate.open_player import check_device, own_settings
+from musictx.generate.open_player import check_device, open_accompanying, own_settings
 from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.seeds import Targets, name_targets
-from musictx.model.build import describe_model
-from musictx.model.packaged import seed_path
-from musictx.model.torch_steps import TorchSourcePlayer
-from musictx.model.weights import for_steps
+from musictx.model.packaged import bundle_path, seed_path
 from musictx.setting import setting
 from musictx.system import few_threads
 from musictx.terminal import say
@@ -82,19 +78,17 @@ def accompany(config: AccompanyConfig) -> None:
     source = seed_path(config.melody)
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
     (targets,) = name_targets([source], Path(config.out), config.variations, **extras)
-    opened = open_and_print(config.bundle, device, config.attention.impl, continues=False)
-    request = ready(request, opened.model, opened.tokenizer, opened.header, config.bundle)
-    melody = read_melody(source, request, opened.tokenizer)  # before anything is written
+    how = {"device": device, "weights": config.weights, "attention": config.attention.impl}
+    player, tokenizer, header, said = open_accompanying(bundle_path(config.bundle), config.bundle, **how)
+    say(f"{config.bundle}: {header.origin}")
+    request = ready(request, tokenizer, header, config.bundle)
+    melody = read_melody(source, request, tokenizer)  # before anything is written
     say(*melody.remarks)
-    if own := own_settings(config.sampler, opened.header.sampling):
+    if own := own_settings(config.sampler, header.sampling):
         say(own)
-    say(describe_model(opened.model))
-    weights, said = chosen_weights(config.weights, opened.model)
     say(*said)
-    player = TorchSourcePlayer(for_steps(opened.model, weights), device)  # type: ignore[arg-type] # `ready` has seen it
-    window_s = window_of(opened.header)
     with few_threads(min(config.rows_at_once, config.variations)):
-        pieces = accompany_melody(melody, player, opened.tokenizer, request, window_s=window_s)
+        pieces = accompany_melody(melody, player, tokenizer, request, window_s=window_of(header))
     write(pieces, targets, config.alone, config.pedal)
 
 

@@ -20,6 +20,8 @@ from musictx.errors import ConfigError, UserError
 from musictx.generate.open_bundle import chosen_weights
 from musictx.generate.open_player import FEWER, check_device, fewer, on_onnx
 from musictx.model.onnx.player import open_player
+from musictx.model.onnx.settings import can_play_source
+from musictx.model.onnx.source_player import open_source_player
 from musictx.model.packaged import HARMONISER, NAMES, absence, bundle_path, is_packaged
 from musictx.model.sizes import AUTO
 from musictx.model.steps import Player
@@ -72,10 +74,13 @@ def serve(config: ServeConfig) -> None:
         return config.bundle is not None or names[stem] != HARMONISER
 
     opened = {stem: open_and_print(name, device, continues=continues(stem)) for stem, name in names.items()}
-    players, said = dict[str, Player](), list[str]()
+    players, source_player, said = dict[str, Player](), None, list[str]()
     for stem, each in opened.items():
         if on_onnx(each.header, device, config.weights):
             players[stem] = open_player(bundle_path(names[stem]), fewer(config.weights), header=each.header)
+            said += [FEWER] * (config.weights == AUTO)
+        elif on_onnx(each.header, device, config.weights, able=can_play_source):
+            source_player = open_source_player(bundle_path(names[stem]), fewer(config.weights), header=each.header)
             said += [FEWER] * (config.weights == AUTO)
         else:
             chosen, more = chosen_weights(config.weights, each.model)
@@ -93,7 +98,7 @@ def serve(config: ServeConfig) -> None:
 
         origins = "; ".join(f"{name}, {each.header.origin}" for name, each in opened.items())
         below = opened.pop(HARMONISER, None) if config.bundle is None else None
-        studio = Studio(opened, made, limits, below, players)
+        studio = Studio(opened, made, limits, below, players, source_player)
         run_page(studio, origins, address, config.port, hosts, uploads)
 
 

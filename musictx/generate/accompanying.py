@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import BundleError, ConfigError
+from musictx.errors import ConfigError
 from musictx.generate.choir import Report, Voices, draw_around
 from musictx.generate.engine import enough_memory
 from musictx.generate.melodies import Again, Melody
+from musictx.generate.open_player import check_accompanies
 from musictx.generate.outcome import outcome
 from musictx.generate.requests import Accompany
 from musictx.generate.result import Music, Place
@@ -20,7 +21,6 @@ from musictx.music.gap import Filled, fill_in
 from musictx.music.grid import N_VOICES, OPEN, REST, STEPS_PER_QUARTER, VOICES, Grid, grid_to_score, lines_of_grid
 from musictx.music.project import Line, Project
 from musictx.music.score import Score, marked
-from musictx.objectives import NEXT_TOKEN
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.performance import MelodyTokenizer
@@ -59,19 +59,13 @@ class Accompanied(Music):
 
 
 def ready(
-    request: Accompany, model: Any, tokenizer: Tokenizer, header: BundleHeader | None, bundle: object
+    request: Accompany, tokenizer: Tokenizer, header: BundleHeader | None, bundle: object, model: object = None
 ) -> Accompany:
-    """With the guidance that the bundle names, where it was left to that. Raises BundleError for a model that was not
-    trained to write voices or the rest of a song, ConfigError for what this one cannot do."""
-    from musictx.model.build import SOURCE, inputs_of, source_voices  # PyTorch
-
-    objective = header.objective.get("name", NEXT_TOKEN) if header is not None else "conditional"
-    if inputs_of(model) != SOURCE or objective not in ("conditional", "voices"):
-        raise BundleError(
-            f"{bundle} was trained for objective {objective}, and accompanies no melody",
-            "give bundle=harmoniser, or one that was trained with objective=voices",
-        )
-    if tokenizer.voices and source_voices(model) != N_VOICES:
+    """With the guidance that the bundle names, where it was left to that. Where there is no header, the model is asked.
+    Raises BundleError for a model that was not trained to write voices or the rest of a song, ConfigError for what this
+    one cannot do."""
+    check_accompanies(header, bundle, model)
+    if tokenizer.voices and _voices_heard(header, model) != N_VOICES:
         hint = "give bundle=harmoniser, or one that was trained with objective=voices"
         raise ConfigError("objective", got="conditional", why=f"{bundle} hears a soprano alone", hint=hint)
     sampler = request.sampling.suited(header.sampling if header is not None else {})
@@ -87,6 +81,15 @@ def ready(
             hint="give bundle=harmoniser, train one with hide_source=0.1, or leave it out",
         )
     return replace(request, sampling=sampler)
+
+
+def _voices_heard(header: BundleHeader | None, model: object) -> Any:
+    """How many voices of its source a model hears as one."""
+    if header is not None:
+        return header.model.get("source_voices", 1)
+    from musictx.model.build import source_voices  # PyTorch
+
+    return source_voices(model)
 
 
 def accompany_melody(

@@ -9,15 +9,17 @@ from musictx.generate.continuing import Beginning, begin_with, continue_all, is_
 from musictx.generate.control import Control
 from musictx.generate.filling import around, check_fills, how_to_fill, read_around
 from musictx.generate.melodies import read_melody, take_melody
-from musictx.generate.open_player import check_device, check_task, on_onnx, open_playing
+from musictx.generate.open_player import check_device, check_task, on_onnx, open_accompanying, open_playing
 from musictx.generate.primer import Part
 from musictx.generate.requests import Accompany, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
 from musictx.generate.seeds import Seed, find_seeds
 from musictx.model.header import BundleHeader, read_header
+from musictx.model.onnx.settings import can_play_source
+from musictx.model.onnx.source_player import OnnxSourcePlayer
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.model.sizes import AUTO
-from musictx.model.steps import Player
+from musictx.model.steps import Player, SourcePlayer
 from musictx.music.score import Meter, Score
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.rules import Rules
@@ -40,9 +42,13 @@ def load(
         ConfigError: for a setting that does not exist, or that this machine cannot meet.
     """
     path, device = bundle_path(str(bundle)), check_device(device)
-    if on_onnx(read_header(path), device, weights, graph, attention):
+    header = read_header(path)
+    if on_onnx(header, device, weights, graph, attention):
         player, tokenizer, header, _ = open_playing(path, weights=weights)
         return Model(player, tokenizer, header)
+    if on_onnx(header, device, weights, graph, attention, can_play_source):
+        source_player, tokenizer, header, _ = open_accompanying(path, bundle, weights=weights)
+        return Model(source_player, tokenizer, header)
     from musictx.generate.open_bundle import faster, open_bundle  # PyTorch
 
     opened = open_bundle(path, device, attention, continues=False)
@@ -54,7 +60,7 @@ class Model:
 
     def __init__(
         self,
-        model: Union["LanguageModel", Player],
+        model: Union["LanguageModel", Player, SourcePlayer],
         tokenizer: Tokenizer,
         header: BundleHeader | None = None,
         device: str = "cpu",
@@ -63,11 +69,22 @@ class Model:
 
     @property
     def player(self) -> Player:
-        if isinstance(self.model, Player):
-            return self.model
+        model: Any = self.model
+        if isinstance(model, Player):
+            return model
         from musictx.model.torch_steps import TorchPlayer
 
-        return TorchPlayer(self.model, self.device)
+        return TorchPlayer(model, self.device)
+
+    @property
+    def _source_player(self) -> SourcePlayer:
+        """Of a model that takes a source, as `ready` makes sure."""
+        model: Any = self.model
+        if isinstance(model, OnnxSourcePlayer):
+            return model
+        from musictx.model.torch_steps import TorchSourcePlayer
+
+        return TorchSourcePlayer(model, self.device)
 
     @property
     def origin(self) -> str:
@@ -130,7 +147,7 @@ class Model:
             part=Part(seed_seconds, seed_bars, seed_from, from_s, start),
             include_seed=include_seed,
         )
-        if isinstance(self.model, Player):
+        if isinstance(self.model, Player | OnnxSourcePlayer):
             check_task(self.header, "this model")
         else:
             from musictx.generate.open_bundle import check_continues
@@ -303,7 +320,7 @@ class Model:
             to_bar=to_bar,
             transpose=transpose,
         )
-        request = ready(request, self.model, self.tokenizer, self.header, "this model")
+        request = ready(request, self.tokenizer, self.header, "this model", self.model)
         if isinstance(melody, Score):
             if request.rewrite or len(request.voices) > 1:
                 name, value = ("rewrite", request.rewrite) if request.rewrite else ("voices", request.voices)
@@ -314,8 +331,4 @@ class Model:
             heard = read_melody(seed_path(str(melody)), request, self.tokenizer)
         else:
             raise ConfigError("melody", got=melody, allowed="a MIDI file or a Score")
-        model: Any = self.model  # it takes a source, as `ready` made sure
-        from musictx.model.torch_steps import TorchSourcePlayer
-
-        player = TorchSourcePlayer(model, self.device)
-        return accompany_melody(heard, player, self.tokenizer, request, window_s=window_of(self.header))
+        return accompany_melody(heard, self._source_player, self.tokenizer, request, window_s=window_of(self.header))

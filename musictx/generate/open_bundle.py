@@ -3,7 +3,7 @@
 import glob
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError
@@ -15,7 +15,7 @@ from musictx.model.packaged import BUNDLES, KNOWN, bundle_path
 from musictx.model.protocol import LanguageModel
 from musictx.model.sizes import AUTO, WEIGHTS
 from musictx.model.static_steps import StaticSteps
-from musictx.model.torch_steps import TorchPlayer
+from musictx.model.torch_steps import TorchPlayer, TorchSourcePlayer
 from musictx.model.weights import check_weights, choose_weights, for_steps, on_cpu
 from musictx.system import processor
 from musictx.tokenizers import Tokenizer
@@ -78,6 +78,13 @@ def to_play(model: Model, weights: str, graph: bool, device: str) -> tuple[Torch
     chosen, said = chosen_weights(weights, model)
     described = describe_model(model)
     return TorchPlayer(faster(model, chosen, graph, device), device), (described, *said)
+
+
+def to_accompany(model: Any, weights: str, device: str) -> tuple[TorchSourcePlayer, tuple[str, ...]]:
+    """The same of a model that takes a source."""
+    chosen, said = chosen_weights(weights, model)
+    described = describe_model(model)
+    return TorchSourcePlayer(for_steps(model, chosen), device), (described, *said)
 
 
 COMPOSER = "the composer"  # all models are compared with it

@@ -1,8 +1,10 @@
 """Opens a bundle to play: its model gives steps, by ONNX Runtime where it can, else by PyTorch.
 
-ONNX Runtime plays decoders of ours on a CPU: it takes a third of the time, and opens before PyTorch is imported.
+ONNX Runtime plays decoders and encoder-decoders of ours on a CPU: it takes a third of the time, and opens before
+PyTorch is imported.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,10 +13,11 @@ from musictx.generate.requests import Own, Sampling
 from musictx.model.header import BundleHeader, read_header
 from musictx.model.onnx.graph import WEIGHTS
 from musictx.model.onnx.player import open_player
-from musictx.model.onnx.settings import can_play
+from musictx.model.onnx.settings import can_play, can_play_source
+from musictx.model.onnx.source_player import open_source_player
 from musictx.model.own import check_parts
 from musictx.model.sizes import AUTO
-from musictx.model.steps import Player
+from musictx.model.steps import Player, SourcePlayer
 from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.tokenizers import TOKENIZERS, Tokenizer, build_tokenizer
 
@@ -47,14 +50,46 @@ def open_playing(
     return Playing(torch_player, opened.tokenizer, header, said)
 
 
+class Accompanying(NamedTuple):
+    """The same of a model that writes around a melody."""
+
+    player: SourcePlayer
+    tokenizer: Tokenizer
+    header: BundleHeader
+    said: tuple[str, ...]
+
+
+def open_accompanying(
+    path: Path, bundle: object, *, device: str = "cpu", weights: str = AUTO, attention: str = AUTO
+) -> Accompanying:
+    """Opens a bundle whose model accompanies; a person calls it `bundle`. Raises as `open_playing` does."""
+    header = read_header(path)
+    check_accompanies(header, bundle)
+    if on_onnx(header, device, weights, attention=attention, able=can_play_source):
+        player = open_source_player(path, fewer(weights), header=header)
+        return Accompanying(player, tokenizer_of(path, header), header, (str(player), *[FEWER] * (weights == AUTO)))
+    from musictx.generate.open_bundle import open_bundle, to_accompany  # PyTorch
+
+    opened = open_bundle(path, device, attention, continues=False)
+    torch_player, said = to_accompany(opened.model, weights, device)
+    return Accompanying(torch_player, opened.tokenizer, header, said)
+
+
 def fewer(weights: str) -> str:
     """What ONNX Runtime plays with: int8 is faster there on every CPU."""
     return "int8" if weights == AUTO else weights
 
 
-def on_onnx(header: BundleHeader, device: str, weights: str, graph: bool = False, attention: str = AUTO) -> bool:
-    """Whether ONNX Runtime plays a bundle, if these are the settings."""
-    return can_play(header) and device == "cpu" and not graph and attention == AUTO and weights in (AUTO, *WEIGHTS)
+def on_onnx(
+    header: BundleHeader,
+    device: str,
+    weights: str,
+    graph: bool = False,
+    attention: str = AUTO,
+    able: Callable[[BundleHeader], bool] = can_play,
+) -> bool:
+    """Whether ONNX Runtime plays a bundle, if these are the settings. `able` says which kind of model is meant."""
+    return able(header) and device == "cpu" and not graph and attention == AUTO and weights in (AUTO, *WEIGHTS)
 
 
 def tokenizer_of(path: Path, header: BundleHeader) -> Tokenizer:
@@ -81,6 +116,27 @@ def check_task(header: BundleHeader | None, bundle: object) -> None:
     task = header.objective.get("name", NEXT_TOKEN) if header is not None else NEXT_TOKEN
     if ":" not in task and not find_objective(task).continues:
         raise BundleError(f"{bundle} was trained for objective {task}, and cannot continue music", "give another")
+
+
+def check_accompanies(header: BundleHeader | None, bundle: object, model: object = None) -> None:
+    """Raises BundleError for a model that was not trained to write voices or the rest of a song. Where there is no
+    header, the model is asked."""
+    task = header.objective.get("name", NEXT_TOKEN) if header is not None else "conditional"
+    if not _takes_source(header, model) or task not in ("conditional", "voices"):
+        raise BundleError(
+            f"{bundle} was trained for objective {task}, and accompanies no melody",
+            "give bundle=harmoniser, or one that was trained with objective=voices",
+        )
+
+
+def _takes_source(header: BundleHeader | None, model: object) -> bool:
+    if header is not None and (can_play(header) or can_play_source(header)):
+        return can_play_source(header)
+    from musictx.model.build import KINDS, SOURCE, inputs_of  # PyTorch
+
+    if header is None:
+        return inputs_of(model) == SOURCE
+    return any(kind == header.model.get("kind") and row.inputs == SOURCE for kind, row in KINDS.items())
 
 
 def own_settings(sampling: Sampling, own: Own) -> str:

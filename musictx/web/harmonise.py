@@ -5,9 +5,8 @@ from dataclasses import replace
 from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied, accompany_melody, ready
 from musictx.generate.melodies import nearest_within, take_melody
-from musictx.generate.open_bundle import Opened
+from musictx.generate.open_player import Accompanying
 from musictx.generate.requests import Accompany
-from musictx.model.torch_steps import TorchSourcePlayer
 from musictx.music.grid import VOICES
 from musictx.music.melody import together, top_line
 from musictx.tokenizers.rules import VOICE_RANGES
@@ -27,7 +26,7 @@ def voices_asked(
 
 
 def harmonise(
-    music: PageMusic, request: Accompany, harmoniser: Opened, turn: Turn
+    music: PageMusic, request: Accompany, harmoniser: Accompanying, turn: Turn
 ) -> tuple[tuple[Accompanied, ...], str]:
     """The accompaniments, and what a person should know of the melody. Raises UserError for what cannot be, and where
     the time does not suffice: half an accompaniment is none."""
@@ -37,7 +36,7 @@ def harmonise(
     sung = VOICE_RANGES[VOICES.index(request.voices[0])]
     transpose = nearest_within(melody.pitch, *sung) or 0
     request = replace(request, transpose=transpose, random_seed=turn.random_seed)
-    request = ready(request, *harmoniser, "the model here")
+    request = ready(request, harmoniser.tokenizer, harmoniser.header, "the model here")
     heard = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name)
     said = [*heard.remarks]
     if transpose:
@@ -50,6 +49,5 @@ def harmonise(
             raise UserError(f"{went_by(turn.limits)} before the voices were whole", "give a shorter melody")
         turn.report(done / of * whole_s, whole_s)
 
-    player = TorchSourcePlayer(harmoniser.model)  # type: ignore[arg-type] # `ready` has checked that it takes a source
-    made = accompany_melody(heard, player, harmoniser.tokenizer, request, watch)
+    made = accompany_melody(heard, harmoniser.player, harmoniser.tokenizer, request, watch)
     return tuple(made), " ".join(f"{possible(each)}." for each in said)

@@ -18,11 +18,11 @@ from musictx.generate.accompanying import Accompanied
 from musictx.generate.choose_bundle import choose_bundle
 from musictx.generate.draw import Continuation
 from musictx.generate.open_bundle import Opened
-from musictx.generate.open_player import Playing
+from musictx.generate.open_player import Accompanying, Playing
 from musictx.generate.requests import Accompany, Continue, Fill
 from musictx.model.build import can
-from musictx.model.steps import Player
-from musictx.model.torch_steps import TorchPlayer
+from musictx.model.steps import Player, SourcePlayer
+from musictx.model.torch_steps import TorchPlayer, TorchSourcePlayer
 from musictx.tokenizers.gap import knows_gaps
 from musictx.web.arcs import AttentionReader, MelodyReader
 from musictx.web.draw import Report, Turn, draw_takes, fill_takes, went_by
@@ -45,9 +45,14 @@ class Studio:
         limits: Limits = Limits(),  # noqa: B008 - it is immutable
         harmoniser: Opened | None = None,
         players: Mapping[str, Player] = MappingProxyType({}),
+        source_player: SourcePlayer | None = None,
     ) -> None:
-        """`players` play models otherwise than PyTorch does."""
-        self.models, self.folder, self.limits, self.harmoniser = models, folder, limits, harmoniser
+        """`players` and `source_player`, the harmoniser's, play models otherwise than PyTorch does."""
+        self.models, self.folder, self.limits, self.harmoniser = models, folder, limits, None
+        if harmoniser is not None:
+            model: Any
+            model, tokenizer, header = harmoniser
+            self.harmoniser = Accompanying(source_player or TorchSourcePlayer(model), tokenizer, header, ())
         self.readers = {
             name: AttentionReader(copy.deepcopy(each.model) if can(each.model, "readout") else None, each.tokenizer)
             for name, each in models.items()

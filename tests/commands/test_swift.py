@@ -1,4 +1,4 @@
-"""`musictx generate` on a CPU: the same files each time, before PyTorch is imported."""
+"""`musictx generate` and `accompany` on a CPU: the same files each time, before PyTorch is imported."""
 
 import os
 import subprocess
@@ -7,9 +7,11 @@ import sys
 import pytest
 
 WAYS = {
-    "a performance": ["seed_midi=elise", "seed_seconds=3", "length_seconds=3", "variations=2"],
-    "four voices": ["seed_midi=chorale", "length_seconds=3"],
-    "a fill": ["infill=elise", "from_s=4", "to_s=6"],
+    "a performance": ["generate", "seed_midi=elise", "seed_seconds=3", "length_seconds=3", "variations=2"],
+    "four voices": ["generate", "seed_midi=chorale", "length_seconds=3"],
+    "a fill": ["generate", "infill=elise", "from_s=4", "to_s=6"],
+    "three voices below a melody": ["accompany", "melody=chorale", "variations=2"],
+    "a tenor": ["accompany", "melody=chorale", "rewrite=T", "control.chords=G | D"],
 }
 CODE = """
 import sys
@@ -25,7 +27,7 @@ print(*sorted({"torch", "lightning", "matplotlib", "transformers"} & sys.modules
 
 def run(words, folder):
     """What it has imported, and the files. Nothing is left elsewhere, as a library's note of whom it told about it."""
-    command, apart = [sys.executable, "-c", CODE, "generate", *words, f"out={folder}"], folder.with_name("apart")
+    command, apart = [sys.executable, "-c", CODE, *words, f"out={folder}"], folder.with_name("apart")
     apart.mkdir(exist_ok=True)
     there = {
         name: value for name, value in os.environ.items() if not name.startswith(("ORT_", "XDG_")) and name != "CI"

@@ -177,6 +177,15 @@ def test_no_more_tokens_than_learned_positions(tmp_path):
         player.begin(drawn(1, 40), 9)
 
 
+def test_memory_that_does_not_suffice_is_one_kind_of_error(tmp_path, capfd):
+    """Whatever ONNX Runtime calls it: attention in this source would take more than a processor can address."""
+    sizes = {"d_model": 8, "n_heads": 8, "d_ff": 8, "n_layers": 1, "n_encoder_layers": 1}
+    player = opened(small({"position": "none", **sizes}), tmp_path)
+    with pytest.raises(MemoryError):
+        player.begin(drawn(1, 2_200_000), 9)
+    assert capfd.readouterr() == ("", "")
+
+
 def test_what_can_be_played():
     known = header_of(small(HARMONISER))
     assert can_play_source(known)
@@ -184,7 +193,8 @@ def test_what_can_be_played():
     kinds: list[Any] = ["recurrent_encoder_decoder", "transformer", "mine", []]
     for kind in kinds:
         assert not can_play_source(replace(known, model=known.model | {"kind": kind}))
-    for position in ("mine.py:Mine", "fourier", []):
+    positions: list[Any] = ["mine.py:Mine", "fourier", []]
+    for position in positions:
         assert not can_play_source(replace(known, model=known.model | {"position": position}))
 
 

@@ -32,7 +32,9 @@ def encoder(config: EncoderDecoderSettings, int8: bool = False) -> Graph:
         x = g.linear(g.shaped(x, -1, voices * c.d_model), "chord", voices * c.d_model, c.d_model)
     x = _placed(g, c, form, g.shaped(x, *layers.size, c.d_model), index, "source")
     hidden = _hidden(g, c, chords, index)
-    apart = g.op("Sub", *(g.op("Unsqueeze", index, g.const(axes)) for axes in ([1, 3], [1, 2])))  # (B, 1, S, S)
+    apart = ""  # how far, (B, 1, S, S)
+    if form.by_distance:
+        apart = g.op("Sub", *(g.op("Unsqueeze", index, g.const(axes)) for axes in ([1, 3], [1, 2])))
     for layer in range(c.n_encoder_layers):
         q, k, v = layers.heads(layer, layers.normed(layer, x))
         form.begin(f"encoder.{layer}.attend")

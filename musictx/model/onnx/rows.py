@@ -44,7 +44,7 @@ class OnnxRows:
         index = state["length"][:, None] + np.arange(ids.shape[1])  # (B, T)
         feed = {name: x for name, x in state.items() if name not in ("length", "start")}
         feed |= self.always | {"ids": ids.astype(np.int64, copy=False), "index": index}
-        new = dict(zip(self.model.outputs, self.model.session.run(self.model.outputs, feed), strict=True))
+        new = self.model.run(feed)
         del feed  # it would keep the cache that grows
         slots = index - state["start"][:, None]
         if self.most is not None:

@@ -14,6 +14,8 @@ from musictx.model.onnx.graph import Array, Graph, Value
 from musictx.model.onnx.settings import reach
 from musictx.model.transformer_settings import TransformerSettings
 
+NO_MEMORY = ("std::bad_alloc", "Failed to allocate memory")
+
 
 class OnnxModel(NamedTuple):
     """A decoder that is ready to read ids, and what its file says of it."""
@@ -32,6 +34,15 @@ class OnnxModel(NamedTuple):
     @property
     def outputs(self) -> list[str]:
         return [each.name for each in self.graph.outputs]
+
+    def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
+        """All outputs, by name. Raises MemoryError where memory runs out."""
+        try:
+            return dict(zip(self.outputs, self.session.run(self.outputs, feed), strict=True))
+        except Exception as error:  # of ONNX Runtime's own kinds, which say it in words
+            if any(words in str(error) for words in NO_MEMORY):
+                raise MemoryError("ONNX Runtime ran out of memory") from None
+            raise
 
     @property
     def reach(self) -> int | None:
@@ -54,7 +65,8 @@ def start(content: bytes, threads: int, outside: Mapping[str, Array] | None = No
     """A session of a model's bytes. `outside` has the weights that are not in them, and must live as long as the
     session. Raises exceptions of ONNX Runtime's own kinds, which derive from Exception alone."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 3
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.log_severity_level = 4  # an error is raised, and need not be printed too
     if outside:
         values = [onnxruntime.OrtValue.ortvalue_from_numpy(x) for x in outside.values()]
         options.add_external_initializers([*outside], values)

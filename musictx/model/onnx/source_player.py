@@ -32,9 +32,7 @@ class OnnxSourcePlayer:
         """Rows for a source each (B, S), PAD where it has ended. Raises ConfigError for more tokens than the model has
         positions."""
         self.encoder.check_reach(source.shape[1] // self.config.source_voices)
-        names = self.encoder.outputs
-        heard = dict(zip(names, self.encoder.session.run(names, {"source": source}), strict=True))
-        return OnnxSteps(self.decoder, len(source), source=heard)
+        return OnnxSteps(self.decoder, len(source), source=self.encoder.run({"source": source}))
 
 
 def open_source_player(
