@@ -11,6 +11,7 @@ from musictx.errors import ConfigError
 from musictx.files import only_new
 from musictx.model.onnx.graph import WEIGHTS
 from musictx.model.onnx.position import FORMS
+from musictx.model.onnx.settings import can_play_source
 from musictx.setting import setting
 from musictx.terminal import say
 
@@ -40,7 +41,8 @@ def export(config: ExportConfig) -> None:
     model, _, header = open_and_print(config.bundle, continues=False)
     why, allowed = "", ""
     if not can(model, "onnx"):
-        why = f"{kind_of(model)} models have no graph"
+        graphs = "two graphs, which musictx plays and does not export" if can_play_source(header) else "no graph"
+        why = f"{kind_of(model)} models have {graphs}"
         allowed = f"a {' or '.join(name for name, kind in KINDS.items() if kind.onnx)}"
     elif (position := getattr(model.config, "position", "")) not in FORMS:
         why, allowed = f"position={position} has no graph", f"a model with one of {', '.join(FORMS)}"

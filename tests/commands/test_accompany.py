@@ -10,6 +10,9 @@ from untrained import write_harmoniser
 
 import musictx
 from musictx.errors import BundleError, ConfigError, TokenError, UserError
+from musictx.generate.model import Model
+from musictx.generate.open_bundle import open_bundle
+from musictx.model.onnx.source_player import OnnxSourcePlayer
 from musictx.model.onnx.steps import OnnxSteps
 from musictx.music.read import read_midi
 from musictx.music.score import Score
@@ -130,6 +133,20 @@ def test_each_task_has_its_own_models(world, melody, voices):
         musictx.load(voices).accompany(Score.empty())
     with pytest.raises(ConfigError, match="^melody=3: "):
         musictx.load(voices).accompany(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("weights", ["auto", "int8", "float32", "bfloat16"])
+def test_on_a_cpu_onnx_runtime_plays_what_it_can(voices, weights):
+    played = isinstance(musictx.load(voices, weights=weights).model, OnnxSourcePlayer)
+    assert played == (weights != "bfloat16")
+
+
+def test_pytorch_writes_the_same_voices(melody, voices):
+    in_pytorch = Model(*open_bundle(voices, continues=False))
+    exact = musictx.load(voices, weights="float32")
+    ours, theirs = (model.accompany(melody, variations=2, random_seed=5) for model in (exact, in_pytorch))
+    assert [music.score for music in ours] == [music.score for music in theirs]
+    assert ours[1].mean_log_p == pytest.approx(theirs[1].mean_log_p, abs=1e-5)
 
 
 def test_memory_that_does_not_suffice_is_said(melody, voices, monkeypatch):

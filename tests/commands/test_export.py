@@ -46,7 +46,8 @@ def test_weights_of_8_bits_make_a_smaller_file(tmp_path):
 def test_a_model_without_a_graph_is_refused_in_a_line(world, tmp_path):
     bundle = write_harmoniser(tmp_path / "h.safetensors")
     line = refused(["musictx", "export", bundle, "out=h.onnx"], tmp_path)
-    assert line.endswith("h.safetensors: encoder_decoder models have no graph: give a transformer")
+    why = "encoder_decoder models have two graphs, which musictx plays and does not export"
+    assert line.endswith(f"h.safetensors: {why}: give a transformer")
     assert not (tmp_path / "h.onnx").exists()
 
 

@@ -14,6 +14,7 @@ from musictx.config.web import Limits
 from musictx.errors import UserError
 from musictx.generate.accompanying import accompany_melody
 from musictx.generate.open_bundle import open_bundle
+from musictx.model.onnx.source_player import open_source_player
 from musictx.music.grid import REST
 from musictx.music.score import Score
 from musictx.music.write import write_midi
@@ -86,6 +87,16 @@ def test_a_bass_gets_voices_above_that_look_at_it(models, tmp_path):
     assert studio.arcs(after, int(np.flatnonzero(~bass)[2]), None).startswith("<img")
     with pytest.raises(UserError, match="^this note"):
         studio.arcs(after, int(np.flatnonzero(bass)[1]), None)
+
+
+def test_another_player_writes_the_voices_and_the_model_shows_where_it_looked(models, world, tmp_path):
+    path = write_harmoniser(tmp_path / "v.safetensors", hide_source=0.1)
+    player = Mock(wraps=open_source_player(path))
+    studio = Studio(models[0], tmp_path, harmoniser=models[1], source_player=player)
+    after, _ = studio.harmonise(studio.example(Session(), HYMN), voices(), quiet)
+    player.begin.assert_called_once()
+    inner = int(np.flatnonzero(studio.reader(after)[0].traced(after.now.score).struck_by % 4 == 1)[2])
+    assert studio.arcs(after, inner, None).startswith("<img")
 
 
 def test_the_slider_guides_and_at_0_does_not(models, tmp_path, monkeypatch):

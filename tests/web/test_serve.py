@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,10 @@ from musictx.commands.serve import ServeConfig
 from musictx.config.app import settings
 from musictx.errors import ConfigError, UserError
 from musictx.generate.open_bundle import open_bundle
+from musictx.model.build import can
+from musictx.model.onnx.player import OnnxPlayer
+from musictx.model.onnx.source_player import OnnxSourcePlayer
+from musictx.model.packaged import BUNDLES, is_packaged
 from musictx.web.gate import answered
 
 
@@ -55,6 +60,24 @@ def test_impossible_amounts(change):
 def test_one_host_or_a_list(word):
     given = settings("serve", "host=0.0.0.0", word)
     assert answered(given.host, given.allowed_hosts) == ("music.example",)
+
+
+@pytest.mark.skipif(not all(map(is_packaged, BUNDLES)), reason="built without a model")
+@pytest.mark.parametrize(("weights", "onnx"), [("auto", True), ("bfloat16", False)])
+def test_onnx_runtime_plays_the_models_inside_musictx_where_it_can(weights, onnx, monkeypatch):
+    server = pytest.importorskip("musictx.web.server", reason="needs the extra web: pip install 'musictx[web]'")
+    opened: list[Any] = []
+    monkeypatch.setattr(server, "run_page", lambda studio, *_: opened.append(studio))
+    monkeypatch.setattr(command.torch, "set_num_threads", lambda _: None)  # those of all tests
+    monkeypatch.setenv("GRADIO_TEMP_DIR", "")  # put back afterwards
+    command.serve(ServeConfig(weights=weights))
+    (studio,) = opened
+    assert {name: isinstance(each.player, OnnxPlayer) for name, each in studio.playing.items()} == {
+        "piano": onnx,
+        "chorale": onnx,
+    }
+    assert isinstance(studio.harmoniser.player, OnnxSourcePlayer) == onnx
+    assert can(studio.melody_model, "voices")  # of PyTorch, whose attention can be read
 
 
 def test_what_a_page_keeps_for_people_is_bounded(world, tmp_path):
