@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from stubs import whole
 from untrained import write_harmoniser
-from wishes import HYMN, more, quiet, voices
+from wishes import HYMN, more, now, quiet, voices
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
@@ -95,7 +95,7 @@ def test_another_player_writes_the_voices_and_the_model_shows_where_it_looked(mo
     studio = Studio(models[0], tmp_path, harmoniser=models[1], source_player=player)
     after, _ = studio.harmonise(studio.example(Session(), HYMN), voices(), quiet)
     player.begin.assert_called_once()
-    inner = int(np.flatnonzero(studio.reader(after)[0].traced(after.now.score).struck_by % 4 == 1)[2])
+    inner = int(np.flatnonzero(studio.reader(after)[0].traced(now(after).score).struck_by % 4 == 1)[2])
     assert studio.arcs(after, inner, None).startswith("<img")
 
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from musictx.commands import serve as command
 from musictx.commands.serve import ServeConfig
@@ -68,7 +69,7 @@ def test_onnx_runtime_plays_the_models_inside_musictx_where_it_can(weights, onnx
     server = pytest.importorskip("musictx.web.server", reason="needs the extra web: pip install 'musictx[web]'")
     opened: list[Any] = []
     monkeypatch.setattr(server, "run_page", lambda studio, *_: opened.append(studio))
-    monkeypatch.setattr(command.torch, "set_num_threads", lambda _: None)  # those of all tests
+    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)  # those of all tests
     monkeypatch.setenv("GRADIO_TEMP_DIR", "")  # put back afterwards
     command.serve(ServeConfig(weights=weights))
     (studio,) = opened
