@@ -76,7 +76,7 @@ def open_accompanying(
 
 
 def fewer(weights: str) -> str:
-    """What ONNX Runtime plays with: int8 is faster there on every CPU."""
+    """What ONNX Runtime plays with: int8, faster there on every CPU that was tried."""
     return "int8" if weights == AUTO else weights
 
 

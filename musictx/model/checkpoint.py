@@ -37,4 +37,6 @@ def checkpoint_tensors(path: Path) -> dict[str, Tensor]:
     found = read_checkpoint(path)["state_dict"]
     if not all(isinstance(name, str) and isinstance(x, Tensor) for name, x in found.items()):
         raise ValueError("its state_dict is no dict of tensors")
+    if (size := sum(x.numel() * x.element_size() for x in found.values())) > path.stat().st_size:
+        raise ValueError(f"its tensors mean {size:,} bytes")  # one number may stand for a whole tensor
     return {name.removeprefix("model."): x for name, x in found.items()}

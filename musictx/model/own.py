@@ -57,6 +57,8 @@ def _of_model(header: Any) -> dict[str, tuple[object, Mapping[str, object]]]:
 
     kind = header.model.get("kind", "transformer")
     known: dict[str, tuple[object, Mapping[str, object]]] = {"kind": (kind, KINDS)}
+    if not isinstance(kind, str):
+        raise BundleError(f"kind={str(kind)[:50]} is no kind of model", "copy or train it again")
     if kind in KINDS and is_ours(KINDS[kind].config):
         known["position"] = header.model.get("position", "none"), FORMS
     return known

@@ -208,6 +208,12 @@ def test_a_checkpoint_whose_pickle_is_broken_is_a_line(tmp_path, pickled):
     refused(tmp_path / "a.ckpt", r"a\.ckpt")
 
 
+def test_a_checkpoint_whose_tensors_are_one_number_each_is_a_line(tmp_path, model):
+    """Small as a file, gigabytes when they are read."""
+    state = {name: x.flatten()[:1].clone().squeeze().expand(x.shape) for name, x in model.state_dict().items()}
+    refused(checkpoint(tmp_path, {"musictx": HEADER.to_json(), "state_dict": state}), "its tensors mean")
+
+
 def test_a_checkpoint_that_could_run_code_is_not_opened_and_nothing_advises_to(tmp_path):
     with pytest.raises(BundleError, match=r"last\.ckpt .*code") as caught:
         read_header(checkpoint(tmp_path, {"musictx": PurePosixPath("x")}))
