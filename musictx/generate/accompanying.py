@@ -16,6 +16,7 @@ from musictx.generate.requests import Accompany
 from musictx.generate.result import Music, Place
 from musictx.generate.song import WINDOW_S, draw_rest
 from musictx.model.header import BundleHeader
+from musictx.model.onnx.source_player import OnnxSourcePlayer
 from musictx.model.steps import SourcePlayer
 from musictx.music.gap import Filled, fill_in
 from musictx.music.grid import N_VOICES, OPEN, REST, STEPS_PER_QUARTER, VOICES, Grid, grid_to_score, lines_of_grid
@@ -87,6 +88,8 @@ def _voices_heard(header: BundleHeader | None, model: object) -> Any:
     """How many voices of its source a model hears as one."""
     if header is not None:
         return header.model.get("source_voices", 1)
+    if isinstance(model, OnnxSourcePlayer):
+        return model.config.source_voices
     from musictx.model.build import source_voices  # PyTorch
 
     return source_voices(model)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-from musictx.errors import ConfigError
+from musictx.errors import BundleError, ConfigError
 from musictx.generate.accompanying import Accompanied, accompany_melody, ready, window_of
 from musictx.generate.continuing import Beginning, begin_with, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.control import Control
@@ -15,7 +15,7 @@ from musictx.generate.requests import Accompany, Continue, Fill, Length, Samplin
 from musictx.generate.result import Music
 from musictx.generate.seeds import Seed, find_seeds
 from musictx.model.header import BundleHeader, read_header
-from musictx.model.onnx.settings import can_play_source
+from musictx.model.onnx.settings import SOURCE_KIND, can_play_source
 from musictx.model.onnx.source_player import OnnxSourcePlayer
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.model.sizes import AUTO
@@ -147,8 +147,11 @@ class Model:
             part=Part(seed_seconds, seed_bars, seed_from, from_s, start),
             include_seed=include_seed,
         )
-        if isinstance(self.model, Player | OnnxSourcePlayer):
+        if isinstance(self.model, Player):
             check_task(self.header, "this model")
+        elif isinstance(self.model, OnnxSourcePlayer):
+            what = f"this model: {SOURCE_KIND} models take source and ids, and cannot continue music"
+            raise BundleError(what, "give another")
         else:
             from musictx.generate.open_bundle import check_continues
 

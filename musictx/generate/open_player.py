@@ -14,7 +14,7 @@ from musictx.model.header import BundleHeader, read_header
 from musictx.model.onnx.graph import WEIGHTS
 from musictx.model.onnx.player import open_player
 from musictx.model.onnx.settings import can_play, can_play_source
-from musictx.model.onnx.source_player import open_source_player
+from musictx.model.onnx.source_player import OnnxSourcePlayer, open_source_player
 from musictx.model.own import check_parts
 from musictx.model.sizes import AUTO
 from musictx.model.steps import Player, SourcePlayer
@@ -132,6 +132,8 @@ def check_accompanies(header: BundleHeader | None, bundle: object, model: object
 def _takes_source(header: BundleHeader | None, model: object) -> bool:
     if header is not None and (can_play(header) or can_play_source(header)):
         return can_play_source(header)
+    if isinstance(model, OnnxSourcePlayer):
+        return True
     from musictx.model.build import KINDS, SOURCE, inputs_of  # PyTorch
 
     if header is None:
