@@ -154,7 +154,9 @@ def test_any_texts_without_commas_and_quotes_get_to_jobs_of_their_own(texts):
 
 
 def as_read(text):
-    """A number and `null` may be spelled in several ways."""
+    """A number, a switch and `null` may be spelled in several ways."""
+    if isinstance(text, bool):  # no number
+        return str(text).lower()
     try:
         return repr(float(text))
     except (TypeError, ValueError):
