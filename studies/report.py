@@ -39,7 +39,7 @@ GUIDE_ALONE = GUIDE_MAESTRO.format(" --models piano --strengths 0.5 1")
 GUIDE_CHORALE = "python studies/guidance.py --store outputs/stores/jsb --models chorale"
 KINDS = "python studies/alive.py --midi outputs/apart --apart --stores outputs/stores/maestro outputs/stores/pop"
 KINDS += " --pieces 12 --draws 1"
-AS_BEFORE = " rules.grid=off start=end sampler.guard=false"
+AS_BEFORE = " rules.grid=off start=end sampler.guard=false sampler.seed_guidance=0.5"
 PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --copies"
 
 
@@ -183,7 +183,9 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "alive.json": met,
     "kinds.json": like_composers,
     "kinds-as-before.json": partial(
-        like_composers, words=f" --forms 'last 4 bars'{AS_BEFORE}", how="without grid, guard and bar lines"
+        like_composers,
+        words=f" --forms 'last 4 bars'{AS_BEFORE}",
+        how="without grid, guard and bar lines, guidance 0.5",
     ),
     **{f"training-{kind}.json": TRAIN for kind in ("avx512", "avx2")},
     **{f"neighbours-{kind}.json": beside for kind in ("avx512", "avx2")},
