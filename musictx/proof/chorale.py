@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from copy import deepcopy
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn.functional import linear
+from torch.overrides import TorchFunctionMode
 
 from musictx.config.app import settings
 from musictx.data.store import Corpus, Piece, write_store
@@ -64,18 +67,41 @@ def logits(device: str, weights: str, way: str) -> Outcome:
         _, rows = prefill(mine, [ids[:n] for n in ROWS], range(len(ROWS)), len(ids), False)
         got = torch.from_numpy(np.stack([rows.step(each).copy() for each in then])).to(dtype)
     model = open_bundle(packaged_bundle(CHORALE)).model
-    for layer in model.modules():
-        if weights == "int8" and type(layer) is nn.Linear:  # by definition: 127 steps to the largest weight
-            n = BLOCK if way == ONNX else layer.in_features  # of a block, or a row
-            parts = layer.weight.reshape(len(layer.weight), -1, n)
-            step = parts.abs().amax(2, keepdim=True) / 127
-            scale = step if way == ONNX else step.bfloat16()
-            layer.weight.copy_(((parts / step).round() * scale).flatten(1))
     whole = torch.from_numpy(ids)[None]
-    exact = model.double()(whole)[0]
-    with torch.autocast("cpu", torch.bfloat16, enabled=weights != "float32" and got.dtype == torch.float32):
-        plain = model.to(got.dtype)(whole)[0].to(got.dtype)  # on a CPU only linear layers have fewer bits
+    if way == ONNX and weights == "int8":
+        with InBlocks(inputs=False):
+            exact = deepcopy(model).double()(whole)[0]
+        with InBlocks(inputs=True):  # its kernel rounds what it reads as well
+            plain = model(whole)[0]
+    else:
+        for layer in model.modules():
+            if weights == "int8" and type(layer) is nn.Linear:
+                layer.weight.copy_(rounded(layer.weight, layer.in_features, torch.bfloat16))
+        exact = deepcopy(model).double()(whole)[0]
+        with torch.autocast("cpu", torch.bfloat16, enabled=weights != "float32" and got.dtype == torch.float32):
+            plain = model.to(got.dtype)(whole)[0].to(got.dtype)  # on a CPU only linear layers have fewer bits
     return near_exact("", got, *(torch.stack([full[n : n + STEPS] for n in ROWS], 1) for full in (exact, plain)))
+
+
+def rounded(x: Tensor, n: int, dtype: torch.dtype = torch.float64) -> Tensor:
+    """By definition: of each `n` of the last axis the largest is 127 steps. `dtype` is the step's."""
+    parts = x.reshape(*x.shape[:-1], -1, n)
+    step = parts.abs().amax(-1, keepdim=True) / 127
+    return ((parts / step.clamp(min=1e-12)).round() * step.to(dtype).to(x.dtype)).flatten(-2)
+
+
+class InBlocks(TorchFunctionMode):
+    """All linear maps, that to the logits too, as ONNX Runtime is asked for them: 8 bits in blocks of 32."""
+
+    def __init__(self, inputs: bool) -> None:
+        super().__init__()
+        self.inputs = inputs
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is linear:
+            x, weight, *rest = args
+            args = (rounded(x, BLOCK) if self.inputs else x, rounded(weight, BLOCK), *rest)
+        return func(*args, **(kwargs or {}))
 
 
 TRAINED = 50  # optimizer steps; fewer than 10 do not show a loss fall

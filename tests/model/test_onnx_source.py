@@ -121,7 +121,7 @@ def test_what_fills_up_a_source_is_not_seen(case, tmp_path):
     player, source, ids = opened(small(case), tmp_path), sources(2), drawn(2, 9)
     short = player.begin(source, 9).prefill(ids)
     longer = player.begin(np.pad(source, [(0, 0), (0, 12)], constant_values=PAD), 9).prefill(ids)
-    close(longer, short, 1e-5)
+    close(longer, short)
 
 
 @every
