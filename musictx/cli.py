@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # help needs no library
 FOLDER = Path(__file__).parent / "commands"
 FIRST = [
     *("prepare", "train", "tune", "runs", "generate", "accompany", "jam", "evaluate", "compare", "inspect"),
-    *("similar", "probe", "classify", "attend", "render", "listen", "export", "serve", "check", "demo"),
+    *("similar", "probe", "classify", "attend", "render", "listen", "export", "serve", "lesson", "check", "demo"),
 ]
 
 HELP = """\
