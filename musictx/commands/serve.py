@@ -1,5 +1,6 @@
 """musictx serve: open a page in the browser: drop music, continue it, hear it, see what the model looks at."""
 
+import copy
 import os
 import signal
 import sys
@@ -24,8 +25,8 @@ from musictx.model.onnx.settings import can_play_source
 from musictx.model.onnx.source_player import open_source_player
 from musictx.model.packaged import HARMONISER, NAMES, absence, bundle_path, is_packaged
 from musictx.model.sizes import AUTO
-from musictx.model.steps import Player
-from musictx.model.torch_steps import TorchPlayer
+from musictx.model.steps import Player, SourcePlayer
+from musictx.model.torch_steps import TorchPlayer, TorchSourcePlayer
 from musictx.model.weights import for_steps
 from musictx.setting import setting
 from musictx.terminal import say
@@ -74,7 +75,8 @@ def serve(config: ServeConfig) -> None:
         return config.bundle is not None or names[stem] != HARMONISER
 
     opened = {stem: open_and_print(name, device, continues=continues(stem)) for stem, name in names.items()}
-    players, source_player, said = dict[str, Player](), None, list[str]()
+    players, said = dict[str, Player](), list[str]()
+    source_player: SourcePlayer | None = None
     for stem, each in opened.items():
         if on_onnx(each.header, device, config.weights):
             players[stem] = open_player(bundle_path(names[stem]), fewer(config.weights), header=each.header)
@@ -84,9 +86,12 @@ def serve(config: ServeConfig) -> None:
             said += [FEWER] * (config.weights == AUTO)
         else:
             chosen, more = chosen_weights(config.weights, each.model)
-            opened[stem], said = each._replace(model=for_steps(each.model, chosen)), said + more
+            said += more
+            plays: Any = for_steps(copy.deepcopy(each.model), chosen)  # that of `opened` is read for its attention
             if continues(stem):
-                players[stem] = TorchPlayer(opened[stem].model, device)
+                players[stem] = TorchPlayer(plays, device)
+            else:
+                source_player = TorchSourcePlayer(plays, device)
     for line in dict.fromkeys(said):
         say(line)
     with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:

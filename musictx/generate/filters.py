@@ -67,6 +67,6 @@ class NanError(UserError):
     def __init__(
         self,
         what: str = "the model's logits are not finite numbers (NaN)",
-        hint: str = "train it again, or use weights=float32",
+        hint: str = "train it again with a lower lr=, or, if it has fewer bits, give weights=float32",
     ) -> None:
         super().__init__(what, hint)

@@ -21,7 +21,7 @@ from musictx.model.steps import Player, SourcePlayer
 from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.tokenizers import TOKENIZERS, Tokenizer, build_tokenizer
 
-FEWER = "weights: int8, faster on this CPU; weights=float32 for the exact ones"
+FEWER = "weights: int8, which are faster; weights=float32 for the exact ones"
 
 
 class Playing(NamedTuple):
@@ -114,7 +114,14 @@ def tokenizer_of(path: Path, header: BundleHeader) -> Tokenizer:
 def check_task(header: BundleHeader | None, bundle: object) -> None:
     """Raises BundleError for a model that was not trained to continue music."""
     task = header.objective.get("name", NEXT_TOKEN) if header is not None else NEXT_TOKEN
-    if ":" not in task and not find_objective(task).continues:
+    if ":" in task:
+        return
+    try:
+        continues = find_objective(task).continues
+    except ConfigError:
+        what = f"{bundle} was trained for objective {task}, which this musictx does not have"
+        raise BundleError(what, "give another") from None
+    if not continues:
         raise BundleError(f"{bundle} was trained for objective {task}, and cannot continue music", "give another")
 
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from musictx.errors import ConfigError
 from musictx.generate.control import Control
 from musictx.generate.primer import Part, only_one
+from musictx.model.header import MOST_GUIDANCE
 from musictx.music.grid import VOICE_SETS
 from musictx.music.score import Meter
 from musictx.setting import check_types, setting
@@ -39,7 +40,6 @@ class Length:
         return DEFAULT_S if self.tokens is None and self.seconds is None else self.seconds
 
 
-MOST_GUIDANCE = 10.0
 TOP_P = 0.98  # where neither a person nor the bundle says
 Own = Mapping[str, float | None]  # what a bundle says of the sampler: BundleHeader.sampling
 UNSAID: Own = MappingProxyType({})

@@ -27,6 +27,7 @@ DAMAGE = (
     *(LookupError, AttributeError, ArithmeticError),
 )
 AGAIN, OURS = "copy or train it again", "give a file that `musictx train` wrote"
+MOST_GUIDANCE = 10.0
 OWN_FILTERS = ("top_p", "min_p")  # of the sampler, which a bundle may name
 
 
@@ -65,12 +66,14 @@ class BundleHeader:
     @property
     def sampling(self) -> dict[str, float | None]:
         """The sampler's settings that the model plays best with, for a person who leaves them to the bundle. Raises
-        ValueError for others than seed_guidance, top_p and min_p, and for impossible shares."""
+        ValueError for others than seed_guidance, top_p and min_p, and for impossible numbers."""
         own = dict(self.notes.get("sampler", {}))
         for name, share in own.items():
             if name not in OWN_FILTERS or not (share is None or 0 < share <= 1):
                 raise ValueError(f"sampler: {name}={share}")
-        return own | {"seed_guidance": self.seed_guidance}
+        if (strength := self.seed_guidance) is not None and not 0 <= strength <= MOST_GUIDANCE:
+            raise ValueError(f"seed_guidance={strength}")
+        return own | {"seed_guidance": strength}
 
     @property
     def hides_source(self) -> bool:

@@ -27,7 +27,7 @@ from musictx.music.score import Meter, Score
 from musictx.tokenizers.rules import AUTO, Rules
 from musictx.web.session import PageMusic, Step, is_number
 
-REPORT_EVERY = 16  # tokens
+REPORT_EVERY = 8  # tokens
 FIRST_S = 0.5  # after this time music that is under way is shown, and again after twice as long, and so on
 SLIDER_S = 0.01  # the step of the slider that chooses a primer: a beat must not be rounded to another moment
 LEAST_S = 0.1  # of a primer

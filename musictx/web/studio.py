@@ -3,7 +3,6 @@
 Actions under way are counted, so that the end of the server can wait for the files that they write.
 """
 
-import copy
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,17 +46,18 @@ class Studio:
         players: Mapping[str, Player] = MappingProxyType({}),
         source_player: SourcePlayer | None = None,
     ) -> None:
-        """`players` and `source_player`, the harmoniser's, play models otherwise than PyTorch does."""
+        """`players` and `source_player`, the harmoniser's, play them, else PyTorch does. `models` and
+        `harmoniser` show their attention."""
         self.models, self.folder, self.limits, self.harmoniser = models, folder, limits, None
         if harmoniser is not None:
             model: Any
             model, tokenizer, header = harmoniser
             self.harmoniser = Accompanying(source_player or TorchSourcePlayer(model), tokenizer, header, ())
         self.readers = {
-            name: AttentionReader(copy.deepcopy(each.model) if can(each.model, "readout") else None, each.tokenizer)
+            name: AttentionReader(each.model if can(each.model, "readout") else None, each.tokenizer)
             for name, each in models.items()
         }
-        self.melody_model = copy.deepcopy(harmoniser.model) if harmoniser else None
+        self.melody_model = harmoniser.model if harmoniser else None
         self.playing = {
             name: Playing(players.get(name) or TorchPlayer(model), tokenizer, header, ())
             for name, (model, tokenizer, header) in models.items()

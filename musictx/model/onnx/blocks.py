@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,19 +40,28 @@ class Blocks:
         self.first_v = self.first_v or v
         return q, k, v
 
-    def scaled(self, layer: int, qk: str) -> str:
-        """Queries and keys (2, B, H, T, D), normed or not; the scale of their products is in the queries. It is one
-        number a head and not a scalar: that one ONNX Runtime would move into the product, which is slower then."""
-        g, c, d = self.g, self.config, self.d_head
+    @cached_property
+    def scale(self) -> str:
+        """What queries and keys are multiplied by: the scale of their products is in the queries. It is one number a
+        head and not a scalar: that one ONNX Runtime would move into the product, which is slower then."""
         scale = np.ones((2, 1, self.n_heads, 1, 1))
-        scale[0] = d**-0.5
+        scale[0] = self.d_head**-0.5
+        return self.g.const(scale * (self.d_head**0.5 if self.config.qk_norm else 1), "float32")
+
+    @cached_property
+    def no_gain(self) -> str:
+        """That of keys."""
+        return self.g.const(np.ones((1, 1, self.n_heads, 1, 1)), "float32")
+
+    def scaled(self, layer: int, qk: str) -> str:
+        """Queries and keys (2, B, H, T, D), normed or not."""
+        g, c = self.g, self.config
         if not c.qk_norm:
-            return g.op("Mul", qk, g.const(scale, "float32"))
+            return g.op("Mul", qk, self.scale)
         gain = g.op("Unsqueeze", g.weight(f"{self.name}.{layer}.gain", c.n_heads), g.const([0, 1, 3, 4]))
-        gain = g.op("Concat", gain, g.const(np.ones((1, 1, self.n_heads, 1, 1)), "float32"), axis=0)
-        gain = g.op("Mul", gain, g.const(scale * d**0.5, "float32"))
+        gain = g.op("Mul", g.op("Concat", gain, self.no_gain, axis=0), self.scale)
         squares = g.op("ReduceSumSquare", qk, g.const([-1]), keepdims=1)
-        length = g.op("Sqrt", g.op("Add", squares, g.const(RMS_EPSILON * d, "float32")))
+        length = g.op("Sqrt", g.op("Add", squares, g.const(RMS_EPSILON * self.d_head, "float32")))
         return g.op("Mul", g.op("Div", qk, length), gain)
 
     def add(self, layer: int, x: str, found: str) -> str:
