@@ -10,21 +10,26 @@ import numpy as np
 from musictx.jam.keyboard import Keyboard
 from musictx.jam.partner import Partner
 from musictx.jam.recording import Playback
+from musictx.tokenizers import Ids
 from musictx.tokenizers.tokenizer import Event, Idiom, Reader
 
 SETTLE_S = 0.03  # messages may come this late, and a chord's notes this far apart
 LOOK_S = 0.05  # how often the model reads the growing phrase
 FAR_S = 10.0  # beyond now: for the end of notes that still sound
+PREPARE_S = 0.4  # so long before its turn the model begins to draw, so that the first note waits for its time
 AHEAD_S = 1.0  # music is drawn this long before it sounds
 STUMBLE_S = 0.03  # notes later than this delay all that follow: the model was too slow
 
 
 @dataclass
 class Reply:
-    """A reply as far as it is drawn; it began to sound at `origin_s`."""
+    """A reply as far as it is drawn. Its turn comes at `due_s`, and it began to sound at `origin_s`."""
 
+    phrase: Ids  # that it replies to
+    due_s: float
     length_s: float
     reader: Reader
+    opening: list[Event] | None = None  # the first events, drawn before they may sound
     ids: list[int] = field(default_factory=list)
     sounding: set[int] = field(default_factory=set)
     origin_s: float | None = None
@@ -57,18 +62,28 @@ class Conversation:
         """Whether nothing will happen until the player plays."""
         return self.reply is None and self.due_s == inf
 
+    @property
+    def prepare_s(self) -> float:
+        """When the reply is begun: a little before its turn, but not while messages may still come."""
+        return min(self.due_s, max(self.keyboard.last_s + LOOK_S, self.due_s - PREPARE_S))
+
     def next_s(self) -> float:
         reply = self.reply
         if reply is None:
-            return min(self.look_s, self.due_s)
+            return min(self.look_s, self.prepare_s)
         if reply.origin_s is None:
-            return -inf
+            return reply.due_s if reply.opening is not None else -inf
         return reply.origin_s + (reply.length_s if reply.drawn else reply.reader.clock_s - AHEAD_S)
 
     def hear(self, at_s: float, message: Any) -> None:
-        """Takes a mido message from the player. A new note ends a reply."""
+        """Takes a mido message from the player. A new note ends a reply; one that was not heard yet is taken back, if
+        the phrase has changed."""
         struck = self.keyboard.hear(at_s, message)
-        if struck and self.reply is not None:
+        if self.reply is not None and self.reply.origin_s is None:
+            if struck or not np.array_equal(self._phrase(self.reply.due_s), self.reply.phrase):
+                self.partner.take_back()
+                self.reply = None
+        elif struck and self.reply is not None:
             self.playback.silence(self.clock())
             self.interrupted += 1
             self._end(at_s)
@@ -79,8 +94,8 @@ class Conversation:
         now_s = self.clock()
         if self.reply is not None:
             self._play(self.reply, now_s)
-        elif now_s >= self.due_s:
-            self._begin(now_s)
+        elif now_s >= self.prepare_s:
+            self._begin()
         elif now_s >= self.look_s:
             self._look(now_s)
 
@@ -91,34 +106,43 @@ class Conversation:
         settled_s = keys.last_s + LOOK_S
         self.look_s = settled_s if settled_s > now_s else inf
 
-    def _begin(self, now_s: float) -> None:
-        keys = self.keyboard
+    def _phrase(self, until_s: float) -> Ids:
+        return self.idiom.ids(self.keyboard.score(until_s), inf)
+
+    def _begin(self) -> None:
+        keys, due_s = self.keyboard, self.due_s
         assert keys.start_s is not None
-        self.playback.begin(now_s - self.due_s)
-        self.partner.hear(self.idiom.ids(keys.score(now_s), inf))
+        phrase = self._phrase(due_s)
+        self.partner.hear(phrase)
         self.partner.begin()
         length_s = self.reply_s or keys.free_s - keys.start_s
-        keys.forget()
-        self.reply, self.look_s = Reply(length_s, self.idiom.reader()), inf
+        self.reply, self.look_s = Reply(phrase, due_s, length_s, self.idiom.reader()), inf
 
     def _play(self, reply: Reply, now_s: float) -> None:
         if now_s < self.next_s():
             return
-        if reply.drawn:
+        if reply.opening is not None and reply.origin_s is None:
+            self.playback.begin(now_s - reply.due_s)
+            self.keyboard.forget()
+            reply.origin_s = now_s
+            self._schedule(reply, reply.opening)
+        elif reply.drawn:
             self._end(now_s)
-            return
-        id_ = self.partner.draw(opening=reply.origin_s is None)
+        else:
+            self._draw(reply)
+
+    def _draw(self, reply: Reply) -> None:
+        id_ = self.partner.draw(opening=reply.opening is None)
         reply.ids.append(id_)
         events = reply.reader.read(id_)
-        now_s = self.clock()  # drawing took time
-        if reply.origin_s is None and (events or reply.reader.clock_s >= reply.length_s):
-            reply.origin_s = now_s
+        reply.drawn = reply.reader.clock_s >= reply.length_s
         if reply.origin_s is None:
+            if events or reply.drawn:
+                reply.opening = events
             return
+        now_s = self.clock()  # drawing took time
         if events and now_s - reply.origin_s - events[0].at_s > STUMBLE_S:
             reply.origin_s = now_s - events[0].at_s
-        if reply.reader.clock_s >= reply.length_s:
-            reply.drawn = True
         self._schedule(reply, events)
 
     def _schedule(self, reply: Reply, events: list[Event]) -> None:

@@ -95,11 +95,17 @@ class Partner:
                 of_bare = self.player.begin(self.window, rolling=True)
                 logits, streams = np.concatenate([logits, of_bare.prefill(end[None])]), 2
                 steps = self.player.join([steps, of_bare], [0, 1])
+        if streams == 1:
+            steps = self.player.join([steps], [0])  # the phrase may go on after all
         self.stream = Stream(steps, logits, grammar, self._choose, streams)
 
     def _choose(self, logits: NDArray[np.float64], legal: NDArray[np.bool_]) -> NDArray[np.int64]:
         at_once = legal & ~self.waits
         return self.chance(logits, at_once if self.opening and at_once.any() else legal)
+
+    def take_back(self) -> None:
+        """Ends a reply of which nothing sounded; the phrase goes on."""
+        self.reply, self.replies = [], self.replies - 1
 
     def end(self, heard: Ids) -> None:
         """Ends the reply; `heard` is the part of it that sounded."""

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from session_parts import Session, hanging, note, pedal, played, random_playing
 
+from musictx.jam import conversation as module
 from musictx.jam.conversation import AHEAD_S, STUMBLE_S
 
 PHRASE = played(*[note(1 + 0.3 * k, 1.25 + 0.3 * k, 60 + k) for k in range(6)])
@@ -127,3 +128,43 @@ def test_a_conversation_longer_than_the_model_looks_back(encoding, position):
     assert session.partner.replies == 5
     assert not hanging(session.events)
     assert len(session.partner.past) <= session.partner.window
+
+
+@pytest.mark.parametrize("encoding", BOTH)
+def test_the_first_note_is_drawn_before_its_time_and_goes_out_in_it(encoding):
+    session = Session([], encoding)
+    conversation, clock, playback = session.conversation, session.clock, session.playback
+    for at_s, message in PHRASE:
+        clock.now_s = at_s
+        conversation.hear(at_s, message)
+    drawn_s = []
+    draw = session.partner.draw
+
+    def slow(opening):
+        clock.now_s += 0.04  # so long does one token take
+        drawn_s.append(clock.now_s)
+        return draw(opening)
+
+    session.partner.draw = slow
+    while not playback.pending:
+        conversation.work()
+        clock.now_s = max(clock.now_s, min(conversation.next_s(), END_S + 0.6))
+    assert drawn_s[0] < END_S + 0.6
+    assert playback.pending[0].at_s == pytest.approx(END_S + 0.6)
+
+
+@pytest.mark.parametrize("message", [note(END_S + 0.5, END_S + 1, 72), pedal(END_S + 0.5, 0)])
+def test_a_reply_that_nobody_heard_is_taken_back_when_the_phrase_goes_on(message, monkeypatch):
+    with_pedal = played(pedal(0.9, 127), PHRASE, message)
+    session = Session(with_pedal)
+    assert session.partner.replies == 1
+    assert session.conversation.interrupted == 0
+    monkeypatch.setattr(module, "PREPARE_S", 0.0)
+    assert session.events == Session(with_pedal).events  # as if it had never been begun
+
+
+def test_a_clock_of_a_drum_machine_takes_no_reply_back():
+    ticks = [(0.02 * k, mido.Message("clock")) for k in range(200)]
+    session = Session(played(PHRASE, ticks))
+    assert session.begins[0].at_s == pytest.approx(END_S + 0.6, abs=0.021)
+    assert session.partner.replies == 1
