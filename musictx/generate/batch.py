@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
-from musictx.generate.engine import ByChance, Drawn, Stream
+from musictx.generate.engine import Drawn, Stream
 from musictx.generate.particles import Particles
 from musictx.generate.requests import Length
 from musictx.music.score import Meter
@@ -54,8 +54,7 @@ class Batch:
         self, stream: Stream, progress: list[Progress], limit: int, particles: Particles | None = None
     ) -> None:
         self.stream, self.progress, self.particles = stream, progress, particles
-        assert isinstance(stream.choose, ByChance)
-        self.chance = stream.choose
+        self.chance = stream.chance
         self.limit, n = limit, len(progress)
         self.rows = np.zeros((n, 0), dtype=np.uint16)  # (B, T)
         self.log_p = np.zeros((n, 0))  # (B, T)

@@ -100,7 +100,6 @@ class Stream:
     """An endless iterator, one token a row at every step: the one loop behind all music that a model makes.
 
     The caller decides when to stop.
-    `choose` takes logits (B · streams, V) and what is legal (B, V), and gives ids (B,), as `ByChance` does.
     `steps` and `logits` (B · streams, V) are those after the prompts. Several streams of one row read the same music
     after different beginnings; reported probabilities are those of the first. With `given`, the first ids of all rows
     are these, and rows draw where it is -1. The model reads a given id together with the next one that rows draw, so
@@ -112,12 +111,12 @@ class Stream:
         steps: Steps,
         logits: Logits,
         grammar: Grammar,
-        choose: Callable[[Array, Legal], RowIds],
+        chance: ByChance,
         streams: int = 1,
         given: Sequence[int] = (),
     ) -> None:
         self.steps, self.logits, self.grammar = steps, logits, grammar
-        self.given, self.choose, self.streams = iter(given), choose, streams
+        self.given, self.chance, self.streams = iter(given), chance, streams
         self.rows = np.arange(len(logits) // streams)
         self.unread: list[RowIds] = []  # (B,) each: ids that the model has not read yet
 
@@ -126,9 +125,8 @@ class Stream:
 
     def __next__(self) -> Drawn:
         if (given := next(self.given, -1)) >= 0:
-            assert isinstance(self.choose, ByChance)
             ids = np.full(len(self.rows), given)
-            self.choose.take(ids)
+            self.chance.take(ids)
             return self._keep(ids, np.zeros(len(ids)))
         if self.unread:
             ids = np.stack(self.unread, 1).repeat(self.streams, axis=0)  # (B · streams, T)
@@ -139,7 +137,7 @@ class Stream:
         log_p = log_softmax(logits[:: self.streams])  # all NaN where a logit is NaN or infinity, or none is finite
         if np.isnan(log_p[:, 0]).any():
             raise NanError
-        ids = self.choose(logits, self.grammar.legal())
+        ids = self.chance(logits, self.grammar.legal())
         return self._keep(ids, log_p[self.rows, ids])
 
     def _keep(self, ids: RowIds, log_p: Array) -> Drawn:
@@ -150,22 +148,20 @@ class Stream:
     def gains(self) -> tuple[Array, Array, Array]:
         """What rows gained since the last call, as in `Particles`: (B, 2) by ids that begin no note and those that do,
         and how many these were; (B,) how far each row now is from the numbers that are asked for."""
-        assert isinstance(self.choose, ByChance)
-        assert self.choose.steering is not None
-        found = self.choose.ease.copy(), self.choose.drawn.copy(), self.choose.steering.away()
-        self.choose.ease[:] = self.choose.drawn[:] = 0
+        assert self.chance.steering is not None
+        found = self.chance.ease.copy(), self.chance.drawn.copy(), self.chance.steering.away()
+        self.chance.ease[:] = self.chance.drawn[:] = 0
         return found
 
     def move(self, rows: RowIds) -> None:
         """Row b becomes what row rows[b] was, (B,), of the same prompt; each keeps its own chance."""
-        assert isinstance(self.choose, ByChance)
         self.steps.move((rows[:, None] * self.streams + np.arange(self.streams)).ravel())
         self.unread = [ids[rows] for ids in self.unread]
         self.grammar.move(rows)
-        if self.choose.steering is not None:
-            self.choose.steering.move(rows)
-        if self.choose.character is not None:
-            self.choose.character.move(rows.tolist())
+        if self.chance.steering is not None:
+            self.chance.steering.move(rows)
+        if self.chance.character is not None:
+            self.chance.character.move(rows.tolist())
 
 
 class BatchRow(NamedTuple):

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, UserError
+from musictx.generate.batch import Batch, Progress
 from musictx.generate.choir import Report
 from musictx.generate.engine import ByChance, Stream
-from musictx.generate.requests import Accompany
+from musictx.generate.requests import Accompany, Length
 from musictx.generate.steering import Steering, beside
 from musictx.model.steps import SourcePlayer
 from musictx.music.score import Meter, Score
@@ -59,19 +60,23 @@ class Windows:
         grammar = EventRules(tokenizer, self.rules, [self.written])
         self.chance.steering = self.steer(self.written)
         stream = Stream(steps, logits, grammar, self.chance)
-        drawn: list[int] = []
+        meter = Meter()
+        progress = Progress(Length(tokens=most), meter, tokenizer, here, meter.quarter_s)
+        batch, n = Batch(stream, [progress], most), 0
         assert tokenizer.pace is not None
-        for each in stream:
+        for each in batch:
             clock_s += float(tokenizer.pace[each.ids[0]])
             if clock_s > end_s - start_s - STEP_S / 2:
                 break
-            if len(drawn) == most:
-                what = f"the model wrote {most} tokens for {clock_s:.1f} of {end_s - start_s:.1f} seconds"
-                raise UserError(what, "lower temperature=, or train it for longer")
-            drawn.append(int(each.ids[0]))
-            self.log_p.append(float(each.log_p[0]))
+            n += 1
+        else:
+            what = f"the model wrote {n} tokens for {clock_s:.1f} of {end_s - start_s:.1f} seconds"
+            raise UserError(what, "lower temperature=, or train it for longer")
+        (take,) = batch.takes()
+        drawn = take.ids[:n]
+        self.log_p += take.log_p[:n].tolist()
         last = max((n for n, i in enumerate(drawn, 1) if not tokenizer.pace[i]), default=0)
-        self.written = np.concatenate([self.written, np.array(drawn[:last], np.uint16)])
+        self.written = np.concatenate([self.written, drawn[:last]])
 
     def until(self, end_s: float) -> Ids:
         """All that is written, and silence up to this end."""

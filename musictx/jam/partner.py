@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
-from musictx.generate.batch import LOOK_EVERY, warmed
+from musictx.generate.batch import Batch, Progress
 from musictx.generate.engine import ByChance, Stream
 from musictx.generate.guidance import bare_prompt
-from musictx.generate.requests import Sampling
+from musictx.generate.requests import MOST_TOKENS, Length, Sampling
 from musictx.model.steps import Logits, Player, Steps, newest
+from musictx.music.score import Meter
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.grammar import Grammar, build_grammar
 from musictx.tokenizers.rules import Rules
@@ -20,6 +21,19 @@ WINDOW = 2048  # tokens, for a model whose memory has no limit
 WARM_UP = 8  # tokens drawn and thrown away: the first ones of a process are slow
 
 NOTHING: Ids = np.zeros(0, dtype=np.uint16)
+
+
+class AtOnce:
+    """A grammar whose next id may have to be one that does not wait. Obeys `Grammar`."""
+
+    def __init__(self, grammar: Grammar, waits: NDArray[np.bool_]) -> None:
+        self.grammar, self.waits, self.at_once = grammar, waits, False
+        self.update, self.move = grammar.update, grammar.move
+
+    def legal(self) -> NDArray[np.bool_]:
+        legal = self.grammar.legal()
+        at_once = legal & ~self.waits
+        return at_once if self.at_once and at_once.any() else legal
 
 
 class Partner:
@@ -65,43 +79,35 @@ class Partner:
     def begin(self) -> None:
         """Begins a reply to the phrase so far."""
         self.chance = ByChance(self.sampling, [(self.random_seed, self.replies)])
-        self._begin_stream(build_grammar(self.tokenizer, self.rules, [NOTHING], [self.quarter_s]))
-        self.warmth = 1.0
+        self.grammar = AtOnce(build_grammar(self.tokenizer, self.rules, [NOTHING], [self.quarter_s]), self.waits)
+        self._begin_batch()
         self.replies += 1
 
     def draw(self, opening: bool) -> int:
         """Draws the next id; `opening`: not one that waits. Raises NanError."""
-        self.opening = opening
-        self.chance.warm([self.warmth])
-        try:
-            drawn = next(self.stream)
-        except ConfigError:  # a model of learned positions ends with its table: it begins again
+        self.grammar.at_once = opening
+        drawn = next(self.batch, None)
+        if drawn is None:  # a model of learned positions ends with its table: it begins again
             self._recall()
-            self._begin_stream(self.stream.grammar)
-            drawn = next(self.stream)
+            self._begin_batch()
+            drawn = next(self.batch)
         self.reply.append(int(drawn.ids[0]))
-        if self.sampling.guard and len(self.reply) % LOOK_EVERY == 0:
-            self.warmth = float(warmed(np.array([self.warmth]), np.array([self.reply]))[0])
         return self.reply[-1]
 
-    def _begin_stream(self, grammar: Grammar) -> None:
+    def _begin_batch(self) -> None:
         """Begins to draw here; without seed guidance if nothing was played before what the bare stream hears."""
-        logits, steps, streams, self.chance.sampling = self.logits, self.steps, 1, self.sampling
+        parts, logits, self.chance.sampling = [self.steps], [self.logits], self.sampling
         if self.sampling.strength is not None:
             end = bare_prompt(context := self.context(), self.period, len(self.reply))
             if end is context:
                 self.chance.sampling = replace(self.sampling, seed_guidance=None)
             else:
-                of_bare = self.player.begin(self.window, rolling=True)
-                logits, streams = np.concatenate([logits, of_bare.prefill(end[None])]), 2
-                steps = self.player.join([steps, of_bare], [0, 1])
-        if streams == 1:
-            steps = self.player.join([steps], [0])  # the phrase may go on after all
-        self.stream = Stream(steps, logits, grammar, self._choose, streams)
-
-    def _choose(self, logits: NDArray[np.float64], legal: NDArray[np.bool_]) -> NDArray[np.int64]:
-        at_once = legal & ~self.waits
-        return self.chance(logits, at_once if self.opening and at_once.any() else legal)
+                parts.append(self.player.begin(self.window, rolling=True))
+                logits.append(parts[1].prefill(end[None]))
+        steps = self.player.join(parts, range(len(parts)))  # not those that read the phrase, which may go on after all
+        stream = Stream(steps, np.concatenate(logits), self.grammar, self.chance, len(parts))
+        endless = Progress(Length(tokens=MOST_TOKENS), Meter(), self.tokenizer, NOTHING, self.quarter_s)
+        self.batch = iter(Batch(stream, [endless], MOST_TOKENS))
 
     def take_back(self) -> None:
         """Ends a reply of which nothing sounded; the phrase goes on."""
