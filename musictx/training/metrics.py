@@ -1,8 +1,10 @@
-"""metrics.csv: one row each time something is logged."""
+"""metrics.csv: one row for each step that logs something, with the seconds of training until then."""
 
 import csv
 import re
+from io import StringIO
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from lightning.pytorch.loggers import Logger
@@ -22,6 +24,9 @@ class MetricsFile(Logger):
         self.path = path
         self.from_step = 0  # a resumed run makes the steps from here on again: their old rows go
         self.columns: list[str] = []  # of the file, once we have written it
+        self.row: Metrics = {}  # the last one, and where it begins
+        self.begins_at = 0
+        self.since, self.before_s = perf_counter(), 0.0  # the seconds of the training that is resumed
 
     @property
     def name(self) -> str:
@@ -37,23 +42,40 @@ class MetricsFile(Logger):
 
     @rank_zero_only
     def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
-        row = {**metrics, "step": step}
-        if row.keys() <= set(self.columns):
-            _write(self.path, "a", self.columns, [row])
-            return
-        rows = read_metrics(self.path)
-        rows = [*(rows if self.columns else [r for r in rows if int(r["step"]) < self.from_step]), row]
-        self.columns = sorted({name for each in rows for name in each})
+        if not self.columns:
+            self._begin()
+        same = self.row.get("step") == step
+        seconds = round(self.before_s + perf_counter() - self.since, 2)
+        self.row = {**(self.row if same else {}), **metrics, "step": step, "seconds": seconds}
+        if self.row.keys() <= set(self.columns):
+            with open(self.path, "r+b") as file:
+                self.begins_at = self.begins_at if same else file.seek(0, 2)
+                file.seek(self.begins_at)
+                file.write(_lines(self.columns, [self.row]))
+                file.truncate()
+        else:
+            rows = read_metrics(self.path)
+            self._write([*(rows[:-1] if same else rows), self.row])
+
+    def _begin(self) -> None:
+        """Goes on with the file of a run that is resumed."""
+        rows = [row for row in read_metrics(self.path) if int(row["step"]) < self.from_step]
+        self.before_s = float(rows[-1].get("seconds", 0)) if rows else 0.0
+        self._write(rows)
+
+    def _write(self, rows: list[Metrics]) -> None:
+        self.columns = sorted({"step", "seconds", *(name for each in rows for name in each)})
+        head = ",".join(self.columns).encode() + b"\r\n"
+        before, last = (_lines(self.columns, some) for some in (rows[:-1], rows[-1:]))
+        self.begins_at = len(head) + len(before)
         with replacing(self.path) as partial:
-            _write(partial, "w", self.columns, rows)
+            partial.write_bytes(head + before + last)
 
 
-def _write(path: Path, mode: str, columns: list[str], rows: list[Metrics]) -> None:
-    with open(path, mode, newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns)
-        if mode == "w":
-            writer.writeheader()
-        writer.writerows(rows)
+def _lines(columns: list[str], rows: list[Metrics]) -> bytes:
+    text = StringIO(newline="")
+    csv.DictWriter(text, columns).writerows(rows)
+    return text.getvalue().encode()
 
 
 def read_metrics(path: Path) -> list[Metrics]:

@@ -52,7 +52,8 @@ def curve(folder, key="train/loss"):
 
 def losses(folder):
     """The rows of metrics.csv without the clock's."""
-    return [{k: v for k, v in row.items() if k != "train/tokens_per_s"} for row in read_metrics(folder / "metrics.csv")]
+    clock = ("train/tokens_per_s", "seconds")
+    return [{k: v for k, v in row.items() if k not in clock} for row in read_metrics(folder / "metrics.csv")]
 
 
 STEPS = ["trainer.max_steps=9", "trainer.log_every=1", "trainer.validate_every=4", "model.dropout=0.1"]

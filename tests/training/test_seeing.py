@@ -86,18 +86,20 @@ def test_a_failed_and_an_unfinished_run(tmp_path):
     assert (a.state, a.steps, a.kept_nll) == ("failed", 0, None)
 
 
-def test_metrics_are_one_table_whatever_comes_when(tmp_path):
+def test_metrics_are_one_row_a_step_whatever_comes_when(tmp_path):
     file = MetricsFile(tmp_path / "metrics.csv")
     for step in range(3):
         file.log_metrics({"loss": step / 2}, step)
     file.log_metrics({"nll": 7.0}, 2)
     file.log_metrics({"loss": 9.0}, 3)
+    rows = [(int(r["step"]), r.get("loss"), r.get("nll")) for r in read_metrics(tmp_path / "metrics.csv")]
+    assert rows == [(0, "0.0", None), (1, "0.5", None), (2, "1.0", "7.0"), (3, "9.0", None)]
     again = MetricsFile(tmp_path / "metrics.csv")
     again.from_step = 2
     again.log_metrics({"loss": 1.0}, 2)
     again.log_metrics({"nll": 6.0}, 2)
     rows = [(int(r["step"]), r.get("loss"), r.get("nll")) for r in read_metrics(tmp_path / "metrics.csv")]
-    assert rows == [(0, "0.0", None), (1, "0.5", None), (2, "1.0", None), (2, None, "6.0")]
+    assert rows == [(0, "0.0", None), (1, "0.5", None), (2, "1.0", "6.0")]
 
 
 @pytest.mark.parametrize("n", [0, 1, 40, 1000])
