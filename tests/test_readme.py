@@ -107,10 +107,8 @@ def smaller(words, world):
         exact = any(word.startswith(("infill=", "between=", "length_bars=")) for word in words)
         return [] if exact else ["length_seconds=1"]
     less = SMALLER.get(" ".join(words[:3]), SMALLER.get(" ".join(words[:2]), []))
-    if {"model=lstm", "model=se_resnet"} & set(words):
+    if "model=lstm" in words:
         less = [*QUICK, "model.d_model=16", "trainer.progress_bar=false"]
-    if "model=vit" in words:
-        less = [word for word in less if not word.startswith("model.max_distance")]
     if "objective=infill" in words:
         less = [*less, "data.length=512"]
     return less

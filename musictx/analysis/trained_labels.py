@@ -11,9 +11,7 @@ from musictx.analysis.embedding import ROWS, Embedder
 from musictx.analysis.probe import MOST_SECONDS, About, Layer, Probe
 from musictx.errors import BundleError
 from musictx.files import fits
-from musictx.model.build import can
 from musictx.model.header import AGAIN, BundleHeader, read_header
-from musictx.model.roll import FRAME_S
 from musictx.music.score import Score
 from musictx.objectives.classify import Classify
 from musictx.objectives.classify_notes import ClassifyNotes
@@ -21,7 +19,6 @@ from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.labels import MOST_LABELS, steps, strikes, struck
 from musictx.waiting import estimated
 
-LONGEST_WAIT_S = 1.0  # of one id: the first of a part may wait
 MOST_LENGTH = 2**20  # ids that a model reads at once
 
 
@@ -59,26 +56,17 @@ def as_probe(header: BundleHeader, path: Path) -> Probe:
     return Probe(layer, About(labels, str(path), "", 0, max(float(seconds), 1.0), held_out))
 
 
-def cuts(time_s: NDArray[np.float64], lasts_s: float) -> NDArray[np.int64]:
-    """(K,) from 0 to T: where to cut ids of these times (T,), so that all notes of a part begin within `lasts_s`."""
-    inner = np.searchsorted(time_s, np.arange(0.0, time_s[-1], max(lasts_s - LONGEST_WAIT_S, FRAME_S)))
-    return np.unique([0, *inner, len(time_s)])
-
-
 @torch.inference_mode()
 def label_notes(ear: Labeller, score: Score, length: int) -> NDArray[np.float64]:
-    """(N, K) the logits of each note's labels. The model reads windows of `length` ids, or as long as its picture.
-    Except in the first, only notes of the second half are asked, so each has half a window before it. Raises TokenError
-    for music that it cannot write."""
+    """(N, K) the logits of each note's labels. The model reads windows of `length` ids. Except in the first,
+    only notes of the second half are asked, so each has half a window before it. Raises TokenError for music that it
+    cannot write."""
     tokenizer, device = ear.tokenizer, next(ear.model.parameters()).device
     ids = tokenizer.encode(score)
     whole = np.append(tokenizer.vocab.bos, ids).astype(np.int64)
-    if can(ear.model, "picture"):
-        time_s = np.append(0.0, tokenizer.trace(ids, score.quarter_s).time_s)
-        edges = cuts(time_s, ear.model.config.n_frames * FRAME_S / 2).tolist()
-    else:
-        edges = [*range(0, len(whole), max(length // 2, 1)), len(whole)]
-    parts = [(edges[k], edges[k + (k > 0)], edges[min(k + 2, len(edges) - 1)]) for k in range(max(len(edges) - 2, 1))]
+    half = max(length // 2, 1)
+    starts = range(0, max(len(whole) - half, 1), half)
+    parts = [(start, start + half * (start > 0), min(start + 2 * half, len(whole))) for start in starts]
     longest = max(stop - start for start, _, stop in parts)
     found = np.zeros((len(whole), len(range(*ear.labels.indices(tokenizer.vocab.size)))))
     for first in estimated(range(0, len(parts), ROWS), f"reading {len(score)} notes"):

@@ -19,7 +19,6 @@ from musictx.analysis.heads import (
     last_beside,
     repeats,
 )
-from musictx.analysis.trained_labels import as_probe, cuts
 from musictx.commands import check_new, open_and_print, print_table
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
@@ -33,10 +32,7 @@ from musictx.model.build import can
 from musictx.model.encoder import Encoder
 from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.gates import GATES, read_gates
-from musictx.model.packaged import bundle_path, seed_path
-from musictx.model.roll import FRAME_S, LOWEST
-from musictx.model.se_resnet import SEResNet, read_channels
-from musictx.model.vit import PATCH, ViT, read_class_token
+from musictx.model.packaged import seed_path
 from musictx.music.grid import VOICES
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
@@ -47,14 +43,12 @@ from musictx.tokenizers.tokenizer import Trace
 from musictx.viz.arcs import choose_heads, plot_arcs, plot_heads
 from musictx.viz.figure import FORMATS
 from musictx.viz.gates import plot_gates
-from musictx.viz.patches import View, plot_patches
 
 
 @dataclass
 class AttendConfig:
     """musictx attend: show which past notes the model looks at when it generates a note, and what each head does. Of an
-    encoder: which notes before and after a note it looks at. Of an LSTM: how open its gates are at each note. Of a
-    model of pictures: the patches that its class token looks at, or the channels that its gates open."""
+    encoder: which notes before and after a note it looks at. Of an LSTM: how open its gates are at each note."""
 
     bundle: str | None = setting(
         None,
@@ -96,10 +90,6 @@ class Music(NamedTuple):
 
     def where(self, note: int) -> str:
         return f"note {note + 1} of {len(self.score)}, at {self.score.onset_s[note]:.2f} s"
-
-    def batch(self, ids: Ids) -> torch.Tensor:
-        """(1, T), ids as the model takes them."""
-        return torch.as_tensor(ids.astype(np.int64), device=self.config.device)[None]
 
 
 class Look(NamedTuple):
@@ -144,7 +134,7 @@ def attend(config: AttendConfig) -> None:
 
 
 def choose_look(opened: Opened, bundle: str) -> Look:
-    """Raises ConfigError for a model without attention and gates, BundleError for a damaged header of labels."""
+    """Raises ConfigError for a model without attention and gates."""
     model: Any = opened.model
     arcs, of_note = ("attention", "heads"), ("at", "layer", "head")
     if isinstance(model, EncoderDecoder) and opened.header.objective.get("name") in ("conditional", "voices"):
@@ -155,13 +145,7 @@ def choose_look(opened: Opened, bundle: str) -> Look:
         return Look(show_past, arcs, of_note)
     if can(model, "gates") and model.config.cell == "lstm":
         return Look(show_gates, ("gates",), ())
-    if isinstance(model, ViT | SEResNet):
-        as_probe(opened.header, bundle_path(bundle))  # refuses a damaged header
-    if isinstance(model, ViT):
-        return Look(show_class_token, ("class-token",), ("layer", "head"))
-    if isinstance(model, SEResNet) and model.config.gates:
-        return Look(show_channels, ("gates",), ())
-    allowed = "a Transformer, an encoder, an LSTM, a net for pictures or a harmoniser of four voices"
+    allowed = "a Transformer, an encoder, an LSTM or a harmoniser of four voices"
     raise ConfigError("bundle", got=bundle, why="it has no attention and no gates to draw", allowed=allowed)
 
 
@@ -217,7 +201,8 @@ def draw(music: Music, note: int, weight: NDArray[Any], maps: list[Map], motif: 
 def show_gates(model: Any, music: Music) -> None:
     """Draws the gates of all cells, and prints each layer's means where a note begins and elsewhere."""
     (path,) = music.pictures
-    found = read_gates(model, music.batch(music.ids))[:, 0].cpu().numpy()
+    ids = torch.as_tensor(music.ids.astype(np.int64), device=music.config.device)[None]  # (1, T)
+    found = read_gates(model, ids)[:, 0].cpu().numpy()
     gates = {name: list(found[:, n]) for n, name in enumerate(GATES)}  # of each layer (T, C)
     plot_gates(f"{music.stem}: the gates of its cells", music.score, music.traced.time_s, gates, path)
     begins = np.zeros(len(music.ids), bool)
@@ -228,36 +213,6 @@ def show_gates(model: Any, music: Music) -> None:
     ]
     print_table(["layer", *(f"{name} {where}" for name in GATES for where in ("at notes", "between"))], rows)
     say(f"{path}: how open each layer's gates are; 1 lets all through")
-
-
-def windows(model: ViT | SEResNet, music: Music) -> tuple[list[torch.Tensor], NDArray[np.float64]]:
-    """The ids of W windows as long as the picture, (1, T) each, and the seconds between them, (W + 1,)."""
-    edges = cuts(music.traced.time_s, model.config.n_frames * FRAME_S)
-    parts = [music.batch(part) for part in np.split(music.ids, edges[1:-1])]
-    return parts, np.append(0.0, music.traced.time_s)[edges]
-
-
-def show_channels(model: SEResNet, music: Music) -> None:
-    """Draws how open the gates of the channels are."""
-    (path,), (parts, edges_s) = music.pictures, windows(model, music)
-    found = zip(*(read_channels(model, x) for x in parts), strict=True)
-    gates = {"channel": [torch.cat(layer).cpu().numpy() for layer in found]}  # of each layer (W, C)
-    plot_gates(f"{music.stem}: the gates of its channels", music.score, edges_s[:-1], gates, path)
-    say(f"{path}: how open each layer's channels are in {len(parts)} windows; 1 lets all through")
-
-
-def show_class_token(model: ViT, music: Music) -> None:
-    """Draws what the class token looks at."""
-    (path,), (parts, edges_s) = music.pictures, windows(model, music)
-    views: list[View] = []
-    layers, heads = (slice(n, None if n is None else n + 1) for n in (music.config.layer, music.config.head))
-    for x, from_s, to_s in zip(parts, edges_s, edges_s[1:], strict=False):
-        weight = read_class_token(model, x)[layers, 0, heads].mean((0, 1)).cpu().numpy()  # (P, N)
-        rows, columns = (PATCH * np.arange(n + 1) for n in weight.shape)
-        views.append((weight * weight.size, LOWEST - 0.5 + rows, np.minimum(from_s + columns * FRAME_S, to_s)))
-    title = f"{music.stem}: where the class token of each window looks"
-    plot_patches(title, music.score, views, "how much; 1: as much as evenly", path)
-    say(f"{path}: where the class token looks in {len(parts)} windows")
 
 
 def check_heads(layer: int | None, head: int | None, n_layers: int, n_heads: int) -> None:

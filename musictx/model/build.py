@@ -9,14 +9,12 @@ from torch import Tensor
 from musictx.errors import ConfigError
 from musictx.model.encoder import Encoder, EncoderConfig
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from musictx.model.keyboard import Keys, KeyTable
+from musictx.model.keyboard import KeyboardState, Keys
 from musictx.model.position import describe
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
-from musictx.model.se_resnet import SEResNet, SEResNetConfig
 from musictx.model.sizes import one_of
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.model.vit import ViT, ViTConfig
 
 Model = Transformer | Recurrent  # these continue music; the others obey `protocol.SourceModel`
 SOURCE = ("source", "ids")  # the inputs of a model of a source and a target
@@ -36,7 +34,6 @@ class Kind(NamedTuple):
     static_steps: bool = False  # graph=true
     voices: bool = False  # its config says how many voices of its source it hears as one, and writes as one step
     both_ways: bool = False  # a token sees later ones too: it continues nothing
-    picture: bool = False  # all that it sees is a piano roll of its ids: it knows labels only
     readout: bool = False  # its attention over the past can be read
     gates: bool = False  # the gates of its cells can be read, if they have any
     onnx: bool = False  # `musictx export`
@@ -50,10 +47,6 @@ def _layers_of_cells(config: RecurrentConfig) -> str:
 
 def _both_sides(config: EncoderDecoderConfig | RecurrentEncoderDecoderConfig) -> str:
     return f"{config.n_encoder_layers} layers of encoder and {config.n_layers} of decoder"
-
-
-def _of_picture(config: ViTConfig | SEResNetConfig) -> str:
-    return f"{config.n_layers} layers on a piano roll of {config.n_frames} frames"
 
 
 KINDS: dict[str, Kind] = {
@@ -75,8 +68,6 @@ KINDS: dict[str, Kind] = {
         packed=True,
         both_ways=True,
     ),
-    "vit": Kind(ViTConfig, ViT, _of_picture, both_ways=True, picture=True),
-    "se_resnet": Kind(SEResNetConfig, SEResNet, _of_picture, both_ways=True, picture=True),
     "encoder_decoder": Kind(
         EncoderDecoderConfig,
         EncoderDecoder,
@@ -99,18 +90,19 @@ KINDS: dict[str, Kind] = {
 
 def check_objective(kind: str, name: str, objective: Any) -> None:
     """Raises ConfigError for an objective, its class or an instance, that makes no sense for this kind of model."""
-    row, reads_ahead = KINDS[kind], [each for each, row in KINDS.items() if row.both_ways and not row.picture]
+    row = KINDS[kind]
     if row.inputs != objective.inputs:
         gives, takes = (" and ".join(names) for names in (objective.inputs, row.inputs))
         able = " or ".join(each for each, row in KINDS.items() if row.inputs == objective.inputs)
         why = f"it gives {gives}, kind={kind} takes {takes}"
         raise ConfigError("objective", got=name, why=why, allowed=f"another, or kind={able}" if able else "another")
     if row.both_ways and objective.continues:
-        why, allowed = f"kind={kind} sees the ids that come next", "masked, " * (not row.picture)
-        raise ConfigError("objective", got=name, why=why, allowed=f"{allowed}classify or classify_notes")
-    if objective.both_ways and kind not in reads_ahead:
-        why = f"kind={kind} does not see {'hidden notes' if row.picture else 'the music after a hidden note'}"
-        raise ConfigError("objective", got=name, why=why, allowed=f"another, or kind={' or '.join(reads_ahead)}")
+        why = f"kind={kind} sees the ids that come next"
+        raise ConfigError("objective", got=name, why=why, allowed="masked, classify or classify_notes")
+    if objective.both_ways and not row.both_ways:
+        able = " or ".join(each for each, row in KINDS.items() if row.both_ways)
+        why = f"kind={kind} does not see the music after a hidden note"
+        raise ConfigError("objective", got=name, why=why, allowed=f"another, or kind={able}")
 
 
 def asked(config: Any, known: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,7 +120,7 @@ def model_config(kind: str, settings: Mapping[str, Any], **known: Any) -> Any:
 
 def build_model(config: Any, pace: Tensor | None = None, keys: Keys | None = None) -> Model:
     """The model of a config, with what it asks of a tokenizer; a loaded model brings its own. `pace` (V,): how far each
-    id moves the clock. `keys`: what each id does to the keyboard, for a model that sees it or a picture of it."""
+    id moves the clock. `keys`: what each id does to the keyboard, for a model that sees it."""
     (row,) = (kind for kind in KINDS.values() if kind.config is type(config))
     model: Model = row.model(config)
     tables = dict(model.named_buffers())
@@ -136,7 +128,7 @@ def build_model(config: Any, pace: Tensor | None = None, keys: Keys | None = Non
         tables["pace"].copy_(pace)
     if keys is not None:
         for part in model.modules():
-            if isinstance(part, KeyTable):
+            if isinstance(part, KeyboardState):
                 part.learn(keys)
     return model
 

@@ -28,30 +28,19 @@ class Keys(NamedTuple):
     wait_us: Tensor
 
 
-class KeyTable(nn.Module):
-    """Knows `Keys`. No id moves a key until `learn` says which do, or tensors are loaded."""
+class KeyboardState(nn.Module):
+    """Follows all keys, and adds to the logits what they say. The state of the keys between two calls is (B, 2, 128)
+    float64: whether each is down, and the seconds since it was struck."""
 
     key: Tensor
     act: Tensor
     wait_us: Tensor
 
-    def __init__(self, vocab_size: int) -> None:
+    def __init__(self, vocab_size: int, d_model: int) -> None:
+        """No id moves a key until `learn` says which do, or tensors are loaded."""
         super().__init__()
         for name in Keys._fields:
             self.register_buffer(name, torch.zeros(vocab_size, dtype=torch.long))
-
-    def learn(self, keys: Keys) -> None:
-        """Takes what each id does from a tokenizer."""
-        for own, table in zip((self.key, self.act, self.wait_us), keys, strict=True):
-            own.copy_(table)
-
-
-class KeyboardState(KeyTable):
-    """Follows all keys, and adds to the logits what they say. The state of the keys between two calls is (B, 2, 128)
-    float64: whether each is down, and the seconds since it was struck."""
-
-    def __init__(self, vocab_size: int, d_model: int) -> None:
-        super().__init__(vocab_size)
         self.near = nn.Conv1d(N_FEATURES, HIDDEN, 2 * REACH + 1, padding=REACH)
         self.read, self.steer = nn.Linear(HIDDEN, RANK), nn.Linear(d_model, 2 * RANK)
 
@@ -61,6 +50,11 @@ class KeyboardState(KeyTable):
         self.read.reset_parameters()
         nn.init.zeros_(self.steer.weight)
         nn.init.zeros_(self.steer.bias)
+
+    def learn(self, keys: Keys) -> None:
+        """Takes what each id does from a tokenizer."""
+        for own, table in zip((self.key, self.act, self.wait_us), keys, strict=True):
+            own.copy_(table)
 
     def up(self, batch: int) -> Tensor:
         """All keys up, and none ever struck: (B, 2, 128)."""

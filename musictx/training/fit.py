@@ -23,7 +23,7 @@ from musictx.data.datamodule import MusicData
 from musictx.data.labelled_windows import LabelledData
 from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError, is_out_of_memory
-from musictx.model.build import KINDS, Model, build_model, describe_model, model_config
+from musictx.model.build import Model, build_model, describe_model, model_config
 from musictx.model.bundle import add_notes, load_bundle, save_bundle
 from musictx.model.header import read_header
 from musictx.model.packaged import bundle_path
@@ -107,13 +107,12 @@ def new_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     paced = pace is not None and not tokenizer.voices  # a voice alone is not as fast as four
     settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad, paced)
     keys = keys_of(tokenizer)
-    keyboard, kind = config.model.keyboard, config.model.kind
-    if keys is None and (keyboard != "none" or KINDS[kind].picture):
+    keyboard = config.model.keyboard
+    if keys is None and keyboard != "none":
         if config.init_from is not None:  # its ids are the reason, not a setting
             moved_ids(config, read_header(bundle_path(config.init_from)), tokenizer)
         why = f"{tokenizer.name} tokens do not strike and release keys in seconds"
-        field, got, allowed = ("kind", kind, "another") if keyboard == "none" else ("keyboard", keyboard, "none")
-        raise ConfigError(field, got=got, why=why, allowed=f"{allowed}, or tokenizer=performance")
+        raise ConfigError("keyboard", got=keyboard, why=why, allowed="none, or tokenizer=performance")
     check_memory(settings)
     return build_model(settings, None if pace is None else torch.from_numpy(pace), keys)
 

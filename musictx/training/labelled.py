@@ -18,7 +18,6 @@ from musictx.files import printable
 from musictx.model.bundle import load_bundle
 from musictx.model.header import read_header
 from musictx.model.packaged import bundle_path
-from musictx.model.roll import FRAME_S
 from musictx.music.read import MOST_BYTES, read_tracks
 from musictx.music.score import Score
 from musictx.objectives import Example, find_objective
@@ -69,13 +68,6 @@ def labelled_store(config: TrainConfig, folder: Path) -> Store:
     store.tokenizer = grown
     store.manifest.extra["data"] = store_hash(store)
     check_same_files(config, store)
-    train, length = store.manifest.splits["train"], config.data.length
-    lasts_s = train.seconds * min(length / train.tokens, 1 / len(train.pieces))
-    if lasts_s > (seen_s := FRAME_S * getattr(config.model, "n_frames", np.inf)):  # in a picture
-        why = f"its windows last {lasts_s:.1f} s on average, and model.n_frames shows {seen_s:g} s"
-        raise ConfigError("length", got=length, why=why, hint="lower it, or raise model.n_frames")
-    if np.isfinite(seen_s):
-        say(f"windows last {lasts_s:.1f} s on average; model.n_frames shows their first {seen_s:g} s")
     return store
 
 

@@ -15,13 +15,12 @@ from musictx.config.model import check_settings, schema_of
 from musictx.config.train import TrainConfig
 from musictx.data.store import Manifest
 from musictx.errors import ConfigError, UserError
-from musictx.model.build import KINDS, Model, kind_of
+from musictx.model.build import Model, kind_of
 from musictx.model.bundle import load_bundle
 from musictx.model.header import BundleHeader, read_header
 from musictx.model.keyboard import CLEAR, RELEASE, STRIKE, KeyboardState, Keys
 from musictx.model.own import check_parts, scripts_of
 from musictx.model.packaged import bundle_path
-from musictx.model.roll import FRAME_S
 from musictx.objectives import NEXT_TOKEN, Objective, find_objective
 from musictx.tokenizers import Tokenizer, Vocab, build_tokenizer
 
@@ -182,8 +181,7 @@ def objective_notes(config: TrainConfig, objective: Objective, manifest: Manifes
         known["labels"], known["data"] = labels, manifest.extra["data"]
     if labels is not None or objective.tokenizer.melody is not None:
         train = manifest.splits["train"]
-        shown_s = FRAME_S * config.model.n_frames if KINDS[config.model.kind].picture else np.inf
-        known["seconds"] = round(min(config.data.length * train.seconds / train.tokens, shown_s), 2)
+        known["seconds"] = round(config.data.length * train.seconds / train.tokens, 2)
     return known | {"length": config.data.length}
 
 

@@ -1,4 +1,4 @@
-"""How open a model's gates are while it reads music, below the music's piano roll."""
+"""How open the gates of an LSTM's cells are while it reads music, below the music's piano roll."""
 
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,7 @@ def plot_gates(
     moment_s, first = np.unique(time_s, return_index=True)
     edges_s = np.append(moment_s, max(span_s[1], moment_s[-1] + 1e-3))
     for axes, (name, values) in zip(panels, gates.items(), strict=True):
-        most = min(ROWS, *(layer.shape[1] for layer in values))
-        rows = np.concatenate([sorted_rows(layer, most) for layer in values])  # (R, T)
+        rows = np.concatenate([sorted_rows(layer) for layer in values])  # (R, T)
         at_once = np.add.reduceat(rows, first, axis=1) / np.diff(np.append(first, rows.shape[1]))
         image = axes.pcolormesh(edges_s, np.arange(len(rows) + 1), at_once, norm=Normalize(0, 1), rasterized=True)
         each = len(rows) / len(values)
@@ -45,7 +44,7 @@ def plot_gates(
     save_figure(figure, path)
 
 
-def sorted_rows(cells: NDArray[Any], most: int) -> NDArray[Any]:
+def sorted_rows(cells: NDArray[Any]) -> NDArray[Any]:
     """(T, C) -> (rows, T): cells in the order of their means, and means of neighbours where there are many."""
     ordered = cells[:, np.argsort(cells.mean(0))]
-    return np.stack([part.mean(1) for part in np.array_split(ordered, most, axis=1)])
+    return np.stack([part.mean(1) for part in np.array_split(ordered, min(ROWS, cells.shape[1]), axis=1)])

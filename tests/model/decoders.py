@@ -5,7 +5,7 @@ import pytest
 import torch
 from small import CASES, V, build, named
 
-from musictx.model.keyboard import KeyTable
+from musictx.model.keyboard import KeyboardState
 from musictx.model.position import FORMS
 
 ODD = [{"position": form, "d_model": 15, "n_heads": 3} for form in FORMS]
@@ -19,7 +19,7 @@ def small(case):
     model = build(**case).float()
     dice = torch.Generator().manual_seed(3)
     for part in model.modules():
-        if isinstance(part, KeyTable):
+        if isinstance(part, KeyboardState):
             for table, below in ((part.key, 5), (part.act, 4), (part.wait_us, 900_000)):
                 table.copy_(torch.randint(below, (V,), generator=dice))
     return model
