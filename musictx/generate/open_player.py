@@ -100,7 +100,7 @@ def tokenizer_of(path: Path, header: BundleHeader) -> Tokenizer:
         raise BundleError(
             f"{path} was trained on {header.tokenizer} tokens {header.vocab_fingerprint}, this version makes "
             f"{tokenizer.vocab.without_added.fingerprint}",
-            f"use musictx {header.version}",
+            f"use the musictx that made it, {header.version}",
         )
     if header.model["vocab_size"] != tokenizer.vocab.size:
         raise BundleError(

@@ -45,7 +45,7 @@ def check_parts(path: object, header: Any, tokenizers: Mapping[str, object] | No
             script = header.notes.get(ADDED_BY, {})
             script = script.get(name, "") if fits(script, dict[str, str]) else ""
             hint = f"{script} adds it: run that script with these words, or import it first"
-            otherwise = f"run the script that adds it with these words, or use musictx {header.version}"
+            otherwise = f"run the script that adds it, or use the musictx that made it, {header.version}"
             what = f"{path} has {name}={value}, which is not in musictx"
             raise BundleError(what, hint if script else otherwise)
 

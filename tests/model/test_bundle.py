@@ -1,4 +1,5 @@
 import json
+import string
 import struct
 import subprocess
 import sys
@@ -9,12 +10,14 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from safetensors.torch import save_file
 
 from musictx.errors import BundleError, ConfigError
 from musictx.model import bundle
-from musictx.model.build import build_model
-from musictx.model.bundle import add_notes, load_bundle, save_bundle
+from musictx.model.build import KINDS, build_model
+from musictx.model.bundle import add_notes, load_bundle, save_bundle, write_header
 from musictx.model.header import KEY, BundleHeader, read_header
 from musictx.model.transformer import Transformer, TransformerConfig
 
@@ -117,6 +120,17 @@ ODD_SAMPLERS = [{"top_p": 2}, {"min_p": "much"}, {"temperature": 0.9}, ["top_p"]
 def test_a_header_that_makes_no_sense(path, changes, text):
     rewrite(path, **changes)
     refused(path, text)
+
+
+@given(st.text(string.ascii_lowercase, min_size=1).filter(lambda kind: kind not in KINDS))
+@example("vit")  # a kind that an earlier musictx had
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_kind_that_is_not_here_is_refused_with_what_to_do(path, kind):
+    header = read_header(path)
+    write_header(path, replace(header, model=header.model | {"kind": kind}))
+    refused(
+        path, f"has kind={kind}, which is not in musictx: run the script .*, or use the musictx that made it, 0.1.0$"
+    )
 
 
 def test_a_header_says_how_its_model_plays_best(path):
