@@ -32,6 +32,7 @@ MAIN = {f"prepare_{corpus}": "path" for corpus in CORPORA if corpus != "chorales
     "listen": "bundles",
     "runs": "folder",
     "check": "device",
+    "lesson": "name",
 }
 ODD = [
     *("my.mid", "elise", "a b, c (1) [x] {y} #1 & 2%.mid", "it's.mid", "5.mid", "1e3", "null", "true", "夜想曲.mid"),

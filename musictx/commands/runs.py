@@ -1,20 +1,29 @@
-"""musictx runs: list the training runs below a folder: state, steps, NLL."""
+"""musictx runs: list the training runs below a folder, what differs between them, and draw their curves."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from musictx.commands import print_table
+from musictx.commands import check_new, print_table
 from musictx.config.command import Command
 from musictx.errors import UserError
+from musictx.files import only_new
 from musictx.setting import setting
-from musictx.training.run_folder import RunFolder, find_runs
+from musictx.terminal import say
+from musictx.training.metrics import Metrics
+from musictx.training.run_folder import FREE, RunFolder, find_runs
+from musictx.viz import check_suffix
+from musictx.viz.curves import plot_runs
+from musictx.viz.figure import FORMATS
 
 
 @dataclass
 class RunsConfig:
-    """musictx runs: list the training runs below a folder, the best first: state, steps, NLL."""
+    """musictx runs: list the training runs below a folder, the best first: state, steps, NLL, and what differs."""
 
     folder: str = setting("outputs", "where they are looked for, at any depth")
+    out: str | None = setting(None, "a picture, .png .svg .pdf: validation NLL over steps and minutes; null: none")
+    overwrite: bool = setting(False, "replace an existing picture")
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,8 @@ class Run:
     state: str  # finished, unfinished, failed, damaged
     steps: int
     kept_nll: float | None  # of the validation whose model is kept
+    settings: dict[str, Any] = field(default_factory=dict, compare=False)
+    metrics: list[Metrics] = field(default_factory=list, compare=False)
 
 
 def list_runs(root: Path) -> list[Run]:
@@ -41,17 +52,43 @@ def read_run(run: RunFolder) -> Run:
         nll = [float(row["val/nll"]) for row in rows if "val/nll" in row]
         steps = max((int(row["step"]) + 1 for row in rows if "train/loss" in row or "val/nll" in row), default=0)
         kept = nll[-1:] if settings.get("trainer.keep") == "last" else nll
-        return Run(str(run.path), str(settings["name"]), run.state, steps, min(kept, default=None))
+        return Run(str(run.path), str(settings["name"]), run.state, steps, min(kept, default=None), settings, rows)
     except (UserError, ValueError, TypeError, KeyError, OSError):
         return Run(str(run.path), "", "damaged", 0, None)
 
 
+def differences(runs: list[Run]) -> list[str]:
+    """Of each run the settings in which the readable ones differ, as a person would type them."""
+    known = [run.settings for run in runs if run.settings]
+    names = sorted({name for each in known for name in each} - FREE - {"name"})
+    differ = [name for name in names if len({repr(each.get(name)) for each in known}) > 1]
+    return [" ".join(f"{n}={run.settings[n]}" for n in differ if n in run.settings) for run in runs]
+
+
 def show(config: RunsConfig) -> None:
-    rows = [
-        (run.folder, run.name, run.state, f"{run.steps:,}", "" if run.kept_nll is None else f"{run.kept_nll:.4f}")
-        for run in list_runs(Path(config.folder))
-    ]
-    print_table(["run", "name", "state", "steps", "kept NLL"], rows, right=2)
+    picture = Path(config.out) if config.out is not None else None
+    if picture is not None:
+        check_suffix(picture, FORMATS)
+        check_new(config.overwrite, picture)
+    runs = list_runs(Path(config.folder))
+    headings, rows = ["run", "name", "state", "steps", "kept NLL"], []
+    for run, differs in zip(runs, what := differences(runs), strict=True):
+        nll = "" if run.kept_nll is None else f"{run.kept_nll:.4f}"
+        rows.append((run.folder, run.name, run.state, f"{run.steps:,}", nll, *([differs] if any(what) else [])))
+    print_table([*headings, *(["what differs"] if any(what) else [])], rows, right=0 if any(what) else 2)
+    if picture is not None:
+        curves = {run.folder: curve for run in runs if len((curve := validations(run))[0])}
+        if not curves:
+            raise UserError(f"{config.folder} has no validation to draw", "train for longer, or give another folder=")
+        plot_runs(curves, picture, "validation NLL, nats a token")
+        say(f"{picture}: {len(curves)} runs")
 
 
-COMMAND = Command("runs", show, RunsConfig, main="folder")
+def validations(run: Run) -> tuple[list[int], list[float], list[float]]:
+    """Step, seconds and NLL of each; the seconds are NaN for runs from before they were written."""
+    rows = [row for row in run.metrics if "val/nll" in row]
+    seconds = [float(row.get("seconds", "nan")) for row in rows]
+    return [int(row["step"]) + 1 for row in rows], seconds, [float(row["val/nll"]) for row in rows]
+
+
+COMMAND = Command("runs", only_new(show), RunsConfig, main="folder")

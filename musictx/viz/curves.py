@@ -55,6 +55,24 @@ def plot_curves(
     save_figure(figure, path)
 
 
+def plot_runs(runs: Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike]], path: Path, ylabel: str) -> None:
+    """Writes a line for each name -> (step, seconds, loss), (N,) each: over optimizer steps, and over minutes."""
+    figure = new_figure(11, 4.5, 140)
+    over_steps, over_minutes = figure.subplots(1, 2, sharey=True)
+    styles = zip(cycle(COLOURS), cycle(MARKERS), cycle(("-", "--", ":")[k // len(COLOURS) % 3] for k in range(18)))
+    for (name, (step, seconds, loss)), (colour, marker, dash) in zip(runs.items(), styles, strict=False):
+        style: dict[str, Any] = {"color": colour, "marker": marker, "ls": dash, "ms": 4, "lw": 1.6}
+        over_steps.plot(step, loss, label=name, **style)
+        over_minutes.plot(np.asarray(seconds) / 60, loss, **style)
+    over_steps.set(xlabel="optimizer steps", ylabel=ylabel)
+    over_minutes.set(xlabel="minutes")
+    for axes in (over_steps, over_minutes):
+        axes.grid(axis="y", color="#ececec", lw=0.8)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=9)
+    save_figure(figure, path)
+
+
 Bins = tuple[NDArray[Any], NDArray[Any]]  # counts (K,), edges (K + 1,)
 
 

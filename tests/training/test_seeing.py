@@ -9,7 +9,7 @@ import soundfile
 from conftest import ok, refused
 from runs import config_of, fit, losses
 
-from musictx.commands.runs import Run, list_runs
+from musictx.commands.runs import Run, differences, list_runs
 from musictx.data.store import Store
 from musictx.music.read import read_midi
 from musictx.training.fit import curve
@@ -62,13 +62,25 @@ def test_a_terminal_gets_a_bar(world, tmp_path, monkeypatch, capsys):
     assert "tok/s" in capsys.readouterr().out
 
 
-def test_runs_lists_the_best_first(world, tmp_path):
+def test_runs_lists_the_best_first_with_what_differs_and_draws_them(world, tmp_path):
     root = world.bundle.parent.parent
-    shown = ok(["musictx", "runs", f"folder={root}"], tmp_path).stdout.splitlines()
-    assert shown[0].split() == ["run", "name", "state", "steps", "kept", "NLL"]
-    assert [line.split()[1:4] for line in shown[1:]] == [["run", "finished", "4"]] * 2
+    shown = ok(["musictx", "runs", f"folder={root}", "out=all.png"], tmp_path).stdout.splitlines()
+    assert shown[0].split() == ["run", "name", "state", "steps", "kept", "NLL", "what", "differs"]
+    assert [line.split()[1:4] for line in shown[1:3]] == [["run", "finished", "4"]] * 2
     assert float(shown[1].split()[4]) < float(shown[2].split()[4])
+    assert len({line.split("  ")[-1].strip() for line in shown[1:3]}) == 2
+    assert (tmp_path / "all.png").stat().st_size > 5000
+    assert "exists" in refused(["musictx", "runs", f"folder={root}", "out=all.png"], tmp_path)
     assert "has no runs" in refused(["musictx", "runs", f"folder={tmp_path}"], tmp_path)
+
+
+def test_what_differs_is_neither_a_place_nor_what_all_have(tmp_path):
+    def run(name, **settings):
+        return Run(name, name, "finished", 1, 2.0, {"name": name, "out": name, "trainer.lr": 0.1, **settings})
+
+    runs = [run("a", **{"model.d_model": 8}), run("b", **{"model.d_model": 9}), Run("c", "", "damaged", 0, None)]
+    assert differences(runs) == ["model.d_model=8", "model.d_model=9", ""]
+    assert differences(runs[:1]) == [""]
 
 
 def test_a_failed_and_an_unfinished_run(tmp_path):
