@@ -22,5 +22,5 @@ def descend(
         now.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(mine, 1.0)
         optimizer.step()
-        losses.append(float(now))
+        losses.append(now.item())
     return losses
