@@ -1,6 +1,7 @@
 """Each lesson is found without an import, small, and read from its command; what it teaches, its own test asserts."""
 
 import ast
+import re
 import subprocess
 import sys
 
@@ -77,3 +78,18 @@ def test_only_its_command_imports_the_room():
     for file in (ROOT / "musictx").rglob("*.py"):
         if file.parent != ROOM and file.name != "lesson.py":
             assert "musictx.lessons" not in file.read_text(), file
+
+
+def test_the_map_leads_from_each_lesson_to_what_is_there():
+    text = (ROOT / "docs/lessons.md").read_text().partition("## The map")[2]
+    rows = [line.split("|")[2:6] for line in text.splitlines() if "](#" in line]
+    assert {name for lesson, *_ in rows for name in re.findall(r"#(\w+)\)", lesson)} >= set(lessons())
+    for _, toolkit, command, picture in rows:
+        for name, path in re.findall(r"`(\w+)`, `([\w/]+\.py)`", toolkit):
+            defined = {getattr(node, "name", "") for node in ast.parse((ROOT / "musictx" / path).read_text()).body}
+            assert name in defined or f"{name}:" in (ROOT / "musictx" / path).read_text(), (name, path)
+        for kind in re.findall(r"\b(model|experiment)=(\w+)", command):
+            assert (ROOT / "conf" / kind[0] / f"{kind[1]}.yaml").exists(), kind
+        for name in re.findall(r"musictx (\w+)", command):
+            assert (ROOT / "musictx/commands" / f"{name}.py").exists(), name
+        assert "](img/lessons/" in picture
