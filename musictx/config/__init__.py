@@ -21,7 +21,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {  # group -> preset -> its valu
         "chorale": {"name": "chorale"},
         "miditok": {"name": "miditok-remi"},  # or miditok-tsd, miditok-structured
     },
-    "logger": {"csv": {"name": "csv"}, "wandb": {"name": "wandb"}},
+    "logger": {name: {"name": name} for name in ("csv", "tensorboard", "wandb")},
     "filters": {"none": {}},
     "sampler": {
         "auto": {},  # the filters that the bundle names, else those of nucleus

@@ -102,7 +102,7 @@ class TrainerConfig:
 class LoggerConfig:
     """Where the metrics go, beside metrics.csv."""
 
-    name: str = setting(MISSING, "csv or wandb")
+    name: str = setting(MISSING, "csv, tensorboard or wandb")
     project: str = setting("musictx", "wandb: the project that lists the run")
     mode: str | None = setting(None, "wandb: online, offline or disabled; null: WANDB_MODE, else online")
 

@@ -1,6 +1,7 @@
 """Lessons: each concept of a course on sequence models as one small file that runs on hymns in a minute."""
 
 import ast
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,7 @@ class Finding(NamedTuple):
     """What a lesson found: a table, some words on it, a picture, and the files of the toolkit to read next."""
 
     headings: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
     words: str
     figure: Figure
     read: tuple[str, ...]  # below musictx/

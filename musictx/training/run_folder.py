@@ -77,9 +77,9 @@ def git_commit() -> str | None:
 
 
 CONFIG, RECORD, METRICS, CURVES = "config.yaml", "run.json", "metrics.csv", "curves.png"
-SAMPLES, CHECKPOINTS, LOCK = "samples", "checkpoints", ".lock"
+SAMPLES, CHECKPOINTS, LOCK, TENSORBOARD = "samples", "checkpoints", ".lock", "tensorboard"
 # a run's folder also has the demo's seeds and continuations; anything else belongs to the person
-OURS = {CONFIG, RECORD, METRICS, CHECKPOINTS, BUNDLE, CURVES, FAILED, SAMPLES, "wandb"}
+OURS = {CONFIG, RECORD, METRICS, CHECKPOINTS, BUNDLE, CURVES, FAILED, SAMPLES, TENSORBOARD, "wandb"}
 OURS_TOO = re.compile(r"(seed|chorale|elise)(-\d+)?\.(mid|wav|png)|\..+\.partial(\.\w+)?")
 # settings that do not change the model
 FREE = {"out", "overwrite", "resume", "data.path", "data.workers", "trainer.progress_bar"}

@@ -1,14 +1,16 @@
-"""Lightning's Trainer, set up for a run, and where its numbers go: a CSV file, and Weights & Biases if asked for."""
+"""Lightning's Trainer, set up for a run, and where its numbers go: a CSV file, and TensorBoard or Weights & Biases if
+asked for."""
 
 import logging
 import os
 import warnings
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 
 import lightning as L
 from lightning.pytorch.callbacks import EarlyStopping, EMAWeightAveraging, LearningRateMonitor
-from lightning.pytorch.loggers import Logger, WandbLogger
+from lightning.pytorch.loggers import Logger, TensorBoardLogger, WandbLogger
 from lightning.pytorch.strategies import DDPStrategy
 
 from musictx.config.train import LoggerConfig, TrainConfig, TrainerConfig
@@ -16,13 +18,17 @@ from musictx.errors import ConfigError
 from musictx.training.checkpoints import WholeFiles
 from musictx.training.metrics import MetricsFile
 from musictx.training.progress import Throughput
-from musictx.training.run_folder import RunFolder
+from musictx.training.run_folder import TENSORBOARD, RunFolder
 
 
 def check_logger(config: LoggerConfig) -> None:
-    """Raises ConfigError for an unknown logger, or wandb online without a key that could be one."""
-    if config.name not in ("csv", "wandb"):
-        raise ConfigError("LoggerConfig.name", got=config.name, allowed="csv or wandb")
+    """Raises ConfigError for an unknown logger, one that is not installed, or wandb online without a key that could be
+    one."""
+    if config.name not in ("csv", "tensorboard", "wandb"):
+        raise ConfigError("LoggerConfig.name", got=config.name, allowed="csv, tensorboard or wandb")
+    if config.name == "tensorboard" and find_spec("tensorboard") is None:
+        why, hint = "it is not installed", "pip install 'musictx[tensorboard]', or leave it out"
+        raise ConfigError("logger", got="tensorboard", why=why, hint=hint)
     if config.name == "wandb" and wandb_mode(config) == "online":
         import wandb
 
@@ -36,11 +42,13 @@ def check_logger(config: LoggerConfig) -> None:
 
 
 def build_loggers(config: TrainConfig, folder: Path, wandb_id: str) -> list[Logger]:
-    """`metrics.csv`, and wandb where asked for; a resumed run keeps its wandb id.
+    """`metrics.csv`, and TensorBoard or wandb where asked for; a resumed run keeps its wandb id.
 
     For a config that passed `check_logger`. Raises ConfigError when wandb does not answer.
     """
     metrics, choice = MetricsFile(RunFolder(folder).metrics_file), config.logger
+    if choice.name == "tensorboard":
+        return [metrics, TensorBoardLogger(folder, name=None, version=TENSORBOARD, default_hp_metric=False)]
     if choice.name != "wandb":
         return [metrics]
     mode = wandb_mode(choice)

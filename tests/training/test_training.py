@@ -14,6 +14,7 @@ from musictx.model.header import read_header
 from musictx.model.keyboard import Keys
 from musictx.objectives import Example
 from musictx.tokenizers import build_tokenizer
+from musictx.training import trainer
 from musictx.training.metrics import read_metrics
 from musictx.training.module import LanguageModelTraining
 from musictx.training.optimizer import warmup_cosine, warmup_hold
@@ -86,6 +87,26 @@ def test_a_wandb_that_does_not_answer_is_said_with_what_to_do(monkeypatch, tmp_p
     monkeypatch.setattr(wandb, "init", silent)
     with pytest.raises(ConfigError, match=text):
         build_loggers(TrainConfig(name="run", logger=LoggerConfig("wandb")), tmp_path, "id")
+
+
+def test_tensorboard_gets_the_numbers_of_metrics_csv(world, tmp_path):
+    pytest.importorskip("tensorboard", reason="needs the extra: pip install 'musictx[tensorboard]'")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    fit(config_of(world, tmp_path / "run", "logger=tensorboard", "trainer.log_every=1"))
+    events = EventAccumulator(str(tmp_path / "run/tensorboard"))
+    events.Reload()
+    for key in ("train/loss", "val/nll"):
+        rows = {int(r["step"]): float(r[key]) for r in read_metrics(tmp_path / "run/metrics.csv") if key in r}
+        shown = {event.step: event.value for event in events.Scalars(key)}
+        assert len(rows) >= 2
+        assert shown == pytest.approx(rows)
+
+
+def test_a_logger_that_is_not_installed_is_said(monkeypatch):
+    monkeypatch.setattr(trainer, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match="^logger=tensorboard: it is not installed.*pip install"):
+        check_logger(LoggerConfig("tensorboard"))
 
 
 @pytest.mark.parametrize(
