@@ -45,7 +45,9 @@ def test_the_commands_prepare_train_draw_and_look_with_it(world, triples, tmp_pa
     assert "triples: any token" in said[2]
     seed, (made,) = read_midi(tmp_path / "seed.mid"), (tmp_path / "mine").glob("*.mid")
     assert len(read_midi(made)) > len(seed)
-    assert {path.name for path in (tmp_path / "mine").glob("*.png")} == {"seed-attention.png", "seed-heads.png"}
+    assert {path.name for path in (tmp_path / "mine").glob("*.png")} == {
+        f"seed-{x}.png" for x in ("attention", "heads", "map")
+    }
     # without its file it is gone, and what was made with it is refused
     for words, part in ((asked[0], "tokenizer 'triples' is"), (asked[2], "tokenizer=triples, .*triples.py adds it")):
         assert re.search(part, refused(["musictx", *words, "overwrite=true"], tmp_path))

@@ -97,6 +97,26 @@ def attention_to_past(
     return Looks(weight, distance_s, on_notes, on_repeat, even_repeat, len(asked), len(repeated))
 
 
+def attention_map(
+    model: Transformer, tokenizer: Tokenizer, ids: Ids, layer: int | None, head: int | None, most: int = MOST_ASKED
+) -> NDArray[Any]:
+    """(T, T): how much each of the newest `most` tokens of ids looks at each, while it makes the one after. The mean of
+    all layers and heads, or of one layer's, or one head. What lies further back is left out of the rows."""
+    first = newest(len(ids), most, max(model.cycle, tokenizer.group)) if len(ids) > most else 0
+    window = torch.from_numpy(ids[first:].astype(np.int64))[None].to(model.embed.weight.device)
+    total, seen = np.zeros((window.shape[1],) * 2), 0
+
+    def visit(n: int, rows: Tensor) -> None:
+        nonlocal seen
+        if layer is None or n == layer:
+            heads = rows[0] if head is None else rows[0, head : head + 1]  # (H, T, T)
+            total[:] += heads.mean(0).double().cpu().numpy()
+            seen += 1
+
+    read_attention(model, window, torch.arange(window.shape[1], device=window.device), visit)
+    return total / seen
+
+
 def attention_both_ways(
     model: Encoder, tokenizer: Tokenizer, ids: Ids, traced: Trace, note: int, max_tokens: int
 ) -> NDArray[Any]:

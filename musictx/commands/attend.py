@@ -13,6 +13,7 @@ from omegaconf import MISSING
 from musictx.analysis.heads import (
     MOTIF_NOTES,
     attention_both_ways,
+    attention_map,
     attention_to_melody,
     attention_to_past,
     ids_by_height,
@@ -40,7 +41,7 @@ from musictx.setting import setting
 from musictx.terminal import say
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.tokenizer import Trace
-from musictx.viz.arcs import choose_heads, plot_arcs, plot_heads
+from musictx.viz.arcs import choose_heads, head_names, plot_arcs, plot_heads, plot_map
 from musictx.viz.figure import FORMATS
 from musictx.viz.gates import plot_gates
 
@@ -142,7 +143,7 @@ def choose_look(opened: Opened, bundle: str) -> Look:
     if isinstance(model, Encoder):
         return Look(show_both_ways, arcs, of_note)
     if can(model, "readout"):
-        return Look(show_past, arcs, of_note)
+        return Look(show_past, (*arcs, "map"), of_note)
     if can(model, "gates") and model.config.cell == "lstm":
         return Look(show_gates, ("gates",), ())
     allowed = "a Transformer, an encoder, an LSTM or a harmoniser of four voices"
@@ -185,11 +186,16 @@ def show_past(model: Any, music: Music) -> None:
         even = f"{looks.even_repeat:.1%}"
         say(f"the motif had occurred before {looks.repeated} of them; even attention would put {even} there")
     draw(music, note, looks.weight, maps, repeats(music.score, MOTIF_NOTES).get(note, ()))
+    layer, head, until = music.config.layer, music.config.head, music.ids[: music.traced.struck_by[note]]
+    *_, path = music.pictures
+    whole = attention_map(model, music.tokenizer, until, layer, head)
+    plot_map(f"{music.stem}: up to {music.where(note)}, {head_names(layer, head)}", whole, path)
+    say(f"{path}: the weights between the newest {len(whole)} tokens")
 
 
 def draw(music: Music, note: int, weight: NDArray[Any], maps: list[Map], motif: Iterable[NDArray[Any]] = ()) -> None:
     """Draws arcs from a note by the weight (L, H, N) on each note, and maps of all heads, which it prints too."""
-    arcs, heads = music.pictures
+    arcs, heads, *_ = music.pictures
     chosen, what = choose_heads(weight, music.config.layer, music.config.head)
     plot_arcs(f"{music.stem}: {music.where(note)}, {what}", music.score, note, chosen, list(motif), arcs)
     plot_heads(maps, heads)

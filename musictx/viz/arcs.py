@@ -1,4 +1,5 @@
-"""Plots what attention looks at: arcs over a piano roll to the notes with weight, and heat maps of all heads."""
+"""Plots what attention looks at: arcs over a piano roll to the notes with weight, heat maps of
+all heads, and of all tokens."""
 
 from collections.abc import Sequence
 from itertools import cycle
@@ -7,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.collections import PolyCollection
+from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path as Curve
@@ -30,13 +32,21 @@ class Head(NamedTuple):
     weight: NDArray[Any]  # (N,) on each note
 
 
+def head_names(layer: int | None, head: int | None = None) -> str:
+    """What a person chose, in words."""
+    if layer is None:
+        return "mean of all heads"
+    return f"layer {layer}" if head is None else f"layer {layer} head {head}"
+
+
 def choose_heads(weight: NDArray[Any], layer: int | None, head: int | None = None) -> tuple[list[Head], str]:
     """The heads to draw out of (L, H, N), and their name in words."""
+    name = head_names(layer, head)
     if layer is None:
-        return [Head("mean of all heads", weight.mean((0, 1)))], "mean of all heads"
+        return [Head(name, weight.mean((0, 1)))], name
     if head is not None:
-        return [Head(f"head {head}", weight[layer, head])], f"layer {layer} head {head}"
-    return [Head(f"head {h}", each) for h, each in enumerate(weight[layer])], f"layer {layer}"
+        return [Head(f"head {head}", weight[layer, head])], name
+    return [Head(f"head {h}", each) for h, each in enumerate(weight[layer])], name
 
 
 def plot_arcs(
@@ -120,4 +130,17 @@ def plot_heads(maps: Sequence[tuple[str, NDArray[Any], str]], path: Path) -> Non
         axes.set_yticks(range(n_layers), [f"layer {n}" if n == 0 else str(n) for n in range(n_layers)])
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0, labelsize=8, labelcolor=FAINT)
+    save_figure(figure, path)
+
+
+def plot_map(title: str, weight: NDArray[Any], path: Path) -> None:
+    """Writes the weights (T, T) as one heat map with a colour bar: rows look at columns. Raises UserError for another
+    suffix."""
+    figure = new_figure(7.4, 6.2)
+    axes = figure.subplots()
+    hidden = np.ma.masked_equal(weight, 0)  # what is ahead
+    seen = axes.imshow(hidden, cmap="viridis", norm=LogNorm(max(float(weight.max()) / 1000, 1e-9), float(weight.max())))
+    figure.colorbar(seen, label="share of the weight", extend="min")
+    axes.set_title(title, fontsize=9, color=INK, loc="left", parse_math=False)
+    axes.set(xlabel="token that is looked at", ylabel="token that looks")
     save_figure(figure, path)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from musictx.analysis.heads import attention_to_past, repeats
+from musictx.analysis.heads import attention_map, attention_to_past, repeats
 from musictx.errors import ConfigError
 from musictx.model.position.table import Table
 from musictx.model.transformer import Block, Transformer, TransformerConfig
@@ -124,3 +124,17 @@ def test_other_encodings(name):
     assert 0 < looks.distance_s.min() < looks.distance_s.max() < 5.5
     np.testing.assert_allclose(looks.even_repeat, np.nanmean(looks.on_repeat), rtol=0.2)  # untrained: nearly even
     assert looks.repeated == 3
+
+
+def test_the_map_of_all_tokens_has_each_head_where_it_looks():
+    tokenizer = build_tokenizer("chorale")
+    model, ids = looking_back(tokenizer, [[3, 7], [0, 3]]), tokenizer.encode(grid_to_score(np.array(MOVING, np.int16)))
+    one = attention_map(model, tokenizer, ids, 0, 1, most=32)
+    n = len(one)
+    assert 28 < n <= 32
+    np.testing.assert_allclose(one[7:], np.eye(n)[:-7], atol=1e-3)  # 7 back
+    assert (one[np.triu_indices(n, 1)] == 0).all()
+    whole = attention_map(model, tokenizer, ids, None, None)
+    assert len(whole) == len(ids)
+    np.testing.assert_allclose(whole.sum(1), 1)
+    np.testing.assert_allclose([whole[20, 20 - back] for back in (0, 3, 7)], [0.25, 0.5, 0.25], atol=1e-3)

@@ -36,7 +36,8 @@ def test_pictures_and_a_table(world, tmp_path):
     args = ["musictx", "attend", f"bundle={world.bundle}", f"midi={world.seed}", "out=look", "format=svg"]
     out = ok([*args, "layer=0", "at=3"], tmp_path).stdout
     stem = world.seed.stem
-    assert sorted(p.name for p in (tmp_path / "look").iterdir()) == [f"{stem}-attention.svg", f"{stem}-heads.svg"]
+    pictures = [f"{stem}-{what}.svg" for what in ("attention", "heads", "map")]
+    assert sorted(p.name for p in (tmp_path / "look").iterdir()) == pictures
     assert re.search(r"^note \d+ of \d+, at [34]\.\d\d s; means over \d+ notes up to it$", out, re.M)
     rows = re.findall(r"^0 +(\d) +(\d+\.\d\d) +(\d+\.\d)%", out, re.M)
     assert [row[0] for row in rows] == ["0", "1"]
