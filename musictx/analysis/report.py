@@ -1,7 +1,7 @@
 """The report of `musictx compare`: a page of Markdown with its pictures."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,9 @@ from musictx.analysis.motif import RetentionCurve
 from musictx.analysis.seed_gain import SeedGain
 from musictx.data.store import Store
 from musictx.files import replacing
-from musictx.viz.curves import plot_curves
+from musictx.music.score import Score
+from musictx.viz.curves import plot_curves, plot_intervals
+from musictx.viz.piano_roll import piano_roll
 
 EXPLAINED = """\
 - **NLL**: negative log-likelihood of the held-out pieces, nats per token; lower is better. In brackets: 95 % interval,
@@ -140,13 +142,48 @@ def _markdown(head: Collection[str], rows: Sequence[Iterable[str]]) -> str:
     return "\n".join([first, "|---" * len(head) + "|", *others])
 
 
-FILES = REPORT, JSON, RETENTION, GAIN = "report.md", "report.json", "retention.png", "gain.png"
+REPORT, JSON, RETENTION, GAIN, INTERVALS, ROLLS = (
+    *("report.md", "report.json", "retention.png", "gain.png"),
+    *("intervals.png", "rolls.png"),
+)
+FILES = REPORT, JSON, RETENTION, GAIN, INTERVALS, ROLLS
+MOST_ROLLS = 2  # pieces
+PANELS: dict[str, Callable[[ModelReport], Interval | None]] = {  # of the picture, with what is best
+    "NLL, lower is better": lambda r: r.nll.per_token if r.nll else None,
+    "motif retention, 1 is best": lambda r: r.memory.retained,
+    "notes from the seed": lambda r: r.memory.from_seed,
+    "notes of the longest copy": lambda r: r.memory.copied,
+}
 
 
-def write_report(folder: Path, rows: list[ModelReport], held_out: Beginnings, config: Any, store: Store) -> None:
-    """Writes report.md and its PNGs."""
+def joined(seed: Score, then: Score, seed_s: float) -> Score:
+    """The seed, and what comes after it."""
+    later = replace(then, onset_s=then.onset_s + seed_s, offset_s=then.offset_s + seed_s)
+    return Score.merge([seed, later], seed.quarter_s)
+
+
+def write_report(
+    folder: Path,
+    rows: list[ModelReport],
+    held_out: Beginnings,
+    config: Any,
+    store: Store,
+    drawn: Mapping[str, Sequence[Score]],
+) -> None:
+    """Writes report.md and its PNGs. `drawn` has each name's continuations, in the order of the beginnings."""
     models = [row for row in rows if row.nll]
-    pictures = []
+    panels = {title: {row.name: found for row in rows if (found := of(row))} for title, of in PANELS.items()}
+    plot_intervals({title: panel for title, panel in panels.items() if panel}, folder / INTERVALS)
+    pictures = [(INTERVALS, "The models beside each other, with 95 % intervals")]
+    heard = [
+        (k, name, scores[k]) for k in range(min(MOST_ROLLS, len(held_out.seeds))) for name, scores in drawn.items()
+    ]
+    rolls = [
+        (f"piece {k + 1}: {name}", joined(held_out.seeds[k], score, held_out.seed_s), held_out.seed_s)
+        for k, name, score in heard
+    ]
+    piano_roll(rolls, folder / ROLLS)
+    pictures.append((ROLLS, "What they drew after the first seeds"))
     kept = {r.name: r.memory.retention[:4] for r in models if r.memory.retention}
     if kept:
         plot_curves(

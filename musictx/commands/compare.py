@@ -1,6 +1,6 @@
 """musictx compare: measure several models on one store: a report with a table and pictures."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from musictx.analysis.frechet import compare_passages
 from musictx.analysis.held_out import Beginnings, beginnings
 from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex, repeated_share
-from musictx.analysis.report import FILES, JSON, Knowledge, Memory, ModelReport, write_report
+from musictx.analysis.report import FILES, JSON, Knowledge, Memory, ModelReport, joined, write_report
 from musictx.analysis.seed_gain import Place, places, seed_gain
 from musictx.analysis.statistics import features
 from musictx.commands import check_new
@@ -87,6 +87,7 @@ def compare(config: CompareConfig) -> None:
     request = Continue(config.sampler, random_seed=config.random_seed)
 
     true_heard = heard(ear, held_out.true)
+    all_drawn = {COMPOSER: held_out.true}
     rows = [ModelReport(COMPOSER, memory(held_out.true, held_out, index, config, metrical))]
     for name, bundle in zip(names, bundles, strict=True):
         opened = open_bundle(bundle, device, config.attention.impl)
@@ -97,6 +98,7 @@ def compare(config: CompareConfig) -> None:
         knows = _knowledge(opened, cut, config, device)
         player, own = TorchPlayer(for_steps(opened.model), device), opened.header.sampling
         drawn = continue_beginnings(player, opened.tokenizer, held_out, request, own=own)
+        all_drawn[name] = drawn.scores
         row = ModelReport(
             name=name,
             nll=nll,
@@ -110,7 +112,7 @@ def compare(config: CompareConfig) -> None:
         rows.append(row)
         say(f"{name}: {nll.per_token.mean:.4f} nats per token")
     out.mkdir(parents=True, exist_ok=True)
-    write_report(out, rows, held_out, config, store)
+    write_report(out, rows, held_out, config, store, all_drawn)
     write_json(out / JSON, [row.plain() for row in rows])
     say(f"{out}/report.md: the table and what it means, with pictures and report.json beside it")
 
@@ -180,8 +182,7 @@ def _repeated(scores: list[Score], held_out: Beginnings) -> Interval | None:
     shares = []
     for seed, score in zip(held_out.seeds, scores, strict=True):
         bar_s = 4 * seed.quarter_s
-        after = replace(score, onset_s=score.onset_s + held_out.seed_s, offset_s=score.offset_s + held_out.seed_s)
-        whole = Score.merge([seed, after], seed.quarter_s)
+        whole = joined(seed, score, held_out.seed_s)
         shares.append(repeated_share(whole, from_bar=int(np.ceil(held_out.seed_s / bar_s - 1e-6))))
     said = [share for share in shares if np.isfinite(share)]
     return interval(said) if said else None

@@ -45,7 +45,9 @@ def test_bundles_become_a_report(world, filling, tmp_path):
         f"\none: Fréchet distance could not be measured: {rows[1]['frechet']}\n",
     ):
         assert words in text
-    assert (folder / "gain.png").read_bytes().startswith(b"\x89PNG")
+    for name in ("gain", "intervals", "rolls"):
+        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert f"({name}.png)" in text
     line = refused(args, tmp_path)
     assert "report/report.md exists already: give another out= or overwrite=true" in line
 
