@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from matplotlib.colors import LogNorm
 from torch import Tensor, nn
+from torch.func import jacrev
 
 from musictx.lessons import Finding
 from musictx.lessons.descend import descend
@@ -53,7 +54,8 @@ class NextNote(nn.Module):
 
     def look(self, x: Tensor, padding: Tensor | None = None) -> Tensor:
         """(B, T, C) -> (B, T, C)."""
-        return x + attend(*self.qkv(x).chunk(3, -1), self.mask, padding)
+        q, k, v = self.qkv(x).chunk(3, -1)
+        return x + attend(q, k, v, self.mask, padding)
 
     def forward(self, pitches: Tensor, padding: Tensor | None = None) -> Tensor:
         x = self.notes(pitches) + self.places.weight[: pitches.shape[1]]  # (B, T, C)
@@ -64,8 +66,8 @@ class NextNote(nn.Module):
 def gradients(model: NextNote, pitches: Tensor) -> Tensor:
     """(T, T): the length of d y_i / d x_j, what a place i takes from a place j of one line (T,)."""
     x = (model.notes(pitches) + model.places.weight[: len(pitches)]).detach()  # (T, C)
-    jacobian = torch.autograd.functional.jacobian(lambda x: model.look(x[None])[0], x)  # (T, C, T, C)
-    return torch.as_tensor(jacobian).square().sum((1, 3)).sqrt()
+    jacobian: Tensor = jacrev(lambda x: model.look(x[None])[0])(x)  # (T, C, T, C)
+    return jacobian.detach().square().sum((1, 3)).sqrt()
 
 
 @torch.no_grad()

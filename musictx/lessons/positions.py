@@ -41,8 +41,8 @@ def binary(t: Tensor) -> Tensor:
 
 def turned(x: Tensor, t: Tensor) -> Tensor:
     """R_t x for x (B, T, C): each pair of numbers, turned by its frequency times t."""
-    sin, cos = sines(t).unflatten(1, (-1, 2)).unbind(-1)  # (T, C / 2) each
-    a, b = x.unflatten(2, (-1, 2)).unbind(-1)
+    sin, cos = sines(t)[:, ::2], sines(t)[:, 1::2]  # (T, C / 2)
+    a, b = x[..., ::2], x[..., 1::2]  # (B, T, C / 2)
     return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(2)
 
 
@@ -134,10 +134,9 @@ def lesson(size: float = 1.0) -> Finding:
     bars.set(title=f"pitch of {BACK} quarters ago, held-out hymns", ylabel="share right", ylim=(0, 1.3))
     bars.axhline(guess := most_heard(short, LENGTH // 2), color=GREY, ls="--", label="the pitch heard most")
     bars.legend(frameon=False, loc="upper left", ncols=2, fontsize=8)
-    rows = [(f, f"{near[f]:.2f}", f"{far[f]:.2f}", f"{off[f]:.3f}" if f in off else "-") for f in FORMS]
     return Finding(
         ("position", "right", "right, never trained places", "not linear in the offset"),
-        rows,
+        [(f, f"{near[f]:.2f}", f"{far[f]:.2f}", f"{off[f]:.3f}" if f in off else "-") for f in FORMS],
         f"Without positions {near['none']:.0%} are right (the pitch heard most: {guess:.0%}). A learned table has "
         f"{near['learned']:.0%}, but only {far['learned']:.0%} at places that training never had. There distances keep "
         f"{far['relative']:.0%}, rotary {far['rotary']:.0%}, sines {far['sines']:.0%}, concatenated ones "

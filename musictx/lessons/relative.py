@@ -11,8 +11,9 @@ For T notes of width D there are T² pairs:
 """
 
 import math
-import time
 from collections.abc import Callable
+from functools import partial
+from timeit import repeat
 from typing import Any
 
 import torch
@@ -77,7 +78,7 @@ def in_blocks(q: Tensor, k: Tensor, v: Tensor, e: Tensor) -> Tensor:
 WAYS: dict[str, Attention] = {"definition": by_definition, "skewing": by_skewing, "blocks": in_blocks}
 
 
-class Largest(TorchDispatchMode):
+class Largest(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Within it, `bytes` is the size of the largest tensor that PyTorch makes."""
 
     bytes = 0
@@ -96,16 +97,6 @@ def music(length: int) -> tuple[Tensor, ...]:
     return (*(x @ torch.randn(WIDTH, WIDTH) / math.sqrt(WIDTH) for _ in range(3)), torch.randn(length, WIDTH))
 
 
-def fastest(attend: Attention, *qkve: Tensor) -> float:
-    """Seconds, the least of three."""
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        attend(*qkve)
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 def lesson(size: float = 1.0) -> Finding:
     lengths = LENGTHS if size > 0.5 else LENGTHS[:3]
     memory: dict[str, list[float]] = {way: [] for way in WAYS}
@@ -113,14 +104,15 @@ def lesson(size: float = 1.0) -> Finding:
     apart = 0.0
     for length in lengths:
         qkve = music(length)
-        toolkit = relative_attention(*(x[None, None] for x in qkve[:3]), qkve[3][None], "chunked")[0, 0]
+        q, k, v, e = (x[None, None] for x in qkve)  # one row, one head
+        toolkit = relative_attention(q, k, v, e[0], "chunked")[0, 0]
         for way, attend in WAYS.items():
             if way == "definition" and length > DEFINED:
                 continue
-            with Largest() as largest:
+            with Largest() as largest:  # type: ignore[no-untyped-call]
                 apart = max(apart, float((attend(*qkve) - toolkit).abs().max()))
             memory[way].append(largest.bytes / MIB)
-            seconds[way].append(fastest(attend, *qkve))
+            seconds[way].append(min(repeat(partial(attend, *qkve), number=1, repeat=3)))
 
     figure = new_figure(11, 3.2, 85)
     before, after, *curves = figure.subplots(1, 4, width_ratios=(1, 1, 1.3, 1.3))
