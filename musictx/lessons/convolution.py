@@ -135,7 +135,7 @@ def lesson(size: float = 1.0) -> Finding:
             x = tunes(train, 32, int(torch.randint(1, BETWEEN + 1, ())))
             return F.cross_entropy(model(x[:, :-1]).flatten(0, 1), x[:, 1:].flatten())
 
-        descend(model.parameters(), loss, max(130, int(500 * size)), lr=1e-2)
+        descend(model.parameters(), loss, max(115, int(500 * size)), lr=1e-2)
         return model
 
     models = {kind: trained(kind) for kind in KINDS}
