@@ -16,7 +16,7 @@ from musictx.model.attention import relative_attention
 def test_all_ways_are_the_toolkit_s_attention(seed, blocks):
     length = blocks * BLOCK
     q, k, v, e = torch.randn(4, length, WIDTH, generator=torch.Generator().manual_seed(seed))
-    toolkit = relative_attention(*(x[None, None] for x in (q, k, v)), e[None], "reference")[0, 0]
+    toolkit = relative_attention(q[None, None], k[None, None], v[None, None], e[None], "reference")[0, 0]
     for attend in WAYS.values():
         torch.testing.assert_close(attend(q, k, v, e), toolkit, atol=1e-4, rtol=1e-3)
 
