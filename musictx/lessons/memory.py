@@ -95,7 +95,7 @@ def lesson(size: float = 1.0) -> Finding:
             asked = draw()
             return F.cross_entropy(net(asked.notes, asked.note(0))[0], asked.note(1))
 
-        descend(net.parameters(), loss, max(150, int(1000 * size)), lr=0.01)
+        descend(net.parameters(), loss, max(110, int(1000 * size)), lr=0.01)
         with torch.no_grad():
             logits, looks[name] = net(test.notes, test.note(0))
         right[name] = share(logits, test)
