@@ -8,6 +8,7 @@ from musictx.config.command import Command
 from musictx.errors import ConfigError
 from musictx.files import only_new
 from musictx.lessons import lessons, run
+from musictx.model.sizes import one_of
 from musictx.setting import setting
 from musictx.terminal import say
 from musictx.viz.figure import FORMATS, save_figure
@@ -29,6 +30,7 @@ def lesson(config: LessonConfig) -> None:
         print_table(["lesson", "what it shows"], sorted(lessons().items()))
         say("musictx lesson NAME runs one; docs/lessons.md shows them all")
         return
+    one_of("name", config.name, lessons())
     if f".{config.format}" not in FORMATS:
         raise ConfigError("format", got=config.format, allowed=f"one of {', '.join(f[1:] for f in FORMATS)}")
     picture = Path(config.out, f"{config.name}.{config.format}")
@@ -39,7 +41,7 @@ def lesson(config: LessonConfig) -> None:
     save_figure(finding.figure, picture)
     package = Path(__file__).parents[1]
     mine, *others = (str(package / each) for each in (f"lessons/{config.name}.py", *finding.read))
-    say(f"{picture}: its picture\nthe lesson: {mine}\nin the toolkit: {', '.join(others)}")
+    say(f"{picture}: its picture", f"the lesson: {mine}", *[f"in the toolkit: {', '.join(others)}"] * bool(others))
 
 
 COMMAND = Command("lesson", only_new(lesson), LessonConfig, main="name")

@@ -6,7 +6,7 @@ from typing import Any
 
 from musictx.commands import check_new, print_table
 from musictx.config.command import Command
-from musictx.errors import UserError
+from musictx.errors import UserError, as_word
 from musictx.files import only_new
 from musictx.setting import setting
 from musictx.terminal import say
@@ -62,7 +62,7 @@ def differences(runs: list[Run]) -> list[str]:
     known = [run.settings for run in runs if run.settings]
     names = sorted({name for each in known for name in each} - FREE - {"name"})
     differ = [name for name in names if len({repr(each.get(name)) for each in known}) > 1]
-    return [" ".join(f"{n}={run.settings[n]}" for n in differ if n in run.settings) for run in runs]
+    return [" ".join(f"{n}={as_word(run.settings[n])}" for n in differ if n in run.settings) for run in runs]
 
 
 def show(config: RunsConfig) -> None:
@@ -80,7 +80,7 @@ def show(config: RunsConfig) -> None:
         curves = {run.folder: curve for run in runs if len((curve := validations(run))[0])}
         if not curves:
             raise UserError(f"{config.folder} has no validation to draw", "train for longer, or give another folder=")
-        plot_runs(curves, picture, "validation NLL, nats a token")
+        plot_runs(curves, picture, "validation NLL, nats")
         say(f"{picture}: {len(curves)} runs")
 
 

@@ -61,6 +61,7 @@ class Batch:
         self.new: list[Drawn] = []  # since the last look
         self.enough = np.zeros(n, dtype=np.int64)  # tokens when a look found the row long enough; 0: not yet
         self.warmth = np.ones(n)
+        self.chance.warm(self.warmth.tolist())
         self.held = np.zeros(n, dtype=np.int64)  # as in `Take`
         self.stopped, self.share = "", 0.0  # of what was asked for, at the last look
 

@@ -15,7 +15,7 @@ from musictx.model.onnx.graph import WEIGHTS
 from musictx.model.onnx.player import open_player
 from musictx.model.onnx.settings import can_play, can_play_source
 from musictx.model.onnx.source_player import OnnxSourcePlayer, open_source_player
-from musictx.model.own import check_parts
+from musictx.model.own import check_parts, maker
 from musictx.model.sizes import AUTO
 from musictx.model.steps import Player, SourcePlayer
 from musictx.objectives import NEXT_TOKEN, find_objective
@@ -100,7 +100,7 @@ def tokenizer_of(path: Path, header: BundleHeader) -> Tokenizer:
         raise BundleError(
             f"{path} was trained on {header.tokenizer} tokens {header.vocab_fingerprint}, this version makes "
             f"{tokenizer.vocab.without_added.fingerprint}",
-            f"use the musictx that made it, {header.version}",
+            f"use {maker(header)}",
         )
     if header.model["vocab_size"] != tokenizer.vocab.size:
         raise BundleError(

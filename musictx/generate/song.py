@@ -44,8 +44,8 @@ class Windows:
 
     def extend(self, start_s: float, end_s: float) -> None:
         """Draws from the last written moment up to `end_s`, hearing melody and writing from `start_s` on. A wait that
-        reaches the end is left to the next window. Raises ConfigError, NanError, and UserError for a model that hardly
-        lets time pass."""
+        reaches the end is left to the next window. Raises NanError, and UserError for a model that hardly lets time
+        pass, or that ends."""
         tokenizer = self.tokenizer
         self.written = self.until(start_s)
         heard = split_at(tokenizer, self.melody, start_s)[1]
@@ -70,6 +70,9 @@ class Windows:
                 break
             n += 1
         else:
+            if batch.stopped:
+                what = f"{batch.stopped}; {end_s - start_s:.1f} seconds of music need more"
+                raise UserError(what, "give a model that has more, or position=relative")
             what = f"the model wrote {n} tokens for {clock_s:.1f} of {end_s - start_s:.1f} seconds"
             raise UserError(what, "lower temperature=, or train it for longer")
         (take,) = batch.takes()

@@ -24,7 +24,7 @@ class Keyboard:
         self.outside = 0  # notes outside the range, in all
         self.down: Counter[int] = Counter()  # keys that are down, by pitch: two channels may press one
         self.pedal = False
-        self.last_s = 0.0  # the newest message
+        self.last_s = 0.0  # the newest key or pedal; a clock and a wheel change no phrase
         self.free_s = 0.0  # when the last key was released
         self.forget()
 
@@ -40,7 +40,7 @@ class Keyboard:
 
     def hear(self, at_s: float, message: Any) -> bool:
         """Takes a mido message. True if it begins a note."""
-        at_s = self.last_s = max(at_s, self.last_s)
+        at_s = max(at_s, self.last_s)
         if message.type == "control_change":
             if message.control == PEDAL:
                 self._press(at_s, message.value >= PEDAL_DOWN)
@@ -64,6 +64,7 @@ class Keyboard:
         return Score(onset, np.maximum(offset, onset), columns[2], columns[3], self.quarter_s)
 
     def _strike(self, at_s: float, pitch: int, velocity: int) -> None:
+        self.last_s = at_s
         self.down[pitch] += 1
         if not self.lo <= pitch <= self.hi:
             self.outside += 1
@@ -74,6 +75,7 @@ class Keyboard:
         self.open[pitch] = at_s, velocity
 
     def _release(self, at_s: float, pitch: int) -> None:
+        self.last_s = at_s
         self.down[pitch] -= 1
         if self.down[pitch] > 0:  # another channel presses it
             return
@@ -84,6 +86,7 @@ class Keyboard:
             self._end(at_s, pitch)
 
     def _press(self, at_s: float, down: bool) -> None:
+        self.last_s = at_s
         self.pedal = down
         if not down:
             for pitch in [p for p in self.open if p not in self.down]:

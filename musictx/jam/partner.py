@@ -79,6 +79,7 @@ class Partner:
     def begin(self) -> None:
         """Begins a reply to the phrase so far."""
         self.chance = ByChance(self.sampling, [(self.random_seed, self.replies)])
+        self.before = self.steps
         self.grammar = AtOnce(build_grammar(self.tokenizer, self.rules, [NOTHING], [self.quarter_s]), self.waits)
         self._begin_batch()
         self.replies += 1
@@ -112,6 +113,8 @@ class Partner:
     def take_back(self) -> None:
         """Ends a reply of which nothing sounded; the phrase goes on."""
         self.reply, self.replies = [], self.replies - 1
+        if self.steps is not self.before:  # it was read again meanwhile, with the reply
+            self._recall()
 
     def end(self, heard: Ids) -> None:
         """Ends the reply; `heard` is the part of it that sounded."""

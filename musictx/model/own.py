@@ -2,11 +2,13 @@
 
 import sys
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from musictx.errors import BundleError
 from musictx.files import fits
+from musictx.model.header import BundleHeader
 from musictx.model.onnx.settings import can_play, can_play_source
 
 ADDED_BY = "added_by"  # the note of a header: the script of each part
@@ -34,6 +36,12 @@ def _script(module: str) -> str:
     return Path(getattr(sys.modules.get(module), "__file__", None) or "").name
 
 
+def maker(header: BundleHeader) -> str:
+    """The musictx that made a bundle, in words."""
+    mine = version("musictx")
+    return "the older musictx that made it" if header.version == mine else f"musictx {header.version}, which made it"
+
+
 def check_parts(path: object, header: Any, tokenizers: Mapping[str, object] | None = None) -> None:
     """Raises BundleError for a kind of model, a form of position or a tokenizer that nothing here has added."""
     ours = can_play(header) or can_play_source(header)  # no PyTorch is needed to see it
@@ -45,7 +53,7 @@ def check_parts(path: object, header: Any, tokenizers: Mapping[str, object] | No
             script = header.notes.get(ADDED_BY, {})
             script = script.get(name, "") if fits(script, dict[str, str]) else ""
             hint = f"{script} adds it: run that script with these words, or import it first"
-            otherwise = f"run the script that adds it, or use the musictx that made it, {header.version}"
+            otherwise = f"run the script that adds it, or use {maker(header)}"
             what = f"{path} has {name}={value}, which is not in musictx"
             raise BundleError(what, hint if script else otherwise)
 

@@ -3,6 +3,7 @@
 import csv
 import re
 from io import StringIO
+from math import isnan
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -24,9 +25,9 @@ class MetricsFile(Logger):
         self.path = path
         self.from_step = 0  # a resumed run makes the steps from here on again: their old rows go
         self.columns: list[str] = []  # of the file, once we have written it
-        self.row: Metrics = {}  # the last one, and where it begins
-        self.begins_at = 0
-        self.since, self.before_s = perf_counter(), 0.0  # the seconds of the training that is resumed
+        self.row: Metrics = {}  # the last one, how it is written, and where
+        self.line, self.begins_at = b"", 0
+        self.since, self.before_s = perf_counter(), 0.0  # seconds of the training that is resumed; NaN: not known
 
     @property
     def name(self) -> str:
@@ -45,31 +46,34 @@ class MetricsFile(Logger):
         if not self.columns:
             self._begin()
         same = self.row.get("step") == step
-        seconds = round(self.before_s + perf_counter() - self.since, 2)
-        self.row = {**(self.row if same else {}), **metrics, "step": step, "seconds": seconds}
-        if self.row.keys() <= set(self.columns):
-            with open(self.path, "r+b") as file:
-                self.begins_at = self.begins_at if same else file.seek(0, 2)
-                file.seek(self.begins_at)
-                file.write(_lines(self.columns, [self.row]))
-                file.truncate()
-        else:
+        seconds = self.before_s + perf_counter() - self.since
+        known = {} if isnan(seconds) else {"seconds": f"{seconds:.2f}"}
+        self.row = {**(self.row if same else {}), **metrics, "step": step, **known}
+        if not self.row.keys() <= set(self.columns) or not self.path.is_file():
             rows = read_metrics(self.path)
             self._write([*(rows[:-1] if same else rows), self.row])
+            return
+        line = _lines(self.columns, [self.row])
+        if same and len(line) < len(self.line):  # it must cover the old one, wherever a process is killed
+            self.row["seconds"] = known.get("seconds", "") + "0" * (len(self.line) - len(line))
+            line = _lines(self.columns, [self.row])
+        with open(self.path, "r+b", buffering=0) as file:
+            self.line, self.begins_at = line, file.seek(self.begins_at if same else 0, 0 if same else 2)
+            file.write(line)
 
     def _begin(self) -> None:
         """Goes on with the file of a run that is resumed."""
         rows = [row for row in read_metrics(self.path) if int(row["step"]) < self.from_step]
-        self.before_s = float(rows[-1].get("seconds", 0)) if rows else 0.0
+        self.before_s = float(rows[-1].get("seconds", "nan")) if rows else 0.0
         self._write(rows)
 
     def _write(self, rows: list[Metrics]) -> None:
         self.columns = sorted({"step", "seconds", *(name for each in rows for name in each)})
         head = ",".join(self.columns).encode() + b"\r\n"
-        before, last = (_lines(self.columns, some) for some in (rows[:-1], rows[-1:]))
+        before, self.line = (_lines(self.columns, some) for some in (rows[:-1], rows[-1:]))
         self.begins_at = len(head) + len(before)
         with replacing(self.path) as partial:
-            partial.write_bytes(head + before + last)
+            partial.write_bytes(head + before + self.line)
 
 
 def _lines(columns: list[str], rows: list[Metrics]) -> bytes:

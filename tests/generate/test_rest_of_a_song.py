@@ -165,3 +165,20 @@ def test_what_cannot_be_drawn_is_refused():
     torch.nn.init.constant_(model.embed.weight, torch.nan)
     with pytest.raises(NanError, match=r"\(NaN\)"):
         drawn(model=model)
+
+
+def test_a_model_that_ends_at_its_table_says_so():
+    config = EncoderDecoderConfig(V, d_model=16, n_layers=1, n_heads=2, d_ff=32, pad=PAD, position="learned")
+    model = EncoderDecoder(replace(config, max_positions=40)).eval()
+    with pytest.raises(UserError, match="more than position=learned has; 9.0 seconds of music need more"):
+        drawn(model=model)
+
+
+def test_each_window_begins_as_warm_as_was_asked():
+    music = begin(build())
+    music.extend(0.0, 3.0)
+    music.chance.warm([3.0])  # as in a loop
+    heat = []
+    music.chance.fold = lambda logits: heat.append(float(music.chance.temperature[0, 0])) or logits
+    music.extend(1.5, 4.5)
+    assert heat[0] == 1.0

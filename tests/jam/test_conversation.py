@@ -6,7 +6,7 @@ import pytest
 from session_parts import Session, hanging, note, pedal, played, random_playing
 
 from musictx.jam import conversation as module
-from musictx.jam.conversation import AHEAD_S, STUMBLE_S
+from musictx.jam.conversation import AHEAD_S, PREPARE_S, STUMBLE_S
 
 PHRASE = played(*[note(1 + 0.3 * k, 1.25 + 0.3 * k, 60 + k) for k in range(6)])
 END_S = 1.25 + 0.3 * 5
@@ -163,8 +163,16 @@ def test_a_reply_that_nobody_heard_is_taken_back_when_the_phrase_goes_on(message
     assert session.events == Session(with_pedal).events  # as if it had never been begun
 
 
-def test_a_clock_of_a_drum_machine_takes_no_reply_back():
-    ticks = [(0.02 * k, mido.Message("clock")) for k in range(200)]
-    session = Session(played(PHRASE, ticks))
+@pytest.mark.parametrize("message", [mido.Message("clock"), mido.Message("pitchwheel", pitch=9), None])
+def test_what_changes_no_phrase_neither_takes_a_reply_back_nor_delays_it(message):
+    ticks = [(0.02 * k, message) for k in range(200)] if message else []
+    begun_s = []
+
+    def watch(session):
+        if session.conversation.reply is not None:
+            begun_s.append(session.clock.now())
+
+    session = Session(played(PHRASE, ticks), watch=watch)
+    assert begun_s[0] == pytest.approx(END_S + 0.6 - PREPARE_S, abs=0.021)
     assert session.begins[0].at_s == pytest.approx(END_S + 0.6, abs=0.021)
     assert session.partner.replies == 1

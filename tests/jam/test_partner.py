@@ -112,3 +112,22 @@ def test_a_model_without_numbers_is_said():
     partner.begin()
     with pytest.raises(NanError, match="NaN"):
         partner.draw(opening=True)
+
+
+@pytest.mark.parametrize("encoding", BOTH)
+@pytest.mark.parametrize("position", ["learned", "relative"])
+def test_a_reply_that_is_taken_back_leaves_no_trace(encoding, position):
+    for count in range(48, 64):
+        (one, idiom), (two, _) = (make_partner(encoding, position=position, max_positions=64) for _ in range(2))
+        phrase = np.resize(idiom.ids(phrase_score(1), np.inf), count)
+        for partner in (one, two):
+            partner.hear(phrase)
+        steps = one.steps
+        one.begin()
+        for k in range(6):
+            one.draw(opening=k == 0)
+        one.take_back()
+        if one.steps is not steps:  # the table was at its end: it has read the newest again
+            two._recall()
+        np.testing.assert_allclose(one.logits, two.logits, rtol=1e-4, atol=1e-4)
+        assert drawn(one, idiom) == drawn(two, idiom)

@@ -12,6 +12,7 @@ from runs import config_of, fit, losses
 from musictx.commands.runs import Run, differences, list_runs
 from musictx.data.store import Store
 from musictx.music.read import read_midi
+from musictx.training import metrics
 from musictx.training.fit import curve
 from musictx.training.metrics import MetricsFile, read_metrics
 from musictx.training.run_folder import git_commit
@@ -112,6 +113,46 @@ def test_metrics_are_one_row_a_step_whatever_comes_when(tmp_path):
     again.log_metrics({"nll": 6.0}, 2)
     rows = [(int(r["step"]), r.get("loss"), r.get("nll")) for r in read_metrics(tmp_path / "metrics.csv")]
     assert rows == [(0, "0.0", None), (1, "0.5", None), (2, "1.0", "6.0")]
+
+
+def seconds_of(path):
+    return [float(row["seconds"]) for row in read_metrics(path) if "seconds" in row]
+
+
+def test_metrics_count_the_seconds_of_all_trainings_of_a_run(tmp_path, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(metrics, "perf_counter", lambda: now[0])
+    path = tmp_path / "metrics.csv"
+    file = MetricsFile(path)
+    for step, at in ((0, 101.0), (1, 103.5), (1, 1099.25), (2, 1100.5)):
+        now[0] = at
+        file.log_metrics({"loss": 1.0 / (step + 1)}, step)
+    assert seconds_of(path) == [1.0, 999.25, 1000.5]
+    again = MetricsFile(path)
+    again.from_step = 2
+    now[0] += 2
+    again.log_metrics({"loss": 0.5}, 2)
+    assert seconds_of(path) == [1.0, 999.25, 1001.25]
+    path.write_text("step,loss\n0,1.0\n")  # of a musictx that wrote none
+    old = MetricsFile(path)
+    old.from_step = 1
+    old.log_metrics({"loss": 0.5}, 1)
+    assert seconds_of(path) == []
+
+
+def test_a_row_that_is_written_again_covers_the_old_one(tmp_path):
+    """So a process that is killed there leaves whole rows."""
+    file = MetricsFile(tmp_path / "metrics.csv")
+    file.log_metrics({"loss": 0.123456789012345, "nll": 1.0}, 0)
+    file.log_metrics({"loss": 0.123456789012345}, 1)
+    before = (tmp_path / "metrics.csv").read_bytes()
+    file.log_metrics({"loss": 1.0}, 1)
+    after = (tmp_path / "metrics.csv").read_bytes()
+    assert len(after) >= len(before)
+    assert [float(row["loss"]) for row in read_metrics(tmp_path / "metrics.csv")] == [0.123456789012345, 1.0]
+    (tmp_path / "metrics.csv").unlink()  # by a person, meanwhile
+    file.log_metrics({"loss": 2.0}, 2)
+    assert [row["step"] for row in read_metrics(tmp_path / "metrics.csv")] == ["2"]
 
 
 @pytest.mark.parametrize("n", [0, 1, 40, 1000])
