@@ -86,8 +86,10 @@ def quarters(held_out: bool = False) -> Tensor:
 def first_gradient(post: bool, layers: int, notes: Tensor, draws: int) -> float:
     """The length of the gradient of the last block's MLP before training, a mean over draws of the weights."""
     models = [Stack(post, layers) for _ in range(draws)]
-    weights = [model.blocks[-1].down.weight for model in models]
-    gradients = [torch.autograd.grad(nats(m, notes), w)[0] for m, w in zip(models, weights, strict=True)]
+    gradients = list[Tensor]()
+    for model in models:
+        last = model.blocks[-1].get_parameter("down.weight")
+        gradients += torch.autograd.grad(nats(model, notes), last)
     return float(torch.stack(gradients).norm(dim=(1, 2)).mean())
 
 
@@ -121,7 +123,8 @@ def lesson(size: float = 1.0) -> Finding:
     }
     left.plot(DEPTHS, gradients[True], "o-", color=COLOURS[4], label="post-norm")
     left.plot(DEPTHS, gradients[False], "s-", color=COLOURS[0], label="pre-norm")
-    final, rows = {}, [("how often each pitch comes", "", "", f"{chance:.2f}")]
+    final: dict[str, float] = {}
+    rows: list[tuple[str, ...]] = [("how often each pitch comes", "", "", f"{chance:.2f}")]
     colours = (COLOURS[4], COLOURS[3], COLOURS[1], COLOURS[0], COLOURS[5])
     for (name, (post, rate, warm_up)), colour in zip(trainings.items(), colours, strict=True):
         torch.manual_seed(0)  # the same batches, and the same weights at first

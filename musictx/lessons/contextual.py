@@ -13,6 +13,7 @@ of the scale the note is. The pitch cannot tell: all hymns are heard in all keys
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from musictx.lessons import Finding
@@ -28,7 +29,7 @@ KEYS = range(-5, 7)  # semitones that a hymn is moved by
 
 def melodies(held_out: bool = False) -> tuple[Tensor, Tensor]:
     """(N, T) pitches of the soprano's quarter notes, and (N,) the tonics of their keys."""
-    pitches, keys = [], []
+    pitches, keys = list[NDArray[np.int64]](), list[int]()
     for grid, tonic in zip(hymns(held_out), tonics(held_out), strict=True):
         line = grid[::4, 0]
         windows = line[: len(line) // NOTES * NOTES].reshape(-1, NOTES)
@@ -69,7 +70,8 @@ def probe(vectors: Tensor, degree: Tensor) -> Tensor:
     """(D + 1, 12) ridge regression on which degree it is."""
     x = F.pad(vectors.flatten(0, 1), (0, 1), value=1.0)
     y = F.one_hot(degree.flatten(), 12).float()
-    return torch.linalg.solve(x.T @ x + RIDGE * torch.eye(x.shape[1]), x.T @ y)
+    weights: Tensor = torch.linalg.solve(x.T @ x + RIDGE * torch.eye(x.shape[1]), x.T @ y)
+    return weights
 
 
 def scores(vectors: Tensor, weights: Tensor) -> Tensor:
@@ -104,7 +106,8 @@ def lesson(size: float = 1.0) -> Finding:
         "both joined": (torch.cat((f, b), -1), torch.cat((new_f, new_b), -1), COLOURS[2], "-"),
     }
     most = fitted_degree.flatten().bincount().argmax()
-    rows, shares, margin = [("the most frequent degree", *thirds(degree == most))], {}, {}
+    rows: list[tuple[str, ...]] = [("the most frequent degree", *thirds(degree == most))]
+    shares, margin = dict[str, float](), dict[str, Tensor]()
     figure = new_figure(9, 3.8, 80)
     left, right = figure.subplots(1, 2)
     for name, (known, new, colour, line) in vectors.items():
@@ -113,7 +116,7 @@ def lesson(size: float = 1.0) -> Finding:
         rows.append((name, *thirds(is_right)))
         margin[name] = found[..., 0] - found[..., 7]  # (B, T) tonic against fifth
         shares[name] = float(is_right.float().mean())
-        by_place = is_right.float().unflatten(1, (-1, 4)).mean((0, 2))
+        by_place = is_right.float().view(len(asked), -1, 4).mean((0, 2))
         left.plot(range(2, NOTES, 4), by_place, line, color=colour, label=name)
     left.axhline(float((degree == most).float().mean()), color=FAINT, lw=0.8, label="the most frequent degree")
     left.set(title="which degree of the scale?", xlabel="place in the melody, quarter notes")

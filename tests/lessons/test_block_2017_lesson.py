@@ -1,5 +1,6 @@
 """The block of 2017 is that of the toolkit; pre-norm learns at once where post-norm does not."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -35,5 +36,5 @@ def test_post_norm_without_warm_up_learns_less_than_pre_norm():
     assert pre < chance - 0.3
     assert post > chance - 0.3
     assert pre_warm < post - 0.5
-    post_norm, pre_norm = (line.get_ydata() for line in finding.figure.axes[0].lines)
+    post_norm, pre_norm = (np.asarray(line.get_ydata(), float) for line in finding.figure.axes[0].lines)
     assert post_norm[-1] > 2 * pre_norm[-1]  # of the deepest stack

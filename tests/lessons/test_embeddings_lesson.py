@@ -1,5 +1,7 @@
 """Embeddings: chords that go together lie together, and a sum of vectors finds relative minors that no neighbour is."""
 
+import numpy as np
+
 from musictx.lessons import run
 from musictx.lessons.embeddings import CHORDS, NUMBER, SPAN, questions, windows
 from musictx.music.harmony import Chord
@@ -27,5 +29,5 @@ def test_the_sum_finds_what_the_nearest_chord_is_not():
         assert right >= 8
         assert right > 2 * max(c, b)
     for line in finding.figure.axes[1].lines:
-        cosine = line.get_ydata()
+        cosine = np.asarray(line.get_ydata(), float)
         assert cosine[1] > cosine[3] > cosine[6] - 0.05
