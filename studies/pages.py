@@ -60,8 +60,8 @@ ABOUT = {
     "harmoniser": "![Harmonising by the length of the melody; time of a window by its length](../img/lengths.png)",
     "labels": "Rows of a GPU have equal steps, not equal time. Of whole pieces eight windows are read. Cells without a "
     "figure: the GPU's time was over.\n\n"
-    "`vit` and `se_resnet` read a piano roll of the ids. They are no kinds of model now; the last commit with their "
-    "code is 133f931.",
+    "`vit` and `se_resnet` read a piano roll of the ids. They are no kinds of model now; commit 133f931 has "
+    "their code.",
     "met": "![Waits and copies of training music, by what is continued: the piano model beside the composers]"
     "(waits-and-copies.png)\n\n"
     "*The piano model seldom waits, since rules end its waits; its median copy is about as long as the composers', its "
