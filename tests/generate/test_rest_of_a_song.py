@@ -178,7 +178,12 @@ def test_each_window_begins_as_warm_as_was_asked():
     music = begin(build())
     music.extend(0.0, 3.0)
     music.chance.warm([3.0])  # as in a loop
-    heat = []
-    music.chance.fold = lambda logits: heat.append(float(music.chance.temperature[0, 0])) or logits
+    heat: list[float] = []
+
+    def fold(logits):
+        heat.append(float(music.chance.temperature[0, 0]))
+        return logits
+
+    music.chance.fold = fold
     music.extend(1.5, 4.5)
     assert heat[0] == 1.0
