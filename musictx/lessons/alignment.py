@@ -82,7 +82,8 @@ def train(score: str, steps: int) -> Aligner:
 @torch.no_grad()
 def lesson(size: float = 1.0) -> Finding:
     x, y = thirds(LENGTH, held_out=True)  # (N, T) each
-    rows, maps, same, wrong = [], [], [], []
+    rows: list[tuple[str, ...]] = []
+    maps, same, wrong = [], [], []
     for name in SCORES:
         with torch.enable_grad():
             net = train(name, max(60, int(STEPS * size)))

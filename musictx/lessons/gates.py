@@ -41,11 +41,12 @@ def unroll(
     model: Recurrent, ids: Tensor, change: Callable[[Tensor], Tensor] = lambda gates: gates
 ) -> tuple[Tensor, ...]:
     """ids (B, T) -> logits (B, T, V) and gates (B, T, 3, C), which `change` may set at each step, (B, 3, C)."""
-    cells, x = model.cells, model.embed(ids)  # (B, T, C)
+    x = model.embed(ids)  # (B, T, C)
+    w, u, b, b_more = model.cells.parameters()  # (4C, C), (4C, C), (4C,), (4C,)
     h = c = torch.zeros_like(x[:, 0])
     states, every = [], []
-    for wx in F.linear(x, cells.weight_ih_l0, cells.bias_ih_l0).unbind(1):  # (B, 4C)
-        i, f, g, o = (wx + F.linear(h, cells.weight_hh_l0, cells.bias_hh_l0)).chunk(4, -1)
+    for wx in F.linear(x, w, b + b_more).unbind(1):  # (B, 4C)
+        i, f, g, o = (wx + F.linear(h, u)).chunk(4, -1)
         every.append(change(torch.stack([i, f, o], 1).sigmoid()))
         i, f, o = every[-1].unbind(1)
         c = f * c + i * torch.tanh(g)
@@ -92,7 +93,11 @@ def lesson(size: float = 1.0) -> Finding:
     opened, held = [], []
     for n, gate in enumerate(GATES):
         own = torch.arange(len(GATES))[:, None] == n  # (3, 1)
-        held.append(right(unroll(model, ids, lambda now, own=own: torch.where(own, mean, now))[0]))
+
+        def hold(now: Tensor, own: Tensor = own) -> Tensor:
+            return torch.where(own, mean, now)
+
+        held.append(right(unroll(model, ids, hold)[0]))
         opened.append([float(gates[kind == each][:, n, memory[:MEMORY]].mean()) for each in KINDS])
         rows.append((gate, *(f"{share:.2f}" for share in opened[-1]), *(f"{share:.0%}" for share in held[-1])))
 

@@ -30,13 +30,14 @@ from musictx.viz.figure import new_figure
 
 LENGTH, WIDTH, BATCH, STEPS = 24, 64, 32, 500
 LOW, N_PITCHES = 55, 32  # sopranos, moved by up to 3 semitones
+Step = Callable[..., tuple[Tensor, ...]]  # W x_t, U h_{t-1} and the states before -> the states, h_t first
 BEATS = (4, 8, 16, LENGTH - 1)  # before the last note, for the table
 
 
 class Net(nn.Module):
     """Pitches (B, T) -> logits (B, N_PITCHES) after the last. `parts` are the gates and the new content of its cell."""
 
-    def __init__(self, step: Callable[..., tuple[Tensor, ...]], parts: int, states: int, width: int) -> None:
+    def __init__(self, step: Step, parts: int, states: int, width: int) -> None:
         super().__init__()
         self.step, self.states = step, states
         self.embed = nn.Embedding(N_PITCHES, WIDTH)
@@ -75,7 +76,9 @@ def lstm(wx: Tensor, uh: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     return torch.sigmoid(o) * torch.tanh(c), c
 
 
-CELLS = {  # step, parts, states, and the width at which all three have as many weights
+CELLS: dict[
+    str, tuple[Step, int, int, int]
+] = {  # step, parts, states, and the width at which all three have as many weights
     "tanh RNN": (rnn, 1, 1, 152),
     "GRU": (gru, 3, 1, 76),
     "LSTM": (lstm, 4, 2, 64),
@@ -99,8 +102,9 @@ def gradients(net: Net, pitches: Tensor) -> NDArray[np.float64]:
     h = net.unroll(x)  # (B, D)
     v = F.normalize(torch.randn_like(h), dim=-1)
     (gradient,) = torch.autograd.grad(h, x, v)
-    length = gradient.norm(dim=-1).mean(0).flip(0).double().numpy()
-    return length / length[0]
+    length = gradient.norm(dim=-1).mean(0).flip(0).double()
+    share: NDArray[np.float64] = (length / length[0]).numpy()
+    return share
 
 
 def lesson(size: float = 1.0) -> Finding:

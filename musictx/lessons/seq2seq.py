@@ -69,7 +69,8 @@ class Harmoniser(nn.Module):
 
     def weights(self, s: Tensor, h: Tensor) -> Tensor:
         """(B, T, S) how much each state of the decoder looks at each of the encoder."""
-        return self.v(torch.tanh(self.w(s)[:, :, None] + self.u(h)[:, None]))[..., 0].softmax(-1)
+        scores: Tensor = self.v(torch.tanh(self.w(s)[:, :, None] + self.u(h)[:, None]))[..., 0]
+        return scores.softmax(-1)
 
 
 def train(attends: bool, steps: int) -> Harmoniser:

@@ -27,10 +27,8 @@ def test_the_chain_rule_by_hand_is_that_of_autograd():
 
 def test_the_lstm_is_that_of_the_toolkit():
     net, cells = Net(*CELLS["LSTM"]), build_cells("lstm", 64)
-    with torch.no_grad():
-        cells.weight_ih_l0.copy_(net.w.weight)
-        cells.weight_hh_l0.copy_(net.u.weight)
-        cells.bias_ih_l0.zero_()[64:128] = 1  # the forget gate's
-        cells.bias_hh_l0.zero_()
+    open_forget = torch.zeros(256).index_fill(0, torch.arange(64, 128), 1.0)
+    weights = (net.w.weight, net.u.weight, open_forget, torch.zeros(256))
+    cells.load_state_dict(dict(zip(cells.state_dict(), weights, strict=True)))
     x = torch.randn(2, 5, 64)  # (B, T, C)
     torch.testing.assert_close(net.unroll(x), cells(x)[0][:, -1])
