@@ -65,7 +65,8 @@ class Music(NamedTuple):
 
 def right(model: nn.Module, ids: Tensor, notes: int) -> Tensor:
     """Which of m_2 … of the returns are named right, (n, notes - 1)."""
-    return model(ids[:, :-1])[:, -(notes - 1) :].argmax(-1) == ids[:, -(notes - 1) :]
+    found: Tensor = model(ids[:, :-1])[:, -(notes - 1) :].argmax(-1) == ids[:, -(notes - 1) :]
+    return found
 
 
 def train(model: nn.Module, music: Music, steps: int, lr: float) -> int:

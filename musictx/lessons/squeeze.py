@@ -125,7 +125,7 @@ def lesson(size: float = 1.0) -> Finding:
         f"those of another hymn {right[SWAPPED]:.0%}. Keys a fifth apart open like channels (correlation {near[0]}), "
         f"keys six fifths apart do not ({near[1]}). Nobody told the net of the circle of fifths.",
         picture(right, of_key, curve),
-        ("model/se_resnet.py",),
+        (),
     )
 
 
