@@ -22,7 +22,7 @@ from musictx.lessons.descend import descend
 from musictx.lessons.seq2seq import N_PITCHES, sines, thirds
 from musictx.viz.figure import new_figure
 
-LENGTH, WIDTH, BATCH, STEPS = 8, 64, 16, 600
+LENGTH, WIDTH, BATCH, STEPS = 8, 64, 16, 400
 SCORES = ("additive", "dot", "general", "scaled")
 
 

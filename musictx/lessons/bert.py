@@ -141,7 +141,7 @@ def lesson(size: float = 1.0) -> Finding:
         guesses, pair = model.note(states[chosen]), model.follows(states[:, 0])
         return F.cross_entropy(guesses, ids[chosen]) + F.cross_entropy(pair, follows)
 
-    descend(model.parameters(), loss, max(80, int(700 * size)), warm_up=30)
+    descend(model.parameters(), loss, max(80, int(500 * size)), warm_up=30)
     new, new_of, _ = pairs(held_out=True)
     ids, follows = drawn(new, new_of, 1000)
     hidden, chosen = mask(ids)

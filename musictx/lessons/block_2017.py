@@ -105,7 +105,7 @@ def difference(post: bool) -> float:
 
 
 def lesson(size: float = 1.0) -> Finding:
-    music, held_out, steps = quarters(), quarters(held_out=True), max(16, int(150 * size))
+    music, held_out, steps = quarters(), quarters(held_out=True), max(16, int(64 * size))
     trainings = {
         "post-norm, no warm-up": (True, RATE, 1),
         "post-norm, no warm-up, a third of the rate": (True, RATE / 3, 1),
@@ -137,7 +137,7 @@ def lesson(size: float = 1.0) -> Finding:
         with torch.no_grad():
             final[name] = float(nats(model, held_out))
         rows.append((name, f"{rate:g}", str(warm_up), f"{final[name]:.2f}"))
-        every = max(1, steps // 25)
+        every = max(1, steps // 16)
         means = np.reshape(losses[: steps // every * every], (-1, every)).mean(1)
         right.plot(np.arange(1, len(means) + 1) * every, means, color=colour, label=name)
     right.axhline(chance, color=FAINT, ls="--", label="how often each pitch comes")
