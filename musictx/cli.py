@@ -22,7 +22,6 @@ FIRST = [
 
 HELP = """\
 musictx: language models of symbolic music. MIDI -> tokens -> relative Transformer -> continued MIDI
-
 usage: musictx COMMAND [INPUT] [KEY=VALUE ...]    musictx COMMAND --help    shows every setting    musictx --version
 
 {commands}
