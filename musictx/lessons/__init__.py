@@ -9,6 +9,7 @@ from typing import NamedTuple
 from matplotlib.figure import Figure
 
 from musictx.model.sizes import one_of
+from musictx.system import few_threads
 
 
 class Finding(NamedTuple):
@@ -31,11 +32,12 @@ def lessons() -> dict[str, str]:
 
 
 def run(name: str, size: float = 1.0) -> Finding:
-    """The lesson, always with the same random numbers. `size` is the share of its work. Raises ConfigError."""
+    """The lesson, always with the same random numbers, and on one thread, so that sums keep their order. `size` is the
+    share of its work. Raises ConfigError."""
     one_of("name", name, lessons())
     import torch  # a list of lessons needs none
 
-    with torch.random.fork_rng(devices=[]):
+    with few_threads(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         finding: Finding = import_module(f"musictx.lessons.{name}").lesson(size)
     return finding
