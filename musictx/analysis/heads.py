@@ -58,10 +58,7 @@ def attention_to_past(
     """What the heads look at before note number `note` of a piece's ids (T,). The model sees at most `max_tokens`
     before it, with BOS if they reach back to the beginning. Raises ConfigError for the first note."""
     end = int(traced.struck_by[note])
-    period = max(model.cycle, tokenizer.group)
-    lead = 1 if end < max(max_tokens, period) else 0  # BOS
-    start = 0 if lead else newest(end, max_tokens, period)
-    window = np.concatenate([[tokenizer.vocab.bos] * lead, ids[start:end]]).astype(np.int64)
+    window, lead, start = window_before(model, tokenizer, ids, end, max_tokens)
     if len(window) == lead:
         raise ConfigError("at", why="the first note has nothing before it to look at", allowed="a later note")
 
@@ -97,24 +94,53 @@ def attention_to_past(
     return Looks(weight, distance_s, on_notes, on_repeat, even_repeat, len(asked), len(repeated))
 
 
+class Window(NamedTuple):
+    """What a model sees of a piece."""
+
+    ids: Indices  # (W,)
+    lead: int  # 1 if it begins with BOS, else 0
+    start: int  # which token of the piece comes first
+
+
+def window_before(model: Transformer, tokenizer: Tokenizer, ids: Ids, end: int, max_tokens: int) -> Window:
+    """What it sees of ids (T,) when it makes the token number `end`: at most `max_tokens`, with BOS if they reach back
+    to the beginning."""
+    period = max(model.cycle, tokenizer.group)
+    lead = 1 if end < max(max_tokens, period) else 0  # BOS
+    start = 0 if lead else newest(end, max_tokens, period)
+    window = np.concatenate([[tokenizer.vocab.bos] * lead, ids[start:end]]).astype(np.int64)
+    return Window(window, lead, start)
+
+
 def attention_map(
-    model: Transformer, tokenizer: Tokenizer, ids: Ids, layer: int | None, head: int | None, most: int = MOST_ASKED
-) -> NDArray[Any]:
-    """(T, T): how much each of the newest `most` tokens of ids looks at each, while it makes the one after. The mean of
-    all layers and heads, or of one layer's, or one head. What lies further back is left out of the rows."""
-    first = newest(len(ids), most, max(model.cycle, tokenizer.group)) if len(ids) > most else 0
-    window = torch.from_numpy(ids[first:].astype(np.int64))[None].to(model.embed.weight.device)
-    total, seen = np.zeros((window.shape[1],) * 2), 0
+    model: Transformer,
+    tokenizer: Tokenizer,
+    ids: Ids,
+    end: int,
+    *,
+    layer: int | None = None,
+    head: int | None = None,
+    max_tokens: int = 2048,
+    most: int = MOST_ASKED,
+) -> tuple[NDArray[Any], int]:
+    """The mean weights of all heads, or of a layer's, or one head, (Q, Q): the columns are the newest tokens up to
+    number `end` of ids (T,), at most `most`, and each row is the token that is made after its column. The number of the
+    first column comes with it; -1 is BOS."""
+    window, lead, start = window_before(model, tokenizer, ids, end, max_tokens)
+    first = max(len(window) - most, 0)
+    total, seen = np.zeros((len(window) - first,) * 2), 0
 
     def visit(n: int, rows: Tensor) -> None:
         nonlocal seen
         if layer is None or n == layer:
-            heads = rows[0] if head is None else rows[0, head : head + 1]  # (H, T, T)
-            total[:] += heads.mean(0).double().cpu().numpy()
+            heads = rows[0] if head is None else rows[0, head : head + 1]  # (H, Q, W)
+            total[:] += heads[..., first:].mean(0).double().cpu().numpy()
             seen += 1
 
-    read_attention(model, window, torch.arange(window.shape[1], device=window.device), visit)
-    return total / seen
+    device = model.embed.weight.device
+    queries = torch.arange(first, len(window), device=device)
+    read_attention(model, torch.from_numpy(window)[None].to(device), queries, visit)
+    return total / seen, start - lead + first
 
 
 def attention_both_ways(

@@ -148,11 +148,11 @@ REPORT, JSON, RETENTION, GAIN, INTERVALS, ROLLS = (
 )
 FILES = REPORT, JSON, RETENTION, GAIN, INTERVALS, ROLLS
 MOST_ROLLS = 2  # pieces
-PANELS: dict[str, Callable[[ModelReport], Interval | None]] = {  # of the picture, with what is best
-    "NLL, lower is better": lambda r: r.nll.per_token if r.nll else None,
-    "motif retention, 1 is best": lambda r: r.memory.retained,
-    "notes from the seed": lambda r: r.memory.from_seed,
-    "notes of the longest copy": lambda r: r.memory.copied,
+PANELS: dict[str, Callable[[ModelReport], Interval | None]] = {  # of the picture, with their units and what is good
+    "nats a token, lower is better": lambda r: r.nll.per_token if r.nll else None,
+    "motif retention, near 1 is best": lambda r: r.memory.retained,
+    "notes in a row from the seed, as the composer": lambda r: r.memory.from_seed,
+    "notes in a row from training, as the composer": lambda r: r.memory.copied,
 }
 
 
@@ -183,7 +183,7 @@ def write_report(
         for k, name, score in heard
     ]
     piano_roll(rolls, folder / ROLLS)
-    pictures.append((ROLLS, "What they drew after the first seeds"))
+    pictures.append((ROLLS, "What came after the first seeds: the composer's own, and what the models drew"))
     kept = {r.name: r.memory.retention[:4] for r in models if r.memory.retention}
     if kept:
         plot_curves(

@@ -185,12 +185,12 @@ def show_past(model: Any, music: Music) -> None:
         maps.append(("on the motif's last occurrence", looks.on_repeat, ".1%"))
         even = f"{looks.even_repeat:.1%}"
         say(f"the motif had occurred before {looks.repeated} of them; even attention would put {even} there")
+    layer, head, end = music.config.layer, music.config.head, int(music.traced.struck_by[note])
+    weight, first = attention_map(model, music.tokenizer, music.ids, end, layer=layer, head=head, max_tokens=most)
     draw(music, note, looks.weight, maps, repeats(music.score, MOTIF_NOTES).get(note, ()))
-    layer, head, until = music.config.layer, music.config.head, music.ids[: music.traced.struck_by[note]]
     *_, path = music.pictures
-    whole = attention_map(model, music.tokenizer, until, layer, head)
-    plot_map(f"{music.stem}: up to {music.where(note)}, {head_names(layer, head)}", whole, path)
-    say(f"{path}: the weights between the newest {len(whole)} tokens")
+    plot_map(f"{music.stem}: up to {music.where(note)}, {head_names(layer, head)}", weight, first, path)
+    say(f"{path}: the weights between the newest {len(weight)} tokens")
 
 
 def draw(music: Music, note: int, weight: NDArray[Any], maps: list[Map], motif: Iterable[NDArray[Any]] = ()) -> None:

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from musictx.files import replacing
 from musictx.training.failure import TrainingError
-from musictx.training.metrics import MetricsFile
 
 LAST, BEST = "last.ckpt", "best.ckpt"
 
@@ -48,6 +47,11 @@ def check_whole(path: Path) -> None:
         raise damaged(path, broken)
 
 
+def step_of(path: Path) -> int:
+    """The optimizer steps that a whole checkpoint has behind it."""
+    return int(torch.load(path, "cpu", weights_only=True, mmap=True)["global_step"])
+
+
 def damaged(path: Path, how: str) -> TrainingError:
     """The error for a checkpoint that no run can resume from."""
     hint = "put back a copy, or remove it and the same command starts the run again"
@@ -74,11 +78,6 @@ class Checkpoints(L.Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.best_nll = state_dict["best_nll"]
         self.step = self.saved = state_dict["step"]
-
-    def on_load_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
-        for logger in trainer.loggers:
-            if isinstance(logger, MetricsFile):
-                logger.from_step = checkpoint["global_step"]
 
     def on_train_batch_end(
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Tensor, batch_idx: int

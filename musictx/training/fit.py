@@ -31,7 +31,7 @@ from musictx.model.shapes import memory_of, without_memory
 from musictx.objectives import build_objective
 from musictx.terminal import say
 from musictx.tokenizers import Tokenizer
-from musictx.training.checkpoints import Checkpoints, damaged
+from musictx.training.checkpoints import Checkpoints, damaged, step_of
 from musictx.training.failure import Guard, less_memory
 from musictx.training.labelled import is_labelled, judge, labelled_store
 from musictx.training.metrics import Metrics
@@ -171,7 +171,7 @@ def _run(
     if every is not None and samples:
         shown.append(Samples(run.samples, every, data.store, tokenizer, config.random_seed))
     try:
-        trainer.loggers = build_loggers(config, run.path, wandb_id)
+        trainer.loggers = build_loggers(config, run.path, wandb_id, step_of(go_on_from) if go_on_from else 0)
         trainer.callbacks += [guard, *shown, checkpoints]  # type: ignore[attr-defined]
         trainer.fit(training, datamodule=data, ckpt_path=go_on_from, weights_only=True)
     except SIGTERMException:

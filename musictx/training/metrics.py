@@ -20,10 +20,10 @@ Metrics = dict[str, Any]
 class MetricsFile(Logger):
     """Writes row by row. Lightning's CSVLogger deletes the file of a run that it resumes."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, from_step: int = 0) -> None:
+        """A resumed run makes the steps from `from_step` on again: their old rows go."""
         super().__init__()
-        self.path = path
-        self.from_step = 0  # a resumed run makes the steps from here on again: their old rows go
+        self.path, self.from_step = path, from_step
         self.columns: list[str] = []  # of the file, once we have written it
         self.row: Metrics = {}  # the last one, how it is written, and where
         self.line, self.begins_at = b"", 0
@@ -49,14 +49,12 @@ class MetricsFile(Logger):
         seconds = self.before_s + perf_counter() - self.since
         known = {} if isnan(seconds) else {"seconds": f"{seconds:.2f}"}
         self.row = {**(self.row if same else {}), **metrics, "step": step, **known}
-        if not self.row.keys() <= set(self.columns) or not self.path.is_file():
+        line = _lines(self.columns, [self.row]) if self.row.keys() <= set(self.columns) else b""
+        # a line that is written again must cover the old one, wherever a process is killed
+        if not line or (same and len(line) < len(self.line)) or not self.path.is_file():
             rows = read_metrics(self.path)
             self._write([*(rows[:-1] if same else rows), self.row])
             return
-        line = _lines(self.columns, [self.row])
-        if same and len(line) < len(self.line):  # it must cover the old one, wherever a process is killed
-            self.row["seconds"] = known.get("seconds", "") + "0" * (len(self.line) - len(line))
-            line = _lines(self.columns, [self.row])
         with open(self.path, "r+b", buffering=0) as file:
             self.line, self.begins_at = line, file.seek(self.begins_at if same else 0, 0 if same else 2)
             file.write(line)

@@ -41,14 +41,17 @@ def check_logger(config: LoggerConfig) -> None:
             raise ConfigError("logger", got="wandb", why="it has no API key", hint=hint)
 
 
-def build_loggers(config: TrainConfig, folder: Path, wandb_id: str) -> list[Logger]:
-    """`metrics.csv`, and TensorBoard or wandb where asked for; a resumed run keeps its wandb id.
+def build_loggers(config: TrainConfig, folder: Path, wandb_id: str, from_step: int = 0) -> list[Logger]:
+    """`metrics.csv`, and TensorBoard or wandb where asked for; a resumed run keeps its wandb id, and makes the steps
+    from `from_step` on again.
 
     For a config that passed `check_logger`. Raises ConfigError when wandb does not answer.
     """
-    metrics, choice = MetricsFile(RunFolder(folder).metrics_file), config.logger
+    metrics, choice = MetricsFile(RunFolder(folder).metrics_file, from_step), config.logger
     if choice.name == "tensorboard":
-        return [metrics, TensorBoardLogger(folder, name=None, version=TENSORBOARD, default_hp_metric=False)]
+        again = from_step or None  # what was shown from there on goes
+        board = TensorBoardLogger(folder, None, TENSORBOARD, default_hp_metric=False, purge_step=again)
+        return [metrics, board]
     if choice.name != "wandb":
         return [metrics]
     mode = wandb_mode(choice)

@@ -133,14 +133,16 @@ def plot_heads(maps: Sequence[tuple[str, NDArray[Any], str]], path: Path) -> Non
     save_figure(figure, path)
 
 
-def plot_map(title: str, weight: NDArray[Any], path: Path) -> None:
-    """Writes the weights (T, T) as one heat map with a colour bar: rows look at columns. Raises UserError for another
-    suffix."""
+def plot_map(title: str, weight: NDArray[Any], first: int, path: Path) -> None:
+    """Writes the weights (Q, Q) as one heat map with a colour bar. Columns are tokens, from number `first` on; each row
+    is the token that is made after its column. Raises UserError for another suffix."""
     figure = new_figure(7.4, 6.2)
     axes = figure.subplots()
     hidden = np.ma.masked_equal(weight, 0)  # what is ahead
-    seen = axes.imshow(hidden, cmap="viridis", norm=LogNorm(max(float(weight.max()) / 1000, 1e-9), float(weight.max())))
+    left, right = first - 0.5, first + len(weight) - 0.5
+    scale = LogNorm(float(weight.max()) / 1000, float(weight.max()))
+    seen = axes.imshow(hidden, cmap="viridis", norm=scale, extent=(left, right, right + 1, left + 1))
     figure.colorbar(seen, label="share of the weight", extend="min")
     axes.set_title(title, fontsize=9, color=INK, loc="left", parse_math=False)
-    axes.set(xlabel="token that is looked at", ylabel="token that looks")
+    axes.set(xlabel="token that is looked at" + "; -1: the beginning" * (first < 0), ylabel="token that is made")
     save_figure(figure, path)

@@ -73,21 +73,28 @@ def plot_runs(runs: Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike]], path: 
     save_figure(figure, path)
 
 
-Figure = tuple[float, float, float]  # mean, low, high
+Estimate = tuple[float, float, float]  # mean, low, high
 
 
-def plot_intervals(panels: Mapping[str, Mapping[str, Figure]], path: Path) -> None:
-    """Writes a bar with its interval for each name, in a panel for each title; a name keeps its colour."""
+def plot_intervals(panels: Mapping[str, Mapping[str, Estimate]], path: Path) -> None:
+    """Writes a point with its interval for each name, in a panel for each title, whose axis is as wide as they are; a
+    name keeps its colour."""
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     figure = new_figure(3.4 * len(panels) + 0.8, 0.42 * len(names) + 1.1, 140)
-    for axes, (title, panel) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+    columns = zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True)
+    for n, (axes, (title, panel)) in enumerate(columns):
         for name, (mean, low, high) in panel.items():
             row = names.index(name)
-            axes.barh(row, mean, 0.6, color=COLOURS[row % len(COLOURS)])
-            axes.plot((low, high), (row, row), color="#222222", lw=1.6, solid_capstyle="butt")
-        axes.set_yticks(range(len(names)), [name if axes.get_subplotspec().is_first_col() else "" for name in names])
+            colour, marker = COLOURS[row % len(COLOURS)], MARKERS[row % len(MARKERS)]
+            axes.plot((low, high), (row, row), color=colour, lw=2.2, solid_capstyle="butt")
+            axes.plot(mean, row, marker, color=colour, ms=7)
+        axes.set_yticks(range(len(names)), names if n == 0 else [""] * len(names))
+        for label in axes.get_yticklabels():
+            label.set_parse_math(False)
         axes.set_title(title, loc="left", fontsize=9.5, parse_math=False)
         axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.margins(x=0.15)
+        axes.grid(axis="x", color="#ececec", lw=0.8)
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(length=3, labelsize=9)
     save_figure(figure, path)

@@ -129,12 +129,29 @@ def test_other_encodings(name):
 def test_the_map_of_all_tokens_has_each_head_where_it_looks():
     tokenizer = build_tokenizer("chorale")
     model, ids = looking_back(tokenizer, [[3, 7], [0, 3]]), tokenizer.encode(grid_to_score(np.array(MOVING, np.int16)))
-    one = attention_map(model, tokenizer, ids, 0, 1, most=32)
-    n = len(one)
-    assert 28 < n <= 32
-    np.testing.assert_allclose(one[7:], np.eye(n)[:-7], atol=1e-3)  # 7 back
-    assert (one[np.triu_indices(n, 1)] == 0).all()
-    whole = attention_map(model, tokenizer, ids, None, None)
-    assert len(whole) == len(ids)
+    one, first = attention_map(model, tokenizer, ids, len(ids), layer=0, head=1, most=32)
+    assert (one.shape, first) == ((32, 32), 16)  # the newest
+    np.testing.assert_allclose(one[7:], np.eye(32)[:-7], atol=1e-3)  # 7 back
+    np.testing.assert_allclose(one[:7], 0, atol=1e-3)  # that lies further back than the first column
+    whole, first = attention_map(model, tokenizer, ids, len(ids))
+    assert (len(whole), first) == (len(ids) + 1, -1)  # BOS
     np.testing.assert_allclose(whole.sum(1), 1)
+    assert (whole[np.triu_indices(len(whole), 1)] == 0).all()
     np.testing.assert_allclose([whole[20, 20 - back] for back in (0, 3, 7)], [0.25, 0.5, 0.25], atol=1e-3)
+
+
+@pytest.mark.parametrize("max_tokens", [2048, 16])
+def test_the_map_ends_with_the_weights_that_the_arcs_have(max_tokens):
+    tokenizer = build_tokenizer("chorale")
+    torch.manual_seed(0)
+    size = tokenizer.vocab.size
+    config = TransformerConfig(size, 16, n_layers=2, n_heads=2, d_ff=16, position="learned", max_positions=64)
+    model = Transformer(config).double().eval()
+    score = grid_to_score(np.array(MOVING, np.int16), 4 * STEP_S)
+    ids = tokenizer.encode(score)
+    traced = tokenizer.trace(ids, score.quarter_s)
+    looks = attention_to_past(model, tokenizer, ids, traced, 40, max_tokens=max_tokens)
+    weight, first = attention_map(model, tokenizer, ids, int(traced.struck_by[40]), max_tokens=max_tokens)
+    owner = [-1 if n < 0 else traced.note[n] for n in range(first, first + len(weight))]
+    arcs = [weight[-1][np.array(owner) == note].sum() for note in range(len(score))]
+    np.testing.assert_allclose(arcs, looks.weight.mean((0, 1)), atol=1e-12)

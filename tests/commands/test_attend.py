@@ -14,6 +14,7 @@ from musictx.model.bundle import save_bundle
 from musictx.model.encoder import Encoder, EncoderConfig
 from musictx.model.header import read_header
 from musictx.model.recurrent import Recurrent, RecurrentConfig
+from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.score import Score
 
 SCORE = Score([0.0, 1.0, 1.0, 2.5], [1.0, 2.0, 2.0, 3.0], [60, 62, 64, 65], [80] * 4)
@@ -101,3 +102,14 @@ def test_an_encoder_looks_both_ways(world, tmp_path, monkeypatch, capsys):
     before, after = float(said[1]), float(said[2])
     assert min(before, after) > 10  # an untrained one looks everywhere
     assert before + after < 100
+
+
+def test_a_table_of_few_places_draws_all_pictures(world, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    header = read_header(world.bundle)
+    config = TransformerConfig(
+        header.model["vocab_size"], 16, n_layers=1, n_heads=2, d_ff=16, position="learned", max_positions=16
+    )
+    save(tmp_path / "few", Transformer(config), "transformer", header)
+    attend(settings("attend", "bundle=few", f"midi={world.seed}", "out=look"))
+    assert len([*(tmp_path / "look").iterdir()]) == 3

@@ -103,6 +103,23 @@ def test_tensorboard_gets_the_numbers_of_metrics_csv(world, tmp_path):
         assert shown == pytest.approx(rows)
 
 
+def test_tensorboard_shows_each_step_of_a_resumed_run_once(tmp_path):
+    pytest.importorskip("tensorboard", reason="needs the extra: pip install 'musictx[tensorboard]'")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    config = TrainConfig(name="run", logger=LoggerConfig("tensorboard"))
+    for from_step, until in ((0, 10), (5, 12)):
+        _, logger = build_loggers(config, tmp_path, "id", from_step)
+        for step in range(from_step, until):
+            logger.log_metrics({"loss": step + until / 100}, step)
+        logger.finalize("success")
+    events = EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    shown = [(event.step, event.value) for event in events.Scalars("loss")]
+    assert [step for step, _ in shown] == [*range(12)]
+    assert shown[5][1] == pytest.approx(5.12)
+
+
 def test_a_logger_that_is_not_installed_is_said(monkeypatch):
     monkeypatch.setattr(trainer, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match="^logger=tensorboard: it is not installed.*pip install"):
