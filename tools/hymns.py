@@ -2,7 +2,8 @@
 
     python tools/hymns.py open-hymnal.zip musictx/lessons/hymns.npz
 
-A hymn stays where it has four voices of one length on a grid of sixteenths; of several with one tune, the first.
+A hymn stays where it has four voices of one length on a grid of sixteenths; of several with one tune, the first. Two
+have one tune where its name is the same, or their sopranos share a run of `RUN` intervals, in any key and rhythm.
 """
 
 import re
@@ -19,6 +20,7 @@ VOICE = re.compile(r"^\[V: *(\S+?)\](.*)")
 SATB = ("S1V1", "S1V2", "S2V1", "S2V2")
 NO_NOTE = re.compile(r'![^!]*!|"[^"]*"|\{[^}]*\}|\[[PQr]:[^\]]*\]|%.*|y\d*')  # decorations, chords by name, graces
 STEPS = 4  # of a quarter
+RUN = 12  # intervals between notes of other pitch
 
 
 def grid(text: str) -> NDArray[np.uint8]:
@@ -41,6 +43,14 @@ def grid(text: str) -> NDArray[np.uint8]:
     return found
 
 
+def runs(found: NDArray[np.uint8]) -> set[bytes]:
+    """All runs of intervals in the soprano."""
+    line = found[found[:, 0] > 0, 0].astype(np.int8)
+    steps = np.diff(line)
+    steps = steps[steps != 0]
+    return {steps[n : n + RUN].tobytes() for n in range(len(steps) - RUN + 1)}
+
+
 def field(key: str, text: str) -> str:
     found = re.search(rf"^{key}:\s*([^%\n]+)", text, re.MULTILINE)
     if found is None:
@@ -61,20 +71,20 @@ def pitches(head: dict[str, str], music: str) -> NDArray[np.uint8]:
 
 def main(source: str, out: str) -> None:
     hymns: dict[str, tuple[NDArray[np.uint8], str]] = {}
-    tunes: set[str] = set()
+    heard: set[bytes] = set()
     with ZipFile(source) as archive:
         files = [name for name in sorted(archive.namelist()) if re.search(r"/Complete/.*\.abc$", name)]
         for name in files:
             text = archive.read(name).decode(errors="replace")
             text, title = text[text.index("\nX:") :], Path(name).stem
-            tune = title.rpartition("-")[2]
             try:
                 found = grid(text)
             except (ValueError, TypeError, Music21Exception) as problem:
                 print(f"left out: {title}: {problem}")
                 continue
-            if tune not in tunes:
-                tunes.add(tune)
+            tune = {re.sub(r"[\d_]", "", title.rpartition("-")[2]).casefold().encode(), *runs(found)}
+            if not tune & heard:
+                heard |= tune
                 hymns[title] = found, field("K", text).split()[0]
     grids, keys = zip(*hymns.values(), strict=True)
     ends = np.cumsum([len(each) for each in grids])

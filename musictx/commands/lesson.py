@@ -35,6 +35,7 @@ def lesson(config: LessonConfig) -> None:
         raise ConfigError("format", got=config.format, allowed=f"one of {', '.join(f[1:] for f in FORMATS)}")
     picture = Path(config.out, f"{config.name}.{config.format}")
     check_new(config.overwrite, picture)
+    say(f"{config.name}: {lessons()[config.name]} It takes up to a minute.", flush=True)
     finding = run(config.name)
     print_table(finding.headings, finding.rows, right=len(finding.headings) - 1)
     say(finding.words)

@@ -9,7 +9,7 @@ silence a head shows whether the model needs it.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -38,9 +38,9 @@ LEAST = 0.05  # weight of an arc
 Head = tuple[int, int]  # its layer, and its number there
 
 
-def songs(n: int) -> list[Grid]:
+def songs(n: int, held_out: bool = True) -> list[Grid]:
     """(4 · STEPS, 4) each: verse, chorus, another verse, the chorus again: the beginnings of three hymns."""
-    parts = [grid[:STEPS] for grid in hymns(held_out=True) if (grid[:STEPS] >= 0).all()]
+    parts = [grid[:STEPS] for grid in hymns(held_out) if (grid[:STEPS] >= 0).all()]
     return [np.concatenate([parts[(k + turn) % len(parts)] for turn in (0, 1, 2, 1)]) for k in range(n)]
 
 
@@ -86,14 +86,30 @@ def mean(values: NDArray[Any], begins: NDArray[np.bool_], part: int, parts: int)
     return found
 
 
+class Heard(NamedTuple):
+    """Songs as the model reads them."""
+
+    ids: list[Tensor]  # (T + 1,) each, after BOS
+    begins: NDArray[np.bool_]  # (N, T) where notes begin
+    back: NDArray[Any]  # (L, H, N, T / 2)
+
+
+def hear(model: Any, music: Sequence[Grid]) -> Heard:
+    tokenizer = ChoraleTokenizer()
+    ids = [torch.from_numpy(np.append(tokenizer.vocab.bos, tokenizer.encode_grid(song)).astype(int)) for song in music]
+    begins = np.stack([np.diff(song, axis=0, prepend=-1).reshape(-1) != 0 for song in music])
+    return Heard(ids, begins, np.stack([weight_back(model, x) for x in ids], 2))
+
+
 def lesson(size: float = 1.0) -> Finding:
     model, tokenizer = open_bundle(packaged_bundle(CHORALE)).model, ChoraleTokenizer()
-    music = songs(max(2, int(24 * size)))
-    ids = [torch.from_numpy(np.append(tokenizer.vocab.bos, tokenizer.encode_grid(song)).astype(int)) for song in music]
-    begins = np.stack([np.diff(song, axis=0, prepend=-1).reshape(-1) != 0 for song in music])  # (N, T)
-    back = np.stack([weight_back(model, x) for x in ids], 2)  # (L, H, N, T / 2)
+    n = max(2, int(24 * size))
+    _, begins, back = hear(model, songs(n, held_out=False))  # heads are chosen on other songs than they are measured on
+    looks = mean(back, begins[:, BACK:], 1, 2)  # (L, H)
+    first, second = sorted(np.ndindex(looks.shape), key=lambda head: -looks[head])[:2]
+    music = songs(n)
+    ids, begins, back = hear(model, music)
     verse, chorus = (mean(back, begins[:, BACK:], part, 2) for part in (0, 1))  # (L, H)
-    first, second = sorted(np.ndindex(chorus.shape), key=lambda head: -chorus[head])[:2]
     beside = [(layer, (head + 1) % chorus.shape[1]) for layer, head in (first, second)]
     groups: dict[str, Sequence[Head]] = {f"layer {head[0]}, head {head[1]}": [head] for head in (first, second)}
     groups |= {"both": [first, second], "two beside them": beside, "no head": []}

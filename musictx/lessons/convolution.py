@@ -6,7 +6,8 @@
     dilated       W_0 x_i + W_1 x_(i - r) with r = 1, 2, 4, …: L layers reach 2^L - 1 notes back (van den Oord et al.
                   2016), so the path between two notes is log2 of their distance; in attention it is 1
     joined        a short convolution before attention: each key says what stood before its note, so a head finds what
-                  followed the last time (So et al. 2021; induction heads, Olsson et al. 2022)
+                  followed last time (So et al. 2021; Olsson et al. 2022). One layer of attention alone, without
+                  positions, knows which notes came, not their order
 
 The music: a line of a hymn returns after 1 to 7 other notes. A convolution has fixed distances.
 """
@@ -26,8 +27,7 @@ from musictx.lessons.hymns import lines
 from musictx.viz.curves import COLOURS, MARKERS
 from musictx.viz.figure import new_figure
 
-KINDS = ("convolution", "dilated", "attention", "joined")
-LINE, BETWEEN, WIDTH = 8, 7, 48
+KINDS, LINE, BETWEEN, WIDTH = ("convolution", "dilated", "attention", "joined"), 8, 7, 48
 
 
 class Convolution(nn.Module):
@@ -172,9 +172,9 @@ def lesson(size: float = 1.0) -> Finding:
     return Finding(
         ("layers", "weights", f"layers to {distances[3]} notes ago", "nats, new", "nats, it returns"),
         [(k, f"{weights[k]:,}", str(paths[k][3]), *(f"{x:.2f}" for x in loss_of[k])) for k in KINDS],
-        f"Where a line returns, a convolution has {plain:.2f} nats a note, a dilated one {dilated:.2f}, attention "
-        f"{alone:.2f}, both joined {joined:.2f}; where it is new, joined has {new:.2f}. {lengths[-1]} notes take "
-        f"{times['convolution'][-1]:.2g} ms in a convolution, {times['attention'][-1]:.0f} in attention.",
+        f"Where a line returns, a convolution has {plain:.2f} nats a note, a dilated one {dilated:.2f}, one layer of "
+        f"attention {alone:.2f}, both joined {joined:.2f}; where it is new, joined has {new:.2f}. {lengths[-1]} notes "
+        f"take {times['convolution'][-1]:.2g} ms in a convolution, {times['attention'][-1]:.0f} in attention.",
         figure,
         ("model/conv.py", "model/attention/plain.py"),
     )

@@ -10,7 +10,9 @@ from torch.nn import Parameter
 def descend(
     parameters: Iterable[Parameter], loss: Callable[[], Tensor], steps: int, lr: float = 3e-3, warm_up: int = 10
 ) -> list[float]:
-    """Follows the gradient of `loss()`, which draws its own batch, by Adam. Returns each step's loss."""
+    """Follows the gradient of `loss()`, which draws its own batch, by Adam. Returns each step's loss. Trainings that
+    draw alike get the same batches, whatever weights their models drew before."""
+    torch.manual_seed(1)
     mine = list(parameters)
     optimizer = torch.optim.AdamW(mine, lr=lr, weight_decay=0.01)
     losses: list[float] = []

@@ -82,7 +82,7 @@ def by_voice(train: Tensor, held_out: Tensor) -> float:
 
 
 def lesson(size: float = 1.0) -> Finding:
-    train, held_out = (torch.from_numpy(chords(BEATS, held_out=other)).flatten(1) for other in (False, True))
+    train, held_out = (torch.from_numpy(chords(BEATS, held_out=other)[0]).flatten(1) for other in (False, True))
 
     def trained(n_heads: int) -> Chorale:
         torch.manual_seed(0)  # the same batches for all

@@ -4,12 +4,16 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
+from torch import Tensor
 
 from musictx.music.grid import Grid
 
 FILE = Path(__file__).with_name("hymns.npz")  # tools/hymns.py makes it
 HELD_OUT = 5  # every fifth hymn is
+Ints = NDArray[np.int64]
 
 
 @cache
@@ -38,7 +42,7 @@ def tonics(held_out: bool = False) -> list[int]:
 PITCH_CLASS = {"C": 0, "Db": 1, "D": 2, "Eb": 3, "E": 4, "F": 5, "Gb": 6, "G": 7, "Ab": 8, "A": 9, "Bb": 10, "B": 11}
 
 
-def lines(length: int, voice: int = 0, step: int = 4, held_out: bool = False) -> NDArray[np.int64]:
+def lines(length: int, voice: int = 0, step: int = 4, held_out: bool = False) -> Ints:
     """(N, length) windows of one voice, one pitch every `step` sixteenths, without rests; windows do not overlap."""
     found = [grid[::step, voice] for grid in hymns(held_out)]
     cut = [line[: len(line) // length * length].reshape(-1, length) for line in found]
@@ -46,9 +50,30 @@ def lines(length: int, voice: int = 0, step: int = 4, held_out: bool = False) ->
     return windows[(windows >= 0).all(1)]
 
 
-def chords(length: int, step: int = 4, held_out: bool = False) -> NDArray[np.int64]:
-    """(N, length, 4) windows of all four voices, without rests."""
-    found = [grid[::step] for grid in hymns(held_out)]
-    cut = [grid[: len(grid) // length * length].reshape(-1, length, 4) for grid in found]
-    windows = np.concatenate(cut).astype(np.int64)
-    return windows[(windows >= 0).all((1, 2))]
+def chords(
+    length: int, step: int = 4, hop: int = 0, held_out: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(N, length, 4) windows of all voices, a chord every `step` sixteenths, without rests; and the tonic (N,) of each.
+    The next one begins after `hop` sixteenths; 0: after the window."""
+    size, found = length * step, []
+    for grid, tonic in zip(hymns(held_out), tonics(held_out), strict=True):
+        cut = [grid[n : n + size : step] for n in range(0, len(grid) - size + 1, hop or size)]
+        found += [(window, tonic) for window in cut if (window >= 0).all()]
+    windows, keys = zip(*found, strict=True)
+    return np.stack(windows).astype(np.int64), np.array(keys)
+
+
+def roll(chords: Tensor, lowest: int, keys: int) -> Tensor:
+    """(B, T, 4) pitches -> (B, keys, T): 1 where a key sounds."""
+    return F.one_hot(chords - lowest, keys).amax(2).mT.float()
+
+
+MAJOR = (4, 9, 11)  # semitones over the tonic: the notes of a major scale that have a major third below
+
+
+def thirds(length: int, held_out: bool) -> tuple[Tensor, Tensor]:
+    """Sopranos, a note a beat, and a second voice a third below in the hymn's key, (N, length) pitches each."""
+    windows, tonic = chords(length, held_out=held_out)
+    soprano = windows[..., 0]
+    down = np.where(np.isin((soprano - tonic[:, None]) % 12, MAJOR), 4, 3)
+    return torch.from_numpy(soprano), torch.from_numpy(soprano - down)

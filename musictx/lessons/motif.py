@@ -1,6 +1,6 @@
 """A planted motif: four notes return after L others; who finds them again, also at a lag that training never had?
 
-A mark, a motif m_1 … m_4, L other notes of another hymn, the mark and the motif again. Only memory tells m_2 … m_4 of
+A mark, a motif m_1 … m_4, L other notes of hymns, the mark and the motif again. Only memory tells m_2 … m_4 of
 the return. Lag and place are drawn uniformly, one lag in five never, so no model can learn a list of distances. All
 have the same curriculum: two notes and no lag at first, then more, as soon as three of four notes are right. Without it
 most learn nothing. A recurrent net must carry the motif through all L steps in its state. A Transformer looks back: the
@@ -63,6 +63,10 @@ class Music(NamedTuple):
         return torch.cat([before, mark, first, self.some(n, lag), mark, motif], 1)
 
 
+def music(held_out: bool) -> Music:
+    return Music(torch.from_numpy(lines(8, held_out=held_out)).flatten(), np.random.default_rng(0))
+
+
 def right(model: nn.Module, ids: Tensor, notes: int) -> Tensor:
     """Which of m_2 … of the returns are named right, (n, notes - 1)."""
     found: Tensor = model(ids[:, :-1])[:, -(notes - 1) :].argmax(-1) == ids[:, -(notes - 1) :]
@@ -95,11 +99,10 @@ def score(model: nn.Module, music: Music, lag: int, n: int, other: bool = False)
 
 
 def lesson(size: float = 1.0) -> Finding:
-    heard, unheard = (
-        Music(torch.from_numpy(lines(8, held_out=each)).flatten(), np.random.default_rng(0)) for each in (False, True)
-    )
     shares, rows, steps = {}, [], max(20, int(700 * size))
     for name, (kind, sizes, lr) in KINDS.items():
+        heard, unheard = (music(held_out=each) for each in (False, True))  # the same for each kind
+        torch.manual_seed(0)
         model = build_model(model_config(kind, sizes))
         stage = train(model, heard, steps, lr)
         model.eval()

@@ -142,5 +142,5 @@ def lesson(size: float = 1.0) -> Finding:
         f"{far['relative']:.0%}, rotary {far['rotary']:.0%}, sines {far['sines']:.0%}, concatenated ones "
         f"{far['concatenated']:.0%}.",
         figure,
-        ("model/position/absolute.py", "model/position/rope.py", "model/position/table.py"),
+        ("model/position/__init__.py", "model/position/absolute.py", "model/position/table.py"),
     )

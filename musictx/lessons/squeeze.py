@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from musictx.lessons import Finding
 from musictx.lessons.descend import descend
-from musictx.lessons.hymns import hymns, tonics
+from musictx.lessons.hymns import chords, roll
 from musictx.viz.curves import COLOURS
 from musictx.viz.figure import FAINT, INK, new_figure
 
@@ -61,24 +61,13 @@ class Net(nn.Module):
 
 def windows(held_out: bool) -> tuple[Tensor, Tensor]:
     """Chords (N, T, 4), and the tonic (N,) of each window's key, 0 to 11."""
-    found = [
-        (grid[n : n + LENGTH * STEP : STEP], tonic)
-        for grid, tonic in zip(hymns(held_out), tonics(held_out), strict=True)
-        for n in range(0, len(grid) - LENGTH * STEP + 1, LENGTH * STEP)
-        if (grid[n : n + LENGTH * STEP] >= 0).all()
-    ]
-    chords, keys = zip(*found, strict=True)
-    return torch.from_numpy(np.stack(chords)).long(), torch.tensor(keys)
+    music, keys = chords(LENGTH, STEP, held_out=held_out)
+    return torch.from_numpy(music), torch.from_numpy(keys)
 
 
-def roll(chords: Tensor) -> Tensor:
-    """(B, T, 4) pitches -> (B, KEYS, T): 1 where a key sounds."""
-    return F.one_hot(chords - LOWEST, KEYS).amax(2).mT.float()
-
-
-def degrees(chords: Tensor, tonic: Tensor) -> Tensor:
+def degrees(music: Tensor, tonic: Tensor) -> Tensor:
     """(B, T): the melody's semitones above the tonic of the major key, 0 to 11."""
-    return (chords[..., 0] - tonic[:, None]) % 12
+    return (music[..., 0] - tonic[:, None]) % 12
 
 
 def alike(gates: Tensor, tonic: Tensor) -> tuple[Tensor, Tensor]:
@@ -94,26 +83,26 @@ def share(answer: Tensor, truth: Tensor) -> float:
 
 
 def lesson(size: float = 1.0) -> Finding:
-    (chords, tonic), (unseen, unseen_tonic) = windows(False), windows(True)
+    (music, tonic), (unseen, unseen_tonic) = windows(False), windows(True)
     keys = torch.arange(-6, 6)
     test = (unseen[:, None] + keys[:, None, None]).flatten(0, 1)  # (N, T, 4) each in twelve keys
     test_tonic = ((unseen_tonic[:, None] + keys) % 12).flatten()
     truth = degrees(test, test_tonic)
     nets = {CONSTANT: Net(False), SE: Net(True)}
-    right = {COMMONEST: share(degrees(chords, tonic).flatten().bincount().argmax(), truth)}
+    right = {COMMONEST: share(degrees(music, tonic).flatten().bincount().argmax(), truth)}
     for name, net in nets.items():
 
         def loss(net: nn.Module = net) -> Tensor:
-            which, up = torch.randint(len(chords), (BATCH,)), torch.randint(-6, 6, (BATCH,))
-            music, key = chords[which] + up[:, None, None], tonic[which] + up
-            return F.cross_entropy(net(roll(music))[0], degrees(music, key))
+            which, up = torch.randint(len(music), (BATCH,)), torch.randint(-6, 6, (BATCH,))
+            moved, key = music[which] + up[:, None, None], tonic[which] + up
+            return F.cross_entropy(net(roll(moved, LOWEST, KEYS))[0], degrees(moved, key))
 
         descend(net.parameters(), loss, max(130, int(800 * size)), lr=0.02)
         with torch.no_grad():
-            logits, gates = net(roll(test))
+            logits, gates = net(roll(test, LOWEST, KEYS))
         right[name] = share(logits.argmax(1), truth)
     with torch.no_grad():
-        logits, _ = net(roll(test), torch.randperm(len(test)))
+        logits, _ = net(roll(test, LOWEST, KEYS), torch.randperm(len(test)))
     right[SWAPPED] = share(logits.argmax(1), truth)
     of_key, curve = alike(gates[0], test_tonic)
     near = (f"{curve[1]:.2f}", f"{curve[6]:.2f}")

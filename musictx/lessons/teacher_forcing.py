@@ -51,7 +51,7 @@ class Bass(nn.Module):
 
 def music(held_out: bool) -> tuple[Tensor, Tensor]:
     """Sopranos and basses, (N, LENGTH) each, a note a beat."""
-    voices = torch.from_numpy(chords(LENGTH, held_out=held_out)) - LOW  # (N, LENGTH, 4)
+    voices = torch.from_numpy(chords(LENGTH, held_out=held_out)[0]) - LOW  # (N, LENGTH, 4)
     return voices[:, :, 0], voices[:, :, 3]
 
 

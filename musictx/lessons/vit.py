@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from musictx.lessons import Finding
 from musictx.lessons.descend import descend
-from musictx.lessons.hymns import hymns, tonics
+from musictx.lessons.hymns import chords, roll
 from musictx.viz.curves import COLOURS
 from musictx.viz.figure import FAINT, INK, new_figure
 
@@ -59,21 +59,10 @@ def patches(picture: Tensor) -> Tensor:
     return picture.unfold(1, OCTAVE, OCTAVE).unfold(2, QUARTER, QUARTER).flatten(3).flatten(1, 2)
 
 
-def roll(chords: Tensor) -> Tensor:
-    """(B, T, 4) pitches -> (B, KEYS, T): 1 where a key sounds."""
-    return F.one_hot(chords - LOWEST, KEYS).amax(2).mT.float()
-
-
 def windows(held_out: bool) -> tuple[Tensor, Tensor]:
     """(N, T, 4) pitches, and the tonic (N,) of each window's major key."""
-    found = [
-        (grid[n : n + T], tonic)
-        for grid, tonic in zip(hymns(held_out), tonics(held_out), strict=True)
-        for n in range(0, len(grid) - T + 1, T // 2)
-        if (grid[n : n + T] >= 0).all()
-    ]
-    music, keys = zip(*found, strict=True)
-    return torch.from_numpy(np.stack(music)).long(), torch.tensor(keys)
+    music, keys = chords(T, step=1, hop=T // 2, held_out=held_out)
+    return torch.from_numpy(music), torch.from_numpy(keys)
 
 
 def answers(question: str, music: Tensor, tonic: Tensor) -> Tensor:
@@ -90,7 +79,7 @@ def draw(music: Tensor, tonic: Tensor, which: Tensor) -> tuple[Tensor, Tensor]:
 def lesson(size: float = 1.0) -> Finding:
     training, unseen = windows(held_out=False), windows(held_out=True)
     test, tonic = draw(*unseen, torch.arange(0, len(unseen[0]), 2))
-    pictures = roll(test)
+    pictures = roll(test, LOWEST, KEYS)
     rows: list[tuple[str, ...]] = []
     looks, hidden = {}, {}
     for question in QUESTIONS:
@@ -98,7 +87,7 @@ def lesson(size: float = 1.0) -> Finding:
 
         def loss(net: nn.Module = net, question: str = question) -> Tensor:
             music, key = draw(*training, torch.randint(len(training[0]), (BATCH,)))
-            return F.cross_entropy(net(roll(music))[0], answers(question, music, key))
+            return F.cross_entropy(net(roll(music, LOWEST, KEYS))[0], answers(question, music, key))
 
         descend(net.parameters(), loss, max(90, int(800 * size)), lr=0.006)
         with torch.no_grad():

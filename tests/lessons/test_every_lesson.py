@@ -24,13 +24,24 @@ def test_the_hymns_are_music_of_four_voices_and_no_tune_is_on_both_sides():
         for grid in hymns(held_out):
             assert grid.shape[1] == 4
             assert set(np.unique(grid)) <= {-1, *range(36, 85)}
-    tunes = [{name.rpartition("-")[2] for name in names(each)} for each in (False, True)]
-    assert not tunes[0] & tunes[1]
+    tunes = [{run for grid in hymns(each) for run in runs(grid[:, 0])} for each in (False, True)]
+    assert not tunes[0] & tunes[1]  # whatever they are called
+    called = [
+        {re.sub(r"[\d_]", "", name.rpartition("-")[2]).casefold() for name in names(each)} for each in (False, True)
+    ]
+    assert not called[0] & called[1]
     found = {name: grid for each in (False, True) for name, grid in zip(names(each), hymns(each), strict=True)}
     eventide = found["Abide_With_Me-Eventide"][:32:8].tolist()  # a half note a step, in E flat
     assert eventide == [[67, 63, 58, 51], [67, 62, 58, 46], [63, 63, 55, 48], [70, 63, 51, 43]]
     assert (lines(8) > 0).all()
-    assert chords(4).shape[1:] == (4, 4)
+    assert chords(4)[0].shape[1:] == (4, 4)
+
+
+def runs(line):
+    """Twelve intervals between notes of other pitch, in any key and rhythm."""
+    steps = np.diff(line[line > 0])
+    steps = steps[steps != 0]
+    return {tuple(steps[n : n + 12].tolist()) for n in range(len(steps) - 11)}
 
 
 def test_a_list_imports_no_lesson_and_no_pytorch():
@@ -89,7 +100,10 @@ def test_the_map_leads_from_each_lesson_to_what_is_there():
     text = (ROOT / "docs/lessons.md").read_text().partition("## The map")[2]
     rows = [line.split("|")[2:6] for line in text.splitlines() if "](#" in line]
     assert {name for lesson, *_ in rows for name in re.findall(r"#(\w+)\)", lesson)} >= set(lessons())
-    for _, toolkit, command, picture in rows:
+    for name, toolkit, command, picture in rows:
+        (which,) = re.findall(r"#(\w+)\)", name)
+        paths = re.findall(r"`([\w/]+\.py)`", toolkit)
+        assert not paths or any(f'"{path}"' in (ROOM / f"{which}.py").read_text() for path in paths), which
         for name, path in re.findall(r"`(\w+)`, `([\w/]+\.py)`", toolkit):
             defined = {getattr(node, "name", "") for node in ast.parse((ROOT / "musictx" / path).read_text()).body}
             assert name in defined or f"{name}:" in (ROOT / "musictx" / path).read_text(), (name, path)

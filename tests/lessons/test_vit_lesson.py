@@ -3,7 +3,8 @@
 import torch
 
 from musictx.lessons import run
-from musictx.lessons.vit import OCTAVE, QUARTER, QUARTERS, patches, roll
+from musictx.lessons.hymns import roll
+from musictx.lessons.vit import OCTAVE, QUARTER, QUARTERS, patches
 
 
 def test_the_question_decides_where_the_class_token_looks():
@@ -20,5 +21,5 @@ def test_the_question_decides_where_the_class_token_looks():
 def test_a_patch_is_an_octave_and_a_quarter():
     chords = torch.full((1, QUARTERS * QUARTER, 4), 30)
     chords[0, 9] = 55  # sixteenth 1 of quarter 2; key 1 of octave 2
-    cut = patches(roll(chords)).unflatten(2, (OCTAVE, QUARTER)).unflatten(1, (-1, QUARTERS))[0]
+    cut = patches(roll(chords, 30, 60)).unflatten(2, (OCTAVE, QUARTER)).unflatten(1, (-1, QUARTERS))[0]
     assert cut[2:].nonzero().tolist() == [[0, 2, 1, 1]]
