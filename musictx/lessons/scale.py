@@ -52,7 +52,7 @@ def lesson(size: float = 1.0) -> Finding:
         rows.append((str(width), *(f"{x:.3g}" for x in columns[-1])))
     variance, entropy, gradient, scaled_entropy, scaled_gradient, cosine_std = zip(*columns, strict=True)
 
-    figure = new_figure(11, 3.6)
+    figure = new_figure(11, 3.6, dpi=90)
     curves = [
         ("variance of q · k", [(variance, "measured", INK), (WIDTHS, "d", FAINT)]),
         ("entropy of the softmax (1: even)", [(entropy, "q · k", INK), (scaled_entropy, "q · k / sqrt(d)", "#0072B2")]),
