@@ -47,6 +47,9 @@ ABOUT = {
     "(kinds.png)\n\n"
     "*Nats a token of validation, inputs as long as the window, with 95 % intervals; coloured points are history, from "
     "the two tables below.*\n\n"
+    "![Nats a token that a seed saves, by the seconds since its end: a line for each kind of model](seed-gain.png)\n\n"
+    "*Against another piece's seed, by 95 % intervals: history too. A model that predicts badly has more to save, as "
+    "sines of 2,048 do, so this is no ranking of kinds.*\n\n"
     "The comparison by compute (`studies/compute.py`) has no row for these:\n\n"
     "- `model=vaswani`: its block has other norms too, but Transformers shall differ there in position alone. The row "
     "of sines has its position. No run of it was kept.\n"
@@ -69,7 +72,9 @@ ABOUT = {
     "All but the tables of files of eight kinds are from before the guard kept new music near its seed. All but the "
     "first 15 s of MAESTRO's pieces are from before two rules, for ten notes at one moment and for broken chords as "
     "endings.",
-    "speed": "Intervals are all that was measured, over turns.",
+    "speed": "Intervals are all that was measured, over turns.\n\n"
+    "![Tokens a second of one row by the ids before it: musictx, Hugging Face's GPT-2, and the limit](sampling.png)\n\n"
+    "*One row from the piano model's size, medians and all turns.*",
     "gpu": "Intervals are all that was measured, over turns.",
     "history": "No claim of this version rests on this page.",
 }

@@ -4,8 +4,8 @@
 
 `kinds.png` has the likelihood of each kind of model and training window, from the rows of `results.json`, with the
 figures of papers and the models inside the package. `waits-and-copies.png` has what `alive.json` counts in
-continuations and in the composers' own music. Tokens a second by the length of the music in the cache have no picture:
-no raw file has them. `sampling-*.json` has one length, `lengths.json` times encoders.
+continuations and in the composers' own music. `seed-gain.png` has what a seed saves, by the time since its end, from
+`baselines/`. `sampling.png` has tokens a second by the ids before them, from `sampling.json`.
 """
 
 import json
@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
@@ -38,6 +39,9 @@ KINDS = {
     "sines": "absolute: sines",
     "learned": "absolute: learned",
 }
+SEED_GAIN = {"chorales": (1024, 2.4), "piano": (2048, 5.0)}  # the window, ids; how long a part is, s
+CORPORA_OF = {"chorales": "JSB chorales", "piano": "Piano, MAESTRO"}
+PARTS = range(1, 7)
 WINDOWS = {128: ("#999999", "v"), 256: ("#0072b2", "o"), 512: ("#009e73", "^"), 1024: ("#d55e00", "s")}
 WINDOWS |= {2048: ("#aa3377", "D")}  # ids: colour and shape
 INSIDE = "model in the package"
@@ -179,10 +183,66 @@ def waits_and_copies(found: dict[str, Any]) -> Figure:
     return figure
 
 
+def seed_gain(found: dict[str, dict[str, Any]]) -> Figure:
+    """What a seed saves against another piece's seed, by the time since its end: a line for each kind of model."""
+    figure = new_figure(WIDTH_IN, 4.2)
+    used = dict[str, Any]()
+    for axes, (music, (window, part_s)) in zip(figure.subplots(1, 2), SEED_GAIN.items(), strict=True):
+        for i, (kind, name) in enumerate(KINDS.items()):
+            gains = [found[music].get(f"{kind} {window}", {}).get(f"gain against a stranger, part {n}") for n in PARTS]
+            if None not in gains:
+                mean, low, high = zip(*gains, strict=True)
+                at_s = [(n - 0.5) * part_s for n in PARTS]
+                (used[name],) = axes.plot(at_s, mean, color=f"C{i}", lw=1.4, marker="o", ms=3.5)
+                axes.fill_between(at_s, low, high, color=f"C{i}", alpha=0.12, lw=0)
+        axes.axhline(0, color=GREY, lw=0.8)
+        axes.set(xlim=(0, None), xlabel="seconds since the end of the seed")
+        axes.set_title(f"{CORPORA_OF[music]}, windows of {window:,} ids", fontsize=10.5)
+    figure.axes[0].set_ylabel("nats a token that the seed saves")
+    figure.legend(used.values(), used, loc="outside lower center", ncols=4, fontsize=8.5, frameon=False)
+    return figure
+
+
+def sampling(found: dict[str, Any]) -> Figure:
+    """Tokens a second of one row by the ids before them: the median of the turns, and all turns."""
+    rates: dict[str, dict[int, list[float]]] = {}
+    for row in found["rows"]:
+        if (said_of := re.fullmatch(r"(.+), 1 row after ([\d,]+) ids", row["name"])) and not row["failed"]:
+            ids = int(said_of[2].replace(",", ""))
+            rates.setdefault(said_of[1], {})[ids] = [row["tokens"] / s for s in row["seconds"]]
+    figure = new_figure(WIDTH_IN, 4.2)
+    axes = figure.subplots()
+    for i, (name, by_ids) in enumerate(rates.items()):
+        at = sorted(by_ids)
+        look: dict[str, Any] = {"color": INK, "ls": ":"} if name == "limit" else {"color": f"C{i}"}
+        words = "limit: weights and keys read once" if name == "limit" else name.partition(" (")[0]
+        axes.plot(at, [median(by_ids[ids]) for ids in at], marker="o", ms=4, lw=1.4, label=words, **look)
+        for ids in at:
+            axes.plot([ids, ids], [min(by_ids[ids]), max(by_ids[ids])], color=look["color"], lw=3, alpha=0.35)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(ticks := sorted({ids for each in rates.values() for ids in each}), [f"{ids:,}" for ids in ticks])
+    axes.set(xlabel="ids before the new ones", ylabel="tokens a second", yscale="log")
+    axes.set_yticks(seconds := (25, 50, 100, 200, 400, 800), [str(each) for each in seconds])
+    axes.minorticks_off()
+    axes.grid(axis="y", color=GREY, alpha=0.25)
+    axes.set_title(found["where"].partition(", torch")[0], fontsize=10.5)
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8.5, frameon=False)
+    return figure
+
+
 def pictures() -> dict[str, Callable[[], Figure]]:
     """What draws each file."""
-    alive = json.loads((RESULTS / "alive.json").read_text(encoding="utf-8"))
-    return {"kinds.png": partial(kinds, all_rows()), "waits-and-copies.png": partial(waits_and_copies, alive)}
+    gains = {music: _read(f"baselines/{music}-validation.json") for music in SEED_GAIN}
+    return {
+        "kinds.png": partial(kinds, all_rows()),
+        "waits-and-copies.png": partial(waits_and_copies, _read("alive.json")),
+        "seed-gain.png": partial(seed_gain, gains),
+        "sampling.png": partial(sampling, _read("sampling.json")),
+    }
+
+
+def _read(name: str) -> Any:
+    return json.loads((RESULTS / name).read_text(encoding="utf-8"))
 
 
 def main() -> None:

@@ -90,6 +90,30 @@ def test_waits_are_shares_of_passages_and_copies_have_a_median_and_a_longest():
     assert [label.get_text() for label in waits.get_yticklabels()] == ["POP909, whole piece"]
 
 
+def test_seed_gain_has_the_kinds_that_have_all_parts_of_the_window():
+    parts = {f"gain against a stranger, part {n}": [0.1 * n, 0.1 * n - 0.05, 0.1 * n + 0.05] for n in pictures.PARTS}
+    none = parts | {"gain against a stranger, part 6": None}
+    found = {"chorales": {"LSTM 1024": parts, "RoPE 1024": none, "table 256": parts}, "piano": {"sines 2048": parts}}
+    chorales, piano = pictures.seed_gain(found).axes
+    lines = [line for line in chorales.lines if len(line.get_xdata()) == 6]
+    assert len(lines) == 1
+    assert np.allclose(lines[0].get_xydata(), [(2.4 * (n - 0.5), 0.1 * n) for n in pictures.PARTS])
+    assert np.allclose([line.get_xdata()[0] for line in piano.lines if len(line.get_xdata()) == 6], [2.5])
+
+
+def test_sampling_has_the_median_and_all_turns_of_one_row():
+    def row(name, seconds, failed=""):
+        return {"name": name, "tokens": 10, "seconds": seconds, "failed": failed}
+
+    rows = [row("ours, 1 row after 128 ids", [1, 2, 5]), row("ours, 1 row after 2,048 ids", [4, 5, 10])]
+    rows += [row("ours, 4 rows after 128 ids", [9]), row("theirs, 1 row after 128 ids", [1], "no memory")]
+    (axes,) = pictures.sampling({"where": "a processor, torch 2", "rows": rows}).axes
+    line, *turns = axes.lines
+    assert [tuple(xy) for xy in line.get_xydata()] == [(128, 5), (2048, 2)]
+    assert [tuple(each.get_ydata()) for each in turns] == [(2, 10), (1, 2.5)]
+    assert axes.get_title() == "a processor"
+
+
 def test_the_pictures_of_the_pages_are_those_of_the_rows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     trial(pictures, "--out", "o")
