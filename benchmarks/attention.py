@@ -35,7 +35,7 @@ class BenchAttentionConfig:
     d_head: int = setting(64, "width of a head")
     repeats: int = setting(5, "runs of each measurement")
     threads: int | None = setting(None, "threads of the processor; null: all cores")
-    out: str | None = setting(None, "a JSON file for the figures; null: none")
+    out: str | None = setting(None, "a JSON file for the figures; null: none", path=True)
 
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}

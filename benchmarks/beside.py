@@ -48,11 +48,13 @@ CONTINUE = [None, 2.0, 20.0, 0.0, "chorale", 1.0, 0.95, 2, "", "", 0, 0, 127]
 class BenchBesideConfig:
     """musictx benchmarks/beside.py: seconds of whole commands, alone and beside busy processes."""
 
-    store: str = setting("outputs/stores/chorales", "a store of chorales for train: musictx prepare chorales")
+    store: str = setting(
+        "outputs/stores/chorales", "a store of chorales for train: musictx prepare chorales", path=True
+    )
     commands: list[str] = setting([*COMMANDS, PAGE], "which of generate, jam, train and serve")
     busy: list[int] = setting([0, 1, 4], "how many busy processes; 0, alone, comes first")
     repeats: int = setting(3, "runs of each")
-    out: str | None = setting(None, "a JSON file for the figures; null: none")
+    out: str | None = setting(None, "a JSON file for the figures; null: none", path=True)
 
 
 @contextmanager

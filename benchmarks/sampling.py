@@ -53,13 +53,13 @@ class BenchSamplingConfig:
     """musictx benchmarks/sampling.py: tokens a second of our players, Hugging Face and a rewrite of the public code."""
 
     device: str = setting("cpu", "cpu or cuda")
-    bundle: str = setting("piano", "our model, whose sizes the others have: a bundle or a run's folder")
+    bundle: str = setting("piano", "our model, whose sizes the others have: a bundle or a run's folder", path=True)
     length: int = setting(64, "new tokens in each row")
     keys: list[int] = setting([128, 600, 2048], "ids of the prompt of one row")
     batches: list[int] = setting([4, 16], "rows at once after a prompt of the middle length")
     repeats: int = setting(3, "turns of each")
     threads: int | None = setting(1, "threads of the processor; null: all cores")
-    out: str | None = setting(None, "a JSON file for the figures; null: none")
+    out: str | None = setting(None, "a JSON file for the figures; null: none", path=True)
 
 
 WARM_UP = 4  # tokens

@@ -57,7 +57,7 @@ class BenchTrainingConfig:
     warm_up: int = setting(5, "steps before the first measurement")
     repeats: int = setting(5, "runs of each measurement")
     threads: int | None = setting(None, "threads of the processor; null: all cores")
-    out: str | None = setting(None, "a JSON file for the figures; null: none")
+    out: str | None = setting(None, "a JSON file for the figures; null: none", path=True)
 
 
 TOKENIZER = build_tokenizer("performance")

@@ -17,10 +17,12 @@ HOW = "The settings with their default values. ??? is required; null is none."
 MORE = "From Hydra: --cfg job shows the settings as YAML, --hydra-help explains the rest."
 
 
-def setting(default: T, meaning: str) -> T:
-    """A field of a dataclass. The default may be a list: each instance gets its own copy."""
+def setting(default: T, meaning: str, *, path: bool = False, commas: bool = False) -> T:
+    """A field of a dataclass. The default may be a list: each instance gets its own copy. `path`: it names files or
+    folders, so empty text is refused, which would be the current folder. `commas`: they stand between values of its
+    own, never between jobs."""
     how: dict[str, Any] = {"default_factory": default.copy} if isinstance(default, list) else {"default": default}
-    made: T = field(metadata={"meaning": meaning}, **how)
+    made: T = field(metadata={"meaning": meaning, "path": path, "commas": commas}, **how)
     return made
 
 

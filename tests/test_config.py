@@ -1,18 +1,22 @@
 """Every shipped YAML composes into its schema; what does not exist or has the wrong type is refused."""
 
+import dataclasses
 import re
 from dataclasses import asdict
 from itertools import zip_longest
+from typing import get_type_hints
 
 import pytest
 from conftest import refused
 
 from musictx.commands.generate import GenerateConfig
 from musictx.config import PRESETS
-from musictx.config.app import conf_dir, options, settings
+from musictx.config.app import conf_dir, options, refuse_no_path, settings
+from musictx.config.command import find
 from musictx.config.mistakes import in_one_line
 from musictx.errors import ConfigError, UserError
 from musictx.generate.requests import PLAIN, Continue
+from musictx.setting import types_of
 
 GROUPS = ["data", "tokenizer", "filters", "model", "attention", "trainer", "logger", "sampler", "experiment"]
 
@@ -128,3 +132,27 @@ def test_a_file_without_its_key_is_explained_and_a_line_has_an_end(capsys):
     with pytest.raises(SystemExit), in_one_line():
         raise ConfigError("lr", got="x" * 10**6)
     assert len(capsys.readouterr().err) < 2100
+
+
+def text_settings(schema, prefix=""):
+    """(key, whether it names files) of each setting of text or of a list of texts."""
+    for field, hint in ((each, get_type_hints(schema)[each.name]) for each in dataclasses.fields(schema)):
+        if dataclasses.is_dataclass(hint):
+            yield from text_settings(hint, f"{prefix}{field.name}.")
+        elif str in types_of(schema)[field.name] or hint == list[str]:
+            yield f"{prefix}{field.name}", field.metadata["path"]
+
+
+@pytest.mark.parametrize("name", ["generate", "train", "compare", "prepare_folder", "classify"])
+def test_a_setting_that_names_files_refuses_empty_text_and_no_other_does(name):
+    command = find(name)
+    keys = dict(text_settings(command.schema))
+    assert {*keys.values()} == {True, False}
+    for key, is_path in keys.items():
+        for word in f"{key}=", f"+{key}='  '":
+            if is_path:
+                with pytest.raises(ConfigError) as error:
+                    refuse_no_path(command, [word])
+                assert (error.value.field, error.value.got) == (key, "")
+            else:
+                refuse_no_path(command, [word])

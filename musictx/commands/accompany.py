@@ -29,11 +29,14 @@ class AccompanyConfig:
     bundle: str = setting(
         "harmoniser",
         "harmoniser, a file that `musictx train` made with objective=voices (songs: conditional), or a run's folder",
+        path=True,
     )
     melody: str = setting(
-        MISSING, "a MIDI file, or elise, gymnopedie or chorale; where several notes sound, the highest is the melody's"
+        MISSING,
+        "a MIDI file, or elise, gymnopedie or chorale; where several notes sound, the highest is the melody's",
+        path=True,
     )
-    out: str = setting("outputs/accompaniments", "a folder for the melody with its voices")
+    out: str = setting("outputs/accompaniments", "a folder for the melody with its voices", path=True)
     voices: str = setting(Accompany.voices, "the voices that the file has: S, A, T, B, or several, as in SB")
     rewrite: str | None = setting(None, "write these voices of a file with all four again, as in A; null: none")
     from_bar: int | None = setting(None, "rewrite: the first bar, counted from 1; null: all bars")

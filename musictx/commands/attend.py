@@ -55,9 +55,10 @@ class AttendConfig:
         None,
         "piano, chorale, harmoniser (its voices look at their melody), a file that `musictx train` made "
         "or a run's folder; null: piano, unless the music is four voices on a grid",
+        path=True,
     )
-    midi: str = setting(MISSING, "a MIDI file, say a continuation; or elise, gymnopedie, chorale")
-    out: str = setting("outputs/attention", "a folder for the pictures")
+    midi: str = setting(MISSING, "a MIDI file, say a continuation; or elise, gymnopedie, chorale", path=True)
+    out: str = setting("outputs/attention", "a folder for the pictures", path=True)
     at: str | None = setting(
         None,
         "12.5: the first note from this second on; note37: the 37th note; null: the last, of an encoder the middle one",

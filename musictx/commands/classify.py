@@ -41,11 +41,15 @@ PALE = 0.05  # a change of the log-odds that has a strong colour only where none
 class ClassifyConfig:
     """musictx classify: the probability of each label for a MIDI file, and the notes that decided."""
 
-    midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale")
-    labels: str = setting(MISSING, "what `musictx probe` made; or a model that learned labels, its file or its run")
-    out: str = setting("outputs/classified", "a folder for the picture, or labelled tracks, and the figures as JSON")
+    midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale", path=True)
+    labels: str = setting(
+        MISSING, "what `musictx probe` made; or a model that learned labels, its file or its run", path=True
+    )
+    out: str = setting(
+        "outputs/classified", "a folder for the picture, or labelled tracks, and the figures as JSON", path=True
+    )
     bundle: str | None = setting(
-        None, "the model that `musictx probe` heard the labels with; null: that one, if it is in musictx"
+        None, "the model that `musictx probe` heard the labels with; null: that one, if it is in musictx", path=True
     )
     passages: int = setting(20, "at most so many passages are heard, spread over the music")
     drums: bool = setting(False, "include the file's drums")

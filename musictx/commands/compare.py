@@ -45,10 +45,12 @@ NO_EAR = "this musictx was built without the model that hears"
 class CompareConfig:
     """musictx compare: compare several models on one store, in a report with a table and pictures."""
 
-    runs: list[str] = setting(MISSING, "run folders, bundles, piano, chorale; patterns like 'outputs/*/lstm*' too")
+    runs: list[str] = setting(
+        MISSING, "run folders, bundles, piano, chorale; patterns like 'outputs/*/lstm*' too", path=True
+    )
     names: list[str] | None = setting(None, "names for the table; null: each run's own")
-    store: str = setting(MISSING, "a store of the tokens that all of them were trained on")
-    out: str = setting("outputs/comparison", "a folder for report.md, report.json and pictures")
+    store: str = setting(MISSING, "a store of the tokens that all of them were trained on", path=True)
+    out: str = setting("outputs/comparison", "a folder for report.md, report.json and pictures", path=True)
     split: str = setting("validation", "train, validation or test")
     segment: int | None = setting(None, "ids in a segment for scoring; null: whole pieces")
     stride: int | None = setting(

@@ -39,7 +39,9 @@ from musictx.terminal import say
 class EvaluateConfig:
     """musictx evaluate: measure a model's nats per token, note and second on a split, beside simple baselines."""
 
-    bundle: str = setting(MISSING, "piano, chorale, harmoniser, a file that `musictx train` made or a run's folder")
+    bundle: str = setting(
+        MISSING, "piano, chorale, harmoniser, a file that `musictx train` made or a run's folder", path=True
+    )
     data: DataConfig = field(default_factory=DataConfig)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
     objective: str | None = setting(
@@ -48,7 +50,7 @@ class EvaluateConfig:
         "voices is scored with the soprano given",
     )
     split: str = setting("validation", "train, validation or test")
-    out: str | None = setting(None, "a JSON file for the figures; null: none")
+    out: str | None = setting(None, "a JSON file for the figures; null: none", path=True)
     overwrite: bool = setting(False, "replace an existing file")
     device: str = setting("cpu", "cpu or cuda")
     weights: str = setting("float32", "float32, bfloat16 or int8: shows what `generate` loses by fewer bits")

@@ -21,8 +21,8 @@ class ExportConfig:
     """musictx export: write a Transformer that reads from left to right as an ONNX file. Its graph takes ids, and the
     keys and values of those before. It gives logits after the last id, and the new keys and values."""
 
-    bundle: str = setting(MISSING, "piano, chorale, a file that `musictx train` made or a run's folder")
-    out: str = setting(MISSING, "the file, .onnx")
+    bundle: str = setting(MISSING, "piano, chorale, a file that `musictx train` made or a run's folder", path=True)
+    out: str = setting(MISSING, "the file, .onnx", path=True)
     weights: str = setting("float32", "float32 is exact; int8 makes a file of a third, for ONNX Runtime")
     overwrite: bool = setting(False, "replace an existing file")
 

@@ -42,15 +42,21 @@ class GenerateConfig:
         None,
         "the model: piano, chorale, a file that `musictx train` made or a run's folder; null: piano, unless the seed "
         "is four voices on a grid",
+        path=True,
     )
     seed_midi: str | None = setting(
         "",
         "a file, a folder or a pattern like 'mine/*.mid'; elise, gymnopedie or chorale; null: no seed; leave it out "
         "with infill and between",
+        path=True,
     )
-    out: str = setting("outputs/continuations", "a folder for the music")
-    infill: str | None = setting(None, "a file in which to fill a gap: from_s and to_s, or from_bar and to_bar")
-    between: str | None = setting(None, "two files, a.mid,b.mid, to join: length_seconds or length_bars of new music")
+    out: str = setting("outputs/continuations", "a folder for the music", path=True)
+    infill: str | None = setting(
+        None, "a file in which to fill a gap: from_s and to_s, or from_bar and to_bar", path=True
+    )
+    between: str | None = setting(
+        None, "two files, a.mid,b.mid, to join: length_seconds or length_bars of new music", path=True, commas=True
+    )
     from_s: float | None = setting(
         None,
         "where the primer ends and the new music begins, in seconds; null: at the end of the seed, or before the "
@@ -93,6 +99,7 @@ class GenerateConfig:
         None,
         "a store, for instance of the music that the model learned: which passages of the new music it has is printed, "
         "and written into each MIDI file; so are the nearest ones, after `musictx similar` with this store and model",
+        path=True,
     )
     overwrite: bool = setting(False, "replace existing files")
     device: str = setting("cpu", "cpu or cuda")

@@ -33,12 +33,18 @@ class InspectConfig:
     """musictx inspect: show a MIDI file's tracks and tokens, or the rules of four voices that it breaks. Or what a
     store has, or what a bundle says."""
 
-    midi: str | None = setting(None, "a MIDI file; or elise, gymnopedie, chorale")
-    store: str | None = setting(None, "the folder of a token store")
+    midi: str | None = setting(None, "a MIDI file; or elise, gymnopedie, chorale", path=True)
+    store: str | None = setting(None, "the folder of a token store", path=True)
     rules: bool = setting(False, "of a MIDI file in four voices: where it breaks the rules of part-writing")
-    beside: str | None = setting(None, "with rules=true: a store of chorales; how often its training pieces break them")
-    bundle: str | None = setting(None, "piano, chorale, harmoniser, a file that `musictx train` made or a run's folder")
-    out: str | None = setting(None, "of a store: the picture, a .png file; null: STORE-histograms.png beside it")
+    beside: str | None = setting(
+        None, "with rules=true: a store of chorales; how often its training pieces break them", path=True
+    )
+    bundle: str | None = setting(
+        None, "piano, chorale, harmoniser, a file that `musictx train` made or a run's folder", path=True
+    )
+    out: str | None = setting(
+        None, "of a store: the picture, a .png file; null: STORE-histograms.png beside it", path=True
+    )
     overwrite: bool = setting(False, "of a store: replace an existing picture")
     json: bool = setting(False, "everything as JSON, for programs")
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)

@@ -41,13 +41,19 @@ class JamConfig:
         None,
         "piano, chorale, or a performance or chorale model that `musictx train` made; null: piano, unless the input is "
         "a file of four voices on a grid",
+        path=True,
     )
     input: str = setting(
         MISSING,
         "the player: a MIDI port by its name or a part of it, or a MIDI file to play; elise, gymnopedie, chorale",
+        path=True,
     )
-    output: str = setting(MISSING, "where the replies sound: a MIDI port, or a MIDI file for the whole session")
-    record: str | None = setting(None, "a MIDI file for the whole session, if the replies go to a port; null: none")
+    output: str = setting(
+        MISSING, "where the replies sound: a MIDI port, or a MIDI file for the whole session", path=True
+    )
+    record: str | None = setting(
+        None, "a MIDI file for the whole session, if the replies go to a port; null: none", path=True
+    )
     virtual: bool = setting(False, "make ports of these names, so that other programs can connect to them")
     pause_s: float = setting(0.6, "a phrase ends after this long without a key down")
     reply_seconds: float | None = setting(8.0, "length of a reply; null: as long as the phrase")

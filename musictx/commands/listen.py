@@ -33,16 +33,18 @@ from musictx.waiting import estimated
 class ListenConfig:
     """musictx listen: make a blind listening sheet, one HTML file in which people separate models from composers."""
 
-    bundles: list[str] = setting(MISSING, "run folders, bundles, piano, chorale; patterns like 'outputs/*/lstm*' too")
+    bundles: list[str] = setting(
+        MISSING, "run folders, bundles, piano, chorale; patterns like 'outputs/*/lstm*' too", path=True
+    )
     names: list[str] | None = setting(None, "names for the key; null: each run's own")
-    store: str = setting(MISSING, "a store of the tokens that all of them were trained on")
-    out: str = setting("outputs/listening.html", "the .html file")
+    store: str = setting(MISSING, "a store of the tokens that all of them were trained on", path=True)
+    out: str = setting("outputs/listening.html", "the .html file", path=True)
     split: str = setting("validation", "validation or test; or train, whose pieces the models may know")
     pieces: int = setting(8, "held-out pieces whose beginnings are continued")
     seed_seconds: float = setting(10.0, "seconds of each piece to continue")
     length_seconds: float = setting(20.0, "length of each continuation")
     random_seed: int = setting(0, "random seed of the music and of the order in which people hear it")
-    soundfont: str | None = setting(None, "a .sf2 file; null: the installed General MIDI one")
+    soundfont: str | None = setting(None, "a .sf2 file; null: the installed General MIDI one", path=True)
     overwrite: bool = setting(False, "replace an existing sheet")
     device: str = setting("cpu", "cpu or cuda")
     sampler: Sampling = field(default_factory=Sampling)

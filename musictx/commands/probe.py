@@ -29,9 +29,9 @@ from musictx.tokenizers import Tokenizer
 class ProbeConfig:
     """musictx probe: learn labels, such as composers, from folders of MIDI files, on top of a frozen model."""
 
-    path: str = setting(MISSING, "a folder or zip with one folder for each label, and MIDI files in these")
-    out: str = setting("outputs/labels.safetensors", "the file of labels to write, for `musictx classify`")
-    bundle: str = setting(PIANO, "the model that listens; it does not change")
+    path: str = setting(MISSING, "a folder or zip with one folder for each label, and MIDI files in these", path=True)
+    out: str = setting("outputs/labels.safetensors", "the file of labels to write, for `musictx classify`", path=True)
+    bundle: str = setting(PIANO, "the model that listens; it does not change", path=True)
     layer: int | None = setting(None, "how many blocks come before the reading; null: two thirds of all")
     passage_seconds: float = setting(10.0, "length of a passage")
     passages: int = setting(10, "at most so many passages of a file are heard, spread over its music")

@@ -22,12 +22,12 @@ from musictx.viz.by_suffix import FORMATS, write_as
 class RenderConfig:
     """musictx render: turn a MIDI file into a picture, a film or a sound, by the suffix of `out`."""
 
-    midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale")
-    out: str = setting(MISSING, ".png .svg .pdf: a piano roll; .gif .mp4: a moving one; .wav .flac: sound")
+    midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale", path=True)
+    out: str = setting(MISSING, ".png .svg .pdf: a piano roll; .gif .mp4: a moving one; .wav .flac: sound", path=True)
     new_from: float | None = setting(None, "second at which a continuation begins; draws it in its own colour")
     bars: bool = setting(False, "draw the bar lines even where the notes keep to none")
     drums: bool = setting(False, "draw the drums too; they always sound")
-    soundfont: str | None = setting(None, "a .sf2 file; null: the installed General MIDI one")
+    soundfont: str | None = setting(None, "a .sf2 file; null: the installed General MIDI one", path=True)
     overwrite: bool = setting(False, "replace an existing file")
 
 

@@ -21,8 +21,10 @@ from musictx.viz.figure import FORMATS
 class RunsConfig:
     """musictx runs: list the training runs below a folder, the best first: state, steps, NLL, and what differs."""
 
-    folder: str = setting("outputs", "where they are looked for, at any depth")
-    out: str | None = setting(None, "a picture, .png .svg .pdf: validation NLL over steps and minutes; null: none")
+    folder: str = setting("outputs", "where they are looked for, at any depth", path=True)
+    out: str | None = setting(
+        None, "a picture, .png .svg .pdf: validation NLL over steps and minutes; null: none", path=True
+    )
     overwrite: bool = setting(False, "replace an existing picture")
 
 

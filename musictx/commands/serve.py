@@ -41,6 +41,7 @@ class ServeConfig:
         None,
         "piano, chorale, a file that `musictx train` made or a run's folder; null: piano and chorale, and the "
         "harmoniser beside them",
+        path=True,
     )
     host: str = setting(
         "127.0.0.1", "127.0.0.1: only this machine; 0.0.0.0 or :: for everybody who reaches it, with allowed_hosts"

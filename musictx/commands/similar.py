@@ -40,10 +40,14 @@ DRAWN = 4  # of the nearest passages, in the picture
 class SimilarConfig:
     """musictx similar: find the pieces and passages of a store that sound like a MIDI file, in any key and tempo."""
 
-    midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale")
-    store: str = setting(MISSING, "the music to search: a folder that `musictx prepare` made")
-    out: str = setting("outputs/similar", "a folder for the picture, the nearest passages as MIDI, and similar.json")
-    bundle: str | None = setting(None, "the model that listens; null: chorale for a store of four voices, else piano")
+    midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale", path=True)
+    store: str = setting(MISSING, "the music to search: a folder that `musictx prepare` made", path=True)
+    out: str = setting(
+        "outputs/similar", "a folder for the picture, the nearest passages as MIDI, and similar.json", path=True
+    )
+    bundle: str | None = setting(
+        None, "the model that listens; null: chorale for a store of four voices, else piano", path=True
+    )
     most: int = setting(10, "how many pieces and passages to name")
     passage_seconds: float = setting(PASSAGE_S, "length of a passage")
     passages: int = setting(MOST_PASSAGES, "at most so many passages of the store are heard, spread over its music")

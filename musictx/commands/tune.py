@@ -51,9 +51,9 @@ OWN = ("sampler", "seed_guidance")  # notes of a bundle that its tuned model kee
 class TuneConfig:
     """musictx tune: teach a model your own music, and measure on held-out pieces whether it learned."""
 
-    path: str = setting(MISSING, "a folder or zip of MIDI files, at least four different pieces")
-    out: str = setting("outputs/tuned", "a folder for the model and its music; the same command resumes")
-    bundle: str = setting(PIANO, "the model to begin with: piano, chorale, a file or a run's folder")
+    path: str = setting(MISSING, "a folder or zip of MIDI files, at least four different pieces", path=True)
+    out: str = setting("outputs/tuned", "a folder for the model and its music; the same command resumes", path=True)
+    bundle: str = setting(PIANO, "the model to begin with: piano, chorale, a file or a run's folder", path=True)
     licence: str = setting("not stated", "licence of your music, which the model will show beside its corpus's")
     max_steps: int | None = setting(
         None, f"optimizer steps; null: {READINGS} readings of your music, {STEPS[0]} to {STEPS[1]}"

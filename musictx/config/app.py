@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -29,13 +28,7 @@ from musictx.errors import ConfigError, UserError
 from musictx.setting import about, find_setting, help_text
 from musictx.terminal import columns, say
 
-PATHS = (
-    "path|midi|infill|melody|between|beside|bundle|out|store|downloads|soundfont|input|output|record|init_from|resume"
-    "|folder"
-)
 QUOTES = "'", '"'
-OWN_COMMAS = ("between",)  # its comma stands between two files
-PATH_KEY = re.compile(rf"\+{{0,2}}([\w.]*[_.])?({PATHS})")
 _COMPOSING = RLock()  # Hydra composes for one thread at a time: its stores are one for the whole process
 
 
@@ -63,7 +56,7 @@ def run(command: Command) -> None:
         if {"-h", "--help"} & {*flags}:
             say(helped(command, words))
             return
-        refuse_no_path(words)
+        refuse_no_path(command, words)
         if not flags and not any(word.lstrip("+~").startswith("hydra") for word in words):
             config = compose(command.name, words, with_hydra=True)
             HydraConfig.instance().set_config(config)
@@ -104,7 +97,9 @@ def settings(command: str, /, *words: str, **values: Any) -> Any:
     equals `musictx train experiment=demo model.d_model=96 out=mine`. The value of a group is a dict, as in
     `model={"d_model": 96}`, or the name of a preset. Raises ConfigError for what the command refuses."""
     values = {key: plain(value) for key, value in values.items()}
-    refuse_no_path([*words, *(f"{key}={value}" for key, value in values.items() if isinstance(value, str))])
+    refuse_no_path(
+        find(command), [*words, *(f"{key}={value}" for key, value in values.items() if isinstance(value, str))]
+    )
     presets = {key: value for key, value in values.items() if isinstance(value, str) and _is_group(key)}
     try:
         config = compose(command, [*words, *(f"{key}={value}" for key, value in presets.items())])
@@ -130,12 +125,13 @@ def plain(value: Any) -> Any:
     return value
 
 
-def refuse_no_path(words: Sequence[str]) -> None:
+def refuse_no_path(command: Command, words: Sequence[str]) -> None:
     """Raises ConfigError for a path without a name, which would mean the current folder."""
     for word in words:
         key, equals, value = word.partition("=")
-        if equals and PATH_KEY.fullmatch(key) and not value.strip().strip("'\"").strip():
-            raise ConfigError(key.lstrip("+"), got="", allowed="a path, or leave it out")
+        key = key.lstrip("+")
+        if equals and not value.strip().strip("'\"").strip() and _is(command, key, "path"):
+            raise ConfigError(key, got="", allowed="a path, or leave it out")
 
 
 UNREAD = TypeError, ValueError, ArithmeticError, RecursionError  # of Hydra, as on model=null
@@ -211,7 +207,9 @@ def as_text(command: Command, word: str, many: bool = False) -> str:
         read = None
     if read is not None and not read.is_sweep_override() and type(read.value()) in kinds | {type(None)}:
         return f"{key}={value}"
-    is_one = key in OWN_COMMAS or (", " in value and value[:1] not in QUOTES) or os.path.exists(value)
+    is_one = (
+        _is(command, key.lstrip("+"), "commas") or (", " in value and value[:1] not in QUOTES) or os.path.exists(value)
+    )
     sweeps = many and not is_one
     if read is not None and read.is_sweep_override() and sweeps:
         return f"{key}={value}"
@@ -225,6 +223,11 @@ def _kinds(command: Command, key: str) -> frozenset[Any]:
     if found is None:
         return frozenset()
     return frozenset(get_args(found[0]) if get_origin(found[0]) in (UnionType, Union) else (found[0],))
+
+
+def _is(command: Command, key: str, what: str) -> bool:
+    found = find_setting(command.schema, key)
+    return found is not None and bool(found[1].metadata.get(what))
 
 
 def typed(config: DictConfig, schema: type) -> Any:

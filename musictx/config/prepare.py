@@ -47,7 +47,7 @@ class PrepareConfig:
     file_seconds: float = setting(60.0, "most time to read one file")
     memory_mb: int = setting(1024, "most memory to read one file")
     file_mb: float = setting(32.0, "largest file")
-    out: str = setting(MISSING, STORE)
+    out: str = setting(MISSING, STORE, path=True)
     overwrite: bool = setting(False, "replace an existing store")
 
 
@@ -64,7 +64,7 @@ class SplitConfig:
 class PrepareChoralesConfig(SplitConfig, PrepareConfig):
     """musictx prepare chorales: Bach's 371 chorales, from the music21 package."""
 
-    out: str = setting("outputs/stores/chorales", STORE)
+    out: str = setting("outputs/stores/chorales", STORE, path=True)
     pieces: int | None = setting(None, "use only the first so many, for a quick trial; null: all 371")
 
 
@@ -72,9 +72,9 @@ class PrepareChoralesConfig(SplitConfig, PrepareConfig):
 class PrepareJsbConfig(PrepareConfig):
     """musictx prepare jsb: the JSB chorales of the literature, on their official split; downloads without path=."""
 
-    out: str = setting("outputs/stores/jsb", STORE)
-    path: str | None = setting(None, "Jsb16thSeparated.json; null: download it")
-    downloads: str = setting("outputs/downloads", "the folder for downloads")
+    out: str = setting("outputs/stores/jsb", STORE, path=True)
+    path: str | None = setting(None, "Jsb16thSeparated.json; null: download it", path=True)
+    downloads: str = setting("outputs/downloads", "the folder for downloads", path=True)
 
 
 @dataclass
@@ -90,31 +90,33 @@ class PrepareMidiConfig(PrepareConfig):
 class PrepareFolderConfig(SplitConfig, PrepareMidiConfig):
     """musictx prepare folder: your own MIDI files, a folder or zip, nested, any names."""
 
-    out: str = setting("outputs/stores/performances", STORE)
-    path: str = setting(MISSING, "a folder or zip of MIDI files")
+    out: str = setting("outputs/stores/performances", STORE, path=True)
+    path: str = setting(MISSING, "a folder or zip of MIDI files", path=True)
     corpus: str | None = setting(None, "name of the corpus; null: the folder's name")
     licence: str = setting("not stated", "licence, which the models trained on it will show")
-    validation: str | None = setting(None, "a folder inside path= for validation; null: by validation_fraction")
-    test: str | None = setting(None, "a folder inside path= for the test; null: none, or by test_fraction")
+    validation: str | None = setting(
+        None, "a folder inside path= for validation; null: by validation_fraction", path=True
+    )
+    test: str | None = setting(None, "a folder inside path= for the test; null: none, or by test_fraction", path=True)
 
 
 @dataclass
 class PrepareMaestroConfig(PrepareMidiConfig):
     """musictx prepare maestro: MAESTRO, piano performances, on its official split; downloads without path=."""
 
-    out: str = setting("outputs/stores/maestro", STORE)
-    path: str | None = setting(None, "the archive, zip or folder; null: download it")
+    out: str = setting("outputs/stores/maestro", STORE, path=True)
+    path: str | None = setting(None, "the archive, zip or folder; null: download it", path=True)
     version: str = setting("v3", "the version to download: v1, v2 or v3")
-    downloads: str = setting("outputs/downloads", "the folder for downloads")
+    downloads: str = setting("outputs/downloads", "the folder for downloads", path=True)
 
 
 @dataclass
 class PreparePop909Config(SplitConfig, PrepareMidiConfig):
     """musictx prepare pop909: POP909, pop songs on a piano, without their other versions; downloads without path=."""
 
-    out: str = setting("outputs/stores/pop909", STORE)
-    path: str | None = setting(None, "the archive, zip or folder; null: download it")
-    downloads: str = setting("outputs/downloads", "the folder for downloads")
+    out: str = setting("outputs/stores/pop909", STORE, path=True)
+    path: str | None = setting(None, "the archive, zip or folder; null: download it", path=True)
+    downloads: str = setting("outputs/downloads", "the folder for downloads", path=True)
     select: SelectConfig = field(  # [PIANO] keeps only the accompaniment
         default_factory=lambda: SelectConfig(names=["MELODY", "BRIDGE", "PIANO"])
     )

@@ -13,7 +13,9 @@ class DataConfig:
     """The store to learn from, and its windows."""
 
     path: str = setting(
-        MISSING, "the store, a folder that `musictx prepare` made; of objective=classify a folder or zip of MIDI files"
+        MISSING,
+        "the store, a folder that `musictx prepare` made; of objective=classify a folder or zip of MIDI files",
+        path=True,
     )
     length: int = setting(MISSING, "ids in a training window")
     transpose: int = setting(MISSING, "transpose by up to this many semitones, up or down")
@@ -113,12 +115,15 @@ class TrainConfig:
 
     name: str = setting(MISSING, "name of the run")
     random_seed: int = setting(0, "random seed")
-    out: str = setting(MISSING, "the run's folder; an unfinished run in it is resumed")
+    out: str = setting(MISSING, "the run's folder; an unfinished run in it is resumed", path=True)
     overwrite: bool = setting(False, "replace the run in the folder and start again")
-    resume: str | None = setting(None, "the folder of an unfinished run to resume, with its settings; null: none")
+    resume: str | None = setting(
+        None, "the folder of an unfinished run to resume, with its settings; null: none", path=True
+    )
     init_from: str | None = setting(
         None,
         "begin with the weights of this bundle: piano, chorale, a file or a run's folder; null: new weights",
+        path=True,
     )
     objective: str = setting(
         "next_token",
