@@ -2,20 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from shutil import copyfile
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import MISSING
 
-from musictx.analysis.bootstrap import Interval, interval
-from musictx.analysis.likelihood import negative_log_likelihood
+from musictx.analysis.gain import FEWEST, PASSAGE, Gain, different, gain
 from musictx.commands import check_new, check_way, check_within
 from musictx.commands.generate import generate
-from musictx.commands.train import train
 from musictx.config.app import settings
 from musictx.config.command import Command
 from musictx.config.prepare import PrepareFolderConfig, SelectConfig
@@ -33,14 +29,13 @@ from musictx.music.write import write_midi
 from musictx.objectives import NEXT_TOKEN
 from musictx.setting import setting
 from musictx.terminal import say
+from musictx.training.fit import fit
 from musictx.training.run_folder import RunFolder, store_hash
 from musictx.training.start import sized_as_bundle
 
 GAIN, SEED, MUSIC = "gain.json", "held-out.mid", "music"  # beside the model
 HELD_OUT = 2  # pieces that measure, and nothing else
-PASSAGE = 256  # tokens
-LEAST = 10  # passages: an interval over fewer is too often too narrow
-RATE = "3e-4"  # docs/training.md
+RATE = 3e-4  # docs/training.md
 BATCH = 4  # windows a step
 READINGS, STEPS = 10, (60, 200)  # of the music; and at least, at most
 PATIENCE = 3
@@ -64,21 +59,6 @@ class TuneConfig:
     device: str = setting("cpu", "cpu or cuda")
 
 
-class Gain(NamedTuple):
-    """Held-out pieces before and after: nats a token each, their difference over passages, that of each piece."""
-
-    before: float
-    after: float
-    difference: Interval  # below 0: better
-    of_pieces: list[float]
-    passages: int
-
-    @property
-    def is_better(self) -> bool:
-        """On every piece, and surely over enough passages."""
-        return self.passages >= LEAST and self.difference.high < 0 and max(self.of_pieces) < 0
-
-
 def tune(config: TuneConfig) -> Path:
     """Returns the new bundle, which is written last: until then the same command resumes. Raises UserError."""
     device, out = check_device(config.device), Path(config.out)
@@ -94,10 +74,12 @@ def tune(config: TuneConfig) -> Path:
         why = f"it learned objective={name}, which is not in musictx"
         raise ConfigError("bundle", got=config.bundle, why=why, hint="musictx train with init_from= and objective=")
     store = prepared(config, before)
-    words, own = words_of(config, before, store), {"objective_settings": before.header.objective.get("settings")}
-    done = not config.overwrite and is_done(run, settings("train", *words, **own), store)
+    training = train_config(config, before, store)
+    done = not config.overwrite and is_done(run, training, store)
     try:
-        if not done and train(*words, **own) is None:
+        if not done:
+            fit(training)
+        if getattr(rank_zero_only, "rank", 0):
             return bundle  # another process writes
         if run.is_unfinished:
             raise KeyboardInterrupt
@@ -118,7 +100,7 @@ def finish(config: TuneConfig, before: Opened, run: RunFolder, store: Store) -> 
     seed = out / SEED
     add_notes(run.bundle, **{x: before.header.notes[x] for x in OWN if x in before.header.notes})
     test = different(store)
-    found = gain(before, open_bundle(run.bundle, device), test, device)
+    found = gain(before.model, open_bundle(run.bundle, device).model, before.tokenizer, test, device)
     show_gain(found, config, test)
     said = {"begun_with": config.bundle, "held_out": [printable(name) for name in test.names], **found._asdict()}
     write_json(out / GAIN, said)
@@ -130,16 +112,6 @@ def finish(config: TuneConfig, before: Opened, run: RunFolder, store: Store) -> 
 def is_done(run: RunFolder, asked: TrainConfig, store: Store) -> bool:
     """Whether that very training has ended already, and the rest was cut short."""
     return run.is_finished and not run.differences(sized_as_bundle(asked)) and run.record().store == store_hash(store)
-
-
-def different(store: Store) -> Split:
-    """The held-out pieces, one of each group of near-duplicates: copies would seem to measure more."""
-    test = store.split("test")
-    copies = {name for group in store.manifest.extra["near_duplicates"] for name in group[1:]}
-    kept = [n for n, name in enumerate(test.names) if name not in copies]
-    pieces = [test[n] for n in kept]
-    bounds = np.cumsum([0, *map(len, pieces)]).astype(np.int64)
-    return Split(np.concatenate(pieces), bounds, [test.names[n] for n in kept])
 
 
 def prepared(config: TuneConfig, before: Opened) -> Store:
@@ -171,53 +143,35 @@ def held_out(keys: Sequence[str], random_seed: int) -> list[str]:
     return assign_splits(keys, max(different // 10, 1) / different, HELD_OUT / different, random_seed)
 
 
-def words_of(config: TuneConfig, before: Opened, store: Store) -> list[str]:
-    """The words of `musictx train`."""
-    data = "chorales" if before.tokenizer.voices else "performances"
-    length = 512 if before.tokenizer.voices else 1024
+def train_config(config: TuneConfig, before: Opened, store: Store) -> TrainConfig:
+    """The settings of the training."""
+    voices, objective = before.tokenizer.voices, before.header.objective
+    length = 512 if voices else 1024
     reading = max(store.manifest.splits["train"].tokens // (BATCH * length), 1)  # steps
     steps = config.max_steps or min(max(READINGS * reading, STEPS[0]), STEPS[1])
-    return [
-        f"init_from={config.bundle}",
-        f"out={Path(config.out) / 'run'}",
-        f"overwrite={config.overwrite}",
-        f"random_seed={config.random_seed}",
-        f"objective={before.header.objective.get('name', NEXT_TOKEN)}",
-        f"tokenizer={before.header.tokenizer}",
-        f"data={data}",
-        f"data.path={store.path}",
-        f"data.length={length}",
+    trained: TrainConfig = settings(
+        "train",
+        f"data={'chorales' if voices else 'performances'}",
         f"trainer={'gpu' if config.device == 'cuda' else 'cpu'}",
-        f"trainer.batch_size={BATCH}",
-        f"trainer.max_steps={steps}",
-        f"trainer.warmup_steps={steps // 10}",
-        f"trainer.validate_every={max(steps // 12, 1)}",
-        f"trainer.patience={PATIENCE}",
-        "trainer.sample_every=null",
-        f"trainer.lr={RATE}",
-    ]
-
-
-def gain(before: Opened, after: Opened, test: Split, device: str) -> Gain:
-    """What a model gained on pieces that neither learned, passage by passage."""
-    passages, piece = cut(test)
-    scored = [
-        negative_log_likelihood(opened.model, passages, opened.tokenizer, None, device=device)
-        for opened in (before, after)
-    ]
-    nats, tokens = np.array([each.nats for each in scored]), scored[0].tokens_of  # (2, P), (P,)
-    change = nats[1] - nats[0]
-    of_pieces = [float(change[piece == n].sum() / tokens[piece == n].sum()) for n in range(len(test))]
-    whole = nats.sum(1) / tokens.sum()
-    return Gain(float(whole[0]), float(whole[1]), interval(change, tokens), of_pieces, len(tokens))
-
-
-def cut(split: Split) -> tuple[Split, NDArray[np.int64]]:
-    """Passages of the pieces, and the number of each one's piece (P,)."""
-    starts = [np.arange(a, b, PASSAGE) for a, b in pairwise(split.offsets.tolist())]
-    bounds = np.concatenate([*starts, split.offsets[-1:]]).astype(np.int64)
-    piece = np.repeat(np.arange(len(starts)), [len(each) for each in starts])
-    return Split(split.ids, bounds, [split.names[n] for n in piece]), piece
+        f"tokenizer={before.header.tokenizer}",
+        init_from=config.bundle,
+        out=str(Path(config.out) / "run"),
+        overwrite=config.overwrite,
+        random_seed=config.random_seed,
+        objective=objective.get("name", NEXT_TOKEN),
+        objective_settings=objective.get("settings"),
+        data={"path": str(store.path), "length": length},
+        trainer={
+            "batch_size": BATCH,
+            "max_steps": steps,
+            "warmup_steps": steps // 10,
+            "validate_every": max(steps // 12, 1),
+            "patience": PATIENCE,
+            "sample_every": None,
+            "lr": RATE,
+        },
+    )
+    return trained
 
 
 def show_gain(found: Gain, config: TuneConfig, test: Split) -> None:
@@ -232,8 +186,8 @@ def show_gain(found: Gain, config: TuneConfig, test: Split) -> None:
         say("better on each of these pieces; other pieces of yours were not asked")
     elif d.low > 0:
         say("worse: your pieces may differ too much from each other; more of them would help")
-    elif found.passages < LEAST:
-        say(f"not surely better: {found.passages} passages are too few, {LEAST} are the least; give longer pieces")
+    elif found.passages < FEWEST:
+        say(f"not surely better: {found.passages} passages are too few, {FEWEST} are the least; give longer pieces")
     else:
         say("not surely better: the interval reaches 0, or one of the pieces is no better; more pieces would help")
 

@@ -11,7 +11,8 @@ import torch
 from conftest import ok, refused, signalled
 
 from musictx.analysis.bootstrap import Interval
-from musictx.commands.tune import PASSAGE, Gain, cut, held_out, tune
+from musictx.analysis.gain import PASSAGE, Gain, cut
+from musictx.commands.tune import held_out, tune
 from musictx.config.app import settings
 from musictx.data.store import Split
 from musictx.errors import StoreError, UserError
