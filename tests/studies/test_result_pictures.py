@@ -1,5 +1,7 @@
 """studies/pictures.py: the points that it draws are those of the rows and of the raw file, and the pages have them."""
 
+from typing import Any
+
 import numpy as np
 import pages
 import pictures
@@ -98,7 +100,10 @@ def test_waits_are_shares_of_passages_and_copies_have_a_median_and_a_longest():
 def test_seed_gain_has_the_kinds_that_have_all_parts_of_the_window():
     parts = {f"gain against a stranger, part {n}": [0.1 * n, 0.1 * n - 0.05, 0.1 * n + 0.05] for n in pictures.PARTS}
     none = parts | {"gain against a stranger, part 6": None}
-    found = {"chorales": {"LSTM 1024": parts, "RoPE 1024": none, "table 256": parts}, "piano": {"sines 2048": parts}}
+    found: dict[str, dict[str, Any]] = {
+        "chorales": {"LSTM 1024": parts, "RoPE 1024": none, "table 256": parts},
+        "piano": {"sines 2048": parts},
+    }
     chorales, piano = pictures.seed_gain(found).axes
     (line,), (other,) = ([xy(each) for each in axes.lines[:-1]] for axes in (chorales, piano))
     assert np.allclose(line, [(2.4 * (n - 0.5), 0.1 * n) for n in pictures.PARTS])
