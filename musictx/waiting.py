@@ -10,9 +10,9 @@ from typing import TypeVar
 from musictx.terminal import say
 
 T = TypeVar("T")
-SHORT_S = 10.0  # what takes less needs no word
-MEASURED_S = 2.0  # of work, before anything is said of the rest
-EVERY_S, EVERY = 30.0, 0.05  # from one line to the next: seconds, and a share of all the time
+SHORT_S = 3.0  # what takes less needs no word
+MEASURED_S = 1.0  # of work, before anything is said of the rest
+EVERY_S, EVERY = 10.0, 0.05  # from one line to the next: seconds, and a share of all the time
 
 
 class Waiting:

@@ -1,13 +1,15 @@
-"""Who waits for more than ten seconds is told beforehand how long, and then how far it is."""
+"""Who waits for more than three seconds is told beforehand how long, and then how far it is."""
 
 import re
 import shutil
 import sys
+from functools import partial
 
 from conftest import QUICK, TINY
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from musictx import lessons
 from musictx.cli import main
 from musictx.waiting import Waiting, estimated, in_words
 
@@ -32,12 +34,11 @@ def lines_of(capsys, total, seconds_each, done=0):
 
 def test_an_estimate_comes_first_and_then_how_far_it_is(capsys):
     assert lines_of(capsys, 100, 1.0) == [
-        (2, "work: about 2 minutes"),
-        (32, "work: 32% done, about 70 s left"),
-        (62, "work: 62% done, about 40 s left"),
+        (1, "work: about 2 minutes"),
+        *((n, f"work: {n}% done, about {in_words(100 - n)} left") for n in range(11, 97, 10)),
     ]
-    assert lines_of(capsys, 100, 1.0, done=80) == [(2, "work: about 20 s")]
-    assert lines_of(capsys, 11, 1.0) == []
+    assert lines_of(capsys, 100, 1.0, done=80) == [(1, "work: about 20 s"), (11, "work: 91% done, about 10 s left")]
+    assert lines_of(capsys, 4, 1.0) == []
     assert lines_of(capsys, 1, 500.0) == []
 
 
@@ -45,8 +46,8 @@ def test_an_estimate_comes_first_and_then_how_far_it_is(capsys):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_all_long_work_is_told_in_few_lines(capsys, total, seconds_each):
     lines = lines_of(capsys, total, seconds_each)
-    first = max(2.0, seconds_each)
-    if total * seconds_each - 2 * first > 10:
+    first = max(1.0, seconds_each)
+    if total * seconds_each - 2 * first > 3:
         assert lines[0][0] <= 2 * first
         assert re.fullmatch(r"work: about [\d.]+ (s|minutes|hours)", lines[0][1])
     assert len(lines) <= 21
@@ -60,7 +61,7 @@ def test_each_item_counts_as_much_as_its_size(capsys, monkeypatch):
         seen.append(n)
         clock.now_s += 2 * n
     assert seen == [3, 5, 12]
-    assert capsys.readouterr().err == "work: about 35 s\n"
+    assert capsys.readouterr().err == "work: about 35 s\nwork: 40% done, about 25 s left\n"
 
 
 def test_times_are_said_as_people_say_them():
@@ -72,6 +73,7 @@ def test_every_command_that_may_take_long_says_so(world, tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("musictx.waiting.SHORT_S", 0.0)
     monkeypatch.setattr("musictx.waiting.MEASURED_S", 0.0)
+    monkeypatch.setattr("musictx.commands.lesson.run", partial(lessons.run, size=0.1))
     for folder in ("a", "b"):
         (tmp_path / "labelled" / folder).mkdir(parents=True)
     for n, file in enumerate(sorted(world.midi.rglob("*.mid"))[:12]):
@@ -87,6 +89,8 @@ def test_every_command_that_may_take_long_says_so(world, tmp_path, monkeypatch, 
         ("classify seed.mid labels=labels.safetensors out=classified", r"reading \d+ passages.*"),
         (f"similar seed.mid {store} passages=20 out=similar", r"listening to \d+ passages"),
         ("accompany chorale out=voices variations=1", "writing voices"),
+        ("render seed.mid out=film.gif", "drawing the film"),
+        ("lesson masking out=lessons", "a training"),
     ):
         monkeypatch.setattr(sys, "argv", ["musictx", *typed.split()])
         main()

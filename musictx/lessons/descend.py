@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
+from musictx.waiting import estimated
+
 
 def descend(
     parameters: Iterable[Parameter], loss: Callable[[], Tensor], steps: int, lr: float = 3e-3, warm_up: int = 10
@@ -16,7 +18,7 @@ def descend(
     mine = list(parameters)
     optimizer = torch.optim.AdamW(mine, lr=lr, weight_decay=0.01)
     losses: list[float] = []
-    for step in range(max(1, steps)):
+    for step in estimated(range(max(1, steps)), "a training"):
         for group in optimizer.param_groups:
             group["lr"] = lr * min(1.0, (step + 1) / warm_up) * (1 - step / steps) ** 0.5
         now = loss()

@@ -30,6 +30,7 @@ from musictx.viz.piano_roll import (
     plot_time,
 )
 from musictx.viz.sound import write_wav
+from musictx.waiting import Waiting
 
 FORMATS = (".gif", ".mp4")
 WIDTH_IN, DPI = 9.0, 100
@@ -58,6 +59,7 @@ def film(title: str, score: Score, new: New, path: Path, bars: Bars | None = Non
 def frames(title: str, score: Score, new: New, frame_s: float, bars: Bars | None = None) -> Iterator[Picture]:
     """A picture every `frame_s` from 0 to the end of the music, all of one even size, as codecs need it."""
     low, high = key_range([score])
+    waiting = Waiting("drawing the film", max(score.duration_s, frame_s))
     for start_s in np.arange(0, max(score.duration_s, frame_s), PAGE_S):
         figure = new_figure(WIDTH_IN, max(1.2 * KEY_IN * (high - low), LEAST_IN) + 0.9, DPI)
         axes = figure.subplots()
@@ -77,6 +79,7 @@ def frames(title: str, score: Score, new: New, frame_s: float, bars: Bars | None
         ahead[rows, int(box.x0) :] = 255 - PALE * (255.0 - played[rows, int(box.x0) :])
         end_s = min(span_s[1], max(score.duration_s, frame_s))
         for now_s in np.arange(np.ceil(start_s / frame_s - 1e-6), end_s / frame_s - 1e-6) * frame_s:
+            waiting.reach(now_s)
             x = int(axes.transData.transform((now_s, 0))[0])
             shot = played.copy()
             shot[:, x:] = ahead[:, x:]
