@@ -20,17 +20,11 @@ from torch import Tensor, nn
 from musictx.lessons import Finding
 from musictx.lessons.descend import descend
 from musictx.lessons.hymns import thirds
+from musictx.lessons.seq2seq import LOW, N_PITCHES, WIDTH, sines
 from musictx.viz.figure import new_figure
 
-LENGTH, WIDTH, BATCH, STEPS = 8, 64, 16, 400
-LOW, N_PITCHES = 48, 44  # both voices, moved by up to 4 semitones
+LENGTH, BATCH, STEPS = 8, 16, 400
 SCORES = ("additive", "dot", "general", "scaled")
-
-
-def sines(length: int) -> Tensor:
-    """(T, C) the beat of each note."""
-    angle = torch.arange(length)[:, None] * 100.0 ** (-torch.arange(WIDTH // 2) / (WIDTH // 2))
-    return torch.cat([angle.sin(), angle.cos()], -1)
 
 
 class Score(nn.Module):
