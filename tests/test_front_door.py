@@ -72,7 +72,7 @@ def test_prepare_train_and_evaluate_are_the_commands(world, tmp_path, monkeypatc
         (lambda: musictx.prepare("folder", paths="x"), "paths=…: .* path"),
         (lambda: musictx.train(trainer={"max_steps": "many"}), "trainer.max_steps=many: "),
         (lambda: musictx.train(model=None, data={"path": "a"}), "model=null: "),
-        (lambda: musictx.train(model={"cell": "rnn"}, data={"path": "a"}), "model.cell=…: "),
+        (lambda: musictx.train(model={"recall": True}, data={"path": "a"}), "model.recall=…: "),
         (lambda: musictx.train("-m", "random_seed=1,2"), "-m"),
         (lambda: musictx.train(name="a", out="o", data={"path": "nowhere"}), "nowhere"),
         (lambda: musictx.evaluate(bundle="nowhere"), "nowhere"),

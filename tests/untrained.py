@@ -11,12 +11,12 @@ from musictx.tokenizers.chorale import ChoraleTokenizer
 
 TOK = ChoraleTokenizer()
 CONFIG = EncoderDecoderConfig(TOK.vocab.size, d_model=16, n_layers=2, n_heads=2, d_ff=32, pad=TOK.vocab.pad)
+CONFIG = replace(CONFIG, source_voices=4, target_group=4)
 
 
-def write_harmoniser(path, objective="voices", **notes):
+def write_harmoniser(path, config=CONFIG, objective="voices", **notes):
     torch.manual_seed(0)
     learned = {"name": objective, "settings": {}, "added": []}
-    config = replace(CONFIG, source_voices=4, target_group=4) if objective == "voices" else CONFIG
     shape = {"kind": "encoder_decoder", **asdict(config)}
     of = shape, "chorale", TOK.vocab.fingerprint, "none", "none", None, "0"
     header = BundleHeader(*of, notes=notes, objective=learned)

@@ -61,7 +61,7 @@ class Embedder:
 
     def __init__(self, model: Any, tokenizer: Tokenizer, layer: int | None = None, bundle: object = ...) -> None:
         """`layer` counts the blocks before the reading; None: two thirds of all. `bundle`: a person's word for it."""
-        n_layers = model.config.n_layers if can(model, "readout") or can(model, "both_ways") else 0
+        n_layers = model.config.n_layers if can(model, "readout") else 0
         if n_layers < 2:
             why = f"a model of kind {kind_of(model)} has no layer to read"
             raise ConfigError("bundle", got=bundle, why=why, allowed="a Transformer of 2 layers or more")

@@ -4,7 +4,6 @@ The strength of L2 is chosen inside each fold's training files, so no file of th
 cross-validation, Cawley and Talbot 2010).
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from math import sqrt
 from typing import Any, NamedTuple
@@ -48,17 +47,12 @@ class LabelledVectors(NamedTuple):
         return fit(self.vectors, self.label[self.file], 1 / passages[self.file], labels, strengths)
 
 
-def deal(label: NDArray[Any], group: NDArray[Any], each_label: bool = False) -> NDArray[np.int64]:
-    """(F,) the fold of each file: groups are dealt out label by label, so that each fold has all labels if it can. With
-    `each_label` every label begins at fold 0, so that the first folds have even a label of few files."""
+def deal(label: NDArray[Any], group: NDArray[Any]) -> NDArray[np.int64]:
+    """(F,) the fold of each file: groups are dealt out label by label, so that each fold has all labels if it can."""
     order = np.random.default_rng(0).permutation(len(label))
     fold_of: dict[int, int] = {}
-    dealt: Counter[int] = Counter()
     for f in order[np.argsort(label[order], kind="stable")].tolist():
-        if int(group[f]) not in fold_of:
-            begun = int(label[f]) if each_label else 0
-            fold_of[int(group[f])] = dealt[begun] % FOLDS
-            dealt[begun] += 1
+        fold_of.setdefault(int(group[f]), len(fold_of) % FOLDS)
     return np.array([fold_of[int(g)] for g in group])
 
 

@@ -16,9 +16,8 @@ from torch import Tensor
 
 from musictx.analysis.motif import chord_ends, lines
 from musictx.errors import ConfigError, UserError
-from musictx.model.encoder import Encoder
 from musictx.model.encoder_decoder import EncoderDecoder
-from musictx.model.readout import read_attention, read_both_ways, read_cross_attention
+from musictx.model.readout import read_attention, read_cross_attention
 from musictx.model.steps import newest
 from musictx.model.transformer import Transformer
 from musictx.music.grid import REST, score_to_grid
@@ -143,22 +142,6 @@ def attention_map(
     return total / seen, start - lead + first
 
 
-def attention_both_ways(
-    model: Encoder, tokenizer: Tokenizer, ids: Ids, traced: Trace, note: int, max_tokens: int
-) -> NDArray[Any]:
-    """(L, H, N): how much the token that strikes note number `note` of a piece's ids (T,) looks at each note's tokens.
-    The rest lies on waits and BOS. The model sees at most `max_tokens`, where it can half of them before the note."""
-    struck = int(traced.struck_by[note])
-    end = min(max(struck + max_tokens // 2, max_tokens - 1), len(ids))
-    lead = 1 if end < max_tokens else 0  # BOS
-    start = 0 if lead else newest(end, max_tokens, max(model.cycle, tokenizer.group))
-    window = np.concatenate([[tokenizer.vocab.bos] * lead, ids[start:end]]).astype(np.int64)
-    owner = np.concatenate([[-1] * lead, traced.note[start:end]]).astype(np.int64)  # (W,)
-    here = torch.from_numpy(window)[None].to(model.embed.weight.device)
-    rows = read_both_ways(model, here, struck - start + lead).double().cpu().numpy()  # (L, H, W)
-    return np.stack([rows[..., owner == n].sum(-1) for n in range(len(traced.score))], -1)
-
-
 def repeats(score: Score, motif_notes: int) -> dict[int, Indices]:
     """For each note after a motif that came before: occurrences, oldest first and the motif last, each with the note
     that followed (R, motif_notes + 1). The earlier ones do not overlap the motif. A note in several lines counts in the
@@ -203,18 +186,14 @@ def attention_to_melody(
     """What the heads look at for note number `note` of a piece's ids (T,), soprano, alto, tenor and bass, of which one
     is the melody. Raises ConfigError for a note of the melody, which the model reads and does not write."""
     steps = ids.reshape(-1, tokenizer.voices).astype(np.int64)  # (S, 4)
-    step, voice = divmod(int(traced.struck_by[note]), tokenizer.voices)
+    query = int(traced.struck_by[note])
+    step, voice = divmod(query, tokenizer.voices)
     if voice == melody_voice:
         where = f"note {note + 1}, at {traced.score.onset_s[note]:.2f} s"
         why = f"{where}, belongs to the melody, which the model does not write"
         raise ConfigError("at", why=why, allowed="a note of another voice")
-    all_voices = model.config.source_voices > 1  # of a chord in the source, and in the stream
-    unheard = 0 if all_voices else 1
-    query = step * (tokenizer.voices - unheard) + voice - unheard
-    read = np.concatenate([[tokenizer.vocab.bos], steps[:, unheard:].reshape(-1)[:query]])
-    source = steps[:, 0]
-    if all_voices:
-        source = np.where(np.arange(tokenizer.voices) == melody_voice, steps, tokenizer.vocab.pad).reshape(-1)
+    read = np.append(tokenizer.vocab.bos, steps.reshape(-1)[:query])
+    source = np.where(np.arange(tokenizer.voices) == melody_voice, steps, tokenizer.vocab.pad).reshape(-1)
     melody, before = (torch.from_numpy(x)[None].to(device) for x in (source, read))
     rows = read_cross_attention(model, melody, before, query)
     w = rows.double().cpu().numpy()  # (L, H, S)

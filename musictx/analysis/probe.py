@@ -20,7 +20,7 @@ from musictx.tokenizers import Tokenizer
 
 FORMAT = 1
 KEY = "musictx_labels"
-OURS = "give a file that `musictx probe` wrote, or a model that `objective=classify` or `classify_notes` trained"
+OURS = "give a file that `musictx probe` wrote"
 STEPS = 200  # of LBFGS; a fit needs a few dozen
 MOST_SECONDS = 600.0  # of a passage
 

@@ -1,18 +1,16 @@
-"""musictx attend: draw arcs over a piano roll to the notes that the model looks at; what each head or gate does."""
+"""musictx attend: draw arcs over a piano roll to the notes that the model looks at, and what each head does."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from omegaconf import MISSING
 
 from musictx.analysis.heads import (
     MOTIF_NOTES,
-    attention_both_ways,
     attention_map,
     attention_to_melody,
     attention_to_past,
@@ -30,26 +28,23 @@ from musictx.generate.open_bundle import Opened
 from musictx.generate.open_player import check_device
 from musictx.generate.seeds import fit_grid
 from musictx.model.build import can
-from musictx.model.encoder import Encoder
 from musictx.model.encoder_decoder import EncoderDecoder
-from musictx.model.gates import GATES, read_gates
 from musictx.model.packaged import seed_path
 from musictx.music.grid import VOICES
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
+from musictx.objectives.voices import Voices
 from musictx.setting import setting
 from musictx.terminal import say
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.tokenizer import Trace
 from musictx.viz.arcs import choose_heads, head_names, plot_arcs, plot_heads, plot_map
 from musictx.viz.figure import FORMATS
-from musictx.viz.gates import plot_gates
 
 
 @dataclass
 class AttendConfig:
-    """musictx attend: show which past notes the model looks at when it generates a note, and what each head does. Of an
-    encoder: which notes before and after a note it looks at. Of an LSTM: how open its gates are at each note."""
+    """musictx attend: show which past notes the model looks at when it generates a note, and what each head does."""
 
     bundle: str | None = setting(
         None,
@@ -59,10 +54,7 @@ class AttendConfig:
     )
     midi: str = setting(MISSING, "a MIDI file, say a continuation; or elise, gymnopedie, chorale", path=True)
     out: str = setting("outputs/attention", "a folder for the pictures", path=True)
-    at: str | None = setting(
-        None,
-        "12.5: the first note from this second on; note37: the 37th note; null: the last, of an encoder the middle one",
-    )
+    at: str | None = setting(None, "12.5: the first note from this second on; note37: the 37th note; null: the last")
     layer: int | None = setting(None, "layer, counted from 0; null: the mean of all")
     head: int | None = setting(None, "head of that layer, counted from 0; null: all heads, each in its colour")
     voice: str = setting("S", "of four voices, the one that the harmoniser was given: S, A, T or B")
@@ -94,14 +86,6 @@ class Music(NamedTuple):
         return f"note {note + 1} of {len(self.score)}, at {self.score.onset_s[note]:.2f} s"
 
 
-class Look(NamedTuple):
-    """What can be seen of a kind of model: what shows it, its pictures, the settings that it obeys."""
-
-    show: Callable[[Any, Music], None]
-    pictures: tuple[str, ...]
-    obeys: tuple[str, ...]
-
-
 def attend(config: AttendConfig) -> None:
     device = check_device(config.device)
     source = seed_path(config.midi)
@@ -113,17 +97,16 @@ def attend(config: AttendConfig) -> None:
     choice = name_bundle(config.bundle, [source], config.drums)
     if choice.remark:
         say(choice.remark)
-    bundle = choice.bundle
-    opened = open_and_print(bundle, device, continues=False)
+    opened = open_and_print(choice.bundle, device, continues=False)
     model: Any = opened.model
-    tokenizer, look = opened.tokenizer, choose_look(opened, bundle)
-    for name in ("at", "layer", "head", "voice"):
-        if name not in look.obeys and (value := getattr(config, name)) != getattr(AttendConfig, name):
-            raise ConfigError(name, got=value, why=f"{bundle} has nothing to choose by it", hint="leave it out")
-    pictures = [Path(config.out) / f"{source.stem}-{what}.{config.format}" for what in look.pictures]
+    tokenizer, harmonises = opened.tokenizer, is_harmoniser(opened, choice.bundle)
+    if not harmonises and config.voice != AttendConfig.voice:
+        why = f"{choice.bundle} has nothing to choose by it"
+        raise ConfigError("voice", got=config.voice, why=why, hint="leave it out")
+    names = ["attention", "heads", *["map"] * (not harmonises)]
+    pictures = [Path(config.out) / f"{source.stem}-{name}.{config.format}" for name in names]
     check_new(config.overwrite, *pictures)
-    if "layer" in look.obeys:
-        check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
+    check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
     tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
     score = tracks.merge(config.drums)
     if not len(score):
@@ -131,24 +114,20 @@ def attend(config: AttendConfig) -> None:
     if said := tracks.remark(config.drums):
         say(f"{source}: {said}")
     score = fit_grid(score, tokenizer, source, say)
-    ids = ids_by_height(tokenizer, score) if look.show is show_melody else tokenizer.encode(score)
-    look.show(model, Music(config, tokenizer, ids, tokenizer.trace(ids, score.quarter_s), source.stem, pictures))
+    ids = ids_by_height(tokenizer, score) if harmonises else tokenizer.encode(score)
+    music = Music(config, tokenizer, ids, tokenizer.trace(ids, score.quarter_s), source.stem, pictures)
+    (show_melody if harmonises else show_past)(model, music)
 
 
-def choose_look(opened: Opened, bundle: str) -> Look:
-    """Raises ConfigError for a model without attention and gates."""
-    model: Any = opened.model
-    arcs, of_note = ("attention", "heads"), ("at", "layer", "head")
-    if isinstance(model, EncoderDecoder) and opened.header.objective.get("name") in ("conditional", "voices"):
-        return Look(show_melody, arcs, (*of_note, "voice") if model.config.source_voices > 1 else of_note)
-    if isinstance(model, Encoder):
-        return Look(show_both_ways, arcs, of_note)
-    if can(model, "readout"):
-        return Look(show_past, (*arcs, "map"), of_note)
-    if can(model, "gates") and model.config.cell == "lstm":
-        return Look(show_gates, ("gates",), ())
-    allowed = "a Transformer, an encoder, an LSTM or a harmoniser of four voices"
-    raise ConfigError("bundle", got=bundle, why="it has no attention and no gates to draw", allowed=allowed)
+def is_harmoniser(opened: Opened, bundle: str) -> bool:
+    """Whether the notes of its model look at a melody; else they look at their past. Raises ConfigError for a model
+    whose attention cannot be read."""
+    if can(opened.model, "voices") and opened.header.objective.get("name") == Voices.name:
+        return True
+    if not can(opened.model, "readout"):
+        allowed = "a Transformer or a harmoniser of four voices"
+        raise ConfigError("bundle", got=bundle, why="it has no attention to draw", allowed=allowed)
+    return False
 
 
 def show_melody(model: EncoderDecoder, music: Music) -> None:
@@ -162,18 +141,6 @@ def show_melody(model: EncoderDecoder, music: Music) -> None:
     say(f"{music.where(note)}; {share}; the melody is the {SINGERS[voice]}")
     sounding = "on the sixteenth it begins with", looked.sounding, ".0%"
     draw(music, note, looked.weight, [sounding, ("sixteenths away", looked.steps_away, ".1f")])
-
-
-def show_both_ways(model: Encoder, music: Music) -> None:
-    """Draws and prints which notes before and after it a note looks at."""
-    onset_s = music.score.onset_s
-    note = find_note(music.score, music.config.at) if music.config.at else len(music.score) // 2
-    most = min(model.reach or MOST_TOKENS, model.config.trained_length or MOST_TOKENS)
-    weight = attention_both_ways(model, music.tokenizer, music.ids, music.traced, note, most)
-    before, after = (weight[..., which].sum(-1) for which in (onset_s < onset_s[note], onset_s > onset_s[note]))
-    shares = f"{before.mean():.1%} of the weight lies on notes before it, {after.mean():.1%} on notes after"
-    say(f"{music.where(note)}; {shares}; the rest lies on this moment and on waits")
-    draw(music, note, weight, [("weight on notes before", before, ".0%"), ("after", after, ".0%")])
 
 
 def show_past(model: Any, music: Music) -> None:
@@ -203,23 +170,6 @@ def draw(music: Music, note: int, weight: NDArray[Any], maps: list[Map], motif: 
     rows = [(*at, *(format(figure[at], how) for _, figure, how in maps)) for at in np.ndindex(weight.shape[:2])]
     print_table(["layer", "head", *(title for title, *_ in maps)], rows, right=len(maps))
     say(f"{arcs}: what it looks at, {what}\n{heads}: all heads")
-
-
-def show_gates(model: Any, music: Music) -> None:
-    """Draws the gates of all cells, and prints each layer's means where a note begins and elsewhere."""
-    (path,) = music.pictures
-    ids = torch.as_tensor(music.ids.astype(np.int64), device=music.config.device)[None]  # (1, T)
-    found = read_gates(model, ids)[:, 0].cpu().numpy()
-    gates = {name: list(found[:, n]) for n, name in enumerate(GATES)}  # of each layer (T, C)
-    plot_gates(f"{music.stem}: the gates of its cells", music.score, music.traced.time_s, gates, path)
-    begins = np.zeros(len(music.ids), bool)
-    begins[music.traced.struck_by] = True
-    rows = [
-        [layer, *(f"{gates[name][layer][where].mean():.3f}" for name in GATES for where in (begins, ~begins))]
-        for layer in range(len(found))
-    ]
-    print_table(["layer", *(f"{name} {where}" for name in GATES for where in ("at notes", "between"))], rows)
-    say(f"{path}: how open each layer's gates are; 1 lets all through")
 
 
 def check_heads(layer: int | None, head: int | None, n_layers: int, n_heads: int) -> None:

@@ -1,6 +1,6 @@
 """musictx classify: the probability of each label for a MIDI file, and the notes that decided."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,6 @@ from omegaconf import MISSING
 from musictx.analysis.deciding import LEAST, deciding_notes, log_odds
 from musictx.analysis.embedding import Embedder
 from musictx.analysis.probe import Probe, load_probe
-from musictx.analysis.trained_labels import Labeller, as_probe, header_of_labels, label_notes
 from musictx.commands import check_new, check_way, check_within, open_and_print, print_table
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
@@ -24,8 +23,6 @@ from musictx.model.tensors import tensors_hash
 from musictx.music.harmony import pitch_name
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
-from musictx.music.write import write_midi
-from musictx.objectives.classify_notes import ClassifyNotes
 from musictx.setting import setting
 from musictx.terminal import say
 from musictx.viz.raised import plot_raised
@@ -42,12 +39,8 @@ class ClassifyConfig:
     """musictx classify: the probability of each label for a MIDI file, and the notes that decided."""
 
     midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale", path=True)
-    labels: str = setting(
-        MISSING, "what `musictx probe` made; or a model that learned labels, its file or its run", path=True
-    )
-    out: str = setting(
-        "outputs/classified", "a folder for the picture, or labelled tracks, and the figures as JSON", path=True
-    )
+    labels: str = setting(MISSING, "the file of labels that `musictx probe` made", path=True)
+    out: str = setting("outputs/classified", "a folder for the picture, and the figures as JSON", path=True)
     bundle: str | None = setting(
         None, "the model that `musictx probe` heard the labels with; null: that one, if it is in musictx", path=True
     )
@@ -84,24 +77,18 @@ class Answer(NamedTuple):
 
 def classify(config: ClassifyConfig) -> None:
     device, source, out = check_device(config.device), seed_path(config.midi), Path(config.out)
-    path, picture, parts = (out / f"{source.stem}{end}" for end in (".json", ".png", "-tracks.mid"))
-    check_new(config.overwrite, path, picture, parts)
+    path, picture = (out / f"{source.stem}{end}" for end in (".json", ".png"))
+    check_new(config.overwrite, path, picture)
     check_way("out", config.out, out)
     check_within(config, "passages", 1)
     data = read_bytes(source)
-    probe, embedder, length = open_labels(config, device)
+    probe, embedder = open_labels(config, device)
     tokenizer = embedder.tokenizer
     score = fit_grid(
         read_tracks(data, source, one_tempo=tokenizer.metrical).merge(config.drums), tokenizer, source, say
     )
     said = {"midi": config.midi, "labels": config.labels, "held_out": probe.about.held_out}
     say(f"{config.labels}: {said['held_out']}")
-    if length is not None and isinstance(embedder, Labeller):
-        if not len(score):
-            raise UserError(f"{source}: no notes", "give more music")
-        write_json(path, said | part_notes(probe.about.labels, score, label_notes(embedder, score, length), parts))
-        say(f"{parts}: a track for each label\n{path}: all figures")
-        return
     answer = ask(score, probe, embedder, config)
     length_s = probe.about.passage_seconds
     if answer.score.duration_s < length_s:
@@ -116,29 +103,16 @@ def classify(config: ClassifyConfig) -> None:
     say(f"{picture}: the notes that decided, in colour\n{path}: all figures")
 
 
-def open_labels(config: ClassifyConfig, device: str) -> tuple[Probe, Embedder, int | None]:
-    """Labels and the ears that hear them; of a model that labels notes, also how many ids it reads at once. Raises
-    BundleError, ConfigError."""
-    path = bundle_path(config.labels) if Path(config.labels).is_dir() else Path(config.labels)
-    header = header_of_labels(path)
-    if header is None:
-        probe = load_probe(path)
-        bundle = config.bundle or probe.about.bundle
-        if not config.bundle and bundle not in BUNDLES:  # a stranger's file names no path to open
-            why = f"{config.labels} was made with {bundle}, which is not inside musictx"
-            raise ConfigError("bundle", got=None, why=why, allowed="that model")
-        model, tokenizer, _ = open_and_print(bundle, device, continues=False)
-        return probe, probe.embedder(model, tokenizer, tensors_hash(bundle_path(bundle)), path, bundle), None
-    if config.bundle is not None:
-        why = f"{config.labels} is a whole model"
-        raise ConfigError("bundle", got=config.bundle, why=why, hint="leave it out")
-    probe = as_probe(header, path)
-    of_notes = header.objective["name"] == ClassifyNotes.name
-    if of_notes and config.passages != ClassifyConfig.passages:
-        why = f"{config.labels} reads all notes once"
-        raise ConfigError("passages", got=config.passages, why=why, hint="leave it out")
-    model, tokenizer, _ = open_and_print(str(path), device, continues=False)
-    return probe, Labeller(model, tokenizer), header.objective["length"] if of_notes else None
+def open_labels(config: ClassifyConfig, device: str) -> tuple[Probe, Embedder]:
+    """Labels and the ears that hear them. Raises BundleError, ConfigError."""
+    path = Path(config.labels)
+    probe = load_probe(path)
+    bundle = config.bundle or probe.about.bundle
+    if not config.bundle and bundle not in BUNDLES:  # a stranger's file names no path to open
+        why = f"{config.labels} was made with {bundle}, which is not inside musictx"
+        raise ConfigError("bundle", got=None, why=why, allowed="that model")
+    model, tokenizer, _ = open_and_print(bundle, device, continues=False)
+    return probe, probe.embedder(model, tokenizer, tensors_hash(bundle_path(bundle)), path, bundle)
 
 
 def ask(score: Score, probe: Probe, embedder: Embedder, config: ClassifyConfig) -> Answer:
@@ -162,21 +136,6 @@ def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
     """Probabilities (..., K) of logits (..., K)."""
     share: NDArray[np.float64] = np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
     return share
-
-
-def part_notes(labels: list[str], score: Score, logits: NDArray[np.float64], parts: Path) -> dict[str, Any]:
-    """Writes a track for each label, with the notes that have it; returns all figures."""
-    probability, label = softmax(logits), logits.argmax(1)
-    own = [probability[label == k, k] for k in range(len(labels))]
-    rows = [(len(p), name, f"{p.mean():.2f}" if len(p) else "") for name, p in zip(labels, own, strict=True)]
-    print_table(["notes", "label", "mean probability"], rows)
-    write_midi(replace(score, program=label), parts, names=labels)
-    return {
-        "notes": [
-            note_json(score, n) | {"label": labels[label[n]], "probability": round(float(probability[n, label[n]]), 6)}
-            for n in range(len(score))
-        ]
-    }
 
 
 def note_json(score: Score, n: int) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
 from musictx.files import only_new, write_json
 from musictx.generate.open_bundle import Opened, chosen_weights
-from musictx.generate.open_player import check_device
+from musictx.generate.open_player import check_device, objective_of
 from musictx.model.build import check_objective, describe_model, kind_of, source_voices
 from musictx.model.packaged import bundle_path
 from musictx.model.weights import check_weights, describe_weights, with_weights
@@ -107,7 +107,7 @@ def scored_by(bundle: str, opened: Opened, asked: str | None) -> tuple[str, Obje
     if asked is None and ":" in trained:
         why = f"{bundle} was trained with objective={trained}, which is not in musictx"
         raise ConfigError("objective", got=asked, why=why, allowed=f"objective={trained} to run it, or {NEXT_TOKEN}")
-    name = asked or find_objective(trained).compared_by or trained
+    name = asked or objective_of(trained, bundle).compared_by or trained
     settings = header.objective.get("settings") if name == trained else None
     settings = {**find_objective(name).compared_with, **(settings or {})}
     objective = build_objective(name, settings, opened.tokenizer, opened.model.cycle)

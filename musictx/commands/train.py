@@ -77,10 +77,8 @@ def run(config: TrainConfig) -> float | None:
     objective = find_objective(header.objective.get("name", NEXT_TOKEN))
     if objective.continues:
         say(f"continue a seed with it: musictx generate my.mid bundle={bundle}")
-    elif "source" in objective.inputs and (header.tokenizer, objective.__name__) != ("chorale", "Conditional"):
+    elif "source" in objective.inputs:
         say(f"accompany a melody with it: musictx accompany my.mid bundle={bundle}")
-    elif "labels" in header.objective:
-        say(f"classify music with it: musictx classify my.mid labels={bundle}")
     if RunFolder(bundle.parent).is_unfinished:  # Ctrl-C, and a line said so
         raise KeyboardInterrupt
     return header.val_nll
@@ -97,10 +95,12 @@ def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
     if len(words) > 1 + len(named):
         return config
     stored = begun_in.config()
-    schema = OmegaConf.structured(TrainConfig(model=schema_of(stored.model.kind)))
     try:
+        schema = OmegaConf.structured(TrainConfig(model=schema_of(stored.model.kind)))
         begun: TrainConfig = typed(OmegaConf.merge(schema, stored), TrainConfig)  # type: ignore[arg-type]
-    except OmegaConfBaseException as error:
+        if ":" not in begun.objective:
+            find_objective(begun.objective)
+    except (OmegaConfBaseException, ConfigError) as error:
         why = f"its settings are not those of this version ({str(error).splitlines()[0]})"
         raise ConfigError("resume", got=config.resume, why=why, hint="start a new run") from None
     if ":" in begun.objective and not named:

@@ -12,17 +12,11 @@ from musictx.setting import setting
 class DataConfig:
     """The store to learn from, and its windows."""
 
-    path: str = setting(
-        MISSING,
-        "the store, a folder that `musictx prepare` made; of objective=classify a folder or zip of MIDI files",
-        path=True,
-    )
+    path: str = setting(MISSING, "the store, a folder that `musictx prepare` made", path=True)
     length: int = setting(MISSING, "ids in a training window")
     transpose: int = setting(MISSING, "transpose by up to this many semitones, up or down")
     stretch: list[float] = setting(MISSING, "stretch time by one of these factors")
-    segment: int | None = setting(
-        MISSING, "ids in a segment for scoring; null: whole pieces; objective=masked has data.length"
-    )
+    segment: int | None = setting(MISSING, "ids in a segment for scoring; null: whole pieces")
     stride: int | None = setting(
         None,
         "with data.segment: windows move on by so many ids, and each scores only those; a recurrent model carries its "
@@ -74,7 +68,6 @@ class TrainerConfig:
     )
     weight_decay: float = setting(0.01, "how strongly matrices are pulled towards zero")
     grad_clip: float = setting(1.0, "largest norm of the gradient")
-    scheduled_sampling: float = setting(0.0, "share of the inputs that are the model's own guesses")
     hide_source: float = setting(
         0.0, "share of the examples whose source (a melody) is hidden: accompany can be guided then; in training alone"
     )
@@ -127,9 +120,8 @@ class TrainConfig:
     )
     objective: str = setting(
         "next_token",
-        "what the model learns from a window: next_token, infill, conditional (voices for a melody), masked "
-        "(hidden notes), classify (names of folders), classify_notes (names of tracks), or my_module:MyObjective "
-        "(docs/extending.md)",
+        "what the model learns from a window: next_token, infill, voices (of a chorale, around others), conditional "
+        "(the rest of a song, to its melody), or my_module:MyObjective (docs/extending.md)",
     )
     objective_settings: Any = setting(
         None,

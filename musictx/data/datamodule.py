@@ -29,8 +29,6 @@ class MusicData(L.LightningDataModule):
     Raises StoreError when a split is empty; ConfigError.
     """
 
-    windows: type[RandomCrops] = RandomCrops
-
     def __init__(
         self,
         config: DataConfig,
@@ -51,19 +49,13 @@ class MusicData(L.LightningDataModule):
             why = f"{self.tokenizer.name} ids come in groups of {group}"
             hint = f"give a multiple of {group}" if group > 1 else "leave it out, or give model=small"
             raise ConfigError("cycle", got=cycle, why=why, hint=hint)
-        self.segment = config.segment
-        if objective.both_ways:  # there is no context to carry
-            self.segment = config.length
-            if config.length % cycle:
-                why = f"the model counts {cycle} places"
-                raise ConfigError("length", got=config.length, why=why, allowed=f"a multiple of {cycle}")
         check_stride(config.stride, objective)
-        check_segment(self.segment, cycle, config.stride)
+        check_segment(config.segment, cycle, config.stride)
         train = self.store.split("train")
         for name in ("train", "validation"):
             if not len(self.store.split(name).ids):
                 raise StoreError(f"{self.store.path}: the {name} split has no tokens", AGAIN)
-        self.crops = self.windows(
+        self.crops = RandomCrops(
             train, self.tokenizer, config.length, random_seed, config.transpose, config.stretch, cycle
         )
         self.carried, asked = CarriedWindows(self.crops, global_batch) if carry else None, config.windows_per_epoch
@@ -98,11 +90,11 @@ class MusicData(L.LightningDataModule):
         split, budget = self.store.split("validation"), self.config.score_batch_tokens
         share: list[Any]
         if self.carried is not None and self.config.stride is not None:  # in one process: training/preflight.py
-            segments = scoring_segments(split, self.tokenizer, self.segment)
+            segments = scoring_segments(split, self.tokenizer, self.config.segment)
             batches = carried_batches(segments, budget)
             share = [[scoring_batch(segments, numbers, self.objective) for numbers in steps] for steps in batches]
             return DataLoader(share, batch_size=None, generator=torch.Generator())  # type: ignore[arg-type]
-        segments = scoring_segments(split, self.tokenizer, self.segment, self.cycle, self.config.stride)
+        segments = scoring_segments(split, self.tokenizer, self.config.segment, self.cycle, self.config.stride)
         # the largest first: too little memory shows at once
         numbers = batch_segments([len(segment.ids) for segment in segments], budget)[::-1]
         share = [scoring_batch(segments, n, self.objective) for n in numbers[self._rank() :: self.world_size]]

@@ -55,7 +55,8 @@ class RandomCrops(Dataset[Tensor]):
         """(length + 1,) int64: BOS, events, EOS, filled up with PAD."""
         rng = np.random.default_rng((self.random_seed, index))
         factor = float(rng.choice(self.stretch))
-        number = self.draw(rng)
+        token = int(rng.integers(self.split.offsets[-1]))
+        number = int(np.searchsorted(self.split.offsets, token, side="right")) - 1
         piece = self.split[number]
         # a faster clock needs fewer ids for the same music: read some more
         wanted = self.length if factor >= 1 else int(self.length / factor) + 1
@@ -72,11 +73,6 @@ class RandomCrops(Dataset[Tensor]):
         from_end = bool(end) and (start > 0 or (len(window) > self.length + 1 and rng.random() < 0.5))
         window = window[-self.length - 1 :] if from_end else window[: self.length + 1]
         return torch.from_numpy(np.pad(window, (0, self.length + 1 - len(window)), constant_values=vocab.pad))
-
-    def draw(self, rng: np.random.Generator) -> int:
-        """The number of the piece for a window."""
-        token = int(rng.integers(self.split.offsets[-1]))
-        return int(np.searchsorted(self.split.offsets, token, side="right")) - 1
 
     def end_of(self, number: int) -> int:
         """The id after the last of a piece: EOS, or PAD, which teaches nothing, where the piece is unfinished."""

@@ -30,9 +30,7 @@ def label_of(item: Item) -> str:
     return first if slash and first != "__MACOSX" and not first.startswith(".") else ""
 
 
-def check_labels(
-    path: str, of_files: Sequence[str], labels: list[str] | None = None, fewest: int = FEWEST
-) -> list[str]:
+def check_labels(path: str, of_files: Sequence[str], labels: list[str] | None = None) -> list[str]:
     """The labels in alphabetical order; `labels` are those that were there before files without music were left out.
     Raises UserError."""
     music = " with music" * (labels is not None)
@@ -41,9 +39,9 @@ def check_labels(
         found = f"one label, {labels[0]}" if labels else "no folder with MIDI files"
         raise UserError(f"{path} has {found}", "give a folder with at least two folders, one for each label")
     for label in labels:
-        if (n := of_files.count(label)) < fewest:
+        if (n := of_files.count(label)) < FEWEST:
             what = f"{path}: label {label} has {n} file{'s' * (n != 1)}{music}"
-            raise UserError(what, f"give at least {fewest} of each label, better 20")
+            raise UserError(what, f"give at least {FEWEST} of each label, better 20")
     return labels
 
 
@@ -65,7 +63,7 @@ def folder_of(item: Item) -> str:
     return label
 
 
-def group_files(files: Sequence[Labelled], labels: list[str], fewest: int = FEWEST) -> list[int]:
+def group_files(files: Sequence[Labelled], labels: list[str]) -> list[int]:
     """For each file the first that is nearly the same. Prints pairs of two labels; raises UserError for a label whose
     files are all the same music."""
     signatures: list[Signature] = [signature(file.score) for file in files]
@@ -74,10 +72,6 @@ def group_files(files: Sequence[Labelled], labels: list[str], fewest: int = FEWE
         if files[n].label != file.label:
             say(f"{file.name} is nearly the same music as {files[n].name}, but has another label")
     for label in labels:
-        different = len({n for n, file in zip(first, files, strict=True) if file.label == label})
-        if different < fewest:
-            what = f"all files of label {label} are nearly the same music"
-            if different > 1:
-                what = f"the files of label {label} are nearly the same music as {different} of them"
-            raise UserError(what, "give another piece of it too")
+        if len({n for n, file in zip(first, files, strict=True) if file.label == label}) < FEWEST:
+            raise UserError(f"all files of label {label} are nearly the same music", "give another piece of it too")
     return first

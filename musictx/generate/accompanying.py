@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError
+from musictx.errors import BundleError, ConfigError
 from musictx.generate.choir import Report, Voices, draw_around
 from musictx.generate.engine import enough_memory
 from musictx.generate.melodies import Again, Melody
@@ -68,7 +68,7 @@ def ready(
     check_accompanies(header, bundle, model)
     if tokenizer.voices and _voices_heard(header, model) != N_VOICES:
         hint = "give bundle=harmoniser, or one that was trained with objective=voices"
-        raise ConfigError("objective", got="conditional", why=f"{bundle} hears a soprano alone", hint=hint)
+        raise BundleError(f"{bundle} hears a single voice, not any of {N_VOICES}", hint)
     sampler = request.sampling.suited(header.sampling if header is not None else {})
     asked = {"voices": request.voices, "rewrite": request.rewrite, "transpose": request.transpose}
     for name, value in (asked | {"seed_guidance": sampler.strength}).items():

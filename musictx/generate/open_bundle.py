@@ -43,8 +43,6 @@ def check_continues(model: object, header: BundleHeader | None, bundle: object) 
         takes = " and ".join(inputs)
         what = f"{bundle}: {kind_of(model)} models take {takes}, and cannot continue music"
         raise BundleError(what, "give another")
-    if can(model, "both_ways"):
-        raise BundleError(f"{bundle}: {kind_of(model)} models read music, and continue none", "give another")
     check_task(header, bundle)
 
 

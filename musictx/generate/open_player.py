@@ -6,7 +6,7 @@ PyTorch is imported.
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from musictx.errors import BundleError, ConfigError
 from musictx.generate.requests import Own, Sampling
@@ -114,15 +114,17 @@ def tokenizer_of(path: Path, header: BundleHeader) -> Tokenizer:
 def check_task(header: BundleHeader | None, bundle: object) -> None:
     """Raises BundleError for a model that was not trained to continue music."""
     task = header.objective.get("name", NEXT_TOKEN) if header is not None else NEXT_TOKEN
-    if ":" in task:
-        return
+    if ":" not in task and not objective_of(task, bundle).continues:
+        raise BundleError(f"{bundle} was trained for objective {task}, and cannot continue music", "give another")
+
+
+def objective_of(task: str, bundle: object) -> type[Any]:
+    """The class of the objective that a bundle was trained for. Raises BundleError for one that is not in musictx."""
     try:
-        continues = find_objective(task).continues
+        return find_objective(task)
     except ConfigError:
         what = f"{bundle} was trained for objective {task}, which this musictx does not have"
         raise BundleError(what, "give another") from None
-    if not continues:
-        raise BundleError(f"{bundle} was trained for objective {task}, and cannot continue music", "give another")
 
 
 def check_accompanies(header: BundleHeader | None, bundle: object, model: object = None) -> None:

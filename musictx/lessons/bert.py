@@ -176,5 +176,5 @@ def lesson(size: float = 1.0) -> Finding:
         f"follows A. Fine-tuned on {LABELLED} hymns, it names {trained[BASS]:.0%} of the basses and "
         f"{trained[KEY]:.0%} of the keys; from random weights {untrained[BASS]:.0%} and {untrained[KEY]:.0%}.",
         figure,
-        ("model/encoder.py", "objectives/masked.py", "objectives/classify_notes.py"),
+        ("analysis/probe.py",),
     )

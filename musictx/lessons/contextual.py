@@ -142,5 +142,5 @@ def lesson(size: float = 1.0) -> Finding:
         f"score it higher as tonic than as fifth in {(tonic > 0).mean():.0%} of the places where it is the tonic, and "
         f"in {(fifth > 0).mean():.0%} of those where it is the fifth.",
         figure,
-        ("model/recurrent.py", "model/encoder.py", "analysis/probe.py"),
+        ("model/recurrent.py", "analysis/probe.py"),
     )

@@ -115,5 +115,5 @@ def lesson(size: float = 1.0) -> Finding:
         f"{fixed_longer:.0%} and {attention_longer:.0%}. A minor third below each note is wrong in {guess[-2]:.0%} of "
         f"{LENGTHS[-1]} beats.",
         figure,
-        ("model/recurrent_encoder_decoder.py", "model/encoder_decoder.py", "objectives/conditional.py"),
+        ("model/encoder_decoder.py", "objectives/voices.py"),
     )

@@ -141,5 +141,5 @@ def lesson(size: float = 1.0) -> Finding:
         f"drawn notes {rarely.drawn_error:.0%} are not the hymn's, with the truth always {always.drawn_error:.0%}. The "
         f"most frequent note of a bass would be wrong in {1 - most:.0%}.",
         figure,
-        ("training/module.py", "config/train.py"),
+        ("objectives/next_token.py",),
     )

@@ -104,7 +104,7 @@ def lesson(size: float = 1.0) -> Finding:
         f"even look: {1 / QUARTERS:.1%}); {rows[0][2]} of its answers are right, and {rows[0][4]} where it is "
         f"hidden. Asked for the key it has {rows[1][3]} there; {rows[1][2]} are right, and {rows[1][4]} without it.",
         plot(pictures[0], looks, hidden),
-        ("model/encoder.py", "analysis/heads.py"),
+        ("model/encoder_decoder.py", "analysis/heads.py"),
     )
 
 

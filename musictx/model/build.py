@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from musictx.errors import ConfigError
-from musictx.model.encoder import Encoder, EncoderConfig
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.keyboard import KeyboardState, Keys
 from musictx.model.position import describe
 from musictx.model.recurrent import Recurrent, RecurrentConfig
-from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
 from musictx.model.sizes import one_of
 from musictx.model.transformer import Transformer, TransformerConfig
 
@@ -33,20 +31,18 @@ class Kind(NamedTuple):
     packed: bool = False  # on a CPU bfloat16 is only for its linear layers
     static_steps: bool = False  # graph=true
     voices: bool = False  # its config says how many voices of its source it hears as one, and writes as one step
-    both_ways: bool = False  # a token sees later ones too: it continues nothing
     readout: bool = False  # its attention over the past can be read
-    gates: bool = False  # the gates of its cells can be read, if they have any
     onnx: bool = False  # `musictx export`
 
 
 def _layers_of_cells(config: RecurrentConfig) -> str:
-    past = f", additive attention over {config.window} past states" if config.additive else ""
-    past = f", attention over the last {config.window} inputs" if config.recall else past
-    return f"{config.n_layers} {'residual ' * config.residual}layers of {config.cell} cells{past}"
+    past = f", attention over the last {config.window} inputs" if config.recall else ""
+    return f"{config.n_layers} {'residual ' * config.residual}layers of LSTM cells{past}"
 
 
-def _both_sides(config: EncoderDecoderConfig | RecurrentEncoderDecoderConfig) -> str:
-    return f"{config.n_encoder_layers} layers of encoder and {config.n_layers} of decoder"
+def _both_sides(config: EncoderDecoderConfig) -> str:
+    sides = f"{config.n_encoder_layers} layers of encoder and {config.n_layers} of decoder"
+    return f"{sides}, {describe(config.position, config.attention)}"
 
 
 KINDS: dict[str, Kind] = {
@@ -60,31 +56,8 @@ KINDS: dict[str, Kind] = {
         readout=True,
         onnx=True,
     ),
-    "recurrent": Kind(RecurrentConfig, Recurrent, _layers_of_cells, carries=True, gates=True),
-    "encoder": Kind(
-        EncoderConfig,
-        Encoder,
-        lambda config: f"{config.n_layers} layers that read both ways, attention: {config.position}",
-        packed=True,
-        both_ways=True,
-    ),
-    "encoder_decoder": Kind(
-        EncoderDecoderConfig,
-        EncoderDecoder,
-        lambda config: f"{_both_sides(config)}, {describe(config.position, config.attention)}",
-        inputs=SOURCE,
-        voices=True,
-        packed=True,
-    ),
-    "recurrent_encoder_decoder": Kind(
-        RecurrentEncoderDecoderConfig,
-        RecurrentEncoderDecoder,
-        lambda config: (
-            f"{_both_sides(config)}, {config.cell} cells, "
-            + ("one vector of the source" if config.fixed_context else "additive attention")
-        ),
-        inputs=SOURCE,
-    ),
+    "recurrent": Kind(RecurrentConfig, Recurrent, _layers_of_cells, carries=True),
+    "encoder_decoder": Kind(EncoderDecoderConfig, EncoderDecoder, _both_sides, inputs=SOURCE, voices=True, packed=True),
 }
 
 
@@ -96,13 +69,6 @@ def check_objective(kind: str, name: str, objective: Any) -> None:
         able = " or ".join(each for each, row in KINDS.items() if row.inputs == objective.inputs)
         why = f"it gives {gives}, kind={kind} takes {takes}"
         raise ConfigError("objective", got=name, why=why, allowed=f"another, or kind={able}" if able else "another")
-    if row.both_ways and objective.continues:
-        why = f"kind={kind} sees the ids that come next"
-        raise ConfigError("objective", got=name, why=why, allowed="masked, classify or classify_notes")
-    if objective.both_ways and not row.both_ways:
-        able = " or ".join(each for each, row in KINDS.items() if row.both_ways)
-        why = f"kind={kind} does not see the music after a hidden note"
-        raise ConfigError("objective", got=name, why=why, allowed=f"another, or kind={able}")
 
 
 def asked(config: Any, known: Mapping[str, Any]) -> dict[str, Any]:

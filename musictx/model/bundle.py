@@ -1,6 +1,6 @@
 """A bundle: a model as one `.safetensors` file whose header has all that `generate` needs. Nothing is unpickled."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from musictx.errors import BundleError, UserError
 from musictx.files import replacing
-from musictx.model.build import Model, asked, build_model, model_config
+from musictx.model.build import KINDS, Model, asked, build_model, model_config
 from musictx.model.checkpoint import checkpoint_tensors, is_checkpoint
 from musictx.model.header import AGAIN, DAMAGE, KEY, BundleHeader, read_header, reason
-from musictx.model.own import check_parts
+from musictx.model.own import check_parts, maker
 from musictx.model.shapes import shapes_of, without_memory
 from musictx.model.tensors import differing, shapes
 
@@ -59,9 +59,12 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
     implementation."""
     header = read_header(path)
     check_parts(path, header)
+    settings = dict(header.model)
+    kind = settings.pop("kind", "transformer")
+    if unknown := sorted(settings.keys() - {each.name for each in fields(KINDS[kind].config)}):
+        raise BundleError(f"{path}: kind={kind} has no setting {unknown[0][:50]} in musictx", f"use {maker(header)}")
     try:
-        settings = dict(header.model)
-        config = model_config(settings.pop("kind", "transformer"), settings)
+        config = model_config(kind, settings)
     except (TypeError, ValueError, AttributeError, UserError) as error:
         raise BundleError(f"{path}: its model config is damaged ({error})", AGAIN) from None
     if attention:

@@ -2,46 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from musictx.model.recall import Recall
+from musictx.model.recall import Past, Recall
 from musictx.system import processor
 
-if TYPE_CHECKING:
-    from musictx.model.recurrent import Past
-
 EMULATES = not processor().bfloat16  # asked once: a compiler of models cannot look into it
-CELLS = ("lstm", "rnn")
 
 
-def build_cells(cell: str, d_model: int, n_layers: int = 1, dropout: float = 0.0) -> nn.RNNBase:
+def build_cells(d_model: int, n_layers: int = 1, dropout: float = 0.0) -> nn.LSTM:
     """Layers of the cells in one call of PyTorch's kernel, with dropout between them."""
-    kind = nn.LSTM if cell == "lstm" else nn.RNN
-    return kind(d_model, d_model, n_layers, batch_first=True, dropout=dropout if n_layers > 1 else 0.0)
+    return nn.LSTM(d_model, d_model, n_layers, batch_first=True, dropout=dropout if n_layers > 1 else 0.0)
 
 
 def run_cells(
     cells: nn.Module, x: Tensor, before: tuple[Tensor, ...] | None, weight_dropout: float = 0.0
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """The top layer's states (B, T, C) after x (B, T, C), and the hidden state of all layers, (h,) or (h, c). In
+    """The top layer's states (B, T, C) after x (B, T, C), and the hidden state of all layers, (h, c). In
     training a share `weight_dropout` of the weights from state to state is zero, the same at all steps. Under autocast
     they stay float32 where oneDNN has no bfloat16: it has no cells for it then."""
     if EMULATES and x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         with torch.autocast("cpu", enabled=False):
             return run_cells(cells, x.float(), before, weight_dropout)
-    given = before if before is None or isinstance(cells, nn.LSTM) else before[0]
     if weight_dropout and cells.training:
         weights = {name: p for name, p in cells.named_parameters() if name.startswith("weight_hh")}
         dropped = {name: F.dropout(p, weight_dropout) for name, p in weights.items()}
-        states, after = functional_call(cells, dropped, (x, given))
+        states, after = functional_call(cells, dropped, (x, before))
     else:
-        states, after = cells(x, given)
-    return states, after if isinstance(cells, nn.LSTM) else (after,)
+        states, after = cells(x, before)
+    return states, after
 
 
 def lacks_cells(model: nn.Module) -> str:
@@ -53,13 +45,13 @@ def lacks_cells(model: nn.Module) -> str:
 
 def initialise(cells: nn.Module) -> None:
     """Biases of zero, but open forget gates."""
-    for part in cells.modules():
-        for name, p in part.named_parameters(recurse=False) if isinstance(part, nn.RNNBase) else ():
+    for part in (part for part in cells.modules() if isinstance(part, nn.LSTM)):
+        for name, p in part.named_parameters():
             if name.startswith("bias"):
                 nn.init.zeros_(p)
-                if isinstance(part, nn.LSTM) and name.startswith("bias_ih"):
-                    # at 0 the gate would halve the memory, and its gradient, at each step (Jozefowicz et al. 2015)
-                    nn.init.ones_(p.data[part.hidden_size : 2 * part.hidden_size])
+            if name.startswith("bias_ih"):
+                # at 0 the gate would halve the memory, and its gradient, at each step (Jozefowicz et al. 2015)
+                nn.init.ones_(p.data[part.hidden_size : 2 * part.hidden_size])
 
 
 class ResidualCells(nn.Module):
@@ -70,10 +62,10 @@ class ResidualCells(nn.Module):
     copy in a fraction of the steps. The other layers read what it found.
     """
 
-    def __init__(self, cell: str, d_model: int, n_layers: int, dropout: float) -> None:
+    def __init__(self, d_model: int, n_layers: int, dropout: float) -> None:
         super().__init__()
         self.norms = nn.ModuleList(nn.LayerNorm(d_model) for _ in range(n_layers))
-        self.layers = nn.ModuleList(build_cells(cell, d_model) for _ in range(n_layers))
+        self.layers = nn.ModuleList(build_cells(d_model) for _ in range(n_layers))
         self.dropout, self.norm = nn.Dropout(dropout), nn.LayerNorm(d_model)
 
     def forward(

@@ -26,7 +26,7 @@ class EncoderDecoderSettings(TransformerSettings):
     n_encoder_layers: int = setting(2, "layers of the encoder")
     source_voices: int = setting(1, "tokens of the source that are heard as one, as the voices of a chord")
     source_group: int = setting(1, "tokens of the source that make one step of time")
-    target_group: int = setting(3, "tokens of the target that make one step of time")
+    target_group: int = setting(1, "tokens of the target that make one step of time")
     pad: int = -1  # the id that fills sources up; -1: none
     paced: bool = False  # the ids themselves count time; False: they are steps of a grid
     keyboard: ClassVar[str] = "none"  # type: ignore[misc] # not a setting here

@@ -12,8 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from musictx.model.encoder import Encoder
-from musictx.model.encoder_decoder import CrossAttention, EncoderBlock, EncoderDecoder
+from musictx.model.encoder_decoder import CrossAttention, EncoderDecoder
 from musictx.model.position.form import Form, Phase
 from musictx.model.transformer import Transformer
 
@@ -45,30 +44,12 @@ def read_attention(model: Transformer, ids: Tensor, queries: Tensor, visit: Visi
         model(ids)
 
 
-def weights(attend: Form, q: Tensor, k: Tensor, phase: Phase, queries: Tensor, ahead: bool = False) -> Tensor:
-    """(B, H, Q, T) of one layer: q (B, H, T, D), k (B, H, T, Dk) and the phases as its attention gets them. `ahead`: it
-    looks ahead too."""
+def weights(attend: Form, q: Tensor, k: Tensor, phase: Phase, queries: Tensor) -> Tensor:
+    """(B, H, Q, T) of one layer: q (B, H, T, D), k (B, H, T, Dk) and the phases as its attention gets them."""
     distance = queries[:, None] - torch.arange(k.shape[2], device=k.device)  # (Q, T)
     phase = phase and tuple(x[:, :, queries] for x in phase)
     logits = attend.logits(q[:, :, queries], k, phase, distance)  # (B, H, Q, T)
-    return logits.masked_fill((distance < 0) & (not ahead), -torch.inf).softmax(-1)
-
-
-@torch.inference_mode()
-def read_both_ways(model: Encoder, ids: Tensor, query: int) -> Tensor:
-    """(layers, H, T): how much the position `query` of ids (1, T) looks at each, before and after; rows sum to 1."""
-    rows: list[Tensor] = []
-
-    def read(block: EncoderBlock, given: tuple[Any, ...]) -> None:
-        x, first_v, at = given[:3]
-        q, k, _ = block.heads(x, first_v)
-        phase = block.attend.phase(at, k.dtype)
-        here = torch.tensor([query], device=ids.device)
-        rows.append(weights(block.attend, q, block.attend.keys(k, phase), phase, here, ahead=True)[0, :, 0])
-
-    with each_reading(model, EncoderBlock, read):
-        model(ids)
-    return torch.stack(rows)
+    return logits.masked_fill(distance < 0, -torch.inf).softmax(-1)
 
 
 @torch.inference_mode()

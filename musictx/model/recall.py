@@ -7,14 +7,46 @@ cells with this need no second layer to look beside what matched.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-if TYPE_CHECKING:
-    from musictx.model.recurrent import Past
+
+class Past:
+    """A ring of the last `window` keys and states, `rows` (B, window, A + C); `alive` (B, window): may be seen."""
+
+    def __init__(self, rows: Tensor, alive: Tensor, end: int = 0) -> None:
+        self.rows, self.alive, self.end = rows, alive, end  # end: the slot of the next token, and of the oldest
+
+    @classmethod
+    def empty(cls, batch: int, window: int, width: int, like: Tensor) -> Past:
+        return cls(like.new_zeros(batch, window, width), like.new_zeros(batch, window, dtype=torch.bool))
+
+    def append(self, rows: Tensor) -> None:
+        """New rows (B, T, A + C) in place of the oldest."""
+        t, window = rows.shape[1], self.rows.shape[1]
+        slots = torch.arange(self.end + max(t - window, 0), self.end + t, device=rows.device) % window
+        rows = rows[:, -window:].to(self.rows.dtype)
+        if torch.is_grad_enabled():  # the backward pass may still need the old ones
+            self.rows = self.rows.index_copy(1, slots, rows)
+        else:
+            self.rows.index_copy_(1, slots, rows)
+        self.alive = self.alive.index_fill(1, slots, True)
+        self.end = (self.end + t) % window
+
+    def take(self, rows: Tensor) -> Past:
+        return Past(self.rows[rows], self.alive[rows], self.end)
+
+    @classmethod
+    def join(cls, pasts: Sequence[Past]) -> Past:
+        rows, alive = zip(*(p.ordered() for p in pasts), strict=True)
+        return cls(torch.cat(rows), torch.cat(alive))
+
+    def ordered(self) -> tuple[Tensor, Tensor]:
+        """Copies of both, the oldest first."""
+        return self.rows.roll(-self.end, 1), self.alive.roll(-self.end, 1)
 
 
 class Recall(nn.Module):

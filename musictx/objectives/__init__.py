@@ -41,13 +41,10 @@ class Objective(Protocol):
     inputs: tuple[str, ...] = ("ids",)  # names of `Example.inputs`, as a kind of model has them
     continuous: bool = True  # examples may be cut to any length, and the next one continues the last
     continues: bool = True  # a model trained on it can continue a primer
-    both_ways: bool = False  # for models that see later ids too
     source_voices: int = 1  # that the model hears as one
     target_voices: int | None = None  # that the model writes as one step of a grid; None: it need not
     compared_by: str | None = None  # the default of `musictx evaluate`; None: the objective itself
     compared_with: ClassVar[Mapping[str, Any]] = {}  # its settings there
-    case: str = "token"  # what has one answer
-    choices: int | None = None  # how many answers a case may have; None: all ids
     tokenizer: Tokenizer
 
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:

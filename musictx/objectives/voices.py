@@ -10,7 +10,6 @@ from torch import Tensor
 from musictx.errors import ConfigError
 from musictx.music.grid import N_VOICES, VOICE_SETS, VOICES
 from musictx.objectives import Example
-from musictx.objectives.conditional import whole_steps
 from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import Tokenizer
 
@@ -45,7 +44,7 @@ class Voices(NextToken):
         self.given = None if given == "any" else given
 
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
-        steps = whole_steps(window, self.tokenizer, self.name)  # (S, 4)
+        steps = whole_steps(window, self.tokenizer)  # (S, 4)
         sung = int((steps != self.pad).any(1).sum())  # PAD is at the end
         given = torch.ones_like(steps, dtype=torch.bool)  # (S, 4)
         given[:sung] = torch.from_numpy(self.choose(sung, rng))
@@ -64,3 +63,14 @@ class Voices(NextToken):
             first, last = np.sort(rng.choice(steps + 1, 2, replace=False))
             given[:first] = given[last:] = True
         return given
+
+
+def whole_steps(window: Tensor, tokenizer: Tokenizer) -> Tensor:
+    """(S, 4) the steps of a window (T + 1,), which is the token before it and then whole steps; the piece's EOS becomes
+    PAD. Raises ConfigError for windows of other lengths."""
+    steps, vocab = window[1:], tokenizer.vocab
+    if len(steps) % tokenizer.voices:
+        why = f"windows of {len(steps)} ids are not whole steps of {tokenizer.voices} voices"
+        hint = f"give length= and segment= as multiples of {tokenizer.voices}"
+        raise ConfigError("objective", got=Voices.name, why=why, hint=hint)
+    return steps.masked_fill(steps == vocab.eos, vocab.pad).view(-1, tokenizer.voices)

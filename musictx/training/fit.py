@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from signal import SIGTERM
-from tempfile import TemporaryDirectory
 from threading import RLock
 from typing import Any
 
@@ -20,11 +19,10 @@ from numpy.typing import NDArray
 
 from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
-from musictx.data.labelled_windows import LabelledData
 from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError, is_out_of_memory
 from musictx.model.build import Model, build_model, describe_model, model_config
-from musictx.model.bundle import add_notes, load_bundle, save_bundle
+from musictx.model.bundle import load_bundle, save_bundle
 from musictx.model.header import read_header
 from musictx.model.packaged import bundle_path
 from musictx.model.shapes import memory_of, without_memory
@@ -33,7 +31,6 @@ from musictx.terminal import say
 from musictx.tokenizers import Tokenizer
 from musictx.training.checkpoints import Checkpoints, damaged, step_of
 from musictx.training.failure import Guard, less_memory
-from musictx.training.labelled import is_labelled, judge, labelled_store
 from musictx.training.metrics import Metrics
 from musictx.training.module import LanguageModelTraining
 from musictx.training.precision import check_precision, emulation
@@ -60,29 +57,19 @@ def fit(config: TrainConfig) -> Path:
     check_trainer(config)
     check_logger(config.logger)
     world_size = config.trainer.devices * config.trainer.num_nodes
-    labelled = is_labelled(config)
     with own_random_numbers(config.random_seed), ExitStack() as holding:
-        if labelled:
-            folder = Path(holding.enter_context(TemporaryDirectory()))
-            store = labelled_store(config, folder / "store")
-        else:
-            store = Store(Path(config.data.path), config.tokenizer.name)
+        store = Store(Path(config.data.path), config.tokenizer.name)
         asked = config.objective, config.objective_settings
         objective = build_objective(*asked, store.tokenizer, config.model.cycle)
         model = with_weights(new_model(config, objective.tokenizer), config, objective.tokenizer)
         check_precision(config.trainer, model)
         batches = config.trainer.batch_size, config.random_seed, carries(config), world_size
-        data = (LabelledData if labelled else MusicData)(config.data, store, objective, *batches, cycle=model.cycle)
+        data = MusicData(config.data, store, objective, *batches, cycle=model.cycle)
         header = header_of(config, model, store.manifest, objective)
         training = LanguageModelTraining(model, objective, config, header)
         trainer = build_trainer(config.trainer, data.batches_per_epoch, str(RunFolder(Path(config.out)).checkpoints))
         trainer.strategy.setup_environment()  # the processes connect: one of them opens the folder for all
-        bundle = _run(config, data, training, trainer, holding)
-        if isinstance(data, LabelledData):
-            held_out = judge(bundle, data, config.trainer.accelerator)
-            add_notes(bundle, held_out=held_out)
-            say(held_out)
-        return bundle
+        return _run(config, data, training, trainer, holding)
 
 
 @contextmanager
@@ -195,7 +182,7 @@ def _run(
             run.undo()  # the same command can be given again
     if trainer.is_global_zero:
         save_bundle(run.bundle, *load_bundle(checkpoints.best))
-        plot_losses(run.metrics(), run.curves, config.name, objective.choices or tokenizer.vocab.size, objective.case)
+        plot_losses(run.metrics(), run.curves, config.name, tokenizer.vocab.size)
         run.close()
         close_logger(config.logger, failed=False)
     return run.bundle
@@ -205,13 +192,13 @@ POINTS = 40
 Floats = NDArray[np.float64]
 
 
-def plot_losses(rows: list[Metrics], path: Path, name: str, choices: int, case: str = "token") -> None:
+def plot_losses(rows: list[Metrics], path: Path, name: str, choices: int) -> None:
     """Draws training loss and validation NLL over optimizer steps, beside the NLL of guessing blindly which of the
-    `choices` a case is."""
+    `choices` a token is."""
     curves = {label: curve(rows, key) for label, key in (("training", "train/loss"), ("validation", "val/nll"))}
     known = {label: each for label, each in curves.items() if len(each[0])}
     blind = math.log(choices)
-    plot_curves(known, path, "optimizer steps", f"nats per {case}", name, [(blind, f"guessing blindly {blind:.2f}")])
+    plot_curves(known, path, "optimizer steps", "nats per token", name, [(blind, f"guessing blindly {blind:.2f}")])
 
 
 def curve(rows: list[Metrics], key: str) -> tuple[Floats, Floats, Floats, Floats]:

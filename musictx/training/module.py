@@ -9,7 +9,6 @@ from typing import Any
 import lightning as L
 import numpy as np
 import torch
-import torch.nn.functional as F
 from lightning.fabric.utilities import move_data_to_device
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
@@ -19,15 +18,14 @@ from musictx.analysis.likelihood import carried_losses
 from musictx.config.train import TrainConfig
 from musictx.model.build import Model
 from musictx.model.header import KEY, BundleHeader
-from musictx.model.recurrent import Past, RecurrentState
+from musictx.model.recall import Past
+from musictx.model.recurrent import RecurrentState
 from musictx.objectives import Example, Objective
-from musictx.objectives.classify import Classify
 from musictx.training.optimizer import build_optimizer, warmup_cosine, warmup_hold
 
 
 class LanguageModelTraining(L.LightningModule):
-    """Logs `train/loss`, `val/nll` (nats per token, over every token of the split) and the learning rate; with labels
-    also `val/accuracy`.
+    """Logs `train/loss`, `val/nll` (nats per token, over every token of the split) and the learning rate.
 
     The chance in a batch depends only on (random seed, number of the batch, process): a resumed run draws the same.
     Checkpoints describe the model by `header`.
@@ -41,7 +39,7 @@ class LanguageModelTraining(L.LightningModule):
         self._step_total: Tensor | float = 0.0  # of the batches of this optimizer step so far: nats
         self._step_count: Tensor | float = 0.0  # and tokens, of a process on average
         self._nll_sum = torch.zeros((), dtype=torch.float64)
-        self._count = self._right = 0
+        self._count = 0
         self.state: RecurrentState | None = None  # of the last batch
         self._carried: dict[str, Any] | None = None  # that state, from a checkpoint
 
@@ -74,8 +72,6 @@ class LanguageModelTraining(L.LightningModule):
         model: Callable[..., Tensor] = self.model if fresh is None else partial(self.carry, fresh=fresh)
         if self.config.hide_source:
             example = self.hide(example)
-        if self.config.scheduled_sampling:
-            example = self.mix(model, example)
         total, n = self.objective.loss(model, example)
         # per token of all processes: a mean of their means would give tokens of short pieces more weight
         count = self.trainer.strategy.reduce(n.float(), reduce_op="mean")
@@ -117,24 +113,6 @@ class LanguageModelTraining(L.LightningModule):
         inputs[at] = inputs[at].masked_fill(hidden, self.objective.tokenizer.vocab.pad)
         return example._replace(inputs=inputs)
 
-    @torch.no_grad()
-    def mix(self, model: Callable[..., Tensor], example: Example) -> Example:
-        """Scheduled sampling (Bengio et al. 2015) in two passes (Mihaylova & Martins 2019). A first pass over the true
-        tokens gives guesses, and a share of these replaces inputs that are targets too. The first token of a window
-        stays."""
-        (*others, ids), targets = example
-        before = self.state
-        if before is not None:  # the first pass writes into it
-            before = before.take(torch.arange(len(ids), device=ids.device))
-        logits = model(*others, ids)
-        self.state = before
-        noise = torch.empty_like(logits[:, :-1], dtype=torch.float32).exponential_().log()
-        guesses = (logits[:, :-1] - noise).argmax(-1)  # a draw from the softmax: Gumbel's trick
-        chosen = torch.rand(guesses.shape, device=guesses.device) < self.config.scheduled_sampling
-        chosen &= (ids[:, 1:] == targets[:, :-1]) & (ids[:, 1:] != self.objective.tokenizer.vocab.pad)
-        mixed = torch.cat([ids[:, :1], torch.where(chosen, guesses, ids[:, 1:])], 1)
-        return Example([*others, mixed], targets)
-
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         trainer = self.trainer
         last_step = 0 < trainer.max_steps <= trainer.global_step
@@ -150,10 +128,6 @@ class LanguageModelTraining(L.LightningModule):
                 each = list(carried_losses(self.model, batch, self.objective))
                 total = torch.cat([nats for nats, _ in each]).sum()
                 count = torch.cat([tokens for _, tokens in each]).sum()
-            elif isinstance(self.objective, Classify):  # a batch is a piece
-                logits, label = self.objective.of_piece(self.model, batch)
-                total, count = F.cross_entropy(logits, label, reduction="sum"), torch.tensor(len(label))
-                self._right += int((logits.argmax(1) == label).sum())
             else:
                 total, count = self.objective.loss(self.model, batch)
         self._nll_sum += total.double().cpu()
@@ -164,10 +138,8 @@ class LanguageModelTraining(L.LightningModule):
         sums = torch.stack([self._nll_sum, torch.tensor(self._count, dtype=torch.float64)]).to(self.device)
         nll_sum, count = self.trainer.strategy.reduce(sums, reduce_op="sum")
         self.log("val/nll", (nll_sum / count).float(), prog_bar=True)
-        if isinstance(self.objective, Classify):
-            self.log("val/accuracy", self._right / float(count), prog_bar=True)
         self._nll_sum.zero_()
-        self._count = self._right = 0
+        self._count = 0
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         config = self.config

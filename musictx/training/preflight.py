@@ -13,8 +13,6 @@ from musictx.config.train import TrainConfig, TrainerConfig
 from musictx.errors import ConfigError
 from musictx.model.build import KINDS, check_objective
 from musictx.objectives import find_objective
-from musictx.objectives.classify import Classify
-from musictx.objectives.masked import Masked
 from musictx.training.optimizer import OPTIMIZERS, SCHEDULES
 from musictx.training.precision import PRECISIONS, check_precision
 
@@ -59,7 +57,7 @@ def _check_numbers(config: TrainConfig) -> None:
         ("random_seed", 0, 2**32 - 1, "0 to 4294967295"),
         ("lr", above_0, most, "a number above 0"),
         ("weight_decay grad_clip warmup_steps transpose workers", 0, most, "0 or more"),
-        ("hide_source scheduled_sampling", 0, below_1, "a share from 0 up to below 1"),
+        ("hide_source", 0, below_1, "a share from 0 up to below 1"),
         ("decay_share", 0, 1, "a share from 0 to 1"),
         ("ema_decay", above_0, below_1, "a share above 0 and below 1, or null for none"),
         ("length", 2, most, "2 or more"),
@@ -82,7 +80,6 @@ def _check_model(config: TrainConfig) -> None:
         _check_source(config, objective)
     for name, wrong, why in (
         ("hide_source", "source" not in objective.inputs, f"{asked} has no source to hide"),
-        ("scheduled_sampling", issubclass(objective, Classify | Masked), f"{asked} guesses what is no input"),
         ("checkpoint_activations", not kind.blocks, f"{named} has no blocks"),
     ):
         if wrong and (value := getattr(trainer, name)):
@@ -100,7 +97,7 @@ def _check_source(config: TrainConfig, objective: Any) -> None:
             why = f"kind={model.kind} hears the voices of its source one by one"
             raise ConfigError("objective", got=config.objective, why=why, allowed="another, or experiment=harmoniser")
         return
-    if config.tokenizer.name == "chorale" and objective.target_voices is not None:
+    if objective.target_voices is not None:
         voices["target_group"] = objective.target_voices
     for name, right in voices.items():
         if (got := getattr(model, name)) != right:
@@ -117,7 +114,7 @@ def _check_processes(config: TrainConfig) -> None:
     if trainer.strategy == "auto":
         why = f"it is for one device, not {processes}"
         raise ConfigError("strategy", got="auto", why=why, allowed="trainer=ddp")
-    if carries(config) or issubclass(find_objective(config.objective), Classify):
+    if carries(config):
         why = f"kind={config.model.kind} learns objective={config.objective} in one process, not in {processes}"
         raise ConfigError("devices", got=trainer.devices, why=why, allowed="1")
     if not (TorchElasticEnvironment.detect() or SLURMEnvironment.detect()):

@@ -168,18 +168,15 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
 
 def objective_notes(config: TrainConfig, objective: Objective, manifest: Manifest) -> dict[str, Any]:
     """What a bundle says about its objective: enough to know its ids without the objective's code. Where its examples
-    are whole, also how much music is in them: in ids, and in seconds where ids mark a melody or labels. Of labels also
-    their names, and the hash of their files. Empty for the next token."""
+    are whole, also how much music is in them: in ids, and in seconds where ids mark a melody. Empty for the next
+    token."""
     if config.objective == NEXT_TOKEN:
         return {}
     added = [list(row) for row in objective.added]
     known = {"name": config.objective, "settings": config.objective_settings or {}, "added": added}
     if objective.continuous:
         return known
-    labels = manifest.extra.get("labels")
-    if labels is not None:
-        known["labels"], known["data"] = labels, manifest.extra["data"]
-    if labels is not None or objective.tokenizer.melody is not None:
+    if objective.tokenizer.melody is not None:
         train = manifest.splits["train"]
         known["seconds"] = round(config.data.length * train.seconds / train.tokens, 2)
     return known | {"length": config.data.length}

@@ -23,8 +23,8 @@ GRID = np.array([[72, 67, 60, 48]] * 4 + [[REST, 67, 60, 50]] * 4 + [[74, 67, 59
 
 @pytest.fixture(scope="module")
 def voices(tmp_path_factory):
-    """The bundle of a model that hears a soprano alone."""
-    return write_harmoniser(tmp_path_factory.mktemp("below") / "voices.safetensors", "conditional")
+    """The bundle of a harmoniser."""
+    return write_harmoniser(tmp_path_factory.mktemp("any") / "any.safetensors")
 
 
 def opened(voices):
@@ -38,7 +38,7 @@ def opened(voices):
 
 
 def test_the_weights_are_those_that_the_layers_mix_their_values_by(voices):
-    model, source, ids = opened(voices), torch.randint(0, 80, (1, 6)), torch.randint(0, 80, (1, 12))
+    model, source, ids = opened(voices), torch.randint(0, 80, (1, 24)), torch.randint(0, 80, (1, 12))
     found = []
     for block in model.decoder:
         block.cross.project.register_forward_pre_hook(lambda _, given: found.append(given[0][0, 7]))
@@ -61,10 +61,9 @@ def test_each_note_of_the_melody_has_the_weight_of_its_sixteenths(voices):
     below = [n for n in range(len(pitch)) if n not in melody]
     assert (looks.weight[..., below] == 0).all()
     assert (looks.weight[..., melody] > 0).all()
-    lower = torch.from_numpy(ids.reshape(-1, 4)[:, 1:].reshape(-1).astype(np.int64))
-    read = torch.cat([torch.tensor([TOK.vocab.bos]), lower])[None, : 4 * 3 + 3]
-    soprano = torch.from_numpy(ids[::4].astype(np.int64))[None]
-    rows = read_cross_attention(model, soprano, read, 4 * 3 + 2).numpy()  # the bass of the fifth sixteenth
+    read = torch.from_numpy(np.append(TOK.vocab.bos, ids[: 4 * 4 + 3]).astype(np.int64))[None]
+    soprano = torch.from_numpy(np.where(np.arange(48) % 4 == 0, ids, TOK.vocab.pad).astype(np.int64))[None]
+    rows = read_cross_attention(model, soprano, read, 4 * 4 + 3).numpy()  # the bass of the fifth sixteenth
     assert looks.weight[..., melody[0]] == pytest.approx(rows[..., :4].sum(-1), abs=1e-6)
     assert looks.weight[..., melody[1]] == pytest.approx(rows[..., 8:].sum(-1), abs=1e-6)
     assert looks.sounding == pytest.approx(rows[..., 4], abs=1e-6)
@@ -79,9 +78,8 @@ def test_each_note_of_the_melody_has_the_weight_of_its_sixteenths(voices):
 
 
 @pytest.mark.parametrize("voice", [0, 2, 3])
-def test_a_model_of_any_voices_hears_the_melody_alone(tmp_path, voice):
-    model = opened(write_harmoniser(tmp_path / "any.safetensors", "voices"))
-    ids = TOK.encode_grid(GRID)
+def test_any_voice_may_be_the_melody_and_is_heard_alone(voices, voice):
+    model, ids = opened(voices), TOK.encode_grid(GRID)
     traced = TOK.trace(ids, 0.6)
     note = last_beside(traced, TOK, voice)
     at = int(traced.struck_by[note])
@@ -109,10 +107,9 @@ def test_the_highest_note_of_each_sixteenth_is_the_melodys_whatever_voices_a_fil
 
 def test_the_command_takes_any_voice_as_the_melody_and_says_what_it_cannot(tmp_path, voices, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    write_harmoniser(tmp_path / "any.safetensors", "voices")
     write_midi(grid_to_score(GRID, 0.6), tmp_path / "sung.mid")
     write_midi(grid_to_score(np.where(np.arange(4) < 2, GRID, REST), 0.6), tmp_path / "two.mid")
-    say = ["bundle=any.safetensors", "midi=sung.mid", "out=look", "format=svg"]
+    say = [f"bundle={voices}", "midi=sung.mid", "out=look", "format=svg"]
     attend(settings("attend", *say, "voice=B"))
     said = capsys.readouterr().out
     assert re.search(r"^note \d+ of 7, at 1.20 s; \d+\.\d%.*the melody is the bass$", said, re.M)
@@ -120,7 +117,6 @@ def test_the_command_takes_any_voice_as_the_melody_and_says_what_it_cannot(tmp_p
     for words, line in (
         (["voice=SA"], "^voice=SA: "),
         (["midi=two.mid", "voice=B"], "^voice=B: "),
-        ([f"bundle={voices}", "voice=A"], "voice=A: "),
         (["layer=5"], "layer=5: give 0 to 1"),
         (["at=note7"], "^at=…: note 7, .*1.20 s"),
     ):

@@ -60,14 +60,6 @@ def test_folds_have_whole_groups_and_all_labels():
     assert len(set(deal(np.array([0, 0, 1, 1]), np.arange(4)).tolist())) == 4
 
 
-@pytest.mark.parametrize("files", [3, 4])
-def test_few_files_of_a_label_can_be_in_the_same_folds(files):
-    label = np.repeat([0, 1, 2], files)
-    fold = deal(label, np.arange(len(label)), each_label=True)
-    for k in range(3):
-        assert sorted(fold[label == k]) == list(range(files))
-
-
 def test_labels_that_are_there_are_found_in_held_out_files():
     found = held_out(heard(30, 3, 3.0), 3)
     assert found.accuracy.mean > 0.9

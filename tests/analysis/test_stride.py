@@ -21,8 +21,6 @@ SIZES: dict[str, Any] = {"vocab_size": TOK.vocab.size, "d_model": 12, "n_layers"
 ATTENDS = {"n_heads": 2, "d_ff": 16, "max_distance": 8, "position": "sinusoidal"}
 CARRIES: dict[str, dict[str, Any]] = {
     "lstm": {},
-    "rnn": {"cell": "rnn"},
-    "additive": {"additive": True, "d_attention": 4, "window": 7},
     "recall": {"recall": True, "d_attention": 4, "window": 7},
     "keyboard": {"keyboard": "head"},
     "residual": {"residual": True, "keyboard": "head", "recall": True, "d_attention": 4, "window": 7},

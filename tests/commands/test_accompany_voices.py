@@ -1,10 +1,12 @@
 """`musictx accompany voices=` and `rewrite=`: what a person has stays, note for note; the rest is written."""
 
+from dataclasses import replace
+
 import mido
 import numpy as np
 import pytest
 from conftest import ok, refused
-from untrained import write_harmoniser
+from untrained import CONFIG, write_harmoniser
 
 import musictx
 from musictx.errors import ConfigError, UserError
@@ -47,7 +49,7 @@ def write_tracks(path, *voices):
 @pytest.fixture(scope="module")
 def choir(tmp_path_factory):
     folder = tmp_path_factory.mktemp("choir")
-    write_harmoniser(folder / "choir.safetensors", "voices", hide_source=0.1)
+    write_harmoniser(folder / "choir.safetensors", hide_source=0.1)
     write_tracks(folder / "bass.mid", GRID[:, 3])
     write_tracks(folder / "outer.mid", GRID[:, 0], GRID[:, 3])
     write_tracks(folder / "all.mid", *GRID.T)
@@ -122,10 +124,13 @@ def test_a_voice_out_of_range_can_be_written_again(choir):
 
 
 def test_wrong_input_is_one_line(choir):
-    below = write_harmoniser(choir / "below.safetensors", "conditional")
+    of_old = replace(CONFIG, source_voices=1, target_group=3)  # a soprano in, the voices below it out
+    below = write_harmoniser(choir / "below.safetensors", of_old, "conditional")
     said = refused(["musictx", "accompany", f"bundle={below}", "out=no", "melody=bass.mid", "voices=B"], choir)
-    assert said.startswith(f"error: objective=conditional: {below} ")
+    assert said.startswith(f"error: {below} hears a single voice, ")
     assert not (choir / "no").exists()
+    said = refused(["musictx", "attend", "all.mid", f"bundle={below}", "out=no"], choir)
+    assert said.startswith(f"error: bundle={below}: it has no attention to draw")
 
 
 AGAIN = {"rewrite": "A", "from_bar": 2, "to_bar": 2}

@@ -4,14 +4,12 @@ import re
 from dataclasses import asdict, replace
 
 import pytest
-import torch
 from conftest import ok
 
 from musictx.commands.attend import attend, find_note
 from musictx.config.app import settings
 from musictx.errors import ConfigError, UserError
 from musictx.model.bundle import save_bundle
-from musictx.model.encoder import Encoder, EncoderConfig
 from musictx.model.header import read_header
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
@@ -68,40 +66,13 @@ def save(path, model, kind, header):
     save_bundle(path, model, replace(header, model={"kind": kind, **asdict(model.config)}))
 
 
-def test_the_gates_of_an_lstm(world, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    torch.manual_seed(0)
-    header = read_header(world.bundle)
-    for cell in ("lstm", "rnn"):
-        model = Recurrent(RecurrentConfig(vocab_size=header.model["vocab_size"], d_model=8, n_layers=2, cell=cell))
-        with torch.no_grad():
-            model.cells.get_parameter("bias_ih_l0")[8:16] = 4.0  # of an LSTM, how much its first layer remembers
-        save(tmp_path / cell, model, "recurrent", header)
-    args = [f"midi={world.seed}", "out=look", "format=svg"]
-    attend(settings("attend", "bundle=lstm", *args))
-    out = capsys.readouterr().out
-    rows = [[float(x) for x in line.split()] for line in out.splitlines() if re.match(r" *[01] +\d\.", line)]
-    assert [row[0] for row in rows] == [0, 1]
-    assert all(0 < x < 1 for row in rows for x in row[1:])
-    assert min(rows[0][3:5]) > 0.95 > 0.8 > max(rows[1][3:5])  # its forget gate
-    text = (tmp_path / "look" / f"{world.seed.stem}-gates.svg").read_text()
-    assert all(word in text for word in ("input gate", "forget gate", "output gate", "layer 0", "layer 1"))
-    for words, line in ((["bundle=lstm", "layer=1"], "^layer=1: "), (["bundle=rnn"], "^bundle=rnn: .*no gates")):
-        with pytest.raises(UserError, match=line):
-            attend(settings("attend", *args, *words))
-
-
-def test_an_encoder_looks_both_ways(world, tmp_path, monkeypatch, capsys):
+def test_a_model_without_attention_is_refused(world, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     header = read_header(world.bundle)
-    save(tmp_path / "both", Encoder(EncoderConfig(header.model["vocab_size"], 16, 2, 2, 32)), "encoder", header)
-    attend(settings("attend", "bundle=both", f"midi={world.seed}", "out=look", "at=note30"))
-    out = capsys.readouterr().out
-    said = re.search(r"^note 30 of .*; (.*)% of .* notes before it, (.*)% on notes after; .* waits$", out, re.M)
-    assert said is not None
-    before, after = float(said[1]), float(said[2])
-    assert min(before, after) > 10  # an untrained one looks everywhere
-    assert before + after < 100
+    model = Recurrent(RecurrentConfig(vocab_size=header.model["vocab_size"], d_model=8, n_layers=2))
+    save(tmp_path / "lstm", model, "recurrent", header)
+    with pytest.raises(ConfigError, match="^bundle=lstm: it has no attention to draw: give a Transformer or a harmon"):
+        attend(settings("attend", "bundle=lstm", f"midi={world.seed}", "out=look"))
 
 
 def test_a_table_of_few_places_draws_all_pictures(world, tmp_path, monkeypatch):

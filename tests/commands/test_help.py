@@ -45,7 +45,7 @@ def test_every_setting_has_a_meaning(app, words, kind, monkeypatch):
     meanings = said(text)
     settings = list(names(SCHEMAS[app], schema_of(kind)))
     assert [name for name in settings if not meanings.get(name)] == []
-    assert not {"model.n_heads", "model.cell"} <= set(meanings)  # the settings of one kind alone
+    assert not {"model.n_heads", "model.recall"} <= set(meanings)  # the settings of one kind alone
     assert text.startswith(f"musictx {app.replace('_', ' ')}: ")
     prose = [line for line in text.splitlines() if "=" not in line and "…" not in line]
     assert max(map(len, prose)) <= 90

@@ -56,13 +56,13 @@ def run(model, n=20, prompts=(PROMPT,), rows=(ROW,), room=60, rolling=False, **s
 @pytest.mark.parametrize(
     ("kind", "rolling"),
     [
-        *((kind, True) for kind in ("relative", "relative_fourier", "rope", "cells", "additive attention")),
+        *((kind, True) for kind in ("relative", "relative_fourier", "rope", "cells", "recall")),
         *((kind, False) for kind in ("relative", "sinusoidal", "none")),
     ],
 )
 def test_every_row_of_a_ragged_batch_equals_its_solo_run(kind, rolling):
     torch.manual_seed(0)
-    cells = RecurrentConfig(V, d_model=16, n_layers=2, additive=kind != "cells", d_attention=8, window=6)
+    cells = RecurrentConfig(V, d_model=16, n_layers=2, recall=kind != "cells", d_attention=8, window=6)
     model = (build(kind) if kind in FORMS else Recurrent(cells).eval()).double()
     prompts = [np.arange(n) % 8 for n in (3, 17, 1)]
     how = {"room": 8, "rolling": True} if rolling else {}

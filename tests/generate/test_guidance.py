@@ -46,7 +46,7 @@ def test_what_the_seed_makes_likelier_is_raised_among_what_is_likely_at_all():
 def lstm(name):
     _, tokenizer = build(name)
     torch.manual_seed(0)
-    return Recurrent(RecurrentConfig(tokenizer.vocab.size, d_model=16, n_layers=2, additive=True)).eval(), tokenizer
+    return Recurrent(RecurrentConfig(tokenizer.vocab.size, d_model=16, n_layers=2, recall=True)).eval(), tokenizer
 
 
 def told_apart(model):

@@ -1,7 +1,7 @@
 """Continuing from Python: the same music as the command's, and files of it by their suffix."""
 
 import inspect
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -10,9 +10,11 @@ from conftest import ok
 import musictx
 from musictx.commands.accompany import AccompanyConfig
 from musictx.commands.generate import GenerateConfig
-from musictx.errors import ConfigError, MidiError, UserError
+from musictx.errors import BundleError, ConfigError, MidiError, UserError
 from musictx.generate.model import Model
 from musictx.generate.seeds import read_seed
+from musictx.model.bundle import write_header
+from musictx.model.header import read_header
 from musictx.model.onnx.steps import OnnxSteps
 from musictx.music.read import read_midi
 from musictx.music.score import Score
@@ -156,6 +158,18 @@ def test_what_cannot_be_continued(world, model):
         hymns.continue_midi(Score([0.0], [1.0], [5], [80]))
     five = Score(np.zeros(5), np.ones(5), np.arange(60, 65), np.full(5, 80), 0.5)
     assert len(hymns.continue_midi(five, seconds=1)[0].score)
+
+
+@pytest.mark.parametrize("gone", ["masked", "classify", "wings"])
+def test_a_model_of_an_objective_that_is_not_here_is_refused_unless_another_is_named(world, tmp_path, gone):
+    path = tmp_path / "old.safetensors"
+    path.write_bytes(world.bundle.read_bytes())
+    write_header(path, replace(read_header(path), objective={"name": gone, "settings": {}, "added": []}))
+    with pytest.raises(BundleError, match=f"was trained for objective {gone}, which this musictx does not have"):
+        musictx.load(path)
+    with pytest.raises(BundleError, match=f"was trained for objective {gone}, which this musictx does not have"):
+        musictx.evaluate(bundle=path, data={"path": world.store})
+    assert musictx.evaluate(bundle=path, data={"path": world.store}, objective="next_token").tokens
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def transformer(position, clock="index"):
 
 
 def recurrent():
-    return Recurrent(RecurrentConfig(V, d_model=16, n_layers=2, additive=True, d_attention=8, window=6))
+    return Recurrent(RecurrentConfig(V, d_model=16, n_layers=2, recall=True, d_attention=8, window=6))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from musictx.generate.filters import NanError
 from musictx.generate.requests import PLAIN, Accompany
 from musictx.generate.song import Windows, draw_rest
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
 from musictx.model.torch_steps import TorchSourcePlayer
 from musictx.music.harmony import parse_chords
 from musictx.music.score import Meter, Score
@@ -27,10 +26,8 @@ V, PAD, BOS = TOK.vocab.size, TOK.vocab.pad, TOK.vocab.bos
 MELODY = Score(np.array([0.5, 1, 2, 7]), [1.0, 1.9, 4.0, 9.0], [72, 74, 76, 72], [80] * 4, 0.5, np.array(40))
 
 
-def build(kind="attention") -> EncoderDecoder | RecurrentEncoderDecoder:
+def build() -> EncoderDecoder:
     torch.manual_seed(0)
-    if kind == "cells":
-        return RecurrentEncoderDecoder(RecurrentEncoderDecoderConfig(V, d_model=16, d_attention=8, pad=PAD)).eval()
     config = EncoderDecoderConfig(V, d_model=16, n_layers=1, n_heads=2, d_ff=32, pad=PAD)
     config = replace(config, position="rope", clock="time", paced=True)
     model = EncoderDecoder(config).eval()
@@ -38,16 +35,16 @@ def build(kind="attention") -> EncoderDecoder | RecurrentEncoderDecoder:
     return model
 
 
-def drawn(kind="attention", model=None, melody=MELODY, window_s=20.0, rules=None, **asked):
+def drawn(model=None, melody=MELODY, window_s=20.0, rules=None, **asked):
     how = {name: asked.pop(name) for name in ("device", "report", "meter") if name in asked}
     request = Accompany(PLAIN, rules=rules or Rules(max_still_s=None), **asked)
-    return draw_rest(melody, TorchSourcePlayer(model or build(kind)), TOK, request, window_s=window_s, **how)
+    return draw_rest(melody, TorchSourcePlayer(model or build()), TOK, request, window_s=window_s, **how)
 
 
-@pytest.mark.parametrize(("kind", "window_s"), [("attention", 3.0), ("cells", 20.0)])
-def test_it_lasts_as_long_as_the_melody_and_keeps_the_rules(kind, window_s):
+@pytest.mark.parametrize("window_s", [3.0, 20.0])
+def test_it_lasts_as_long_as_the_melody_and_keeps_the_rules(window_s):
     for rest, mean_log_p in drawn(
-        kind, window_s=window_s, variations=2, rules=Rules(max_polyphony=3, max_note_s=2.0, max_still_s=None)
+        window_s=window_s, variations=2, rules=Rules(max_polyphony=3, max_note_s=2.0, max_still_s=None)
     ):
         assert len(rest) > 10
         assert set(rest.program.tolist()) == {0}

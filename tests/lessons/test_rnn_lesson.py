@@ -26,7 +26,7 @@ def test_the_chain_rule_by_hand_is_that_of_autograd():
 
 
 def test_the_lstm_is_that_of_the_toolkit():
-    net, cells = Net(*CELLS["LSTM"]), build_cells("lstm", 64)
+    net, cells = Net(*CELLS["LSTM"]), build_cells(64)
     open_forget = torch.zeros(256).index_fill(0, torch.arange(64, 128), 1.0)
     weights = (net.w.weight, net.u.weight, open_forget, torch.zeros(256))
     cells.load_state_dict(dict(zip(cells.state_dict(), weights, strict=True)))

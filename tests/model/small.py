@@ -22,17 +22,12 @@ CASES = [{**place, **BLOCKS[n % 2]} for n, place in enumerate(PLACES)]
 CASES += [{"cycle": 4, **OTHER_BLOCK}]
 RECURRENT: dict[str, dict[str, Any]] = {
     "lstm": {},
-    "rnn": {"cell": "rnn"},
-    "additive": {"additive": True, "d_attention": 5, "window": 7},
     "recall": {"recall": True, "d_attention": 5, "window": 7},
-    "recall of 1": {"recall": True, "d_attention": 5, "window": 1, "cell": "rnn"},
+    "recall of 1": {"recall": True, "d_attention": 5, "window": 1},
     "residual": {"residual": True, "n_layers": 3},
-    "residual rnn": {"residual": True, "cell": "rnn", "n_layers": 1},
-    "residual, additive": {"residual": True, "additive": True, "d_attention": 5, "window": 7},
+    "residual, one layer": {"residual": True, "n_layers": 1},
     "residual, recall": {"residual": True, "recall": True, "d_attention": 5, "window": 7},
     "recall of all": {"recall": True, "d_attention": 5, "window": 80},
-    "window of 1": {"additive": True, "d_attention": 5, "window": 1, "cell": "rnn"},
-    "window of all": {"additive": True, "d_attention": 5, "window": 80},  # longer than two blocks of queries
 }
 
 
@@ -56,22 +51,10 @@ def build(kind: str = "transformer", pace: Tensor = PACE, **settings: Any) -> An
     return model
 
 
-def additive_by_definition(attention: Any, s: Tensor, h: Tensor, seen: Callable[[int, int], range]) -> Tensor:
-    """Additive attention of states s (B, T, C) to those of h (B, S, C) that `seen(b, t)` names, one pair at a time."""
-    rows = []
-    for b, t in product(*map(range, s.shape[:2])):
-        context, q = torch.zeros_like(s[b, t]), attention.query.weight @ s[b, t]
-        if past := [h[b, j] for j in seen(b, t)]:
-            scores = [attention.score.weight[0] @ torch.tanh(q + attention.key.weight @ x) for x in past]
-            context = torch.stack(scores).softmax(0) @ torch.stack(past)
-        rows.append(torch.tanh(attention.join(torch.cat([context, s[b, t]]))))
-    return torch.stack(rows).view(s.shape)
-
-
 def recall_by_definition(
     recall: Any, h: Tensor, x: Tensor, before: Tensor, seen: Callable[[int, int], range]
 ) -> Tensor:
-    """The same of `Recall`: states h and inputs x (B, T, C), the state `before` them (B, C)."""
+    """`Recall` of states h and inputs x (B, T, C), the state `before` them (B, C), a pair of `seen(b, t)` at a time."""
     rows = []
     for b, t in product(*map(range, h.shape[:2])):
         states, q = torch.cat([before[b][None], h[b]]), recall.query.weight @ h[b, t]

@@ -54,7 +54,6 @@ def test_a_kind_is_said_what_it_asks_for_and_no_more():
     assert asked["transformer"] == {"vocab_size", "attention", "trained_length"}
     assert asked["recurrent"] == {"vocab_size"}
     assert asked["encoder_decoder"] == known.keys()
-    assert asked["recurrent_encoder_decoder"] == {"vocab_size", "pad"}
     assert model_config("encoder_decoder", {}, **known).pad == 3
 
 

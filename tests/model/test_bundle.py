@@ -123,7 +123,9 @@ def test_a_header_that_makes_no_sense(path, changes, text):
 
 
 @given(st.text(string.ascii_lowercase, min_size=1).filter(lambda kind: kind not in KINDS))
-@example("vit")  # a kind that an earlier musictx had
+@example("vit")  # kinds that an earlier musictx had
+@example("encoder")
+@example("recurrent_encoder_decoder")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_kind_that_is_not_here_is_refused_with_what_to_do(path, kind):
     header = read_header(path)
@@ -131,6 +133,16 @@ def test_a_kind_that_is_not_here_is_refused_with_what_to_do(path, kind):
     refused(
         path, f"has kind={kind}, which is not in musictx: run the script .*, or use the older musictx that made it$"
     )
+
+
+@given(st.text(string.ascii_lowercase, min_size=1).filter(lambda name: name not in {"kind", *asdict(CONFIG)}))
+@example("cell")  # settings that an earlier musictx had
+@example("additive")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_setting_that_is_not_here_is_refused_with_what_to_do(path, name):
+    header = read_header(path)
+    write_header(path, replace(header, model=asdict(CONFIG) | {name: "rnn"}))
+    refused(path, f"kind=transformer has no setting {name} in musictx: use the older musictx that made it$")
 
 
 def test_a_header_says_how_its_model_plays_best(path):

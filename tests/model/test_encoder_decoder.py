@@ -19,7 +19,7 @@ PACE[PAD] = 0
 
 
 def build(position="none", **settings):
-    return small.build("encoder_decoder", PACE, position=position, pad=PAD, **settings)
+    return small.build("encoder_decoder", PACE, position=position, pad=PAD, **{"target_group": 3} | settings)
 
 
 def signed(form, distance):

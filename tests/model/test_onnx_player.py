@@ -104,7 +104,7 @@ def test_what_can_be_played():
     known = header_of(small({}))
     assert can_play(known)
     assert can_play(replace(known, model={"vocab_size": 9}))
-    kinds: list[Any] = ["recurrent", "encoder_decoder", "encoder", "mine", []]
+    kinds: list[Any] = ["recurrent", "encoder_decoder", "mine", []]
     for kind in kinds:
         assert not can_play(replace(known, model=known.model | {"kind": kind}))
     for position in (*kinds, "fourier"):

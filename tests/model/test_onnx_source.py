@@ -11,9 +11,8 @@ from decoders import close
 from hypothesis import given
 from hypothesis import strategies as st
 from small import untrained
-from test_encoder_decoder import PACE, PAD
+from test_encoder_decoder import PACE, PAD, build
 from test_source_models import CASES as OF_ALL_KINDS
-from test_source_models import build
 
 from musictx.errors import BundleError, ConfigError
 from musictx.generate.open_bundle import open_bundle
@@ -30,7 +29,7 @@ from musictx.music.read import read_midi
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
 CHORDS: dict[str, Any] = {"source_voices": 4, "target_group": 4, "cycle": 20}
-CASES: list[dict[str, Any]] = [case for case in OF_ALL_KINDS if "cell" not in case]
+CASES: list[dict[str, Any]] = [*OF_ALL_KINDS]
 CASES += [{"position": form, "value_residual": True, **CHORDS} for form in FORMS]  # the last is the harmoniser's shape
 every = pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case.values())))
 HARMONISER: dict[str, Any] = {"position": "relative_fourier", "mlp": "swiglu", "qk_norm": True, **CHORDS}
@@ -190,7 +189,7 @@ def test_what_can_be_played():
     known = header_of(small(HARMONISER))
     assert can_play_source(known)
     assert not can_play(known)
-    kinds: list[Any] = ["recurrent_encoder_decoder", "transformer", "mine", []]
+    kinds: list[Any] = ["recurrent", "transformer", "mine", []]
     for kind in kinds:
         assert not can_play_source(replace(known, model=known.model | {"kind": kind}))
     positions: list[Any] = ["mine.py:Mine", "fourier", []]

@@ -7,7 +7,7 @@ from proofs import assert_same, learn, results, tokens
 from small import RECURRENT
 
 from musictx.model.recall import Recall
-from musictx.model.recurrent import AdditiveAttention, Recurrent
+from musictx.model.recurrent import Recurrent
 
 all_kinds = pytest.mark.parametrize("kind", RECURRENT)
 
@@ -20,22 +20,6 @@ def build(kind) -> Recurrent:
 def gradients(out, *inputs):
     weights = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).view(out.shape)
     return torch.autograd.grad((out * weights).sum(), inputs)
-
-
-@pytest.mark.parametrize(("t", "window"), [(1, 7), (2, 7), (32, 1), (33, 7), (33, 100), (70, 32)])
-def test_attention_equals_the_definition_with_every_gradient(t, window):
-    torch.manual_seed(t)
-    attention = AdditiveAttention(6, 4, window).double()
-    h = torch.randn(2 if t < 70 else 1, t, 6, dtype=torch.float64, requires_grad=True)
-    weights = [attention.join.weight, attention.join.bias, h]
-    if t > 1:  # with no one to ask, these have no say
-        weights += [attention.query.weight, attention.key.weight, attention.score.weight]
-
-    def past(b, t):
-        return range(max(t - window, 0), t)
-
-    got = results(lambda *_: attention(h), weights)
-    assert_same(got, results(lambda *_: small.additive_by_definition(attention, h, h, past), weights))
 
 
 @pytest.mark.parametrize(("t", "window"), [(1, 7), (2, 7), (9, 1), (33, 7), (33, 100)])
@@ -52,23 +36,6 @@ def test_recall_equals_the_definition_with_every_gradient(t, window):
 
     got = results(lambda *_: recall(h, x, before), weights)
     assert_same(got, results(lambda *_: small.recall_by_definition(recall, h, x, before, seen), weights))
-
-
-def kept(t):
-    """How many numbers the forward pass keeps for the backward pass."""
-    attention, h, found = AdditiveAttention(4, 16, 8), torch.randn(1, t, 4, requires_grad=True), []
-
-    def keep(x):
-        found.append(x.numel())
-        return x
-
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
-        attention(h)
-    return sum(found)
-
-
-def test_attention_keeps_nothing_that_grows_as_the_square():
-    assert kept(512) <= 2.1 * kept(256)
 
 
 @settings(deadline=None, max_examples=25)
@@ -159,7 +126,7 @@ def test_no_gradient_flows_over_a_reset(kind):
 
 
 def test_the_state_never_grows():
-    model = build("additive")
+    model = build("recall")
     with torch.inference_mode():
         state = model.init_state(2, 1, rolling=True)
         assert state.past is not None
@@ -184,7 +151,7 @@ def test_the_forget_gates_of_residual_layers_begin_open_too():
         assert (cells.bias_ih_l0 + cells.bias_hh_l0).tolist() == [0.0] * 24 + [1.0] * 24 + [0.0] * 48
 
 
-@pytest.mark.parametrize("kind", ["lstm", "rnn", "residual", "residual, recall"])
+@pytest.mark.parametrize("kind", ["lstm", "residual", "residual, recall"])
 def test_dropped_weights_are_those_from_state_to_state_for_all_of_a_window(kind):
     model = small.build("recurrent", **RECURRENT[kind], weight_dropout=0.5)
     ids, exact = tokens(2, 30), model(tokens(2, 30))
@@ -226,7 +193,7 @@ def test_residual_layers_with_recall_copy_at_lags_that_training_never_had():
         assert right.double().mean() > 0.6  # 0.05 by chance
 
 
-@pytest.mark.parametrize("kind", ["lstm", "additive", "recall", "residual", "residual, recall"])
+@pytest.mark.parametrize("kind", ["lstm", "recall", "residual", "residual, recall"])
 def test_in_bfloat16_the_state_keeps_its_precision(kind):
     model, ids = build(kind).float(), tokens(2, 12)
     state = model.init_state(2, 12)

@@ -17,7 +17,8 @@ from musictx.training.metrics import read_metrics
 
 WHOLE = RandomCrops.__getitem__
 PAD = build_tokenizer("performance").vocab.pad
-RECURRENT = ["model=lstm_attention", "model.d_model=16", "model.n_layers=2", "model.window=48", "model.d_attention=8"]
+RECALL = ["model.recall=true", "model.window=48", "model.d_attention=8"]
+RECURRENT = ["model=lstm", "model.d_model=16", "model.n_layers=2", *RECALL]
 
 
 def config_of(world, out, *overrides, model=TINY) -> TrainConfig:

@@ -2,12 +2,11 @@
 
 import pytest
 import torch
-from runs import PAD, config_of, curve, fit
+from runs import config_of, curve, fit
 
 from musictx.errors import ConfigError
 from musictx.model.bundle import load_bundle
 from musictx.model.header import read_header
-from musictx.training.module import LanguageModelTraining
 
 STEPS = ["trainer.log_every=1", "trainer.max_steps=4", "trainer.validate_every=4", "data.length=32"]
 FILL = ["objective=toys:Infill", "model.dropout=0", *STEPS]
@@ -32,24 +31,6 @@ def test_it_begins_with_a_bundle_of_the_next_token_and_its_own_is_a_beginning_of
     assert "(TO, FILL, END): objective=toys:Infill keeps them" in (capsys.readouterr().out)
     assert read_header(back).objective == {}
     torch.testing.assert_close(load_bundle(back).model.embed.weight, after[:391], atol=1e-6, rtol=0)
-
-
-def test_scheduled_sampling_guesses_what_was_asked_for_and_leaves_what_is_given(world, tmp_path, monkeypatch):
-    changed = []
-    mix = LanguageModelTraining.mix
-
-    def note(self, model, example):
-        mixed = mix(self, model, example)
-        at = mixed.inputs[0] != example.inputs[0]
-        changed.append(int(at.sum()))
-        assert not at[:, 0].any()
-        assert (example.targets[:, :-1][at[:, 1:]] != PAD).all()
-        return mixed
-
-    monkeypatch.setattr(LanguageModelTraining, "mix", note)
-    settings = ["objective_settings={plain: 0.0}", "trainer.scheduled_sampling=0.9"]
-    fit(config_of(world, tmp_path / "run", *FILL, *settings))
-    assert min(changed) > 0
 
 
 def test_the_chance_in_an_example_is_a_function_of_its_number(world, tuned, tmp_path):

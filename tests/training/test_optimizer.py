@@ -39,7 +39,6 @@ LINEAR = {f"blocks.{n}.{m}.weight" for n in range(2) for m in ("qkv", "project",
 LSTM = {f"cells.weight_{kind}_l{n}" for kind in ("ih", "hh") for n in range(2)}
 RESIDUAL = {f"cells.layers.{n}.weight_{kind}_l0" for kind in ("ih", "hh") for n in range(2)}
 RECALL = {f"recall.{m}.weight" for m in ("query", "key", "value")}
-ADDITIVE = {f"attention.{m}.weight" for m in ("query", "key", "score", "join")}
 SIZES = {"vocab_size": 11, "d_model": 8, "n_layers": 2}
 
 
@@ -57,8 +56,7 @@ def names(model, parameters):
         ("transformer", {"position": "relative_fourier", "cycle": 4}, LINEAR),
         ("transformer", {"position": "relative_fourier", **OTHER_BLOCK}, LINEAR),
         ("recurrent", {}, LSTM),
-        ("recurrent", {"cell": "rnn"}, LSTM),
-        ("recurrent", {"additive": True}, LSTM | ADDITIVE),
+        ("recurrent", {"recall": True}, LSTM | RECALL),
         ("recurrent", {"residual": True}, RESIDUAL),
         ("recurrent", {"residual": True, "recall": True}, RESIDUAL | RECALL),
     ],

@@ -23,7 +23,7 @@ SETTINGS = {
     "several batches a step": "trainer.max_steps=-1 trainer.max_epochs=2 data.windows_per_epoch=28 "
     "trainer.validate_every=5 trainer.accumulate=2",
     "muon and averaged weights": "trainer.max_steps=6 trainer.optimizer=muon trainer.ema_decay=0.9 "
-    "trainer.validate_every=3 trainer.scheduled_sampling=0.3",
+    "trainer.validate_every=3",
     "a recurrent model with the state that it carried": "trainer.max_steps=7 trainer.validate_every=4 "
     + " ".join(RECURRENT),
 }

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from conftest import QUICK, ROOT, TINY, run
-from runs import config_of, curve, fit, ragged
+from runs import RECURRENT, config_of, curve, fit, ragged
 
 from musictx.data.dataset import RandomCrops
 from musictx.errors import ConfigError
@@ -123,10 +123,14 @@ def test_a_compiled_model_learns_the_same(world, tmp_path, monkeypatch):
         ("trainer.devices=2", "strategy=auto: .*: .*trainer=ddp"),
         ("trainer.devices=0", "devices=0: give 1 or more"),
         ("trainer.devices=2 trainer.num_nodes=3 trainer.strategy=ddp", "devices=2: .* 6 .*--nproc-per-node=2 -m"),
-        ("trainer.devices=2 trainer.strategy=ddp objective=classify", "devices=2: .* in one process"),
     ],
 )
 def test_ways_to_run_that_cannot_be(world, tmp_path, settings, text):
     with pytest.raises(ConfigError, match=f"^{text}"):
         fit(config_of(world, tmp_path / "run", *settings.split()))
     assert not (tmp_path / "run").exists()
+
+
+def test_a_state_is_carried_in_one_process(world, tmp_path):
+    with pytest.raises(ConfigError, match="^devices=2: .* in one process"):
+        fit(config_of(world, tmp_path / "run", "trainer.devices=2", "trainer.strategy=ddp", model=RECURRENT))

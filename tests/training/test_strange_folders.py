@@ -59,9 +59,14 @@ def test_pieces_that_begin_elsewhere_are_not_learned(world, tmp_path):
         fit(config_of(replace(world, store=store), tmp_path / "run"))
 
 
-def test_a_run_of_another_version_is_not_resumed(stopped):
-    change(stopped, dates={"grow": 3})
-    with pytest.raises(ConfigError, match="^resume=.*: .*settings .*version "):
+GONE = [{"dates": {"grow": 3}}, {"model": {"kind": "encoder"}}, {"model": {"kind": "recurrent", "cell": "rnn"}}]
+GONE += [{"objective": "masked"}, {"trainer": {"scheduled_sampling": 0.3}}]
+
+
+@pytest.mark.parametrize("settings", GONE)
+def test_a_run_of_another_version_is_not_resumed(stopped, settings):
+    change(stopped, **settings)
+    with pytest.raises(ConfigError, match=r"^resume=.*: .*settings .*version \(.*\): start a new run$"):
         resume(stopped)
 
 

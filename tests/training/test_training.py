@@ -5,7 +5,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 from conftest import signalled
-from runs import config_of, curve, fit, val_nll
+from runs import RECALL, config_of, curve, fit, val_nll
 
 from musictx.config.train import LoggerConfig, TrainConfig
 from musictx.errors import ConfigError
@@ -209,7 +209,7 @@ def test_throughput_is_of_the_last_batches_of_all_processes_without_validation(m
     assert logged == [("train/tokens_per_s", rate) for rate in (45.0, 60.0, 45.0)]
 
 
-@pytest.mark.parametrize("model", ["lstm_attention", "lstm_residual", "rnn"])
+@pytest.mark.parametrize("model", [["model=lstm"], ["model=lstm", *RECALL], ["model=lstm_residual"]])
 def test_a_recurrent_model_is_trained_with_a_carried_state(world, tmp_path, monkeypatch, model):
     seen = []
     original = LanguageModelTraining.carry
@@ -219,8 +219,7 @@ def test_a_recurrent_model_is_trained_with_a_carried_state(world, tmp_path, monk
         return original(self, inputs, fresh)
 
     monkeypatch.setattr(LanguageModelTraining, "carry", note)
-    attention = ["model.d_attention=8", "model.window=48"] if "attention" in model else []
-    sizes = [f"model={model}", "model.d_model=16", "model.n_layers=1", *attention]
+    sizes = [*model, "model.d_model=16", "model.n_layers=1"]
     bundle = fit(config_of(world, tmp_path / "run", *LEARNING, "trainer.max_epochs=99", model=sizes))
     assert seen[:4] == [None, 32, 64, 96]
     assert load_bundle(bundle).header.model["kind"] == "recurrent"

@@ -66,7 +66,7 @@ def test_of_four_voices_the_highest_are_the_melody_and_a_note_below_looks_at_it(
 
 
 def test_a_bass_gets_voices_above_that_look_at_it(models, tmp_path):
-    below = open_bundle(write_harmoniser(tmp_path / "any.safetensors", "voices"), continues=False)
+    below = open_bundle(write_harmoniser(tmp_path / "any.safetensors"), continues=False)
     studio = studio_of((models[0], below), tmp_path)
     late = [[k + 1.0, k + 2.0, p, 90] for k, p in enumerate((31, 36, 38, 31)) if k != 2]  # an octave below; a rest
     played = studio.played(Session(), late)

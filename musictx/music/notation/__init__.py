@@ -1,0 +1,1 @@
+"""Scores of notation programs: what they are, reading, writing."""

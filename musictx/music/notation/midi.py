@@ -1,0 +1,162 @@
+"""Notation -> the bytes of a MIDI file, and back where every note of a file begins on the grid of twenty-fourths."""
+
+import io
+from collections.abc import Iterable, Sequence
+
+import mido
+
+from musictx.errors import MidiError
+from musictx.music.channels import CHANNELS, DRUM_CHANNEL
+from musictx.music.midi_file import META, PROGRAM, notes_of, read_events
+from musictx.music.midi_file import Note as MidiNote
+from musictx.music.notation.notation import Bar, Key, Notation, Note, Part, Tempo
+from musictx.music.score import UNITS
+
+TICKS = 480  # a quarter: 20 ticks are a unit
+VELOCITY = 80
+SHARPS = ("C", "G", "D", "A", "E", "B", "F#", "C#")
+FLATS = ("C", "F", "Bb", "Eb", "Ab", "Db", "Gb", "Cb")
+NEAR = 0.1  # of a unit: how far an onset may lie from the grid, for programs that round their ticks
+
+
+def to_midi(notation: Notation) -> bytes:
+    """A track for each staff, and before them one with meters, keys and tempi."""
+    file = mido.MidiFile(ticks_per_beat=TICKS)
+    clock: list[tuple[int, mido.MetaMessage]] = []
+    for bar, end in notation.spans:
+        meter = meter_of(bar, end)
+        clock.append((bar.onset, mido.MetaMessage("time_signature", numerator=meter[0], denominator=meter[1])))
+    clock = [each for n, each in enumerate(clock) if not n or each[1] != clock[n - 1][1]]
+    clock += [(each.onset, mido.MetaMessage("key_signature", key=_name(each.sharps))) for each in notation.keys]
+    clock += [
+        (at, mido.MetaMessage("set_tempo", tempo=min(round(60e6 / speed), 2**24 - 1))) for at, speed in notation.tempi
+    ]
+    file.tracks.append(_track(clock, notation.end))
+    free = [n for n in range(CHANNELS) if n != DRUM_CHANNEL]
+    for n, part in enumerate(notation.parts):
+        channel = free[n % len(free)]
+        events: list[tuple[int, mido.Message | mido.MetaMessage]] = [
+            (0, mido.MetaMessage("track_name", name=part.name or f"staff {n + 1}")),
+            (0, mido.Message("program_change", channel=channel, program=part.program)),
+        ]
+        for note in _apart(part.notes):
+            events.append((note.onset, mido.Message("note_on", channel=channel, note=note.pitch, velocity=VELOCITY)))
+            events.append((note.offset, mido.Message("note_off", channel=channel, note=note.pitch)))
+        file.tracks.append(_track(events, notation.end))
+    file.charset = "utf-8"
+    out = io.BytesIO()
+    file.save(file=out)
+    return out.getvalue()
+
+
+def from_midi(data: bytes, source: object = "") -> Notation:
+    """The score of a MIDI file, without drums; notes that end a little before a usual length get that. Raises MidiError
+    for a file whose notes keep to no grid, as a performance's."""
+    file = read_events(data)
+    per_quarter = int.from_bytes(file.division)
+    if per_quarter & 0x8000 or not per_quarter:
+        raise MidiError(source, "is no score: it counts frames of a film, not quarters", "give a MIDI file with a beat")
+    per_unit = per_quarter / UNITS
+    parts, off, total = [], 0, 0
+    for track in file.tracks:
+        of_channel: dict[int, list[MidiNote]] = {}
+        for note in notes_of(track):
+            if note.channel != DRUM_CHANNEL:
+                of_channel.setdefault(note.channel, []).append(note)
+        for channel, notes in sorted(of_channel.items()):
+            off += sum(abs(note.on / per_unit - round(note.on / per_unit)) > NEAR for note in notes)
+            total += len(notes)
+            programs = [x.data[1] for x in track.events if x.kind == PROGRAM and x.channel == channel]
+            parts.append(Part(track.name, programs[0] if programs else 0, _on_grid(notes, per_unit)))
+    if not total:
+        raise MidiError(source, "no notes", "give a score with notes")
+    if off:
+        why = f"is a performance, not a score: {off} of its {total} notes begin beside all twenty-fourths of a quarter"
+        raise MidiError(source, why, "quantise it in a DAW or a notation program")
+    end = max(note.offset for part in parts for note in part.notes)
+    said = [
+        (round(each.tick / per_unit), each.data) for track in file.tracks for each in track.events if each.kind == META
+    ]
+    bars, end = _bars(
+        [(at, (d[3], 2 ** d[4])) for at, d in said if d[1] == 0x58 and len(d) >= 5 and d[3] and d[4] < 7], end
+    )
+    keys = [Key(at, d[3] - 256 * (d[3] > 127)) for at, d in said if d[1] == 0x59 and len(d) >= 4]
+    tempi = [Tempo(at, 60e6 / t) for at, d in said if d[1] == 0x51 and (t := int.from_bytes(d[3:6]))]
+    keys = [key for key in sorted(keys) if abs(key.sharps) <= 7]
+    return Notation(
+        tuple(parts),
+        bars,
+        end,
+        tuple(keys) if keys and keys[0].onset == 0 else (Key(0, 0), *keys),
+        tuple(sorted(tempi)) if tempi and min(tempi).onset == 0 else (Tempo(0, 120.0), *sorted(tempi)),
+    )
+
+
+USUAL = sorted({length * more for length in (3, 4, 6, 8, 12, 24, 48, 96) for more in (1.0, 1.5)} | {16.0, 192.0})
+SHORTER = 0.2  # of a usual length: how much a program may leave out before the next note
+
+
+def _on_grid(notes: Iterable[MidiNote], per_unit: float) -> tuple[Note, ...]:
+    found = []
+    for note in notes:
+        onset, length = round(note.on / per_unit), (note.off - note.on) / per_unit
+        is_exact = abs(length - round(length)) < 1e-6 and (round(length) % 3 == 0 or round(length) % 4 == 0)
+        if not is_exact or length < 1:
+            close = min(USUAL, key=lambda each: abs(each - length))
+            length = close if abs(close - length) <= SHORTER * close and close % 1 == 0 else length
+        found.append(Note(onset, max(round(length), 1), note.pitch))
+    return tuple(_apart(sorted(set(found))))
+
+
+def _apart(notes: Sequence[Note]) -> list[Note]:
+    """Notes of one pitch end where the next of it begins."""
+    following: dict[int, int] = {}
+    out = []
+    for note in reversed(notes):
+        length = min(note.length, following.get(note.pitch, note.offset) - note.onset)
+        if length > 0:
+            following[note.pitch] = note.onset
+            out.append(note._replace(length=length))
+    return out[::-1]
+
+
+def _bars(signatures: list[tuple[int, tuple[int, int]]], end: int) -> tuple[tuple[Bar, ...], int]:
+    """Bar lines from time signatures. A first bar that is shorter than the meter after it is an upbeat in that."""
+    by_onset = dict(sorted(signatures))
+    if not by_onset or min(by_onset) > 0:
+        by_onset = {0: (4, 4), **by_onset}
+    borders = [*by_onset, end]
+    bars: list[Bar] = []
+    for (at, meter), border in zip(by_onset.items(), borders[1:], strict=True):
+        full = Bar(at, *meter).full
+        bars += [Bar(onset, *meter) for onset in range(at, max(border, at + 1), max(full, 1))]
+        if len(bars) == 2 and bars[1].onset < bars[1].full:
+            bars[0] = bars[0]._replace(numerator=meter[0], denominator=meter[1])
+    return tuple(bars), max(end, bars[-1].onset + bars[-1].full)
+
+
+def meter_of(bar: Bar, end: int) -> tuple[int, int]:
+    """The time signature under which a bar has its length."""
+    length = end - bar.onset
+    if length == bar.full:
+        return bar.numerator, bar.denominator
+    for denominator in sorted({bar.denominator, 4, 8, 16, 32}):
+        unit = 4 * UNITS // denominator
+        if length % unit == 0 and length // unit <= 255:
+            return length // unit, denominator
+    return bar.numerator, bar.denominator
+
+
+def _name(sharps: int) -> str:
+    return SHARPS[sharps] if sharps >= 0 else FLATS[-sharps]
+
+
+def _track(events: list[tuple[int, mido.Message | mido.MetaMessage]], end: int) -> mido.MidiTrack:
+    """Events by time; notes end before others begin."""
+    order = sorted(events, key=lambda each: (each[0], each[1].type == "note_on"))
+    track, now = mido.MidiTrack(), 0
+    for at, message in order:
+        track.append(message.copy(time=(at - now) * TICKS // UNITS))
+        now = at
+    track.append(mido.MetaMessage("end_of_track", time=max(end - now, 0) * TICKS // UNITS))
+    return track

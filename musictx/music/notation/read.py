@@ -1,0 +1,207 @@
+"""MusicXML, packed MusicXML, Humdrum, MEI and ABC -> notation, by music21."""
+
+import io
+import re
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import redirect_stderr
+from fractions import Fraction
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+from musictx.errors import MidiError
+from musictx.music.notation.abc_voices import each_voice
+from musictx.music.notation.notation import MOST_PARTS, MOST_QUARTERS, Bar, Key, Notation, Note, Part, Tempo
+from musictx.music.score import UNITS
+
+MOST_BYTES = 2**24  # of text
+HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
+Losses = Counter[str]
+OF_PARSERS = ArithmeticError, LookupError, TypeError, ValueError, AttributeError  # of music21, on what it cannot read
+
+
+def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation, Losses]:
+    """The score, and what it lost, by kinds of `REPAIRS`; `kind` is music21's name of the format.
+
+    Repeats are as they are written, once. Raises MidiError, which names `source`.
+    """
+    try:
+        from music21 import converter, exceptions21
+    except ImportError:
+        raise MidiError(source, "is notation, which needs the package music21, which is not installed", HINT) from None
+    texts = each_voice(text_of(data, source)) if kind == "abc" else [text_of(data, source)]
+    parts: list[Any] = []
+    with warnings.catch_warnings(), redirect_stderr(io.StringIO()) as said:
+        warnings.simplefilter("ignore")
+        try:
+            for text in texts:
+                score = converter.parseData(text, format=kind).toSoundingPitch()
+                parts += list(getattr(score, "parts", None) or [score])
+        except (
+            exceptions21.Music21Exception,
+            ArithmeticError,
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+        ) as e:
+            reason = " ".join(str(e).split())[:100] or type(e).__name__
+            raise MidiError(source, f"cannot be read as notation ({reason})") from None
+        except RecursionError:
+            raise MidiError(source, "cannot be read as notation (it is nested too deep)") from None
+    if len(parts) > MOST_PARTS:
+        raise MidiError(source, f"{len(parts)} staves, at most {MOST_PARTS} are read", "export fewer parts")
+    losses = Losses({"unread": said.getvalue().count("Error in parsing event")})
+    notation = _notation(parts, losses, source)
+    if not any(part.notes for part in notation.parts):
+        raise MidiError(source, "no notes", "give a score with notes")
+    return notation, +losses
+
+
+def text_of(data: bytes, source: object) -> str:
+    """The text of a score, unpacked. Raises MidiError."""
+    if data[:4] == b"PK\x03\x04":
+        data = _member(data, source)
+    if len(data) > MOST_BYTES:
+        raise MidiError(source, f"more than {MOST_BYTES >> 20} MB of notation", "cut the score")
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return re.sub(r"encoding=.UTF-16.", "", data.decode("utf-16", "replace"), count=1, flags=re.IGNORECASE)
+    text = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        found = text.decode("utf-8")
+    except UnicodeDecodeError:
+        found = text.decode("latin-1")
+    if "<!ENTITY" in found:  # none of them is needed, and few can fill the memory
+        raise MidiError(source, "declares entities of XML, which no score needs", "export it again")
+    return found
+
+
+def _member(data: bytes, source: object) -> bytes:
+    """The score in a packed file, as its container names it, or the first."""
+    try:
+        with ZipFile(io.BytesIO(data)) as packed:
+            names = [each for each in packed.namelist() if not each.startswith("META-INF")]
+            said = b""
+            if "META-INF/container.xml" in packed.namelist():
+                with packed.open("META-INF/container.xml") as file:
+                    said = file.read(2**16)
+            named = [name for name in names if name.encode() in said]
+            scores = [name for name in (*named, *names) if name.lower().endswith((".xml", ".musicxml", ".mei"))]
+            if not scores:
+                raise MidiError(source, "a packed file without a score in it", "export MusicXML")
+            with packed.open(scores[0]) as file:
+                return file.read(MOST_BYTES + 1)
+    except (BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError, ValueError) as error:
+        raise MidiError(source, f"cannot be unpacked ({error})", "export it again") from None
+
+
+def _notation(parts: list[Any], losses: Losses, source: object) -> Notation:
+    staves = []
+    for part in parts:
+        flat = part.flatten()
+        staves.append(Part(_name(part), _program(part), tuple(_notes(flat.notes, losses, source))))
+    end = max((note.offset for stave in staves for note in stave.notes), default=0)
+    longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
+    flat = longest.flatten()
+    bars, end = _bars(longest, end)
+    keys = _changes(
+        (_units(x.offset), x.sharps) for x in flat.getElementsByClass("KeySignature") if x.sharps is not None
+    )
+    marks = [mark for part in parts for mark in part.flatten().getElementsByClass("MetronomeMark")]
+    tempi = _changes((_units(x.offset), x.getQuarterBPM()) for x in marks if x.number)
+    return Notation(
+        tuple(staves),
+        bars,
+        end,
+        tuple(Key(at, max(-7, min(sharps, 7))) for at, sharps in keys) or (Key(0, 0),),
+        tuple(Tempo(at, min(max(float(speed), 5.0), 1000.0)) for at, speed in tempi) or (Tempo(0, 120.0),),
+    )
+
+
+def _changes(said: Iterable[tuple[int, Any]]) -> list[tuple[int, Any]]:
+    """Each value from where on it holds; the first from the beginning."""
+    by_onset = sorted(dict(sorted(said, key=lambda each: each[0], reverse=True)).items())
+    found: list[tuple[int, Any]] = []
+    for at, value in by_onset:
+        if not found or found[-1][1] != value:
+            found.append((at if found else 0, value))
+    return found
+
+
+def _notes(elements: Iterable[Any], losses: Losses, source: object) -> Iterator[Note]:
+    """Notes of a staff, tied ones as one, in order of time and pitch."""
+    ended: dict[tuple[Fraction, int], list[list[Any]]] = defaultdict(list)  # those that are tied to what follows
+    found: list[list[Any]] = []  # [onset, offset, pitch] in quarters
+    for element in elements:
+        if "Harmony" in element.classes:  # a chord's name
+            continue
+        for note in element.notes if element.isChord and "PercussionChord" not in element.classes else [element]:
+            if element.duration.isGrace:
+                losses["grace"] += 1
+                continue
+            if not hasattr(note, "pitch"):
+                losses["unpitched"] += 1
+                continue
+            onset, length = Fraction(element.offset), Fraction(element.duration.quarterLength)
+            if onset + length > MOST_QUARTERS:
+                raise MidiError(source, f"more than {MOST_QUARTERS:,} quarters", "cut the score")
+            pitch, tie = round(note.pitch.ps), note.tie or element.tie
+            if not 0 <= pitch <= 127:
+                losses["beyond"] += 1
+                continue
+            waiting = ended.get((onset, pitch))
+            if tie is not None and tie.type in ("stop", "continue") and waiting:
+                new = waiting.pop()
+                new[1] = onset + length
+            else:
+                new = [onset, onset + length, pitch]
+                found.append(new)
+            if tie is not None and tie.type in ("start", "continue"):
+                ended[new[1], pitch].append(new)
+    notes = set()
+    for onset, offset, pitch in found:
+        begins, ends = _units(onset), _units(offset)
+        losses["finer"] += begins != onset * UNITS or ends != offset * UNITS
+        notes.add(Note(begins, max(ends - begins, 1), pitch))
+    losses["shared"] += len(found) - len(notes)
+    yield from sorted(notes)
+
+
+def _bars(part: Any, end: int) -> tuple[tuple[Bar, ...], int]:
+    """The bars of a part, and where the last one ends."""
+    bars: list[Bar] = []
+    meter = 4, 4
+    for measure in part.getElementsByClass("Measure"):
+        if measure.timeSignature is not None:
+            meter = measure.timeSignature.numerator, measure.timeSignature.denominator
+        bar = Bar(_units(measure.offset), *meter)
+        if bars and bars[-1].onset == bar.onset:
+            bars.pop()  # a bar without length
+        bars.append(bar)
+        last = bar.onset + _units(measure.duration.quarterLength)
+    if not bars:
+        signatures = part.flatten().getElementsByClass("TimeSignature")
+        meter = next(((each.numerator, each.denominator) for each in signatures), meter)
+        bars, last = [Bar(0, *meter)], 0
+    while len(bars) > 1 and bars[-1].onset >= max(last, end):  # behind the last double bar
+        bars.pop()
+    if bars[0].onset > 0:
+        bars[0] = bars[0]._replace(onset=0)
+    last = max(last, end, bars[-1].onset + 1)
+    while last > bars[-1].onset + bars[-1].full:
+        bars.append(bars[-1]._replace(onset=bars[-1].onset + bars[-1].full))
+    return tuple(bars), last
+
+
+def _units(quarters: Any) -> int:
+    return round(Fraction(quarters) * UNITS)
+
+
+def _name(part: Any) -> str:
+    return " ".join(str(part.partName or "").split())[:60]
+
+
+def _program(part: Any) -> int:
+    program = getattr(part.getInstrument(returnDefault=True), "midiProgram", None)
+    return int(program) if program is not None and 0 <= program <= 127 else 0

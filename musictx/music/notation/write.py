@@ -1,0 +1,216 @@
+"""Notation -> MusicXML, by music21: voices, ties, rests, beams; names of the notes by partitura."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from musictx.errors import UserError
+from musictx.music.notation.midi import meter_of
+from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.score import UNITS
+
+VOICES = 4  # of a staff, as notation programs have
+ONE = (96, 72, 48, 36, 24, 18, 12, 9, 6, 3, 32, 16, 8, 4, 2, 1)  # lengths that one note head can have, in units
+LOW = 60  # mean pitch of a staff in the bass clef
+KEYBOARDS = {*range(8), *range(16, 24), 46}  # pianos, organs, the harp
+
+
+class Chord(NamedTuple):
+    """Pitches that begin and end together; `names` are their steps, alterations and octaves."""
+
+    onset: int
+    length: int
+    names: tuple[tuple[str, int, int], ...]
+
+    @property
+    def offset(self) -> int:
+        return self.onset + self.length
+
+
+def to_musicxml(notation: Notation, title: str = "") -> bytes:
+    """The text of a MusicXML file. Raises UserError where music21 or partitura is not installed."""
+    try:
+        from music21 import layout, metadata, stream
+        from music21.musicxml.m21ToXml import GeneralObjectExporter
+    except ImportError:
+        raise _missing("music21") from None
+    score = stream.Score()
+    score.metadata = metadata.Metadata(title=title or " ")
+    names = spelled(notation)
+    staves = [_staff(part, names[n], notation, first=n == 0) for n, part in enumerate(notation.parts)]
+    for staff in staves:
+        score.insert(0, staff)
+    for upper, lower in _pairs(notation.parts):
+        both = layout.StaffGroup([staves[upper], staves[lower]], symbol="brace", name=notation.parts[upper].name)
+        score.insert(0, both)
+    written: bytes = GeneralObjectExporter(score).parse()
+    return written
+
+
+def _missing(package: str) -> UserError:
+    return UserError(f"a score needs the package {package}, which is not installed", "pip install 'musictx[score]'")
+
+
+def spelled(notation: Notation) -> list[list[tuple[str, int, int]]]:
+    """The name of each note of each part: G sharp or A flat, by the notes around it (ps13, Meredith 2006)."""
+    try:
+        from partitura.musicanalysis import estimate_spelling
+    except ImportError:
+        raise _missing("partitura") from None
+    rows = [(note, n) for n, part in enumerate(notation.parts) for note in part.notes]
+    columns = [("onset_beat", "f4"), ("duration_beat", "f4"), ("pitch", "i4"), ("id", "U12")]
+    table = np.array([(t.onset / UNITS, t.length / UNITS, t.pitch, str(k)) for k, (t, _) in enumerate(rows)], columns)
+    found: list[list[tuple[str, int, int]]] = [[] for _ in notation.parts]
+    for (_, n), name in zip(rows, estimate_spelling(table), strict=True):
+        found[n].append((str(name["step"]), int(name["alter"]), int(name["octave"])))
+    return found
+
+
+def _pairs(parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
+    """The two staves of each keyboard: neighbours of one name and instrument."""
+    n = 0
+    while n + 1 < len(parts):
+        upper, lower = parts[n : n + 2]
+        alike = (upper.name, upper.program) == (lower.name, lower.program) and upper.program in KEYBOARDS
+        if alike:
+            yield n, n + 1
+        n += 1 + alike
+
+
+def _staff(part: Part, names: Sequence[tuple[str, int, int]], notation: Notation, first: bool) -> Any:
+    from music21 import clef, instrument, key, meter, stream, tempo
+
+    staff = stream.PartStaff()
+    staff.partName = part.name
+    played = instrument.instrumentFromMidiProgram(part.program)
+    played.partName = part.name
+    staff.insert(0, played)
+    voices = in_voices(chords_of(part.notes, names))
+    keys = {each.onset: each.sharps for each in notation.keys}
+    tempi = {each.onset: each.quarters_a_minute for each in notation.tempi}
+    mean = sum(note.pitch for note in part.notes) / max(len(part.notes), 1)
+    before: tuple[int, int] | None = None
+    hidden = False
+    for number, (bar, end) in enumerate(notation.spans, 0 if _is_upbeat(notation) else 1):
+        measure = stream.Measure(number=number)
+        if bar.onset == 0:
+            measure.insert(0, clef.BassClef() if part.notes and mean < LOW else clef.TrebleClef())
+        measure.insert(0, key.KeySignature(keys[bar.onset])) if bar.onset in keys else None
+        is_upbeat = number == 0
+        signed = (bar.numerator, bar.denominator) if is_upbeat else meter_of(bar, end)
+        if signed != before:
+            before = signed
+            signature = meter.TimeSignature(f"{signed[0]}/{signed[1]}")
+            if signed != (bar.numerator, bar.denominator) or hidden:  # of a broken bar, and after it
+                signature.style.hideObjectOnPrint = True
+            measure.insert(0, signature)
+        hidden = signed != (bar.numerator, bar.denominator)
+        if first and bar.onset in tempi:
+            mark = tempo.MetronomeMark(number=round(tempi[bar.onset], 3))
+            mark.style.hideObjectOnPrint = True  # it sounds; a page would lack the note's glyph in words
+            measure.insert(0, mark)
+        if is_upbeat:
+            measure.paddingLeft = float(Fraction(bar.full - (end - bar.onset), UNITS))
+        _fill(measure, voices, bar, end)
+        staff.append(measure)
+    return staff
+
+
+def _is_upbeat(notation: Notation) -> bool:
+    bar, end = notation.spans[0]
+    return len(notation.bars) > 1 and end < bar.full
+
+
+def chords_of(notes: Sequence[Note], names: Sequence[tuple[str, int, int]]) -> list[Chord]:
+    together: dict[tuple[int, int], list[tuple[str, int, int]]] = {}
+    for note, name in zip(notes, names, strict=True):
+        together.setdefault((note.onset, note.length), []).append(name)
+    return [Chord(onset, length, tuple(each)) for (onset, length), each in sorted(together.items())]
+
+
+def in_voices(chords: Sequence[Chord]) -> list[list[Chord]]:
+    """At most four voices, in which no chord overlaps the next. Where there would be more, the one that sounds longest
+    ends early."""
+    voices: list[list[Chord]] = []
+    for chord in chords:
+        free = [voice for voice in voices if voice[-1].offset <= chord.onset]
+        if free:
+            free[0].append(chord)
+        elif len(voices) < VOICES:
+            voices.append([chord])
+        else:
+            oldest = min(
+                (voice for voice in voices if voice[-1].onset < chord.onset), key=lambda v: v[-1].onset, default=None
+            )
+            if oldest is None:  # five lengths at one moment: it joins the last
+                last = voices[-1][-1]
+                voices[-1][-1] = last._replace(names=last.names + chord.names)
+                continue
+            oldest[-1] = oldest[-1]._replace(length=chord.onset - oldest[-1].onset)
+            oldest.append(chord)
+    return voices
+
+
+def _fill(measure: Any, voices: Sequence[Sequence[Chord]], bar: Bar, end: int) -> None:
+    """The notes and rests of a bar: in one voice as they are, in several in voices of their own."""
+    from music21 import stream
+
+    inside = [[c for c in voice if c.onset < end and c.offset > bar.onset] for voice in voices]
+    inside = [voice for voice in inside if voice] or [[]]
+    for n, voice in enumerate(inside):
+        target = measure if len(inside) == 1 else stream.Voice(id=str(n + 1))
+        now = bar.onset
+        for chord in voice:
+            target_from = max(chord.onset, bar.onset)
+            for length in pieces(now - bar.onset, target_from - now):
+                target.append(_rest(length))
+            _add(target, chord, bar, end)
+            now = min(chord.offset, end)
+        for length in pieces(now - bar.onset, end - now):
+            target.append(_rest(length))
+        if target is not measure:
+            measure.insert(0, target)
+
+
+def _add(target: Any, chord: Chord, bar: Bar, end: int) -> None:
+    from music21 import chord as chords
+    from music21 import note, pitch, tie
+
+    begins, ends = max(chord.onset, bar.onset), min(chord.offset, end)
+    lengths = list(pieces(begins - bar.onset, ends - begins))
+    for k, length in enumerate(lengths):
+        pitches = [pitch.Pitch(step=step, octave=octave) for step, _, octave in chord.names]
+        for each, (_, alter, _) in zip(pitches, chord.names, strict=True):
+            if alter:
+                each.accidental = pitch.Accidental(alter)
+        made = note.Note(pitches[0]) if len(pitches) == 1 else chords.Chord(pitches)
+        made.duration.quarterLength = Fraction(length, UNITS)
+        goes_on, came = k + 1 < len(lengths) or chord.offset > end, k > 0 or chord.onset < bar.onset
+        if goes_on or came:
+            made.tie = tie.Tie("continue" if goes_on and came else "start" if goes_on else "stop")
+        target.append(made)
+
+
+def _rest(length: int) -> Any:
+    from music21 import note
+
+    return note.Rest(quarterLength=Fraction(length, UNITS))
+
+
+def pieces(at: int, length: int) -> Iterator[int]:
+    """A length as note heads have it, tied at the next quarter where one head is not enough."""
+    if length <= 0:
+        return
+    if length in ONE and (length % 3 == 0 or at % UNITS + length <= UNITS or at % length == 0):
+        yield length
+        return
+    rest_of_beat = -at % UNITS
+    if 0 < rest_of_beat < length:
+        yield from pieces(at, rest_of_beat)
+        yield from pieces(at + rest_of_beat, length - rest_of_beat)
+        return
+    head = next(each for each in sorted(ONE, reverse=True) if each < length and (each % 3 == 0 or each < UNITS))
+    yield head
+    yield from pieces(at + head, length - head)

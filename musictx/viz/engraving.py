@@ -1,0 +1,60 @@
+"""A score as pages of notation, by verovio: .svg, .png, .pdf."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from musictx.errors import UserError
+from musictx.files import replacing
+
+PAGE = {"pageWidth": 2100, "pageHeight": 2970}  # A4, tenths of a millimetre
+LONG = 60_000  # verovio's longest page: pictures are one
+STYLE = {"scale": 40, "header": "none", "footer": "none", "svgViewBox": True, "breaks": "auto"}
+WIDTH = {".png": 1240, ".pdf": 2480}  # pixels: 150 and 300 to the inch
+FORMATS = (".svg", ".png", ".pdf")
+
+
+def engrave(musicxml: bytes, path: Path) -> int:
+    """Writes the pages, whole or not at all, and returns how many; a picture is one long page. Raises UserError where
+    verovio or resvg_py is not installed, and for a score longer than a picture."""
+    suffix = path.suffix.lower()
+    pages = _pages(musicxml, is_long=suffix != ".pdf")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial:
+        if suffix == ".svg":
+            partial.write_text(pages[0], encoding="utf-8")
+        elif suffix == ".png":
+            partial.write_bytes(_png(pages[0], WIDTH[suffix]))
+        else:
+            first, *more = (Image.open(io.BytesIO(_png(page, WIDTH[suffix]))).convert("L") for page in pages)
+            first.save(partial, "PDF", save_all=True, append_images=more, resolution=300)
+    return len(pages)
+
+
+def _pages(musicxml: bytes, is_long: bool) -> list[str]:
+    try:
+        import verovio
+    except ImportError:
+        raise _missing("verovio") from None
+    verovio.enableLog(verovio.LOG_OFF)
+    toolkit: Any = verovio.toolkit()
+    toolkit.setOptions(STYLE | PAGE | ({"pageHeight": LONG, "adjustPageHeight": True} if is_long else {}))
+    if not toolkit.loadData(musicxml.decode()):
+        raise UserError("the score cannot be engraved", "write .musicxml, and open it in a notation program")
+    if is_long and toolkit.getPageCount() > 1:
+        raise UserError("the score is longer than a picture", "write .pdf, which has pages")
+    return [str(toolkit.renderToSVG(n + 1)) for n in range(toolkit.getPageCount())]
+
+
+def _png(svg: str, width: int) -> bytes:
+    try:
+        import resvg_py
+    except ImportError:
+        raise _missing("resvg_py") from None
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width, background="white"))
+
+
+def _missing(package: str) -> UserError:
+    return UserError(f"pages need the package {package}, which is not installed", "pip install 'musictx[score]'")
