@@ -53,9 +53,8 @@ ABOUT = {
     "The comparison by compute (`studies/compute.py`) has no row for these:\n\n"
     "- `model=vaswani`: its block has other norms too, but Transformers shall differ there in position alone. The row "
     "of sines has its position. No run of it was kept.\n"
-    "- `model=rnn`: [an old row](#rnn-steps) has it far behind [the LSTM](#lstm-steps), after as many steps.\n"
-    "- `trainer.scheduled_sampling=`: a way to train, not a kind. It is for models that read their own guesses, and "
-    "likelihood reads true music alone. No run of it was kept.",
+    "- tanh cells, which are no kind of model now: [an old row](#rnn-steps) has them far behind "
+    "[the LSTM](#lstm-steps), after as many steps. `musictx lesson rnn` shows why.",
     "fills": "![What the music after a gap saves, by the distance to it: chorales](../../studies/results/fill.png)\n\n"
     "![What the music after a gap saves, by the distance to it: piano](../../studies/results/fill-piano.png)",
     "guidance": "Figures of alive.py, and the history, were measured before `sampler.guard=true` kept new music "
@@ -64,7 +63,8 @@ ABOUT = {
     "labels": "Rows of a GPU have equal steps, not equal time. Of whole pieces eight windows are read. Cells without a "
     "figure: the GPU's time was over.\n\n"
     "`vit` and `se_resnet` read a piano roll of the ids. They are no kinds of model now; commit 133f931 has "
-    "their code.",
+    "their code. Encoders of hidden notes, and whole models that learn labels, are gone too; commit 038e6f2 has "
+    "theirs. `probe` and `similar` are here.",
     "met": "![Waits and copies of training music, by what is continued: the piano model beside the composers]"
     "(waits-and-copies.png)\n\n"
     "*The piano model seldom waits, since rules end its waits; its median copy is about as long as the composers', its "
