@@ -13,7 +13,6 @@ from omegaconf import MISSING
 
 from musictx.commands import check_new, check_suffix, check_within
 from musictx.config.command import Command
-from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new
 from musictx.generate.choose_bundle import name_bundle
@@ -26,6 +25,7 @@ from musictx.jam.players import FilePlayer, PortPlayer, open_port
 from musictx.jam.recording import Playback, Recording
 from musictx.jam.session import RealClock, Sender, VirtualClock, converse
 from musictx.model.packaged import SEEDS, bundle_path, seed_path
+from musictx.music.read import SUFFIXES
 from musictx.setting import setting
 from musictx.system import few_threads
 from musictx.terminal import say
@@ -137,7 +137,7 @@ def _quick_threads() -> Iterator[None]:
 
 
 def is_file(name: str) -> bool:
-    return name.lower().endswith(MIDI_SUFFIXES)
+    return name.lower().endswith(SUFFIXES)
 
 
 def is_real(config: JamConfig) -> bool:

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 from musictx.errors import ConfigError, MidiError, StoreError
 from musictx.files import printable, replacing
-from musictx.music.other_formats import LOOKED_AT, other_format, ways
+from musictx.music.other_formats import LOOKED_AT, notation_of, other_format, ways
+from musictx.music.read import SUFFIXES
 from musictx.waiting import Waiting
 
 UNREADABLE = "cannot be read"
-MIDI_SUFFIXES = (".mid", ".midi", ".kar", ".rmi", ".mid.gz")
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,17 @@ class Item:
 
 
 @contextmanager
-def open_source(
-    path: Path, suffixes: tuple[str, ...] = MIDI_SUFFIXES, without: Sequence[Path] = ()
-) -> Iterator[list[Item]]:
+def open_source(path: Path, suffixes: tuple[str, ...] = SUFFIXES, without: Sequence[Path] = ()) -> Iterator[list[Item]]:
     """The files of a folder or zip with one of these suffixes, in any case, sorted by name; valid inside the block. It
     skips the real folders `without`, since our output may lie below the input. Raises ConfigError when `path` is
     neither, StoreError when it has no such file."""
-    kinds = ", ".join(suffixes if suffixes != ("",) else MIDI_SUFFIXES)
+    kinds = ", ".join(suffixes if suffixes != ("",) else SUFFIXES)
     if not path.exists():
         raise ConfigError("path", got=path, why="it does not exist", allowed=f"a folder or zip with {kinds} files")
     if not path.is_file() and not path.is_dir():
         raise ConfigError("path", got=path, why="it is neither a folder nor a zip archive")
+    if path.is_file() and notation_of(_head(path), path):
+        raise ConfigError("path", got=path, why="it is one score", allowed="a folder or zip of scores")
     try:
         archive = nullcontext() if path.is_dir() else zipfile.ZipFile(path)
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:

@@ -7,11 +7,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, MidiError
 from musictx.music.curve import Curve, parse_curve
 from musictx.music.harmony import MOST_CHORDS, Chord, ChordLine, Classes, key_classes, parse_chords, spell
-from musictx.music.read import read_midi
+from musictx.music.read import SUFFIXES, read_midi
 from musictx.music.recognition import chord_track, chords_by_bar
 from musictx.music.score import Meter, Score
 from musictx.setting import check_types, setting
@@ -111,7 +110,7 @@ class Control:
     @property
     def chord_file(self) -> str | None:
         """The MIDI file of chords; only `read` opens it, since text on a page must not."""
-        return self.chords if self.chords is not None and self.chords.lower().endswith(MIDI_SUFFIXES) else None
+        return self.chords if self.chords is not None and self.chords.lower().endswith(SUFFIXES) else None
 
     @property
     def in_bars(self) -> bool:

@@ -66,7 +66,7 @@ def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     `take_melody` does."""
     counts_beats = bool(tokenizer.voices)
     tracks = read_tracks(data := read_bytes(path), path, one_tempo=counts_beats)
-    project, said = Project(whole(data), tracks.tempo_map), list[str]()
+    project, said = Project(whole(data, path), tracks.tempo_map), list[str]()
     if counts_beats and tracks.tempo_map.changes:
         said.append(f"{path}: it is heard at its first tempo, since the model counts beats")
     if remark := tracks.remark():

@@ -9,14 +9,13 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, UserError
 from musictx.files import check_new, stem_of
 from musictx.model.packaged import KNOWN_SEEDS, SEEDS, seed_path
 from musictx.music.grid import N_VOICES, PIANO, one_piano, quantise, thin_to_voices
 from musictx.music.other_formats import ways
 from musictx.music.project import Project
-from musictx.music.read import read_bytes, read_tracks, whole
+from musictx.music.read import SUFFIXES, read_bytes, read_tracks, whole
 from musictx.music.score import DRUMS, Meter, Score
 from musictx.music.ticks import Tracks
 from musictx.tokenizers import Tokenizer, knows_one_piano
@@ -44,13 +43,13 @@ def find_seeds(seed_midi: str | None) -> list[Path]:
     path = Path(seed_midi)
     if path.is_dir() and seed_midi not in SEEDS:
         there = list(path.rglob("*"))
-        found = [p for p in there if p.name.lower().endswith(MIDI_SUFFIXES) and p.is_file()]
+        found = [p for p in there if p.name.lower().endswith(SUFFIXES) and p.is_file()]
     elif not path.exists() and glob.has_magic(seed_midi):
         there = found = [p for p in map(Path, glob.glob(seed_midi, recursive=True)) if p.is_file()]
     else:
         return [seed_path(seed_midi)]
     if not found:
-        why = f"no {', '.join(MIDI_SUFFIXES)} file there"
+        why = f"no {', '.join(SUFFIXES)} file there"
         allowed, hint = f"a file, folder or pattern, or {KNOWN_SEEDS}", ways(p.name for p in there)
         raise ConfigError("seed_midi", got=seed_midi, why=why, allowed=allowed, hint=hint)
     return sorted(found)
@@ -117,7 +116,7 @@ def read_seed(path: Path, tokenizer: Tokenizer, drums: bool = False, part: str |
     """Reads the seed, or one `part` of it alone; its remarks say which notes are dropped. Raises MidiError for a
     file that is not music, UserError for one without a note that the model can hear."""
     tracks = read_tracks(data := read_bytes(path), path, one_tempo=tokenizer.metrical)
-    project = Project(whole(data), tracks.tempo_map, part, drums)
+    project = Project(whole(data, path), tracks.tempo_map, part, drums)
     if part is not None:
         try:
             tracks = read_tracks(project.alone(), path, one_tempo=tokenizer.metrical)

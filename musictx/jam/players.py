@@ -60,9 +60,9 @@ class FilePlayer(MessagePlayer):
         if not len(tracks.merge()):
             raise UserError(f"{path}: the file has no notes to play", "give one with music in it, other than drums")
         self.quarter_s = tracks.quarter_s
-        self.project = Project(whole(data), tracks.tempo_map)
+        self.project = Project(whole(data, path), tracks.tempo_map)
         try:
-            super().__init__(_messages(data))
+            super().__init__(_messages(whole(data, path)))
         except Exception as error:  # damage can make mido raise anything
             detail = " ".join(str(error).split())[:100] or type(error).__name__
             raise MidiError(path, f"damaged MIDI file ({detail})", "write it again with another program") from None
@@ -70,7 +70,7 @@ class FilePlayer(MessagePlayer):
 
 def _messages(data: bytes) -> list[Timed]:
     now_s, out = 0.0, list[Timed]()
-    for message in mido.MidiFile(file=io.BytesIO(whole(data)), clip=True):
+    for message in mido.MidiFile(file=io.BytesIO(data), clip=True):
         now_s += message.time
         if not message.is_meta and hasattr(message, "channel"):
             out.append((now_s, message))

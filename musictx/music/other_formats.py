@@ -1,48 +1,58 @@
-"""Music that is no MIDI file: which format it is, and how a person makes MIDI of it."""
+"""Music that is no MIDI file: which notation it is, or how a person makes MIDI of it."""
 
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
-PROGRAM = "export MIDI from the notation program, as with File > Export in MuseScore"
-FORMATS = {
-    "MusicXML": PROGRAM,
-    "a score of a notation program": PROGRAM,
-    "ABC": "make MIDI with abc2midi, or export it from a notation program",
-    "Humdrum": "make MIDI with hum2mid, or export it from a notation program",
-    "a clip of MIDI 2.0": "export a Standard MIDI File (.mid) from the program that made it",
-}
-SUFFIXES = {
-    ".musicxml": "MusicXML",
-    ".xml": "MusicXML",
-    ".mxl": "a score of a notation program",
-    ".mscz": "a score of a notation program",
-    ".abc": "ABC",
-    ".krn": "Humdrum",
-    ".midi2": "a clip of MIDI 2.0",
+PROGRAM = "export MusicXML or MIDI from the notation program, as with File > Export in MuseScore"
+NOTATION = {  # suffixes of the notation that is read, and music21's names for it
+    ".musicxml": "musicxml",
+    ".mxl": "musicxml",
+    ".krn": "humdrum",
+    ".mei": "mei",
+    ".abc": "abc",
 }
 SIGNS = {
-    rb"\ASMF2CLIP": "a clip of MIDI 2.0",
-    rb"(?s)\APK\x03\x04.*META-INF/container\.xml": "a score of a notation program",
-    rb"<score-(partwise|timewise)": "MusicXML",
-    rb"(?m)^\*\*kern": "Humdrum",
-    rb"(?m)\A%abc|^X: *\d+ *\r?$": "ABC",
+    rb"\APK\x03\x04.*META-INF/container\.xml": "musicxml",
+    rb"<score-(partwise|timewise)": "musicxml",
+    rb"(?m)^\*\*(kern|\S+\t(\S+\t)*\*\*kern)": "humdrum",
+    rb"<mei[\s>]": "mei",
+    rb"(?m)\A%abc|^X: *\d+ *\r?$": "abc",
 }
+FORMATS = {
+    "a score of MuseScore": PROGRAM,
+    "a clip of MIDI 2.0": "export a Standard MIDI File (.mid) from the program that made it",
+}
+SUFFIXES = {".mscz": "a score of MuseScore", ".mscx": "a score of MuseScore", ".midi2": "a clip of MIDI 2.0"}
+OTHER_SIGNS = {rb"\ASMF2CLIP": "a clip of MIDI 2.0", rb"(?s)\APK\x03\x04.*\.mscx": "a score of MuseScore"}
 LOOKED_AT = 1 << 16
 
 
+def notation_of(data: bytes, source: object) -> str | None:
+    """music21's name of the notation of data that is no MIDI file, by what it says or by its name; None if it is
+    none."""
+    head = _head(data)
+    if any(re.search(sign, head) for sign in OTHER_SIGNS):
+        return None
+    said = (name for sign, name in SIGNS.items() if re.search(sign, head, re.DOTALL))
+    return next(said, None) or NOTATION.get(Path(str(source)).suffix.lower())
+
+
 def other_format(data: bytes, source: object) -> str:
-    """Which format data that is no MIDI file has, and what to do, by what it says or by its name; empty if unknown."""
-    head = data[:LOOKED_AT].replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")  # also of UTF-16
-    said = (name for sign, name in SIGNS.items() if re.search(sign, head))
+    """Which format data that is not read has, and what to do, by what it says or by its name; empty if unknown."""
+    said = (name for sign, name in OTHER_SIGNS.items() if re.search(sign, _head(data)))
     name = next(said, None) or SUFFIXES.get(Path(str(source)).suffix.lower())
     return f"is {name}, not a MIDI file: {FORMATS[name]}" if name else ""
 
 
+def _head(data: bytes) -> bytes:
+    return data[:LOOKED_AT].replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")  # also of UTF-16
+
+
 def ways(names: Iterable[str]) -> str:
-    """What to do with music of other formats, by the names of files; empty if there is none."""
+    """What to do with music of formats that are not read, by the names of files; empty if there is none."""
     kinds = sorted({kind for name in names if (kind := Path(name).suffix.lower()) in SUFFIXES})
-    found = dict[str, list[str]]()
+    by_way = dict[str, list[str]]()
     for kind in kinds:
-        found.setdefault(FORMATS[SUFFIXES[kind]], []).append(kind)
-    return "; ".join(f"the {', '.join(kinds)} files are not MIDI files: {way}" for way, kinds in found.items())
+        by_way.setdefault(FORMATS[SUFFIXES[kind]], []).append(kind)
+    return "; ".join(f"the {', '.join(kinds)} files are not MIDI files: {way}" for way, kinds in by_way.items())

@@ -1,13 +1,16 @@
-"""Reads MIDI files, also damaged ones: chunks, events, channels, and then notes in seconds."""
+"""Reads MIDI files, also damaged ones, and notation as MIDI: chunks, events, channels, and then notes in seconds."""
 
 import os
 import stat
 from collections import Counter
+from functools import lru_cache
 from pathlib import Path
 
 from musictx.errors import MidiError
 from musictx.music.chunks import HEAD, Chunks, read_chunks, unwrap
-from musictx.music.other_formats import other_format
+from musictx.music.notation.midi import to_midi
+from musictx.music.notation.read import read_notation
+from musictx.music.other_formats import NOTATION, notation_of, other_format
 from musictx.music.raw import read_raw
 from musictx.music.score import Score
 from musictx.music.ticks import Tracks, tracks_in_seconds
@@ -23,7 +26,8 @@ def read_midi(path: str | Path, *, drums: bool = False, one_tempo: bool = False)
 
 
 MOST_BYTES = 2**26
-GIVE = "give a MIDI file"
+GIVE = "give a MIDI file or notation"
+SUFFIXES = (".mid", ".midi", ".kar", ".rmi", ".mid.gz", *NOTATION)
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -64,9 +68,10 @@ def read_tracks(data: bytes, source: object, *, one_tempo: bool = False) -> Trac
         raise MidiError(source, str(error)) from None
 
 
-def whole(data: bytes) -> bytes:
-    """The MIDI file as it is read: without what is around it, and with nothing wrong in its lengths and counts."""
-    return whole_chunks(data).write()
+def whole(data: bytes, source: object = "") -> bytes:
+    """The MIDI file as it is read: without what is around it, and with nothing wrong in its lengths and counts; that of
+    notation if it is some."""
+    return whole_chunks(data, source).write()
 
 
 def whole_chunks(data: bytes, source: object = "", repairs: Counter[str] | None = None) -> Chunks:
@@ -74,6 +79,16 @@ def whole_chunks(data: bytes, source: object = "", repairs: Counter[str] | None 
     file of another format, and ValueError for data that is no MIDI file."""
     data = unwrap(data, MOST_BYTES)
     _check_size(data, source)
-    if data[:4] != HEAD and (reason := other_format(data, source)):
+    repairs = Counter() if repairs is None else repairs
+    if data[:4] != HEAD and (kind := notation_of(data, source)):
+        data, losses = _notation(data, kind, str(source))
+        repairs.update(losses)
+    elif data[:4] != HEAD and (reason := other_format(data, source)):
         raise MidiError(source, reason)
-    return read_chunks(data, Counter() if repairs is None else repairs)
+    return read_chunks(data, repairs)
+
+
+@lru_cache(maxsize=2)  # a seed is read for its notes, and as the file into which new ones go
+def _notation(data: bytes, kind: str, source: str) -> tuple[bytes, Counter[str]]:
+    notation, losses = read_notation(data, kind, source)
+    return to_midi(notation), losses

@@ -27,6 +27,18 @@ REPAIRS = {
         "a note is left out: its only end is for one of its pitch that sounds already",
         "{} notes are left out: their only ends are for notes of their pitch that sound already",
     ),
+    "grace": ("a grace note is left out", "{} grace notes are left out"),
+    "unpitched": ("a note without a pitch is left out", "{} notes without a pitch are left out"),
+    "unread": ("a note that music21 cannot read is left out", "{} notes that music21 cannot read are left out"),
+    "beyond": ("a note beyond MIDI's pitches is left out", "{} notes beyond MIDI's pitches are left out"),
+    "finer": (
+        "a note has a time that twenty-fourths of a quarter lack: it gets the nearest",
+        "{} notes have times that twenty-fourths of a quarter lack: they get the nearest",
+    ),
+    "shared": (
+        "a note that two voices of a staff share is one",
+        "{} notes that two voices of a staff share are one each",
+    ),
     "signature": ("a time signature that cannot be is ignored", "{} time signatures that cannot be are ignored"),
     "signature_replaced": (
         "of two time signatures at one tick the later counts",

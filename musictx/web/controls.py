@@ -4,12 +4,12 @@ from typing import Any
 
 import gradio as gr
 
-from musictx.data.source import MIDI_SUFFIXES
 from musictx.generate.melodies import SINGERS
 from musictx.generate.requests import DEFAULT_S, Accompany, Sampling
 from musictx.music.beat_grid import bars_of
 from musictx.music.grid import VOICES
 from musictx.music.harmony import pitch_name
+from musictx.music.read import SUFFIXES
 from musictx.tokenizers.rules import Rules
 from musictx.web import session
 from musictx.web.components import slider
@@ -40,7 +40,7 @@ class Controls:
         self.studio = studio
         with gr.Tabs():
             with gr.Tab("File"):
-                self.file = gr.File(label="a MIDI file", file_types=[*MIDI_SUFFIXES], height=130, elem_id="file")
+                self.file = gr.File(label="a MIDI file", file_types=[*SUFFIXES], height=130, elem_id="file")
             with gr.Tab("Example"):
                 self.examples = {name: gr.Button(name, size="sm") for name in self.studio.examples}
             with gr.Tab("Keyboard"):

@@ -6,14 +6,15 @@ import pytest
 from musictx.config.prepare import PrepareFolderConfig
 from musictx.config.train import TokenizerConfig
 from musictx.data.corpora.folder import prepare_folder
-from musictx.data.source import MIDI_SUFFIXES, open_source
+from musictx.data.source import open_source
 from musictx.errors import ConfigError, MidiError, StoreError, UserError
 from musictx.files import printable
+from musictx.music.read import SUFFIXES
 
 MB, PLAIN = 2**20, TokenizerConfig(name="performance")
 
 
-def names(path, suffixes=MIDI_SUFFIXES):
+def names(path, suffixes=SUFFIXES):
     with open_source(path, suffixes) as items:
         return [item.name for item in items]
 
@@ -127,7 +128,7 @@ def test_names_that_are_not_utf8_or_not_printable_are_shown_escaped(tmp_path):
 def test_what_is_no_source_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"^path=.*nowhere: "):
         names(tmp_path / "nowhere")
-    with pytest.raises(StoreError, match=r"no .mid, .midi, .kar, .rmi, .mid.gz file in .* below"):
+    with pytest.raises(StoreError, match=r"no .mid, .midi, .kar, .rmi, .mid.gz, .musicxml, .* file in .* below"):
         names(tmp_path)
     (tmp_path / "x.zip").write_text("no zip")
     with pytest.raises(ConfigError, match=r"^path=.*x.zip: "):
@@ -144,19 +145,18 @@ def test_what_is_no_source_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("a.krn", b"**kern\n4c\n*-\n", "is Humdrum, .* hum2mid"),
-        ("A.ABC", b"X:1\nK:C\nCDE\n", "is ABC, .* abc2midi"),
-        ("a.musicxml", b"<score-partwise>", "is MusicXML, .* export MIDI"),
         ("a.midi2", b"SMF2CLIP", r"is a clip of MIDI 2\.0, .* Standard MIDI File"),
-        ("a.mxl", b"", "a.mxl is a score of a notation program, .* export MIDI"),
+        ("a.mscx", b"<museScore>", "a.mscx: it is a score of MuseScore, .* export MusicXML or MIDI"),
+        ("a.mscz", b"", "a.mscz is a score of MuseScore, .* export MusicXML or MIDI"),
     ],
 )
 def test_music_that_is_no_midi_names_the_way_as_a_file_in_a_folder_and_in_a_zip(tmp_path, name, content, says):
     (tmp_path / "in").mkdir()
     file, way = tmp_path / "in" / name, says.rpartition(".* ")[2]
-    if name == "a.mxl":
+    if name == "a.mscz":
         with zipfile.ZipFile(file, "w") as archive:
             archive.writestr("META-INF/container.xml", b"<container/>")
+            archive.writestr("a.mscx", b"<museScore/>")
     else:
         file.write_bytes(content)
     with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
@@ -167,12 +167,27 @@ def test_music_that_is_no_midi_names_the_way_as_a_file_in_a_folder_and_in_a_zip(
         names(file)
     kind = file.suffix.lower()
     for path in (tmp_path / "in", tmp_path / "in.zip"):
-        for suffixes in (MIDI_SUFFIXES, (".mid",)):
+        for suffixes in (SUFFIXES, (".mid",)):
             with pytest.raises(StoreError, match=rf"no .mid.* in .*: the {kind} files are not MIDI files: .*{way}"):
                 names(path, suffixes)
         with pytest.raises(StoreError, match=rf"no .mid.*: the {kind} files .*{way}"):
             prepare_folder(PrepareFolderConfig(path=str(path), out=str(tmp_path / "store"), tokenizer=PLAIN))
     assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.krn", b"**kern\n4c\n*-\n"), ("a.mxl", b""), ("tune", b"X:1\nK:C\nC")]
+)
+def test_one_score_is_no_folder(tmp_path, name, content):
+    if name == "a.mxl":
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("META-INF/container.xml", b"<container/>")
+    else:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ConfigError, match="it is one score"):
+        names(tmp_path / name)
+    if name != "tune":
+        assert names(tmp_path) == [name]
 
 
 def test_a_method_that_unpacks_without_bound_is_refused(tmp_path):

@@ -47,9 +47,9 @@ def test_a_folder_or_pattern_without_music(tmp_path):
 
 def test_a_folder_of_other_music_names_the_way(tmp_path):
     (tmp_path / "deep").mkdir()
-    for name in ("a.krn", "b.mxl", "c.musicxml", "read.me"):
+    for name in ("a.midi2", "b.mscz", "read.me"):
         (tmp_path / "deep" / name).write_bytes(b"x")
-    with pytest.raises(ConfigError, match=r"\.krn files .* hum2mid.*the \.musicxml, \.mxl files .* export MIDI"):
+    with pytest.raises(ConfigError, match=r"\.midi2 files .* Standard MIDI File.*the \.mscz files .* export MusicXML"):
         find_seeds(str(tmp_path))
 
 

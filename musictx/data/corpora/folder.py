@@ -6,12 +6,13 @@ from pathlib import Path
 
 from musictx.config.prepare import PrepareFolderConfig
 from musictx.data.prepare import Assign, by_piece, check_work, prepare_midi
-from musictx.data.source import MIDI_SUFFIXES, nothing, open_source
+from musictx.data.source import nothing, open_source
 from musictx.data.store import Corpus, Manifest, own_folders
 from musictx.errors import ConfigError
 from musictx.files import printable
+from musictx.music.read import SUFFIXES
 
-OTHER = f"another kind of file: not named {', '.join(MIDI_SUFFIXES)}"
+OTHER = f"another kind of file: not named {', '.join(SUFFIXES)}"
 
 
 def prepare_folder(config: PrepareFolderConfig, assign: Assign | None = None) -> Manifest:
@@ -20,9 +21,9 @@ def prepare_folder(config: PrepareFolderConfig, assign: Assign | None = None) ->
     path = Path(config.path)
     check_work(config)
     with open_source(path, ("",), own_folders(Path(config.out))) as found:
-        named = [item.name.lower().endswith((*MIDI_SUFFIXES, os.sep)) for item in found]
+        named = [item.name.lower().endswith((*SUFFIXES, os.sep)) for item in found]
         if not any(named):
-            raise nothing(path, ", ".join(MIDI_SUFFIXES), [item.name for item in found])
+            raise nothing(path, ", ".join(SUFFIXES), [item.name for item in found])
         items = [item for item, is_midi in zip(found, named, strict=True) if is_midi]
         return prepare_midi(
             items,

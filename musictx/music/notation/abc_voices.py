@@ -30,9 +30,8 @@ def each_voice(text: str) -> list[str]:
             voices.setdefault(voice, []).append(NO_MUSIC.sub("", inline[2]))
         elif in_body and line.strip():
             voices.setdefault(voice, []).append(NO_MUSIC.sub("", line))
+    head = {"L": "1/8", "K": "C"} | head
     fields = [f"{key}:{head[key]}" for key in HEAD if key in head]
-    if "K" not in head:
-        fields.append("K:C")
     return ["\n".join(["X:1", *fields, *music]) + "\n" for music in voices.values() if any(map(str.strip, music))]
 
 

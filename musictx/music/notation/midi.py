@@ -100,8 +100,9 @@ def _on_grid(notes: Iterable[MidiNote], per_unit: float) -> tuple[Note, ...]:
     found = []
     for note in notes:
         onset, length = round(note.on / per_unit), (note.off - note.on) / per_unit
-        is_exact = abs(length - round(length)) < 1e-6 and (round(length) % 3 == 0 or round(length) % 4 == 0)
-        if not is_exact or length < 1:
+        end = note.off / per_unit
+        is_place = abs(end - round(end)) < 1e-6 and any(not round(at) % n for at in (end, length) for n in (3, 4))
+        if not is_place:  # no written note ends there
             close = min(USUAL, key=lambda each: abs(each - length))
             length = close if abs(close - length) <= SHORTER * close and close % 1 == 0 else length
         found.append(Note(onset, max(round(length), 1), note.pitch))

@@ -18,7 +18,6 @@ from musictx.music.score import UNITS
 MOST_BYTES = 2**24  # of text
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
 Losses = Counter[str]
-OF_PARSERS = ArithmeticError, LookupError, TypeError, ValueError, AttributeError  # of music21, on what it cannot read
 
 
 def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation, Losses]:
@@ -27,35 +26,23 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
     Repeats are as they are written, once. Raises MidiError, which names `source`.
     """
     try:
-        from music21 import converter, exceptions21
+        from music21 import converter
     except ImportError:
         raise MidiError(source, "is notation, which needs the package music21, which is not installed", HINT) from None
     texts = each_voice(text_of(data, source)) if kind == "abc" else [text_of(data, source)]
-    parts: list[Any] = []
+    losses = Losses()
     with warnings.catch_warnings(), redirect_stderr(io.StringIO()) as said:
         warnings.simplefilter("ignore")
         try:
-            for text in texts:
-                score = converter.parseData(text, format=kind).toSoundingPitch()
-                parts += list(getattr(score, "parts", None) or [score])
-        except (
-            exceptions21.Music21Exception,
-            ArithmeticError,
-            LookupError,
-            TypeError,
-            ValueError,
-            AttributeError,
-        ) as e:
-            reason = " ".join(str(e).split())[:100] or type(e).__name__
-            raise MidiError(source, f"cannot be read as notation ({reason})") from None
-        except RecursionError:
-            raise MidiError(source, "cannot be read as notation (it is nested too deep)") from None
-    if len(parts) > MOST_PARTS:
-        raise MidiError(source, f"{len(parts)} staves, at most {MOST_PARTS} are read", "export fewer parts")
-    losses = Losses({"unread": said.getvalue().count("Error in parsing event")})
-    notation = _notation(parts, losses, source)
-    if not any(part.notes for part in notation.parts):
-        raise MidiError(source, "no notes", "give a score with notes")
+            scores = [converter.parseData(text, format=kind).toSoundingPitch() for text in texts]
+            staves = [staff for score in scores for staff in getattr(score, "parts", [score])]
+            notation = _notation(staves, losses, source)
+        except (MidiError, MemoryError):
+            raise
+        except Exception as error:  # damage can make music21 raise anything
+            reason = " ".join(str(error).split())[:100] or type(error).__name__
+            raise MidiError(source, f"cannot be read as notation ({reason})", "export it again") from None
+    losses["unread"] = said.getvalue().count("Error in parsing event")
     return notation, +losses
 
 
@@ -97,11 +84,12 @@ def _member(data: bytes, source: object) -> bytes:
 
 
 def _notation(parts: list[Any], losses: Losses, source: object) -> Notation:
-    staves = []
-    for part in parts:
-        flat = part.flatten()
-        staves.append(Part(_name(part), _program(part), tuple(_notes(flat.notes, losses, source))))
-    end = max((note.offset for stave in staves for note in stave.notes), default=0)
+    if len(parts) > MOST_PARTS:
+        raise MidiError(source, f"{len(parts)} staves, at most {MOST_PARTS} are read", "export fewer parts")
+    staves = [Part(_name(each), _program(each), tuple(_notes(each.flatten().notes, losses, source))) for each in parts]
+    if not any(staff.notes for staff in staves):
+        raise MidiError(source, "no notes", "give a score with notes")
+    end = max((note.offset for staff in staves for note in staff.notes), default=0)
     longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
     flat = longest.flatten()
     bars, end = _bars(longest, end)
@@ -199,7 +187,7 @@ def _units(quarters: Any) -> int:
 
 
 def _name(part: Any) -> str:
-    return " ".join(str(part.partName or "").split())[:60]
+    return " ".join(str(getattr(part, "partName", "") or "").split())[:60]
 
 
 def _program(part: Any) -> int:

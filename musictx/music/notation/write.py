@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from statistics import mean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,9 +29,15 @@ class Chord(NamedTuple):
     def offset(self) -> int:
         return self.onset + self.length
 
+    @property
+    def height(self) -> float:
+        """The mean place of its notes on the staff."""
+        return sum(7 * octave + "CDEFGAB".index(step) for step, _, octave in self.names) / len(self.names)
 
-def to_musicxml(notation: Notation, title: str = "") -> bytes:
-    """The text of a MusicXML file. Raises UserError where music21 or partitura is not installed."""
+
+def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> bytes:
+    """The text of a MusicXML file, for a page without tempi: they have a glyph of their own, which few fonts have.
+    Raises UserError where music21 or partitura is not installed."""
     try:
         from music21 import layout, metadata, stream
         from music21.musicxml.m21ToXml import GeneralObjectExporter
@@ -39,7 +46,7 @@ def to_musicxml(notation: Notation, title: str = "") -> bytes:
     score = stream.Score()
     score.metadata = metadata.Metadata(title=title or " ")
     names = spelled(notation)
-    staves = [_staff(part, names[n], notation, first=n == 0) for n, part in enumerate(notation.parts)]
+    staves = [_staff(part, names[n], notation, tempi and n == 0) for n, part in enumerate(notation.parts)]
     for staff in staves:
         score.insert(0, staff)
     for upper, lower in _pairs(notation.parts):
@@ -79,25 +86,25 @@ def _pairs(parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
         n += 1 + alike
 
 
-def _staff(part: Part, names: Sequence[tuple[str, int, int]], notation: Notation, first: bool) -> Any:
+def _staff(part: Part, names: Sequence[tuple[str, int, int]], notation: Notation, has_tempi: bool) -> Any:
     from music21 import clef, instrument, key, meter, stream, tempo
 
     staff = stream.PartStaff()
-    staff.partName = part.name
+    staff.partName, staff.partAbbreviation = part.name, ""
     played = instrument.instrumentFromMidiProgram(part.program)
-    played.partName = part.name
+    played.partName, played.instrumentAbbreviation = part.name, ""
     staff.insert(0, played)
-    voices = in_voices(chords_of(part.notes, names))
-    keys = {each.onset: each.sharps for each in notation.keys}
-    tempi = {each.onset: each.quarters_a_minute for each in notation.tempi}
-    mean = sum(note.pitch for note in part.notes) / max(len(part.notes), 1)
+    chords = sorted(chord for voice in in_voices(chords_of(part.notes, names)) for chord in voice)
+    pitches = [note.pitch for note in part.notes]
+    sign = clef.BassClef() if pitches and mean(pitches) < LOW else clef.TrebleClef()
     before: tuple[int, int] | None = None
     hidden = False
     for number, (bar, end) in enumerate(notation.spans, 0 if _is_upbeat(notation) else 1):
         measure = stream.Measure(number=number)
         if bar.onset == 0:
-            measure.insert(0, clef.BassClef() if part.notes and mean < LOW else clef.TrebleClef())
-        measure.insert(0, key.KeySignature(keys[bar.onset])) if bar.onset in keys else None
+            measure.insert(0, sign)
+        for signed_key in (each for each in notation.keys if bar.onset <= each.onset < end):
+            measure.insert(0, key.KeySignature(signed_key.sharps))
         is_upbeat = number == 0
         signed = (bar.numerator, bar.denominator) if is_upbeat else meter_of(bar, end)
         if signed != before:
@@ -107,13 +114,12 @@ def _staff(part: Part, names: Sequence[tuple[str, int, int]], notation: Notation
                 signature.style.hideObjectOnPrint = True
             measure.insert(0, signature)
         hidden = signed != (bar.numerator, bar.denominator)
-        if first and bar.onset in tempi:
-            mark = tempo.MetronomeMark(number=round(tempi[bar.onset], 3))
-            mark.style.hideObjectOnPrint = True  # it sounds; a page would lack the note's glyph in words
-            measure.insert(0, mark)
+        for mark in (each for each in notation.tempi if has_tempi and bar.onset <= each.onset < end):
+            at = Fraction(mark.onset - bar.onset, UNITS)
+            measure.insert(at, tempo.MetronomeMark(number=round(mark.quarters_a_minute, 3)))
         if is_upbeat:
             measure.paddingLeft = float(Fraction(bar.full - (end - bar.onset), UNITS))
-        _fill(measure, voices, bar, end)
+        _fill(measure, chords, bar, end)
         staff.append(measure)
     return staff
 
@@ -131,40 +137,37 @@ def chords_of(notes: Sequence[Note], names: Sequence[tuple[str, int, int]]) -> l
 
 
 def in_voices(chords: Sequence[Chord]) -> list[list[Chord]]:
-    """At most four voices, in which no chord overlaps the next. Where there would be more, the one that sounds longest
-    ends early."""
+    """At most four voices, in which no chord overlaps the next: the first where nothing else sounds, else the nearest
+    in height. Where there would be more, the one that sounds longest ends early."""
     voices: list[list[Chord]] = []
     for chord in chords:
         free = [voice for voice in voices if voice[-1].offset <= chord.onset]
-        if free:
+        if free and len(free) == len(voices):
             free[0].append(chord)
+        elif free:
+            min(free, key=lambda voice: abs(voice[-1].height - chord.height)).append(chord)
         elif len(voices) < VOICES:
             voices.append([chord])
-        else:
-            oldest = min(
-                (voice for voice in voices if voice[-1].onset < chord.onset), key=lambda v: v[-1].onset, default=None
-            )
-            if oldest is None:  # five lengths at one moment: it joins the last
-                last = voices[-1][-1]
-                voices[-1][-1] = last._replace(names=last.names + chord.names)
-                continue
+        elif begun := [voice for voice in voices if voice[-1].onset < chord.onset]:
+            oldest = min(begun, key=lambda voice: voice[-1].onset)
             oldest[-1] = oldest[-1]._replace(length=chord.onset - oldest[-1].onset)
             oldest.append(chord)
+        else:  # five lengths at one moment: it joins the last
+            voices[-1][-1] = voices[-1][-1]._replace(names=voices[-1][-1].names + chord.names)
     return voices
 
 
-def _fill(measure: Any, voices: Sequence[Sequence[Chord]], bar: Bar, end: int) -> None:
-    """The notes and rests of a bar: in one voice as they are, in several in voices of their own."""
+def _fill(measure: Any, chords: Sequence[Chord], bar: Bar, end: int) -> None:
+    """The notes and rests of a bar: in one voice as they are, in several in voices of their own, from the top."""
     from music21 import stream
 
-    inside = [[c for c in voice if c.onset < end and c.offset > bar.onset] for voice in voices]
-    inside = [voice for voice in inside if voice] or [[]]
-    for n, voice in enumerate(inside):
+    inside = in_voices([c for c in chords if c.onset < end and c.offset > bar.onset]) or [[]]
+    for n, voice in enumerate(sorted(inside, key=lambda voice: -sum(c.height for c in voice) / max(len(voice), 1))):
         target = measure if len(inside) == 1 else stream.Voice(id=str(n + 1))
         now = bar.onset
         for chord in voice:
-            target_from = max(chord.onset, bar.onset)
-            for length in pieces(now - bar.onset, target_from - now):
+            begins = max(chord.onset, bar.onset)
+            for length in pieces(now - bar.onset, begins - now):
                 target.append(_rest(length))
             _add(target, chord, bar, end)
             now = min(chord.offset, end)

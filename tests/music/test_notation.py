@@ -1,0 +1,253 @@
+"""Scores of notation programs: read in five formats, written as MusicXML and as MIDI, and what is refused."""
+
+import builtins
+import io
+import zipfile
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from musictx.errors import MidiError, UserError
+from musictx.music.midi_file import Event, EventFile, EventTrack, write_events
+from musictx.music.notation.abc_voices import each_voice
+from musictx.music.notation.midi import from_midi, to_midi
+from musictx.music.notation.notation import Bar, Key, Notation, Note, Part, Tempo
+from musictx.music.notation.read import read_notation
+from musictx.music.notation.write import ONE, chords_of, in_voices, pieces, spelled, to_musicxml
+from musictx.music.read import read_tracks, whole
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+
+KERN = (
+    "**kern\t**kern\n*M3/4\t*M3/4\n*k[f#]\t*k[f#]\n4GG\t4dd\n=1\t=1\n2G\t[4b\n.\t8b]\n.\t8a\n"
+    "4D\tqg\n.\t4f#\n=2\t=2\n2.GG\t2.g\n==\t==\n*-\t*-\n"
+)
+ABC = "%abc\nX:1\nT:Air\nM:3/4\nL:1/4\nK:G\n[V:1] d | B3/2A/F | G3 |]\n[V:2] G, | G,2 D, | G,3 |]\n"
+XML = """<?xml version="1.0"?><score-partwise version="4.0"><part-list>
+<score-part id="P1"><part-name>Clarinet</part-name>
+</score-part></part-list><part id="P1"><measure number="1"><attributes>
+<divisions>6</divisions><key><fifths>2</fifths></key>
+<time><beats>2</beats><beat-type>4</beat-type></time><transpose><chromatic>-2</chromatic></transpose></attributes>
+<direction><direction-type><metronome><beat-unit>quarter</beat-unit><per-minute>90</per-minute>
+</metronome></direction-type></direction>{notes}</measure></part></score-partwise>"""
+NOTE = "<note><pitch><step>{}</step><octave>4</octave></pitch><duration>{}</duration></note>"
+MEI = """<mei xmlns="http://www.music-encoding.org/ns/mei"><music><body><mdiv><score><scoreDef meter.count="2"
+meter.unit="4"><staffGrp><staffDef n="1" lines="5" clef.shape="G" clef.line="2"/></staffGrp></scoreDef>
+<section><measure n="1"><staff n="1"><layer n="1"><note pname="c" oct="4" dur="4"/>
+<note pname="e" oct="4" dur="4"/></layer></staff></measure></section></score>
+</mdiv></body></music></mei>"""
+
+
+def notes(notation):
+    return [part.notes for part in notation.parts]
+
+
+def test_humdrum_has_its_parts_upbeat_ties_and_key():
+    notation, losses = read_notation(KERN.encode(), "humdrum")
+    lower, upper = sorted(notes(notation))[0], sorted(notes(notation))[1]
+    assert lower == ((0, 24, 43), (24, 48, 55), (72, 24, 50), (96, 72, 43))
+    assert upper == ((0, 24, 74), (24, 36, 71), (60, 12, 69), (72, 24, 66), (96, 72, 67))
+    assert (notation.bars, notation.end) == ((Bar(0, 3, 4), Bar(24, 3, 4), Bar(96, 3, 4)), 168)
+    assert (notation.keys, dict(losses)) == ((Key(0, 1),), {"grace": 1})
+
+
+def test_each_voice_of_abc_is_a_part():
+    assert len(each_voice(ABC)) == 2
+    notation, _ = read_notation(ABC.encode(), "abc")
+    assert notes(notation) == [
+        ((0, 24, 74), (24, 36, 71), (60, 12, 69), (72, 24, 66), (96, 72, 67)),
+        ((0, 24, 55), (24, 48, 55), (72, 24, 50), (96, 72, 55)),
+    ]
+    assert [bar.onset for bar in notation.bars] == [0, 24, 96]
+
+
+def test_an_instrument_that_transposes_is_read_as_it_sounds_and_packed_as_plain():
+    text = XML.format(notes=NOTE.format("D", 6) + NOTE.format("E", 2) * 3)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr("META-INF/container.xml", "<rootfile full-path='s.xml'")  # no XML, as some programs write it
+        file.writestr("s.xml", text)
+    for data in (text.encode(), text.encode("utf-16"), packed.getvalue()):
+        notation, _ = read_notation(data, "musicxml")
+        assert notes(notation) == [((0, 24, 60), (24, 8, 62), (32, 8, 62), (40, 8, 62))]
+        assert (notation.keys, notation.tempi) == ((Key(0, 0),), (Tempo(0, 90.0),))
+
+
+def test_mei_is_read():
+    assert notes(read_notation(MEI.encode(), "mei")[0]) == [((0, 24, 60), (24, 24, 64))]
+
+
+def test_what_the_grid_lacks_gets_the_nearest_place_and_is_counted():
+    quintuplet = "".join(NOTE.format(step, 6).replace("6<", "4.8<") for step in "CDEFG")
+    _, losses = read_notation(
+        XML.replace("<divisions>6", "<divisions>10").format(notes=quintuplet).encode(), "musicxml"
+    )
+    assert losses["finer"] > 0
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "says"),
+    [
+        (b'<!DOCTYPE x [<!ENTITY a "aaaa">]><score-partwise/>', "musicxml", "entities"),
+        (b"<score-partwise><part", "musicxml", "cannot be read as notation"),
+        (b"<score-partwise/>", "musicxml", "no notes|cannot be read"),
+        (b"PK\x03\x04damaged", "musicxml", "cannot be unpacked"),
+        (XML.format(notes="").encode(), "musicxml", "no notes"),
+        (b"**kern\n*M4/4\n4r\n*-\n", "humdrum", "no notes"),
+        (b"X:1\nK:C\nz4|\n", "abc", "no notes"),
+        (b"**kern\n" + b"*^\n" * 5000, "humdrum", "cannot be read as notation|no notes"),
+        (ABC.encode() + b"".join(b"[V:%d] C4|\n" % n for n in range(3, 200)), "abc", "staves, at most"),
+        (XML.format(notes=NOTE.format("C", 6 * 10**9)).encode(), "musicxml", "quarters"),
+    ],
+)
+def test_no_score_is_refused_in_a_line(data, kind, says):
+    with pytest.raises(MidiError, match=says) as refused:
+        read_notation(data, kind, "it")
+    assert "\n" not in str(refused.value)
+
+
+def test_what_is_packed_has_a_limit(monkeypatch):
+    monkeypatch.setattr("musictx.music.notation.read.MOST_BYTES", 1000)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("s.musicxml", " " * 10**6)
+    with pytest.raises(MidiError, match="MB of notation"):
+        read_notation(packed.getvalue(), "musicxml", "it")
+
+
+@pytest.mark.parametrize("package", ["music21", "partitura"])
+def test_without_a_package_its_name_is_said(monkeypatch, package):
+    real = builtins.__import__
+
+    def absent(name, *args, **kwargs):
+        if name.partition(".")[0] == package:
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    notation, _ = read_notation(KERN.encode(), "humdrum")
+    monkeypatch.setattr(builtins, "__import__", absent)
+    with pytest.raises(UserError, match=f"package {package}"):
+        read_notation(KERN.encode(), "humdrum", "it") if package == "music21" else to_musicxml(notation)
+
+
+@st.composite
+def scores(draw):
+    """One to three staves of notes at any place, none of them twice at a time, in bars of any meter."""
+    meter = draw(st.sampled_from([(4, 4), (3, 4), (6, 8), (2, 2), (5, 8), (7, 16)]))
+    full = Bar(0, *meter).full
+    upbeat = draw(st.sampled_from([0, 12, 24]).filter(lambda units: units < full))
+    count = draw(st.integers(2, 4))
+    lines = [0, *(upbeat + full * n for n in range(not upbeat, count))]
+    end = lines[-1] + full
+    staves = []
+    for n in range(draw(st.integers(1, 3))):
+        placed = set()
+        for _ in range(draw(st.integers(1, 12))):
+            onset = (
+                draw(st.integers(0, end // 3 - 1)) * 3
+                if draw(st.booleans())
+                else draw(st.integers(0, end // 8 - 1)) * 8
+            )
+            length = draw(st.sampled_from([1, 3, 4, 6, 8, 12, 16, 18, 24, 30, 40, 48, 72, 100]))
+            placed.add(Note(onset, min(length, end - onset), draw(st.integers(30, 96))))
+        apart: list[Note] = []
+        for note in sorted(placed):
+            if all(note.pitch != other.pitch or note.onset >= other.offset for other in apart):
+                apart.append(note)
+        staves.append(Part(f"Staff {n}", n, tuple(apart)))
+    keys = (Key(0, draw(st.integers(-6, 6))),)
+    return Notation(tuple(staves), tuple(Bar(line, *meter) for line in lines), end, keys, (Tempo(0, 96.0),))
+
+
+@given(scores())
+@settings(max_examples=15)
+def test_a_score_comes_back_from_musicxml(notation):
+    found, losses = read_notation(to_musicxml(notation), "musicxml")
+    assert not losses
+    assert [x.onset for x in found.bars] == [x.onset for x in notation.bars]
+    assert (found.end, found.keys, found.tempi) == (notation.end, notation.keys, notation.tempi)
+    few = [voices_needed(part.notes) <= 4 for part in notation.parts]
+    for mine, back, exact in zip(notation.parts, found.parts, few, strict=True):
+        assert mine.name == back.name
+        assert {(x.onset, x.pitch) for x in back.notes} == {(x.onset, x.pitch) for x in mine.notes}
+        assert back.notes == mine.notes or not exact
+
+
+def voices_needed(notes):
+    """Most lengths that sound at one time."""
+    spans = {(note.onset, note.offset) for note in notes}
+    return max(sum(a <= at < b for a, b in spans) for at, _ in spans)
+
+
+@given(scores())
+def test_a_score_comes_back_from_midi(notation):
+    data = to_midi(notation)
+    found = from_midi(data)
+    assert notes(found) == notes(notation)
+    last = max(note.offset for part in notation.parts for note in part.notes)
+    mine, back = ([x.onset for x in each.bars if x.onset < last] for each in (notation, found))
+    assert back == mine
+    assert (found.keys, [part.name for part in found.parts]) == (
+        notation.keys,
+        [part.name for part in notation.parts],
+    )
+    tracks = read_tracks(data, "it")
+    quarter_s = 60 / 96
+    onsets = sorted(note.onset / 24 * quarter_s for part in notation.parts for note in part.notes)
+    assert np.allclose(tracks.merge().onset_s, onsets, atol=1e-3)
+
+
+@given(st.integers(0, 95), st.integers(1, 400))
+def test_pieces_are_note_heads_and_add_up(at, length):
+    heads = list(pieces(at, length))
+    assert sum(heads) == length
+    assert {*heads} <= {*ONE}
+    assert len(heads) <= 3 + length // 96 * 2 + 4
+
+
+@given(scores())
+def test_no_voice_overlaps_itself_and_no_note_is_lost(notation):
+    for part, names in zip(notation.parts, spelled(notation), strict=True):
+        voices = in_voices(chords_of(part.notes, names))
+        assert len(voices) <= 4
+        for voice in voices:
+            assert all(a.offset <= b.onset for a, b in pairwise(voice))
+        assert sum(len(chord.names) for voice in voices for chord in voice) == len(part.notes)
+
+
+def test_names_follow_the_music():
+    def named(pitches, sharps):
+        part = Part("", 0, tuple(Note(24 * n, 24, pitch) for n, pitch in enumerate(pitches)))
+        notation = Notation((part,), (Bar(0, 4, 4),), 24 * len(pitches), (Key(0, sharps),))
+        return ["".join((step, {1: "#", -1: "b"}.get(alter, ""))) for step, alter, _ in spelled(notation)[0]]
+
+    assert named([64, 68, 71, 75, 76, 68, 66, 64], 4) == ["E", "G#", "B", "D#", "E", "G#", "F#", "E"]
+    assert named([63, 67, 70, 68, 67, 65, 63, 58], -3) == ["Eb", "G", "Bb", "Ab", "G", "F", "Eb", "Bb"]
+
+
+def test_a_performance_is_no_score_and_a_quantised_file_with_short_notes_is(tmp_path):
+    rng = np.random.default_rng(0)
+    onset = np.arange(40) * 0.31 + rng.uniform(0, 0.1, 40)
+    path = tmp_path / "a.mid"
+    write_midi(Score(onset, onset + 0.2, np.full(40, 60) + np.arange(40) % 12, np.full(40, 80)), path)
+    with pytest.raises(MidiError, match="is a performance, not a score: .* of its 40 notes"):
+        from_midi(path.read_bytes(), "it")
+    on, off = np.arange(8) * 480, np.arange(8) * 480 + 455  # ticks: a gate of 95 %
+    events = [e for a, b in zip(on, off, strict=True) for e in ((a, b"\x90\x3c\x50"), (b, b"\x80\x3c\x40"))]
+    file = EventFile((480).to_bytes(2), [EventTrack([Event(int(at), data) for at, data in events], 8 * 480)])
+    assert [note.length for note in from_midi(write_events(file)).parts[0].notes] == [24] * 8
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.krn", KERN), ("a.abc", ABC), ("a.mei", MEI), ("", KERN), ("", ABC), ("", MEI)]
+)
+def test_notation_goes_through_the_door_of_midi(name, text):
+    tracks = read_tracks(text.encode(), name)
+    assert len(tracks.merge()) >= 2
+    assert whole(text.encode(), name)[:4] == b"MThd"
+    if text == KERN:
+        assert "a grace note is left out" in tracks.remark()
+        assert tracks.meter().whole_s == pytest.approx(0.5)  # bar 1 comes after the upbeat
