@@ -1,4 +1,4 @@
-"""musictx render: make a MIDI file a piano roll (.png .svg .pdf), film (.gif .mp4) or sound (.wav .flac)."""
+"""musictx render: make a MIDI file a piano roll or a score (.png .svg .pdf), MusicXML, a film (.gif .mp4) or sound."""
 
 from dataclasses import dataclass
 from math import inf
@@ -11,19 +11,23 @@ from musictx.config.command import Command
 from musictx.files import only_new
 from musictx.model.packaged import seed_path
 from musictx.music.beat_grid import bars_of
-from musictx.music.read import read_bytes, read_tracks
+from musictx.music.notation.midi import from_midi
+from musictx.music.read import read_bytes, read_tracks, whole
 from musictx.setting import setting
 from musictx.terminal import say
-from musictx.viz import sound
+from musictx.viz import engraving, sound
 from musictx.viz.by_suffix import FORMATS, write_as
 
 
 @dataclass
 class RenderConfig:
-    """musictx render: turn a MIDI file into a picture, a film or a sound, by the suffix of `out`."""
+    """musictx render: turn a MIDI file into a picture, a score, a film or a sound, by the suffix of `out`."""
 
     midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale", path=True)
-    out: str = setting(MISSING, ".png .svg .pdf: a piano roll; .gif .mp4: a moving one; .wav .flac: sound", path=True)
+    out: str = setting(
+        MISSING, ".png .svg .pdf: a piano roll; .gif .mp4: a moving one; .wav .flac: sound; .musicxml", path=True
+    )
+    score: bool = setting(False, "the picture is a page of score; of music on a grid, not of a performance")
     new_from: float | None = setting(None, "second at which a continuation begins; draws it in its own colour")
     bars: bool = setting(False, "draw the bar lines even where the notes keep to none")
     drums: bool = setting(False, "draw the drums too; they always sound")
@@ -34,14 +38,20 @@ class RenderConfig:
 def render(config: RenderConfig) -> None:
     source, out = seed_path(config.midi), Path(config.out)
     suffix = out.suffix.lower()
-    check_suffix("out", config.out, FORMATS)
+    check_suffix("out", config.out, engraving.FORMATS if config.score else (*FORMATS, engraving.MUSICXML))
     check_new(config.overwrite, out)
     check_within(config, "new_from", 0)
-    tracks = read_tracks(read_bytes(source), source)
+    data = read_bytes(source)
+    tracks = read_tracks(data, source)
     drums = suffix in sound.FORMATS or config.drums
     score = tracks.merge(drums)
     if said := tracks.remark(drums):
         say(f"{source}: {said}")
+    if config.score or suffix == engraving.MUSICXML:
+        notation = from_midi(whole(data, source), source).on_two_staves()
+        engraving.write_notation(notation, out, source.stem)
+        say(f"{out}: {len(notation.parts)} staves, {len(notation.bars)} bars")
+        return
     meter, end_s = tracks.meter(), score.duration_s
     bars = meter.numbered(end_s) if config.bars else bars_of(score, meter, end_s)
     new_from_s = inf if config.new_from is None else config.new_from

@@ -8,12 +8,24 @@ from PIL import Image
 
 from musictx.errors import UserError
 from musictx.files import replacing
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.write import to_musicxml
 
 PAGE = {"pageWidth": 2100, "pageHeight": 2970}  # A4, tenths of a millimetre
 LONG = 60_000  # verovio's longest page: pictures are one
-STYLE = {"scale": 40, "header": "none", "footer": "none", "svgViewBox": True, "breaks": "auto"}
+STYLE = {"scale": 40, "header": "none", "footer": "none", "svgViewBox": True, "breaks": "auto", "systemDivider": "none"}
 WIDTH = {".png": 1240, ".pdf": 2480}  # pixels: 150 and 300 to the inch
-FORMATS = (".svg", ".png", ".pdf")
+FORMATS, MUSICXML = (".svg", ".png", ".pdf"), ".musicxml"
+
+
+def write_notation(notation: Notation, path: Path, title: str) -> None:
+    """Writes MusicXML or pages, by the suffix. Raises UserError as `engrave` and `to_musicxml` do."""
+    if path.suffix.lower() != MUSICXML:
+        engrave(to_musicxml(notation, title, tempi=False), path)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial:
+        partial.write_bytes(to_musicxml(notation, title))
 
 
 def engrave(musicxml: bytes, path: Path) -> int:

@@ -2,13 +2,16 @@
 
 import builtins
 import io
+import sys
 import zipfile
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from conftest import ok, refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from musictx.errors import MidiError, UserError
 from musictx.music.midi_file import Event, EventFile, EventTrack, write_events
@@ -20,6 +23,7 @@ from musictx.music.notation.write import ONE, chords_of, in_voices, pieces, spel
 from musictx.music.read import read_tracks, whole
 from musictx.music.score import Score
 from musictx.music.write import write_midi
+from musictx.viz.engraving import write_notation
 
 KERN = (
     "**kern\t**kern\n*M3/4\t*M3/4\n*k[f#]\t*k[f#]\n4GG\t4dd\n=1\t=1\n2G\t[4b\n.\t8b]\n.\t8a\n"
@@ -251,3 +255,45 @@ def test_notation_goes_through_the_door_of_midi(name, text):
     if text == KERN:
         assert "a grace note is left out" in tracks.remark()
         assert tracks.meter().whole_s == pytest.approx(0.5)  # bar 1 comes after the upbeat
+
+
+def test_a_key_that_nobody_says_is_found_and_a_keyboard_gets_two_staves():
+    scale = [41, 57, 60, 65, 69, 67, 65, 64, 62, 60, 58, 57, 55, 53]
+    part = Part("Piano", 0, tuple(Note(24 * n, 24, pitch) for n, pitch in enumerate(scale)))
+    notation = Notation((part,), (Bar(0, 4, 4),), 24 * len(scale), keys=()).on_two_staves()
+    assert [[note.pitch for note in staff.notes] for staff in notation.parts] == [
+        [60, 65, 69, 67, 65, 64, 62, 60],
+        [41, 57, 58, 57, 55, 53],
+    ]
+    assert notation.keyboards == [(0, 1)]
+    text = to_musicxml(notation)
+    assert text.count(b"<part ") == 1
+    assert read_notation(text, "musicxml")[0].keys == (Key(0, -1),)
+    voice = Notation((Part("Voice", 52, part.notes),), (Bar(0, 4, 4),), 336, keys=())
+    assert voice.on_two_staves() == voice
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.svg", "a.pdf", "a.musicxml"])
+def test_pages_have_ink_and_never_a_half_file(tmp_path, name, monkeypatch):
+    notation, _ = read_notation(KERN.encode(), "humdrum")
+    write_notation(notation, tmp_path / name, "it")
+    data = (tmp_path / name).read_bytes()
+    assert data[:4] == {"a.png": b"\x89PNG", "a.pdf": b"%PDF", "a.svg": b"<svg", "a.musicxml": b"<?xm"}[name]
+    if name == "a.png":
+        assert 0.01 < (np.asarray(Image.open(tmp_path / name).convert("L")) < 128).mean() < 0.3
+    monkeypatch.setitem(sys.modules, "verovio", None)
+    if name != "a.musicxml":
+        with pytest.raises(UserError, match="package verovio"):
+            write_notation(notation, tmp_path / f"b{name}", "it")
+        assert not (tmp_path / f"b{name}").exists()
+
+
+def test_render_writes_a_score_that_comes_back(tmp_path):
+    (tmp_path / "a.abc").write_text(ABC)
+    ok(["musictx", "render", "a.abc", "out=a.musicxml"], tmp_path)
+    again = read_notation((tmp_path / "a.musicxml").read_bytes(), "musicxml")[0]
+    assert notes(again) == notes(read_notation(ABC.encode(), "abc")[0])
+    assert [(bar.onset, bar.numerator) for bar in again.bars] == [(0, 3), (24, 3), (96, 3)]
+    assert "is a performance, not a score" in refused(
+        ["musictx", "render", "elise", "out=e.pdf", "score=true"], tmp_path
+    )

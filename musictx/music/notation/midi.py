@@ -87,7 +87,7 @@ def from_midi(data: bytes, source: object = "") -> Notation:
         tuple(parts),
         bars,
         end,
-        tuple(keys) if keys and keys[0].onset == 0 else (Key(0, 0), *keys),
+        tuple(keys) if not keys or keys[0].onset == 0 else (Key(0, 0), *keys),
         tuple(sorted(tempi)) if tempi and min(tempi).onset == 0 else (Tempo(0, 120.0), *sorted(tempi)),
     )
 
@@ -131,8 +131,8 @@ def _bars(signatures: list[tuple[int, tuple[int, int]]], end: int) -> tuple[tupl
     for (at, meter), border in zip(by_onset.items(), borders[1:], strict=True):
         full = Bar(at, *meter).full
         bars += [Bar(onset, *meter) for onset in range(at, max(border, at + 1), max(full, 1))]
-        if len(bars) == 2 and bars[1].onset < bars[1].full:
-            bars[0] = bars[0]._replace(numerator=meter[0], denominator=meter[1])
+    if len(bars) > 1 and bars[0].full == bars[1].onset < bars[1].full:
+        bars[0] = bars[1]._replace(onset=0)
     return tuple(bars), max(end, bars[-1].onset + bars[-1].full)
 
 

@@ -1,12 +1,16 @@
 """A score as notation has it: parts of exact notes, bars, keys, tempi."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from musictx.music.score import UNITS
 
 MOST_PARTS = 64
 MOST_QUARTERS = 100_000
+KEYBOARDS = {*range(8), *range(16, 24), 46}  # programs of pianos, organs and the harp
+ONE_HAND = 20  # one hand plays at most so many times as many notes as the other
+MIDDLE_C, WIDE = 60, 7  # a staff alone holds music that goes no further beyond middle C
 
 
 class Note(NamedTuple):
@@ -54,10 +58,26 @@ class Part:
     program: int
     notes: tuple[Note, ...]
 
+    def is_above(self, other: "Part") -> bool:
+        """Whether it is the higher hand: each has music, and this one lies higher."""
+        counts = len(self.notes), len(other.notes)
+        return min(counts) * ONE_HAND > max(counts) and self.height > other.height
+
+    @property
+    def height(self) -> float:
+        """The mean pitch; middle C without notes."""
+        return sum(note.pitch for note in self.notes) / len(self.notes) if self.notes else MIDDLE_C
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it goes far beyond middle C both ways."""
+        pitches = [note.pitch for note in self.notes]
+        return bool(pitches) and min(pitches) < MIDDLE_C - WIDE and max(pitches) > MIDDLE_C + WIDE
+
 
 @dataclass(frozen=True)
 class Notation:
-    """All staves, and the bars that they share; `end` is the end of the last bar."""
+    """All staves, and the bars that they share; `end` is the end of the last bar. Without `keys` nobody said any."""
 
     parts: tuple[Part, ...]
     bars: tuple[Bar, ...]
@@ -70,3 +90,27 @@ class Notation:
         """Each bar with where it ends."""
         ends = [*(bar.onset for bar in self.bars[1:]), self.end]
         return list(zip(self.bars, ends, strict=True))
+
+    @property
+    def keyboards(self) -> list[tuple[int, int]]:
+        """The two staves of each keyboard: neighbours of one name and instrument, the higher first."""
+        pairs: list[tuple[int, int]] = []
+        for n, (upper, lower) in enumerate(pairwise(self.parts)):
+            is_free = not pairs or pairs[-1][1] < n
+            is_one = upper.program in KEYBOARDS and (upper.name, upper.program) == (lower.name, lower.program)
+            if is_free and is_one and upper.is_above(lower):
+                pairs.append((n, n + 1))
+        return pairs
+
+    def on_two_staves(self) -> "Notation":
+        """With two staves for each keyboard that has one, and is wide."""
+        paired = {n for pair in self.keyboards for n in pair}
+        staves: list[Part] = []
+        for n, part in enumerate(self.parts):
+            if n in paired or part.program not in KEYBOARDS or not part.is_wide:
+                staves.append(part)
+                continue
+            for is_upper in (True, False):
+                mine = tuple(note for note in part.notes if (note.pitch >= MIDDLE_C) == is_upper)
+                staves.append(replace(part, notes=mine))
+        return replace(self, parts=tuple(staves))

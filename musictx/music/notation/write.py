@@ -1,21 +1,20 @@
 """Notation -> MusicXML, by music21: voices, ties, rests, beams; names of the notes by partitura."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from statistics import mean
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from musictx.errors import UserError
 from musictx.music.notation.midi import meter_of
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
 from musictx.music.score import UNITS
 
 VOICES = 4  # of a staff, as notation programs have
 ONE = (96, 72, 48, 36, 24, 18, 12, 9, 6, 3, 32, 16, 8, 4, 2, 1)  # lengths that one note head can have, in units
 LOW = 60  # mean pitch of a staff in the bass clef
-KEYBOARDS = {*range(8), *range(16, 24), 46}  # pianos, organs, the harp
 
 
 class Chord(NamedTuple):
@@ -46,10 +45,11 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> b
     score = stream.Score()
     score.metadata = metadata.Metadata(title=title or " ")
     names = spelled(notation)
+    notation = notation if notation.keys else replace(notation, keys=(key_of(notation),))
     staves = [_staff(part, names[n], notation, tempi and n == 0) for n, part in enumerate(notation.parts)]
     for staff in staves:
         score.insert(0, staff)
-    for upper, lower in _pairs(notation.parts):
+    for upper, lower in notation.keyboards:
         both = layout.StaffGroup([staves[upper], staves[lower]], symbol="brace", name=notation.parts[upper].name)
         score.insert(0, both)
     written: bytes = GeneralObjectExporter(score).parse()
@@ -60,30 +60,34 @@ def _missing(package: str) -> UserError:
     return UserError(f"a score needs the package {package}, which is not installed", "pip install 'musictx[score]'")
 
 
+def key_of(notation: Notation) -> Key:
+    """The signature of the key that the notes fit best (Krumhansl 1990)."""
+    from partitura.musicanalysis import estimate_key
+    from partitura.utils.music import key_name_to_fifths_mode
+
+    sharps, _ = key_name_to_fifths_mode(estimate_key(_table(notation)[0]))
+    return Key(0, int(sharps))
+
+
 def spelled(notation: Notation) -> list[list[tuple[str, int, int]]]:
     """The name of each note of each part: G sharp or A flat, by the notes around it (ps13, Meredith 2006)."""
     try:
         from partitura.musicanalysis import estimate_spelling
     except ImportError:
         raise _missing("partitura") from None
+    table, parts = _table(notation)
+    names: list[list[tuple[str, int, int]]] = [[] for _ in notation.parts]
+    for n, name in zip(parts, estimate_spelling(table), strict=True):
+        names[n].append((str(name["step"]), int(name["alter"]), int(name["octave"])))
+    return names
+
+
+def _table(notation: Notation) -> tuple[Any, list[int]]:
+    """The notes as partitura takes them, and the part of each."""
     rows = [(note, n) for n, part in enumerate(notation.parts) for note in part.notes]
     columns = [("onset_beat", "f4"), ("duration_beat", "f4"), ("pitch", "i4"), ("id", "U12")]
-    table = np.array([(t.onset / UNITS, t.length / UNITS, t.pitch, str(k)) for k, (t, _) in enumerate(rows)], columns)
-    found: list[list[tuple[str, int, int]]] = [[] for _ in notation.parts]
-    for (_, n), name in zip(rows, estimate_spelling(table), strict=True):
-        found[n].append((str(name["step"]), int(name["alter"]), int(name["octave"])))
-    return found
-
-
-def _pairs(parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
-    """The two staves of each keyboard: neighbours of one name and instrument."""
-    n = 0
-    while n + 1 < len(parts):
-        upper, lower = parts[n : n + 2]
-        alike = (upper.name, upper.program) == (lower.name, lower.program) and upper.program in KEYBOARDS
-        if alike:
-            yield n, n + 1
-        n += 1 + alike
+    table = [(t.onset / UNITS, t.length / UNITS, t.pitch, str(k)) for k, (t, _) in enumerate(rows)]
+    return np.array(table, columns), [n for _, n in rows]
 
 
 def _staff(part: Part, names: Sequence[tuple[str, int, int]], notation: Notation, has_tempi: bool) -> Any:
@@ -95,8 +99,7 @@ def _staff(part: Part, names: Sequence[tuple[str, int, int]], notation: Notation
     played.partName, played.instrumentAbbreviation = part.name, ""
     staff.insert(0, played)
     chords = sorted(chord for voice in in_voices(chords_of(part.notes, names)) for chord in voice)
-    pitches = [note.pitch for note in part.notes]
-    sign = clef.BassClef() if pitches and mean(pitches) < LOW else clef.TrebleClef()
+    sign = clef.BassClef() if part.height < LOW else clef.TrebleClef()
     before: tuple[int, int] | None = None
     hidden = False
     for number, (bar, end) in enumerate(notation.spans, 0 if _is_upbeat(notation) else 1):
