@@ -8,7 +8,7 @@ keeps 128 numbers of the set; the share that two sets have in common estimates t
 (locality-sensitive hashing) find the pairs without comparing all.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ SHORTEST = 8  # notes of a stream
 EIGHT, ONES = np.uint32(0xFFFF), np.uint32(0x5555)  # the bits of eight notes; eight notes of the lowest pitch
 SKETCH = 64  # 6-grams kept of a long piece: those with the smallest hashes
 STREAM_SKETCH = 448  # streams kept; they survive human timing and therefore count for more
+PAIRS = 2**15  # compared at once: 4 MB
 SAME = 0.4  # from this estimated overlap on, two pieces count as one
 
 Signature = NDArray[np.uint32]  # (128,)
@@ -66,15 +67,36 @@ def group(signatures: Sequence[Signature]) -> list[int]:
     links = Links()
     table = np.array(signatures, np.uint32).reshape(-1, N_HASHES)  # (pieces, 128)
     for band in range(0, N_BANDS * BAND, BAND):
-        alike: dict[tuple[int, ...], list[int]] = {}  # pieces that agree in this band; one of all near-duplicates
-        for i, numbers in enumerate(table[:, band : band + BAND].tolist()):
-            others = alike.setdefault(tuple(numbers), [])
-            near = [j for j in others if np.count_nonzero(table[i] == table[j]) >= SAME * N_HASHES]
-            for j in near:
-                links.join(i, j)
-            if not near:
-                others.append(i)
+        for members in _alike(table[:, band : band + BAND]):
+            for first, others in _near(table[members]):
+                for other in members[others].tolist():
+                    links.join(int(members[first]), other)
     return [links.first(i) for i in range(len(signatures))]
+
+
+def _alike(band: NDArray[np.uint32]) -> list[NDArray[np.int64]]:
+    """The pieces of each bucket, in order: all their numbers of this band are equal. Alone in its bucket, a piece is
+    left out."""
+    keys = np.ascontiguousarray(band).view(np.uint64).ravel()
+    order = np.argsort(keys, kind="stable")
+    buckets = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
+    return [bucket for bucket in buckets if len(bucket) > 1]
+
+
+def _near(rows: NDArray[np.uint32]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Rows (M, 128) with all later ones that are near-duplicates of them. One of all near-duplicates is enough, so that
+    a thousand copies are not a million pairs."""
+    again = np.zeros(len(rows), bool)  # near an earlier one
+    step = max(PAIRS // len(rows), 1)
+    for start in range(0, len(rows), step):
+        firsts = start + np.flatnonzero(~again[start : start + step])
+        near = np.count_nonzero(rows[firsts, None] == rows[start:], axis=2) >= SAME * N_HASHES
+        for k in np.flatnonzero(np.count_nonzero(near, axis=1) > 1).tolist():  # each is near itself
+            first = int(firsts[k])
+            if not again[first]:
+                others = first + 1 + np.flatnonzero(near[k, first + 1 - start :])
+                again[others] = True
+                yield first, others
 
 
 def _interval_grams(pitch: NDArray[Any]) -> NDArray[np.uint64]:

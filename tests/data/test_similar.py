@@ -2,8 +2,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from musictx.data.similar import group, signature
+from musictx.data import similar
+from musictx.data.similar import BAND, N_BANDS, N_HASHES, SAME, Links, group, signature
 from musictx.music.score import DRUMS, Score
 
 
@@ -102,3 +105,41 @@ def test_pieces_of_drums_alone_are_distinguished():
         Score(a.onset_s, a.offset_s, rng.integers(35, 50, 200), a.velocity, 0.5, np.array(DRUMS)) for a in [tune(0)] * 3
     ]
     assert groups(*kits, kits[1]) == [0, 1, 2, 1]
+
+
+def grouped_one_by_one(signatures):
+    """As `group` says it, without its blocks."""
+    links = Links()
+    for band in range(0, N_BANDS * BAND, BAND):
+        firsts = {}  # of a bucket: the pieces that are near no earlier one of them
+        for i, numbers in enumerate(signatures):
+            others = firsts.setdefault(tuple(numbers[band : band + BAND]), [])
+            near = [j for j in others if (signatures[j] == numbers).sum() >= SAME * N_HASHES]
+            for j in near:
+                links.join(i, j)
+            if not near:
+                others.append(i)
+    return [links.first(i) for i in range(len(signatures))]
+
+
+@st.composite
+def many_signatures(draw):
+    """Copies, more or less alike; or one bucket, in which each is near its neighbours alone."""
+    rng, count = np.random.default_rng(draw(st.integers(0, 2**32 - 1))), draw(st.integers(1, 40))
+    if draw(st.booleans()):
+        made = rng.integers(0, draw(st.integers(2, 4)), (count, N_HASHES))[rng.integers(0, count, count)]
+        made[rng.random(made.shape) < draw(st.sampled_from([0, 0.2, 0.5]))] = 9
+    else:
+        made = rng.integers(0, 2**32, (count, N_HASHES))
+        made[:, :BAND] = 0
+        for k in range(1, count):
+            same = rng.random(N_HASHES // 2) < 0.85
+            made[k, N_HASHES // 2 :][same] = made[k - 1, N_HASHES // 2 :][same]
+    return made.astype(np.uint32)
+
+
+@given(many_signatures(), st.sampled_from([1, 50, 2**15]))
+def test_many_at_once_are_grouped_as_one_by_one(signatures, pairs):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(similar, "PAIRS", pairs)
+        assert group(signatures) == grouped_one_by_one(signatures)
