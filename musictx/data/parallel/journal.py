@@ -33,7 +33,6 @@ class Journal:
 
     def __init__(self, out: Path, recipe: str) -> None:
         self.folder, self.recipe = own_folders(out)[1], recipe
-        self._done: dict[str, dict[str, Any]] = {}
         self._made: list[Path] = []  # folders that were not there before
 
     @contextmanager
@@ -55,13 +54,11 @@ class Journal:
         """Whether a chunk is finished; one with a file that could not be opened is tried again."""
         key = self._key(chunk)
         try:
-            facts = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
+            facts = self._facts(key)
             whole: bool = 2 * sum(n for _, n, *_ in facts["pieces"]) == (self.folder / f"{key}.ids").stat().st_size
             again = any(reason.startswith(UNREADABLE) for _, reason in facts["dropped"])
         except (OSError, ValueError, KeyError, TypeError):
             return False
-        if whole and not again:
-            self._done[key] = facts
         return whole and not again
 
     def write(self, chunk: Chunk, results: Sequence[Encoded]) -> None:
@@ -75,7 +72,6 @@ class Journal:
         }
         with replacing(self.folder / f"{key}.json") as partial:
             partial.write_text(json.dumps(facts), encoding="utf-8")
-        self._done[key] = facts
 
     def read(self, chunks: Sequence[Chunk]) -> tuple[list[Piece], list[tuple[str, str]]]:
         """The pieces of finished chunks, their ids still on disk, and the left-out files with reasons."""
@@ -89,7 +85,7 @@ class Journal:
                 file.write((self.folder / f"{key}.ids").read_bytes())
         ids = np.memmap(whole, np.uint16, "r") if whole.stat().st_size else np.zeros(0, np.uint16)
         for key in keys:
-            facts = self._done[key]
+            facts = self._facts(key)
             for name, n_ids, seconds, mark in facts["pieces"]:
                 signature = np.frombuffer(bytes.fromhex(mark), np.uint32)
                 pieces.append(Piece(name, ids[at : at + n_ids], seconds, signature))
@@ -104,6 +100,11 @@ class Journal:
         for folder in self._made:
             with suppress(OSError):
                 folder.rmdir()
+
+    def _facts(self, key: str) -> dict[str, Any]:
+        """What the ids of a chunk are. They stay on disk until they are read: those of many files take much memory."""
+        facts: dict[str, Any] = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
+        return facts
 
     def _key(self, chunk: Chunk) -> str:
         stamps = [self.recipe, *((item.name, item.stamp) for item in chunk)]
