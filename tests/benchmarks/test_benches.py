@@ -8,10 +8,12 @@ import pytest
 import torch
 from conftest import BENCHMARKS, ok, refused
 from facts import Contestant, compete, report
+from prepare import BenchPrepareConfig, bench_prepare, prepared, write_files
 from public import NAME
 from sampling import HUGGING_FACE, LIMIT, OURS, PUBLIC
 from training import BenchTrainingConfig, contestants
 
+from musictx.errors import UserError
 from musictx.system import processor
 
 SIZES = ["d_model=16", "n_layers=1", "n_heads=2", "d_ff=32", "threads=1"]
@@ -72,14 +74,15 @@ def test_all_take_turns_and_the_figures_are_kept(words, names, world, tmp_path):
         (["training.py", "workers=[-1]"], "workers=[-1]: give 0 or more each"),
         (["beside.py", "busy=[1]"], "busy=[1]: "),
         (["beside.py", "commands=[sing]"], "commands=[sing]: "),
+        (["prepare.py", "files=[3]"], "files=[3]: give 4 or more each"),
     ],
 )
 def test_what_cannot_be_measured(words, said, tmp_path):
-    size = [] if words[0] in ("beside.py", "sampling.py") else ["n_heads=2"]
+    size = [] if words[0] in ("beside.py", "prepare.py", "sampling.py") else ["n_heads=2"]
     assert said in refused(["musictx", BENCHMARKS / words[0], *size, words[1]], tmp_path)
 
 
-@pytest.mark.parametrize("bench", ["attention.py", "sampling.py", "training.py", "beside.py"])
+@pytest.mark.parametrize("bench", ["attention.py", "sampling.py", "training.py", "beside.py", "prepare.py"])
 def test_a_file_that_is_there_is_not_replaced(bench, tmp_path):
     kept = tmp_path / "f.json"
     kept.write_text("mine")
@@ -97,6 +100,29 @@ def test_beside_other_programs_a_fair_share_is_what_threads_get(monkeypatch, tmp
     alone, other = json.loads(out.read_text())["rows"]
     assert (alone["busy"], alone["lost"], other["busy"]) == (0, 1, 1)
     assert all(cpu > 0 and wall > 0 for row in (alone, other) for wall, cpu in row["runs"])
+
+
+def test_files_are_prepared_and_what_that_takes_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr("prepare.EVERY_S", 0.01)
+    out = tmp_path / "f.json"
+    bench_prepare(BenchPrepareConfig(files=[8, 40], workers=1, out=str(out)))
+    few, more = json.loads(out.read_text())["rows"]
+    assert (few["files"], more["files"]) == (8, 40)
+    assert 0 < few["midi_mib"] < more["midi_mib"]
+    assert 0 < few["store_mib"] < more["store_mib"]
+    assert min(row[name] for row in (few, more) for name in ("seconds", "parent_mib", "readers_mib")) > 0
+    with pytest.raises(UserError, match="musictx prepare has failed: .*does not exist"):
+        prepared(tmp_path / "none", tmp_path / "store", 1)
+
+
+def test_files_to_prepare_are_all_different_and_come_again(tmp_path):
+    for name in ("once", "again"):
+        write_files(tmp_path / name, 60)
+    once, again = (
+        [path.read_bytes() for path in sorted((tmp_path / name).rglob("*.mid"))] for name in ("once", "again")
+    )
+    assert once == again
+    assert len(set(once)) == 60
 
 
 def test_a_row_that_cannot_run_says_why_and_the_others_are_beside_their_own(monkeypatch):

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import cloudpickle
+import psutil
 import pytest
 
 from musictx.data.parallel.sandbox import FileLimits, Readers, say_what_is_missing
@@ -21,6 +22,11 @@ def mischief(data, folder=None):
         os.kill(os.getpid(), signal.SIGSEGV)
     if data == b"hang":
         time.sleep(60)
+    if data == b"half":  # an answer that breaks off: the pipe says 99 bytes, and one comes
+        os.write(int(sys.argv[1]), bytes([0, 0, 0, 99, 1]))
+        os._exit(3)
+    if data == b"pid":
+        return str(os.getpid())
     if data == b"eat":
         return str(len(bytearray(600 * 2**20)))
     if data == b"raise":
@@ -51,6 +57,18 @@ def test_each_misdeed_is_named_the_others_continue_and_a_reader_that_dies_once_g
         "once is fine",
     ]
     assert (tmp_path / "tried").exists()
+
+
+def test_a_reader_that_dies_while_it_answers_or_waits_takes_no_other_with_it(readers):
+    limits = FileLimits(seconds=20, memory_mb=256)
+    with ThreadPoolExecutor() as threads:
+        halves = [threads.submit(readers.read, mischief, file, limits) for file in [b"half", b"a", b"half", b"b"]]
+        answers = [half.result() for half in halves]
+    assert answers == ["kills its reader: exit status 3", "a is fine", "kills its reader: exit status 3", "b is fine"]
+    waits = int(readers.read(mischief, b"pid", limits))
+    os.kill(waits, signal.SIGKILL)
+    psutil.wait_procs([process for process in psutil.Process().children() if process.pid == waits], timeout=20)
+    assert readers.read(mischief, b"c", limits) == "c is fine"
 
 
 def test_readers_that_are_closed_end_none_of_the_others_and_read_no_more(readers):
