@@ -1,6 +1,6 @@
 """How long `musictx prepare` takes for so many files, and how much memory and disk.
 
-Each file is two bars of one hymn and two of another, in a key by chance. All are different, and shorter than most music.
+Each file is two bars of one hymn and two of another, in a key by chance: all different, and shorter than most music.
 """
 
 import subprocess
