@@ -1,4 +1,8 @@
-"""A separate reader process with limits of time and memory: if a file kills it, we know which file it was."""
+"""A separate reader process with limits of time and memory: if a file kills it, we know which file it was.
+
+Each has a pipe of its own: where readers share one, as in the pools of libraries, one that dies while it answers stops
+all. Each starts without the current folder, so that no file in it is run, and without a person's own script.
+"""
 
 import multiprocessing
 import os
