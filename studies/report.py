@@ -174,6 +174,27 @@ def beside(found: Any, make: Make) -> Iterator[Row]:
         yield make(command, "speed", f"{name}, {column}", [each["lost"]], "times as long", **cell)
 
 
+TAKEN = {
+    "seconds": ("seconds", "s"),
+    "peak of the program": ("parent_mib", "MiB"),
+    "peak of its readers": ("readers_mib", "MiB"),
+    "MIDI files": ("midi_mib", "MiB"),
+    "store": ("store_mib", "MiB"),
+}
+
+
+def prepared(found: Any, make: Make) -> Iterator[Row]:
+    """What `musictx prepare` takes for so many files."""
+    place, words = re.sub(r", torch .*", "", found["where"]), found["config"]
+    command = f"{lesser(found)}musictx benchmarks/prepare.py files={json.dumps(words['files']).replace(' ', '')}"
+    title = f"musictx prepare, small files, {words['workers']} readers, MiB but for seconds, one run beside other "
+    title += f"programs: {place}"
+    for each, (column, (key, unit)) in product(found["rows"], TAKEN.items()):
+        line = f"files: {each['files']:,}"
+        claim = f"prepare, {place}, {line}, {column}"
+        yield make(command, "speed", claim, [each[key]], unit, table=title, line=line, column=column)
+
+
 RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "piano-test.json": lambda found, make: likelihood(found, make, "test", "token"),
     "piano-validation.json": lambda found, make: likelihood(found, make, "validation", "token", "note", "second"),
@@ -189,6 +210,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     ),
     **{f"training-{kind}.json": TRAIN for kind in ("avx512", "avx2")},
     **{f"neighbours-{kind}.json": beside for kind in ("avx512", "avx2")},
+    "prepare.json": prepared,
     "sampling.json": SAMPLE,
     **{f"sampling-{kind}.json": SAMPLE_BEFORE for kind in ("avx512", "avx2")},
 }

@@ -111,7 +111,7 @@ def grouped_one_by_one(signatures):
     """As `group` says it, without its blocks."""
     links = Links()
     for band in range(0, N_BANDS * BAND, BAND):
-        firsts = {}  # of a bucket: the pieces that are near no earlier one of them
+        firsts: dict[tuple[int, ...], list[int]] = {}  # of a bucket: the pieces that are near no earlier one of them
         for i, numbers in enumerate(signatures):
             others = firsts.setdefault(tuple(numbers[band : band + BAND]), [])
             near = [j for j in others if (signatures[j] == numbers).sum() >= SAME * N_HASHES]
