@@ -23,6 +23,7 @@ from musictx.commands import print_table
 from musictx.config.app import helped
 from musictx.config.command import find
 from musictx.files import printable, write_json
+from musictx.music.project import Line, Project
 from musictx.music.read import read_tracks
 from musictx.music.score import Score
 from musictx.music.write import write_midi
@@ -83,8 +84,8 @@ def typed(monkeypatch, tmp_path):
 
 @pytest.fixture
 def song(tmp_path):
-    notes = Score([0, 1], [1, 2], [60, 64], [80, 80], program=[0, 1])
-    write_midi(notes, tmp_path / f"{NAME}.mid", names=["右手 — so ×", "Links"])
+    lines = [Line("右手 — so ×", Score([0], [1], [60], [80])), Line("Links", Score([1], [2], [64], [80]))]
+    (tmp_path / f"{NAME}.mid").write_bytes(Project.new(0.5).beside(lines))
     return tmp_path / f"{NAME}.mid"
 
 

@@ -1,18 +1,66 @@
-"""Which notes decided on a label: each is left out, and the log-odds of the label change."""
+"""The label of a piece, and which notes decided: each is left out, and the log-odds of the label change."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.analysis.embedding import Passage, Vectors
-from musictx.analysis.probe import Layer
+from musictx.analysis.embedding import Embedder, Passage, Vectors
+from musictx.analysis.probe import Layer, Probe
 from musictx.music.score import Score
+from musictx.waiting import Waiting
 
 Hear = Callable[[Sequence[Score]], Vectors]  # scores -> (N, C)
 LEAST = 4  # readings for each passage
+# of all passages together without some of their notes: at most so many readings, or so few that they have so many ids
+READINGS, READ_IDS = 300, 2**18
+NAMED = 10  # notes that decided most
+
+
+class Answer(NamedTuple):
+    """For a piece: the logits (P, K) of its passages, which begin at `from_s`, their mean, and how far the log-odds of
+    the winning label fall without each note (N,), NaN for notes that were not heard."""
+
+    labels: list[str]
+    from_s: list[float]
+    logits: NDArray[np.float64]
+    mean: NDArray[np.float64]  # (K,)
+    fall: NDArray[np.float64]
+
+    @property
+    def label(self) -> str:
+        return self.labels[int(self.mean.argmax())]
+
+    @property
+    def ranked(self) -> NDArray[np.int64]:
+        """The heard notes by what they add to the label; the first decided most."""
+        return np.argsort(-self.fall, kind="stable")[: np.count_nonzero(~np.isnan(self.fall))]  # NaN comes last
+
+    @property
+    def decided(self) -> NDArray[np.int64]:
+        return self.ranked[self.fall[self.ranked] > 0][:NAMED]
+
+
+def ask(score: Score, heard: Sequence[Passage], probe: Probe, embedder: Embedder) -> Answer:
+    """Hears the passages of a piece, then hears them again without notes. Says how long that takes."""
+    ids = np.mean([len(embedder.tokenizer.encode(passage.score)) for passage in heard])
+    readings = max(min(READINGS, int(READ_IDS / ids)), LEAST * len(heard))
+    most = 2 * len(heard) + min(readings, sum(len(passage.score) for passage in heard))
+    waiting = Waiting(f"reading {most} passages, most without some of their notes (passages= asks for fewer)", most)
+    hear = partial(embedder.vectors, waiting=waiting)
+    logits = probe.layer.logits(hear([passage.score for passage in heard]))
+    mean = logits.mean(0)
+    fall = deciding_notes(score, heard, probe.about.passage_seconds, hear, probe.layer, int(mean.argmax()), readings)
+    return Answer(probe.about.labels, [passage.from_s for passage in heard], logits, mean, fall)
+
+
+def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
+    """Probabilities (..., K) of logits (..., K)."""
+    share: NDArray[np.float64] = np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
+    return share
 
 
 class Group(NamedTuple):

@@ -1,15 +1,14 @@
 """musictx classify: the probability of each label for a MIDI file, and the notes that decided."""
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from omegaconf import MISSING
 
-from musictx.analysis.deciding import LEAST, deciding_notes, log_odds
+from musictx.analysis.deciding import Answer, ask, log_odds, softmax
 from musictx.analysis.embedding import Embedder
 from musictx.analysis.probe import Probe, load_probe
 from musictx.commands import check_new, check_way, check_within, open_and_print, print_table
@@ -26,11 +25,7 @@ from musictx.music.score import Score
 from musictx.setting import setting
 from musictx.terminal import say
 from musictx.viz.raised import plot_raised
-from musictx.waiting import Waiting
 
-# of all passages together without some of their notes: at most so many readings, or so few that they have so many ids
-READINGS, READ_IDS = 300, 2**18
-NAMED = 10  # notes that decided most
 PALE = 0.05  # a change of the log-odds that has a strong colour only where none is larger
 
 
@@ -50,31 +45,6 @@ class ClassifyConfig:
     device: str = setting("cpu", "cpu or cuda")
 
 
-class Answer(NamedTuple):
-    """For a piece: the logits (P, K) of its passages, which begin at `from_s`, their mean, and how far the log-odds of
-    the winning label fall without each note (N,), NaN for notes that were not heard."""
-
-    labels: list[str]
-    from_s: list[float]
-    logits: NDArray[np.float64]
-    mean: NDArray[np.float64]  # (K,)
-    score: Score
-    fall: NDArray[np.float64]
-
-    @property
-    def label(self) -> str:
-        return self.labels[int(self.mean.argmax())]
-
-    @property
-    def ranked(self) -> NDArray[np.int64]:
-        """The heard notes by what they add to the label; the first decided most."""
-        return np.argsort(-self.fall, kind="stable")[: np.count_nonzero(~np.isnan(self.fall))]  # NaN comes last
-
-    @property
-    def decided(self) -> NDArray[np.int64]:
-        return self.ranked[self.fall[self.ranked] > 0][:NAMED]
-
-
 def classify(config: ClassifyConfig) -> None:
     device, source, out = check_device(config.device), seed_path(config.midi), Path(config.out)
     path, picture = (out / f"{source.stem}{end}" for end in (".json", ".png"))
@@ -89,17 +59,20 @@ def classify(config: ClassifyConfig) -> None:
     )
     said = {"midi": config.midi, "labels": config.labels, "held_out": probe.about.held_out}
     say(f"{config.labels}: {said['held_out']}")
-    answer = ask(score, probe, embedder, config)
     length_s = probe.about.passage_seconds
-    if answer.score.duration_s < length_s:
+    heard = embedder.passages(score, length_s, config.passages)
+    if not heard:
+        raise UserError(f"{config.midi}: no passage of four notes that the model can read", "give more music")
+    if score.duration_s < length_s:
         what = f"shorter than the passages of {length_s:g} s that were learned"
-        say(f"{source}: {answer.score.duration_s:.1f} s, {what}")
-    show(answer)
+        say(f"{source}: {score.duration_s:.1f} s, {what}")
+    answer = ask(score, heard, probe, embedder)
+    show(answer, score)
     out.mkdir(parents=True, exist_ok=True)
     title = f"{source.stem}: {answer.label} {softmax(answer.mean).max():.2f}"
     what = f"log-odds of {answer.label} that it adds"
-    plot_raised(printable(title), answer.score, answer.fall, answer.decided.tolist(), picture, printable(what), PALE)
-    write_json(path, said | as_json(answer))
+    plot_raised(printable(title), score, answer.fall, answer.decided.tolist(), picture, printable(what), PALE)
+    write_json(path, said | as_json(answer, score))
     say(f"{picture}: the notes that decided, in colour\n{path}: all figures")
 
 
@@ -115,37 +88,9 @@ def open_labels(config: ClassifyConfig, device: str) -> tuple[Probe, Embedder]:
     return probe, probe.embedder(model, tokenizer, tensors_hash(bundle_path(bundle)), path, bundle)
 
 
-def ask(score: Score, probe: Probe, embedder: Embedder, config: ClassifyConfig) -> Answer:
-    """Hears the music, then hears it again without notes. Raises UserError for music without a passage."""
-    length_s = probe.about.passage_seconds
-    heard = embedder.passages(score, length_s, config.passages)
-    if not heard:
-        raise UserError(f"{config.midi}: no passage of four notes that the model can read", "give more music")
-    ids = np.mean([len(embedder.tokenizer.encode(passage.score)) for passage in heard])
-    readings = max(min(READINGS, int(READ_IDS / ids)), LEAST * len(heard))
-    most = 2 * len(heard) + min(readings, sum(len(passage.score) for passage in heard))
-    waiting = Waiting(f"reading {most} passages, most without some of their notes (passages= asks for fewer)", most)
-    hear = partial(embedder.vectors, waiting=waiting)
-    logits = probe.layer.logits(hear([passage.score for passage in heard]))
-    mean = logits.mean(0)
-    fall = deciding_notes(score, heard, length_s, hear, probe.layer, int(mean.argmax()), readings)
-    return Answer(probe.about.labels, [passage.from_s for passage in heard], logits, mean, score, fall)
-
-
-def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
-    """Probabilities (..., K) of logits (..., K)."""
-    share: NDArray[np.float64] = np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
-    return share
-
-
-def note_json(score: Score, n: int) -> dict[str, Any]:
-    pitch = int(score.pitch[n])
-    return {"onset_s": float(score.onset_s[n]), "pitch": pitch, "note": pitch_name(pitch)}
-
-
-def show(answer: Answer) -> None:
+def show(answer: Answer, score: Score) -> None:
     """Prints the labels, the likeliest first, and the notes that decided most."""
-    probability, first, score = softmax(answer.mean), answer.logits.argmax(1), answer.score
+    probability, first = softmax(answer.mean), answer.logits.argmax(1)
     rows = [
         (f"{probability[k]:.3f}", answer.labels[k], f"{(first == k).sum()} of {len(first)} passages")
         for k in np.argsort(-probability, kind="stable")
@@ -157,19 +102,26 @@ def show(answer: Answer) -> None:
     print_table(["second", "note", f"log-odds of {answer.label} that it adds"], rows)
 
 
-def as_json(answer: Answer) -> dict[str, Any]:
+def as_json(answer: Answer, score: Score) -> dict[str, Any]:
     """All figures; the notes that decided most come first."""
 
     def named(logits: NDArray[Any]) -> dict[str, float]:
         return dict(zip(answer.labels, softmax(logits).round(6).tolist(), strict=True))
 
-    score, passages = answer.score, zip(answer.from_s, answer.logits, strict=True)
+    def note(n: int) -> dict[str, Any]:
+        pitch = int(score.pitch[n])
+        where = {"onset_s": float(score.onset_s[n]), "pitch": pitch, "note": pitch_name(pitch)}
+        return where | {"log_odds": float(answer.fall[n])}
+
     return {
         "label": answer.label,
         "probability": named(answer.mean),
         "log_odds": float(log_odds(answer.mean, int(answer.mean.argmax()))),
-        "passages": [{"from_s": from_s, "probability": named(logits)} for from_s, logits in passages],
-        "notes": [note_json(score, n) | {"log_odds": float(answer.fall[n])} for n in answer.ranked],
+        "passages": [
+            {"from_s": from_s, "probability": named(logits)}
+            for from_s, logits in zip(answer.from_s, answer.logits, strict=True)
+        ],
+        "notes": [note(n) for n in answer.ranked.tolist()],
     }
 
 

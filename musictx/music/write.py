@@ -1,6 +1,5 @@
 """Writes MIDI with pretty_midi; reading the file back gives the same notes within one tick."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,23 +12,17 @@ TICKS_PER_QUARTER = 480
 MAX_MSPQ = 0xFFFFFF  # a MIDI tempo has 24 bits
 
 
-def write_midi(
-    score: Score,
-    path: Path,
-    signature: tuple[int, int] | None = None,
-    text: str = "",
-    names: Sequence[str] = (),
-) -> None:
+def write_midi(score: Score, path: Path, signature: tuple[int, int] | None = None, text: str = "") -> None:
     """Writes one track a program at the score's tempo; a second one only for overlapping notes of one pitch, which one
-    MIDI channel cannot have. `signature` is (beats, unit of a beat), `text` a remark for people. With `names`, programs
-    are numbers of tracks of these names, all of them pianos. Writes the file whole or not at all."""
+    MIDI channel cannot have. `signature` is (beats, unit of a beat), `text` a remark for people. Writes the
+    file whole or not at all."""
     mspq = min(max(round(score.quarter_s * 1e6), 1), MAX_MSPQ)
     # pretty_midi truncates the tempo it writes: a quarter of a microsecond more keeps it from being one too small
     midi = pretty_midi.PrettyMIDI(resolution=TICKS_PER_QUARTER, initial_tempo=6e7 / (mspq + 0.25))
     if signature is not None and signature != (4, 4):  # pretty_midi writes 4/4 by itself
         midi.time_signature_changes = [pretty_midi.TimeSignature(*signature, 0.0)]
-    if text:
-        midi.text_events.append(pretty_midi.Text(as_bytes(text), 0.0))
+    if text:  # mido writes Latin-1: the bytes of UTF-8
+        midi.text_events.append(pretty_midi.Text(text.encode().decode("latin-1"), 0.0))
     tick_s = mspq / 1e6 / TICKS_PER_QUARTER
     midi_tick_s = (mspq + 0.25) / 1e6 / TICKS_PER_QUARTER
     onset = np.rint(score.onset_s / tick_s).astype(np.int64)
@@ -42,10 +35,7 @@ def write_midi(
         fits = (i for i, e in enumerate(ends) if programs[i] == program and e.get(pitch, 0) <= start)
         layer = next(fits, len(layers))
         if layer == len(layers):
-            if names:
-                layers.append(pretty_midi.Instrument(0, name=as_bytes(names[program])))
-            else:
-                layers.append(pretty_midi.Instrument(program % DRUMS, is_drum=program == DRUMS))
+            layers.append(pretty_midi.Instrument(program % DRUMS, is_drum=program == DRUMS))
             programs.append(program)
             ends.append({})
         ends[layer][pitch] = end
@@ -54,8 +44,3 @@ def write_midi(
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as partial:
         midi.write(str(partial))
-
-
-def as_bytes(text: str) -> str:
-    """The bytes of UTF-8 as mido takes them, which writes Latin-1."""
-    return text.encode().decode("latin-1")

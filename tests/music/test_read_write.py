@@ -11,6 +11,7 @@ from musictx.errors import MidiError
 from musictx.model.packaged import seed_path
 from musictx.music import read as reading
 from musictx.music.events import parse_events
+from musictx.music.project import Line, Project
 from musictx.music.read import read_bytes, read_midi, read_tracks, whole_chunks
 from musictx.music.score import DRUMS, Score
 from musictx.music.write import write_midi
@@ -191,9 +192,9 @@ def test_overlapping_notes_of_one_pitch_go_to_a_second_track(tmp_path):
 
 
 def test_names_of_tracks_come_back_in_any_script(tmp_path):
-    score = Score([0, 1, 2], [1, 2, 3], [60, 61, 62], [80, 80, 80], program=[0, 1, 2])
     names = ["Flöte", "メロディー", "🎹"]
-    write_midi(score, tmp_path / "a.mid", names=names)
+    lines = [Line(name, Score([n], [n + 1], [60 + n], [80])) for n, name in enumerate(names)]
+    (tmp_path / "a.mid").write_bytes(Project.new(0.5).beside(lines))
     assert [track.name for track in read_tracks(read_bytes(tmp_path / "a.mid"), "a").tracks] == names
 
 
