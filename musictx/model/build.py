@@ -33,6 +33,7 @@ class Kind(NamedTuple):
     voices: bool = False  # its config says how many voices of its source it hears as one, and writes as one step
     readout: bool = False  # its attention over the past can be read
     onnx: bool = False  # `musictx export`
+    settled: Mapping[str, Any] = {}  # settings that it had, with the value that it has now
 
 
 def _layers_of_cells(config: RecurrentConfig) -> str:
@@ -56,7 +57,9 @@ KINDS: dict[str, Kind] = {
         readout=True,
         onnx=True,
     ),
-    "recurrent": Kind(RecurrentConfig, Recurrent, _layers_of_cells, carries=True),
+    "recurrent": Kind(
+        RecurrentConfig, Recurrent, _layers_of_cells, carries=True, settled={"cell": "lstm", "additive": False}
+    ),
     "encoder_decoder": Kind(EncoderDecoderConfig, EncoderDecoder, _both_sides, inputs=SOURCE, voices=True, packed=True),
 }
 

@@ -59,10 +59,12 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
     implementation."""
     header = read_header(path)
     check_parts(path, header)
-    settings = dict(header.model)
-    kind = settings.pop("kind", "transformer")
-    if unknown := sorted(settings.keys() - {each.name for each in fields(KINDS[kind].config)}):
-        raise BundleError(f"{path}: kind={kind} has no setting {unknown[0][:50]} in musictx", f"use {maker(header)}")
+    kind = header.model.get("kind", "transformer")
+    settings = {name: value for name, value in header.model.items() if name != "kind"}
+    for name in sorted(settings.keys() - {each.name for each in fields(KINDS[kind].config)}):
+        if (value := settings.pop(name)) != KINDS[kind].settled.get(name, ...):
+            what = f"{path}: kind={kind} has no {f'{name}={value}'[:50]} in musictx"
+            raise BundleError(what, f"use {maker(header)}")
     try:
         config = model_config(kind, settings)
     except (TypeError, ValueError, AttributeError, UserError) as error:

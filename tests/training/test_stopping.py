@@ -129,7 +129,7 @@ def test_what_other_versions_wrote_is_read(world, stopped):
     place.write_text(OmegaConf.to_yaml(written))
     assert RunFolder(stopped).differences(config) == ["model.kind=transformer (was pair)"]
     assert [run.state for run in list_runs(stopped)] == ["unfinished"]
-    with pytest.raises(ConfigError, match="^model.kind=pair: "):
+    with pytest.raises(ConfigError, match="^resume=.*settings .*model.kind=pair: give one of .*: start a new run$"):
         alone(config_of(world, "x", f"resume={stopped}"), ["resume"])
 
 
