@@ -37,6 +37,7 @@ from musictx.objectives.voices import Voices
 from musictx.setting import setting
 from musictx.terminal import say
 from musictx.tokenizers import Ids, Tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.tokenizer import Trace
 from musictx.viz.arcs import choose_heads, head_names, plot_arcs, plot_heads, plot_map
 from musictx.viz.figure import FORMATS
@@ -122,7 +123,8 @@ def attend(config: AttendConfig) -> None:
 def is_harmoniser(opened: Opened, bundle: str) -> bool:
     """Whether the notes of its model look at a melody; else they look at their past. Raises ConfigError for a model
     whose attention cannot be read."""
-    if can(opened.model, "voices") and opened.header.objective.get("name") == Voices.name:
+    grid = isinstance(opened.tokenizer, ChoraleTokenizer)
+    if grid and can(opened.model, "voices") and opened.header.objective.get("name") == Voices.name:
         return True
     if not can(opened.model, "readout"):
         allowed = "a Transformer or a harmoniser of four voices"

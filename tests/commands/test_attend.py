@@ -10,6 +10,7 @@ from musictx.commands.attend import attend, find_note
 from musictx.config.app import settings
 from musictx.errors import ConfigError, UserError
 from musictx.model.bundle import save_bundle
+from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.header import read_header
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
@@ -71,8 +72,12 @@ def test_a_model_without_attention_is_refused(world, tmp_path, monkeypatch):
     header = read_header(world.bundle)
     model = Recurrent(RecurrentConfig(vocab_size=header.model["vocab_size"], d_model=8, n_layers=2))
     save(tmp_path / "lstm", model, "recurrent", header)
-    with pytest.raises(ConfigError, match="^bundle=lstm: it has no attention to draw: give a Transformer or a harmon"):
-        attend(settings("attend", "bundle=lstm", f"midi={world.seed}", "out=look"))
+    of_songs = EncoderDecoder(EncoderDecoderConfig(header.model["vocab_size"], 8, n_heads=2, d_ff=8))
+    for name in ("conditional", "voices"):
+        save(tmp_path / name, of_songs, "encoder_decoder", replace(header, objective={"name": name}))
+    for name in ("lstm", "conditional", "voices"):
+        with pytest.raises(ConfigError, match=f"^bundle={name}: it has no attention to draw: give a Transformer or a "):
+            attend(settings("attend", f"bundle={name}", f"midi={world.seed}", "out=look"))
 
 
 def test_a_table_of_few_places_draws_all_pictures(world, tmp_path, monkeypatch):
