@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, MidiError
 from musictx.files import check_new as check_new
 from musictx.files import printable
 from musictx.terminal import say, shown
@@ -81,9 +81,15 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], right
 
 
 def write_beside(pieces: "Sequence[Music]", files: "Targets", what: str) -> None:
-    """Writes the sound of each piece, and one picture of all, where they were asked for."""
+    """Writes the sound and score of each piece, and one picture of all, where they were asked for."""
     for path, music in zip(files.wav, pieces, strict=False):
         music.write(path)
+    for path, music in zip(files.musicxml, pieces, strict=False):
+        try:
+            music.write(path)
+            say(f"{path}: its score")
+        except MidiError as error:
+            say(f"{path} is not written: the music {error.reason}")
     if files.png and pieces:
         from musictx.viz.piano_roll import piano_roll  # takes 0.4 s, so only those who draw wait for it
 

@@ -50,6 +50,7 @@ class AccompanyConfig:
     alone: bool = setting(False, "write the music alone, at one tempo; false: the voices into the melody's own file")
     pedal: bool = setting(False, "write long new notes as keys and sustain pedal")
     wav: bool = setting(False, "also write the sound of each accompaniment")
+    musicxml: bool = setting(False, "also write the score of each, for a notation program")
     png: bool = setting(False, "also write a picture of melody and voices")
     overwrite: bool = setting(False, "replace existing files")
     device: str = setting("cpu", "cpu or cuda")
@@ -79,7 +80,7 @@ def accompany(config: AccompanyConfig) -> None:
         transpose=config.transpose,
     )
     source = seed_path(config.melody)
-    extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
+    extras = {"wav": config.wav, "png": config.png, "musicxml": config.musicxml, "overwrite": config.overwrite}
     (targets,) = name_targets([source], Path(config.out), config.variations, **extras)
     how = {"device": device, "weights": config.weights, "attention": config.attention.impl}
     player, tokenizer, header, said = open_accompanying(bundle_path(config.bundle), config.bundle, **how)

@@ -94,6 +94,7 @@ class GenerateConfig:
     alone: bool = setting(False, "write the music alone, from 0 on at one tempo; false: into the seed's own file")
     pedal: bool = setting(False, "write long new notes as keys and sustain pedal")
     wav: bool = setting(False, "also write the sound of each continuation")
+    musicxml: bool = setting(False, "also write the score of each, for a notation program")
     png: bool = setting(False, "also write a picture of seed and continuations")
     known_store: str | None = setting(
         None,
@@ -200,7 +201,7 @@ def generate(config: GenerateConfig) -> None:
     sources = sides(config) if fills else find_seeds(config.seed_midi)
     read = sources if fills or config.seed_midi is not None else []
     named = [sources[0].with_name("-to-".join(map(stem_of, sources)) + ".mid")] if fills else sources
-    extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
+    extras = {"wav": config.wav, "png": config.png, "musicxml": config.musicxml, "overwrite": config.overwrite}
     if not fills:
         check_apart(config.seed_midi, sources, Path(config.out))
     targets = dict(zip(named, name_targets(named, Path(config.out), config.variations, **extras), strict=True))

@@ -12,6 +12,7 @@ from musictx.files import only_new
 from musictx.model.packaged import seed_path
 from musictx.music.beat_grid import bars_of
 from musictx.music.notation.midi import from_midi
+from musictx.music.notation.notation import MUSICXML
 from musictx.music.read import read_bytes, read_tracks, whole
 from musictx.setting import setting
 from musictx.terminal import say
@@ -38,7 +39,7 @@ class RenderConfig:
 def render(config: RenderConfig) -> None:
     source, out = seed_path(config.midi), Path(config.out)
     suffix = out.suffix.lower()
-    check_suffix("out", config.out, engraving.FORMATS if config.score else (*FORMATS, engraving.MUSICXML))
+    check_suffix("out", config.out, engraving.FORMATS if config.score else (*FORMATS, MUSICXML))
     check_new(config.overwrite, out)
     check_within(config, "new_from", 0)
     data = read_bytes(source)
@@ -47,7 +48,7 @@ def render(config: RenderConfig) -> None:
     score = tracks.merge(drums)
     if said := tracks.remark(drums):
         say(f"{source}: {said}")
-    if config.score or suffix == engraving.MUSICXML:
+    if config.score or suffix == MUSICXML:
         notation = from_midi(whole(data, source), source).on_two_staves()
         engraving.write_notation(notation, out, source.stem)
         say(f"{out}: {len(notation.parts)} staves, {len(notation.bars)} bars")

@@ -15,6 +15,8 @@ from musictx.music.beat_grid import bars_of
 from musictx.music.bridge import bridged
 from musictx.music.gap import Filled, fill_in
 from musictx.music.grid import STEPS_PER_QUARTER
+from musictx.music.notation.midi import from_midi
+from musictx.music.notation.notation import MUSICXML
 from musictx.music.project import NAME, Line, Project
 from musictx.music.score import Bars, Meter, Score
 from musictx.viz import sound
@@ -126,13 +128,14 @@ class Music(Continuation):
         )
 
     def write(self, path: str | Path, text: str = "", *, alone: bool = False, pedal: bool = False) -> None:
-        """A MIDI file, a picture (.png .svg .pdf), a film (.gif .mp4) or sound (.wav .flac), by the suffix of `path`.
-        The MIDI file is that of `midi`.
+        """A MIDI file, a picture (.png .svg .pdf), a film (.gif .mp4), sound (.wav .flac) or a score (.musicxml).
+
+        The suffix of `path` says which. The MIDI file is that of `midi`, and the score is that file's.
 
         What is there is replaced, whole or not at all.
 
         Raises:
-            UserError: for another suffix, and for the seed's file.
+            UserError: for another suffix, for the seed's file, and for a performance as a score.
         """
         path = Path(path)
         suffix = path.suffix.lower()
@@ -143,6 +146,11 @@ class Music(Continuation):
             path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path) as partial:
                 partial.write_bytes(data)
+        elif suffix == MUSICXML:
+            from musictx.viz.engraving import write_notation
+
+            notation = from_midi(self.midi(text, alone=alone), path).on_two_staves()
+            write_notation(notation, path, self.title)
         elif suffix in sound.FORMATS:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_wav(self.score, path)
@@ -150,5 +158,5 @@ class Music(Continuation):
             from musictx.viz.by_suffix import FORMATS, write_as  # takes 0.4 s, so only those who draw wait for it
 
             if suffix not in FORMATS:
-                raise UserError(f"{path}", f"give a name that ends in one of {', '.join((*MIDI, *FORMATS))}")
+                raise UserError(f"{path}", f"give a name that ends in one of {', '.join((*MIDI, *FORMATS, MUSICXML))}")
             write_as(self.score, path, self.title, self.new, bars=self.bars, chords=self.chords)

@@ -13,6 +13,7 @@ from musictx.errors import ConfigError, UserError
 from musictx.files import check_new, stem_of
 from musictx.model.packaged import KNOWN_SEEDS, SEEDS, seed_path
 from musictx.music.grid import N_VOICES, PIANO, one_piano, quantise, thin_to_voices
+from musictx.music.notation.notation import MUSICXML
 from musictx.music.other_formats import ways
 from musictx.music.project import Project
 from musictx.music.read import SUFFIXES, read_bytes, read_tracks, whole
@@ -56,23 +57,32 @@ def find_seeds(seed_midi: str | None) -> list[Path]:
 
 
 class Targets(NamedTuple):
-    """The files written for one seed: MIDI and perhaps sound for each variation, and perhaps one picture."""
+    """The files written for one seed: MIDI and perhaps sound and score for each variation, and perhaps one picture."""
 
     midi: list[Path]
     wav: list[Path]
     png: Path | None
+    musicxml: list[Path]
 
 
 def name_targets(
-    seeds: Sequence[Path], folder: Path, variations: int, *, wav: bool, png: bool, overwrite: bool
+    seeds: Sequence[Path],
+    folder: Path,
+    variations: int,
+    *,
+    wav: bool,
+    png: bool,
+    overwrite: bool,
+    musicxml: bool = False,
 ) -> list[Targets]:
     """The files written for each seed. Raises UserError if two get one name, or one exists already or is a seed."""
     out = []
     for seed in seeds:
         midi = [folder / f"{stem_of(seed)}-{k + 1}.mid" for k in range(variations)]
         sounds = [path.with_suffix(".wav") for path in midi] if wav else []
-        out.append(Targets(midi, sounds, folder / f"{stem_of(seed)}.png" if png else None))
-    files = [path for t in out for path in (*t.midi, *t.wav, *([t.png] if t.png else []))]
+        scores = [path.with_suffix(MUSICXML) for path in midi] if musicxml else []
+        out.append(Targets(midi, sounds, folder / f"{stem_of(seed)}.png" if png else None, scores))
+    files = [path for t in out for path in (*t.midi, *t.wav, *t.musicxml, *([t.png] if t.png else []))]
     twice, count = Counter(str(path).lower() for path in files).most_common(1)[0]
     if count > 1:
         raise UserError(f"{twice} would be the continuation of two seeds", "rename one, or continue them one by one")

@@ -8,14 +8,14 @@ from PIL import Image
 
 from musictx.errors import UserError
 from musictx.files import replacing
-from musictx.music.notation.notation import Notation
+from musictx.music.notation.notation import MUSICXML, Notation
 from musictx.music.notation.write import to_musicxml
 
 PAGE = {"pageWidth": 2100, "pageHeight": 2970}  # A4, tenths of a millimetre
 LONG = 60_000  # verovio's longest page: pictures are one
 STYLE = {"scale": 40, "header": "none", "footer": "none", "svgViewBox": True, "breaks": "auto", "systemDivider": "none"}
 WIDTH = {".png": 1240, ".pdf": 2480}  # pixels: 150 and 300 to the inch
-FORMATS, MUSICXML = (".svg", ".png", ".pdf"), ".musicxml"
+FORMATS = (".svg", ".png", ".pdf")
 
 
 def write_notation(notation: Notation, path: Path, title: str) -> None:

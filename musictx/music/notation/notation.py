@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from musictx.music.score import UNITS
 
+MUSICXML = ".musicxml"
 MOST_PARTS = 64
 MOST_QUARTERS = 100_000
 KEYBOARDS = {*range(8), *range(16, 24), 46}  # programs of pianos, organs and the harp
