@@ -32,9 +32,9 @@ test: lint
 quick: lint
 	$(PYTEST) --quick
 
-# the reference out of the docstrings: outputs/docs/index.html; pdoc's warnings are about types, which mypy checks
+# the site of the pages in docs/ and of a reference: outputs/docs/site/index.html; a link that leads nowhere is an error
 docs: $(DEV)
-	$(BIN)/python -W ignore tools/reference.py
+	$(BIN)/python tools/docs_site.py
 
 # sdist and wheel of what is committed, in dist/; .github/workflows/release.yml installs and tries them
 release: $(DEV)

@@ -13,7 +13,9 @@ from songs import write_songs
 
 from musictx.music.read import read_midi
 
-TEXTS = {name: (ROOT / name).read_text() for name in ("README.md", "docs/musicians.md", "docs/researchers.md")}
+PLAY = ("continue", "steer", "fill", "accompany", "jam", "scores", "your-music", "look")
+NAMES = ("README.md", *(f"docs/play/{name}.md" for name in PLAY), "docs/first-training.md", "docs/researchers.md")
+TEXTS = {name: (ROOT / name).read_text() for name in NAMES}
 README = TEXTS["README.md"]
 
 
@@ -39,11 +41,15 @@ MADE = {
     "README.md": """
         elise/elise-1.mid continued/my-3.mid continued/my.png elise-filled/elise.png harmonised/chorale-3.mid
         """,
-    "docs/musicians.md": """
-        chorale/chorale-1.mid calmer/my-1.mid new/new-1.mid tuned/model.safetensors tuned/music/held-out-3.mid
-        filled-chorale/chorale-3.mid joined/elise-to-gymnopedie-1.mid harmonies/chorale-2.mid session.mid my.svg my.flac
-        stores/collection/manifest.json stores/bach/manifest.json
-        """,
+    "docs/play/continue.md": "chorale/chorale-1.mid calmer/my-1.mid new/new-1.mid",
+    "docs/play/steer.md": "chords/elise-1.mid own-chords/elise-1.mid harmony/chorale-1.mid",
+    "docs/play/fill.md": "filled-chorale/chorale-3.mid joined/elise-to-gymnopedie-1.mid",
+    "docs/play/accompany.md": "harmonies/chorale-2.mid tenor/chorale-1.mid",
+    "docs/play/jam.md": "session.mid",
+    "docs/play/scores.md": "chorale.musicxml chorale.pdf from-a-score/chorale-1.musicxml",
+    "docs/play/your-music.md": "tuned/model.safetensors tuned/music/held-out-3.mid",
+    "docs/play/look.md": "my.svg my.flac stores/collection/manifest.json stores/bach/manifest.json",
+    "docs/first-training.md": "first/model.safetensors first.png first-music/chorale-1.mid",
     "docs/researchers.md": """
         mine.png mine/model.safetensors six/my-6.mid filled/my-3.mid filled/my.png bars/my-1.mid
         between/my-to-new-1-1.mid comparison/report.md listening.html stores/mine/manifest.json
@@ -57,9 +63,8 @@ def test_the_set_up_installs_what_the_first_command_needs():
     (lines,) = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert lines.rstrip().endswith("pip install '.[web]'")
-    assert (
-        set(re.findall(r"pip install '\.\[(\w+)\]'", "".join(TEXTS.values()))) == {"web", "jam", "film"} <= set(extras)
-    )
+    named = set(re.findall(r"pip install '\.\[(\w+)\]'", "".join(TEXTS.values())))
+    assert named == {"web", "jam", "film", "score", "chorales"} <= set(extras)
     assert re.findall(r"```bash\n(?:#.*\n)?(.*)", README)[0] == "musictx serve"
 
 
