@@ -12,7 +12,18 @@ import musictx
 PACKAGE = Path(musictx.__file__).parent
 NO_TENSORS = {"music", "tokenizers", "viz"}
 BESIDE = {"errors", "files", "neighbour", "setting", "system", "terminal", "waiting"}
-LIBRARIES = {"numpy", "symusic", "pretty_midi", "mido", "torch", "safetensors", "onnx", "onnxruntime"}
+LIBRARIES = {
+    "numpy",
+    "symusic",
+    "pretty_midi",
+    "mido",
+    "torch",
+    "safetensors",
+    "onnx",
+    "onnxruntime",
+    "music21",
+    "partitura",
+}
 NO_MUSIC = {"symusic", "pretty_midi", "mido", "music21"}
 
 
