@@ -246,7 +246,8 @@ def pages_of(rows: list[Row]) -> dict[Path, str]:
     found = {ROOT / "docs/results.md": claims_page(rows)}
     for name in TITLES:
         found[ROOT / f"docs/results/{name}.md"] = subject_page(name, [row for row in rows if row["page"] == name])
-    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))):
+    guides = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "docs/results/in-words.md"]
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *guides):
         if path not in found:
             found[path] = filled(path.read_text(encoding="utf-8"), rows)
     return found

@@ -14,8 +14,8 @@ from quick import only_quick
 
 MAKE = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", ".github/PULL_REQUEST_TEMPLATE.md", "docs/extending.md"]
-NAMES = ("words", "structure", "data", "training", "models", "results", "researchers", "lessons", "index")
-PAGES += [f"docs/{name}.md" for name in (*NAMES, "first-training")]
+NAMES = ("words", "structure", "data", "training", "models", "results", "measure", "lessons", "index")
+PAGES += [f"docs/{name}.md" for name in (*NAMES, "first-training", "your-model")]
 PAGES += [f"docs/play/{path.name}" for path in sorted((ROOT / "docs/play").glob("*.md"))]
 PAGES += [f"docs/results/{path.name}" for path in sorted((ROOT / "docs/results").glob("*.md"))]
 PACKAGE = ROOT / "musictx"

@@ -14,7 +14,8 @@ from songs import write_songs
 from musictx.music.read import read_midi
 
 PLAY = ("continue", "steer", "fill", "accompany", "jam", "scores", "your-music", "look")
-NAMES = ("README.md", *(f"docs/play/{name}.md" for name in PLAY), "docs/first-training.md", "docs/researchers.md")
+TRAIN = ("first-training", "data", "training", "your-model", "measure")
+NAMES = ("README.md", *(f"docs/play/{name}.md" for name in PLAY), *(f"docs/{name}.md" for name in TRAIN))
 TEXTS = {name: (ROOT / name).read_text() for name in NAMES}
 README = TEXTS["README.md"]
 
@@ -50,12 +51,13 @@ MADE = {
     "docs/play/your-music.md": "tuned/model.safetensors tuned/music/held-out-3.mid",
     "docs/play/look.md": "my.svg my.flac stores/collection/manifest.json stores/bach/manifest.json",
     "docs/first-training.md": "first/model.safetensors first.png first-music/chorale-1.mid",
-    "docs/researchers.md": """
-        mine.png mine/model.safetensors six/my-6.mid filled/my-3.mid filled/my.png bars/my-1.mid
-        between/my-to-new-1-1.mid comparison/report.md listening.html stores/mine/manifest.json
-        stores/piano/manifest.json stores/bars/manifest.json stores/chorales/manifest.json stores/jsb/manifest.json
-        stores/maestro/manifest.json stores/pop909/manifest.json
+    "docs/data.md": """
+        mine.png stores/mine/manifest.json stores/piano/manifest.json stores/bars/manifest.json
+        stores/chorales/manifest.json stores/jsb/manifest.json stores/maestro/manifest.json stores/pop909/manifest.json
         """,
+    "docs/training.md": "mine/model.safetensors mine-lstm/model.safetensors mine-fill/model.safetensors",
+    "docs/your-model.md": "six/my-6.mid filled/my-3.mid filled/my.png bars/my-1.mid between/my-to-new-1-1.mid",
+    "docs/measure.md": "comparison/report.md listening.html",
 }
 
 
@@ -97,11 +99,20 @@ def write_own_files(world, folder):
 
 
 def earlier(page):
-    """The commands of pages before this one that make what it reads."""
+    """The commands of pages before this one that make what it reads, and what they read themselves."""
     pages = list(PAGES)
     before = [command for name in pages[: pages.index(page)] for command in PAGES[name]]
-    read = re.findall(r"outputs/[\w-]+(?=/)", " ".join(PAGES[page]))
-    return [command for command in before if set(re.findall(r"out=(\S+)", command)) & set(read)]
+    reads, needed = reads_of(PAGES[page]), list[str]()
+    for command in reversed(before):
+        (out,) = re.findall(r"out=(\S+)", command) or [""]
+        if out and any(place == out or place.startswith(f"{out}/") for place in reads):
+            needed.insert(0, command)
+            reads |= reads_of([command])
+    return needed
+
+
+def reads_of(lines):
+    return {place for line in lines for place in re.findall(r"(?<!out=)outputs/[\w/.-]+", line)}
 
 
 def smaller(words, world):
