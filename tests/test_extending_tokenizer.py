@@ -46,7 +46,7 @@ def test_the_commands_prepare_train_draw_and_look_with_it(world, triples, tmp_pa
     seed, (made,) = read_midi(tmp_path / "seed.mid"), (tmp_path / "mine").glob("*.mid")
     assert len(read_midi(made)) > len(seed)
     assert {path.name for path in (tmp_path / "mine").glob("*.png")} == {
-        f"seed-{x}.png" for x in ("attention", "heads", "map")
+        f"seed-{x}.png" for x in ("attention", "heads", "map", "positions")
     }
     # without its file it is gone, and what was made with it is refused
     for words, part in ((asked[0], "tokenizer 'triples' is"), (asked[2], "tokenizer=triples, .*triples.py adds it")):

@@ -142,6 +142,22 @@ def attention_map(
     return total / seen, start - lead + first
 
 
+def position_vectors(model: Transformer, layer: int, n: int = 512) -> tuple[NDArray[Any], float, str] | None:
+    """What a layer adds for each distance, (H or 1, N, ·): the rows of its table, the sums of its waves, the cosines of
+    its rotations; or what joins the embedding of each place, (1, N, C). With it the last distance, and what is counted,
+    in words. None for a model that knows no position."""
+    unit, counted = (1.0, "tokens") if model.config.clock == "index" else (0.1, "quarters or seconds, its clock")
+    at = unit * torch.arange(n, dtype=torch.float64, device=model.embed.weight.device)
+    block: Any = model.blocks[layer]
+    with torch.no_grad():
+        if model.places is not None:
+            places: Any = model.places
+            vectors, counted = places.vectors(at, model.config.d_model), "place, tokens from the beginning"
+        else:
+            vectors, counted = block.attend.vectors(at), f"distance, {counted}"
+    return None if vectors is None else (vectors.double().cpu().numpy(), float(at[-1]), counted)
+
+
 def repeats(score: Score, motif_notes: int) -> dict[int, Indices]:
     """For each note after a motif that came before: occurrences, oldest first and the motif last, each with the note
     that followed (R, motif_notes + 1). The earlier ones do not overlap the motif. A note in several lines counts in the

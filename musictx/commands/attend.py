@@ -16,6 +16,7 @@ from musictx.analysis.heads import (
     attention_to_past,
     ids_by_height,
     last_beside,
+    position_vectors,
     repeats,
 )
 from musictx.commands import check_new, open_and_print, print_table
@@ -39,7 +40,7 @@ from musictx.terminal import say
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.tokenizer import Trace
-from musictx.viz.arcs import choose_heads, head_names, plot_arcs, plot_heads, plot_map
+from musictx.viz.arcs import choose_heads, head_names, plot_arcs, plot_heads, plot_map, plot_positions
 from musictx.viz.figure import FORMATS
 
 
@@ -104,7 +105,7 @@ def attend(config: AttendConfig) -> None:
     if not harmonises and config.voice != AttendConfig.voice:
         why = f"{choice.bundle} has nothing to choose by it"
         raise ConfigError("voice", got=config.voice, why=why, hint="leave it out")
-    names = ["attention", "heads", *["map"] * (not harmonises)]
+    names = ["attention", "heads", *["map", "positions"] * (not harmonises)]
     pictures = [Path(config.out) / f"{source.stem}-{name}.{config.format}" for name in names]
     check_new(config.overwrite, *pictures)
     check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
@@ -158,9 +159,14 @@ def show_past(model: Any, music: Music) -> None:
     layer, head, end = music.config.layer, music.config.head, int(music.traced.struck_by[note])
     weight, first = attention_map(model, music.tokenizer, music.ids, end, layer=layer, head=head, max_tokens=most)
     draw(music, note, looks.weight, maps, repeats(music.score, MOTIF_NOTES).get(note, ()))
-    *_, path = music.pictures
+    *_, path, positions = music.pictures
     plot_map(f"{music.stem}: up to {music.where(note)}, {head_names(layer, head)}", weight, first, path)
     say(f"{path}: the weights between the newest {len(weight)} tokens")
+    if (known := position_vectors(model, layer or 0)) is not None:
+        vectors, last, counted = known
+        title = f"position={model.config.position}, layer {layer or 0}"
+        plot_positions(title, vectors if head is None else vectors[head % len(vectors)][None], last, counted, positions)
+        say(f"{positions}: what that layer adds for each {counted.partition(',')[0]}")
 
 
 def draw(music: Music, note: int, weight: NDArray[Any], maps: list[Map], motif: Iterable[NDArray[Any]] = ()) -> None:

@@ -133,6 +133,27 @@ def plot_heads(maps: Sequence[tuple[str, NDArray[Any], str]], path: Path) -> Non
     save_figure(figure, path)
 
 
+def plot_positions(title: str, vectors: NDArray[Any], last: float, counted: str, path: Path) -> None:
+    """Writes the vectors (H, N, W) of distances or places 0 … `last` as a heat map for each head, one scale for all.
+    Raises UserError for another suffix."""
+    heads, _, width = vectors.shape
+    columns = min(heads, 3)
+    figure = new_figure(2.6 * columns + 1.4, 2.3 * -(-heads // columns) + 0.7)
+    grid = figure.subplots(-(-heads // columns), columns, squeeze=False, sharex=True, sharey=True)
+    most = float(np.abs(vectors).max()) or 1.0
+    for head, axes in enumerate(grid.flat):
+        axes.set_visible(head < heads)
+        if head < heads:
+            look: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -most, "vmax": most, "aspect": "auto"}
+            seen = axes.imshow(vectors[head].T, extent=(0, last, width - 0.5, -0.5), interpolation="nearest", **look)
+            axes.set_title(f"head {head}" if heads > 1 else "", fontsize=9)
+    figure.colorbar(seen, ax=grid, shrink=0.8)
+    figure.suptitle(title, fontsize=9, color=INK)
+    figure.supxlabel(counted, fontsize=9)
+    figure.supylabel("number of the vector", fontsize=9)
+    save_figure(figure, path)
+
+
 def plot_map(title: str, weight: NDArray[Any], first: int, path: Path) -> None:
     """Writes the weights (Q, Q) as one heat map with a colour bar. Columns are tokens, from number `first` on; each row
     is the token that is made after its column. Raises UserError for another suffix."""

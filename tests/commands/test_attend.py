@@ -36,7 +36,7 @@ def test_pictures_and_a_table(world, tmp_path):
     args = ["musictx", "attend", f"bundle={world.bundle}", f"midi={world.seed}", "out=look", "format=svg"]
     out = ok([*args, "layer=0", "at=3"], tmp_path).stdout
     stem = world.seed.stem
-    pictures = [f"{stem}-{what}.svg" for what in ("attention", "heads", "map")]
+    pictures = [f"{stem}-{what}.svg" for what in ("attention", "heads", "map", "positions")]
     assert sorted(p.name for p in (tmp_path / "look").iterdir()) == pictures
     assert re.search(r"^note \d+ of \d+, at [34]\.\d\d s; means over \d+ notes up to it$", out, re.M)
     rows = re.findall(r"^0 +(\d) +(\d+\.\d\d) +(\d+\.\d)%", out, re.M)
@@ -88,4 +88,4 @@ def test_a_table_of_few_places_draws_all_pictures(world, tmp_path, monkeypatch):
     )
     save(tmp_path / "few", Transformer(config), "transformer", header)
     attend(settings("attend", "bundle=few", f"midi={world.seed}", "out=look"))
-    assert len([*(tmp_path / "look").iterdir()]) == 3
+    assert len([*(tmp_path / "look").iterdir()]) == 4

@@ -37,6 +37,10 @@ class Places(nn.Embedding):
     def forward(self, x: Tensor, index: Tensor) -> Tensor:  # type: ignore[override]
         return x + super().forward(index.long())
 
+    def vectors(self, at: Tensor, width: int) -> Tensor:
+        """(1, N, C) the embeddings of places."""
+        return self.weight[at.long().clamp(max=len(self.weight) - 1)][None]
+
 
 class Sinusoidal(Form):
     """Attention itself knows no position."""
@@ -53,6 +57,10 @@ class Sines(nn.Module):
     def forward(self, x: Tensor, index: Tensor) -> Tensor:
         width = x.shape[-1]
         return x * math.sqrt(width) + sinusoidal(index, width, x.dtype)
+
+    def vectors(self, at: Tensor, width: int) -> Tensor:
+        """(1, N, C) the sines of places."""
+        return sinusoidal(at[None], width, torch.float32)
 
 
 def sinusoidal(at: Tensor, width: int, dtype: torch.dtype) -> Tensor:

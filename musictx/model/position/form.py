@@ -68,6 +68,10 @@ class Form(nn.Module):
         the caller masks distances below 0."""
         return self.queries(q, phase) @ k.mT * self.scale
 
+    def vectors(self, at: Tensor) -> Tensor | None:
+        """What a layer adds for distances (N,) of its clock, float64: (H or 1, N, ·); None if it adds nothing."""
+        return None
+
     def forward(
         self,
         q: Tensor,

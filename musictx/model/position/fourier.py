@@ -46,6 +46,10 @@ class Fourier(Form):
     def phase(self, at: Tensor, dtype: torch.dtype) -> Phase:
         return phases(at, self.log_frequency.double().exp(), dtype)
 
+    def vectors(self, at: Tensor) -> Tensor:
+        waves = torch.cat(phases(at[None], self.log_frequency.double().exp(), self.basis.dtype), -1)[0]  # (H, N, 2F)
+        return waves @ self.basis.mT  # (H, N, D)
+
     def keys(self, k: Tensor, phase: Phase) -> Tensor:
         assert phase is not None
         cos, sin = phase

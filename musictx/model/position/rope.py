@@ -21,6 +21,10 @@ class Rotary(Form):
             self.frequency = self.frequency.to(at.device)
         return phases(at, self.frequency[None], dtype)
 
+    def vectors(self, at: Tensor) -> Tensor:
+        cos, _ = phases(at[None], self.frequency[None].to(at.device), torch.float32)
+        return cos[0]  # (1, N, D / 2): how much of a pair of numbers stays, at each frequency
+
     def keys(self, k: Tensor, phase: Phase) -> Tensor:
         assert phase is not None
         cos, sin = phase

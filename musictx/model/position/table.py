@@ -40,6 +40,9 @@ class Table(Form):
         """The row of the table for each distance."""
         return distance.clamp(0, self.rel.shape[1] - 1)
 
+    def vectors(self, at: Tensor) -> Tensor:
+        return self.rel[:, self.rows(at.long())]  # (H, N, D)
+
     def forward(
         self,
         q: Tensor,
