@@ -19,13 +19,19 @@ def model_of(position, **more):
     return model
 
 
+def vectors_of(model, layer, n):
+    known = position_vectors(model, layer, n)
+    assert known is not None
+    return known
+
+
 @pytest.mark.parametrize("clock", ["index", "time"])
 @pytest.mark.parametrize("position", ["relative", "relative_fourier"])
 def test_a_query_meets_the_vector_of_each_distance(position, clock):
     if (position, clock) == ("relative", "time"):
         pytest.skip("a table counts tokens")
     model = model_of(position, clock=clock)
-    vectors, last, counted = position_vectors(model, 1, n=12)
+    vectors, last, counted = vectors_of(model, 1, n=12)
     unit = 1.0 if clock == "index" else 0.1
     assert vectors.shape == (2, 12, 8)
     assert last == pytest.approx(11 * unit)
@@ -43,7 +49,7 @@ def test_a_query_meets_the_vector_of_each_distance(position, clock):
 
 def test_a_rotation_keeps_its_cosine_of_a_pair_of_numbers():
     model = model_of("rope")
-    vectors, _, _ = position_vectors(model, 0, n=6)
+    vectors, _, _ = vectors_of(model, 0, n=6)
     form = model.blocks[0].attend
     at = torch.arange(6, dtype=torch.float64)[None]
     for pair in range(4):
@@ -56,7 +62,7 @@ def test_a_rotation_keeps_its_cosine_of_a_pair_of_numbers():
 @pytest.mark.parametrize("position", ["learned", "sinusoidal"])
 def test_places_are_what_joins_the_embedding(position):
     model = model_of(position)
-    vectors, last, counted = position_vectors(model, 0, n=10)
+    vectors, last, counted = vectors_of(model, 0, n=10)
     assert (last, counted) == (9.0, "place, tokens from the beginning")
     nothing = torch.zeros(1, 10, 16, dtype=torch.float64)
     added = model.places(nothing, torch.arange(10, dtype=torch.float64)[None])
