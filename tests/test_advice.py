@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 
 from musictx.config.app import compose, typed
 from musictx.config.command import find
-from musictx.config.fields import keys_of
+from musictx.config.fields import setting_keys
 from musictx.errors import ConfigError
 from musictx.setting import find_setting
 
@@ -50,7 +50,7 @@ def words():
     for text in advice():
         for name, value in GIVEN.findall(text):
             for app in APPS:
-                key = keys_of(app).get(name, name)
+                key = setting_keys(app).get(name, name)
                 setting = find_setting(find(app).schema, key)
                 if setting and not re.search("…|^[A-Z]+$|^'…", value):
                     found[f"{key}={value}", setting[1].metadata.get("meaning")] = app

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from musictx.config.app import settings
-from musictx.config.fields import keys_of
+from musictx.config.fields import setting_keys
 from musictx.errors import ConfigError, MidiError, UserError, as_word
 from musictx.generate.requests import Continue, Sampling
 from musictx.model.transformer import TransformerConfig
@@ -64,12 +64,12 @@ def test_python_reads_a_field_and_a_command_its_key(ask, command, field, got, ke
         ask()
     assert (caught.value.field, caught.value.got) == (field, got)
     assert str(caught.value).startswith(f"{field.rpartition('.')[2]}={as_word(got)}: ")
-    assert caught.value.line(keys_of(command)).startswith(f"{key}={as_word(got)}: ")
+    assert caught.value.line(setting_keys(command)).startswith(f"{key}={as_word(got)}: ")
 
 
 def test_a_name_that_several_groups_have_needs_its_class():
-    assert keys_of("train")["name"] == "name"  # the run's, not the tokenizer's or the logger's
-    assert keys_of("train")["LoggerConfig.name"] == "logger.name"
-    assert keys_of("train")["TokenizerConfig.name"] == "tokenizer.name"
-    assert (keys_of("compare")["segment"], keys_of("evaluate")["segment"]) == ("segment", "data.segment")
-    assert (keys_of("generate")["drums"], keys_of("prepare_folder")["drums"]) == ("drums", "select.drums")
+    assert setting_keys("train")["name"] == "name"  # the run's, not the tokenizer's or the logger's
+    assert setting_keys("train")["LoggerConfig.name"] == "logger.name"
+    assert setting_keys("train")["TokenizerConfig.name"] == "tokenizer.name"
+    assert (setting_keys("compare")["segment"], setting_keys("evaluate")["segment"]) == ("segment", "data.segment")
+    assert (setting_keys("generate")["drums"], setting_keys("prepare_folder")["drums"]) == ("drums", "select.drums")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from musictx.analysis.repeats import Provenance
 from musictx.commands import read_chords, write_beside
 from musictx.config.command import Command
-from musictx.config.fields import keys_of
+from musictx.config.fields import setting_keys
 from musictx.config.train import AttentionConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError
@@ -263,7 +263,7 @@ def refuse_left_out(errors: list[UserError], of: int) -> None:
     if errors and of == 1:
         raise errors[0]
     if errors:
-        keys = keys_of("generate")
+        keys = setting_keys("generate")
         said = "; ".join(error.line(keys) for error in errors)
         raise UserError(f"{len(errors)} of {of} seeds left out: {said}")
 

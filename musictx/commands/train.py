@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from musictx.config.app import settings, typed
 from musictx.config.command import Command
-from musictx.config.fields import keys_of
+from musictx.config.fields import setting_keys
 from musictx.config.model import schema_of
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError
@@ -67,7 +67,7 @@ def run(config: TrainConfig) -> float | None:
     except TrainingError as error:
         if not one_job:
             raise
-        say(f"error: {error.of(config.out).line(keys_of('train'))}", file=sys.stderr)
+        say(f"error: {error.of(config.out).line(setting_keys('train'))}", file=sys.stderr)
         # inf below is the worst figure; the other jobs continue
         return math.inf
     if getattr(rank_zero_only, "rank", 0):  # only the first process prints

@@ -21,7 +21,7 @@ OTHERWISE = {  # what has another name among the settings, or no schema
 
 
 @cache
-def keys_of(command: str) -> Mapping[str, str]:
+def setting_keys(command: str) -> Mapping[str, str]:
     """Each field's key in the settings of a command. For a field that it has not, the key of `musictx train`, since
     many errors advise to train otherwise."""
     keys = OTHERWISE | _keys(TrainConfig) | _keys(find(command).schema)

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
-from musictx.config.fields import keys_of
+from musictx.config.fields import setting_keys
 from musictx.config.words import KEY, SEE
 from musictx.errors import ConfigError, UserError
 from musictx.files import MOST, printable
@@ -39,7 +39,7 @@ def in_one_line(name: str = "train") -> Iterator[None]:
     except Exception as error:
         if (mistake := mistake_of(error)) is None:
             raise
-        say(f"error: {printable(mistake.line(keys_of(name)))[:MOST]}", file=sys.stderr)
+        say(f"error: {printable(mistake.line(setting_keys(name)))[:MOST]}", file=sys.stderr)
         sys.exit(2)
 
 

@@ -38,7 +38,7 @@ from musictx.training.preflight import carries, check_trainer
 from musictx.training.progress import build_progress
 from musictx.training.run_folder import RunFolder, make_record
 from musictx.training.samples import Samples
-from musictx.training.start import header_of, keys_of, moved_ids, sized_as_bundle, with_weights
+from musictx.training.start import header_of, moved_ids, seen_keys, sized_as_bundle, with_begun_weights
 from musictx.training.trainer import build_loggers, build_trainer, check_logger, close_logger
 from musictx.viz.curves import plot_curves
 
@@ -61,7 +61,7 @@ def fit(config: TrainConfig) -> Path:
         store = Store(Path(config.data.path), config.tokenizer.name)
         asked = config.objective, config.objective_settings
         objective = build_objective(*asked, store.tokenizer, config.model.cycle)
-        model = with_weights(new_model(config, objective.tokenizer), config, objective.tokenizer)
+        model = with_begun_weights(new_model(config, objective.tokenizer), config, objective.tokenizer)
         check_precision(config.trainer, model)
         batches = config.trainer.batch_size, config.random_seed, carries(config), world_size
         data = MusicData(config.data, store, objective, *batches, cycle=model.cycle)
@@ -93,7 +93,7 @@ def new_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
         raise ConfigError("clock", got="time", why=f"{tokenizer.name} tokens carry no time", allowed="index")
     paced = pace is not None and not tokenizer.voices  # a voice alone is not as fast as four
     settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad, paced)
-    keys = keys_of(tokenizer)
+    keys = seen_keys(tokenizer)
     keyboard = config.model.keyboard
     if keys is None and keyboard != "none":
         if config.init_from is not None:  # its ids are the reason, not a setting

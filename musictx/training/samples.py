@@ -8,7 +8,7 @@ import lightning as L
 from lightning.pytorch.loggers import WandbLogger
 from torch import Tensor
 
-from musictx.config.fields import keys_of
+from musictx.config.fields import setting_keys
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.generate.draw import Continuation, continue_primers
@@ -58,7 +58,7 @@ class Samples(L.Callback):
             try:
                 self._write(trainer, self._draw(pl_module))
             except UserError as error:
-                say(f"\nno sample at step {trainer.global_step}: {error.line(keys_of('train'))}")
+                say(f"\nno sample at step {trainer.global_step}: {error.line(setting_keys('train'))}")
             finally:
                 pl_module.model.train()
 

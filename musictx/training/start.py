@@ -61,7 +61,7 @@ def check_given(config: TrainConfig, words: Sequence[str]) -> None:
                 raise ConfigError(key, got=value, why=why, hint=hint)
 
 
-def with_weights(model: Model, config: TrainConfig, tokenizer: Tokenizer) -> Model:
+def with_begun_weights(model: Model, config: TrainConfig, tokenizer: Tokenizer) -> Model:
     """The new model with the weights that it begins with; ids that the bundle does not know begin with fresh rows.
     Raises ConfigError for a bundle of other tokens."""
     if config.init_from is not None:
@@ -82,7 +82,7 @@ def with_weights(model: Model, config: TrainConfig, tokenizer: Tokenizer) -> Mod
     return model
 
 
-def keys_of(tokenizer: Tokenizer) -> Keys | None:
+def seen_keys(tokenizer: Tokenizer) -> Keys | None:
     """What each id does to the keyboard; None for ids that do not say. BOS, and the ids of an objective, which join
     music from different places, let go of all keys."""
     vocab = tokenizer.vocab

@@ -16,7 +16,7 @@ from musictx.analysis.held_out import Beginnings
 from musictx.commands import listen as command
 from musictx.commands.listen import from_first_note, orders
 from musictx.config.app import settings
-from musictx.config.fields import keys_of
+from musictx.config.fields import setting_keys
 from musictx.errors import UserError
 from musictx.music.score import Score
 from musictx.viz.sheet import loudness
@@ -165,6 +165,6 @@ def test_mistakes_are_said_before_anything_is_drawn(world, tmp_path, monkeypatch
     words = [word.format(store=world.store) for word in words]
     with pytest.raises(UserError) as said:
         command.listen(settings("listen", *usual, *words))
-    assert text in (line := said.value.line(keys_of("listen")))
+    assert text in (line := said.value.line(setting_keys("listen")))
     assert "\n" not in line
     assert {p.name for p in tmp_path.iterdir()} == {"there.html", "folder.html"}

@@ -1,5 +1,7 @@
 """The vectors of distances and places that `attend` draws are those that attention and embeddings use."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -7,13 +9,14 @@ import torch
 from musictx.analysis.heads import position_vectors
 from musictx.model.transformer import Transformer, TransformerConfig
 
-SIZES = {"vocab_size": 20, "d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 16, "max_distance": 8}
+SIZES: dict[str, Any] = {"vocab_size": 20, "d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 16, "max_distance": 8}
 
 
 def model_of(position, **more):
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(**SIZES, position=position, max_positions=12, **more)).double().eval()
-    for block in model.blocks:
+    blocks: Any = model.blocks
+    for block in blocks:
         for parameter in block.attend.parameters():
             torch.nn.init.normal_(parameter)
     return model
@@ -36,7 +39,7 @@ def test_a_query_meets_the_vector_of_each_distance(position, clock):
     assert vectors.shape == (2, 12, 8)
     assert last == pytest.approx(11 * unit)
     assert counted.startswith("distance, tokens" if clock == "index" else "distance, quarters")
-    form = model.blocks[1].attend
+    form: Any = model.blocks[1].attend
     at = unit * torch.arange(12, dtype=torch.float64)[None]
     phase = form.phase(at, torch.float64)
     q = torch.randn(1, 2, 1, 8, dtype=torch.float64)
@@ -50,7 +53,7 @@ def test_a_query_meets_the_vector_of_each_distance(position, clock):
 def test_a_rotation_keeps_its_cosine_of_a_pair_of_numbers():
     model = model_of("rope")
     vectors, _, _ = vectors_of(model, 0, n=6)
-    form = model.blocks[0].attend
+    form: Any = model.blocks[0].attend
     at = torch.arange(6, dtype=torch.float64)[None]
     for pair in range(4):
         k = torch.zeros(1, 1, 6, 8, dtype=torch.float64)

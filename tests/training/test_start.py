@@ -17,11 +17,11 @@ from musictx.tokenizers import EventRange, build_tokenizer, with_added
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import Vocab
 from musictx.training.fit import new_model
-from musictx.training.start import both, check_given, sized_as_bundle, with_weights
+from musictx.training.start import both, check_given, sized_as_bundle, with_begun_weights
 
 
 def starting_model(config, tokenizer):
-    return with_weights(new_model(config, tokenizer), config, tokenizer)
+    return with_begun_weights(new_model(config, tokenizer), config, tokenizer)
 
 
 def test_a_bundle_is_learned_on_with_its_own_sizes_and_origin(world, tmp_path, capsys):
