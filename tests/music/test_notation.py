@@ -58,6 +58,11 @@ def test_humdrum_has_its_parts_upbeat_ties_and_key():
     assert (notation.keys, dict(losses)) == ((Key(0, 1),), {"grace": 1})
 
 
+def test_a_reference_that_is_none_does_not_matter():
+    text = "!!!COM: Bach\n!!!ONB:\n!!!no colon\n" + KERN
+    assert read_notation(text.encode(), "humdrum") == read_notation(KERN.encode(), "humdrum")
+
+
 def test_each_voice_of_abc_is_a_part():
     assert len(each_voice(ABC)) == 2
     notation, _ = read_notation(ABC.encode(), "abc")

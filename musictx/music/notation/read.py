@@ -18,6 +18,7 @@ from musictx.music.score import UNITS
 MOST_BYTES = 2**24  # of text
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
 Losses = Counter[str]
+REFERENCES = re.compile(r"(?m)^!!.*\n?")
 
 
 def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation, Losses]:
@@ -29,7 +30,10 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
         from music21 import converter
     except ImportError:
         raise MidiError(source, "is notation, which needs the package music21, which is not installed", HINT) from None
-    texts = each_voice(text_of(data, source)) if kind == "abc" else [text_of(data, source)]
+    text = text_of(data, source)
+    if kind == "humdrum":
+        text = REFERENCES.sub("", text)  # one without a colon stops music21, and none of them is music
+    texts = each_voice(text) if kind == "abc" else [text]
     losses = Losses()
     with warnings.catch_warnings(), redirect_stderr(io.StringIO()) as said:
         warnings.simplefilter("ignore")
