@@ -166,7 +166,7 @@ def scores(draw):
         for note in sorted(placed):
             if all(note.pitch != other.pitch or note.onset >= other.offset for other in apart):
                 apart.append(note)
-        staves.append(Part(f"Staff {n}", n, tuple(apart)))
+        staves.append(Part(f"Staff {n}", draw(st.sampled_from([0, 21, 40, 52, 56, 60, 65, 71, 73, 127])), tuple(apart)))
     keys = (Key(0, draw(st.integers(-6, 6))),)
     return Notation(tuple(staves), tuple(Bar(line, *meter) for line in lines), end, keys, (Tempo(0, 96.0),))
 
@@ -180,7 +180,7 @@ def test_a_score_comes_back_from_musicxml(notation):
     assert (found.end, found.keys, found.tempi) == (notation.end, notation.keys, notation.tempi)
     few = [voices_needed(part.notes) <= 4 for part in notation.parts]
     for mine, back, exact in zip(notation.parts, found.parts, few, strict=True):
-        assert mine.name == back.name
+        assert (mine.name, mine.program) == (back.name, back.program)
         assert {(x.onset, x.pitch) for x in back.notes} == {(x.onset, x.pitch) for x in mine.notes}
         assert back.notes == mine.notes or not exact
 

@@ -97,6 +97,7 @@ def _staff(part: Part, names: Sequence[tuple[str, int, int]], notation: Notation
     staff.partName, staff.partAbbreviation = part.name, ""
     played = instrument.instrumentFromMidiProgram(part.program)
     played.partName, played.instrumentAbbreviation = part.name, ""
+    played.transposition = None  # a clarinet's notes stand as they sound
     staff.insert(0, played)
     chords = sorted(chord for voice in in_voices(chords_of(part.notes, names)) for chord in voice)
     sign = clef.BassClef() if part.height < LOW else clef.TrebleClef()
