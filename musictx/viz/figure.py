@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import get_font_names
 
 from musictx.files import replacing
-from musictx.viz import check_format
+from musictx.viz import check_suffix
 
 FORMATS = (".png", ".svg", ".pdf")
 OTHER_SCRIPTS = (  # fonts of systems, for names of files and labels
@@ -31,7 +31,7 @@ def new_figure(width_in: float, height_in: float, dpi: int = 110) -> Figure:
 def save_figure(figure: Figure, path: Path) -> None:
     """Writes a PNG, SVG or PDF by the suffix, whole or not at all; the same figure gives the same bytes. Raises
     UserError for another suffix."""
-    check_format(path, FORMATS)
+    check_suffix(path, FORMATS)
     suffix = path.suffix.lower()
     when = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
     path.parent.mkdir(parents=True, exist_ok=True)

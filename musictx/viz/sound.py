@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.music.score import DRUMS, Score
-from musictx.viz import check_format
+from musictx.viz import check_suffix
 from musictx.viz.soundfont import Envelope, KeyedSample, SoundFont
 
 Audio = NDArray[np.floating[Any]]  # float32
@@ -140,7 +140,7 @@ def write_wav(score: Score, path: Path, soundfont: Path | None = None) -> None:
     `soundfont`: another .sf2 file than the General MIDI one. Raises ConfigError for a font that it cannot read,
     UserError for another suffix, for music of more than an hour, and where the disk is full.
     """
-    check_format(path, FORMATS)
+    check_suffix(path, FORMATS)
     if score.duration_s > MOST_S:
         what = f"{path}: {score.duration_s / 60:.0f} minutes of sound, at most {MOST_S / 60:g} can be written"
         raise UserError(what, "give shorter music, or leave the sound out")

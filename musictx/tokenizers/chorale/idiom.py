@@ -20,7 +20,7 @@ class GridIdiom:
         self.waits = tokenizer.pitch == REST
 
     def ids(self, score: Score, now_s: float) -> Ids:
-        ids = self.tokenizer.encode(legato_voices(score))
+        ids = self.tokenizer.encode(thin_to_voices(score))
         return ids if np.isinf(now_s) else ids[: max(round(now_s / self.step_s), 0) * self.voices]
 
     def heard(self, ids: Ids, seconds: float) -> Ids:
@@ -52,7 +52,7 @@ class GridReader:
         return ends + begins
 
 
-def legato_voices(score: Score) -> Score:
+def thin_to_voices(score: Score) -> Score:
     """The notes on sixteenths, never more than four at once. A fifth note ends the one that has sounded longest, as in
     legato playing. Of more than four that begin together it keeps the highest three and the lowest. No note changes the
     grid before its own step."""
