@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import is_dataclass
@@ -58,6 +58,12 @@ def real(path: Path) -> Path:
     if found.is_symlink():
         raise ConfigError("out", got=path, why="it is a link to itself", allowed="another place")
     return found
+
+
+def check_suffix(field: str, name: str | Path, suffixes: Sequence[str]) -> None:
+    """Raises ConfigError for the name of another kind of file."""
+    if Path(name).suffix.lower() not in suffixes:
+        raise ConfigError(field, got=name, allowed=f"a name that ends in {' or '.join(suffixes)}")
 
 
 def check_new(overwrite: bool, *paths: Path, field: str = "out") -> None:

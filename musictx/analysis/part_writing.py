@@ -60,7 +60,7 @@ class Finding(NamedTuple):
 
 def findings(grid: Grid) -> dict[str, list[Finding]]:
     """All findings of each rule, in time, for a grid (T, 4) of pitches."""
-    voices, found = Voices(held(grid).astype(np.int64)), {}
+    voices, found = VoiceLeading(held(grid).astype(np.int64)), {}
     for rule in RULES:
         broken = rule.broken(voices)
         names = COLUMNS[broken.shape[1]]
@@ -95,7 +95,7 @@ def _begins(broken: Mask) -> Mask:
     return begins
 
 
-class Voices:
+class VoiceLeading:
     """What the rules ask of four voices (T, 4): where they move, and how each pair is apart."""
 
     def __init__(self, pitch: Pitches) -> None:
@@ -115,13 +115,13 @@ class Voices:
         self.crossed = self.together & (self.apart < 0)
 
 
-def _overlaps(v: Voices) -> Mask:
+def _overlaps(v: VoiceLeading) -> Mask:
     together = v.together & _before(v.together, False)
     broken: Mask = NEIGHBOURS & v.beyond & together & ~v.crossed & ~_before(v.crossed, False)
     return broken
 
 
-def _not_recovered(v: Voices) -> Mask:
+def _not_recovered(v: VoiceLeading) -> Mask:
     at = np.arange(len(v.pitch))[:, None]
     began = np.maximum.accumulate(np.where(v.pitch != v.then, at, 0), axis=0)  # (T, 4) each note's first step
     leap = _before(np.take_along_axis(v.moves, began, axis=0), 0)  # by which the voice came to the note it leaves
@@ -130,26 +130,26 @@ def _not_recovered(v: Voices) -> Mask:
     return broken
 
 
-def _leading(v: Voices) -> Mask:
+def _leading(v: VoiceLeading) -> Mask:
     """(T, 4) the voices that have the leading note of the key, in its dominant chord."""
     dominant = (v.tonic >= 0) & (ROOT_OF_DOMINANT[v.chord] == (v.tonic + 7) % 12)
     found: Mask = dominant[:, None] & v.sung & (v.pitch % 12 == (v.tonic[:, None] + 11) % 12)
     return found
 
 
-def _doubled_leading(v: Voices) -> Mask:
+def _doubled_leading(v: VoiceLeading) -> Mask:
     leading = _leading(v)
     return _begins(leading[:, UPPER] & leading[:, LOWER])
 
 
-def _leading_does_not_rise(v: Voices) -> Mask:
+def _leading_does_not_rise(v: VoiceLeading) -> Mask:
     outer = np.isin(np.arange(N_VOICES), (0, N_VOICES - 1))
     arrives = (v.tonic == _before(v.tonic)) & (ROOT_OF_TRIAD[v.chord] == v.tonic)
     broken: Mask = outer & arrives[:, None] & _before(_leading(v), False) & ~np.isin(v.moves, (0, 1))
     return broken
 
 
-def _seventh_does_not_fall(v: Voices) -> Mask:
+def _seventh_does_not_fall(v: VoiceLeading) -> Mask:
     left = np.maximum(np.arange(len(v.pitch)) - 1, 0)  # the step before each
     beat = left // STEPS_PER_QUARTER * STEPS_PER_QUARTER
     seventh = np.maximum(SEVENTH, MAJOR_SEVENTH)[v.chord[beat], None]
@@ -158,7 +158,7 @@ def _seventh_does_not_fall(v: Voices) -> Mask:
     return broken
 
 
-def _no_third_at_the_end(v: Voices) -> Mask:
+def _no_third_at_the_end(v: VoiceLeading) -> Mask:
     broken = np.zeros((len(v.pitch), 1), dtype=bool)
     for last in np.flatnonzero(v.sung.all(1))[-1:]:  # one voice may be held longer than the chord
         broken[last] = not np.isin((v.pitch[last] - v.pitch[last].min()) % 12, (3, 4)).any()
@@ -170,7 +170,7 @@ class Rule(NamedTuple):
 
     name: str
     meaning: str
-    broken: Callable[[Voices], Mask]
+    broken: Callable[[VoiceLeading], Mask]
 
 
 RULES = (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from musictx.errors import ConfigError, MidiError
 from musictx.files import check_new as check_new
+from musictx.files import check_suffix as check_suffix
 from musictx.files import printable
 from musictx.terminal import say, shown
 
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
     from musictx.generate.open_bundle import Opened
     from musictx.generate.result import Music
     from musictx.generate.seeds import Targets
-
-
-def check_suffix(field: str, name: str, suffixes: Sequence[str]) -> None:
-    """Raises ConfigError for the name of another kind of file."""
-    if Path(name).suffix.lower() not in suffixes:
-        raise ConfigError(field, got=name, allowed=f"a name that ends in {' or '.join(suffixes)}")
 
 
 def check_within(config: Any, name: str, least: float, most: float = inf) -> None:

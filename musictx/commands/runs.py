@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from musictx.commands import check_new, print_table
+from musictx.commands import check_new, check_suffix, print_table
 from musictx.config.command import Command
 from musictx.errors import UserError, as_word
 from musictx.files import only_new
@@ -12,7 +12,6 @@ from musictx.setting import setting
 from musictx.terminal import say
 from musictx.training.metrics import Metrics
 from musictx.training.run_folder import FREE, RunFolder, find_runs
-from musictx.viz import check_suffix
 from musictx.viz.curves import plot_runs
 from musictx.viz.figure import FORMATS
 
@@ -70,7 +69,7 @@ def differences(runs: list[Run]) -> list[str]:
 def show(config: RunsConfig) -> None:
     picture = Path(config.out) if config.out is not None else None
     if picture is not None:
-        check_suffix(picture, FORMATS)
+        check_suffix("out", picture, FORMATS)
         check_new(config.overwrite, picture)
     runs = list_runs(Path(config.folder))
     headings, rows = ["run", "name", "state", "steps", "kept NLL"], []

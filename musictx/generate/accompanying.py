@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import BundleError, ConfigError
-from musictx.generate.choir import Report, Voices, draw_around
+from musictx.generate.choir import Harmonisation, Report, draw_around
 from musictx.generate.engine import enough_memory
 from musictx.generate.melodies import Again, Melody
 from musictx.generate.open_player import check_accompanies
@@ -124,7 +124,7 @@ def window_of(header: BundleHeader | None) -> float:
     return float(header.objective.get("seconds", WINDOW_S)) if header is not None else WINDOW_S
 
 
-def _beside(melody: Melody, given: Grid, k: int, drawn: Voices, request: Accompany) -> Accompanied:
+def _beside(melody: Melody, given: Grid, k: int, drawn: Harmonisation, request: Accompany) -> Accompanied:
     """The new voices, moved to where the melody is, and the melody itself."""
     score, new = melody.score, np.where(given == OPEN, drawn.grid, REST)
     new[new != REST] -= request.transpose

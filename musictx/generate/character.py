@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.generate.steering import RECENT_S, ends_of, keys_of, strikes_of, velocities_of
+from musictx.generate.steering import RECENT_S, ends_of, strike_ids, strikes_of, velocities_of
 from musictx.tokenizers import Ids, Tokenizer
 
 SLOW_S = 8.0  # notes count for how dense music is on the whole, less and less the longer ago they began
@@ -50,7 +50,7 @@ class Follower:
         """`mean`: notes a second of the music that it follows."""
         assert tokenizer.pace is not None
         self.wait_s, self.strikes = np.maximum(tokenizer.pace, 0.0).tolist(), strikes_of(tokenizer).tolist()
-        self.keys: list[int] = keys_of(tokenizer).tolist()
+        self.keys: list[int] = strike_ids(tokenizer).tolist()
         self.rate, self.slow, self.down = mean, mean, set[int]()
         self.again = np.zeros(len(self.keys))  # (V,) by key
         self.onset, self.onset_s = set[int](), 0.0  # the keys of the last onset, and the time since it began

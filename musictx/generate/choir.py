@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from musictx.errors import UserError
 from musictx.generate.batch import Batch, Progress
 from musictx.generate.engine import ByChance, Stream
-from musictx.generate.particles import Particles, keys_of
+from musictx.generate.particles import Particles, random_keys
 from musictx.generate.requests import Accompany, Length
 from musictx.generate.steering import beside
 from musictx.model.steps import SourcePlayer
@@ -29,7 +29,7 @@ from musictx.tokenizers.rules import parallel
 Report = Callable[[int, int], None]
 
 
-class Voices(NamedTuple):
+class Harmonisation(NamedTuple):
     """All four voices (S, 4), the given ones as they were, and nats a token of the others under the model alone."""
 
     grid: Grid
@@ -98,7 +98,7 @@ def draw_around(
     meter: Meter | None = None,
     from_s: float = 0.0,
     report: Report = lambda done, of: None,
-) -> list[Voices]:
+) -> list[Harmonisation]:
     """Writes the OPEN places of a grid (S, 4), as often as a request asks. Variation k is a function of the grid, the
     random seed and k alone. Chords count bars of the `meter`, and the grid begins at `from_s`. `report` gets how many
     tokens of how many are drawn, and may raise to end the drawing. Raises UserError where nothing is open, ConfigError
@@ -119,11 +119,11 @@ def draw_around(
     sources = [source, np.full_like(source, vocab.pad)] if guided else [source]
     start = player.begin(np.stack(sources), len(heard) + count)
     logits = start.prefill(np.tile(heard, (len(sources), 1)))  # (streams, V)
-    meter, several, out = replace(meter or Meter(), quarter_s=quarter_s), request.rows_each, list[Voices]()
+    meter, several, out = replace(meter or Meter(), quarter_s=quarter_s), request.rows_each, list[Harmonisation]()
     at_once = max(request.rows_at_once // several, 1)
     for done in range(0, request.variations, at_once):
         each = range(done, min(done + at_once, request.variations))
-        keys = [key for k in each for key in keys_of(request.random_seed, k, several)]
+        keys = [key for k in each for key in random_keys(request.random_seed, k, several)]
         grammar = build_grammar(tokenizer, request.rules, [before] * len(keys), [quarter_s] * len(keys))
         steering = beside(
             request.control, tokenizer, before, meter, rows=len(keys), from_s=from_s, higher=request.transpose
@@ -145,5 +145,5 @@ def draw_around(
         for take in batch.takes():
             grid = np.where(free, REST, given).astype(np.int16)
             grid[first : last + 1] = tokenizer.pitch[take.ids].reshape(-1, n)
-            out.append(Voices(grid, float(take.log_p[asked].mean())))
+            out.append(Harmonisation(grid, float(take.log_p[asked].mean())))
     return out

@@ -15,7 +15,7 @@ from musictx.generate.engine import BatchRow, Drawn, begin_stream
 from musictx.generate.gap import Gap, fill, gap_prompt, most_tokens, music_of, split_drawn
 from musictx.generate.guidance import bare_prompt
 from musictx.generate.outcome import ChordSpan, outcome
-from musictx.generate.particles import Particles, keys_of
+from musictx.generate.particles import Particles, random_keys
 from musictx.generate.primer import Primer, grid_of
 from musictx.generate.prompt import Prompt, make_prompt
 from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Length, Own
@@ -171,7 +171,7 @@ class Drawing:
             lines = [self._lines_s(i) for i, _ in rows for _ in range(self.each)]
             grammar = lined = OnGrid(grammar, tokenizer, ids, lines)
             fold = lined.fold
-        keys = [BatchRow(used.index(i), key) for i, k in rows for key in keys_of(request.random_seed, k, self.each)]
+        keys = [BatchRow(used.index(i), key) for i, k in rows for key in random_keys(request.random_seed, k, self.each)]
         heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
         most = max(map(len, heard)) + self.limit
         room = min(most, request.window or most)

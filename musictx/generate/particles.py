@@ -15,7 +15,7 @@ from musictx.generate.engine import Stream
 FEW = 0.5  # rows are drawn again where their weight lies on fewer than this share of them
 
 
-def keys_of(random_seed: int, variation: int, particles: int) -> list[tuple[int, int]]:
+def random_keys(random_seed: int, variation: int, particles: int) -> list[tuple[int, int]]:
     """Keys of chance of a variation's rows; the first is its key without particles."""
     return [(random_seed, variation + (k << 32)) for k in range(particles)]
 

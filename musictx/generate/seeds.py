@@ -172,17 +172,27 @@ def as_heard(
 
 
 def fit_range(score: Score, tokenizer: Tokenizer, source: object, say: Callable[[str], None]) -> Score:
-    """The notes that the vocabulary has; says which others are left out. Raises UserError where none is left."""
+    """The notes `in_range`; says which others are left out."""
+    try:
+        score, remark = in_range(score, tokenizer)
+    except UserError as error:
+        raise error.of(source) from None
+    if remark:
+        say(f"{source}: {remark}")
+    return score
+
+
+def in_range(score: Score, tokenizer: Tokenizer) -> tuple[Score, str]:
+    """The notes that the vocabulary has, and a remark on the others or "". Raises UserError where none is left."""
     inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
     if inside.all():
-        return score
+        return score, ""
     if not inside.any():
-        raise UserError(f"{source}: the seed has no notes within the model's range", "transpose it")
+        raise UserError(f"no note lies within the model's range, {tokenizer.lo} to {tokenizer.hi}", "transpose it")
     pitches = ", ".join(map(str, np.unique(score.pitch[~inside]).tolist()))
     share = f"{int((~inside).sum())} of {len(score)}"
     reach = f"the model's range {tokenizer.lo} … {tokenizer.hi}"
-    say(f"{source}: notes of pitch {pitches} ({share}) lie outside {reach}: left out")
-    return score.select(inside)
+    return score.select(inside), f"notes of pitch {pitches} ({share}) lie outside {reach}: left out"
 
 
 def fit_grid(score: Score, tokenizer: Tokenizer, source: object, say: Callable[[str], None]) -> Score:
@@ -197,15 +207,24 @@ def fit_grid(score: Score, tokenizer: Tokenizer, source: object, say: Callable[[
 
 
 def fit_voices(score: Score, tokenizer: Tokenizer, source: object, say: Callable[[str], None]) -> Score:
-    """The notes that fit the voices of a chorale model: of more notes at once, the outer and the newest ones; says
-    how many others are left out. Other models hear every note as it is."""
+    """The notes `in_voices`; says how many others are left out."""
+    score, remarks = in_voices(score, tokenizer)
+    for remark in remarks:
+        say(f"{source}: {remark}")
+    return score
+
+
+def in_voices(score: Score, tokenizer: Tokenizer) -> tuple[Score, list[str]]:
+    """The notes that fit the voices of a chorale model, the outer and newest of more at once, and remarks on the
+    others. Other models hear every note as it is."""
+    remarks = list[str]()
     if not tokenizer.voices:
-        return score
-    score = fit_grid(score, tokenizer, source, say)
-    thin, lost = thin_to_voices(score)
+        return score, remarks
+    on_grid = quantise(score)
+    if remark := on_grid.remark():
+        remarks.append(remark)
+    thin, lost = thin_to_voices(score := on_grid.score)
     if not lost:
-        return score
-    say(
-        f"{source}: {lost} of its {len(score)} notes are more than the model's {N_VOICES} voices: left out or cut short"
-    )
-    return thin
+        return score, remarks
+    more = f"{lost} of its {len(score)} notes are more than the model's {N_VOICES} voices: left out or cut short"
+    return thin, [*remarks, more]

@@ -57,7 +57,7 @@ class Steering:
         self.of_density = self.strength * (1.0 * self.sounds - self.waits)  # (V,)
         first = curves["density"].values[0] if "density" in curves else 1.0
         self.rate = np.array([[rate_after(p, tokenizer) or first] for p in prompts])  # (B, 1)
-        self.ends, self.keys = ends_of(tokenizer), keys_of(tokenizer)  # (V,)
+        self.ends, self.keys = ends_of(tokenizer), strike_ids(tokenizer)  # (V,)
         self.rows = np.arange(len(prompts))
         self.down = np.zeros((len(prompts), len(self.keys) + 1), bool)  # (B, V + 1) keys, by their strike
         for row, p in zip(self.down, prompts, strict=True):
@@ -230,7 +230,7 @@ def ends_of(tokenizer: Tokenizer) -> NDArray[np.bool_]:
     return tokenizer.vocab.mask("NOTE_OFF", "MELODY_OFF")
 
 
-def keys_of(tokenizer: Tokenizer) -> NDArray[np.int64]:
+def strike_ids(tokenizer: Tokenizer) -> NDArray[np.int64]:
     """(V,) for a strike itself, for the end of a note its strike, V for other ids."""
     vocab, keys = tokenizer.vocab, np.full(tokenizer.vocab.size, tokenizer.vocab.size)
     for on, off in (("NOTE_ON", "NOTE_OFF"), ("MELODY_ON", "MELODY_OFF")):

@@ -54,7 +54,7 @@ def plot_arcs(
 ) -> None:
     """Writes a PNG, SVG or PDF, whole or not at all: the music up to `note`, or to notes looked at after it. Arcs go
     from it to the notes that the heads look at, wider and darker by weight. `motif`: occurrences of a motif to mark,
-    oldest first, the one that leads to the note last. Raises UserError for another suffix."""
+    oldest first, the one that leads to the note last. Raises ConfigError for another suffix."""
     now_s, motif = float(score.onset_s[note]), motif[-MOST_MARKED:]
     counts = np.any([head.weight >= LEAST for head in heads], axis=0)
     marked = np.concatenate([np.zeros(0, np.int64), *motif])
@@ -116,7 +116,7 @@ def _arc(score: Score, past: int, note: int, width_s: float, lift: float) -> Cur
 
 def plot_heads(maps: Sequence[tuple[str, NDArray[Any], str]], path: Path) -> None:
     """Writes a PNG, SVG or PDF, whole or not at all. There is one heat map a (title, values (L, H), format) side by
-    side, layers downwards, heads across. Raises UserError for another suffix."""
+    side, layers downwards, heads across. Raises ConfigError for another suffix."""
     n_layers, n_heads = maps[0][1].shape
     figure = new_figure((0.62 * n_heads + 0.9) * len(maps) + 0.6, 0.42 * n_layers + 1.1)
     for axes, (title, values, how) in zip(figure.subplots(1, len(maps), squeeze=False)[0], maps, strict=True):
@@ -156,7 +156,7 @@ def plot_positions(title: str, vectors: NDArray[Any], last: float, counted: str,
 
 def plot_map(title: str, weight: NDArray[Any], first: int, path: Path) -> None:
     """Writes the weights (Q, Q) as one heat map with a colour bar. Columns are tokens, from number `first` on; each row
-    is the token that is made after its column. Raises UserError for another suffix."""
+    is the token that is made after its column. Raises ConfigError for another suffix."""
     figure = new_figure(7.4, 6.2)
     axes = figure.subplots()
     hidden = np.ma.masked_equal(weight, 0)  # what is ahead

@@ -24,7 +24,7 @@ def write_as(
     chords: Sequence[Chord] = (),
 ) -> None:
     """Writes the score, whole or not at all. `new` is as in `Panel`; the others are as in `piano_roll` and
-    `write_wav`. Raises UserError for another suffix."""
+    `write_wav`. Raises ConfigError for another suffix."""
     suffix = path.suffix.lower()
     path.parent.mkdir(parents=True, exist_ok=True)
     if suffix in sound.FORMATS:

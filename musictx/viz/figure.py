@@ -11,8 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import get_font_names
 
-from musictx.files import replacing
-from musictx.viz import check_suffix
+from musictx.files import check_suffix, replacing
 
 FORMATS = (".png", ".svg", ".pdf")
 OTHER_SCRIPTS = (  # fonts of systems, for names of files and labels
@@ -30,8 +29,8 @@ def new_figure(width_in: float, height_in: float, dpi: int = 110) -> Figure:
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Writes a PNG, SVG or PDF by the suffix, whole or not at all; the same figure gives the same bytes. Raises
-    UserError for another suffix."""
-    check_suffix(path, FORMATS)
+    ConfigError for another suffix."""
+    check_suffix("path", path, FORMATS)
     suffix = path.suffix.lower()
     when = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -46,7 +46,7 @@ def piano_roll(
     pitch.
 
     With `bars`, bar lines have their numbers, and seconds stand below. Music longer than about a minute continues in
-    further rows. `chords` of each panel come above its notes. Raises UserError for another suffix.
+    further rows. `chords` of each panel come above its notes. Raises ConfigError for another suffix.
     """
     save_figure(plot_rolls(panels, bars, chords=chords), path)
 

@@ -15,9 +15,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from musictx.errors import UserError
-from musictx.files import replacing
+from musictx.files import check_suffix, replacing
 from musictx.music.score import DRUMS, Score
-from musictx.viz import check_suffix
 from musictx.viz.soundfont import Envelope, KeyedSample, SoundFont
 
 Audio = NDArray[np.floating[Any]]  # float32
@@ -137,10 +136,10 @@ GENERAL_MIDI = Path(pretty_midi.__file__).with_name("TimGM6mb.sf2")  # Tim Brech
 def write_wav(score: Score, path: Path, soundfont: Path | None = None) -> None:
     """Writes 16-bit stereo, peak-normalised, as WAV or FLAC by the name's suffix, whole or not at all.
 
-    `soundfont`: another .sf2 file than the General MIDI one. Raises ConfigError for a font that it cannot read,
-    UserError for another suffix, for music of more than an hour, and where the disk is full.
+    `soundfont`: another .sf2 file than the General MIDI one. Raises ConfigError for a font that it cannot read
+    and for another suffix, UserError for music of more than an hour, and where the disk is full.
     """
-    check_suffix(path, FORMATS)
+    check_suffix("path", path, FORMATS)
     if score.duration_s > MOST_S:
         what = f"{path}: {score.duration_s / 60:.0f} minutes of sound, at most {MOST_S / 60:g} can be written"
         raise UserError(what, "give shorter music, or leave the sound out")

@@ -55,7 +55,7 @@ def led(chords: str | None, key: str, density: float = 0) -> Control:
     return Control(key=key or None, chords=(chords or "").strip() or None, density=density or None)
 
 
-def asked(
+def request_settings(
     seed_guidance: float | str,
     temperature: float,
     top_p: float,

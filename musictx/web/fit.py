@@ -5,7 +5,8 @@ import numpy as np
 from musictx.config.web import Limits
 from musictx.errors import UserError
 from musictx.generate.primer import grid_of, say_grid
-from musictx.music.grid import one_piano, quantise, thin_to_voices
+from musictx.generate.seeds import in_range, in_voices
+from musictx.music.grid import one_piano
 from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer, knows_one_piano
 from musictx.tokenizers.rules import Rules
@@ -41,20 +42,12 @@ def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
     """The music as a model hears it, and lines on what is left out or changed. Raises UserError if nothing remains,
     TokenError for anything else beyond the vocabulary."""
     score, meter, left, project = music.heard(tokenizer.metrical)
-    inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
-    if not inside.any():
-        raise UserError(f"{music.name}: no note lies within the model's range, {tokenizer.lo} to {tokenizer.hi}")
-    if not inside.all():
-        left += f" {int((~inside).sum())} notes outside the model's range are left out."
-    score = score.select(inside)
-    if tokenizer.voices:
-        on_grid = quantise(score)
-        if said := on_grid.remark():
-            left += f" {said[0].upper()}{said[1:]}."
-        thin, lost = thin_to_voices(on_grid.score)
-        score = thin if lost else on_grid.score
-        if lost:
-            left += f" It is heard as four voices: {lost} notes are left out or cut short."
+    try:
+        score, beyond = in_range(score, tokenizer)
+    except UserError as error:
+        raise error.of(music.name) from None
+    score, changes = in_voices(score, tokenizer)
+    left += "".join(sentence(remark) for remark in (beyond, *changes) if remark)
     if knows_one_piano(tokenizer):
         if (instruments := len(set(score.program.tolist()))) > 1:
             left += f" Its {instruments} instruments are heard as one piano."
@@ -64,10 +57,13 @@ def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
     tokenizer.encode(score)
     grid = grid_of(Rules(), score, meter, tokenizer)
     if grid is not None:
-        said_of_grid = say_grid(grid)
-        left += f" {said_of_grid[0].upper()}{said_of_grid[1:]}."
+        left += sentence(say_grid(grid))
     played = music.heard(in_beats=False)
     return music._replace(score=score, meter=meter, note=left.strip(), played=played, project=project)
+
+
+def sentence(remark: str) -> str:
+    return f" {remark[0].upper()}{remark[1:]}."
 
 
 def beginning(score: Score, limits: Limits) -> Score:

@@ -17,7 +17,7 @@ from musictx.web import stage
 from musictx.web.advice import on_page
 from musictx.web.components import TO_WRONG, Closed, come_far, slider, status_line
 from musictx.web.controls import BARS, Controls
-from musictx.web.draw import LEAST_S, SLIDER_S, asked, usual_top_p
+from musictx.web.draw import LEAST_S, SLIDER_S, request_settings, usual_top_p
 from musictx.web.harmonise import voices_asked
 from musictx.web.session import Session, Step, Visit, are_same, is_number
 from musictx.web.studio import Answer, Studio
@@ -140,7 +140,7 @@ class Page:
     ) -> Showing:
         from_s = max(from_s, LEAST_S) if is_number(from_s) else from_s
         length = Length(bars=bars) if unit == BARS else Length(seconds)
-        request = Continue(length=length, part=Part(until_s=from_s), **asked(guidance, *how))
+        request = Continue(length=length, part=Part(until_s=from_s), **request_settings(guidance, *how))
         before = visit.session
         answer = self.studio.go_on(before, request, come_far, model)
         after, what = yield from self._under_way(visit, before, answer)
@@ -148,7 +148,9 @@ class Page:
 
     def fill(self, visit: Visit, from_s: Any, to_s: Any, model: str, *how: Any) -> Showing:
         before = visit.session
-        answer = self.studio.fill(before, Fill(from_s=from_s, to_s=to_s, **asked(AUTO, *how)), come_far, model)
+        answer = self.studio.fill(
+            before, Fill(from_s=from_s, to_s=to_s, **request_settings(AUTO, *how)), come_far, model
+        )
         after, what = yield from self._under_way(visit, before, answer)
         return self._arrive(visit, before, after, what)
 

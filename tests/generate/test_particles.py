@@ -11,7 +11,7 @@ from musictx.errors import ConfigError
 from musictx.generate.control import Control
 from musictx.generate.draw import continue_primers
 from musictx.generate.engine import BatchRow, begin_stream
-from musictx.generate.particles import Particles, compared, keys_of
+from musictx.generate.particles import Particles, compared, random_keys
 from musictx.generate.prompt import make_prompt
 from musictx.generate.requests import PLAIN, Continue, Length
 from musictx.generate.steering import Steering
@@ -51,7 +51,7 @@ def test_rows_that_moved_continue_as_what_they_were(kind, tokenizer, guidance):
     bare = [prompts[0].heard] if guidance is not None else []
     grammar, fresh = (build_grammar(tokenizer, Rules(), [p.ids for p in prompts], [0.5] * 4) for _ in range(2))
     steering, led = (Steering(ASKED[tokenizer.name], tokenizer, prompts) for _ in range(2))
-    rows = [BatchRow(0, key) for key in keys_of(3, 1, 4)]
+    rows = [BatchRow(0, key) for key in random_keys(3, 1, 4)]
     sampling = replace(PLAIN, seed_guidance=guidance)
     player = TorchPlayer(StaticSteps(model) if kind == "static" else model)
     stream = begin_stream(player, [prompts[0].heard], rows, sampling, grammar, 64, False, bare, steering)
@@ -157,7 +157,7 @@ def test_one_row_of_each_weight_survives():
             self.moved = rows
 
     stream: Any = Still()
-    particles = Particles(stream, 3, [*keys_of(0, 0, 3), *keys_of(0, 1, 3)])
+    particles = Particles(stream, 3, [*random_keys(0, 0, 3), *random_keys(0, 1, 3)])
     assert particles.look().tolist() == stream.moved.tolist() == [0, 1, 2, 4, 4, 4]
     assert particles.look(last=True).tolist() == list(range(6))  # none moves at the end
     particles.worth[:] = -0.1, 0.2, -0.1, 0.0, 0.0, 0.0

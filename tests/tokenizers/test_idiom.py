@@ -11,7 +11,7 @@ from musictx.music.grid import REST, score_to_grid
 from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
-from musictx.tokenizers.chorale.idiom import thin_to_voices
+from musictx.tokenizers.chorale.idiom import steal_voices
 
 BOTH = ["performance", "chorale"]
 
@@ -82,11 +82,11 @@ def chord(*pitches, at=0.0, until=0.6):
 
 
 def test_of_more_than_four_notes_the_outer_ones_of_a_chord_stay_and_the_oldest_ends():
-    assert thin_to_voices(chord(40, 50, 55, 60, 64, 67)).pitch.tolist() == [40, 60, 64, 67]
+    assert steal_voices(chord(40, 50, 55, 60, 64, 67)).pitch.tolist() == [40, 60, 64, 67]
     long = Score.merge([chord(48, until=6.0), chord(60, 64, 67, at=0.6, until=6.0), chord(72, at=1.2, until=6)], 0.6)
-    voices = thin_to_voices(long)
+    voices = steal_voices(long)
     assert voices.offset_s[voices.pitch == 48].tolist() == pytest.approx([1.2])
     assert (np.delete(voices.offset_s, np.flatnonzero(voices.pitch == 48)) > 5.9).all()
     score_to_grid(voices)
-    again = thin_to_voices(Score([0.0, 0.3], [1.2, 0.9], [60, 60], [80, 80], QUARTER_S))  # the same key twice
+    again = steal_voices(Score([0.0, 0.3], [1.2, 0.9], [60, 60], [80, 80], QUARTER_S))  # the same key twice
     assert again.offset_s.tolist() == pytest.approx([0.3, 0.9])

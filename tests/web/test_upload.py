@@ -97,7 +97,7 @@ def test_music_is_fitted_to_the_model():
     wide = Score([0, 0, 1], [1, 1, 2], [5, 60, 62], [80, 80, 80])
     fitted = fit(PageMusic("wide", wide, Meter()), chorale)
     assert len(fitted.score) == 2
-    assert fitted.note.startswith("1 notes outside ")
+    assert fitted.note.startswith("Notes of pitch 5 (1 of 3) lie outside ")
     with pytest.raises(UserError, match="range, 21 to 108"):
         fit(PageMusic("low", wide.select(wide.pitch == 5), Meter()), chorale)
     late = Score([500], [501], [60], [80])

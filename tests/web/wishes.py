@@ -4,7 +4,7 @@ from typing import Any
 
 from musictx.generate.primer import Part
 from musictx.generate.requests import Continue, Fill, Length
-from musictx.web.draw import asked
+from musictx.web.draw import request_settings
 from musictx.web.harmonise import voices_asked
 from musictx.web.session import Session, Step
 
@@ -18,12 +18,12 @@ VOICES: dict[str, Any] = USUAL | {"voices": "S"}
 
 def more(from_s=2.4, length_s=4.0, **moved):
     """A continuation, with sliders that a person has moved."""
-    return Continue(part=Part(until_s=from_s), length=Length(length_s), **asked(**MORE | moved))
+    return Continue(part=Part(until_s=from_s), length=Length(length_s), **request_settings(**MORE | moved))
 
 
 def region(from_s, to_s, **moved):
     """The same of a region to fill."""
-    return Fill(from_s=from_s, to_s=to_s, **asked(**MORE | moved))
+    return Fill(from_s=from_s, to_s=to_s, **request_settings(**MORE | moved))
 
 
 def voices(**moved):

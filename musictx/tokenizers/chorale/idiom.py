@@ -20,7 +20,7 @@ class GridIdiom:
         self.waits = tokenizer.pitch == REST
 
     def ids(self, score: Score, now_s: float) -> Ids:
-        ids = self.tokenizer.encode(thin_to_voices(score))
+        ids = self.tokenizer.encode(steal_voices(score))
         return ids if np.isinf(now_s) else ids[: max(round(now_s / self.step_s), 0) * self.voices]
 
     def heard(self, ids: Ids, seconds: float) -> Ids:
@@ -52,10 +52,10 @@ class GridReader:
         return ends + begins
 
 
-def thin_to_voices(score: Score) -> Score:
-    """The notes on sixteenths, never more than four at once. A fifth note ends the one that has sounded longest, as in
-    legato playing. Of more than four that begin together it keeps the highest three and the lowest. No note changes the
-    grid before its own step."""
+def steal_voices(score: Score) -> Score:
+    """The notes on sixteenths, never more than four at once. A fifth ends the one that has sounded longest, as
+    synthesizers steal voices. Of a chord of more it keeps the highest three and the lowest. No note changes the grid
+    before its own step."""
     step_s, (onset, offset) = score.quarter_s / STEPS_PER_QUARTER, in_steps(score)
     keep, sounding = np.zeros(len(score), dtype=bool), list[int]()
     for step in np.unique(onset):
