@@ -8,24 +8,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from musictx.analysis.facts import midi_facts, store_facts
 from musictx.analysis.part_writing_report import rules_report
 from musictx.commands import check_new, check_suffix, print_table
 from musictx.config.command import Command
 from musictx.config.train import TokenizerConfig
 from musictx.data.prepare import print_summary
-from musictx.data.store import Store, beside_store, verify_split
-from musictx.errors import ConfigError, StoreError, TokenError, UserError
+from musictx.data.store import Store, beside_store
+from musictx.errors import ConfigError, UserError
 from musictx.files import all_printable, only_new
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.repairs import say_repairs
-from musictx.music.score import Score
 from musictx.setting import setting
 from musictx.terminal import say, shows_all
-from musictx.tokenizers import Tokenizer, build_tokenizer
-from musictx.viz.curves import count_music, plot_histograms
 
 
 @dataclass
@@ -50,71 +46,6 @@ class InspectConfig:
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
 
 
-FIRST = 24  # tokens that are shown
-MOST_PIECES = 2000  # of a large store every n-th piece is counted
-
-
-def inspect_midi(path: Path, name: str) -> dict[str, Any]:
-    """A MIDI file's tracks, and its music as tokens and back. Raises MidiError, ConfigError."""
-    tokenizer = build_tokenizer(name)
-    tracks = read_tracks(read_bytes(path), path, one_tempo=tokenizer.metrical)
-    score = tracks.merge()
-    facts: dict[str, Any] = {
-        "file": str(path),
-        "seconds": round(tracks.merge(drums=True).duration_s, 3),
-        "quarters_per_minute": round(60 / tracks.quarter_s, 3),
-        "tracks": [
-            {
-                "part": track.part,
-                "name": track.name,
-                "program": "drums" if track.is_drums else track.program,
-                "notes": len(track.score),
-                "lowest": int(track.score.pitch.min()) if len(track.score) else None,
-                "highest": int(track.score.pitch.max()) if len(track.score) else None,
-                "pedal_presses": track.pedal_presses,
-                "pedal_forgotten": track.pedal_forgotten,
-            }
-            for track in tracks.tracks
-        ],
-        "discarded": dict(+tracks.repairs),
-        "tokenizer": name,
-    }
-    try:
-        ids = tokenizer.encode(score)
-    except TokenError as error:
-        return facts | {"tokens": None, "why_not": str(error)}
-    facts["tokens"] = len(ids)
-    facts["first_tokens"] = [tokenizer.vocab.describe(int(i)) for i in ids[:FIRST]]
-    facts["round_trip"] = round_trip(score, tokenizer)
-    return facts
-
-
-def round_trip(score: Score, tokenizer: Tokenizer) -> dict[str, float]:
-    """What encoding and decoding does to notes: each beside the nearest of its pitch that comes back.
-
-    Notes of one pitch struck in one step of the encoding's clock become one, so fewer may come back.
-    """
-    back = tokenizer.decode(tokenizer.encode(score), score.quarter_s)
-    onset, velocity = [np.zeros(0)], [np.zeros(0)]
-    for pitch in np.unique(score.pitch):
-        sent, came = (s.select(s.pitch == pitch) for s in (score, back))
-        if not len(came):
-            continue
-        right = np.searchsorted(came.onset_s, sent.onset_s).clip(0, len(came) - 1)
-        left = np.maximum(right - 1, 0)
-        is_left = sent.onset_s - came.onset_s[left] <= came.onset_s[right] - sent.onset_s
-        nearest = np.where(is_left, left, right)
-        onset.append(np.abs(came.onset_s[nearest] - sent.onset_s))
-        velocity.append(np.abs(came.velocity[nearest].astype(float) - sent.velocity))
-    onset_s, loudness = np.concatenate(onset), np.concatenate(velocity)
-    return {
-        "notes": len(score),
-        "notes_back": len(back),
-        "largest_onset_error_s": round(float(onset_s.max(initial=0)), 5),
-        "mean_velocity_error": round(float(loudness.mean()) if len(loudness) else 0.0, 3),
-    }
-
-
 def inspect_rules(path: Path, beside: Store | None) -> dict[str, Any]:
     """The rules of part-writing that a MIDI file in four voices breaks. Raises MidiError, StoreError, and UserError for
     other music."""
@@ -124,22 +55,6 @@ def inspect_rules(path: Path, beside: Store | None) -> dict[str, Any]:
     if why := not_four_voices(tracks.merge()):
         raise UserError(f"{path} is not four voices on a grid: {why}", "give a file of soprano, alto, tenor and bass")
     return {"file": str(path)} | rules_report(tracks, beside)
-
-
-def inspect_store(path: Path, png: Path) -> dict[str, Any]:
-    """A store's manifest, and its histograms as numbers and as a picture. Raises StoreError, also for a store that is
-    not as it was written."""
-    store = Store(path)
-    whole = [verify_split(store, name) for name, info in store.manifest.splits.items() if info.pieces]
-    pieces = [ids for name in store.manifest.splits for ids in store.split(name)]
-    if not pieces:
-        raise StoreError(f"{path} has no pieces", "prepare the data again")
-    chosen = pieces[:: -(-len(pieces) // MOST_PIECES)]
-    histograms = count_music([store.tokenizer.decode(ids) for ids in chosen], [len(ids) for ids in pieces])
-    plot_histograms(f"{store.manifest.corpus.name}: {len(pieces):,} pieces", histograms, png)
-    shown = {name: {"counts": c.tolist(), "edges": e.tolist()} for name, (c, e) in histograms.items()}
-    facts = {"histograms": shown, "pieces_counted": len(chosen), "png": str(png), "whole": whole}
-    return asdict(store.manifest) | facts
 
 
 def inspect_bundle(bundle: str) -> dict[str, Any]:
@@ -238,12 +153,12 @@ def inspect(config: InspectConfig) -> None:
             check_suffix("out", config.out, [".png"])
         png = Path(config.out or beside)
         check_new(config.overwrite, png)
-        facts, show = inspect_store(path, png), partial(print_store, path)
+        facts, show = store_facts(path, png), partial(print_store, path)
     elif config.rules:
         other = Store(Path(config.beside)) if config.beside is not None else None
         facts, show = inspect_rules(seed_path(str(config.midi)), other), print_rules
     elif config.midi is not None:
-        facts, show = inspect_midi(seed_path(config.midi), config.tokenizer.name), print_midi
+        facts, show = midi_facts(seed_path(config.midi), config.tokenizer.name), print_midi
     else:
         facts, show = inspect_bundle(str(config.bundle)), print_bundle
     if config.json:

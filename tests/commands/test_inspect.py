@@ -7,7 +7,8 @@ import pytest
 from conftest import ok
 from strategies import forget_pedal
 
-from musictx.commands.inspect import inspect, round_trip
+from musictx.analysis.facts import round_trip
+from musictx.commands.inspect import inspect
 from musictx.config.app import settings
 from musictx.data.store import Store
 from musictx.errors import UserError
@@ -84,7 +85,7 @@ def test_a_store_as_a_table_and_a_picture(world, tmp_path, capsys):
 
 @pytest.fixture
 def no_picture(monkeypatch):
-    monkeypatch.setattr("musictx.commands.inspect.plot_histograms", lambda *_: None)
+    monkeypatch.setattr("musictx.analysis.facts.plot_histograms", lambda *_: None)
 
 
 def test_a_store_as_json(world, capsys, no_picture):
