@@ -95,7 +95,7 @@ class Bench(NamedTuple):
         onset_s = np.arange(n) / 4
         score = Score(onset_s, onset_s + 0.2, 48 + np.arange(n) % 25, np.full(n, 80))
         whole = make_prompt(Primer(score, score.duration_s, Meter(score.quarter_s)), self.tokenizer, None)
-        return whole._replace(ids=whole.ids[: keys - 1], heard=whole.heard[:keys])
+        return whole._replace(ids=whole.ids[: keys - 1], context=whole.context[:keys])
 
 
 def opened(config: BenchSamplingConfig) -> Bench:
@@ -111,8 +111,8 @@ def ours(tokenizer: Tokenizer, player: Player, given: Prompt, rows: int, length:
     """Our engine, from the prompt's ids to the last ids drawn."""
     grammar = build_grammar(tokenizer, Rules(), [given.ids] * rows, [given.quarter_s] * rows)
     of_row = [BatchRow(0, (0, k)) for k in range(rows)]
-    room = len(given.heard) + length
-    stream = begin_stream(player, [given.heard], of_row, PLAIN, grammar, room, False)
+    room = len(given.context) + length
+    stream = begin_stream(player, [given.context], of_row, PLAIN, grammar, room, False)
     progress = Progress(Length(tokens=length), given.meter, tokenizer, given.ids, given.quarter_s)
     seconds = [perf_counter() for _ in Batch(stream, [progress] * rows, length)]
     return seconds[0]
@@ -153,7 +153,7 @@ def hugging_face(bench: Bench, int8: bool) -> Draw:
             model = torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, torch.qint8)
 
     def draw(given: Prompt, rows: int, length: int) -> float:
-        drawn, ids = Times(), torch.from_numpy(np.tile(given.heard, (rows, 1))).to(config.device)
+        drawn, ids = Times(), torch.from_numpy(np.tile(given.context, (rows, 1))).to(config.device)
         how = {"do_sample": True, "top_k": 0, "use_cache": True, "pad_token_id": vocab.pad}
         lasts = {"max_new_tokens": length, "min_new_tokens": length}
         model.generate(ids, attention_mask=torch.ones_like(ids), streamer=drawn, **lasts, **how)

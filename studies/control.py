@@ -121,7 +121,7 @@ def surprise(opened: Opened, seed: Score, music: Score) -> float | None:
     ids = ids[: n + -n % tokenizer.group]
     if not len(ids):
         return None
-    whole = np.concatenate([prompt.heard, ids])
+    whole = np.concatenate([prompt.context, ids])
     return -float(log_p_of_last(opened.model, whole, len(ids), "cpu").mean())
 
 

@@ -35,7 +35,7 @@ class Accompanied(Music):
     melody: Score
     voices: Score
     transposed: int  # semitones by which the model heard it higher
-    given: str  # the voices that it is, as in SB; none for the melody of a song
+    melody_voices: str  # the voices that it is, as in SB; none for the melody of a song
     grid: Grid | None = field(default=None, compare=False)  # (S, 4) of all voices, untransposed; None for a song
     again: Again | None = None  # what was written again
 
@@ -54,7 +54,7 @@ class Accompanied(Music):
         if (again := self.again) is not None:
             new = [(part, self.lines[voice]) for voice, part in again.parts.items()]
             new = new or place.project.by_register(self.voices)
-            gap = Filled(new, again.kept, again.from_s, again.to_s, place.step_s, [*again.parts.values()])
+            gap = Filled(new, again.remainder, again.from_s, again.to_s, place.step_s, [*again.parts.values()])
             return fill_in(place.project, gap, text, pedal=pedal)
         return place.project.keeping(self.melody).beside(lines, text, pedal=pedal)  # what was left out is silent
 
@@ -66,12 +66,12 @@ def ready(
     Raises BundleError for a model that was not trained to write voices or the rest of a song, ConfigError for what this
     one cannot do."""
     check_accompanies(header, bundle, model)
-    if tokenizer.voices and _voices_heard(header, model) != N_VOICES:
+    if tokenizer.voices and _source_voices(header, model) != N_VOICES:
         hint = "give bundle=harmoniser, or one that was trained with objective=voices"
         raise BundleError(f"{bundle} hears a single voice, not any of {N_VOICES}", hint)
     sampler = request.sampling.suited(header.sampling if header is not None else {})
-    asked = {"voices": request.voices, "rewrite": request.rewrite, "transpose": request.transpose}
-    for name, value in (asked | {"seed_guidance": sampler.strength}).items():
+    settings = {"voices": request.voices, "rewrite": request.rewrite, "transpose": request.transpose}
+    for name, value in (settings | {"seed_guidance": sampler.strength}).items():
         if not tokenizer.voices and value and value != Accompany.voices:
             raise ConfigError(name, got=value, why="it is for models of chorales", hint="leave it out")
     if sampler.strength and not (header is not None and header.hides_source):
@@ -84,7 +84,7 @@ def ready(
     return replace(request, sampling=sampler)
 
 
-def _voices_heard(header: BundleHeader | None, model: object) -> Any:
+def _source_voices(header: BundleHeader | None, model: object) -> Any:
     """How many voices of its source a model hears as one."""
     if header is not None:
         return header.model.get("source_voices", 1)
@@ -111,12 +111,13 @@ def accompany_melody(
         return [_together(melody, k, *rest, request) for k, rest in enumerate(rests, 1)]
     assert isinstance(tokenizer, ChoraleTokenizer)
     assert melody.grid is not None
-    heard, quarter_s = np.where(melody.grid >= 0, melody.grid + request.transpose, melody.grid), melody.score.quarter_s
+    template = np.where(melody.grid >= 0, melody.grid + request.transpose, melody.grid)
+    quarter_s = melody.score.quarter_s
     each, from_s = request.rows_each, melody.first * quarter_s / STEPS_PER_QUARTER
     rows = max(min(request.rows_at_once, request.variations * each), each)
     with enough_memory(rows, "give a shorter melody", each):
-        drawn = draw_around(heard, player, tokenizer, quarter_s, request, from_s=from_s, **how)
-    return [_beside(melody, melody.grid, k, voices, request) for k, voices in enumerate(drawn, 1)]
+        harmonisations = draw_around(template, player, tokenizer, quarter_s, request, from_s=from_s, **how)
+    return [_beside(melody, melody.grid, k, voices, request) for k, voices in enumerate(harmonisations, 1)]
 
 
 def window_of(header: BundleHeader | None) -> float:
@@ -124,9 +125,9 @@ def window_of(header: BundleHeader | None) -> float:
     return float(header.objective.get("seconds", WINDOW_S)) if header is not None else WINDOW_S
 
 
-def _beside(melody: Melody, given: Grid, k: int, drawn: Harmonisation, request: Accompany) -> Accompanied:
+def _beside(melody: Melody, template: Grid, k: int, harmonisation: Harmonisation, request: Accompany) -> Accompanied:
     """The new voices, moved to where the melody is, and the melody itself."""
-    score, new = melody.score, np.where(given == OPEN, drawn.grid, REST)
+    score, new = melody.score, np.where(template == OPEN, harmonisation.grid, REST)
     new[new != REST] -= request.transpose
     later_s = melody.first * score.quarter_s / STEPS_PER_QUARTER
     program = np.array(np.bincount(score.program).argmax() if len(score) else 0)
@@ -135,8 +136,8 @@ def _beside(melody: Melody, given: Grid, k: int, drawn: Harmonisation, request: 
         for each in (grid_to_score(new, score.quarter_s), *lines_of_grid(new, score.quarter_s))
     )
     silence = np.full((melody.first, N_VOICES), REST, np.int16)
-    whole = np.concatenate([silence, np.where(given == OPEN, new, given)])
-    return replace(_together(melody, k, voices, drawn.mean_log_p, request), grid=whole, lines=tuple(lines))
+    whole = np.concatenate([silence, np.where(template == OPEN, new, template)])
+    return replace(_together(melody, k, voices, harmonisation.mean_log_p, request), grid=whole, lines=tuple(lines))
 
 
 def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, request: Accompany) -> Accompanied:
@@ -160,5 +161,5 @@ def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, request:
         melody=melody.score,
         voices=voices,
         transposed=request.transpose,
-        given=stay if melody.grid is not None else "",
+        melody_voices=stay if melody.grid is not None else "",
     )

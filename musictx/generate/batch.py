@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
-from musictx.generate.engine import Drawn, Stream
+from musictx.generate.engine import Stream, StreamStep
 from musictx.generate.particles import Particles
 from musictx.generate.requests import Length
 from musictx.music.score import Meter
@@ -58,14 +58,14 @@ class Batch:
         self.limit, n = limit, len(progress)
         self.rows = np.zeros((n, 0), dtype=np.uint16)  # (B, T)
         self.log_p = np.zeros((n, 0))  # (B, T)
-        self.new: list[Drawn] = []  # since the last look
+        self.new: list[StreamStep] = []  # since the last look
         self.enough = np.zeros(n, dtype=np.int64)  # tokens when a look found the row long enough; 0: not yet
         self.warmth = np.ones(n)
         self.chance.warm(self.warmth.tolist())
         self.held = np.zeros(n, dtype=np.int64)  # as in `Take`
         self.stopped, self.share = "", 0.0  # of what was asked for, at the last look
 
-    def __iter__(self) -> Iterator[Drawn]:
+    def __iter__(self) -> Iterator[StreamStep]:
         """Raises NanError."""
         try:
             while self.rows.shape[1] < self.limit and not self.enough.all():

@@ -18,7 +18,7 @@ SLOW_S = 8.0  # notes count for how dense music is on the whole, less and less t
 RECENT = 8.0  # onsets count for how often a key comes, less and less the more onsets ago they were
 CLOSE_S = 0.05  # notes within it are one onset
 NEAR = 64  # onsets: a run that comes again so soon is a loop
-HEARD = 8192  # ids, the newest, say what a seed is like
+NEWEST_IDS = 8192  # ids, the newest, say what a seed is like
 FEW = 4  # notes: after so few, music may be twice as dense and as full, and go an octave further
 LONGEST = 32  # notes of a run that may come again, however often the seed repeats its own: a bar or two
 REMEMBERED = 1024  # onsets in which runs are looked for
@@ -62,16 +62,16 @@ class Follower:
     def going_on(self, most: float = 0.0) -> dict[int, tuple[int, int]]:
         """For each key that would go on with a run of more than `most` notes: how many of it came before in a row, with
         this one, where it began in the last `NEAR` onsets, and at any time."""
-        found, n, began = dict[int, tuple[int, int]](), len(self.before), len(self.onset)
+        repeats, n, began = dict[int, tuple[int, int]](), len(self.before), len(self.onset)
         runs = self.runs[: max(n - 1, 0)]
         for j in np.flatnonzero((runs > 0) & (runs + began >= most)).tolist():
             if self.onset <= self.before[j + 1]:
                 run = int(self.runs[j]) + began + 1
                 near = run if j >= n - 1 - NEAR else 0
                 for key in self.before[j + 1] - self.onset:
-                    loop, longest = found.get(key, (0, 0))
-                    found[key] = max(loop, near), max(longest, run)
-        return found
+                    loop, longest = repeats.get(key, (0, 0))
+                    repeats[key] = max(loop, near), max(longest, run)
+        return repeats
 
     def hear(self, i: int) -> None:
         """One more id."""
@@ -122,14 +122,14 @@ class AtNote(NamedTuple):
 
 def at_notes(ids: Ids, tokenizer: Tokenizer) -> list[AtNote]:
     """Each note of some music."""
-    follower, found, strikes = Follower(tokenizer, mean_of(ids, tokenizer)), list[AtNote](), strikes_of(tokenizer)
+    follower, notes, strikes = Follower(tokenizer, mean_of(ids, tokenizer)), list[AtNote](), strikes_of(tokenizer)
     for i in ids.tolist():
         loop, run = follower.going_on().get(i, (0, 0)) if strikes[i] else (0, 0)
         follower.hear(i)
         if strikes[i]:
             now = follower.rate, follower.slow, len(follower.down), float(follower.again[i])
-            found.append(AtNote(*now, loop, run, int(tokenizer.pitch[i])))
-    return found
+            notes.append(AtNote(*now, loop, run, int(tokenizer.pitch[i])))
+    return notes
 
 
 def mean_of(ids: Ids, tokenizer: Tokenizer) -> float:
@@ -142,7 +142,7 @@ def mean_of(ids: Ids, tokenizer: Tokenizer) -> float:
 def bounds_of(parts: Sequence[Ids], tokenizer: Tokenizer, free: Sequence[str] = ()) -> Bounds:
     """What holds after music, in parts that do not follow each other; nothing for those that are `free`. Few notes say
     little: then more is within."""
-    notes = [note for ids in parts for note in at_notes(ids[-HEARD:], tokenizer)]
+    notes = [note for ids in parts for note in at_notes(ids[-NEWEST_IDS:], tokenizer)]
     if not notes:
         return Bounds()
 
@@ -169,13 +169,13 @@ class Character:
         self.wait_s = np.maximum(tokenizer.pace, 0.0)  # (V,)
         away = [np.maximum(np.maximum(row.low - pitch, pitch - row.high), 0.0) for row in most]
         self.of_range = [-FIRM * np.log(2) * each / OCTAVE * strikes for each in away]  # (V,) each
-        heard = dict[bytes, Follower]()
+        followers = dict[bytes, Follower]()
         for ids in prompts:
-            if (key := ids.tobytes()) not in heard:
-                heard[key] = Follower(tokenizer, mean_of(ids, tokenizer))
-                for i in ids[-HEARD:].tolist():
-                    heard[key].hear(i)
-        self.rows = [deepcopy(heard[ids.tobytes()]) for ids in prompts]
+            if (key := ids.tobytes()) not in followers:
+                followers[key] = Follower(tokenizer, mean_of(ids, tokenizer))
+                for i in ids[-NEWEST_IDS:].tolist():
+                    followers[key].hear(i)
+        self.rows = [deepcopy(followers[ids.tobytes()]) for ids in prompts]
         # where too little sounds already, as before a first note, thinness is no fault of the new music
         self.most = [each._replace(thin=min(each.thin, row.slow)) for each, row in zip(most, self.rows, strict=True)]
         self.more, self.each = np.zeros((2, len(prompts), len(strikes)))  # as `__call__` gives them

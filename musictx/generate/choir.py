@@ -41,19 +41,19 @@ class AroundVoices:
     given one below, nor move in parallels with it, where the rules forbid that. Nor does it leave for given notes of
     the next step in parallels. Obeys `Grammar`."""
 
-    def __init__(self, grammar: Grammar, given: list[int], tokenizer: ChoraleTokenizer) -> None:
-        """`grammar` has seen all steps before those of `given`, ids in their order, -1 where free. The last step of
-        `given` may only be looked at."""
-        self.grammar, self.given, self.tokenizer = grammar, given, tokenizer
-        self.pitch, self.drawn = tokenizer.pitch, 0  # (V,)
+    def __init__(self, grammar: Grammar, forced_ids: list[int], tokenizer: ChoraleTokenizer) -> None:
+        """`grammar` has seen all steps before `forced_ids`, which are -1 where free; their last step may only be looked
+        at."""
+        self.grammar, self.forced_ids, self.tokenizer = grammar, forced_ids, tokenizer
+        self.pitch, self.position = tokenizer.pitch, 0  # (V,)
 
     def legal(self) -> NDArray[np.bool_]:
         may, rest = self.grammar.legal().copy(), self.tokenizer.rest  # (B, V)
-        v = self.drawn % self.tokenizer.voices
+        v = self.position % self.tokenizer.voices
         if isinstance(self.grammar, GridRules) and self.grammar.no_parallels:
             may &= ~self._leaves_in_parallels(self.grammar, v)
         for lower in range(v + 1, self.tokenizer.voices):
-            below = self.given[self.drawn + lower - v]
+            below = self.forced_ids[self.position + lower - v]
             if below >= 0 and below != rest and isinstance(self.grammar, GridRules):
                 may &= self._goes_with(self.grammar, v, lower, int(self.pitch[below]))
         may[:, rest] |= ~may.any(1)  # as in `GridRules`
@@ -70,8 +70,8 @@ class AroundVoices:
     def _leaves_in_parallels(self, grammar: GridRules, v: int) -> NDArray[np.bool_]:
         """(B, V) the ids from which voice `v` would move in parallels with another into the next step, if the notes of
         both are known."""
-        n, first = self.tokenizer.voices, self.drawn - v
-        now, then = self.given[first : first + n], self.given[first + n :][:n]
+        n, first = self.tokenizer.voices, self.position - v
+        now, then = self.forced_ids[first : first + n], self.forced_ids[first + n :][:n]
         parallels = np.zeros((len(grammar.last), len(self.pitch)), bool)
         for other in range(n):
             if other == v or not then or min(then[v], then[other]) < 0 or (other > v and now[other] < 0):
@@ -82,14 +82,14 @@ class AroundVoices:
 
     def update(self, ids: NDArray[np.int64]) -> None:
         self.grammar.update(ids)
-        self.drawn += 1
+        self.position += 1
 
     def move(self, rows: NDArray[np.int64]) -> None:
         self.grammar.move(rows)
 
 
 def draw_around(
-    given: NDArray[np.integer],
+    template: NDArray[np.integer],
     player: SourcePlayer,
     tokenizer: ChoraleTokenizer,
     quarter_s: float,
@@ -103,22 +103,22 @@ def draw_around(
     random seed and k alone. Chords count bars of the `meter`, and the grid begins at `from_s`. `report` gets how many
     tokens of how many are drawn, and may raise to end the drawing. Raises UserError where nothing is open, ConfigError
     for rules that cannot be kept and for a grid longer than the model has positions, NanError."""
-    free, n, vocab = given == OPEN, tokenizer.voices, tokenizer.vocab
+    free, n, vocab = template == OPEN, tokenizer.voices, tokenizer.vocab
     if not free.any():
         raise UserError("every voice is given, and none is left to write", "name the voices that the file has")
     first, last = (int(free.any(1).nonzero()[0][k]) for k in (0, -1))
-    ids = tokenizer.encode_grid(np.where(free, REST, given))  # (4S,)
+    ids = tokenizer.encode_grid(np.where(free, REST, template))  # (4S,)
     before, count = ids[: first * n], (last + 1 - first) * n
-    forced = np.where(free.flatten(), -1, ids.astype(int))[len(before) : (last + 2) * n].tolist()
-    asked = np.array(forced[:count]) < 0
+    forced_ids = np.where(free.flatten(), -1, ids.astype(int))[len(before) : (last + 2) * n].tolist()
+    is_free = np.array(forced_ids[:count]) < 0
     source = np.where(free.flatten(), vocab.pad, ids).astype(np.int64)
-    heard = np.append(vocab.bos, before).astype(np.int64)
+    context = np.append(vocab.bos, before).astype(np.int64)
 
     guided = bool(request.sampling.strength)
     sampling = request.sampling if guided else replace(request.sampling, seed_guidance=None)  # 0 takes no time
     sources = [source, np.full_like(source, vocab.pad)] if guided else [source]
-    start = player.begin(np.stack(sources), len(heard) + count)
-    logits = start.prefill(np.tile(heard, (len(sources), 1)))  # (streams, V)
+    start = player.begin(np.stack(sources), len(context) + count)
+    logits = start.prefill(np.tile(context, (len(sources), 1)))  # (streams, V)
     meter, several, out = replace(meter or Meter(), quarter_s=quarter_s), request.rows_each, list[Harmonisation]()
     at_once = max(request.rows_at_once // several, 1)
     for done in range(0, request.variations, at_once):
@@ -132,10 +132,10 @@ def draw_around(
         stream = Stream(
             start.take(of_row),
             logits[of_row],
-            AroundVoices(grammar, forced, tokenizer),
+            AroundVoices(grammar, forced_ids, tokenizer),
             ByChance(sampling, keys, steering),
             len(sources),
-            given=forced[:count],
+            forced_ids=forced_ids[:count],
         )
         particles = Particles(stream, several, keys) if several > 1 else None
         progress = [Progress(Length(tokens=count), meter, tokenizer, before, quarter_s) for _ in keys]
@@ -143,7 +143,7 @@ def draw_around(
         for k, _ in enumerate(batch, 1):
             report(done // at_once * count + k, -(-request.variations // at_once) * count)
         for take in batch.takes():
-            grid = np.where(free, REST, given).astype(np.int16)
+            grid = np.where(free, REST, template).astype(np.int16)
             grid[first : last + 1] = tokenizer.pitch[take.ids].reshape(-1, n)
-            out.append(Harmonisation(grid, float(take.log_p[asked].mean())))
+            out.append(Harmonisation(grid, float(take.log_p[is_free].mean())))
     return out

@@ -45,8 +45,8 @@ class ChordClock:
 
 def line_after(prompt: Prompt, control: Control, tokenizer: Tokenizer) -> ChordLine:
     """The chords of the music after a prompt."""
-    heard = tokenizer.decode(prompt.ids if control.chords == SEED else prompt.ids[:0], prompt.quarter_s)
-    return parse_chords(control.chords_after(heard, prompt.meter, prompt.start_s) or ANY)
+    seed_notes = tokenizer.decode(prompt.ids if control.chords == SEED else prompt.ids[:0], prompt.quarter_s)
+    return parse_chords(control.chords_after(seed_notes, prompt.meter, prompt.start_s) or ANY)
 
 
 def tabled(lines: Sequence[ChordLine]) -> tuple[list[Classes], list[list[float]], list[list[int]]]:

@@ -38,8 +38,8 @@ class Beginning(NamedTuple):
 def refuse_part(request: Continue) -> None:
     """Raises ConfigError for a part of a seed where there is no seed."""
     part = request.part
-    given = {"from_s": part.until_s, "seed_seconds": part.seconds, "seed_bars": part.bars}
-    for name, value in given.items():
+    amounts = {"from_s": part.until_s, "seed_seconds": part.seconds, "seed_bars": part.bars}
+    for name, value in amounts.items():
         if value is not None:
             raise ConfigError(name, got=value, why="it is a part of a seed, and there is none", allowed="a seed")
 
@@ -47,17 +47,17 @@ def refuse_part(request: Continue) -> None:
 def read_beginning(file: Path, tokenizer: Tokenizer, request: Continue) -> Beginning:
     """The primer of a MIDI file. Raises UserError, which names the file."""
     seed = read_seed(file, tokenizer, request.drums, request.only)
-    said = [*seed.remarks]
-    primer = take_primer(seed, file, tokenizer, request, said.append)
-    return Beginning(stem_of(file), primer, file, project=seed.project, remarks=tuple(said))
+    remarks = [*seed.remarks]
+    primer = take_primer(seed, file, tokenizer, request, remarks.append)
+    return Beginning(stem_of(file), primer, file, project=seed.project, remarks=tuple(remarks))
 
 
 def begin_with(score: Score, tokenizer: Tokenizer, request: Continue) -> Beginning:
     """The primer of a score, in four beats a bar at its tempo. Raises UserError."""
-    source, said = "the seed", list[str]()
-    seed = Seed(fit_range(score, tokenizer, source, said.append), Meter(score.quarter_s))
-    primer = take_primer(seed, source, tokenizer, request, said.append)
-    return Beginning("seed", primer, remarks=tuple(said))
+    source, remarks = "the seed", list[str]()
+    seed = Seed(fit_range(score, tokenizer, source, remarks.append), Meter(score.quarter_s))
+    primer = take_primer(seed, source, tokenizer, request, remarks.append)
+    return Beginning("seed", primer, remarks=tuple(remarks))
 
 
 def take_primer(
@@ -100,9 +100,9 @@ def continue_all(
     drawing = Drawing(primers, player, tokenizer, request, own=own)
     remarks = [beginning.remarks for beginning in beginnings]
     for n, bare in enumerate(drawing.bare):
-        if bare is drawing.prompts[n].heard:
+        if bare is drawing.prompts[n].context:
             remarks[n] += (f"{beginnings[n].name}: too short for seed guidance, which does nothing here",)
-    rows = max(min(drawing.request.rows_at_once, len(drawing.asked) * drawing.each), drawing.each)
+    rows = max(min(drawing.request.rows_at_once, len(drawing.variations) * drawing.each), drawing.each)
     try:
         with enough_memory(rows, "give Continue.window=512 tokens to look back, or fewer", drawing.each):
             drawing.draw_all()
@@ -110,8 +110,8 @@ def continue_all(
         drawing.stop(INTERRUPTED)
         if not drawing.takes:
             raise
-    kept = []
-    for (name, primer, file, after, project, second, _), said, prompt, begin_s, drawn in zip(
+    results = []
+    for (name, primer, file, after, project, second, _), lines, prompt, begin_s, continuations in zip(
         beginnings, remarks, drawing.prompts, drawing.begins_s, drawing.continuations(), strict=True
     ):
         place, meter = None, primer.meter if primer is not None else None
@@ -122,19 +122,19 @@ def continue_all(
             place = Place(project, later_s, seed=request.include_seed)
         if meter is not None and not request.include_seed and isinstance(primer, Primer):
             meter = meter.part(begin_s, begin_s)
-        known: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "signature": meter.signature if meter is not None else None,
             "meter": meter,
             "seed": file,
             "after": after,
             "place": place,
-            "remarks": said,
+            "remarks": lines,
         }
-        kept.append([Music(**vars(made), name=f"{name}-{k}", **known) for k, made in enumerate(drawn, 1)])
-    return kept
+        results.append([Music(**vars(made), name=f"{name}-{k}", **fields) for k, made in enumerate(continuations, 1)])
+    return results
 
 
-def is_interrupted(kept: Sequence[Sequence[Music]], variations: int) -> bool:
+def is_interrupted(results: Sequence[Sequence[Music]], variations: int) -> bool:
     """Whether Ctrl-C ended it: some music is shorter than asked, or missing."""
-    reasons = {music.stopped for each in kept for music in each}
-    return INTERRUPTED in reasons or any(len(each) < variations for each in kept)
+    reasons = {music.stopped for each in results for music in each}
+    return INTERRUPTED in reasons or any(len(each) < variations for each in results)

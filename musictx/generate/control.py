@@ -64,7 +64,7 @@ class Control:
         if not 0 < self.strength <= MOST_STRENGTH:
             raise ConfigError("strength", got=self.strength, allowed=f"more than 0 and at most {MOST_STRENGTH:g}")
         for name in ("strength", "particles"):
-            if (value := getattr(self, name)) != getattr(Control, name) and not self.asked:
+            if (value := getattr(self, name)) != getattr(Control, name) and not self.is_active:
                 allowed = "key=, chords=, density=, polyphony=, register= or loudness= too"
                 raise ConfigError(name, got=value, why="nothing is asked for", allowed=allowed)
         if self.particles != AUTO and (isinstance(self.particles, str) or not 0 < self.particles <= MOST_PARTICLES):
@@ -78,7 +78,7 @@ class Control:
             refuse_outside(line.chords, key, f"key={self.key}")
 
     @property
-    def asked(self) -> bool:
+    def is_active(self) -> bool:
         """Whether anything is asked for."""
         return any(getattr(self, name) is not None for name in ("key", "chords", *CURVES))
 
@@ -93,14 +93,14 @@ class Control:
     @property
     def rows(self) -> int:
         """How many draws there are of each piece of new music."""
-        if not self.asked:
+        if not self.is_active:
             return 1
         return PARTICLES if isinstance(self.particles, str) else self.particles
 
     def curves(self) -> dict[str, Curve]:
         """What is asked for as a number or a curve, by name. Raises ConfigError."""
-        given = {name: value for name in CURVES if (value := getattr(self, name)) is not None}
-        return {name: parse_curve(name, value, *CURVES[name]) for name, value in given.items()}
+        values = {name: value for name in CURVES if (value := getattr(self, name)) is not None}
+        return {name: parse_curve(name, value, *CURVES[name]) for name, value in values.items()}
 
     @property
     def line(self) -> ChordLine | None:
@@ -179,8 +179,8 @@ class Control:
         if line is not None and rules.scale is not None:
             refuse_outside(line.chords, frozenset(scale_classes(rules.scale)), f"scale={rules.scale}")
         may = frozenset(pitch % 12 for pitch in rules.pitches().nonzero()[0].tolist())
-        asked = [("chords", str(chord), chord.classes) for chord in (line.chords if line is not None else ())]
-        for name, got, classes in [*asked, *([("key", self.key, key)] if key is not None else [])]:
+        chords = [("chords", str(chord), chord.classes) for chord in (line.chords if line is not None else ())]
+        for name, got, classes in [*chords, *([("key", self.key, key)] if key is not None else [])]:
             if not classes & may:
                 why, hint = "the rules leave none of its notes", "give a wider range of pitches"
                 raise ConfigError(name, got=got, why=why, hint=hint)

@@ -11,8 +11,8 @@ from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, Progress, Take
 from musictx.generate.character import Character, bounds_of, can_hold
 from musictx.generate.chord_clock import line_after
-from musictx.generate.engine import BatchRow, Drawn, begin_stream
-from musictx.generate.gap import Gap, fill, gap_prompt, most_tokens, music_of, split_drawn
+from musictx.generate.engine import BatchRow, StreamStep, begin_stream
+from musictx.generate.gap import Gap, fill, gap_prompt, ids_in_gap, most_tokens, music_of
 from musictx.generate.guidance import bare_prompt
 from musictx.generate.outcome import ChordSpan, outcome
 from musictx.generate.particles import Particles, random_keys
@@ -64,10 +64,10 @@ def continue_primers(
     player: Player,
     tokenizer: Tokenizer,
     request: Continue,
-    **given: Any,
+    **settings: Any,
 ) -> list[list[Continuation]]:
     """What a `Drawing` of these draws, whole."""
-    drawing = Drawing(primers, player, tokenizer, request, **given)
+    drawing = Drawing(primers, player, tokenizer, request, **settings)
     drawing.draw_all()
     return drawing.continuations()
 
@@ -119,11 +119,11 @@ class Drawing:
                 raise ConfigError(
                     "seed_guidance", got=sampling.strength, why="there is no seed", hint="give one, or leave it out"
                 )
-            self.bare = [bare_prompt(p.heard, max(player.cycle, tokenizer.group)) for p in self.prompts]
-        self.asked = [(i, k) for i in range(len(self.prompts)) for k in range(request.variations)]
+            self.bare = [bare_prompt(p.context, max(player.cycle, tokenizer.group)) for p in self.prompts]
+        self.variations = [(i, k) for i in range(len(self.prompts)) for k in range(request.variations)]
         # the size of a batch must not shorten its rows
         self.each = request.rows_each
-        most = max(min(len(self.asked) * self.each, Continue.rows_at_once), self.each)
+        most = max(min(len(self.variations) * self.each, Continue.rows_at_once), self.each)
         self.limit = min(request.max_tokens or MOST_TOKENS, MOST_TOKENS // most)
         if (tokens := request.length.tokens) is not None:  # a whole number of groups
             self.limit = min(self.limit, tokens + -tokens % tokenizer.group)
@@ -131,17 +131,17 @@ class Drawing:
         self.rows: list[tuple[int, int]] = []  # prompt and variation, of the batch under way
         self.batch: Batch | None = None
 
-    def __iter__(self) -> Iterator[Drawn]:
+    def __iter__(self) -> Iterator[StreamStep]:
         at_once = max(self.request.rows_at_once // self.each, 1)
-        for first in range(0, len(self.asked), at_once):
-            self.rows = self.asked[first : first + at_once]
+        for first in range(0, len(self.variations), at_once):
+            self.rows = self.variations[first : first + at_once]
             self.batch = self._begin(self.rows)
             yield from self.batch
             self._keep()
 
     def draw_all(self) -> None:
         """Draws to the end. Says how long that takes, where it is long."""
-        n = len(self.asked)
+        n = len(self.variations)
         waiting = Waiting(f"drawing {n} piece{'s' * (n != 1)} of new music", n)
         for _ in self:
             waiting.reach(len(self.takes) + (len(self.rows) * self.batch.share if self.batch else 0.0))
@@ -172,13 +172,13 @@ class Drawing:
             grammar = lined = OnGrid(grammar, tokenizer, ids, lines)
             fold = lined.fold
         keys = [BatchRow(used.index(i), key) for i, k in rows for key in random_keys(request.random_seed, k, self.each)]
-        heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
-        most = max(map(len, heard)) + self.limit
+        contexts, bare = [self.prompts[i].context for i in used], [self.bare[i] for i in used if self.bare]
+        most = max(map(len, contexts)) + self.limit
         room = min(most, request.window or most)
-        steering = Steering(request.control, tokenizer, each) if request.control.asked else None
+        steering = Steering(request.control, tokenizer, each) if request.control.is_active else None
         character = self._character([i for i, _ in rows for _ in range(self.each)])
         stream = begin_stream(
-            self.player, heard, keys, request.sampling, grammar, room, room < most, bare, steering, fold, character
+            self.player, contexts, keys, request.sampling, grammar, room, room < most, bare, steering, fold, character
         )
         progress = [Progress(request.length, p.meter, tokenizer, p.ids, p.quarter_s) for p in each]
         particles = Particles(stream, self.each, [row.key for row in keys]) if self.each > 1 else None
@@ -221,7 +221,7 @@ class Drawing:
     def _finish(self, take: Take, i: int) -> Continuation:
         gap, prompt, control = self.primers[i], self.prompts[i], self.request.control
         if isinstance(gap, Gap):
-            ids = split_drawn(gap, take.ids, self.tokenizer)
+            ids = ids_in_gap(gap, take.ids, self.tokenizer)
             score, is_new = fill(gap, music_of(take.ids, self.tokenizer), self.tokenizer, prompt.program, ringing=True)
             mean_log_p = float(take.log_p[: len(ids)].mean())
             if gap.grid is not None:
@@ -231,7 +231,7 @@ class Drawing:
         else:
             made = _continued(take, prompt, self.tokenizer, self.request.length, self.grids[i], self.begins_s[i])
         made = replace(made, held=take.held)
-        if control.asked:
+        if control.is_active:
             to_s = min(made.new_to_s, made.score.duration_s)
             chords, became = outcome(control, made.new_notes, made.new_from_s, to_s, prompt.meter, self.lines[i])
             made = replace(made, chords=chords, became=became)

@@ -25,7 +25,7 @@ RowIds = NDArray[np.int64]  # (B,)
 Legal = NDArray[np.bool_]  # (B, V)
 
 
-class Drawn(NamedTuple):
+class StreamStep(NamedTuple):
     """One token a row: its id, and the model's own log-probability of it, 0 where it was given, (B,) each."""
 
     ids: RowIds
@@ -47,7 +47,7 @@ class ByChance:
         self.sampling, self.uniforms, self.steering, self.fold = sampling, Uniforms(keys), steering, fold
         self.character, self.rows = character, np.arange(len(keys))
         self.warm([1.0] * len(keys))
-        self.ease, self.drawn = np.zeros((2, len(keys), 2))  # as in `Particles`
+        self.ease, self.tally = np.zeros((2, len(keys), 2))  # as in `Particles`
 
     def warm(self, factors: Sequence[float]) -> None:
         """From now on each row's temperature is so many times the one asked for, and seed guidance the weaker."""
@@ -74,13 +74,13 @@ class ByChance:
             free = legal.sum(1) > 1  # (B,)
             struck = self.steering.begins_note()[self.rows, ids].astype(np.int64)
             self.ease[self.rows, struck] += eased[self.rows, ids] * free
-            self.drawn[self.rows, struck] += free
+            self.tally[self.rows, struck] += free
         self._keep(ids)
         return ids
 
-    def _strength(self, asked: float) -> Array:
+    def _strength(self, guidance: float) -> Array:
         """(B, 1) of seed guidance: less while a row goes in circles, none while it would go on with a loop."""
-        strength = asked / self.warmth
+        strength = guidance / self.warmth
         return strength if self.character is None else strength * ~self.character.loops[:, None]
 
     def take(self, ids: RowIds) -> None:
@@ -99,11 +99,10 @@ class ByChance:
 class Stream:
     """An endless iterator, one token a row at every step: the one loop behind all music that a model makes.
 
-    The caller decides when to stop.
-    `steps` and `logits` (B · streams, V) are those after the prompts. Several streams of one row read the same music
-    after different beginnings; reported probabilities are those of the first. With `given`, the first ids of all rows
-    are these, and rows draw where it is -1. The model reads a given id together with the next one that rows draw, so
-    its steps must take several ids at once. Raises NanError once logits are NaN or infinite.
+    The caller decides when to stop. `steps` and `logits` (B · streams, V) are those after the prompts. Several streams
+    of one row read the same music after different beginnings; reported probabilities are those of the first.
+    All rows begin with `forced_ids`, and draw where these are -1. The model reads a forced id together with the next
+    one that rows draw, so its steps must take several at once. Raises NanError once logits are NaN or infinite.
     """
 
     def __init__(
@@ -113,19 +112,19 @@ class Stream:
         grammar: Grammar,
         chance: ByChance,
         streams: int = 1,
-        given: Sequence[int] = (),
+        forced_ids: Sequence[int] = (),
     ) -> None:
         self.steps, self.logits, self.grammar = steps, logits, grammar
-        self.given, self.chance, self.streams = iter(given), chance, streams
+        self.forced_ids, self.chance, self.streams = iter(forced_ids), chance, streams
         self.rows = np.arange(len(logits) // streams)
         self.unread: list[RowIds] = []  # (B,) each: ids that the model has not read yet
 
     def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> Drawn:
-        if (given := next(self.given, -1)) >= 0:
-            ids = np.full(len(self.rows), given)
+    def __next__(self) -> StreamStep:
+        if (forced_ids := next(self.forced_ids, -1)) >= 0:
+            ids = np.full(len(self.rows), forced_ids)
             self.chance.take(ids)
             return self._keep(ids, np.zeros(len(ids)))
         if self.unread:
@@ -140,18 +139,18 @@ class Stream:
         ids = self.chance(logits, self.grammar.legal())
         return self._keep(ids, log_p[self.rows, ids])
 
-    def _keep(self, ids: RowIds, log_p: Array) -> Drawn:
+    def _keep(self, ids: RowIds, log_p: Array) -> StreamStep:
         self.grammar.update(ids)
         self.unread.append(ids)
-        return Drawn(ids, log_p)
+        return StreamStep(ids, log_p)
 
     def gains(self) -> tuple[Array, Array, Array]:
         """What rows gained since the last call, as in `Particles`: (B, 2) by ids that begin no note and those that do,
         and how many these were; (B,) how far each row now is from the numbers that are asked for."""
         assert self.chance.steering is not None
-        found = self.chance.ease.copy(), self.chance.drawn.copy(), self.chance.steering.away()
-        self.chance.ease[:] = self.chance.drawn[:] = 0
-        return found
+        gains = self.chance.ease.copy(), self.chance.tally.copy(), self.chance.steering.away()
+        self.chance.ease[:] = self.chance.tally[:] = 0
+        return gains
 
     def move(self, rows: RowIds) -> None:
         """Row b becomes what row rows[b] was, (B,), of the same prompt; each keeps its own chance."""

@@ -23,20 +23,20 @@ def read_around(files: list[Path], tokenizer: Tokenizer, request: Fill) -> Begin
     seeds = [read_seed(file, tokenizer, request.drums, request.only) for file in files]
     if len(files) == 1:
         return around(seeds[0], files[0], tokenizer, request, files[0])
-    said = [remark for seed in seeds for remark in seed.remarks]
-    heard = [heard_as(seed, file, tokenizer, said.append) for seed, file in zip(seeds, files, strict=True)]
+    remarks = [remark for seed in seeds for remark in seed.remarks]
+    audible = [fit_model(seed, file, tokenizer, remarks.append) for seed, file in zip(seeds, files, strict=True)]
     (a, meter, project, _), (b, _, second, _) = seeds
     seconds = request.length.in_seconds(meter, a.duration_s)
     assert seconds is not None
-    gap = join_with_gap((a, heard[0]), (b, heard[1]), seconds, meter, tokenizer)
+    gap = join_with_gap((a, audible[0]), (b, audible[1]), seconds, meter, tokenizer)
     late = sum(note.off > project.tick(gap.to_s) for notes in project.notes for note in notes) if project else 0
     if late:
-        said.append(
+        remarks.append(
             f"{files[0]}: {late} of its notes, which are not heard, reach into {files[1]}: left out or cut short"
         )
-    say_control(request, files[0], gap, tokenizer, said.append)
+    say_control(request, files[0], gap, tokenizer, remarks.append)
     name = "-to-".join(stem_of(file) for file in files)
-    return Beginning(name, gap, files[0], files[1], project, second, tuple(said))
+    return Beginning(name, gap, files[0], files[1], project, second, tuple(remarks))
 
 
 def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file: Path | None = None) -> Beginning:
@@ -45,30 +45,30 @@ def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file
         from_s, to_s = request.from_s, request.to_s
     else:
         from_s, to_s = borders_s(request.from_bar or 0, request.to_bar or 0, seed.score, seed.meter, source)
-    said = [*seed.remarks]
-    heard = heard_as(seed, source, tokenizer, said.append)
+    remarks = [*seed.remarks]
+    audible = fit_model(seed, source, tokenizer, remarks.append)
     try:
-        gap = cut_gap(seed.score, heard, from_s, to_s, seed.meter, tokenizer)
+        gap = cut_gap(seed.score, audible, from_s, to_s, seed.meter, tokenizer)
         grid = grid_of(request.rules, seed.score, seed.meter, tokenizer)
     except (ConfigError, TokenError) as error:
         raise error.of(source) from None
     if grid is not None:
         gap = gap._replace(from_s=from_s, to_s=to_s, grid=grid)  # a bar line may lie between two steps of the clock
         if request.rules.grid == AUTO:
-            said.append(f"{source}: {say_grid(grid)}; {ANY_MOMENT}")
-    say_control(request, source, gap, tokenizer, said.append)
+            remarks.append(f"{source}: {say_grid(grid)}; {ANY_MOMENT}")
+    say_control(request, source, gap, tokenizer, remarks.append)
     name = stem_of(file) if file is not None else "filled"
-    return Beginning(name, gap, file, project=seed.project, remarks=tuple(said))
+    return Beginning(name, gap, file, project=seed.project, remarks=tuple(remarks))
 
 
 def say_control(request: Fill, source: object, gap: Gap, tokenizer: Tokenizer, say: Callable[[str], None]) -> None:
     """Says what the request leaves to the music before the gap."""
-    quarter_s = gap.given.quarter_s
+    quarter_s = gap.notes.quarter_s
     before = tokenizer.decode(gap.before, quarter_s)
     request.control.say(source, before, gap.meter, tokenizer.seconds(gap.before, quarter_s), say)
 
 
-def heard_as(seed: Seed, source: object, tokenizer: Tokenizer, say: Callable[[str], None]) -> Score:
+def fit_model(seed: Seed, source: object, tokenizer: Tokenizer, say: Callable[[str], None]) -> Score:
     """A piece as the model can hear it; says what is left out."""
     return fit_voices(fit_range(seed.score, tokenizer, source, say), tokenizer, source, say)
 

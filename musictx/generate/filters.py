@@ -13,8 +13,8 @@ def log_softmax(logits: Array) -> Array:
     """Of (B, V), in each row. All NaN where a logit is NaN or infinity, or none is finite."""
     with np.errstate(invalid="ignore"):
         away = logits - logits.max(1, keepdims=True)
-        found: Array = away - np.log(np.exp(away).sum(1, keepdims=True))
-    return found
+        log_p: Array = away - np.log(np.exp(away).sum(1, keepdims=True))
+    return log_p
 
 
 def softmax(logits: Array) -> Array:
@@ -44,9 +44,9 @@ def nucleus(logits: Array, mass: float) -> Array:
     p = np.take_along_axis(softmax(logits), order, 1)
     drop = p.cumsum(1) - p >= mass
     drop[:, 0] = False  # the first always stays
-    kept: Array = logits.copy()
-    np.put_along_axis(kept, order, np.where(drop, -np.inf, np.take_along_axis(logits, order, 1)), 1)
-    return kept
+    result: Array = logits.copy()
+    np.put_along_axis(result, order, np.where(drop, -np.inf, np.take_along_axis(logits, order, 1)), 1)
+    return result
 
 
 def draw(logits: Array, sampling: Sampling, temperature: Array | float, uniform: Array) -> NDArray[np.int64]:

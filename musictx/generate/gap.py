@@ -25,10 +25,10 @@ SPARE = 1.5  # times that density has room: of true middles of 2 to 10 s in MAES
 
 
 class Gap(NamedTuple):
-    """`given` are all notes around the gap, in seconds, as the file has them, with those that reach into it. `before`
+    """`notes` are all notes around the gap, in seconds, as the file has them, with those that reach into it. `before`
     (Ta,) and `after` (Tc,) are the ids of its sides; `after` ends with EOS, where the piece ends."""
 
-    given: Score
+    notes: Score
     before: Ids
     after: Ids
     from_s: float
@@ -46,25 +46,25 @@ def step_s(tokenizer: Tokenizer, quarter_s: float) -> float:
     return quarter_s / STEPS_PER_QUARTER if tokenizer.metrical else STEPS[1]
 
 
-def cut_gap(score: Score, heard: Score, from_s: float, to_s: float, meter: Meter, tokenizer: Tokenizer) -> Gap:
-    """Cuts a gap out of a piece, with the notes in it; `heard` are the notes that the model can hear. Borders
+def cut_gap(score: Score, audible: Score, from_s: float, to_s: float, meter: Meter, tokenizer: Tokenizer) -> Gap:
+    """Cuts a gap out of a piece, with the notes in it; `audible` are the notes that the model can hear. Borders
     move to the nearest step. Raises ConfigError for an impossible region."""
     if not (abs(from_s) < MOST_S and abs(to_s) < MOST_S):  # refuses NaN too
         raise ConfigError("from_s", got=from_s, why=f"to_s={to_s:g}", allowed="seconds, as in from_s=8 to_s=12")
-    step = step_s(tokenizer, heard.quarter_s)
-    first, last, end = (round(at / step) for at in (from_s, to_s, heard.duration_s))
+    step = step_s(tokenizer, audible.quarter_s)
+    first, last, end = (round(at / step) for at in (from_s, to_s, audible.duration_s))
     if not 0 <= first < last:
         allowed = f"a region of at least one step, {step:g} s, from 0 on"
         raise ConfigError("from_s", got=from_s, why=f"to_s={to_s:g}", allowed=allowed)
     if last >= end:
-        why = f"the music ends at {heard.duration_s:.2f} s, and something must come after the gap"
+        why = f"the music ends at {audible.duration_s:.2f} s, and something must come after the gap"
         raise ConfigError("to_s", got=to_s, why=why, allowed="an earlier one, or continue the music")
     unit = step_of(tokenizer)
-    before, rest = split_at(tokenizer, tokenizer.encode(heard), first * unit)
+    before, rest = split_at(tokenizer, tokenizer.encode(audible), first * unit)
     after = split_at(tokenizer, rest, (last - first) * unit)[1]
     on, off = in_steps(score, step)
-    given = score.select((on < first) | (off > last))
-    return Gap(given, before, ended(after, tokenizer), first * step, last * step, meter)
+    notes = score.select((on < first) | (off > last))
+    return Gap(notes, before, ended(after, tokenizer), first * step, last * step, meter)
 
 
 def join_with_gap(
@@ -72,9 +72,9 @@ def join_with_gap(
 ) -> Gap:
     """One piece, a gap of `seconds`, and another piece in its own tempo. Each comes as all its notes, and those that
     the model can hear. Raises ConfigError for a gap shorter than a step."""
-    (a, heard_a), (b, heard_b) = first, second
+    (a, audible_a), (b, audible_b) = first, second
     step = step_s(tokenizer, a.quarter_s)
-    before = tokenizer.encode(heard_a)
+    before = tokenizer.encode(audible_a)
     # silence replaces last notes that the model cannot hear
     rest_s = round(a.duration_s / step) * step - tokenizer.seconds(before, a.quarter_s)
     before = np.concatenate([before, tokenizer.silence(rest_s, a.quarter_s)]).astype(np.uint16)
@@ -83,8 +83,8 @@ def join_with_gap(
     if to_s <= from_s:
         raise ConfigError("Length.seconds", got=seconds, allowed=f"at least one step, {step:g} s")
     later = replace(b, onset_s=b.onset_s + to_s, offset_s=b.offset_s + to_s)
-    given = Score.merge([a, later], a.quarter_s)
-    return Gap(given, before, ended(tokenizer.encode(heard_b), tokenizer), from_s, to_s, meter)
+    notes = Score.merge([a, later], a.quarter_s)
+    return Gap(notes, before, ended(tokenizer.encode(audible_b), tokenizer), from_s, to_s, meter)
 
 
 def ended(ids: Ids, tokenizer: Tokenizer) -> Ids:
@@ -111,10 +111,10 @@ def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, cycle: int = 
     if len(after):
         length += float(clock_of(tokenizer, after)[-1])
     first = read_first(tokenizer, after, len(begin) - 1 + needed, length, period)
-    heard = np.concatenate([first, begin]).astype(np.int64)
-    quarter_s = gap.given.quarter_s
-    program, unheard = program_of(gap.given, tokenizer), len(before) - (len(begin) - 1)
-    return Prompt(before, heard, tokenizer.seconds(before, quarter_s), quarter_s, gap.meter, program, unheard)
+    context = np.concatenate([first, begin]).astype(np.int64)
+    quarter_s = gap.notes.quarter_s
+    program, unheard = program_of(gap.notes, tokenizer), len(before) - (len(begin) - 1)
+    return Prompt(before, context, tokenizer.seconds(before, quarter_s), quarter_s, gap.meter, program, unheard)
 
 
 def room_beside(
@@ -125,10 +125,10 @@ def room_beside(
     room, advice = len(gap.before) + len(gap.after), "and fill more in several steps"
     if window is not None:
         # the grid knows how many tokens come; elsewhere a fill may be denser than its sides
-        kept_free = needed if tokenizer.voices else int(np.ceil(SPARE * needed))
-        room = window - kept_free - 1 - most_framing(period)
-        if kept_free > LARGEST * window or room < 2 * period:
-            most = min(LARGEST * window, window - 1 - most_framing(period) - 2 * period) / kept_free
+        reserve = needed if tokenizer.voices else int(np.ceil(SPARE * needed))
+        room = window - reserve - 1 - most_framing(period)
+        if reserve > LARGEST * window or room < 2 * period:
+            most = min(LARGEST * window, window - 1 - most_framing(period) - 2 * period) / reserve
             what = f"a gap of {gap.seconds:.1f} s is about {needed} tokens, and the model hears {window} in all"
             raise UserError(what, f"give at most {math.floor(max(most, 0) * gap.seconds)} s, {advice}")
     if lasts > LARGEST * longest(tokenizer):
@@ -139,7 +139,7 @@ def room_beside(
 
 def steps_in(gap: Gap, tokenizer: Tokenizer) -> int:
     """How long the gap is, in steps of time."""
-    return round(gap.seconds / step_s(tokenizer, gap.given.quarter_s))
+    return round(gap.seconds / step_s(tokenizer, gap.notes.quarter_s))
 
 
 def tokens_in(gap: Gap, tokenizer: Tokenizer) -> int:
@@ -158,7 +158,7 @@ def most_tokens(gap: Gap, tokenizer: Tokenizer) -> int:
     return SLACK * (tokens_in(gap, tokenizer) + 32)
 
 
-def split_drawn(gap: Gap, ids: Ids, tokenizer: Tokenizer) -> Ids:
+def ids_in_gap(gap: Gap, ids: Ids, tokenizer: Tokenizer) -> Ids:
     """Keeps the drawn ids (T,) that fall into the gap."""
     return split_at(tokenizer, music_of(ids, tokenizer), steps_in(gap, tokenizer) * step_of(tokenizer))[0]
 
@@ -178,41 +178,41 @@ def fill(
     sustains across a border keeps its length if the new music continues it. Else it ends at the first border, and
     begins at the second.
     """
-    given, step = gap.given, step_s(tokenizer, gap.given.quarter_s)
+    around, step = gap.notes, step_s(tokenizer, gap.notes.quarter_s)
     first, last = round(gap.from_s / step), round(gap.to_s / step)
-    on, off = in_steps(given, step)
-    left, right = given.select(on < first), given.select(off > last)
+    on, off = in_steps(around, step)
+    left, right = around.select(on < first), around.select(off > last)
     into, out_of = off[on < first] > first, on[off > last] < last  # sounding across the first border, and the second
-    drawn = tokenizer.decode(np.concatenate([gap.before, ids]), given.quarter_s)
-    begin, end = in_steps(drawn, step)
+    middle = tokenizer.decode(np.concatenate([gap.before, ids]), around.quarter_s)
+    begin, end = in_steps(middle, step)
     inside = (begin < last) & (end > first)
-    drawn, begin, rings, end = drawn.select(inside), begin[inside], end[inside], np.minimum(end[inside], last)
+    middle, begin, rings, end = middle.select(inside), begin[inside], end[inside], np.minimum(end[inside], last)
 
     left_off = np.where(into, gap.from_s, left.offset_s)
-    new_off, is_new = end * step, np.ones(len(drawn), dtype=bool)
-    right_on, kept = np.where(out_of, gap.to_s, right.onset_s), np.ones(len(right), dtype=bool)
+    new_off, is_new = end * step, np.ones(len(middle), dtype=bool)
+    right_on, right_mask = np.where(out_of, gap.to_s, right.onset_s), np.ones(len(right), dtype=bool)
     begun_by = dict[int, int]()  # a drawn note -> the note of the left side that it continues
     for k in np.flatnonzero(begin < first).tolist():
-        free = into & (left.pitch == drawn.pitch[k]) & ~np.isin(np.arange(len(left)), list(begun_by.values()))
+        free = into & (left.pitch == middle.pitch[k]) & ~np.isin(np.arange(len(left)), list(begun_by.values()))
         if free.any():
             begun_by[k], is_new[k] = int(np.flatnonzero(free)[0]), False
     reaching: list[int] = np.flatnonzero(end == last).tolist()
     for j in np.flatnonzero(out_of).tolist():
-        alike = [k for k in reaching if drawn.pitch[k] == right.pitch[j]]
+        alike = [k for k in reaching if middle.pitch[k] == right.pitch[j]]
         if alike:
-            k, kept[j] = alike[0], False
+            k, right_mask[j] = alike[0], False
             reaching.remove(k)
             new_off[k] = right.offset_s[j]
-    end_s = tokenizer.seconds(np.concatenate([gap.before, ids]), given.quarter_s)  # of the last id
+    end_s = tokenizer.seconds(np.concatenate([gap.before, ids]), around.quarter_s)  # of the last id
     next_s = float(right_on[right_on > gap.to_s].min(initial=gap.to_s + MOST_RING_S))
     for k in reaching if not tokenizer.voices else ():
-        again = right_on[right.pitch == drawn.pitch[k]]
+        again = right_on[right.pitch == middle.pitch[k]]
         let_go_s = max(rings[k] * step, next_s if ringing and rings[k] >= round(end_s / step) else 0.0)
         new_off[k] = min(max(let_go_s, gap.to_s), float(again.min(initial=np.inf)))
     left_off[list(begun_by.values())] = new_off[list(begun_by)]
     new_on = np.maximum(begin, first) * step
-    new = replace(drawn.select(is_new), onset_s=new_on[is_new], offset_s=new_off[is_new])
+    new = replace(middle.select(is_new), onset_s=new_on[is_new], offset_s=new_off[is_new])
     if program is not None:
         new = replace(new, program=np.array(program))
-    sides = replace(left, offset_s=left_off), replace(right.select(kept), onset_s=right_on[kept])
-    return marked(Score.merge(sides, given.quarter_s), new)
+    sides = replace(left, offset_s=left_off), replace(right.select(right_mask), onset_s=right_on[right_mask])
+    return marked(Score.merge(sides, around.quarter_s), new)

@@ -26,12 +26,12 @@ def guided(logits: Array, bare: Array, strength: float | Array) -> Array:
     least = log_p.max(1, keepdims=True) + math.log(CUT)
     with np.errstate(invalid="ignore"):
         gain = log_p - log_softmax(bare)  # NaN where both are -inf
-        found: Array = np.where(log_p >= least, log_p + strength * gain, -np.inf)
-    return found
+        guided_log_p: Array = np.where(log_p >= least, log_p + strength * gain, -np.inf)
+    return guided_log_p
 
 
-def bare_prompt(heard: NDArray[np.int64], period: int, drawn: int = 0) -> NDArray[np.int64]:
+def bare_prompt(context: NDArray[np.int64], period: int, n_new: int = 0) -> NDArray[np.int64]:
     """The end of what is heard (P,), which is all that the second stream reads. This is the end of the seed, and the
-    `drawn` tokens after it. All of what is heard, if nothing comes before that end: then nothing is guided."""
-    ids, most = heard[1:], BARE + drawn  # after BOS, or the token in its place
-    return ids[newest(len(ids), most, period) :] if len(ids) > max(most, period) else heard
+    `n_new` tokens after it. All of what is heard, if nothing comes before that end: then nothing is guided."""
+    ids, most = context[1:], BARE + n_new  # after BOS, or the token in its place
+    return ids[newest(len(ids), most, period) :] if len(ids) > max(most, period) else context

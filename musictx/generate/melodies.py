@@ -44,7 +44,7 @@ class Again(NamedTuple):
     from_s: float
     to_s: float
     parts: dict[int, int]
-    kept: Score
+    remainder: Score
 
 
 class Melody(NamedTuple):
@@ -66,17 +66,17 @@ def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     `take_melody` does."""
     counts_beats = bool(tokenizer.voices)
     tracks = read_tracks(data := read_bytes(path), path, one_tempo=counts_beats)
-    project, said = Project(whole(data, path), tracks.tempo_map), list[str]()
+    project, remarks = Project(whole(data, path), tracks.tempo_map), list[str]()
     if counts_beats and tracks.tempo_map.changes:
-        said.append(f"{path}: it is heard at its first tempo, since the model counts beats")
+        remarks.append(f"{path}: it is heard at its first tempo, since the model counts beats")
     if remark := tracks.remark():
-        said.append(f"{path}: {remark}")
+        remarks.append(f"{path}: {remark}")
     if isinstance(tokenizer, ChoraleTokenizer) and (request.rewrite is not None or len(request.voices) > 1):
         melody = take_voices(tracks, path, request, tokenizer)
     else:
         score, meter = tracks.merge(drums=False), tracks.meter()
         melody = take_melody(score, path, request, tokenizer, meter, stem_of(path), path)
-    return melody._replace(project=project, remarks=(*said, *melody.remarks))
+    return melody._replace(project=project, remarks=(*remarks, *melody.remarks))
 
 
 def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: ChoraleTokenizer) -> Melody:
@@ -98,15 +98,15 @@ def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Chora
         step_s = meter.quarter_s / STEPS_PER_QUARTER
         its = {VOICES.index(name): part for name, part in zip(names, parts, strict=False) if name in request.rewrite}
         stays = [line for name, line in zip(names, lines, strict=True) if not its or name in request.rewrite]
-        kept = Score.merge(stays, tracks.quarter_s)
-        again = Again(region.start * step_s, region.stop * step_s, its, kept)
+        remainder = Score.merge(stays, tracks.quarter_s)
+        again = Again(region.start * step_s, region.stop * step_s, its, remainder)
     for name, line in zip(names, lines, strict=True):
         check_range(line, path, request, tokenizer, VOICES.index(name))
-    kept = Score.merge(lines, tracks.quarter_s)
-    said = list[str]()
-    request.control.say(path, Score.empty(), meter, 0.0, said.append)
-    say_beside(kept, path, unheard, said.append)
-    return Melody(stem_of(path), kept, meter, path, grid, first, again=again, remarks=tuple(said))
+    score = Score.merge(lines, tracks.quarter_s)
+    remarks = list[str]()
+    request.control.say(path, Score.empty(), meter, 0.0, remarks.append)
+    say_beside(score, path, unheard, remarks.append)
+    return Melody(stem_of(path), score, meter, path, grid, first, again=again, remarks=tuple(remarks))
 
 
 def sung(lines: Sequence[Score], names: str, source: object) -> tuple[Grid, int, int]:
@@ -190,8 +190,8 @@ def take_melody(
     """One line of notes that the model can hear, on its grid or in seconds. Raises UserError, ConfigError and
     TokenError, which name the source."""
     (score, left), grid, first, unheard = one_line(score, source), None, 0, 0
-    said = list[str]()
-    request.control.say(source, Score.empty(), meter, 0.0, said.append)
+    remarks = list[str]()
+    request.control.say(source, Score.empty(), meter, 0.0, remarks.append)
     if isinstance(tokenizer, ChoraleTokenizer):
         check_range(score, source, request, tokenizer, VOICES.index(request.voices[0]))
         grid, first, unheard = sung([score], request.voices[0], source)
@@ -199,10 +199,10 @@ def take_melody(
         length = f"{score.duration_s / 60:,.1f} minutes long, at most {MOST_S / 60:g} can be accompanied"
         raise UserError(f"{source}: {length}", "give a part of it")
     if left:
-        said.append(f"{source}: its highest {len(score)} notes are the melody, the other {left} are left out")
+        remarks.append(f"{source}: its highest {len(score)} notes are the melody, the other {left} are left out")
     if grid is not None:
-        say_beside(score, source, unheard, said.append)
-    return Melody(name, score, meter, file, grid, first, remarks=tuple(said))
+        say_beside(score, source, unheard, remarks.append)
+    return Melody(name, score, meter, file, grid, first, remarks=tuple(remarks))
 
 
 def say_beside(score: Score, source: object, unheard: int, say: Callable[[str], None]) -> None:

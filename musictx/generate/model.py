@@ -273,10 +273,10 @@ class Model:
 
     def _draw(self, beginnings: list[Beginning], request: Continue) -> list[Music]:
         own = self.header.sampling if self.header is not None else {}
-        kept = continue_all(beginnings, self.player, self.tokenizer, request, own=own)
-        if is_interrupted(kept, request.variations):
+        results = continue_all(beginnings, self.player, self.tokenizer, request, own=own)
+        if is_interrupted(results, request.variations):
             raise KeyboardInterrupt
-        return [music for each in kept for music in each]
+        return [music for each in results for music in each]
 
     def accompany(
         self,
@@ -329,9 +329,9 @@ class Model:
                 name, value = ("rewrite", request.rewrite) if request.rewrite else ("voices", request.voices)
                 why, hint = "a Score does not say which voice sings", "give a MIDI file"
                 raise ConfigError(name, got=value, why=why, hint=hint)
-            heard = take_melody(melody, "the melody", request, self.tokenizer, Meter(melody.quarter_s))
+            tune = take_melody(melody, "the melody", request, self.tokenizer, Meter(melody.quarter_s))
         elif isinstance(melody, str | Path):
-            heard = read_melody(seed_path(str(melody)), request, self.tokenizer)
+            tune = read_melody(seed_path(str(melody)), request, self.tokenizer)
         else:
             raise ConfigError("melody", got=melody, allowed="a MIDI file or a Score")
-        return accompany_melody(heard, self._source_player, self.tokenizer, request, window_s=window_of(self.header))
+        return accompany_melody(tune, self._source_player, self.tokenizer, request, window_s=window_of(self.header))

@@ -48,13 +48,13 @@ def check_continues(model: object, header: BundleHeader | None, bundle: object) 
 
 def chosen_weights(weights: str, model: Model) -> tuple[str, list[str]]:
     """What `weights=` means for this model, and what a person should know of it. Raises ConfigError."""
-    chosen, said = choose_weights(check_weights(weights, (AUTO, *WEIGHTS)), model), []
+    chosen, remarks = choose_weights(check_weights(weights, (AUTO, *WEIGHTS)), model), []
     if chosen not in (weights, "float32"):
-        said.append(f"weights: {chosen}, faster on this CPU; weights=float32 for the exact ones")
+        remarks.append(f"weights: {chosen}, faster on this CPU; weights=float32 for the exact ones")
     if weights == "bfloat16" and not processor().bfloat16 and on_cpu(model):
         sets = processor().sets
-        said.append(f"weights=bfloat16: this processor ({sets}) only emulates it; float32 is exact and faster")
-    return chosen, said
+        remarks.append(f"weights=bfloat16: this processor ({sets}) only emulates it; float32 is exact and faster")
+    return chosen, remarks
 
 
 def faster(model: Model, weights: str = AUTO, graph: bool = False, device: str = "cpu") -> LanguageModel:
@@ -73,16 +73,16 @@ def faster(model: Model, weights: str = AUTO, graph: bool = False, device: str =
 
 def to_play(model: Model, weights: str, graph: bool, device: str) -> tuple[TorchPlayer, tuple[str, ...]]:
     """A player of the model, and what a person should know of it. Raises ConfigError."""
-    chosen, said = chosen_weights(weights, model)
+    chosen, remarks = chosen_weights(weights, model)
     described = describe_model(model)
-    return TorchPlayer(faster(model, chosen, graph, device), device), (described, *said)
+    return TorchPlayer(faster(model, chosen, graph, device), device), (described, *remarks)
 
 
 def to_accompany(model: Any, weights: str, device: str) -> tuple[TorchSourcePlayer, tuple[str, ...]]:
     """The same of a model that takes a source."""
-    chosen, said = chosen_weights(weights, model)
+    chosen, remarks = chosen_weights(weights, model)
     described = describe_model(model)
-    return TorchSourcePlayer(for_steps(model, chosen), device), (described, *said)
+    return TorchSourcePlayer(for_steps(model, chosen), device), (described, *remarks)
 
 
 COMPOSER = "the composer"  # all models are compared with it
@@ -93,10 +93,10 @@ def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
     without a bundle."""
     if not runs:
         raise ConfigError(setting, got=[], allowed="at least one run folder, bundle or pattern of them")
-    found: list[Path] = []
+    files: list[Path] = []
     for run in runs:
         if run in BUNDLES:
-            found.append(bundle_path(run))
+            files.append(bundle_path(run))
             continue
         paths = [Path(p) for p in sorted(glob.glob(run))] if glob.has_magic(run) else [Path(run)]
         bundles = [p / "model.safetensors" if p.is_dir() else p for p in paths]
@@ -104,8 +104,8 @@ def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
         if not bundles:
             allowed = f"run folders, bundles or patterns of them, or {KNOWN}"
             raise ConfigError(setting, got=run, why="no model.safetensors there", allowed=allowed)
-        found += bundles
-    return list(dict.fromkeys(found))
+        files += bundles
+    return list(dict.fromkeys(files))
 
 
 def name_bundles(bundles: Sequence[Path], names: Sequence[str] | None, setting: str = "runs") -> list[str]:

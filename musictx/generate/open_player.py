@@ -30,7 +30,7 @@ class Playing(NamedTuple):
     player: Player
     tokenizer: Tokenizer
     header: BundleHeader
-    said: tuple[str, ...]
+    remarks: tuple[str, ...]
 
 
 def open_playing(
@@ -46,8 +46,8 @@ def open_playing(
     from musictx.generate.open_bundle import open_bundle, to_play  # PyTorch
 
     opened = open_bundle(path, device, attention)
-    torch_player, said = to_play(opened.model, weights, graph, device)
-    return Playing(torch_player, opened.tokenizer, header, said)
+    torch_player, remarks = to_play(opened.model, weights, graph, device)
+    return Playing(torch_player, opened.tokenizer, header, remarks)
 
 
 class Accompanying(NamedTuple):
@@ -56,7 +56,7 @@ class Accompanying(NamedTuple):
     player: SourcePlayer
     tokenizer: Tokenizer
     header: BundleHeader
-    said: tuple[str, ...]
+    remarks: tuple[str, ...]
 
 
 def open_accompanying(
@@ -71,8 +71,8 @@ def open_accompanying(
     from musictx.generate.open_bundle import open_bundle, to_accompany  # PyTorch
 
     opened = open_bundle(path, device, attention, continues=False)
-    torch_player, said = to_accompany(opened.model, weights, device)
-    return Accompanying(torch_player, opened.tokenizer, header, said)
+    torch_player, remarks = to_accompany(opened.model, weights, device)
+    return Accompanying(torch_player, opened.tokenizer, header, remarks)
 
 
 def fewer(weights: str) -> str:
@@ -153,12 +153,12 @@ def _takes_source(header: BundleHeader | None, model: object) -> bool:
 def own_settings(sampling: Sampling, own: Own) -> str:
     """Which settings of the sampler are the bundle's `own`, since a person leaves them to it; "" for none."""
     suited = sampling.suited(own)
-    said = [
+    remarks = [
         f"sampler.{name}={'null' if value is None else f'{value:g}'}"
         for name, value in own.items()
         if getattr(suited, name) == value != getattr(sampling, name) and (value is not None or name == "top_p")
     ]
-    return f"{' '.join(said)}, as its bundle says" if said else ""
+    return f"{' '.join(remarks)}, as its bundle says" if remarks else ""
 
 
 def check_device(device: str) -> str:

@@ -35,7 +35,7 @@ def outcome(
     """The chords from `from_s` to `to_s` after a seed in this meter, and words as in `92% in chords, 97% in D minor,
     3.1 to 5.8 notes a second`. Of chords these are shares of the time for which new notes sound, of a key shares of the
     new notes; of a curve its first and last third. `line`: the chords, where the text does not say them."""
-    spans, said = list[ChordSpan](), list[str]()
+    spans, phrases = list[ChordSpan](), list[str]()
     line = line or control.line
     if line is not None:
         within_s, all_s = 0.0, 0.0
@@ -45,16 +45,16 @@ def outcome(
             in_s, of_s = float(sounds_s[np.isin(new.pitch % 12, list(chord.classes))].sum()), float(sounds_s.sum())
             within_s, all_s = within_s + in_s, all_s + of_s
             spans.append(ChordSpan(str(chord), start_s, end_s, in_s / of_s if of_s else None))
-        said += [f"{within_s / all_s:.0%} in chords"] if all_s else []
+        phrases += [f"{within_s / all_s:.0%} in chords"] if all_s else []
         spans = spans if len(spans) <= MOST_SPANS else []
     if control.classes is not None and len(new):
-        said += [f"{np.isin(new.pitch % 12, list(control.classes)).mean():.0%} in {control.key}"]
+        phrases += [f"{np.isin(new.pitch % 12, list(control.classes)).mean():.0%} in {control.key}"]
     for name, curve in control.curves().items():
         third_s = (to_s - from_s) / 3
         parts = [(from_s, from_s + third_s), (to_s - third_s, to_s)] if len(set(curve.values)) > 1 else [(from_s, to_s)]
         if from_s < to_s and any(became := [_measured(name, new, *part) for part in parts]):
-            said += [SAID[name].format(" to ".join(x or "–" for x in became))]
-    return tuple(spans), ", ".join(said)
+            phrases += [PHRASES[name].format(" to ".join(x or "–" for x in became))]
+    return tuple(spans), ", ".join(phrases)
 
 
 def changes(
@@ -70,7 +70,12 @@ def changes(
             yield k % len(line.chords), start_s, end_s
 
 
-SAID = {"density": "{} notes a second", "polyphony": "{} at once", "register": "around {}", "loudness": "velocity {}"}
+PHRASES = {
+    "density": "{} notes a second",
+    "polyphony": "{} at once",
+    "register": "around {}",
+    "loudness": "velocity {}",
+}
 
 
 def _measured(name: str, new: Score, from_s: float, to_s: float) -> str | None:

@@ -36,9 +36,9 @@ class Particles:
         if self.each == 1:
             return rows
         counts = np.ones(len(rows), dtype=bool) if counts is None else counts
-        ease, drawn, away = self.stream.gains()
+        ease, tally, away = self.stream.gains()
         away, one = away[:, None], np.ones((len(rows), 1))
-        self.worth += compared(ease, drawn, self.each, counts) - compared(away, one, self.each, counts)
+        self.worth += compared(ease, tally, self.each, counts) - compared(away, one, self.each, counts)
         if last:
             return rows
         for chance, group in zip(self.chance, rows.reshape(-1, self.each).copy(), strict=True):
@@ -60,11 +60,11 @@ class Particles:
 
 
 def compared(
-    ease: NDArray[np.float64], drawn: NDArray[np.float64], each: int, counts: NDArray[np.bool_]
+    ease: NDArray[np.float64], tally: NDArray[np.float64], each: int, counts: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """(B,) what each row gained, less the mean of its `each` for as many ids of each sort, (B, sorts). 0 where a row
     does not count."""
-    ease, drawn = ((x * counts[:, None]).reshape(-1, each, x.shape[1]) for x in (ease, drawn))
-    mean = ease.sum(1, keepdims=True) / np.maximum(drawn.sum(1, keepdims=True), 1)
-    gained: NDArray[np.float64] = (ease - drawn * mean).sum(2).reshape(-1)
+    ease, tally = ((x * counts[:, None]).reshape(-1, each, x.shape[1]) for x in (ease, tally))
+    mean = ease.sum(1, keepdims=True) / np.maximum(tally.sum(1, keepdims=True), 1)
+    gained: NDArray[np.float64] = (ease - tally * mean).sum(2).reshape(-1)
     return gained

@@ -24,11 +24,11 @@ AMOUNTS = ("seconds", "bars")
 
 def only_one(request: object, names: Iterable[str], prefix: str) -> dict[str, float]:
     """The one amount that is given, by its name, or none. Raises ConfigError for more; `prefix` begins their names."""
-    given = {name: value for name in names if (value := getattr(request, name)) is not None}
-    if len(given) > 1:
-        (name, value), (other, too) = list(given.items())[:2]
+    amounts = {name: value for name in names if (value := getattr(request, name)) is not None}
+    if len(amounts) > 1:
+        (name, value), (other, too) = list(amounts.items())[:2]
         raise ConfigError(f"{prefix}{name}", got=value, why=f"{prefix}{other}={too} too", allowed="one of them")
-    return given
+    return amounts
 
 
 class Primer(NamedTuple):
@@ -141,8 +141,8 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part(), grid: BeatGri
         start_s = _beat(start_s, score)
     primer = score.clip(start_s, stop_s)
     if not len(primer):
-        given = [f"seed_{name}=" for name in AMOUNTS if getattr(part, name) is not None]
-        more = "from_s=" if part.until_s is not None else (given or ["seed_seconds="])[0]
+        settings = [f"seed_{name}=" for name in AMOUNTS if getattr(part, name) is not None]
+        more = "from_s=" if part.until_s is not None else (settings or ["seed_seconds="])[0]
         raise UserError("no notes to continue", f"give a seed with music in it, or raise {more}")
     return Primer(primer, stop_s - start_s, meter.part(start_s, stop_s), left_out_s, start_s, grid)
 

@@ -12,10 +12,10 @@ from musictx.tokenizers import Ids, Tokenizer
 
 
 class Prompt(NamedTuple):
-    """`heard` (P,): BOS and the ids, or the newest of them (`newest`)."""
+    """`context` (P,): BOS and the ids, or the newest of them (`newest`)."""
 
     ids: Ids  # (T,)
-    heard: NDArray[np.int64]
+    context: NDArray[np.int64]
     start_s: float  # when the new music begins
     quarter_s: float
     meter: Meter
@@ -34,18 +34,18 @@ def make_prompt(primer: Primer | None, tokenizer: Tokenizer, window: int | None,
     quarter_s = primer.score.quarter_s
     ids = tokenizer.encode(primer.score)
     ids = np.concatenate([ids, tokenizer.silence(primer.end_s - tokenizer.seconds(ids, quarter_s), quarter_s)])
-    heard = np.concatenate([bos, ids])
+    context = np.concatenate([bos, ids])
     period = max(cycle, tokenizer.group)
-    if window is not None and len(heard) > max(window, period):
-        heard = ids[newest(len(ids), window, period) :]
+    if window is not None and len(context) > max(window, period):
+        context = ids[newest(len(ids), window, period) :]
     return Prompt(
         ids.astype(np.uint16),
-        heard.astype(np.int64),
+        context.astype(np.int64),
         tokenizer.seconds(ids, quarter_s),
         quarter_s,
         primer.meter,
         program_of(primer.score, tokenizer),
-        max(len(ids) - len(heard), 0),
+        max(len(ids) - len(context), 0),
     )
 
 

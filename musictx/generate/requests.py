@@ -90,10 +90,10 @@ class Sampling:
             if isinstance(value, str) or not 0 < value <= 1:  # refuses NaN too
                 auto = ", or auto for the bundle's own" if name == "top_p" else ""
                 raise ConfigError(name, got=value, allowed=f"a share above 0 up to 1, or null for no limit{auto}")
-        given = self.seed_guidance
-        if given not in (None, AUTO) and (isinstance(given, str) or not 0 <= given <= MOST_GUIDANCE):
+        guidance = self.seed_guidance
+        if guidance not in (None, AUTO) and (isinstance(guidance, str) or not 0 <= guidance <= MOST_GUIDANCE):
             allowed = f"0 to {MOST_GUIDANCE:g}, null for none, or auto for the bundle's own"
-            raise ConfigError("seed_guidance", got=given, allowed=allowed)
+            raise ConfigError("seed_guidance", got=guidance, allowed=allowed)
 
     @property
     def strength(self) -> float | None:
@@ -192,8 +192,8 @@ class Fill(NewMusic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (given := self.sampling.strength) is not None:
-            raise ConfigError("seed_guidance", got=given, why="a fill has no seed", hint="leave it out")
+        if (guidance := self.sampling.strength) is not None:
+            raise ConfigError("seed_guidance", got=guidance, why="a fill has no seed", hint="leave it out")
         if (tokens := self.length.tokens) is not None:
             raise ConfigError("Length.tokens", got=tokens, why="a gap lasts seconds or bars", hint="leave it out")
 

@@ -44,16 +44,16 @@ def find_seeds(seed_midi: str | None) -> list[Path]:
     path = Path(seed_midi)
     if path.is_dir() and seed_midi not in SEEDS:
         there = list(path.rglob("*"))
-        found = [p for p in there if p.name.lower().endswith(SUFFIXES) and p.is_file()]
+        files = [p for p in there if p.name.lower().endswith(SUFFIXES) and p.is_file()]
     elif not path.exists() and glob.has_magic(seed_midi):
-        there = found = [p for p in map(Path, glob.glob(seed_midi, recursive=True)) if p.is_file()]
+        there = files = [p for p in map(Path, glob.glob(seed_midi, recursive=True)) if p.is_file()]
     else:
         return [seed_path(seed_midi)]
-    if not found:
+    if not files:
         why = f"no {', '.join(SUFFIXES)} file there"
         allowed, hint = f"a file, folder or pattern, or {KNOWN_SEEDS}", ways(p.name for p in there)
         raise ConfigError("seed_midi", got=seed_midi, why=why, allowed=allowed, hint=hint)
-    return sorted(found)
+    return sorted(files)
 
 
 class Targets(NamedTuple):
@@ -138,36 +138,36 @@ def read_seed(path: Path, tokenizer: Tokenizer, drums: bool = False, part: str |
         raise UserError(f"{path}: the seed has only drums", hint)
     if not len(score):
         raise UserError(f"{path}: the seed has no notes", "give one with music in it")
-    said = list[str]()
-    score = as_heard(score, tracks, tokenizer, path, drums, said.append)
-    score = fit_range(score, tokenizer, path, said.append)
-    return Seed(score, tracks.meter(), project, tuple(said))
+    remarks = list[str]()
+    score = fit_instruments(score, tracks, tokenizer, path, drums, remarks.append)
+    score = fit_range(score, tokenizer, path, remarks.append)
+    return Seed(score, tracks.meter(), project, tuple(remarks))
 
 
-def as_heard(
+def fit_instruments(
     score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object, drums: bool, say: Callable[[str], None]
 ) -> Score:
     """The score as the model hears it: one that knows only the piano hears all instruments as a piano. Says
     what becomes of instruments, drums, pedal and tempo."""
     sounding = [track for track in tracks.tracks if len(track.score)]
     parts = [track for track in sounding if drums or not track.is_drums]
-    said = []
+    remarks = []
     if knows_one_piano(tokenizer):
         score = one_piano(score)
         if len(parts) > 1:
-            said.append(f"its {len(parts)} tracks are heard as one piano")
+            remarks.append(f"its {len(parts)} tracks are heard as one piano")
         if (program := int(score.program[0])) not in (PIANO, DRUMS):
-            said.append(f"its instrument, program {program}, is heard as a piano, and kept in what is written")
+            remarks.append(f"its instrument, program {program}, is heard as a piano, and kept in what is written")
     if any(track.is_drums for track in parts) and not tokenizer.programs:
-        said.append(f"its drums are heard as {'voices' if tokenizer.voices else 'piano keys'}")
+        remarks.append(f"its drums are heard as {'voices' if tokenizer.voices else 'piano keys'}")
     elif len(parts) < len(sounding):
-        said.append("its drums are left out, drums=true takes them")
+        remarks.append("its drums are left out, drums=true takes them")
     if pedal := tracks.remark(drums):
-        said.append(pedal)
+        remarks.append(pedal)
     if tokenizer.metrical and tracks.tempo_map.changes:
-        said.append("it is heard at its first tempo, since the model counts beats")
-    if said:
-        say(f"{source}: {'; '.join(said)}")
+        remarks.append("it is heard at its first tempo, since the model counts beats")
+    if remarks:
+        say(f"{source}: {'; '.join(remarks)}")
     return score
 
 
@@ -200,10 +200,10 @@ def fit_grid(score: Score, tokenizer: Tokenizer, source: object, say: Callable[[
     it is."""
     if not tokenizer.voices:
         return score
-    heard = quantise(score)
-    if said := heard.remark():
-        say(f"{source}: {said}")
-    return heard.score
+    on_grid = quantise(score)
+    if remark := on_grid.remark():
+        say(f"{source}: {remark}")
+    return on_grid.score
 
 
 def fit_voices(score: Score, tokenizer: Tokenizer, source: object, say: Callable[[str], None]) -> Score:

@@ -48,10 +48,10 @@ class Windows:
         pass, or that ends."""
         tokenizer = self.tokenizer
         self.written = self.until(start_s)
-        heard = split_at(tokenizer, self.melody, start_s)[1]
-        if tokenizer.seconds(heard) > end_s - start_s + STEP_S / 2:  # it continues behind this window
-            heard = tokenizer.certain(split_at(tokenizer, heard, end_s - start_s)[0])
-        source = one_row(heard if len(heard) else [tokenizer.vocab.pad])
+        melody_ids = split_at(tokenizer, self.melody, start_s)[1]
+        if tokenizer.seconds(melody_ids) > end_s - start_s + STEP_S / 2:  # it continues behind this window
+            melody_ids = tokenizer.certain(split_at(tokenizer, melody_ids, end_s - start_s)[0])
+        source = one_row(melody_ids if len(melody_ids) else [tokenizer.vocab.pad])
         before, here = split_at(tokenizer, self.written, start_s)
         prompt = one_row([before[-1] if len(before) else tokenizer.vocab.bos, *here])
         most, clock_s = int(MOST_PER_S * (end_s - start_s)) + 1, tokenizer.seconds(here)
@@ -76,10 +76,10 @@ class Windows:
             what = f"the model wrote {n} tokens for {clock_s:.1f} of {end_s - start_s:.1f} seconds"
             raise UserError(what, "lower temperature=, or train it for longer")
         (take,) = batch.takes()
-        drawn = take.ids[:n]
+        new_ids = take.ids[:n]
         self.log_p += take.log_p[:n].tolist()
-        last = max((n for n, i in enumerate(drawn, 1) if not tokenizer.pace[i]), default=0)
-        self.written = np.concatenate([self.written, drawn[:last]])
+        last = max((n for n, i in enumerate(new_ids, 1) if not tokenizer.pace[i]), default=0)
+        self.written = np.concatenate([self.written, new_ids[:last]])
 
     def until(self, end_s: float) -> Ids:
         """All that is written, and silence up to this end."""

@@ -119,8 +119,8 @@ class Steering:
 
     def of_polyphony(self) -> Floats:
         """(B, V)."""
-        asked, sounding = self.now("polyphony"), self.down.sum(1, keepdims=True)
-        begins, ends = np.minimum(gap(asked, sounding + 1), 0), -gap(asked, sounding + 0.5)
+        target, sounding = self.now("polyphony"), self.down.sum(1, keepdims=True)
+        begins, ends = np.minimum(gap(target, sounding + 1), 0), -gap(target, sounding + 0.5)
         of_polyphony: Floats = self.strength * (begins * self.sounds + ends * self.ends)
         return of_polyphony
 
@@ -170,7 +170,7 @@ def beside(
     higher: int = 0,
 ) -> Steering | None:
     """Leads rows that go with a melody, after what is `written` from `from_s` on; None where nothing is asked for."""
-    if not control.asked:
+    if not control.is_active:
         return None
     now_s = from_s + tokenizer.seconds(written, meter.quarter_s)
     prompt = Prompt(written, np.zeros(0, np.int64), 0.0, meter.quarter_s, meter, None, 0)
@@ -199,9 +199,9 @@ def log_sum_exp(logits: Floats) -> Floats:
     return total
 
 
-def gap(asked: Floats, is_: Floats) -> Floats:
+def gap(target: Floats, is_: Floats) -> Floats:
     """(B, 1) how far numbers are from those asked for, as logarithms."""
-    return np.log(asked / np.maximum(is_, LEAST)).clip(-MOST_GAP, MOST_GAP)
+    return np.log(target / np.maximum(is_, LEAST)).clip(-MOST_GAP, MOST_GAP)
 
 
 def check_encoding(control: Control, tokenizer: Tokenizer) -> None:

@@ -80,7 +80,7 @@ class MelodyReader(AttentionReader):
         return self.tokenizer.encode_grid(np.where(self.take.grid == REST, REST, self.take.grid + transpose))
 
     def look(self, score: Score, traced: Trace, note: int) -> NDArray[Any]:
-        voice = VOICES.index(self.take.given)
+        voice = VOICES.index(self.take.melody_voices)
         if traced.struck_by[note] % self.tokenizer.voices == voice:
             raise UserError("this note is one of the melody, which was given", "click another")
         ids = self.ids(self.take.transposed)

@@ -86,7 +86,7 @@ class OneByOne(AroundVoices):
     """A given id is drawn like any other, as the only legal one."""
 
     def legal(self):
-        if (given := self.given[self.drawn]) < 0:
+        if (given := self.forced_ids[self.position]) < 0:
             return super().legal()
         only = np.zeros_like(self.grammar.legal())
         only[:, given] = True
@@ -123,7 +123,7 @@ def test_given_ids_are_read_together_with_the_next(given, asked, strength, monke
     streams = 1 + (strength > 0)  # no guidance takes nothing
     assert set(steps) == {streams, 3 * streams * (4 if asked else 1)}
     assert bool(asked) == any(unread > 1 for unread in moved)  # particles move rows between reads
-    monkeypatch.setattr(choir, "Stream", lambda *of, given: Stream(*of))
+    monkeypatch.setattr(choir, "Stream", lambda *of, forced_ids: Stream(*of))
     monkeypatch.setattr(choir, "AroundVoices", OneByOne)
     for a, b in zip(together, drawn(grid_of(**given), **request), strict=True):
         assert a.grid.tolist() == b.grid.tolist()

@@ -10,7 +10,7 @@ from stubs import noise
 
 from musictx.errors import ConfigError, UserError
 from musictx.generate.draw import continue_primers
-from musictx.generate.gap import Gap, cut_gap, fill, gap_prompt, join_with_gap, split_drawn, step_s, tokens_in
+from musictx.generate.gap import Gap, cut_gap, fill, gap_prompt, ids_in_gap, join_with_gap, step_s, tokens_in
 from musictx.generate.requests import UNSAID, Continue, Length, Sampling
 from musictx.music.grid import grid_to_score
 from musictx.music.score import Meter, Score
@@ -46,13 +46,13 @@ def words(*events, vocab=PERFORMANCE.vocab):
 
 
 def filled(gap, events):
-    return fill(gap, split_drawn(gap, words(*events), PERFORMANCE), PERFORMANCE, None)
+    return fill(gap, ids_in_gap(gap, words(*events), PERFORMANCE), PERFORMANCE, None)
 
 
 def test_what_is_in_the_gap_goes_and_what_reaches_into_it_is_cut_unless_the_new_music_has_it():
     gap = gap_of()
     assert (gap.from_s, gap.to_s) == (1.0, 2.0)
-    assert notes(gap.given) == notes(HELD)  # 64 reaches out of the gap
+    assert notes(gap.notes) == notes(HELD)  # 64 reaches out of the gap
     score, new = filled(gap, ["48 off", "60 off", 100])
     assert notes(score) == [
         *[(0.0, 1.0, 48, 70), (0.5, 1.0, 60, 80)],
@@ -138,7 +138,7 @@ def long_piece(tokenizer, n=60) -> Score:
 def test_as_much_of_both_sides_is_heard_as_there_is_room_for(tokenizer, window, cycle):
     gap = gap_of(long_piece(tokenizer), 10.0, 11.0, tokenizer)
     prompt = gap_prompt(gap, tokenizer, window, cycle)
-    heard, vocab, period = prompt.heard, tokenizer.vocab, max(cycle, tokenizer.group)
+    heard, vocab, period = prompt.context, tokenizer.vocab, max(cycle, tokenizer.group)
     middle = 40 if tokenizer is CHORALE else 10
     assert window is None or len(heard) + middle <= window
     at = int(np.flatnonzero(heard == vocab.id("BEFORE"))[-1])
@@ -153,7 +153,7 @@ def test_as_much_of_both_sides_is_heard_as_there_is_room_for(tokenizer, window, 
     # by the clock, C begins where B will end
     clock = clock_of(tokenizer, heard)
     begins = clock[np.flatnonzero(heard < vocab.pad)[0]] - clock_of(tokenizer, after)[0]
-    assert begins - clock[-1] == pytest.approx(round(1.0 / step_s(tokenizer, gap.given.quarter_s)) * step_of(tokenizer))
+    assert begins - clock[-1] == pytest.approx(round(1.0 / step_s(tokenizer, gap.notes.quarter_s)) * step_of(tokenizer))
     if window is None:
         assert (len(after), prompt.unheard) == (len(gap.after), 0)
     elif window < 400:
@@ -183,22 +183,22 @@ def test_the_music_near_a_gap_says_how_much_comes_and_a_denser_fill_has_room():
     gap = gap_of(Score.merge([fast, later], 0.5), 45.0, 50.0)
     assert len(gap.before) > 1000
     assert tokens_in(gap, PERFORMANCE) == 20
-    assert len(gap_prompt(gap, PERFORMANCE, 400).heard) in range(350, 371)  # 30 and a token or two stay free
+    assert len(gap_prompt(gap, PERFORMANCE, 400).context) in range(350, 371)  # 30 and a token or two stay free
 
 
 def test_sides_are_no_longer_than_a_length_can_be_said():
     gap = gap_of(slow_piece(600), 300.0, 303.0)
     prompt = gap_prompt(gap, PERFORMANCE, 2048)  # a window has room for 500 s of it
-    heard, vocab = prompt.heard, PERFORMANCE.vocab
+    heard, vocab = prompt.context, PERFORMANCE.vocab
     at = int(np.flatnonzero(heard == vocab.id("BEFORE"))[-1])
     sides = [PERFORMANCE.seconds(ids[ids < vocab.pad]) for ids in (heard[:at], heard[at:])]
     assert sides == pytest.approx([162.0, 162.0], abs=1.5)
     first = gap_prompt(gap_of(slow_piece(600), 30.0, 33.0), PERFORMANCE, 2048)
-    assert (first.unheard, first.heard.tolist().count(vocab.bos)) == (0, 1)  # the short side is whole
-    assert gap_prompt(gap, PERFORMANCE, None).heard.tolist() == heard.tolist()
+    assert (first.unheard, first.context.tolist().count(vocab.bos)) == (0, 1)  # the short side is whole
+    assert gap_prompt(gap, PERFORMANCE, None).context.tolist() == heard.tolist()
     with pytest.raises(UserError, match=r"250\.0 s.* at most 245 s"):
         gap_prompt(gap_of(slow_piece(600), 100.0, 350.0), PERFORMANCE, None)
-    assert len(gap_prompt(gap_of(slow_piece(600), 100.0, 345.0), PERFORMANCE, None).heard)
+    assert len(gap_prompt(gap_of(slow_piece(600), 100.0, 345.0), PERFORMANCE, None).context)
 
 
 def test_between_two_pieces_both_stay_as_they_are():

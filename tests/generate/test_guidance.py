@@ -60,7 +60,7 @@ def told_apart(model):
 def slowly(model, tokenizer, primer, sampling, n, key):
     """The definition: two full passes a token, one over the seed and all that was drawn, one over the seed's end."""
     prompt = make_prompt(primer, tokenizer, None, model.cycle)
-    heard, bare = prompt.heard, prompt.heard[-BARE:]
+    heard, bare = prompt.context, prompt.context[-BARE:]
     grammar = build_grammar(tokenizer, Rules(), [prompt.ids], [prompt.quarter_s])
     chance, ids = Uniforms([key]), np.zeros(0, np.int64)
     with torch.inference_mode(), np.errstate(divide="ignore", invalid="ignore"):
@@ -79,11 +79,11 @@ def slowly(model, tokenizer, primer, sampling, n, key):
 def quickly(model, tokenizer, primer, sampling, n, key):
     """The same through the engine."""
     prompt = make_prompt(primer, tokenizer, None, model.cycle)
-    bare = bare_prompt(prompt.heard, max(model.cycle, tokenizer.group))
+    bare = bare_prompt(prompt.context, max(model.cycle, tokenizer.group))
     grammar = build_grammar(tokenizer, Rules(), [prompt.ids], [prompt.quarter_s])
-    room = len(prompt.heard) + n
+    room = len(prompt.context) + n
     stream = begin_stream(
-        TorchPlayer(model), [prompt.heard], [BatchRow(0, key)], sampling, grammar, room, False, [bare]
+        TorchPlayer(model), [prompt.context], [BatchRow(0, key)], sampling, grammar, room, False, [bare]
     )
     return [int(next(stream).ids[0]) for _ in range(n)]
 

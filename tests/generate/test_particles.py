@@ -48,13 +48,13 @@ def build(kind, tokenizer):
 def test_rows_that_moved_continue_as_what_they_were(kind, tokenizer, guidance):
     model = build(kind, tokenizer)
     prompts = [make_prompt(None, tokenizer, None)] * 4
-    bare = [prompts[0].heard] if guidance is not None else []
+    bare = [prompts[0].context] if guidance is not None else []
     grammar, fresh = (build_grammar(tokenizer, Rules(), [p.ids for p in prompts], [0.5] * 4) for _ in range(2))
     steering, led = (Steering(ASKED[tokenizer.name], tokenizer, prompts) for _ in range(2))
     rows = [BatchRow(0, key) for key in random_keys(3, 1, 4)]
     sampling = replace(PLAIN, seed_guidance=guidance)
     player = TorchPlayer(StaticSteps(model) if kind == "static" else model)
-    stream = begin_stream(player, [prompts[0].heard], rows, sampling, grammar, 64, False, bare, steering)
+    stream = begin_stream(player, [prompts[0].context], rows, sampling, grammar, 64, False, bare, steering)
     ids, log_p = np.zeros((4, 0), np.int64), np.zeros((4, 0))
     for step in range(40):
         if step in (9, 22, 23):
@@ -63,7 +63,7 @@ def test_rows_that_moved_continue_as_what_they_were(kind, tokenizer, guidance):
             ids, log_p = ids[order], log_p[order]
         each = next(stream)
         ids, log_p = np.column_stack([ids, each.ids]), np.column_stack([log_p, each.log_p])
-    heard = np.tile(prompts[0].heard, (4, 1))
+    heard = np.tile(prompts[0].context, (4, 1))
     with torch.inference_mode():
         logits = model(torch.from_numpy(np.concatenate([heard, ids], 1)))[:, heard.shape[1] - 1 : -1]
         whole = logits.log_softmax(-1).gather(2, torch.from_numpy(ids)[..., None])[..., 0]

@@ -73,7 +73,7 @@ def test_a_bass_gets_voices_above_that_look_at_it(models, tmp_path):
     after, _ = studio.harmonise(played, voices(voices="B", variations=1), quiet)
     take = after.now.takes[0]
     assert take.melody == played.now.music.score
-    assert (take.given, take.transposed) == ("B", 12)
+    assert (take.melody_voices, take.transposed) == ("B", 12)
     reader = studio.reader(after)[0]
     traced = reader.traced(take.score)
     bass = traced.struck_by % 4 == 3
