@@ -47,6 +47,6 @@ def possible(text: str) -> str:
     clauses = [
         (separator, clause)
         for separator, clause in zip(separators, CLAUSE.split(text), strict=True)
-        if all(found[1] + found[2] in CONTROLS for found in SETTING.finditer(clause))
+        if all(match[1] + match[2] in CONTROLS for match in SETTING.finditer(clause))
     ]
     return "".join(f"{separator if k else ''}{clause}" for k, (separator, clause) in enumerate(clauses))

@@ -43,11 +43,11 @@ def usual_top_p(header: BundleHeader) -> float:
     return 1.0 if share is None else share
 
 
-def sampling_of(asked: Sampling, header: BundleHeader) -> Sampling:
+def sampling_of(sampling: Sampling, header: BundleHeader) -> Sampling:
     """As a command would ask: a slider at the model's own value means that the person leaves it to the bundle."""
-    top_p = AUTO if asked.top_p == usual_top_p(header) else asked.top_p
-    guidance = AUTO if asked.seed_guidance == header.seed_guidance else asked.seed_guidance or None
-    return replace(asked, top_p=top_p, seed_guidance=guidance)
+    top_p = AUTO if sampling.top_p == usual_top_p(header) else sampling.top_p
+    guidance = AUTO if sampling.seed_guidance == header.seed_guidance else sampling.seed_guidance or None
+    return replace(sampling, top_p=top_p, seed_guidance=guidance)
 
 
 def led(chords: str | None, key: str, density: float = 0) -> Control:
@@ -135,11 +135,11 @@ def fill_takes(music: PageMusic, request: Fill, opened: Playing, turn: Turn) -> 
     if grid is not None:
         gap = gap._replace(from_s=from_s, to_s=to_s, grid=grid)  # a beat may lie between two steps of the clock
     check_most("length_s", gap.seconds, turn.limits.length_s)
-    heard = hears(opened.header, opened.player)
-    asked = turn.settled(request, opened.header).drawing(Length(gap.seconds), heard)
+    window = hears(opened.header, opened.player)
+    drawing = turn.settled(request, opened.header).drawing(Length(gap.seconds), window)
     step = step_s(opened.tokenizer, music.score.quarter_s)
     place = Place(music.project, step_s=step) if music.project else None
-    return in_time(begin(opened, gap, asked), music, gap.seconds, turn, place)
+    return in_time(begin(opened, gap, drawing), music, gap.seconds, turn, place)
 
 
 def at_beat(at_s: float, music: PageMusic) -> float:
@@ -185,14 +185,14 @@ def in_time(drawing: Drawing, music: PageMusic, length_s: float, turn: Turn, pla
                 yield Step(music, tuple(drawing.continuations()[0]))
     if not seen:
         raise UserError(f"{went_by(turn.limits)} before any music was drawn", "give less of a primer")
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": music.name,
         "signature": music.meter.signature,
         "meter": music.meter,
         "seed": None,
         "place": place,
     }
-    return tuple(Music(**vars(made), **known) for made in drawing.continuations()[0])
+    return tuple(Music(**vars(made), **fields) for made in drawing.continuations()[0])
 
 
 def went_by(limits: Limits) -> str:

@@ -10,13 +10,13 @@ from musictx.music.grid import one_piano
 from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer, knows_one_piano
 from musictx.tokenizers.rules import Rules
-from musictx.web.session import Heard, PageMusic
+from musictx.web.session import PageMusic, Reading
 
 
 def shorten(music: PageMusic, limits: Limits) -> PageMusic:
     """As much of the music as the page takes, its file too, and a line if it was longer. Raises UserError if nothing
     remains."""
-    whole, written, left = music.heard(in_beats=False), music.written, ""
+    whole, written, left = music.reading(in_beats=False), music.written, ""
     played = begun(whole, limits)
     if not len(played.score):
         most = f"{limits.music_s:g} s, or more begin at once than the page takes"
@@ -29,19 +29,19 @@ def shorten(music: PageMusic, limits: Limits) -> PageMusic:
     return music._replace(score=played.score, played=played, written=written, note=left, project=played.project)
 
 
-def begun(heard: Heard, limits: Limits) -> Heard:
+def begun(reading: Reading, limits: Limits) -> Reading:
     """As much as the page takes, of the notes and of their file; the same where that is all."""
-    score = beginning(heard.score, limits)
-    if score == heard.score:
-        return heard
-    end_s = end_of(heard.score, limits)
-    return heard._replace(score=score, project=heard.project.until(end_s) if heard.project is not None else None)
+    score = beginning(reading.score, limits)
+    if score == reading.score:
+        return reading
+    end_s = end_of(reading.score, limits)
+    return reading._replace(score=score, project=reading.project.until(end_s) if reading.project is not None else None)
 
 
 def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
     """The music as a model hears it, and lines on what is left out or changed. Raises UserError if nothing remains,
     TokenError for anything else beyond the vocabulary."""
-    score, meter, left, project = music.heard(tokenizer.metrical)
+    score, meter, left, project = music.reading(tokenizer.metrical)
     try:
         score, beyond = in_range(score, tokenizer)
     except UserError as error:
@@ -58,7 +58,7 @@ def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
     grid = grid_of(Rules(), score, meter, tokenizer)
     if grid is not None:
         left += sentence(say_grid(grid))
-    played = music.heard(in_beats=False)
+    played = music.reading(in_beats=False)
     return music._replace(score=score, meter=meter, note=left.strip(), played=played, project=project)
 
 

@@ -97,7 +97,7 @@ def at_most(n_bytes: int, receive: Receive) -> Receive:
     return counted
 
 
-SAID = set[str]()
+FAILURES = set[str]()
 
 
 def say_failure() -> None:
@@ -108,8 +108,8 @@ def say_failure() -> None:
         return
     last = extract_tb(trace)[-1]
     line = f"a request failed: {kind.__name__}, {Path(last.filename).name}:{last.lineno}"
-    if line not in SAID:
-        SAID.add(line)
+    if line not in FAILURES:
+        FAILURES.add(line)
         say(line, file=sys.stderr, flush=True)
 
 

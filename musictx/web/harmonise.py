@@ -17,7 +17,7 @@ from musictx.web.session import PageMusic
 HOW_CLOSE_MELODY = "how close to the melody"  # the name of its slider
 
 
-def voices_asked(
+def voices_request(
     chords: str, temperature: float, seed_guidance: float, variations: int, key: str, voices: str
 ) -> Accompany:
     """What a person sets before pressing Accompany. Raises ConfigError."""
@@ -31,23 +31,23 @@ def harmonise(
     """The accompaniments, and what a person should know of the melody. Raises UserError for what cannot be, and where
     the time does not suffice: half an accompaniment is none."""
     check_most("variations", request.variations, turn.limits.variations)
-    score, meter, _, project = music.heard(in_beats=True)
+    score, meter, _, project = music.reading(in_beats=True)
     melody = top_line(score) if len(together(score)) else score
     sung = VOICE_RANGES[VOICES.index(request.voices[0])]
     transpose = nearest_within(melody.pitch, *sung) or 0
     request = replace(request, transpose=transpose, random_seed=turn.random_seed)
     request = ready(request, harmoniser.tokenizer, harmoniser.header, "the model here")
-    heard = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name)
-    said = [*heard.remarks]
+    line = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name)
+    remarks = [*line.remarks]
     if transpose:
-        said.append(f"The model hears it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}")
-    heard = heard._replace(project=project)
-    whole_s = heard.score.duration_s
+        remarks.append(f"The model hears it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}")
+    line = line._replace(project=project)
+    whole_s = line.score.duration_s
 
     def watch(done: int, of: int) -> None:
         if turn.over:
             raise UserError(f"{went_by(turn.limits)} before the voices were whole", "give a shorter melody")
         turn.report(done / of * whole_s, whole_s)
 
-    made = accompany_melody(heard, harmoniser.player, harmoniser.tokenizer, request, watch)
-    return tuple(made), " ".join(f"{possible(each)}." for each in said)
+    made = accompany_melody(line, harmoniser.player, harmoniser.tokenizer, request, watch)
+    return tuple(made), " ".join(f"{possible(each)}." for each in remarks)

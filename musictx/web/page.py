@@ -18,7 +18,7 @@ from musictx.web.advice import on_page
 from musictx.web.components import TO_WRONG, Closed, come_far, slider, status_line
 from musictx.web.controls import BARS, Controls
 from musictx.web.draw import LEAST_S, SLIDER_S, request_settings, usual_top_p
-from musictx.web.harmonise import voices_asked
+from musictx.web.harmonise import voices_request
 from musictx.web.session import Session, Step, Visit, are_same, is_number
 from musictx.web.studio import Answer, Studio
 from musictx.web.uploads import Uploads
@@ -156,7 +156,7 @@ class Page:
 
     def put_voices(self, visit: Visit, *how: Any) -> Updates:
         before = visit.session
-        after, what = self.studio.harmonise(before, voices_asked(*how), come_far)
+        after, what = self.studio.harmonise(before, voices_request(*how), come_far)
         return self._arrive(visit, before, after, what)
 
     def _arrive(self, visit: Visit, before: Session, after: Session, what: str = "") -> Updates:
@@ -166,12 +166,12 @@ class Page:
         assert step
         session = visit.change(lambda now: now.arrive(step, before))
         there = any(each is step for each in session.steps)
-        said = status_line((BELOW if there else LEFT_OUT).format(step.music.name))
+        line = status_line((BELOW if there else LEFT_OUT).format(step.music.name))
         if session.now is not step:
-            return {self.status: said}
+            return {self.status: line}
         updates = self._show(session, new=not step.takes) | self._layers_of(session)
         if not are_same(visit.session.now, step):  # while it was pictured
-            return {self.status: said}
+            return {self.status: line}
         if step.filled:
             done = step.takes[0]
             borders = round(done.new_from_s, 2), round(done.new_to_s, 2)  # those that the model can keep to

@@ -95,13 +95,13 @@ def application(page: Page) -> FastAPI:
 def pushing(queue: Any) -> Callable[..., Any]:
     """A queue's `push` that refuses actions which the page lacks, and sessions of long names, which it would keep. The
     queue forgets the session that came first, so one that comes again is made the last."""
-    push, kept = queue.push, queue.pending_messages_per_session
+    push, messages = queue.push, queue.pending_messages_per_session
 
     async def refusing(body: Any, **more: Any) -> Any:
         if len(body.session_hash or "") > NAME_LENGTH:
             return False, f"give the session a name of at most {NAME_LENGTH} letters", "error"
-        if body.session_hash in kept:
-            kept.move_to_end(body.session_hash)
+        if body.session_hash in messages:
+            messages.move_to_end(body.session_hash)
         try:
             return await push(body, **more)
         except KeyError:  # gradio looks for an action's number in a dict

@@ -24,12 +24,12 @@ from musictx.music.score import Meter, Score
 NAME_LENGTH = 60  # limits the name of a continuation of a continuation of …
 
 
-class Heard(NamedTuple):
+class Reading(NamedTuple):
     """Notes and their bars, sentences on what of the file is not among them, and the file."""
 
     score: Score
     meter: Meter
-    said: str = ""
+    remarks: str = ""
     project: Project | None = None
 
 
@@ -41,13 +41,13 @@ class PageMusic(NamedTuple):
     meter: Meter
     note: str = ""
     model: str = ""
-    played: Heard | None = None  # as it sounds, for other models; None: the score itself
-    written: Heard | None = None  # at its first tempo, for models that count beats; None: as it sounds
+    played: Reading | None = None  # as it sounds, for other models; None: the score itself
+    written: Reading | None = None  # at its first tempo, for models that count beats; None: as it sounds
     project: Project | None = None  # the file that new music goes into
 
-    def heard(self, in_beats: bool) -> Heard:
+    def reading(self, in_beats: bool) -> Reading:
         """The notes before any model has heard them; `in_beats`: at their first tempo."""
-        return (in_beats and self.written) or self.played or Heard(self.score, self.meter, project=self.project)
+        return (in_beats and self.written) or self.played or Reading(self.score, self.meter, project=self.project)
 
 
 class Step(NamedTuple):
@@ -94,7 +94,7 @@ class Step(NamedTuple):
     @property
     def meter(self) -> Meter:
         """The bars in which the notes that the person hears are counted."""
-        return self.music.heard(in_beats=True).meter if self.accompanied else self.music.meter
+        return self.music.reading(in_beats=True).meter if self.accompanied else self.music.meter
 
     @property
     def as_music(self) -> PageMusic:

@@ -94,10 +94,10 @@ def sketch(step: Step) -> str:
 def begins_s(step: Step) -> float:
     """Where new music begins until a person chooses another place: at the end, or before the ending of a finished
     piece, at a beat if it has beats."""
-    found = ending_s(step.score)
-    if found is None:
+    ending_at_s = ending_s(step.score)
+    if ending_at_s is None:
         return step.score.duration_s
-    return next((beat for beat in beats_of(step.score, step.meter) if beat > found - ON_LINE_S), found)
+    return next((beat for beat in beats_of(step.score, step.meter) if beat > ending_at_s - ON_LINE_S), ending_at_s)
 
 
 def rolls(step: Step, path: Path, width_in: float = WIDTH_IN) -> tuple[str, list[dict[str, float]]]:

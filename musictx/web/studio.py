@@ -77,10 +77,10 @@ class Studio:
     def go_on(self, session: Session, request: Continue, report: Report, model: str = "") -> Answer:
         """Continues what the person hears, or the same music once more, with its own model unless one is named."""
         whole, turn = self._begun(session, "no music to continue", lambda now: now.to_continue), self._turn(report)
-        music = self._heard(whole, model or whole.model)
+        music = self.for_model(whole, model or whole.model)
         takes = yield from draw_takes(music, request, self.playing[music.model], turn)
-        said = self._sentence(takes, request.variations, f"of {music.name}", turn, CLICK)
-        return session.push(Step(music, takes)), said + self._remark(music, whole)
+        sentence = self._sentence(takes, request.variations, f"of {music.name}", turn, CLICK)
+        return session.push(Step(music, takes)), sentence + self._remark(music, whole)
 
     def fill(self, session: Session, request: Fill, report: Report, model: str = "") -> Answer:
         """Writes a region of the music again."""
@@ -88,11 +88,11 @@ class Studio:
         whole = now.as_music
         if now.filled:
             whole = whole._replace(name=now.music.name)  # filled again
-        music = self._heard(whole, model or whole.model)
+        music = self.for_model(whole, model or whole.model)
         takes = yield from fill_takes(music, request, self._filling(music.model), turn)
         where = f"of {music.name} from {takes[0].new_from_s:.2f} to {takes[0].new_to_s:.2f} s"
-        said = self._sentence(takes, request.variations, where, turn, "The rest is kept.")
-        return session.push(Step(music, takes)), said + self._remark(music, whole)
+        sentence = self._sentence(takes, request.variations, where, turn, "The rest is kept.")
+        return session.push(Step(music, takes)), sentence + self._remark(music, whole)
 
     def harmonise(self, session: Session, request: Accompany, report: Report) -> tuple[Session, str]:
         """Voices around what the person hears, or around the same melody once more; and what became of it in words."""
@@ -132,7 +132,7 @@ class Studio:
         advice = f"choose {' or '.join(able)}" if able else NO_FILLER
         raise UserError(f"the model {name} was not trained to fill a region", advice)
 
-    def _sentence(self, takes: tuple[Continuation, ...], asked: int, what: str, turn: Turn, then: str) -> str:
+    def _sentence(self, takes: tuple[Continuation, ...], variations: int, what: str, turn: Turn, then: str) -> str:
         """What became of it. Raises UserError at the end of the server: to picture it, and to write its sound, would
         take longer than to draw it."""
         if turn.ending():
@@ -141,7 +141,7 @@ class Studio:
             in_time = f"at the time limit of {self.limits.seconds:g} s"
             why = in_time if stopped == {went_by(self.limits)} else f"early, {', '.join(sorted(stopped))}"
             return f"Stopped {why}: this is all the music so far."
-        made = f"{len(takes)} of {asked}" if len(takes) < asked else str(len(takes))
+        made = f"{len(takes)} of {variations}" if len(takes) < variations else str(len(takes))
         return f"{made} variation{'s' * (made != '1')} {what}, in {turn.took_s:.1f} s. {then}"
 
     def _remark(self, music: PageMusic, before: PageMusic) -> str:
@@ -179,13 +179,13 @@ class Studio:
         name, why = next(iter(self.models)), ""
         music = shorten(music, self.limits)
         if len(self.models) > 1:
-            name, reason = choose_bundle(music.heard(in_beats=True).score, music.name)
+            name, reason = choose_bundle(music.reading(in_beats=True).score, music.name)
             why = f"The {name} model plays, since {reason}."
-        heard = self._heard(music, name)
-        note = " ".join(part for part in (music.note, heard.note, why) if part)
-        return session.push(Step(heard._replace(note=note)))
+        fitted = self.for_model(music, name)
+        note = " ".join(part for part in (music.note, fitted.note, why) if part)
+        return session.push(Step(fitted._replace(note=note)))
 
-    def _heard(self, music: PageMusic, name: str) -> PageMusic:
+    def for_model(self, music: PageMusic, name: str) -> PageMusic:
         """The music as the model of that name hears it."""
         return music if music.model == name else fit(music, self.models[name].tokenizer)._replace(model=name)
 

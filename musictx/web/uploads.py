@@ -20,7 +20,7 @@ from musictx.errors import MidiError, UserError
 from musictx.music.project import Project
 from musictx.music.read import read_tracks, whole
 from musictx.music.ticks import Tracks
-from musictx.web.session import Heard, PageMusic
+from musictx.web.session import PageMusic, Reading
 
 UNTAKEN_S = 60.0  # a page takes its file at once: after this the page is gone
 LOOK_S = 5.0  # between looks for such files
@@ -122,21 +122,21 @@ def read_music(data: bytes) -> PageMusic | str:
         even = read_tracks(data, "", one_tempo=True) if tracks.tempo_map.changes else None
     except MidiError as error:
         return error.reason
-    played = as_heard(tracks, data)
+    played = reading_of(tracks, data)
     if not len(played.score):
         only_drums = len(tracks.merge(drums=True)) > 0
         return "there are only drums in it" if only_drums else "there are no notes in it"
-    written = as_heard(even, data, FIRST_TEMPO) if even is not None else None
+    written = reading_of(even, data, FIRST_TEMPO) if even is not None else None
     return PageMusic("", played.score, played.meter, played=played, written=written, project=played.project)
 
 
-def as_heard(tracks: Tracks, data: bytes, said: str = "") -> Heard:
+def reading_of(tracks: Tracks, data: bytes, remarks: str = "") -> Reading:
     """The notes without drums, and what a person should know of drums and pedal."""
     if any(track.is_drums and len(track.score) for track in tracks.tracks):
-        said += " Its drums are left out."
+        remarks += " Its drums are left out."
     if pedal := tracks.remark():
-        said += f" {pedal[0].upper()}{pedal[1:]}."
-    return Heard(tracks.merge(), tracks.meter(), said.strip(), Project(whole(data), tracks.tempo_map))
+        remarks += f" {pedal[0].upper()}{pedal[1:]}."
+    return Reading(tracks.merge(), tracks.meter(), remarks.strip(), Project(whole(data), tracks.tempo_map))
 
 
 def plain_name(name: str) -> str:

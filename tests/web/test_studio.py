@@ -293,7 +293,7 @@ def test_another_model_hears_the_music_as_it_came(both, tmp_path):
     after, said = whole(studio.go_on(begun, more(), quiet, "chorale"))
     assert now(after).music.model == "chorale"
     assert now(after).music.score.velocity.tolist() == [80] * len(now(after).music.score)
-    assert "four voices" in said
+    assert "the model's 4 voices" in said
     back, said = whole(studio.go_on(after, more(), quiet, "piano"))
     assert now(back).music.score == now(begun).music.score
     assert "voices" not in said

@@ -123,7 +123,7 @@ def test_music_that_is_too_long_ends_in_its_file_where_it_ends_on_the_page(tmp_p
             heard = fit(music, build_tokenizer(name))
             data = Step(heard).midi
             back = read_tracks(data, "", one_tempo=name == "chorale")
-            shown = music.heard(in_beats=name == "chorale").score
+            shown = music.reading(in_beats=name == "chorale").score
             assert back.merge().pitch.tolist() == shown.pitch.tolist()
             assert np.abs(back.merge().offset_s - shown.offset_s).max() < 2e-3
             assert back.merge(True).duration_s < shown.duration_s + 2e-3  # its drums end too

@@ -5,7 +5,7 @@ from typing import Any
 from musictx.generate.primer import Part
 from musictx.generate.requests import Continue, Fill, Length
 from musictx.web.draw import request_settings
-from musictx.web.harmonise import voices_asked
+from musictx.web.harmonise import voices_request
 from musictx.web.session import Session, Step
 
 HYMN = "Old Hundredth, in four voices"
@@ -28,7 +28,7 @@ def region(from_s, to_s, **moved):
 
 def voices(**moved):
     """The same of voices around a melody."""
-    return voices_asked(**VOICES | moved)
+    return voices_request(**VOICES | moved)
 
 
 def now(session: Session) -> Step:
