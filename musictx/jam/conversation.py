@@ -33,7 +33,7 @@ class Reply:
     ids: list[int] = field(default_factory=list)
     sounding: set[int] = field(default_factory=set)
     origin_s: float | None = None
-    drawn: bool = False  # to its end
+    whole: bool = False  # to its end
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Conversation:
             return min(self.look_s, self.prepare_s)
         if reply.origin_s is None:
             return reply.due_s if reply.opening is not None else -inf
-        return reply.origin_s + (reply.length_s if reply.drawn else reply.reader.clock_s - AHEAD_S)
+        return reply.origin_s + (reply.length_s if reply.whole else reply.reader.clock_s - AHEAD_S)
 
     def hear(self, at_s: float, message: Any) -> None:
         """Takes a mido message from the player. A new note ends a reply; one that was not heard yet is taken back, if
@@ -126,7 +126,7 @@ class Conversation:
             self.keyboard.forget()
             reply.origin_s = now_s
             self._schedule(reply, reply.opening)
-        elif reply.drawn:
+        elif reply.whole:
             self._end(now_s)
         else:
             self._draw(reply)
@@ -135,9 +135,9 @@ class Conversation:
         id_ = self.partner.draw(opening=reply.opening is None)
         reply.ids.append(id_)
         events = reply.reader.read(id_)
-        reply.drawn = reply.reader.clock_s >= reply.length_s
+        reply.whole = reply.reader.clock_s >= reply.length_s
         if reply.origin_s is None:
-            if events or reply.drawn:
+            if events or reply.whole:
                 reply.opening = events
             return
         now_s = self.clock()  # drawing took time
@@ -150,7 +150,7 @@ class Conversation:
         events = [event for event in events if event.at_s < reply.length_s]
         for event in events:
             (reply.sounding.add if event.velocity else reply.sounding.discard)(event.pitch)
-        if reply.drawn:
+        if reply.whole:
             events += [Event(reply.length_s, pitch, 0) for pitch in sorted(reply.sounding)]
         self.playback.schedule(Event(reply.origin_s + at_s, pitch, v) for at_s, pitch, v in events)
 
@@ -159,4 +159,4 @@ class Conversation:
         assert reply is not None
         sounded_s = at_s - reply.origin_s if reply.origin_s is not None else 0.0
         ids = np.array(reply.ids, dtype=np.uint16)
-        self.partner.end(self.idiom.heard(ids, min(max(sounded_s, 0.0), reply.length_s)))
+        self.partner.end(self.idiom.prefix(ids, min(max(sounded_s, 0.0), reply.length_s)))

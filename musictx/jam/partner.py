@@ -68,9 +68,9 @@ class Partner:
 
     def hear(self, phrase: Ids) -> None:
         """Takes the player's phrase so far and reads its new part at once."""
-        known = len(self.phrase)
-        extends = np.array_equal(phrase[:known], self.phrase)
-        new, self.phrase = phrase[known:], phrase
+        n_old = len(self.phrase)
+        extends = np.array_equal(phrase[:n_old], self.phrase)
+        new, self.phrase = phrase[n_old:], phrase
         if not extends:
             self._recall()
         elif len(new):
@@ -87,12 +87,12 @@ class Partner:
     def draw(self, opening: bool) -> int:
         """Draws the next id; `opening`: not one that waits. Raises NanError."""
         self.grammar.at_once = opening
-        drawn = next(self.batch, None)
-        if drawn is None:  # a model of learned positions ends with its table: it begins again
+        step = next(self.batch, None)
+        if step is None:  # a model of learned positions ends with its table: it begins again
             self._recall()
             self._begin_batch()
-            drawn = next(self.batch)
-        self.reply.append(int(drawn.ids[0]))
+            step = next(self.batch)
+        self.reply.append(int(step.ids[0]))
         return self.reply[-1]
 
     def _begin_batch(self) -> None:
@@ -116,9 +116,9 @@ class Partner:
         if self.steps is not self.before:  # it was read again meanwhile, with the reply
             self._recall()
 
-    def end(self, heard: Ids) -> None:
-        """Ends the reply; `heard` is the part of it that sounded."""
-        past = np.concatenate([self.past, self.phrase, heard])
+    def end(self, sounded: Ids) -> None:
+        """Ends the reply; `sounded` is the part of it that sounded."""
+        past = np.concatenate([self.past, self.phrase, sounded])
         first = max(len(past) - self.window, 0)
         # whole periods: the next phrase begins a period
         self.past = past[first + -first % self.period : len(past) - len(past) % self.period]

@@ -68,9 +68,9 @@ class Recording:
         if self.project is not None:
             return self.project.until(self.duration_s)
         new = Project.new(self.quarter_s)
-        heard = sorted(self.player + ends(self.player, self.duration_s), key=lambda timed: timed[0])
-        ticks = new.clock.ticks(np.array([at_s for at_s, _ in heard])).tolist()
-        events = [midi.Event(tick, bytes(message.bytes())) for tick, (_, message) in zip(ticks, heard, strict=True)]
+        messages = sorted(self.player + ends(self.player, self.duration_s), key=lambda timed: timed[0])
+        ticks = new.clock.ticks(np.array([at_s for at_s, _ in messages])).tolist()
+        events = [midi.Event(tick, bytes(message.bytes())) for tick, (_, message) in zip(ticks, messages, strict=True)]
         (track,) = new.file.tracks
         whole = EventTrack([meta(0, midi.NAME, "player"), *track.events, *events], max(ticks, default=0))
         return Project(midi.write_events(new.file._replace(tracks=[whole])), new.clock)

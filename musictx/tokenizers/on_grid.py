@@ -49,8 +49,8 @@ class OnGrid:
         """(B, n) the last line at or before steps (B, n), 0 before the first one, and (B, n) the first line at or after
         them, a step itself after the last one."""
         at = np.searchsorted(self.lines, step + self.begins)
-        found, last = self.lines[at] - self.begins, self.lines[at - 1] - self.begins
-        return np.where(found == step, step, np.maximum(last, 0)), np.where(found == FAR, step, found)
+        following, last = self.lines[at] - self.begins, self.lines[at - 1] - self.begins
+        return np.where(following == step, step, np.maximum(last, 0)), np.where(following == FAR, step, following)
 
     def _look_ahead(self) -> None:
         """Finds where waits may end, and which waits each of them becomes."""

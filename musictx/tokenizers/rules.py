@@ -88,8 +88,8 @@ class Rules:
                 allowed = f"more than 0 and at most {MOST_S:g} seconds" + ", or auto for the seed's own" * has_auto
                 raise ConfigError(name, got=value, allowed=allowed)
         check_types(self)
-        if self.grid not in (known := (AUTO, OFF, *GRIDS, SWING)):
-            raise ConfigError("grid", got=self.grid, allowed=f"one of {', '.join(known)}")
+        if self.grid not in (grids := (AUTO, OFF, *GRIDS, SWING)):
+            raise ConfigError("grid", got=self.grid, allowed=f"one of {', '.join(grids)}")
         most = self.max_polyphony
         if most is not None and not 1 <= most <= 128:
             raise ConfigError("max_polyphony", got=most, allowed="1 to 128, or null for no limit")

@@ -38,8 +38,8 @@ def waiting_notes(score: Score, step_s: float) -> Waiting:
 
 
 def _span(pitch: Indices) -> tuple[int, int] | None:
-    known = pitch[pitch >= 0]
-    return (int(known.min()), int(known.max())) if known.size else None
+    sounding = pitch[pitch >= 0]
+    return (int(sounding.min()), int(sounding.max())) if sounding.size else None
 
 
 class Event(NamedTuple):
@@ -69,7 +69,7 @@ class Idiom(Protocol):
         """The ids of a phrase that no note from `now_s` on can change; all of them at infinity."""
         ...
 
-    def heard(self, ids: Ids, seconds: float) -> Ids:
+    def prefix(self, ids: Ids, seconds: float) -> Ids:
         """The part of a reply's ids that has sounded after so many seconds, with all notes released."""
         ...
 

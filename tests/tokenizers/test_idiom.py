@@ -67,13 +67,13 @@ def test_a_grid_read_id_by_id_sounds_what_its_steps_hold(seed):
 def test_what_was_heard_of_a_reply_ends_where_it_was_broken_off():
     tokenizer = build_tokenizer("performance")
     score = Score([0.0, 0.5, 1.0], [0.6, 2.0, 1.5], [60, 64, 67], [82, 82, 82])
-    heard = tokenizer.idiom(QUARTER_S).heard(tokenizer.encode(score), 0.8)
+    heard = tokenizer.idiom(QUARTER_S).prefix(tokenizer.encode(score), 0.8)
     assert tokenizer.decode(heard) == Score([0.0, 0.5], [0.6, 0.8], [60, 64], [82, 82])
     tokenizer = build_tokenizer("chorale")
     ids = np.arange(4 * 10, dtype=np.uint16)
-    heard = tokenizer.idiom(QUARTER_S).heard(ids[:-1], 0.31)  # the third step has begun
+    heard = tokenizer.idiom(QUARTER_S).prefix(ids[:-1], 0.31)  # the third step has begun
     assert heard.tolist() == list(range(12))
-    assert len(tokenizer.idiom(QUARTER_S).heard(ids, 0.0)) == 0
+    assert len(tokenizer.idiom(QUARTER_S).prefix(ids, 0.0)) == 0
 
 
 def chord(*pitches, at=0.0, until=0.6):

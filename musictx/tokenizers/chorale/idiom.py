@@ -23,7 +23,7 @@ class GridIdiom:
         ids = self.tokenizer.encode(steal_voices(score))
         return ids if np.isinf(now_s) else ids[: max(round(now_s / self.step_s), 0) * self.voices]
 
-    def heard(self, ids: Ids, seconds: float) -> Ids:
+    def prefix(self, ids: Ids, seconds: float) -> Ids:
         begun = int(np.ceil(seconds / self.step_s - 1e-6))
         return ids[: min(begun, len(ids) // self.voices) * self.voices]
 

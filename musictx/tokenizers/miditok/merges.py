@@ -24,15 +24,15 @@ class Merges:
         from tokenizers.models import BPE
 
         self.parts = [(i,) for i in range(n_base)]
-        known, merges = set(self.parts), []
+        words, merges = set(self.parts), []
         try:
             for a, b in json.loads(state):
                 whole = self.parts[a] + self.parts[b]
                 if min(a, b) < 0 or len(whole) > MAX_PART:  # repeated doubling would fill the memory
                     raise ValueError(whole)
                 merges.append((as_text(self.parts[a]), as_text(self.parts[b])))
-                if whole not in known:  # two merges that make the same word share its id
-                    known.add(whole)
+                if whole not in words:  # two merges that make the same word share its id
+                    words.add(whole)
                     self.parts.append(whole)
         except (ValueError, TypeError, IndexError, RecursionError):
             raise UserError("the tokenizer's BPE merges are damaged", "prepare the data again") from None

@@ -179,9 +179,9 @@ class MidiTokTokenizer(Tokenizer):
 def _to_grid(score: Score) -> Notes:
     """Moves onsets and ends to the nearest step; every note is at least one step long."""
     if not score.duration_s / score.quarter_s * STEPS_PER_QUARTER <= MAX_STEPS:
-        given = f"{score.duration_s:.6g} seconds at {score.quarter_s:.3g} seconds a quarter"
+        lasts = f"{score.duration_s:.6g} seconds at {score.quarter_s:.3g} seconds a quarter"
         most = MAX_STEPS // STEPS_PER_QUARTER
-        raise TokenError(f"{given} are more than {most} quarters", "mend the tempo, or cut the piece")
+        raise TokenError(f"{lasts} are more than {most} quarters", "mend the tempo, or cut the piece")
     onset, end = (np.rint(t / score.quarter_s * STEPS_PER_QUARTER) for t in (score.onset_s, score.offset_s))
     rows = (score.program, onset, score.pitch, np.maximum(end - onset, 1), score.velocity)
     return _merge_copies(np.array(rows).astype(np.int64))

@@ -24,7 +24,7 @@ class EventIdiom:
         # time that passes belongs to the event after it, and its length is known only then
         return ids[: int(np.flatnonzero(settled).max(initial=-1)) + 1]
 
-    def heard(self, ids: Ids, seconds: float) -> Ids:
+    def prefix(self, ids: Ids, seconds: float) -> Ids:
         return self.tokenizer.encode(self.tokenizer.decode(ids).clip(0, seconds))
 
     def reader(self) -> "EventReader":
