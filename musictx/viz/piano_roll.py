@@ -66,13 +66,13 @@ def plot_rolls(
     ruler_in = 0.5 if bars is None else 0.64
     figure = new_figure(width_in, (roll_in(low, high) + strip_in + ruler_in) * len(panels) * n_rows + 0.5)
     grid = figure.subplots(len(panels) * n_rows, squeeze=False)[:, 0].reshape(len(panels), n_rows)
-    for (title, score, new), asked, rows in zip(panels, chords or [()] * len(panels), grid, strict=True):
+    for (title, score, new), panel_chords, rows in zip(panels, chords or [()] * len(panels), grid, strict=True):
         for k, axes in enumerate(rows):
             plot_keys(axes, low, high, "" if k else title)
             span_s = k * width_s, (k + 1) * width_s
             plot_notes(axes, score, new, span_s)
             if strip_in:
-                plot_chords(axes, asked, span_s, strip_in / roll_in(low, high), width_in)
+                plot_chords(axes, panel_chords, span_s, strip_in / roll_in(low, high), width_in)
             plot_time(axes, span_s, end_s, bars, label=axes is grid[-1, -1])
     mixed = [new for _, score, new in panels if 0 < new_notes(score, new).sum() < len(score)]
     if mixed:
@@ -195,8 +195,8 @@ def plot_chords(
         letters = (to_s - from_s) / (span_s[1] - span_s[0]) * (width_in - 0.5) / LETTER_IN
         words = (name if share is None else f"{name} {share:.0%}", name)
         style: dict[str, Any] = {"fontsize": 8.5, "color": INK, "va": "center", "parse_math": False}
-        for said in [each for each in words if len(each) < letters][:1]:
-            axes.annotate(said, (from_s, (high + top) / 2), (4, 0), textcoords="offset points", **style)
+        for text in [each for each in words if len(each) < letters][:1]:
+            axes.annotate(text, (from_s, (high + top) / 2), (4, 0), textcoords="offset points", **style)
 
 
 def boxes(score: Score, width_s: float) -> NDArray[Any]:
@@ -243,10 +243,10 @@ def plot_bars(axes: Axes, span_s: tuple[float, float], bars: Bars) -> None:
     lines_s, numbers = bars.lines_s[here], bars.numbers[here]
     most = max((axes.figure.get_figwidth() - 0.5) / LETTERS_IN, 1)  # type: ignore[union-attr]
     every = next((n for n in (1, 2, 4, 8, 16, 32) if len(numbers) <= most * n), 64)
-    said = (numbers > 0) & ((numbers - 1) % every == 0)
-    shown = lines_s if len(lines_s) <= MOST_BARS else lines_s[said]
+    has_number = (numbers > 0) & ((numbers - 1) % every == 0)
+    shown = lines_s if len(lines_s) <= MOST_BARS else lines_s[has_number]
     axes.vlines(shown, 0, 1, transform=axes.get_xaxis_transform("grid"), color=BAR_COLOUR, lw=0.7, zorder=0.6)
-    axes.set_xticks(lines_s[said].tolist(), [str(number) for number in numbers[said]])
+    axes.set_xticks(lines_s[has_number].tolist(), [str(number) for number in numbers[has_number]])
 
 
 def in_seconds(seconds: float, _: object = None) -> str:

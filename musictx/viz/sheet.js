@@ -65,10 +65,10 @@ function table(caption, head, lines) {
   return made;
 }
 
-// the chance of finding at least `found` of `n` by guessing one of `m`
-function byChance(found, n, m) {
+// the chance of finding at least `hits` of `n` by guessing one of `m`
+function byChance(hits, n, m) {
   let term = 1, below = 0; // term: n over k, times the odds
-  for (let k = 0; k < found; k++) {
+  for (let k = 0; k < hits; k++) {
     below += term * (1 / m) ** k * (1 - 1 / m) ** (n - k);
     term *= (n - k) / (k + 1);
   }
@@ -80,24 +80,24 @@ function openKey() {
   key = JSON.parse(new TextDecoder().decode(bytes));
   for (const input of form.querySelectorAll("input")) input.disabled = true;
   const all = rows(), m = key.sources[0].length;
-  const chosen = all.filter((row) => row.chosen), found = chosen.filter((row) => row.source === key.composer).length;
-  const said = document.createElement("p");
-  said.textContent = chosen.length === 0 ? "You have not said which one is the composer’s." :
-    "You found the composer in " + found + " of " + chosen.length + " pieces. Guessing finds " +
+  const chosen = all.filter((row) => row.chosen), hits = chosen.filter((row) => row.source === key.composer).length;
+  const verdict = document.createElement("p");
+  verdict.textContent = chosen.length === 0 ? "You have not said which one is the composer’s." :
+    "You found the composer in " + hits + " of " + chosen.length + " pieces. Guessing finds " +
     (chosen.length / m).toFixed(1) + " on average, and as many as you or more with probability " +
-    byChance(found, chosen.length, m).toPrecision(2) + ".";
+    byChance(hits, chosen.length, m).toPrecision(2) + ".";
   const sources = [key.composer, ...key.sources[0].filter((name) => name !== key.composer).sort()];
   const bySource = sources.map((name) => {
-    const given = all.filter((row) => row.source === name && row.rating !== null).map((row) => row.rating);
-    const mean = given.length ? (given.reduce((a, b) => a + b) / given.length).toFixed(2) : "–";
-    return [name, mean, given.length, chosen.filter((row) => row.source === name).length];
+    const ratings = all.filter((row) => row.source === name && row.rating !== null).map((row) => row.rating);
+    const mean = ratings.length ? (ratings.reduce((a, b) => a + b) / ratings.length).toFixed(2) : "–";
+    return [name, mean, ratings.length, chosen.filter((row) => row.source === name).length];
   });
   const letters = key.sources[0].map((_, i) => String.fromCharCode(65 + i));
   const byPiece = key.sources.map((names, i) => [i + 1, ...names, answers["choice-" + (i + 1)] || "–"]);
   const about = document.createElement("p");
   about.textContent = key.about;
   const scores = document.getElementById("scores");
-  scores.replaceChildren(said,
+  scores.replaceChildren(verdict,
     table("Your answers", ["who", "mean rating", "ratings", "taken for the composer"], bySource),
     table("Which is which", ["piece", ...letters, "you said"], byPiece), about);
   scores.hidden = false;

@@ -37,13 +37,13 @@ def listening_sheet(trials: Sequence[Trial], composer: str, about: str, credit: 
     parts = {suffix: folder.joinpath(f"sheet.{suffix}").read_text(encoding="utf-8") for suffix in ("html", "css", "js")}
     sources = [trial.sources for trial in trials]
     key = json.dumps({"composer": composer, "sources": sources, "about": about}, ensure_ascii=False).encode()
-    heard = sha256(key)
+    digest = sha256(key)
     for trial in trials:
-        heard.update(b"".join([trial.seed, *trial.sounds]))
+        digest.update(b"".join([trial.seed, *trial.sounds]))
     return Template(parts["html"]).substitute(
         style=parts["css"],
         script=parts["js"],
-        sheet=heard.hexdigest()[:12],
+        sheet=digest.hexdigest()[:12],
         letters=f"A to {ascii_uppercase[len(sources[0]) - 1]}",
         trials="\n".join(_trial(n, trial, len(trials)) for n, trial in enumerate(trials, 1)),
         credit=escape(credit),
@@ -96,8 +96,8 @@ def excerpt(score: Score, seconds: float, soundfont: Path | None = None) -> Audi
 
     Raises ConfigError for the font."""
     sound = np.zeros(round(seconds * RATE), np.float32)
-    heard = render(score.clip(0.0, seconds), open_font(soundfont)).mean(axis=1)[: len(sound)]
-    sound[: len(heard)] = heard
+    music = render(score.clip(0.0, seconds), open_font(soundfont)).mean(axis=1)[: len(sound)]
+    sound[: len(music)] = music
     n_fade = round(min(FADE_S, seconds / 4) * RATE)
     sound[len(sound) - n_fade :] *= np.cos(np.linspace(0, np.pi / 2, n_fade, dtype=np.float32)) ** 2
     return sound

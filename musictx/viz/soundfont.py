@@ -88,7 +88,7 @@ class SoundFont:
                 (head[2], head[1]): [(outer, inner) for outer in zones for inner in instruments[outer[INSTRUMENT]]]
                 for head, zones in zip(tables[b"phdr"][:-1], presets, strict=True)
             }
-            self._known: dict[tuple[tuple[int, int], int, int], KeyedSample] = {}
+            self._keyed: dict[tuple[tuple[int, int], int, int], KeyedSample] = {}
             for layers in self._presets.values():  # reports broken references now, not in the middle of a piece
                 for zones in layers:
                     self._region(zones, 60)
@@ -108,9 +108,9 @@ class SoundFont:
         regions = []
         for place, zones in enumerate(self._presets[preset]):
             if all(_holds(zone, KEYS, key) and _holds(zone, VELOCITIES, velocity) for zone in zones):
-                if (preset, place, key) not in self._known:
-                    self._known[preset, place, key] = self._region(zones, key)
-                regions.append(self._known[preset, place, key])
+                if (preset, place, key) not in self._keyed:
+                    self._keyed[preset, place, key] = self._region(zones, key)
+                regions.append(self._keyed[preset, place, key])
         return regions
 
     def _region(self, zones: tuple[Zone, Zone], key: int) -> KeyedSample:
