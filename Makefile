@@ -32,9 +32,9 @@ test: lint
 quick: lint
 	$(PYTEST) --quick
 
-# the site of the pages in docs/ and of a reference: outputs/docs/site/index.html; a link that leads nowhere is an error
+# the pages of docs/ and the reference as a site: outputs/docs/site/index.html
 docs: $(DEV)
-	$(BIN)/python tools/docs_site.py
+	$(BIN)/python tools/website.py
 
 # sdist and wheel of what is committed, in dist/; .github/workflows/release.yml installs and tries them
 release: $(DEV)

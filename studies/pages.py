@@ -246,8 +246,7 @@ def pages_of(rows: list[Row]) -> dict[Path, str]:
     found = {ROOT / "docs/results.md": claims_page(rows)}
     for name in TITLES:
         found[ROOT / f"docs/results/{name}.md"] = subject_page(name, [row for row in rows if row["page"] == name])
-    guides = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "docs/results/in-words.md"]
-    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *guides):
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))):
         if path not in found:
             found[path] = filled(path.read_text(encoding="utf-8"), rows)
     return found

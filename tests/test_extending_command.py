@@ -1,4 +1,4 @@
-"""The command of docs/extending.md, as written there: a person's own file is a command."""
+"""The command of docs/extend/command.md, as written there: a person's own file is a command."""
 
 import re
 
@@ -7,7 +7,7 @@ from conftest import ROOT, ok, refused
 
 from musictx.music.read import read_midi
 
-TEXT = (ROOT / "docs" / "extending.md").read_text().split("## A command\n")[1].split("\n## ")[0]
+TEXT = (ROOT / "docs/extend/command.md").read_text()
 (CODE,) = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
 COMMANDS = [line.split() for line in re.findall(r"^    (musictx .*)$", TEXT, re.MULTILINE)]
 

@@ -1,4 +1,4 @@
-"""The kind of model of docs/extending.md, as written there: trained, continued, proven, taken away."""
+"""The kind of model of docs/extend/model.md, as written there: trained, continued, proven, taken away."""
 
 import re
 
@@ -12,7 +12,7 @@ from musictx.config.command import find
 from musictx.model.build import KINDS, build_model, model_config
 from musictx.model.header import read_header
 
-SECTION = (ROOT / "docs/extending.md").read_text().split("\n## A kind of model\n")[1].split("\n## ")[0]
+SECTION = (ROOT / "docs/extend/model.md").read_text()
 (CODE,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 TRAIN, GENERATE = (words.split() for words in re.findall(r"^    python gru.py (.*)$", SECTION, re.MULTILINE))
 

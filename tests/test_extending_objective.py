@@ -1,4 +1,4 @@
-"""The recipe of docs/extending.md, as written there: an objective comes from a person's own file, and goes again."""
+"""The recipe of docs/extend/objective.md, as written there: an objective from a person's own file."""
 
 import re
 import shlex
@@ -9,7 +9,7 @@ from conftest import QUICK, ROOT, TINY, ok, refused
 
 from musictx.model.header import read_header
 
-TEXT = (ROOT / "docs" / "extending.md").read_text().split("## An objective\n")[1].split("\n## ")[0]
+TEXT = (ROOT / "docs/extend/objective.md").read_text()
 (CODE,) = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
 (SHELL,) = re.findall(r"```bash\n(.*?)```", TEXT, flags=re.DOTALL)
 TRAIN, BLANKS, PLAIN, GENERATE = map(shlex.split, SHELL.splitlines())

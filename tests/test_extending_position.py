@@ -1,4 +1,4 @@
-"""The recipe of docs/extending.md for a form of position, as written there: added, used by the commands, proven,
+"""The recipe of docs/extend/position.md for a form of position, as written there: added, used by the commands, proven,
 taken away."""
 
 import re
@@ -12,7 +12,7 @@ from musictx.model.position import FORMS
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.read import read_midi
 
-SECTION = (ROOT / "docs/extending.md").read_text().split("\n## A form of position\n")[1].split("\n## ")[0]
+SECTION = (ROOT / "docs/extend/position.md").read_text()
 (CODE,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 COMMANDS = re.findall(r"^    python alibi.py (.*)$", SECTION, re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""The recipe of docs/extending.md for a tokenizer, as written there: added, used by the commands, proven,
+"""The recipe of docs/extend/tokenizer.md for a tokenizer, as written there: added, used by the commands, proven,
 taken away."""
 
 import re
@@ -16,7 +16,7 @@ from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.tokenizers import TOKENIZERS, Tokenizer, build_tokenizer
 
-SECTION = (ROOT / "docs/extending.md").read_text().split("\n## A tokenizer\n")[1].split("\n## ")[0]
+SECTION = (ROOT / "docs/extend/tokenizer.md").read_text()
 (CODE,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 COMMANDS = re.findall(r"^    python triples.py (.*)$", SECTION, re.MULTILINE)
 SHARED = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -123,6 +123,6 @@ def test_the_version_is_in_pyproject_alone():
 def test_make_release_and_make_docs_run_pinned_tools():
     plan = plan_of("release").splitlines()
     assert [line.split("/python ")[1] for line in plan[-2:]] == ["-m build", "-m twine check --strict dist/*"]
-    assert plan_of("docs").splitlines()[-1].endswith(" tools/docs_site.py")
+    assert plan_of("docs").splitlines()[-1].endswith(" tools/website.py")
     pinned = {line.partition("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines()}
-    assert {"build", "hatchling", "zensical", "twine"} <= pinned
+    assert {"build", "hatchling", "twine", "zensical"} <= pinned

@@ -35,7 +35,7 @@ from musictx.training.start import sized_as_bundle
 
 GAIN, SEED, MUSIC = "gain.json", "held-out.mid", "music"  # beside the model
 HELD_OUT = 2  # pieces that measure, and nothing else
-RATE = 3e-4  # docs/training.md
+RATE = 3e-4  # docs/train/all-about-training.md
 BATCH = 4  # windows a step
 READINGS, STEPS = 10, (60, 200)  # of the music; and at least, at most
 PATIENCE = 3

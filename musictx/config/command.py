@@ -54,11 +54,11 @@ def load(path: str) -> Command:
         raise UserError(f"{path} cannot be imported ({type(error).__name__}: {error})") from None
     found = getattr(module, "COMMAND", None)
     if not isinstance(found, Command):
-        raise UserError(f"{path} has no COMMAND", "docs/extending.md shows one")
+        raise UserError(f"{path} has no COMMAND", "docs/extend/command.md shows one")
     if not found.name.isidentifier() or find_spec(f"musictx.commands.{found.name}") is not None:
         raise UserError(f"{path}: its command cannot have the name {found.name!r}", "give a new word")
     if not is_dataclass(found.schema):
-        raise UserError(f"{path}: {found.schema} is no dataclass", "docs/extending.md shows one")
+        raise UserError(f"{path}: {found.schema} is no dataclass", "docs/extend/command.md shows one")
     if found.main and find_setting(found.schema, found.main) is None:
         raise UserError(f"{path}: main={found.main!r} is not one of its settings", "give the name of one")
     OWN[found.name] = found

@@ -64,7 +64,9 @@ class TrainerConfig:
     warmup_steps: int = setting(MISSING, "steps until the learning rate reaches its peak")
     schedule: str = setting("cosine", "the rate after warm-up: cosine; or hold: constant, then linearly to zero")
     decay_share: float = setting(
-        0.5, "schedule=hold: share of all steps, at the end, in which the rate falls; 0: never, docs/training.md"
+        0.5,
+        "schedule=hold: share of all steps, at the end, in which the rate falls; 0: never "
+        "(docs/train/all-about-training.md)",
     )
     weight_decay: float = setting(0.01, "how strongly matrices are pulled towards zero")
     grad_clip: float = setting(1.0, "largest norm of the gradient")
@@ -121,7 +123,7 @@ class TrainConfig:
     objective: str = setting(
         "next_token",
         "what the model learns from a window: next_token, infill, voices (of a chorale, around others), conditional "
-        "(the rest of a song, to its melody), or my_module:MyObjective (docs/extending.md)",
+        "(the rest of a song, to its melody), or my_module:MyObjective (docs/extend/objective.md)",
     )
     objective_settings: Any = setting(
         None,

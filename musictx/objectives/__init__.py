@@ -2,7 +2,7 @@
 
 Training, validation, `musictx evaluate`, batch sizing and the benches all use the same objective. `objective=infill`
 is the class `Infill` of `musictx/objectives/infill.py`, and `objective=my_module:Mine` is a person's own
-(docs/extending.md).
+(docs/extend/objective.md).
 """
 
 from __future__ import annotations

@@ -120,4 +120,4 @@ def _check_processes(config: TrainConfig) -> None:
     if not (TorchElasticEnvironment.detect() or SLURMEnvironment.detect()):
         start = f"start them with `torchrun --nproc-per-node={trainer.devices} -m musictx train …` or srun"
         why = f"with num_nodes={trainer.num_nodes} it takes {processes} processes"
-        raise ConfigError("devices", got=trainer.devices, why=why, hint=f"{start}, docs/training.md has both")
+        raise ConfigError("devices", got=trainer.devices, why=why, hint=f"{start}, docs/train/several.md has both")

@@ -74,7 +74,7 @@ def test_a_file_that_is_there_stays(world, tmp_path):
 
 @pytest.mark.skipif(not is_packaged("piano"), reason="built without the piano model")
 def test_the_commands_and_the_python_of_the_page_run_as_they_stand(tmp_path, monkeypatch):
-    text = (ROOT / "docs/models.md").read_text().split("## A model in other programs")[1]
+    text = (ROOT / "docs/train/export.md").read_text()
     commands = re.findall(r"^musictx (.*)$", text, re.MULTILINE)
     assert len(commands) == 2
     for command in commands:

@@ -96,7 +96,7 @@ def riff(data: bytes) -> bytes:
     return b"RIFF" + struct.pack("<I", len(chunks) + 4) + b"RMID" + chunks
 
 
-# of each row of the table in docs/data.md: a file, its notes, what is counted
+# of each row of the table in docs/train/all-about-data.md: a file, its notes, what is counted
 DEFECTS = {
     "the pedal in another track": (
         midi(track(*note(72, 0, 240), *note(74, 480, 720)), LOW, track(*pedal((0, 127), (1920, 0)))),

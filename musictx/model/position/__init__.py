@@ -1,4 +1,4 @@
-"""Forms of position: how attention knows where a token is. One file each; docs/extending.md adds another."""
+"""Forms of position: how attention knows where a token is. One file each; docs/extend/position.md adds another."""
 
 from musictx.model.position.absolute import Learned, NoPosition, Sinusoidal
 from musictx.model.position.form import Form

@@ -1,7 +1,6 @@
 """make docs: a site of the pages in docs/, with what they link to and a reference: outputs/docs/site/index.html.
 
-A link of a page leads to a file, as on GitHub. What lies outside of docs/ comes along, so it leads there on the site
-too.
+A link of a page leads to a file, as on GitHub. A file outside of docs/ comes along, so that its link works here too.
 """
 
 import os
@@ -17,10 +16,16 @@ from musictx.cli import names
 from musictx.commands.prepare import CORPORA
 from musictx.config.app import helped
 from musictx.config.command import find
+from musictx.config.mistakes import in_one_line
 from musictx.errors import UserError
+from musictx.terminal import say
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "outputs" / "docs"
+ROOM = """    options:
+      show_root_heading: false
+      show_submodules: true
+      show_if_no_docstring: false"""
 BESIDE = Path("repository")  # where files from outside of docs/ lie on the site
 LINK = re.compile(r"(?s)```.*?```|`[^`\n]*`|(?<=\]\()(?!\w+:|#)([^)\s#]+)|(?<=src=\")(?!\w+:)([^\"]+)")  # not in code
 
@@ -48,8 +53,8 @@ def linked(page: Path, text: str) -> tuple[str, list[Path]]:
 
 
 def gather(pages: Path) -> None:
-    """Writes every page of docs/, and all that these link to, into a folder."""
-    queue = [path.relative_to(ROOT) for path in sorted((ROOT / "docs").rglob("*.md"))]
+    """Writes every file of docs/, and all that its pages link to, into a folder."""
+    queue = [path.relative_to(ROOT) for path in sorted((ROOT / "docs").rglob("*")) if path.is_file()]
     known = set(queue)
     while queue:
         file = queue.pop()
@@ -67,35 +72,36 @@ def gather(pages: Path) -> None:
 def write_reference(pages: Path) -> None:
     """Writes the pages that have no text of their own: settings, what `import musictx` gives, and the rooms."""
     commands = [name for name in names() if name != "prepare"] + [f"prepare_{corpus}" for corpus in CORPORA]
-    parts = ["# Settings", "What `musictx COMMAND --help` prints, for all commands."]
+    settings = ["# Settings", "What `musictx COMMAND --help` prints, for every command."]
     for name in sorted(commands):
-        parts += [f"## {name.replace('_', ' ')}", f"```text\n{helped(find(name), []).strip()}\n```"]
-    whole = [f"::: musictx.{name}" for name in musictx.__all__ if not name.startswith("_")]
-    python = ["# From Python", "What `import musictx` gives.", *whole]
-    write(pages / "reference" / "settings.md", parts)
-    write(pages / "reference" / "python.md", python)
-    rooms = [room.name for room in pkgutil.iter_modules(musictx.__path__) if room.ispkg]
-    for room in rooms:
-        whole_room = f"::: musictx.{room}\n    options:\n      show_submodules: true"
-        write(pages / "reference" / "rooms" / f"{room}.md", [f"# {room}", whole_room])
-    links = [f"- [{room}](rooms/{room}.md)" for room in rooms]
-    write(pages / "reference" / "rooms.md", ["# The rooms of the package", "\n".join(links)])
-
-
-def write(page: Path, parts: list[str]) -> None:
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+        settings += [f"## {name.replace('_', ' ')}", f"```text\n{helped(find(name), []).strip()}\n```"]
+    python = ["# From Python", "What `import musictx` gives."]
+    python += [f"::: musictx.{name}" for name in musictx.__all__ if not name.startswith("_")]
+    reference = {"settings": settings, "python": python}
+    for room in pkgutil.iter_modules(musictx.__path__):
+        if room.ispkg:
+            reference[f"rooms/{room.name}"] = [f"# {room.name}", f"::: musictx.{room.name}\n{ROOM}"]
+    for name, parts in reference.items():
+        page = pages / "reference" / f"{name}.md"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
 def build(to: Path) -> Path:
-    """Makes the site in a folder, and returns its first page; a link or an anchor that leads nowhere is an error."""
+    """Makes the site in a folder, and returns its first page. Raises UserError where a link leads nowhere."""
     shutil.rmtree(to, ignore_errors=True)
     gather(to / "docs")
     write_reference(to / "docs")
     shutil.copy(ROOT / "mkdocs.yml", to)
-    subprocess.run([sys.executable, "-m", "zensical", "build", "--strict"], cwd=to, check=True)
+    zensical = [sys.executable, "-m", "zensical", "build", "--strict"]
+    done = subprocess.run(zensical, cwd=to, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode:
+        say(re.sub("\x1b\\[[0-9;]*m", "", done.stdout.partition("Traceback")[0]), file=sys.stderr)
+        raise UserError("a link or an anchor of these pages leads nowhere", "mend it")
     return to / "site" / "index.html"
 
 
 if __name__ == "__main__":
-    print(build(OUT))
+    with in_one_line():
+        os.environ["COLUMNS"] = "80"  # settings as in a terminal of this width
+        say(build(OUT))
