@@ -77,10 +77,10 @@ def at_ticks(project: Project, per_quarter: int) -> Project:
 
 def clock_of(project: Project, later: int) -> list[Event]:
     """The tempo map and the meters of a file that begins at a tick; a file is read by its first track's."""
-    found = in_order(event for track in project.file.tracks for event in track.events if _is_clock(event))
-    said = {event.data[1] for event in found if event.tick == 0}
-    unsaid = [Event(0, bytes([midi.META, kind]) + body) for kind, body in DEFAULTS.items() if kind not in said]
-    return [event._replace(tick=event.tick + later) for event in [*unsaid, *found]]
+    events = in_order(event for track in project.file.tracks for event in track.events if _is_clock(event))
+    kinds = {event.data[1] for event in events if event.tick == 0}
+    defaults = [Event(0, bytes([midi.META, kind]) + body) for kind, body in DEFAULTS.items() if kind not in kinds]
+    return [event._replace(tick=event.tick + later) for event in [*defaults, *events]]
 
 
 def _is_clock(event: Event) -> bool:

@@ -53,14 +53,14 @@ def value_of(
 
 def last_of(tracks: Sequence[EventTrack], channel: int, tick: int, kind: int, control: int | None = None) -> bytes:
     """The last event of a kind up to a tick; empty without any."""
-    found = (-1, b"")
+    latest = (-1, b"")
     for track in tracks:
         for event in track.events:
             if event.tick > tick:
                 break
             if event.kind == kind and event.channel == channel and control in (None, event.data[1]):
-                found = max((event.tick, event.data), found, key=lambda each: each[0])
-    return found[1]
+                latest = max((event.tick, event.data), latest, key=lambda each: each[0])
+    return latest[1]
 
 
 def is_down(tracks: Sequence[EventTrack], channel: int, first: int, last: int) -> bool:
@@ -121,9 +121,9 @@ def sound_of(tracks: Sequence[EventTrack], like: int | None, channel: int, tick:
     """What makes one channel sound like another: bank, volume and place, where the file says them."""
     if like is None or like == channel:
         return []
-    found = ((control, last_of(tracks, like, tick, midi.CONTROL, control)) for control in SOUND)
+    values = ((control, last_of(tracks, like, tick, midi.CONTROL, control)) for control in SOUND)
     to = midi.CONTROL | channel % CHANNELS
-    return [Event(tick, bytes([to, control, data[-1]])) for control, data in found if data]
+    return [Event(tick, bytes([to, control, data[-1]])) for control, data in values if data]
 
 
 def is_free(note: Note, channel: int, sounding: Sequence[Note], new: Sequence[Note]) -> bool:

@@ -70,7 +70,7 @@ def read_channels(
     whether banks are those of XG; None: the file does not say. At one tick programs and banks come before notes."""
     controls, programs = played.where(played.kind == CONTROL), played.where(played.kind == PROGRAM)
     notes = played.where((played.kind == ON) | (played.kind == OFF))
-    found, banks = [], []
+    raw_channels, banks = [], []
     for channel in np.unique(notes.channel).tolist():
         control, change = controls.where(controls.channel == channel), programs.where(programs.channel == channel)
         cuts = control.tick[(control.first == SOUND_OFF) | (control.first >= NOTES_OFF)]
@@ -84,12 +84,12 @@ def read_channels(
         columns = struck.tick, offset, struck.first, struck.second, program, struck.track
         press = control.where((control.first == PEDAL) & (control.second >= PEDAL_DOWN) | (control.first == SOUND_OFF))
         is_before = latest(press.tick, press.order, offset, -1) > place
-        found.append(RawChannel(channel, np.stack(columns), pedal_of(control), is_before))
-    in_bank = [raw.notes[4, its_bank == XG_DRUMS] for raw, its_bank in zip(found, banks, strict=True)]
+        raw_channels.append(RawChannel(channel, np.stack(columns), pedal_of(control), is_before))
+    in_bank = [raw.notes[4, its_bank == XG_DRUMS] for raw, its_bank in zip(raw_channels, banks, strict=True)]
     if is_xg or (is_xg is None and {int(p) for each in in_bank for p in np.unique(each)} <= {*XG_KITS, DRUMS}):
-        for raw, its_bank in zip(found, banks, strict=True):
+        for raw, its_bank in zip(raw_channels, banks, strict=True):
             raw.notes[4, its_bank == XG_DRUMS] = DRUMS
-    return found
+    return raw_channels
 
 
 def latest(at: Ints, values: Ints, ticks: Ints, default: int) -> Ints:

@@ -89,8 +89,8 @@ def next_track(data: bytes, at: int) -> int:
         if after > len(data):
             break
         at = after
-    found = data.find(TRACK, at)
-    return found if 0 <= found <= len(data) - 8 else len(data)
+    place = data.find(TRACK, at)
+    return place if 0 <= place <= len(data) - 8 else len(data)
 
 
 def is_chunk(data: bytes, at: int) -> bool:

@@ -21,22 +21,22 @@ class Curve:
     values: tuple[float, ...]
 
 
-def parse_curve(field: str, given: object, least: float, most: float, unit: str) -> Curve:
+def parse_curve(field: str, setting: object, least: float, most: float, unit: str) -> Curve:
     """A number, or text such as `0 3, 10 8`, with values from `least` to `most`. Raises ConfigError, which names the
     field."""
     allowed = f"{least:g} to {most:g} {unit}, or a curve with seconds, as in '0 {least:g}, 10 {most:g}', or null"
-    is_number = isinstance(given, int | float | str | np.number) and not isinstance(given, bool | np.bool_)
-    if isinstance(given, str) and not re.fullmatch(NUMBER, given.strip(), re.ASCII):
-        at_s, words = in_seconds(field, given, allowed)
+    is_number = isinstance(setting, int | float | str | np.number) and not isinstance(setting, bool | np.bool_)
+    if isinstance(setting, str) and not re.fullmatch(NUMBER, setting.strip(), re.ASCII):
+        at_s, words = in_seconds(field, setting, allowed)
         if not all(re.fullmatch(NUMBER, word, re.ASCII) for word in words):
-            raise ConfigError(field, got=given, allowed=allowed)
+            raise ConfigError(field, got=setting, allowed=allowed)
         curve = Curve(at_s, tuple(map(float, words)))
-    elif not is_number or (isinstance(given, int) and given > most):  # some have no float
-        raise ConfigError(field, got=given, allowed=allowed)
+    elif not is_number or (isinstance(setting, int) and setting > most):  # some have no float
+        raise ConfigError(field, got=setting, allowed=allowed)
     else:
-        curve = Curve((0.0,), (float(given),))  # type: ignore[arg-type]
+        curve = Curve((0.0,), (float(setting),))  # type: ignore[arg-type]
     if not all(least <= value <= most for value in curve.values):  # refuses NaN too
-        raise ConfigError(field, got=given, allowed=allowed)
+        raise ConfigError(field, got=setting, allowed=allowed)
     return curve
 
 

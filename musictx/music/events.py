@@ -44,10 +44,10 @@ def parse_events(track: bytes) -> Events:
     index = np.arange(len(places))
     delta, size = numbers(data, places)
     at = places + size
-    given = data[at] >= 128
-    speaker = np.maximum.accumulate(np.where(given & (data[at] < SYSEX), index, -1))  # whose status is still running
-    status = np.where(given, data[at], np.where(speaker >= 0, data[at[speaker]], 0)).astype(np.int64)
-    at += given
+    has_status = data[at] >= 128
+    speaker = np.maximum.accumulate(np.where(has_status & (data[at] < SYSEX), index, -1))  # whose status runs on
+    status = np.where(has_status, data[at], np.where(speaker >= 0, data[at[speaker]], 0)).astype(np.int64)
+    at += has_status
     first, second = (data[at + k].astype(np.int64) for k in (0, 1))
     begin = at.copy()
     of_length = np.flatnonzero((status == SYSEX) | (status == ESCAPE) | (status == META))
@@ -59,7 +59,7 @@ def parse_events(track: bytes) -> Events:
 
 def follow(data: NDArray[np.uint8], size: int) -> tuple[Ints, int]:
     """Where the events in the first `size` bytes begin (N,), and where the last one ends."""
-    found, state = [np.zeros(0, np.int64)], 0
+    places, state = [np.zeros(0, np.int64)], 0
     for start in range(0, size, BLOCK):
         step = steps(data[start : start + BLOCK + AHEAD]).data
         state, stop = state - 2 * start, 2 * min(BLOCK, size - start)
@@ -67,9 +67,9 @@ def follow(data: NDArray[np.uint8], size: int) -> tuple[Ints, int]:
         while state < stop:
             states.append(state)
             state = step[state]
-        found.append((np.array(states, np.int64) >> 1) + start)
+        places.append((np.array(states, np.int64) >> 1) + start)
         state += 2 * start
-    return np.concatenate(found), state >> 1
+    return np.concatenate(places), state >> 1
 
 
 def steps(data: NDArray[np.uint8]) -> Ints:

@@ -29,7 +29,7 @@ class Filled(NamedTuple):
     parts: Sequence[int] = ()  # their numbers; none: all that are heard
 
 
-class Heard(NamedTuple):
+class PartNote(NamedTuple):
     """A note of the file, its part, and the tick at which it stops to sound, its pedal included."""
 
     note: Note
@@ -54,7 +54,7 @@ class Filling:
         self.project, self.gap = project, gap
         self.first, self.last = project.tick(gap.from_s), project.tick(gap.to_s)
         self.parts = {part.number: part for part in project.parts}
-        self.again = [self.parts[number] for number in gap.parts] or project.heard
+        self.again = [self.parts[number] for number in gap.parts] or project.model_parts
         self.tracks = list(project.file.tracks)
         self.apart = list[Score]()  # notes that go to a track of their own
 
@@ -85,9 +85,9 @@ class Filling:
             gone = [k for tick, of, k in at if of == t and self.first <= tick < self.last]
             self.tracks[t] = with_events(self.tracks[t], gone, more if t == home else [])
 
-    def heard(self) -> list[Heard]:
+    def part_notes(self) -> list[PartNote]:
         """The notes of the parts that are written again."""
-        ends, out = dict[tuple[int, int, int, int], list[int]](), list[Heard]()
+        ends, out = dict[tuple[int, int, int, int], list[int]](), list[PartNote]()
         for raw in self.project.raw.channels:
             until = self.project.clock.ticks(sounding(raw, self.project.clock)[1])
             rows = zip(raw.notes[5].tolist(), raw.notes[0].tolist(), raw.notes[2].tolist(), until.tolist(), strict=True)
@@ -96,8 +96,8 @@ class Filling:
         for part in self.again:
             for note in sorted(notes_of(self.tracks[part.track]), key=lambda note: note.off):
                 if note.channel == part.channel:
-                    known = ends.get((part.track, part.channel, note.on, note.pitch))
-                    out.append(Heard(note, part, known.pop(0) if known else note.off))
+                    releases = ends.get((part.track, part.channel, note.on, note.pitch))
+                    out.append(PartNote(note, part, releases.pop(0) if releases else note.off))
         return out
 
     def empty(self) -> None:
@@ -107,11 +107,11 @@ class Filling:
         columns = clock.ticks(others.onset_s), others.pitch, clock.ticks(others.offset_s)
         for on, pitch, end in sorted(zip(*(column.tolist() for column in columns), strict=True)):
             rows.setdefault((on, pitch), []).append(end)
-        heard, taken = self.heard(), set[tuple[int, int, int]]()
-        inside = self.inside([each.note.on for each in heard])
+        part_notes, taken = self.part_notes(), set[tuple[int, int, int]]()
+        inside = self.inside([each.note.on for each in part_notes])
         gone = {part.track: list[int]() for part in self.again}
         more = {part.track: list[Event]() for part in self.again}
-        for each in sorted(heard, key=lambda each: (-each.note.on, each.end)):
+        for each in sorted(part_notes, key=lambda each: (-each.note.on, each.end)):
             note, channel, track = each.note, each.part.channel, each.part.track
             ends = rows.get((note.on, note.pitch), [])
             is_inside = note.on in inside
@@ -131,7 +131,7 @@ class Filling:
                 self.apart += [self._alone(note._replace(off=until), each.part)] if until is not None else []
             elif off != note.off:
                 more[track].append(Event(off, bytes([midi.NOTE_OFF | channel, note.pitch, 64])))
-        for each in heard:  # those that sound out of the gap, if they begin again at its border
+        for each in part_notes:  # those that sound out of the gap, if they begin again at its border
             note, ends = each.note, rows.get((self.last, each.note.pitch), [])
             if note.on < self.last < each.end in ends:
                 ends.remove(each.end)
@@ -148,9 +148,9 @@ class Filling:
         from_s, to_s, *steps = np.rint(at_s / self.gap.step_s) if self.gap.step_s else at_s
         return {tick for tick, step in zip(ticks, steps, strict=True) if from_s <= step < to_s}
 
-    def _key_up(self, heard: Heard, until: int) -> int | None:
+    def _key_up(self, part_note: PartNote, until: int) -> int | None:
         """When the key of a note is let go that sounds to a tick; None where the channel cannot play it."""
-        note, end, channel = heard.note, heard.end, heard.part.channel
+        note, end, channel = part_note.note, part_note.end, part_note.part.channel
         if note.off <= self.first == until and not is_down(self.tracks, channel, until, until + 1):
             return note.off  # the pedal lets it go
         if until == end > self.last and is_down(self.tracks, channel, self.last, self.last + 1):

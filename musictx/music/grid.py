@@ -119,18 +119,18 @@ PIANO = 0  # its program number
 def thin_to_voices(score: Score) -> tuple[Score, int]:
     """The score on the grid, and how many notes are left out or cut short. Where more than four notes sound, the
     highest, the lowest and the newest are kept. All notes get the score's commonest program."""
-    kept: list[list[int]] = []  # onset step, end step, pitch
+    notes: list[list[int]] = []  # onset step, end step, pitch
     sounding: list[list[int]] = []
     cut = 0
     for step, group in groupby(held_notes(score), key=lambda note: note[0]):
         new = [list(note) for note in group]
-        kept += new
+        notes += new
         sounding = sorted((note for note in sounding + new if note[1] > step), key=lambda note: note[2])
         inner = sorted(sounding[1:-1], key=lambda note: (note[0], note[1]))
         for note in inner[: max(len(sounding) - N_VOICES, 0)]:
             note[1] = step
             cut += 1
-    onset, end, pitch = np.array([note for note in kept if note[1] > note[0]], dtype=np.int64).reshape(-1, 3).T
+    onset, end, pitch = np.array([note for note in notes if note[1] > note[0]], dtype=np.int64).reshape(-1, 3).T
     program = np.bincount(score.program).argmax() if len(score) else 0
     return replace(_score(onset, end, pitch, score.quarter_s), program=np.array(program)), cut
 
@@ -164,9 +164,9 @@ class Quantised(NamedTuple):
 
 def quantise(score: Score) -> Quantised:
     """Leaves out the shortest notes where rounding makes more than four sound at once."""
-    kept = score.select(~_graces(score))
-    moved = int(beside_grid(kept).sum())
-    return Quantised(kept, len(score) - len(kept), moved, len(kept) - len(held_notes(kept)))
+    survivors = score.select(~_graces(score))
+    moved = int(beside_grid(survivors).sum())
+    return Quantised(survivors, len(score) - len(survivors), moved, len(survivors) - len(held_notes(survivors)))
 
 
 def beside_grid(score: Score) -> NDArray[np.bool_]:

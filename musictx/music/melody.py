@@ -25,26 +25,26 @@ class Line(NamedTuple):
 def together(score: Score) -> NDArray[np.int64]:
     """The notes that overlap an earlier one for more than half of the shorter of the two. Legato does not count, a
     slightly spread chord does. In order of onset."""
-    onset, offset, found, sounding = score.onset_s, score.offset_s, list[int](), list[int]()
+    onset, offset, overlaps, sounding = score.onset_s, score.offset_s, list[int](), list[int]()
     length = offset - onset
     for i in range(len(score)):
         sounding = [j for j in sounding if offset[j] > onset[i]]
         if any(min(offset[j], offset[i]) - onset[i] > min(length[j], length[i]) / 2 for j in sounding):
-            found.append(i)
+            overlaps.append(i)
         sounding.append(i)
-    return np.array(found, dtype=np.int64)
+    return np.array(overlaps, dtype=np.int64)
 
 
 def top_line(score: Score) -> Score:
     """The notes with no higher one above them at their onset, each cut off at the next of them."""
-    kept, sounding = list[int](), list[int]()
+    line_notes, sounding = list[int](), list[int]()
     for i in np.lexsort((-score.pitch.astype(int), score.onset_s)).tolist():  # of a chord the highest comes first
         sounding = [j for j in sounding if score.offset_s[j] > score.onset_s[i]]
-        struck = bool(kept) and score.onset_s[kept[-1]] == score.onset_s[i]
+        struck = bool(line_notes) and score.onset_s[line_notes[-1]] == score.onset_s[i]
         if not struck and all(score.pitch[j] <= score.pitch[i] for j in sounding):
-            kept.append(i)
+            line_notes.append(i)
         sounding.append(i)
-    line = score.select(np.isin(np.arange(len(score)), kept))
+    line = score.select(np.isin(np.arange(len(score)), line_notes))
     return replace(line, offset_s=np.minimum(line.offset_s, np.append(line.onset_s[1:], np.inf)))
 
 
@@ -58,9 +58,9 @@ def on_grid(line: Score) -> Line:
     first = int(onset.min()) // STEPS_PER_QUARTER * STEPS_PER_QUARTER
     pitch = np.full(int(end.max()) - first, REST, np.int16)
     by_length = np.lexsort((line.offset_s - line.onset_s, onset))  # within a step the longest comes last
-    kept = np.append(np.diff(onset[by_length]) > 0, True)
-    chosen = by_length[kept]
+    is_longest = np.append(np.diff(onset[by_length]) > 0, True)
+    chosen = by_length[is_longest]
     until = np.minimum(end[chosen], np.append(onset[chosen[1:]], end.max()))  # a later note ends the one before
     for i, stop in zip(chosen.tolist(), until.tolist(), strict=True):
         pitch[onset[i] - first : stop - first] = line.pitch[i]
-    return Line(pitch, first, int((~kept).sum()))
+    return Line(pitch, first, int((~is_longest).sum()))

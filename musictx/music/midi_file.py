@@ -86,19 +86,19 @@ def read_events(data: bytes) -> EventFile:
 
 
 def _read_track(body: bytes, events: Events) -> EventTrack:
-    found = list[Event]()
+    messages = list[Event]()
     for tick, status, first, second, begin, end in zip(*(column.tolist() for column in events), strict=True):
         content = as_number(end - begin) + body[begin:end]
         if status == META and first == END_OF_TRACK[1]:
             continue  # readers hear what comes after it
         if status == META:
-            found.append(Event(tick, bytes([META, first]) + content))
+            messages.append(Event(tick, bytes([META, first]) + content))
         elif status in SYSEX:
-            found.append(Event(tick, bytes([status]) + content))
+            messages.append(Event(tick, bytes([status]) + content))
         elif 0x80 <= status < SYSEX[0]:
             values = [min(first, 127)] if status & 0xF0 in ONE_BYTE else [min(first, 127), min(second, 127)]
-            found.append(Event(tick, bytes([status, *values])))
-    return EventTrack(found, int(events.tick[-1]) if len(events.tick) else 0)
+            messages.append(Event(tick, bytes([status, *values])))
+    return EventTrack(messages, int(events.tick[-1]) if len(events.tick) else 0)
 
 
 def write_events(file: EventFile) -> bytes:
@@ -169,8 +169,8 @@ def _in_pairs(events: Sequence[Event]) -> list[int]:
     order = np.argsort(key, kind="stable")
     early = np.zeros(len(places), dtype=bool)
     early[order] = ends_first(key[order], tick[order], is_on[order] > 0)
-    found: list[int] = places[np.lexsort((early, tick))].tolist()
-    return found
+    pairs: list[int] = places[np.lexsort((early, tick))].tolist()
+    return pairs
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:

@@ -34,14 +34,14 @@ def notation_of(data: bytes, source: object) -> str | None:
     head = _head(data)
     if any(re.search(sign, head) for sign in OTHER_SIGNS):
         return None
-    said = (name for sign, name in SIGNS.items() if re.search(sign, head, re.DOTALL))
-    return next(said, None) or NOTATION.get(Path(str(source)).suffix.lower())
+    matches = (name for sign, name in SIGNS.items() if re.search(sign, head, re.DOTALL))
+    return next(matches, None) or NOTATION.get(Path(str(source)).suffix.lower())
 
 
 def other_format(data: bytes, source: object) -> str:
     """Which format data that is not read has, and what to do, by what it says or by its name; empty if unknown."""
-    said = (name for sign, name in OTHER_SIGNS.items() if re.search(sign, _head(data)))
-    name = next(said, None) or SUFFIXES.get(Path(str(source)).suffix.lower())
+    matches = (name for sign, name in OTHER_SIGNS.items() if re.search(sign, _head(data)))
+    name = next(matches, None) or SUFFIXES.get(Path(str(source)).suffix.lower())
     return f"is {name}, not a MIDI file: {FORMATS[name]}" if name else ""
 
 

@@ -74,18 +74,18 @@ class Project:
 
     @cached_property
     def parts(self) -> list[Part]:
-        found, raw = list[Part](), self.raw
+        parts, raw = list[Part](), self.raw
         for t in range(len(self.file.tracks)):
             for channel in raw.channels:
                 if (mine := channel.notes[5] == t).any():
                     pitches, programs = channel.notes[2, mine], channel.notes[4, mine]
                     is_drums = bool((programs == DRUMS).all())
-                    number, name = len(found) + 1, raw.names[t]
-                    found.append(Part(number, t, channel.number % CHANNELS, name, pitches, is_drums))
-        return found
+                    number, name = len(parts) + 1, raw.names[t]
+                    parts.append(Part(number, t, channel.number % CHANNELS, name, pitches, is_drums))
+        return parts
 
     @cached_property
-    def heard(self) -> list[Part]:
+    def model_parts(self) -> list[Part]:
         """The parts that a model hears, and that a fill writes again. Raises ConfigError for one that is not there."""
         if self.part is None:
             return [part for part in self.parts if self.drums or not part.is_drums]
@@ -99,11 +99,11 @@ class Project:
 
     def alone(self) -> bytes:
         """The file with the notes of the heard parts only."""
-        heard = {(part.track, part.channel) for part in self.heard}
+        channels = {(part.track, part.channel) for part in self.model_parts}
         tracks = []
         for t, track in enumerate(self.file.tracks):
-            kept = [e for e in track.events if not (e.begins or e.ends) or (t, e.channel) in heard]
-            tracks.append(EventTrack(kept, track.end))
+            events = [e for e in track.events if not (e.begins or e.ends) or (t, e.channel) in channels]
+            tracks.append(EventTrack(events, track.end))
         return midi.write_events(self.file._replace(tracks=let_go(tracks, self.raw.channels)))
 
     @classmethod
@@ -152,7 +152,7 @@ class Project:
         """The file without the notes of the heard parts that are not in a score; all else stays."""
         left = Counter(zip(self.clock.ticks(score.onset_s).tolist(), score.pitch.tolist(), strict=True))
         gone: dict[int, list[int]] = {}
-        for part in sorted(self.heard, key=lambda part: -float(part.pitches.mean())):
+        for part in sorted(self.model_parts, key=lambda part: -float(part.pitches.mean())):
             for note in (each for each in self.notes[part.track] if each.channel == part.channel):
                 if left[note.on, note.pitch] > 0:
                     left[note.on, note.pitch] -= 1
@@ -171,9 +171,11 @@ class Project:
 
     def by_register(self, score: Score) -> list[tuple[int, Score]]:
         """New notes of the heard parts: each belongs to the part whose middle pitch is nearest."""
-        middle = np.array([np.median(part.pitches) for part in self.heard])  # (P,)
+        middle = np.array([np.median(part.pitches) for part in self.model_parts])  # (P,)
         nearest = np.abs(score.pitch[:, None].astype(np.int64) - middle).argmin(1)
-        return [(part.number, score.select(nearest == k)) for k, part in enumerate(self.heard) if (nearest == k).any()]
+        return [
+            (part.number, score.select(nearest == k)) for k, part in enumerate(self.model_parts) if (nearest == k).any()
+        ]
 
     def beside_beat_s(self, score: Score) -> float | None:
         """How far onsets lie from the nearest sixteenths of the file's beat, on average; None where it has no beat."""
@@ -237,7 +239,7 @@ class Project:
     def _channel(self, program: int, tick: int, tracks: Sequence[EventTrack]) -> int | None:
         """The channel with the most notes of those that play this program at a tick; without one, of all heard."""
         of, other = Counter[int](), Counter[int]()
-        for part in self.heard:
+        for part in self.model_parts:
             plays = value_of(tracks, part.channel, tick, midi.PROGRAM) == program
             (of if plays and not part.is_drums else other)[part.channel] += len(part.pitches)
         return (of or other).most_common(1)[0][0] if of or other else None

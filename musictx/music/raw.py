@@ -16,7 +16,7 @@ MOST_UNIT = 7  # a time signature counts 2 ** 7, a 128th, at the shortest
 DROP_FRAME_RATE = 29.97  # frames a second of what is written as 29
 
 
-class Said(NamedTuple):
+class SongEvents(NamedTuple):
     """What the events say that belong to no channel."""
 
     tempos: list[tuple[int, int]]  # tick, microseconds per quarter
@@ -28,23 +28,23 @@ class Said(NamedTuple):
 
 def read_raw(chunks: Chunks, repairs: Counter[str]) -> RawMidi:
     """A MIDI file in ticks; counts what is repaired. Raises ValueError for a division of zero."""
-    said, names, ports = Said([], [], [], [], set()), list[bytes](), list[Ints]()
+    song, names, ports = SongEvents([], [], [], [], set()), list[bytes](), list[Ints]()
     for number, (body, events) in enumerate(chunks.tracks):
         first_port = number * PORTS if chunks.format == SEQUENCES else 0
         port = np.full(len(events.tick), first_port)
-        names.append(listen(body, events, port, said))
+        names.append(listen(body, events, port, song))
         ports.append(port)
     tracks = [events for _, events in chunks.tracks]
     ends = np.array([events.tick[-1] if len(events.tick) else 0 for events in tracks], np.int64)
-    is_xg = True if "XG" in said.makers else False if "GS" in said.makers else None
-    channels = read_channels(play_together(tracks, ports, repairs), said.rhythms, is_xg, ends, repairs)
-    tempos = [tempo for tempo in said.tempos if tempo[1]]
-    signatures = [signature for signature in said.signatures if signature[1] and signature[2]]
-    repairs["tempo"] += len(said.tempos) - len(tempos)
-    repairs["signature"] += len(said.signatures) - len(signatures)
+    is_xg = True if "XG" in song.makers else False if "GS" in song.makers else None
+    channels = read_channels(play_together(tracks, ports, repairs), song.rhythms, is_xg, ends, repairs)
+    tempos = [tempo for tempo in song.tempos if tempo[1]]
+    signatures = [signature for signature in song.signatures if signature[1] and signature[2]]
+    repairs["tempo"] += len(song.tempos) - len(tempos)
+    repairs["signature"] += len(song.signatures) - len(signatures)
     repairs["signature_replaced"] += len(set(signatures)) - len({tick for tick, _, _ in signatures})
     repairs["name"] += sum(not is_utf8(name) for name in names)
-    encoding = guess_encoding([text for text in said.texts if not is_utf8(text)])
+    encoding = guess_encoding([text for text in song.texts if not is_utf8(text)])
     at, mspq = np.array(tempos, np.int64).reshape(-1, 2).T
     return RawMidi(
         channels,
@@ -66,44 +66,44 @@ def tick_of(division: int) -> float | None:
     return 1 / ((DROP_FRAME_RATE if frames == 29 else frames) * max(ticks, 1))
 
 
-def listen(body: bytes, events: Events, port: Ints, said: Said) -> bytes:
+def listen(body: bytes, events: Events, port: Ints, song: SongEvents) -> bytes:
     """Adds what a track's events say, sets the port (N,) that each belongs to, and returns the track's name."""
     name = b""
     for i in np.flatnonzero((events.status == META) | (events.status == SYSEX)).tolist():
         tick, kind, content = int(events.tick[i]), int(events.first[i]), body[events.begin[i] : events.end[i]]
         if events.status[i] == SYSEX:
-            follow_maker(content, tick, int(port[i]), said)
+            follow_maker(content, tick, int(port[i]), song)
         elif kind in TEXTS:
-            said.texts.append(content)
+            song.texts.append(content)
             name = content if kind == NAME else name
         elif kind == PORT and content:
             port[i:] += content[0] - port[i] % PORTS
         elif kind == TEMPO and len(content) >= 3:
-            said.tempos.append((tick, int.from_bytes(content[:3])))
+            song.tempos.append((tick, int.from_bytes(content[:3])))
         elif kind == SIGNATURE and len(content) >= 2:
-            said.signatures.append((tick, content[0], 2 ** content[1] if content[1] <= MOST_UNIT else 0))
+            song.signatures.append((tick, content[0], 2 ** content[1] if content[1] <= MOST_UNIT else 0))
     return name
 
 
-def follow_maker(content: bytes, tick: int, port: int, said: Said) -> None:
+def follow_maker(content: bytes, tick: int, port: int, song: SongEvents) -> None:
     """Takes a SysEx of Roland's GS or of Yamaha's XG, which may make a channel a drum kit; or one, of GM too, that sets
     all channels back."""
     part = None
     if is_reset(content):
         channels = range(port * CHANNELS, (port + 1) * CHANNELS)
-        said.rhythms.extend(Rhythm(tick, channel, channel % CHANNELS == DRUM_CHANNEL) for channel in channels)
+        song.rhythms.extend(Rhythm(tick, channel, channel % CHANNELS == DRUM_CHANNEL) for channel in channels)
     if content[:1] == b"\x41" and content[2:4] == b"\x42\x12":
-        said.makers.add("GS")
+        song.makers.add("GS")
         if content[4:5] == b"\x40" and content[5:7] >= b"\x10\x15" and content[6:7] == b"\x15" and len(content) > 7:
             block = content[5] & 15  # part 10 comes first
             part = 9 if block == 0 else block - (block < 10)
     elif content[:1] == b"\x43" and content[2:3] == b"\x4c":
-        said.makers.add("XG")
+        song.makers.add("XG")
         if content[3:4] == b"\x08" and content[5:6] == b"\x07" and len(content) > 6:
             part = content[4]
     if part is not None and part < CHANNELS:
         value = content[7] if content[0] == 0x41 else content[6]
-        said.rhythms.append(Rhythm(tick, port * CHANNELS + part, value > 0))
+        song.rhythms.append(Rhythm(tick, port * CHANNELS + part, value > 0))
 
 
 def is_reset(content: bytes) -> bool:

@@ -9,8 +9,18 @@ from numpy.typing import NDArray
 from musictx.music.harmony import LETTERS, QUALITIES, Chord
 from musictx.music.score import Score
 
-FOUND = ("", "m", "7", "maj7", "m7", "dim", "m7b5", "aug", "sus4")  # each chord of `QUALITIES` but 9 has such notes
-CHORDS = [Chord(root, quality) for quality in FOUND for root in range(12)]
+COMMON_QUALITIES = (
+    "",
+    "m",
+    "7",
+    "maj7",
+    "m7",
+    "dim",
+    "m7b5",
+    "aug",
+    "sus4",
+)  # each chord of `QUALITIES` but 9 has such notes
+CHORDS = [Chord(root, quality) for quality in COMMON_QUALITIES for root in range(12)]
 NOTES = np.array([[pitch in chord.classes for pitch in range(12)] for chord in CHORDS], float)  # (K, 12)
 ROOTS = np.array([chord.root for chord in CHORDS])  # (K,)
 OF_ROOT = 0.1  # how much a root that sounds counts beside the cosine: chooses among chords that share notes
@@ -25,8 +35,8 @@ def chords_by_bar(score: Score, lines_s: NDArray[np.float64]) -> str:
     classes = np.eye(12)[score.pitch % 12]  # (N, 12)
     seconds = np.maximum(sounds_s, 0.0) @ classes  # (bars, 12)
     chord = nearest_chord((score.offset_s - score.onset_s) @ classes)
-    found = [chord := nearest_chord(each) if each.any() else chord for each in seconds]
-    return " | ".join(map(str, found))
+    chords = [chord := nearest_chord(each) if each.any() else chord for each in seconds]
+    return " | ".join(map(str, chords))
 
 
 def nearest_chord(seconds: NDArray[np.floating]) -> Chord:
@@ -40,16 +50,16 @@ def chord_track(score: Score) -> str:
     """All notes that sound together are a chord, from where it changes to where it changes again, as in
     `0 C, 2 Am, 4 C+D+G, 6`; time counts from the first. There must be notes."""
     onset_s = np.unique(score.onset_s)
-    found = list[tuple[float, Chord]]()
+    changes = list[tuple[float, Chord]]()
     first_s = onset_s[np.diff(onset_s, prepend=-np.inf) > TOGETHER_S].tolist()
     for at_s, next_s in pairwise([*first_s, max(score.duration_s, first_s[-1] + TOGETHER_S)]):
         begins = (score.onset_s >= at_s) & (score.onset_s <= at_s + TOGETHER_S)
         rings = (score.onset_s < at_s) & (score.offset_s > (at_s + next_s) / 2)  # legato and pedal end sooner
         chord = named(score.pitch[begins | rings].tolist())
-        if not found or chord.classes != found[-1][1].classes:
-            found.append((at_s - onset_s[0], chord))
-    end_s = max(score.duration_s - onset_s[0], found[-1][0] + TOGETHER_S)
-    return ", ".join([*(f"{round(at_s, 2):g} {chord}" for at_s, chord in found), f"{round(end_s, 2):g}"])
+        if not changes or chord.classes != changes[-1][1].classes:
+            changes.append((at_s - onset_s[0], chord))
+    end_s = max(score.duration_s - onset_s[0], changes[-1][0] + TOGETHER_S)
+    return ", ".join([*(f"{round(at_s, 2):g} {chord}" for at_s, chord in changes), f"{round(end_s, 2):g}"])
 
 
 def named(pitches: Sequence[int]) -> Chord:

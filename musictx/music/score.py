@@ -109,11 +109,11 @@ class Filled(NamedTuple):
     to_s: float
 
 
-def marked(given: Score, new: Score) -> tuple[Score, NDArray[np.bool_]]:
+def marked(old: Score, new: Score) -> tuple[Score, NDArray[np.bool_]]:
     """The notes of both scores, at the tempo of the first, and which of them belong to the second (N,)."""
-    both, columns = (given, new), ("program", "velocity", "offset_s", "pitch", "onset_s")
+    both, columns = (old, new), ("program", "velocity", "offset_s", "pitch", "onset_s")
     order = np.lexsort([np.concatenate([getattr(each, name) for each in both]) for name in columns])
-    return Score.merge(both, given.quarter_s), order >= len(given)
+    return Score.merge(both, old.quarter_s), order >= len(old)
 
 
 def _check(columns: tuple[NDArray[Any], ...]) -> None:
@@ -213,26 +213,26 @@ class Meter:
         """The beats of all bars up to the first beat at or after `until_s`; in 6/8, 9/8 and 12/8 a beat has three
         eighths."""
         bars = self.quarters(self.bars_s(until_s, more=1))
-        known = self.beats if self.beats is not None else np.array([beat_of(*self.signature)])
-        steps = known[np.minimum(np.arange(len(bars) - 1), len(known) - 1)]
+        bar_beats = self.beats if self.beats is not None else np.array([beat_of(*self.signature)])
+        steps = bar_beats[np.minimum(np.arange(len(bars) - 1), len(bar_beats) - 1)]
         every = [np.arange(begin, end - 1e-6, step) for (begin, end), step in zip(pairwise(bars), steps, strict=True)]
-        found = self.seconds(np.concatenate(every))
-        upto: NDArray[np.float64] = found[: int(np.searchsorted(found, until_s - 1e-6)) + 1]
+        moments = self.seconds(np.concatenate(every))
+        upto: NDArray[np.float64] = moments[: int(np.searchsorted(moments, until_s - 1e-6)) + 1]
         return upto
 
     def quarters(self, at_s: ArrayLike) -> NDArray[np.float64]:
         """How many quarters come before each moment; after a file's music its last quarter goes on."""
         seconds, (units, last_s) = np.asarray(at_s, dtype=np.float64), self._units()
         within = np.interp(seconds, units, np.arange(len(units)))
-        found: NDArray[np.float64] = (within + np.maximum(seconds - units[-1], 0) / last_s) / UNITS
-        return found
+        before: NDArray[np.float64] = (within + np.maximum(seconds - units[-1], 0) / last_s) / UNITS
+        return before
 
     def seconds(self, quarters: ArrayLike) -> NDArray[np.float64]:
         """The moments after so many quarters."""
         at, (units, last_s) = np.asarray(quarters, dtype=np.float64) * UNITS, self._units()
         within = np.interp(at, np.arange(len(units)), units)
-        found: NDArray[np.float64] = within + np.maximum(at - (len(units) - 1), 0) * last_s
-        return found
+        moments: NDArray[np.float64] = within + np.maximum(at - (len(units) - 1), 0) * last_s
+        return moments
 
     def _units(self) -> tuple[NDArray[np.float64], float]:
         """Twenty-fourths of quarters, and how long those after them last."""

@@ -136,8 +136,8 @@ class Tracks:
     def remark(self, drums: bool = False) -> str:
         """What a person should know: what is wrong in the file, and whether a press of the pedal is not heard in
         `merge(drums)`. Empty if there is nothing."""
-        heard = [track for track in self.tracks if drums or not track.is_drums]
-        forgotten = [FORGOTTEN] if any(track.pedal_forgotten for track in heard) else []
+        audible = [track for track in self.tracks if drums or not track.is_drums]
+        forgotten = [FORGOTTEN] if any(track.pedal_forgotten for track in audible) else []
         return "; ".join(say_repairs(self.repairs) + forgotten)
 
     def meter(self) -> Meter:
@@ -200,26 +200,26 @@ class TempoMap:
 
     def meter(self, signatures: Ticks, end_s: float) -> Meter:
         """Bar lines up to the first at or after `end_s`. SMPTE time has no quarters, so its bars are equal."""
-        kept = signatures[(signatures[:, 1:] > 0).all(1)]
-        kept = kept[np.argsort(kept[:, 0], kind="stable")]
-        kept = kept[np.diff(kept[:, 0], append=-1) != 0]  # of several at one tick the last
-        if not len(kept) or kept[0, 0] > 0:
-            kept = np.concatenate([[(0, 4, 4)], kept])
-        first = int(kept[0, 1]), int(kept[0, 2])
+        changes = signatures[(signatures[:, 1:] > 0).all(1)]
+        changes = changes[np.argsort(changes[:, 0], kind="stable")]
+        changes = changes[np.diff(changes[:, 0], append=-1) != 0]  # of several at one tick the last
+        if not len(changes) or changes[0, 0] > 0:
+            changes = np.concatenate([[(0, 4, 4)], changes])
+        first = int(changes[0, 1]), int(changes[0, 2])
         if not self.ticks_per_quarter:
             return Meter(self.quarter_s, first)
         last = int(np.ceil(self.quarters(np.array([end_s]))[0] * self.ticks_per_quarter - 1e-6))
         # new music after the notes follows what the map says there
-        later = int(max(self.tempo[-1], kept[-1, 0]))
+        later = int(max(self.tempo[-1], changes[-1, 0]))
         last = max(last, later if later <= MOST_QUARTERS * self.ticks_per_quarter else 0)
-        kept = kept[kept[:, 0] <= last]
-        bars = np.maximum(self.ticks_per_quarter * 4 * kept[:, 1] / kept[:, 2], (last + 1) / MOST_BARS)  # ticks
-        borders = np.append(kept[1:, 0], last + bars[-1])
-        lines = [np.arange(*segment) for segment in zip(kept[:, 0], borders, bars, strict=True)]
+        changes = changes[changes[:, 0] <= last]
+        bars = np.maximum(self.ticks_per_quarter * 4 * changes[:, 1] / changes[:, 2], (last + 1) / MOST_BARS)  # ticks
+        borders = np.append(changes[1:, 0], last + bars[-1])
+        lines = [np.arange(*segment) for segment in zip(changes[:, 0], borders, bars, strict=True)]
         quarters = last // self.ticks_per_quarter + 2
         units = np.arange(quarters * UNITS + 1 if quarters <= MOST_QUARTERS else 0) * (self.ticks_per_quarter / UNITS)
         lines_s, units_s = self.seconds(np.rint(np.concatenate(lines))), self.seconds(units)
-        beats = np.repeat([beat_of(beats, unit) for _, beats, unit in kept.tolist()], [len(each) for each in lines])
+        beats = np.repeat([beat_of(beats, unit) for _, beats, unit in changes.tolist()], [len(each) for each in lines])
         return Meter(self.quarter_s, first, lines_s, units_s=units_s if len(units_s) else None, beats=beats)
 
 
@@ -238,7 +238,7 @@ def sounding(raw: RawChannel, tempo_map: TempoMap) -> tuple[Seconds, Seconds, Se
 def tracks_in_seconds(midi: RawMidi, one_tempo: bool) -> Tracks:
     """The notes of every track, channel and program, each with the pedal of its channel."""
     tempo_map = TempoMap(midi, one_tempo)
-    found: list[tuple[tuple[int, int, int], Track]] = []
+    rows: list[tuple[tuple[int, int, int], Track]] = []
     for raw in midi.channels:
         _, _, pitch, velocity, program, number = raw.notes
         onset_s, offset_s, spans = sounding(raw, tempo_map)
@@ -249,11 +249,9 @@ def tracks_in_seconds(midi: RawMidi, one_tempo: bool) -> Tracks:
             track, sound = divmod(each, DRUMS + 1)
             on_s, off_s, keys, loudness = (column[part == each] for column in columns)
             score = Score(on_s, off_s, keys, loudness, tempo_map.quarter_s, sound)
-            found.append(
-                ((track, raw.number, sound), Track(printable(midi.names[track]), score, len(spans), forgotten))
-            )
-    found.sort(key=lambda item: item[0])
-    parts = dict.fromkeys(place[:2] for place, _ in found)
+            rows.append(((track, raw.number, sound), Track(printable(midi.names[track]), score, len(spans), forgotten)))
+    rows.sort(key=lambda item: item[0])
+    parts = dict.fromkeys(place[:2] for place, _ in rows)
     numbers = {place: number for number, place in enumerate(parts, 1)}
-    tracks = [replace(track, part=numbers[place[:2]]) for place, track in found]
+    tracks = [replace(track, part=numbers[place[:2]]) for place, track in rows]
     return Tracks(tracks, tempo_map, midi.signatures, midi.repairs)

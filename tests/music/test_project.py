@@ -28,12 +28,12 @@ def test_the_parts_of_a_file_and_one_by_its_name():
         (2, 2, 1, "cello"),
         (3, 3, 9, "drums"),
     ]
-    assert [p.name for p in found.heard] == ["violin", "cello"]
-    assert [p.name for p in band(drums=True).heard] == ["violin", "cello", "drums"]
+    assert [p.name for p in found.model_parts] == ["violin", "cello"]
+    assert [p.name for p in band(drums=True).model_parts] == ["violin", "cello", "drums"]
     for name in ("cello", "2"):
         assert len(heard(band(part=name).alone()).merge(True)) == 4
     with pytest.raises(ConfigError, match=r"part=flute: .*1 violin, 2 cello, 3 drums"):
-        _ = band(part="flute").heard
+        _ = band(part="flute").model_parts
 
 
 def test_a_continuation_is_a_track_at_the_files_tempo_and_the_rest_stays():
@@ -293,9 +293,9 @@ def test_names_of_parts_are_those_of_inspect_and_numbers_come_first():
         == [(p.number, p.name) for p in it.parts]
         == [(1, "2"), (2, "Violin")]
     )
-    assert [p.number for p in project(one, two, part="2").heard] == [2]
+    assert [p.number for p in project(one, two, part="2").model_parts] == [2]
     with pytest.raises(ConfigError, match="several tracks have this name"):
-        _ = project(two, two, part="Violin").heard
+        _ = project(two, two, part="Violin").model_parts
 
 
 def test_a_file_of_sequences_says_so():

@@ -33,7 +33,7 @@ def filled(it, from_tick, length, data):
     """Music with a gap that drawn notes fill; None for music without notes around it."""
     heard = read_tracks(it.alone() if it.part else it.data, "a test").merge()
     from_s, to_s = it.clock.seconds(np.array([from_tick, from_tick + length])).tolist()
-    if heard.duration_s <= to_s + 0.02 or len(it.heard) == 0:
+    if heard.duration_s <= to_s + 0.02 or len(it.model_parts) == 0:
         return None
     gap = cut_gap(heard, heard, from_s, to_s, Meter(0.5), TOKENIZER)
     drawn = data.draw(st.lists(st.tuples(st.integers(40, 75), st.booleans(), st.integers(1, 60)), max_size=12))
@@ -59,7 +59,9 @@ def test_a_fill_sounds_in_its_file_as_on_the_page(tracks, first, length, data):
         return
     for pedal in (False, True):
         written = music.midi(pedal=pedal)
-        others = {(part.channel, pitch) for part in it.parts if part not in it.heard for pitch in part.pitches.tolist()}
+        others = {
+            (part.channel, pitch) for part in it.parts if part not in it.model_parts for pitch in part.pitches.tolist()
+        }
         tail = [sound for sound in play(it.data) if (sound.channel, sound.pitch) in others]
         got, mine = play(written), sounds(music.score, it.clock)
         for each in tail:  # another hand plays on as it did
@@ -82,7 +84,7 @@ def test_a_pedal_that_is_forgotten_stays_so_around_a_fill(tracks, first, length,
     it = project(track(tempo(0, SLOW)), *without_lifts(tracks, forgets), part=data.draw(st.sampled_from((None, "1"))))
     if (music := filled(it, first, length, data)) is None:
         return
-    others = [part for part in it.parts if part not in it.heard]
+    others = [part for part in it.parts if part not in it.model_parts]
     tail = sounds(
         Score.merge([t.score for t in read_tracks(it.data, "").tracks if t.part in {p.number for p in others}]),
         it.clock,
