@@ -34,9 +34,9 @@ def interval(values: ArrayLike, weights: ArrayLike | None = None) -> Interval:
         raise UserError("0 pieces", "an interval needs at least 1, better 30 or more")
     if not bottom.sum() > 0:
         raise UserError(f"{len(top)} pieces have nothing to measure by", "give others")
-    drawn = draw(len(top), RESAMPLES, np.random.default_rng(0))
+    counts = draw(len(top), RESAMPLES, np.random.default_rng(0))
     with np.errstate(invalid="ignore"):  # a resample may have no weight: `percentiles` leaves it out
-        figures = (drawn @ top) / (drawn @ bottom)
+        figures = (counts @ top) / (counts @ bottom)
     return percentiles(float(top.sum() / bottom.sum()), figures)
 
 

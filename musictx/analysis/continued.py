@@ -22,17 +22,17 @@ class Continued(NamedTuple):
 
 
 def continue_beginnings(
-    player: Player, tokenizer: Tokenizer, held_out: Beginnings, request: Continue, **given: Any
+    player: Player, tokenizer: Tokenizer, held_out: Beginnings, request: Continue, **settings: Any
 ) -> Continued:
-    """One continuation of each seed, as long as the true one, batched; `given` as in `Drawing`. Raises UserError for
+    """One continuation of each seed, as long as the true one, batched; `settings` as in `Drawing`. Raises UserError for
     one that stops early."""
     request = replace(request, length=Length(seconds=held_out.length_s), include_seed=False)
     primers = [Primer(seed, held_out.seed_s, Meter(seed.quarter_s)) for seed in held_out.seeds]
     start = perf_counter()
-    drawn = continue_primers(primers, player, tokenizer, request, **given)
+    continuations = continue_primers(primers, player, tokenizer, request, **settings)
     seconds = perf_counter() - start
-    stopped = {row.stopped for rows in drawn for row in rows} - {""}
+    stopped = {row.stopped for rows in continuations for row in rows} - {""}
     if stopped:
         raise UserError(f"continuations ended before {held_out.length_s:g} s", ", ".join(stopped))
-    scores = [rows[0].score.clip(0.0, held_out.length_s) for rows in drawn]
+    scores = [rows[0].score.clip(0.0, held_out.length_s) for rows in continuations]
     return Continued(scores, sum(len(tokenizer.encode(score)) for score in scores if len(score)) / seconds)

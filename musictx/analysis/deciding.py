@@ -44,17 +44,17 @@ class Answer(NamedTuple):
         return self.ranked[self.fall[self.ranked] > 0][:NAMED]
 
 
-def ask(score: Score, heard: Sequence[Passage], probe: Probe, embedder: Embedder) -> Answer:
+def ask(score: Score, passages: Sequence[Passage], probe: Probe, embedder: Embedder) -> Answer:
     """Hears the passages of a piece, then hears them again without notes. Says how long that takes."""
-    ids = np.mean([len(embedder.tokenizer.encode(passage.score)) for passage in heard])
-    readings = max(min(READINGS, int(READ_IDS / ids)), LEAST * len(heard))
-    most = 2 * len(heard) + min(readings, sum(len(passage.score) for passage in heard))
+    ids = np.mean([len(embedder.tokenizer.encode(passage.score)) for passage in passages])
+    readings = max(min(READINGS, int(READ_IDS / ids)), LEAST * len(passages))
+    most = 2 * len(passages) + min(readings, sum(len(passage.score) for passage in passages))
     waiting = Waiting(f"reading {most} passages, most without some of their notes (passages= asks for fewer)", most)
     hear = partial(embedder.vectors, waiting=waiting)
-    logits = probe.layer.logits(hear([passage.score for passage in heard]))
+    logits = probe.layer.logits(hear([passage.score for passage in passages]))
     mean = logits.mean(0)
-    fall = deciding_notes(score, heard, probe.about.passage_seconds, hear, probe.layer, int(mean.argmax()), readings)
-    return Answer(probe.about.labels, [passage.from_s for passage in heard], logits, mean, fall)
+    fall = deciding_notes(score, passages, probe.about.passage_seconds, hear, probe.layer, int(mean.argmax()), readings)
+    return Answer(probe.about.labels, [passage.from_s for passage in passages], logits, mean, fall)
 
 
 def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
@@ -78,38 +78,38 @@ def log_odds(logits: NDArray[Any], label: int) -> NDArray[np.float64]:
 
 
 def deciding_notes(
-    score: Score, heard: Sequence[Passage], length_s: float, hear: Hear, layer: Layer, label: int, readings: int
+    score: Score, passages: Sequence[Passage], length_s: float, hear: Hear, layer: Layer, label: int, readings: int
 ) -> NDArray[np.float64]:
     """(N,) how far the label's log-odds for the piece fall without each note; NaN for notes outside all passages.
 
     With more notes than `readings`, half the readings leave out neighbours together. The other half take the notes of
     the groups that matter most, one by one. `readings` are at least `LEAST` for each passage.
     """
-    own = hear([passage.score for passage in heard])  # (P, C)
+    own = hear([passage.score for passage in passages])  # (P, C)
     before = log_odds(layer.logits(own.mean(0)), label)
 
     def falls(parts: Sequence[Group]) -> NDArray[np.float64]:
         """How far the log-odds fall without each part."""
-        vectors = hear([without(heard[part.passage].score, part.notes) for part in parts])
+        vectors = hear([without(passages[part.passage].score, part.notes) for part in parts])
         passage = [part.passage for part in parts]
         means = own.mean(0) + (vectors - own[passage]) / len(own)
         return before - log_odds(layer.logits(means), label)
 
-    sizes = [len(passage.score) for passage in heard]
+    sizes = [len(passage.score) for passage in passages]
     whole = sum(sizes) <= readings
     parts = split(sizes, readings if whole else readings // 2)
-    found = falls(parts)
+    drops = falls(parts)
     change = [np.zeros(size) for size in sizes]
-    for part, fall in zip(parts, found, strict=True):
+    for part, fall in zip(parts, drops, strict=True):
         change[part.passage][part.notes] = fall / len(part.notes)
     if not whole:
-        ranked = [parts[n] for n in np.argsort(-found, kind="stable")]
+        ranked = [parts[n] for n in np.argsort(-drops, kind="stable")]
         single = [Group(part.passage, part.notes[n : n + 1]) for part in ranked for n in range(len(part.notes))]
         single = single[: readings - len(parts)]
         for part, fall in zip(single, falls(single), strict=True):
             change[part.passage][part.notes] = fall
     total = np.full(len(score), np.nan)
-    for passage, fall in zip(heard, change, strict=True):
+    for passage, fall in zip(passages, change, strict=True):
         inside = (score.onset_s >= passage.from_s) & (score.onset_s < passage.from_s + length_s)
         total[inside] = np.nan_to_num(total[inside]) + fall  # passages may overlap
     return total

@@ -93,9 +93,9 @@ class Grid:
 def _pairs(x: tuple[Floats, Floats], y: tuple[Floats, Floats]) -> tuple[Floats, Iterator[Floats]]:
     """Distances of all pairs (P,), each pair within a set once, and how often it is in each resample, (P,). A set is
     its values (N,), and how often each piece is in each resample (R, N); the first resample is the set itself."""
-    (a, drawn_a), (b, drawn_b) = x, y
+    (a, weights_a), (b, weights_b) = x, y
     i, j = np.triu_indices(len(a), 1) if x is y else np.indices((len(a), len(b))).reshape(2, -1)
-    return np.abs(a[i] - b[j]), (p[i] * q[j] for p, q in zip(drawn_a, drawn_b, strict=True))
+    return np.abs(a[i] - b[j]), (p[i] * q[j] for p, q in zip(weights_a, weights_b, strict=True))
 
 
 def _interval(figures: Floats) -> Interval:

@@ -80,9 +80,9 @@ class Embedder:
 
     def passages(self, score: Score, length_s: float, most: int | None = None) -> list[Passage]:
         """The passages that the model can read, which overlap by half; at most `most`, spread over the music."""
-        found = [each for each in passages(score, length_s, length_s / 2) if self.ids(each.score) is not None]
-        spread = np.linspace(0, len(found) - 1, min(most or len(found), len(found))).round().astype(int)
-        return [found[n] for n in spread]
+        candidates = [each for each in passages(score, length_s, length_s / 2) if self.ids(each.score) is not None]
+        spread = np.linspace(0, len(candidates) - 1, min(most or len(candidates), len(candidates))).round().astype(int)
+        return [candidates[n] for n in spread]
 
     @torch.inference_mode()
     def embed(self, ids: Sequence[NDArray[np.int64]], waiting: Waiting | None = None) -> Vectors:
@@ -106,9 +106,9 @@ class Embedder:
         """(B, T, C) what the layer gets of ids (B, T)."""
         read: list[torch.Tensor] = []
 
-        def keep(block: Block, given: tuple[Any, ...]) -> None:
+        def keep(block: Block, inputs: tuple[Any, ...]) -> None:
             if block.layer == self.layer:
-                read.append(given[0])
+                read.append(inputs[0])
                 raise EnoughRead
 
         with each_reading(self.model, Block, keep), suppress(EnoughRead):

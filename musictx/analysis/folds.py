@@ -31,8 +31,8 @@ class LabelledVectors(NamedTuple):
     def of(self, files: NDArray[np.bool_]) -> "LabelledVectors":
         """Only the files where `files` (F,) is True."""
         number = np.cumsum(files) - 1
-        kept = files[self.file]
-        return LabelledVectors(self.vectors[kept], number[self.file[kept]], self.label[files], self.group[files])
+        rows = files[self.file]
+        return LabelledVectors(self.vectors[rows], number[self.file[rows]], self.label[files], self.group[files])
 
     def means(self) -> Vectors:
         """(F, C), each file's mean over its passages."""
@@ -56,25 +56,25 @@ def deal(label: NDArray[Any], group: NDArray[Any]) -> NDArray[np.int64]:
     return np.array([fold_of[int(g)] for g in group])
 
 
-def choose_strength(heard: LabelledVectors, labels: int) -> float:
+def choose_strength(vectors: LabelledVectors, labels: int) -> float:
     """The strength of L2 with the least log loss of held-out files."""
-    fold, means = deal(heard.label, heard.group), heard.means()
+    fold, means = deal(vectors.label, vectors.group), vectors.means()
     nats = np.zeros(len(STRENGTHS))
     for k in np.unique(fold):
         held = fold == k
         if held.all():  # one group is left, as where two labels have two files each
             return STRENGTHS[0]
-        for n, layer in enumerate(heard.of(~held).fit(labels, STRENGTHS)):
-            logits, label = layer.logits(means[held]), heard.label[held]
+        for n, layer in enumerate(vectors.of(~held).fit(labels, STRENGTHS)):
+            logits, label = layer.logits(means[held]), vectors.label[held]
             nats[n] += (np.logaddexp.reduce(logits, axis=1) - logits[np.arange(len(label)), label]).sum()
     return STRENGTHS[int(nats.argmin())]
 
 
 class Figures(NamedTuple):
-    """Of held-out files: `said` (F,) the label of each, and beside the accuracy that of always saying the commonest
+    """Of held-out files: `answers` (F,) the label of each, and beside the accuracy that of always saying the commonest
     label."""
 
-    said: NDArray[np.int64]
+    answers: NDArray[np.int64]
     accuracy: Interval
     macro_f1: float
     commonest: int
@@ -82,32 +82,32 @@ class Figures(NamedTuple):
     commonest_f1: float
 
 
-def held_out(heard: LabelledVectors, labels: int) -> Figures:
+def held_out(vectors: LabelledVectors, labels: int) -> Figures:
     """Every file is asked once, by a layer that has not seen its fold. The interval counts alike files as one."""
-    fold, means = deal(heard.label, heard.group), heard.means()
-    said = np.zeros(len(heard.label), np.int64)
+    fold, means = deal(vectors.label, vectors.group), vectors.means()
+    answers = np.zeros(len(vectors.label), np.int64)
     for k in np.unique(fold):
         held = fold == k
-        rest = heard.of(~held)
+        rest = vectors.of(~held)
         (layer,) = rest.fit(labels, [choose_strength(rest, labels)])
-        said[held] = layer.logits(means[held]).argmax(1)
-    accuracy = share_interval(float((said == heard.label).mean()), len(np.unique(heard.group)))
-    return figures_of(said, heard.label, labels, accuracy)
+        answers[held] = layer.logits(means[held]).argmax(1)
+    accuracy = share_interval(float((answers == vectors.label).mean()), len(np.unique(vectors.group)))
+    return figures_of(answers, vectors.label, labels, accuracy)
 
 
-def figures_of(said: NDArray[np.int64], label: NDArray[Any], labels: int, accuracy: Interval) -> Figures:
+def figures_of(answers: NDArray[np.int64], label: NDArray[Any], labels: int, accuracy: Interval) -> Figures:
     """The figures of answers (F,) to the right labels (F,)."""
     commonest = int(np.bincount(label).argmax())
-    always = np.full(len(said), commonest)
+    always = np.full(len(answers), commonest)
     shares = float((always == label).mean()), macro_f1(always, label, labels)
-    return Figures(said, accuracy, macro_f1(said, label, labels), commonest, *shares)
+    return Figures(answers, accuracy, macro_f1(answers, label, labels), commonest, *shares)
 
 
-def in_words(figures: Figures, labels: list[str], asked: str) -> str:
-    """The figures in a sentence; `asked` says of how many files."""
+def in_words(figures: Figures, labels: list[str], count: str) -> str:
+    """The figures in a sentence; `count` says of how many files."""
     (mean, low, high), always = figures.accuracy, f"always saying {labels[figures.commonest]}"
     sentence = (
-        f"held-out accuracy {mean:.2f} ({low:.2f} to {high:.2f}), macro F1 {figures.macro_f1:.2f}, {asked}; {always}: "
+        f"held-out accuracy {mean:.2f} ({low:.2f} to {high:.2f}), macro F1 {figures.macro_f1:.2f}, {count}; {always}: "
         f"{figures.commonest_accuracy:.2f}, macro F1 {figures.commonest_f1:.2f}"
     )
     if mean <= figures.commonest_accuracy:
@@ -129,7 +129,7 @@ def share_interval(share: float, n: int) -> Interval:
     return Interval(share, min(low(share), share), max(1 - low(1 - share), share))
 
 
-def macro_f1(said: NDArray[Any], label: NDArray[Any], labels: int) -> float:
+def macro_f1(answers: NDArray[Any], label: NDArray[Any], labels: int) -> float:
     """The mean of F1 over the labels that are said or there: twice what is right, beside what is said and is there."""
-    counts = [(((said == k) & (label == k)).sum(), (said == k).sum() + (label == k).sum()) for k in range(labels)]
+    counts = [(((answers == k) & (label == k)).sum(), (answers == k).sum() + (label == k).sum()) for k in range(labels)]
     return float(np.mean([2 * right / both for right, both in counts if both]))

@@ -47,15 +47,15 @@ def _covariance(x: Floats) -> NDArray[np.float64]:
 
 def _root(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     values, vectors = np.linalg.eigh(matrix)
-    found: NDArray[np.float64] = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-    return found
+    root: NDArray[np.float64] = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    return root
 
 
 def compare_passages(real: list[Floats], generated: list[Floats]) -> Frechet | str:
     """The distance of the passages (N, C) of each real and each generated piece; or why there is none."""
-    for whose, heard in (("the composers'", real), ("the model's", generated)):
-        if len(heard) < FEWEST or sum(map(len, heard)) < FEWEST_PASSAGES:
-            has = f"{len(heard)} of {whose} continuations have passages to hear, {sum(map(len, heard))} in all"
+    for whose, embedded in (("the composers'", real), ("the model's", generated)):
+        if len(embedded) < FEWEST or sum(map(len, embedded)) < FEWEST_PASSAGES:
+            has = f"{len(embedded)} of {whose} continuations have passages to hear, {sum(map(len, embedded))} in all"
             return f"{has}; it needs {FEWEST} with {FEWEST_PASSAGES} passages: give more pieces= or length_seconds="
     n, chance = len(real), np.random.default_rng(0)
     own, other = np.arange(n), np.arange(n, n + len(generated))
@@ -65,9 +65,9 @@ def compare_passages(real: list[Floats], generated: list[Floats]) -> Frechet | s
     resampled = [_between(pieces, chance.choice(own, n), chance.choice(other, len(other))) for _ in range(RESAMPLES)]
     moved = np.maximum(np.array(resampled) - np.mean(resampled) + value, 0.0)  # equal pieces in a resample widen it
     half = min(n // 2, len(other))
-    drawn = [(chance.permutation(own), chance.permutation(other)[:half]) for _ in range(RESAMPLES)]
-    floor = np.mean([_between(pieces, a[:half], a[-half:]) for a, _ in drawn])
-    halved = np.mean([_between(pieces, a[:half], b) for a, b in drawn])
+    halves = [(chance.permutation(own), chance.permutation(other)[:half]) for _ in range(RESAMPLES)]
+    floor = np.mean([_between(pieces, a[:half], a[-half:]) for a, _ in halves])
+    halved = np.mean([_between(pieces, a[:half], b) for a, b in halves])
     # only directions that know no labels are fair to all shuffles
     alike = [_between(pooled, order[:n], order[n:]) for order in orders]
     apart = _between(pooled, own, other)

@@ -53,7 +53,7 @@ def different(store: Store) -> Split:
     """The held-out pieces, one of each group of near-duplicates: copies would seem to measure more."""
     test = store.split("test")
     copies = {name for group in store.manifest.extra["near_duplicates"] for name in group[1:]}
-    kept = [n for n, name in enumerate(test.names) if name not in copies]
-    pieces = [test[n] for n in kept]
+    numbers = [n for n, name in enumerate(test.names) if name not in copies]
+    pieces = [test[n] for n in numbers]
     bounds = np.cumsum([0, *map(len, pieces)]).astype(np.int64)
-    return Split(np.concatenate(pieces), bounds, [test.names[n] for n in kept])
+    return Split(np.concatenate(pieces), bounds, [test.names[n] for n in numbers])

@@ -28,7 +28,7 @@ from musictx.tokenizers.tokenizer import Trace
 
 Indices = NDArray[np.int64]
 
-MOST_ASKED = 256  # notes, evenly spread, over which heads are averaged
+MOST_QUERIES = 256  # notes, evenly spread, over which heads are averaged
 MOTIF_NOTES = 4
 
 
@@ -40,7 +40,7 @@ class Looks(NamedTuple):
     on_notes: NDArray[Any]  # (L, H) share of weight on tokens that belong to a note
     on_repeat: NDArray[Any]  # (L, H) share on the last earlier occurrence of the motif and the note after it; or NaN
     even_repeat: float  # the share there if all tokens had the same weight
-    asked: int  # number of notes in the means
+    queries: int  # number of notes in the means
     repeated: int  # number of them whose motif has occurred before
 
 
@@ -62,16 +62,17 @@ def attention_to_past(
         raise ConfigError("at", why="the first note has nothing before it to look at", allowed="a later note")
 
     place = traced.struck_by - start - 1 + lead  # (N,) the position that generates each note
-    asked = np.flatnonzero((place >= lead) & (place <= place[note]))
-    asked = asked[np.argsort(place[asked])]
-    asked = asked[np.unique(np.linspace(0, len(asked) - 1, MOST_ASKED).round().astype(int))]  # `note` comes last
+    query_notes = np.flatnonzero((place >= lead) & (place <= place[note]))
+    query_notes = query_notes[np.argsort(place[query_notes])]
+    spread = np.unique(np.linspace(0, len(query_notes) - 1, MOST_QUERIES).round().astype(int))
+    query_notes = query_notes[spread]  # `note` comes last
     is_music = np.arange(len(window)) >= lead
     owner = np.concatenate([[-1] * lead, traced.note[start:end]]).astype(np.int64)  # (W,)
     time_s = np.concatenate([[0.0] * lead, traced.time_s[start:end]])
-    back_s = traced.score.onset_s[asked, None] - time_s  # (Q, W)
+    back_s = traced.score.onset_s[query_notes, None] - time_s  # (Q, W)
     earlier = {n: runs[-2] for n, runs in repeats(traced.score, motif_notes).items() if place[runs[-2]].min() >= 0}
-    repeated = np.flatnonzero([n in earlier for n in asked])
-    is_repeat = np.array([np.isin(owner, earlier[n]) for n in asked[repeated]]).reshape(-1, len(window))  # (R, W)
+    repeated = np.flatnonzero([n in earlier for n in query_notes])
+    is_repeat = np.array([np.isin(owner, earlier[n]) for n in query_notes[repeated]]).reshape(-1, len(window))  # (R, W)
 
     layers: list[tuple[NDArray[Any], ...]] = []
 
@@ -85,12 +86,12 @@ def attention_to_past(
         layers.append((weight, *means, on_repeat.mean(-1) if len(repeated) else np.full(len(w), np.nan)))
 
     device = model.embed.weight.device
-    queries = torch.from_numpy(place[asked]).to(device)
+    queries = torch.from_numpy(place[query_notes]).to(device)
     read_attention(model, torch.from_numpy(window)[None].to(device), queries, visit)
-    even = is_repeat.sum(-1) / (place[asked[repeated]] + 1)
+    even = is_repeat.sum(-1) / (place[query_notes[repeated]] + 1)
     weight, distance_s, on_notes, on_repeat = (np.array(column) for column in zip(*layers, strict=True))
     even_repeat = float(even.mean()) if len(even) else np.nan
-    return Looks(weight, distance_s, on_notes, on_repeat, even_repeat, len(asked), len(repeated))
+    return Looks(weight, distance_s, on_notes, on_repeat, even_repeat, len(query_notes), len(repeated))
 
 
 class Window(NamedTuple):
@@ -120,7 +121,7 @@ def attention_map(
     layer: int | None = None,
     head: int | None = None,
     max_tokens: int = 2048,
-    most: int = MOST_ASKED,
+    most: int = MOST_QUERIES,
 ) -> tuple[NDArray[Any], int]:
     """The mean weights of all heads, or of a layer's, or one head, (Q, Q): the columns are the newest tokens up to
     number `end` of ids (T,), at most `most`, and each row is the token that is made after its column. The number of the
@@ -162,7 +163,7 @@ def repeats(score: Score, motif_notes: int) -> dict[int, Indices]:
     """For each note after a motif that came before: occurrences, oldest first and the motif last, each with the note
     that followed (R, motif_notes + 1). The earlier ones do not overlap the motif. A note in several lines counts in the
     first line that repeats its motif."""
-    found: dict[int, Indices] = {}
+    occurrences: dict[int, Indices] = {}
     k = motif_notes
     lowest, highest = chord_ends(score)
     for line in (*lines(score, np.inf), highest, lowest):
@@ -173,8 +174,8 @@ def repeats(score: Score, motif_notes: int) -> dict[int, Indices]:
         for i in range(k, len(runs)):
             same = np.flatnonzero((motifs[: i - k + 1] == motifs[i]).all(1))
             if len(same):
-                found.setdefault(int(line[i + k]), runs[[*same, i]])
-    return found
+                occurrences.setdefault(int(line[i + k]), runs[[*same, i]])
+    return occurrences
 
 
 class MelodyLooks(NamedTuple):

@@ -24,18 +24,18 @@ def tonics(grid: NDArray[np.integer]) -> NDArray[np.int64]:
     until = np.zeros((beats + 1, 12), np.int64)  # steps of each pitch class before a beat
     until[1:] = np.cumsum(sung.reshape(beats, STEPS_PER_QUARTER, 12).sum(1), axis=0)
     beat = np.arange(beats)
-    heard = until[np.minimum(beat + AROUND, beats)] - until[np.maximum(beat - AROUND, 0)]  # (beats, 12)
-    fits = np.max([_correlation(heard, profile) for profile in (MAJOR, MINOR)], axis=0)  # (beats, 12)
+    histogram = until[np.minimum(beat + AROUND, beats)] - until[np.maximum(beat - AROUND, 0)]  # (beats, 12)
+    fits = np.max([_correlation(histogram, profile) for profile in (MAJOR, MINOR)], axis=0)  # (beats, 12)
     order = np.sort(fits, axis=1)
-    found = np.where(order[:, -1] - order[:, -2] > CLEARLY, fits.argmax(1), -1)
-    return np.repeat(found, STEPS_PER_QUARTER)[: len(grid)]
+    clear_tonics = np.where(order[:, -1] - order[:, -2] > CLEARLY, fits.argmax(1), -1)
+    return np.repeat(clear_tonics, STEPS_PER_QUARTER)[: len(grid)]
 
 
 def key_of(score: Score) -> tuple[int, str] | None:
     """The pitch class of the tonic, and `major` or `minor`; None where two keys fit equally well."""
     music = score.select(score.program != DRUMS)
-    heard = np.bincount(music.pitch % 12, weights=music.offset_s - music.onset_s, minlength=12)
-    fits = np.concatenate([_correlation(heard[None], profile)[0] for profile in (MAJOR, MINOR)])  # (24,)
+    histogram = np.bincount(music.pitch % 12, weights=music.offset_s - music.onset_s, minlength=12)
+    fits = np.concatenate([_correlation(histogram[None], profile)[0] for profile in (MAJOR, MINOR)])  # (24,)
     best, second = np.sort(fits)[[-1, -2]]
     if best - second <= CLEARLY:
         return None
@@ -43,10 +43,12 @@ def key_of(score: Score) -> tuple[int, str] | None:
     return tonic, ("major", "minor")[mode]
 
 
-def _correlation(heard: NDArray[np.integer] | NDArray[np.floating], profile: tuple[float, ...]) -> NDArray[np.float64]:
+def _correlation(
+    histogram: NDArray[np.integer] | NDArray[np.floating], profile: tuple[float, ...]
+) -> NDArray[np.float64]:
     """(N, 12) of N histograms (N, 12) with a profile on each tonic; 0 for a flat histogram."""
     keys = np.stack([np.roll(profile, tonic) for tonic in range(12)]) - np.mean(profile)  # (12, 12)
-    centred = heard - heard.mean(1, keepdims=True)
+    centred = histogram - histogram.mean(1, keepdims=True)
     length = np.linalg.norm(centred, axis=1, keepdims=True) * np.linalg.norm(keys[0])
     result: NDArray[np.float64] = centred @ keys.T / np.maximum(length, 1e-9)
     return result

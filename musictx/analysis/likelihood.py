@@ -60,8 +60,8 @@ def negative_log_likelihood(
     or separate inputs of `segment` ids that do not overlap (2048: the MAESTRO protocol). With a `stride` inputs move on
     by so many ids, and a model that carries its state hears whole pieces. Raises StoreError for an empty split,
     ConfigError."""
-    asked = objective or NextToken(tokenizer)
-    check_stride(stride, asked)
+    objective = objective or NextToken(tokenizer)
+    check_stride(stride, objective)
     check_segment(segment, model.cycle, stride)
     carried = hears_all(model, stride)
     segments = scoring_segments(split, tokenizer, segment, model.cycle, None if carried else stride)
@@ -73,8 +73,9 @@ def negative_log_likelihood(
     nats, tokens = np.zeros(len(split)), np.zeros(len(split), np.int64)
     what = f"scoring {len(split)} pieces"
     for steps in estimated(batches, what, lambda steps: sum(lengths[n] for numbers in steps for n in numbers)):
-        examples = (moved(scoring_batch(segments, numbers, asked), device) for numbers in steps)
-        read = carried_losses(model, examples, asked) if carried else (asked.loss(model, e, True) for e in examples)
+        examples = (moved(scoring_batch(segments, numbers, objective), device) for numbers in steps)
+        by_example = (objective.loss(model, example, True) for example in examples)
+        read = carried_losses(model, examples, objective) if carried else by_example
         for numbers, (rows, counts) in zip(steps, read, strict=True):  # (B,)
             np.add.at(nats, owner[numbers], rows.cpu().numpy())
             np.add.at(tokens, owner[numbers], counts.cpu().numpy())
@@ -111,12 +112,12 @@ def in_words(segment: int | None, stride: int | None, carried: bool) -> str:
 
 
 def notes_and_seconds(
-    split: Split, tokenizer: Tokenizer, asked: Callable[[Score], Score] = lambda score: score
+    split: Split, tokenizer: Tokenizer, select: Callable[[Score], Score] = lambda score: score
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """How many notes each piece has of those `asked` for, and how long it lasts (P,): figures per note compare across
+    """How many notes each piece has of those `select` for, and how long it lasts (P,): figures per note compare across
     encodings."""
     scores = [tokenizer.decode(np.asarray(piece)) for piece in split]
-    return np.array([len(asked(s)) for s in scores]), np.array([s.duration_s for s in scores])
+    return np.array([len(select(s)) for s in scores]), np.array([s.duration_s for s in scores])
 
 
 def unigram_nll(train_ids: NDArray[np.uint16], ids: NDArray[np.uint16], vocab: Vocab) -> float:

@@ -98,8 +98,8 @@ def ngrams(score: Score, held_s: float) -> tuple[NDArray[np.int64], NDArray[np.f
     music = score.select(score.program != DRUMS)
     chord = chord_index(music.onset_s)
     start_s = music.onset_s[np.searchsorted(chord, chord)]  # (N,) when each note's chord begins
-    found = [_ngrams(start_s[line], music.pitch[line].astype(np.int64)) for line in lines(music, held_s)]
-    keys, onset_s = (np.concatenate(column) for column in zip(*found, strict=True))
+    columns = [_ngrams(start_s[line], music.pitch[line].astype(np.int64)) for line in lines(music, held_s)]
+    keys, onset_s = (np.concatenate(column) for column in zip(*columns, strict=True))
     return keys, onset_s
 
 
@@ -131,11 +131,11 @@ def retention(
     """
     edges_s: NDArray[Any] = np.arange(int(horizon_s / span_s + 1e-9) + 1) * span_s
     keys = [np.unique(ngrams(s, held_s)[0]) for s in seeds]
-    kept = [i for i, k in enumerate(keys) if len(k)]
-    if len(kept) < 2:
-        raise UserError(f"{len(kept)} seeds have motifs of {NOTES} notes", "give at least 2 such pieces, better 30")
-    made, real = (_shares([keys[i] for i in kept], [c[i] for i in kept], edges_s, held_s) for c in (generated, true))
-    lasts_s = np.array([true[i].duration_s for i in kept])
+    valid = [i for i, k in enumerate(keys) if len(k)]
+    if len(valid) < 2:
+        raise UserError(f"{len(valid)} seeds have motifs of {NOTES} notes", "give at least 2 such pieces, better 30")
+    made, real = (_shares([keys[i] for i in valid], [c[i] for i in valid], edges_s, held_s) for c in (generated, true))
+    lasts_s = np.array([true[i].duration_s for i in valid])
     rows = []
     for w, end_s in enumerate(edges_s[1:]):
         there = np.flatnonzero(lasts_s >= end_s - 1e-6)
@@ -151,7 +151,7 @@ def retention(
         rows.append([*scaled, own, shuffled, true_own, true_shuffled, len(there)])
     curve = RetentionCurve((edges_s[1:] + edges_s[:-1]) / 2, *np.array(rows).T)
     if np.isnan(curve.mean).all():
-        what = f"the true continuations of {len(kept)} pieces return to their seeds no more than chance in any span of"
+        what = f"the true continuations of {len(valid)} pieces return to their seeds no more than chance in any span of"
         raise UserError(f"{what} {span_s:g} s that they fill", "give more pieces, longer ones, or another span_s=")
     return curve
 
@@ -161,14 +161,14 @@ def _shares(
 ) -> NDArray[np.float64]:
     """(W, seeds, continuations) the share of each seed's distinct motifs that begin in each span."""
     sizes = np.array([len(s) for s in seeds])
-    known, at = np.unique(np.concatenate(seeds), return_inverse=True)
+    motifs, at = np.unique(np.concatenate(seeds), return_inverse=True)
     shares = np.zeros((len(edges_s) - 1, len(seeds), len(continuations)))
     for i, continuation in enumerate(continuations):
         keys, onset_s = ngrams(continuation, held_s)
         span = np.searchsorted(edges_s, onset_s, side="right") - 1
-        place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-        hit = (known[place] == keys) & (span >= 0) & (span < len(shares))
-        back = np.zeros((len(shares), len(known)), np.int64)
+        place = np.minimum(np.searchsorted(motifs, keys), len(motifs) - 1)
+        hit = (motifs[place] == keys) & (span >= 0) & (span < len(shares))
+        back = np.zeros((len(shares), len(motifs)), np.int64)
         back[span[hit], place[hit]] = 1
         shares[:, :, i] = np.add.reduceat(back[:, at], np.cumsum(sizes) - sizes, axis=1) / sizes
     return shares

@@ -20,7 +20,7 @@ from musictx.music.score import Score
 CLOSEST_S = 2.5  # the least time between the beginnings of two passages
 PASSAGE_S, MOST_PASSAGES = 10.0, 2000  # of an index, where nothing else is asked
 ALIKE = 2e-3  # of their size: what half precision loses is less
-SAID = 3  # nearest passages of new music
+MOST_NEAREST = 3  # nearest passages of new music
 
 
 class Near(NamedTuple):
@@ -45,8 +45,8 @@ class Index:
 
     def directions(self, vectors: Vectors) -> Vectors:
         """Every column as far from its mean as usual, every row of length 1."""
-        found = (vectors - self.mean) / self.scale
-        rows: Vectors = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
+        scaled = (vectors - self.mean) / self.scale
+        rows: Vectors = scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-9)
         return rows
 
     def passages(self, vectors: Vectors, names: Sequence[str], most: int) -> list[list[Near]]:
@@ -63,12 +63,12 @@ class Index:
 
     def pieces(self, vectors: Vectors, names: Sequence[str], most: int) -> list[Near]:
         """The pieces whose passages together are nearest to all of these (Q, C)."""
-        found = np.unique(self.piece)
-        means = np.stack([self.vectors[self.piece == i].mean(0) for i in found])
+        numbers = np.unique(self.piece)
+        means = np.stack([self.vectors[self.piece == i].mean(0) for i in numbers])
         mine = self.directions(vectors).mean(0)
         likeness = means @ mine / np.maximum(np.linalg.norm(means, axis=1) * np.linalg.norm(mine), 1e-9)
         order = np.argsort(-likeness, kind="stable")[:most]
-        return [Near(int(found[n]), names[found[n]], 0.0, float(likeness[n])) for n in order]
+        return [Near(int(numbers[n]), names[numbers[n]], 0.0, float(likeness[n])) for n in order]
 
     def save(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,8 +97,8 @@ def load_index(path: Path, pieces: int, width: int) -> Index | None:
 
 def path_of(store: Store, model_sha256: str, layer: int, passage_s: float, most: int) -> Path:
     """The file beside a store that keeps the index of it, a model and passages."""
-    kept = [info.sha256 for info in store.manifest.splits.values()]
-    key = sha256(json.dumps((model_sha256, layer, passage_s, most, kept)).encode()).hexdigest()
+    hashes = [info.sha256 for info in store.manifest.splits.values()]
+    key = sha256(json.dumps((model_sha256, layer, passage_s, most, hashes)).encode()).hexdigest()
     return beside_store(store.path, f"similar-{key[:16]}.safetensors")
 
 
@@ -118,12 +118,12 @@ class Neighbours:
         if self.index is None or not mine:
             return ""
         rows = self.index.passages(self.embedder.vectors([part for _, part in mine]), self.names, 1)
-        best = sorted(zip(mine, rows, strict=True), key=lambda pair: -pair[1][0].likeness)[:SAID]
-        said = [
+        best = sorted(zip(mine, rows, strict=True), key=lambda pair: -pair[1][0].likeness)[:MOST_NEAREST]
+        phrases = [
             f"{begin_s + at.from_s:.1f} s is like {near.from_s:.1f} s of {near.name}, {near.likeness:.2f}"
             for at, (near,) in best
         ]
-        return printable(f"nearest passages as the model hears them, 1 is the same: {'; '.join(said)}")
+        return printable(f"nearest passages as the model hears them, 1 is the same: {'; '.join(phrases)}")
 
 
 def names_of(store: Store) -> list[str]:

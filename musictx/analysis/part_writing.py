@@ -60,12 +60,12 @@ class Finding(NamedTuple):
 
 def findings(grid: Grid) -> dict[str, list[Finding]]:
     """All findings of each rule, in time, for a grid (T, 4) of pitches."""
-    voices, found = VoiceLeading(held(grid).astype(np.int64)), {}
+    voices, by_rule = VoiceLeading(held(grid).astype(np.int64)), {}
     for rule in RULES:
         broken = rule.broken(voices)
         names = COLUMNS[broken.shape[1]]
-        found[rule.name] = [Finding(step, names[column]) for step, column in np.argwhere(broken).tolist()]
-    return found
+        by_rule[rule.name] = [Finding(step, names[column]) for step, column in np.argwhere(broken).tolist()]
+    return by_rule
 
 
 def held(grid: Grid) -> Grid:
@@ -133,8 +133,8 @@ def _not_recovered(v: VoiceLeading) -> Mask:
 def _leading(v: VoiceLeading) -> Mask:
     """(T, 4) the voices that have the leading note of the key, in its dominant chord."""
     dominant = (v.tonic >= 0) & (ROOT_OF_DOMINANT[v.chord] == (v.tonic + 7) % 12)
-    found: Mask = dominant[:, None] & v.sung & (v.pitch % 12 == (v.tonic[:, None] + 11) % 12)
-    return found
+    leading: Mask = dominant[:, None] & v.sung & (v.pitch % 12 == (v.tonic[:, None] + 11) % 12)
+    return leading
 
 
 def _doubled_leading(v: VoiceLeading) -> Mask:

@@ -24,7 +24,7 @@ def rules_report(tracks: Tracks, beside: Store | None = None) -> dict[str, Any]:
     StoreError, TokenError.
     """
     grid, voices = read_voices(tracks)
-    found, beats, meter = findings(grid), beats_of(grid), tracks.meter()
+    by_rule, beats, meter = findings(grid), beats_of(grid), tracks.meter()
     others = {}
     if beside is not None:
         grids = chorales(beside)
@@ -37,10 +37,10 @@ def rules_report(tracks: Tracks, beside: Store | None = None) -> dict[str, Any]:
             {
                 "rule": rule.name,
                 "meaning": rule.meaning,
-                "count": len(found[rule.name]),
-                "per_100_beats": round(100 * len(found[rule.name]) / beats, 3),
+                "count": len(by_rule[rule.name]),
+                "per_100_beats": round(100 * len(by_rule[rule.name]) / beats, 3),
                 "beside_per_100_beats": round(others[rule.name], 3) if others else None,
-                "findings": [place(finding, meter) for finding in found[rule.name]],
+                "findings": [place(finding, meter) for finding in by_rule[rule.name]],
             }
             for rule in RULES
         ],
@@ -53,13 +53,13 @@ def read_voices(tracks: Tracks) -> tuple[Grid, str]:
     follows one another on different tracks: a seed and what a model wrote after it."""
     grid, kinds = np.full((0, N_VOICES), REST, dtype=np.int16), set[str]()
     for parts in passages([t.score for t in tracks.tracks if len(t.score) and not t.is_drums]):
-        found = separate_voices(parts)
-        kinds.add(HEIGHT if found is None else TRACKS)
-        if found is None:
-            found = by_height(score_to_grid(quantise(Score.merge(parts, tracks.quarter_s)).score))
-        whole = np.full((max(len(grid), len(found)), N_VOICES), REST, dtype=np.int16)
+        voices = separate_voices(parts)
+        kinds.add(HEIGHT if voices is None else TRACKS)
+        if voices is None:
+            voices = by_height(score_to_grid(quantise(Score.merge(parts, tracks.quarter_s)).score))
+        whole = np.full((max(len(grid), len(voices)), N_VOICES), REST, dtype=np.int16)
         whole[: len(grid)] = grid
-        whole[: len(found)] = np.where(found != REST, found, whole[: len(found)])
+        whole[: len(voices)] = np.where(voices != REST, voices, whole[: len(voices)])
         grid = whole
     return grid, kinds.pop() if len(kinds) == 1 else BOTH
 
@@ -109,7 +109,7 @@ def rates(grids: Iterable[Grid]) -> dict[str, float]:
     beats = 0.0
     for grid in grids:
         beats += beats_of(grid)
-        counts.update({name: len(found) for name, found in findings(grid).items()})
+        counts.update({name: len(by_rule) for name, by_rule in findings(grid).items()})
     return {rule.name: 100 * counts[rule.name] / beats for rule in RULES}
 
 

@@ -35,8 +35,9 @@ class Layer(NamedTuple):
 
     def logits(self, vectors: Vectors) -> NDArray[np.float64]:
         """(..., K) of vectors (..., C). The logits of a piece are those of its passages' mean."""
-        found: NDArray[np.float64] = ((vectors - self.mean) / self.scale).astype(np.float64) @ self.weight.T + self.bias
-        return found
+        scaled = ((vectors - self.mean) / self.scale).astype(np.float64)
+        logits: NDArray[np.float64] = scaled @ self.weight.T + self.bias
+        return logits
 
 
 def fit(
@@ -66,8 +67,8 @@ def fit(
             return -(log_p * is_label).sum(1) @ counts + l2 / 2 * (w.square().sum() + b.square().sum())
 
         search.step(loss)
-        found = (w, b + prior, torch.as_tensor(mean), torch.as_tensor(scale))
-        layers.append(Layer(*(t.float().numpy().copy() for t in found)))
+        fitted = (w, b + prior, torch.as_tensor(mean), torch.as_tensor(scale))
+        layers.append(Layer(*(t.float().numpy().copy() for t in fitted)))
     return layers
 
 

@@ -29,7 +29,7 @@ from musictx.music.score import DRUMS, Score
 
 WORD = 8  # intervals of 8 bits in one uint64
 STRIDE = 16  # intervals compared at a time
-SAID = 3  # of the runs that a piece shares with a store
+MOST_COPIES = 3  # of the runs that a piece shares with a store
 
 
 class Copy(NamedTuple):
@@ -65,15 +65,15 @@ class CorpusIndex:
         """The longest runs, at most so many, which share no interval: each the longest of what is left."""
         line, onset_s = _intervals(score)
         length, place = self._longest_matches(line)
-        found: list[Copy] = []
-        while len(found) < most and length.any():
+        bars: list[Copy] = []
+        while len(bars) < most and length.any():
             i = int(length.argmax())
             n, piece = int(length[i]), int(np.searchsorted(self.starts, place[i], side="right")) - 1
             seconds = float(onset_s[i + n] - onset_s[i])
-            found.append(Copy(n + 1, seconds, float(onset_s[i]), piece, float(self.onset_s[place[i]])))
+            bars.append(Copy(n + 1, seconds, float(onset_s[i]), piece, float(self.onset_s[place[i]])))
             length[i : i + n] = 0
             length[:i] = np.minimum(length[:i], i - np.arange(i))  # those that reach into it end before it
-        return found
+        return bars
 
     def _longest_matches(self, line: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(M,) for each place of a line the most intervals that agree from there on, and where they are in the text.
@@ -109,7 +109,7 @@ class Provenance:
         rows = [
             f"{copy.notes} notes at {copy.from_s:.1f} to {copy.from_s + copy.seconds:.1f} s, "
             f"in {self.names[copy.piece]} from {copy.piece_s:.1f} s on"
-            for copy in self.index.copies(score, SAID)
+            for copy in self.index.copies(score, MOST_COPIES)
         ]
         return printable(f"longest runs shared with {self.corpus}, in any key: {'; '.join(rows) or 'none'}")
 
@@ -173,10 +173,10 @@ def bars(score: Score) -> list[Bar]:
         return []
     step_s = score.quarter_s / 4
     onset, offset = (np.rint(x / step_s).astype(np.int64) for x in (score.onset_s, score.offset_s))
-    found: list[set[tuple[int, int, int]]] = [set() for _ in range(int(onset.max()) // STEPS_PER_BAR + 1)]
+    bars: list[set[tuple[int, int, int]]] = [set() for _ in range(int(onset.max()) // STEPS_PER_BAR + 1)]
     for at, pitch, length in zip(onset.tolist(), score.pitch.tolist(), (offset - onset).tolist(), strict=True):
-        found[at // STEPS_PER_BAR].add((at % STEPS_PER_BAR, pitch, length))
-    return [frozenset(bar) for bar in found]
+        bars[at // STEPS_PER_BAR].add((at % STEPS_PER_BAR, pitch, length))
+    return [frozenset(bar) for bar in bars]
 
 
 def repeated_share(score: Score, from_bar: int = 0) -> float:

@@ -102,10 +102,10 @@ def _first_and_last(gain: SeedGain | None) -> str:
 
 
 def _frechet(row: ModelReport) -> str:
-    if not isinstance(found := row.frechet, Frechet):
+    if not isinstance(distance := row.frechet, Frechet):
         return ""
-    halves = f"halves {found.halved:.2f}, noise floor {found.floor:.2f}"
-    return f"{_with_interval(found[:3], 2)}, p {found.p:.3f}; {halves}"
+    halves = f"halves {distance.halved:.2f}, noise floor {distance.floor:.2f}"
+    return f"{_with_interval(distance[:3], 2)}, p {distance.p:.3f}; {halves}"
 
 
 COLUMNS: dict[str, Callable[[ModelReport], str]] = {
@@ -168,26 +168,28 @@ def write_report(
     held_out: Beginnings,
     config: Any,
     store: Store,
-    drawn: Mapping[str, Sequence[Score]],
+    continuations: Mapping[str, Sequence[Score]],
 ) -> None:
-    """Writes report.md and its PNGs. `drawn` has each name's continuations, in the order of the beginnings."""
+    """Writes report.md and its PNGs. `continuations` has each name's continuations, in the order of the beginnings."""
     models = [row for row in rows if row.nll]
-    panels = {title: {row.name: found for row in rows if (found := of(row))} for title, of in PANELS.items()}
+    panels = {title: {row.name: interval for row in rows if (interval := of(row))} for title, of in PANELS.items()}
     plot_intervals({title: panel for title, panel in panels.items() if panel}, folder / INTERVALS)
     pictures = [(INTERVALS, "The models beside each other, with 95 % intervals")]
-    heard = [
-        (k, name, scores[k]) for k in range(min(MOST_ROLLS, len(held_out.seeds))) for name, scores in drawn.items()
+    pieces = [
+        (k, name, scores[k])
+        for k in range(min(MOST_ROLLS, len(held_out.seeds)))
+        for name, scores in continuations.items()
     ]
     rolls = [
         (f"piece {k + 1}: {name}", joined(held_out.seeds[k], score, held_out.seed_s), held_out.seed_s)
-        for k, name, score in heard
+        for k, name, score in pieces
     ]
     piano_roll(rolls, folder / ROLLS)
     pictures.append((ROLLS, "What came after the first seeds: the composer's own, and what the models drew"))
-    kept = {r.name: r.memory.retention[:4] for r in models if r.memory.retention}
-    if kept:
+    retention = {r.name: r.memory.retention[:4] for r in models if r.memory.retention}
+    if retention:
         plot_curves(
-            kept,
+            retention,
             folder / RETENTION,
             "seconds after the seed",
             "motif retention",

@@ -46,16 +46,16 @@ def places(
 ) -> list[Place]:
     """All pieces long enough for the seed and its continuation. Each is cut at the first whole `period` of tokens at or
     after each time. Raises UserError for fewer than two."""
-    found = []
+    places = []
     for piece in pieces:
         ids = np.asarray(piece)
         cuts = [_index_at(ids, tokenizer, seed_s + k * part_s, period) for k in range(parts + 1)]
         if cuts[-1] <= len(ids) and cuts[0] > max(END_TOKENS, period):
-            found.append(Place(ids[: cuts[-1]], cuts))
-    if len(found) < 2:
-        what = f"{len(found)} pieces are long enough for a seed of {seed_s:g} s and {parts * part_s:g} s after it"
+            places.append(Place(ids[: cuts[-1]], cuts))
+    if len(places) < 2:
+        what = f"{len(places)} pieces are long enough for a seed of {seed_s:g} s and {parts * part_s:g} s after it"
         raise UserError(what, "give shorter times")
-    return found
+    return places
 
 
 def _index_at(ids: Ids, tokenizer: Tokenizer, seconds: float, period: int) -> int:
@@ -66,12 +66,12 @@ def _index_at(ids: Ids, tokenizer: Tokenizer, seconds: float, period: int) -> in
     return n + -n % period
 
 
-def seed_gain(model: Any, tokenizer: Tokenizer, found: list[Place], part_s: float, device: str = "cpu") -> SeedGain:
+def seed_gain(model: Any, tokenizer: Tokenizer, places: list[Place], part_s: float, device: str = "cpu") -> SeedGain:
     """The seed gain of one model on all places. It reads them whole, whatever its window. Raises ConfigError for a
     model without positions for so many tokens."""
     period, bos = max(model.cycle, tokenizer.group), np.array([tokenizer.vocab.bos])
     saved, counts = [], []  # of each place: nats that the seed saves in each part, and the part's tokens
-    for ids, cuts in estimated(found, f"seed gain at {len(found)} places", lambda place: len(place.ids)):
+    for ids, cuts in estimated(places, f"seed gain at {len(places)} places", lambda place: len(place.ids)):
         seed, rest = ids[: cuts[0]], ids[cuts[0] :]
         end = seed[newest(len(seed), END_TOKENS, period) :]
         raised = log_p_of_last(model, np.concatenate([bos, ids]), len(rest), device)
@@ -80,8 +80,8 @@ def seed_gain(model: Any, tokenizer: Tokenizer, found: list[Place], part_s: floa
         counts.append(np.diff(cuts))
     mean, low, high = np.array(list(map(interval, np.transpose(saved), np.transpose(counts)))).T
     seconds = part_s * np.arange(1, len(mean) + 1)
-    tokens = np.median([cuts[1:] for _, cuts in found], axis=0).astype(np.int64)
-    return SeedGain(seconds, mean, low, high, tokens, len(found))
+    tokens = np.median([cuts[1:] for _, cuts in places], axis=0).astype(np.int64)
+    return SeedGain(seconds, mean, low, high, tokens, len(places))
 
 
 @torch.inference_mode()

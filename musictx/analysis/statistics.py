@@ -44,8 +44,8 @@ def _scale_consistency(score: Score) -> float:
 
 def _sounding_s(score: Score) -> float:
     """Seconds during which at least one note sounds."""
-    heard_until = np.maximum.accumulate(np.append(0.0, score.offset_s))[:-1]
-    return float(np.maximum(score.offset_s - np.maximum(score.onset_s, heard_until), 0).sum())
+    sounding_until = np.maximum.accumulate(np.append(0.0, score.offset_s))[:-1]
+    return float(np.maximum(score.offset_s - np.maximum(score.onset_s, sounding_until), 0).sum())
 
 
 def _span_s(score: Score) -> float:
@@ -71,9 +71,9 @@ def _groove_consistency(score: Score) -> float:
     Neighbouring bars as in MusPy, from the first bar with an onset to the last."""
     steps = np.unique(np.rint(score.onset_s / (score.quarter_s / 4)).astype(np.int64))
     bar = steps // STEPS_PER_BAR
-    kept = np.isin(steps + STEPS_PER_BAR, steps).sum()  # onsets that the next bar repeats
+    repeats = np.isin(steps + STEPS_PER_BAR, steps).sum()  # onsets that the next bar repeats
     ends = (bar == bar[0]).sum() + (bar == bar[-1]).sum()  # the first and the last bar have one neighbour
-    return 1 - _ratio(float(2 * len(steps) - ends - 2 * kept), STEPS_PER_BAR * int(bar[-1] - bar[0]))
+    return 1 - _ratio(float(2 * len(steps) - ends - 2 * repeats), STEPS_PER_BAR * int(bar[-1] - bar[0]))
 
 
 def _longest_repeat(score: Score) -> float:

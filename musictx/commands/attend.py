@@ -150,7 +150,7 @@ def show_past(model: Any, music: Music) -> None:
     """Draws and prints what a note looks at before it."""
     note, most = find_note(music.score, music.config.at), min(model.reach or MOST_TOKENS, MOST_TOKENS)
     looks = attention_to_past(model, music.tokenizer, music.ids, music.traced, note, max_tokens=most)
-    say(f"{music.where(note)}; means over {looks.asked} notes up to it")
+    say(f"{music.where(note)}; means over {looks.queries} notes up to it")
     maps = [("seconds back", looks.distance_s, ".2f"), ("weight on notes", looks.on_notes, ".1%")]
     if looks.repeated:
         maps.append(("on the motif's last occurrence", looks.on_repeat, ".1%"))

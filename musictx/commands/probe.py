@@ -92,7 +92,7 @@ def show(figures: Figures, heard: LabelledVectors, labels: list[str]) -> str:
     """Prints the held-out figures of all labels and of each; returns those of all, in a sentence."""
     rows = []
     for k, label in enumerate(labels):
-        said = figures.said[heard.label == k]
+        said = figures.answers[heard.label == k]
         wrong = np.bincount(said[said != k], minlength=len(labels))
         taken = f"{labels[wrong.argmax()]}, {wrong.max()}" if wrong.any() else ""
         rows.append((label, len(said), (said == k).sum(), taken))

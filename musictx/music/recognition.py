@@ -9,17 +9,8 @@ from numpy.typing import NDArray
 from musictx.music.harmony import LETTERS, QUALITIES, Chord
 from musictx.music.score import Score
 
-COMMON_QUALITIES = (
-    "",
-    "m",
-    "7",
-    "maj7",
-    "m7",
-    "dim",
-    "m7b5",
-    "aug",
-    "sus4",
-)  # each chord of `QUALITIES` but 9 has such notes
+# each chord of `QUALITIES` but 9 has such notes
+COMMON_QUALITIES = ("", "m", "7", "maj7", "m7", "dim", "m7b5", "aug", "sus4")
 CHORDS = [Chord(root, quality) for quality in COMMON_QUALITIES for root in range(12)]
 NOTES = np.array([[pitch in chord.classes for pitch in range(12)] for chord in CHORDS], float)  # (K, 12)
 ROOTS = np.array([chord.root for chord in CHORDS])  # (K,)

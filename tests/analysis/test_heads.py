@@ -67,9 +67,9 @@ def test_distance_is_in_seconds_and_bos_does_not_count():
     looks, _ = see(MOVING * 5, [[3, 7, 11]], -1)
     np.testing.assert_allclose(looks.distance_s, [[0.15, 0.30, 0.45]], atol=0.02)  # but for the first notes
     late, _ = see(MOVING * 5, [[3, 7, 11]], -1, max_tokens=16)
-    assert (late.asked, looks.asked) == (13, 236)  # from the bass before the step on that 16 tokens reach back to
+    assert (late.queries, looks.queries) == (13, 236)  # from the bass before the step on that 16 tokens reach back to
     held, _ = see([[72, 65, 60, 50]] * 12 + [[74, 65, 60, 50]], [[3, 7]], -1)
-    assert held.asked == 4
+    assert held.queries == 4
     np.testing.assert_allclose(held.weight[0, :, -2], 1.0)  # the soprano held before is one note
 
 
@@ -86,7 +86,7 @@ PERIODIC = [[pitch, -1, -1, -1] for pitch in TUNE * 3]
 def test_a_head_that_follows_the_repetition():
     # one period of 6 steps is 24 tokens: 23 back from the token before lies the note after the motif's last occurrence
     looks, _ = see(PERIODIC, [[23, 3]], -1, motif_notes=3)
-    assert (looks.asked, looks.repeated) == (17, 9)
+    assert (looks.queries, looks.repeated) == (17, 9)
     np.testing.assert_allclose(looks.on_repeat, [[1.0, 0.0]], atol=1e-9)
     # 3 notes of the motif and the one after it, among the 4 · n + 1 tokens before note n
     even = np.mean([4 / (4 * n + 1) for n in range(9, 18)])

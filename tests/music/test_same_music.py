@@ -59,9 +59,8 @@ def test_a_fill_sounds_in_its_file_as_on_the_page(tracks, first, length, data):
         return
     for pedal in (False, True):
         written = music.midi(pedal=pedal)
-        others = {
-            (part.channel, pitch) for part in it.parts if part not in it.model_parts for pitch in part.pitches.tolist()
-        }
+        silent = [part for part in it.parts if part not in it.model_parts]
+        others = {(part.channel, pitch) for part in silent for pitch in part.pitches.tolist()}
         tail = [sound for sound in play(it.data) if (sound.channel, sound.pitch) in others]
         got, mine = play(written), sounds(music.score, it.clock)
         for each in tail:  # another hand plays on as it did
