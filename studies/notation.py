@@ -1,12 +1,11 @@
 """Counts what a round trip keeps of scores: read, written as MusicXML or as MIDI, and read again.
 
-    python studies/notation.py lieder.zip polish-keyboard.zip open-hymnal.zip --every 6 --out outputs/notation
+    python studies/notation.py --archives lieder.zip open-hymnal.zip --every 6 --out outputs/notation
 
 Of each archive every so many scores in order of their names. A note is kept where its staff, onset, length and pitch
-come back exactly; a bar where its line does; a staff where its place and its name, if it has one,
-do. What a score loses when it is first
-read is counted apart, by kinds of `REPAIRS`, and so are scores that cannot be read, with the reason. What was counted
-is not counted again.
+come back exactly; a bar where its line does; a staff where its place and its name, if it has one, do. What a score
+loses when it is first read is counted apart, by kinds of `REPAIRS`. So are scores that cannot be read, with the reason.
+What was counted is not counted again.
 """
 
 import json
@@ -82,7 +81,7 @@ FORMS = ("has", "musicxml", "midi")
 
 def main() -> None:
     parser = options(__doc__, "out", out=Path("outputs/notation"))
-    parser.add_argument("archives", nargs="+", type=Path, help="zips of scores")
+    parser.add_argument("--archives", nargs="+", type=Path, required=True, help="zips of scores")
     parser.add_argument("--every", type=int, default=1, help="every so many scores")
     args = parser.parse_args()
     runs = args.out / "scores.json"

@@ -99,7 +99,7 @@ def check_outputs(notebook):
     events = (
         "83 performance tokens: VELOCITY 19, NOTE_ON 53, NOTE_ON 57, NOTE_ON 60, NOTE_ON 65, TIME_SHIFT 60, NOTE_OFF 53"
     )
-    assert events in text(the(notebook, "inspect_midi("))
+    assert events in text(the(notebook, "midi_facts("))
     assert text(the(notebook, "vocab.describe(")).splitlines()[1:3] == [
         "PITCH 65  PITCH 60  PITCH 57  PITCH 53",
         "PITCH 72  PITCH 60  PITCH 55  PITCH 52",

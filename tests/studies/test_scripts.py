@@ -25,7 +25,7 @@ from musictx.model.packaged import BUNDLES, FOLDER, bundle_path
 STUDIES = {path.stem: path.read_text() for path in sorted((ROOT / "studies").glob("*.py"))}
 SCRIPTS = [name for name, text in STUDIES.items() if "__main__" in text]
 WRITERS = [name for name in SCRIPTS if name != "report"]  # which writes its page and its rows, as it says
-INPUTS = {"apart_from", "beside", "store", "stores", "midi", *shared.ARCHIVES}
+INPUTS = {"apart_from", "archives", "beside", "store", "stores", "midi", *shared.ARCHIVES}
 COMMANDS = {row["command"] for row in report.all_rows() if row["command"] and not pages.is_history(row)}
 COMMAND = re.compile(r"^    (?:\w+=\S+ )*python studies/(\w+)\.py([^#\n]*)", re.MULTILINE)
 
