@@ -1,4 +1,4 @@
-"""Writes what goes with a melody as an `Accompany` asks: voices around it, or the rest of a song."""
+"""Writes accompaniments as an `Accompany` asks: voices around it, or the rest of a song."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -62,9 +62,8 @@ class Accompanied(Music):
 def ready(
     request: Accompany, tokenizer: Tokenizer, header: BundleHeader | None, bundle: object, model: object = None
 ) -> Accompany:
-    """With the guidance that the bundle names, where it was left to that. Where there is no header, the model is asked.
-    Raises BundleError for a model that was not trained to write voices or the rest of a song, ConfigError for what this
-    one cannot do."""
+    """The request with the guidance of its bundle. Raises BundleError for a model that was not trained for it,
+    ConfigError for settings that this one cannot keep."""
     check_accompanies(header, bundle, model)
     if tokenizer.voices and _source_voices(header, model) != N_VOICES:
         hint = "give bundle=harmoniser, or one that was trained with objective=voices"

@@ -79,7 +79,7 @@ class Batch:
             self.stop(reason.why or str(reason))
 
     def stop(self, why: str) -> None:
-        """Ends the drawing; rows that are too short yet keep what they have."""
+        """Ends the drawing; rows that are too short keep their tokens."""
         self.stopped = why
 
     def takes(self) -> list[Take]:

@@ -109,7 +109,7 @@ class Follower:
 
 
 class AtNote(NamedTuple):
-    """What a note makes of the music."""
+    """The measures of the music at a note."""
 
     density: float
     slow: float
@@ -140,8 +140,7 @@ def mean_of(ids: Ids, tokenizer: Tokenizer) -> float:
 
 
 def bounds_of(parts: Sequence[Ids], tokenizer: Tokenizer, free: Sequence[str] = ()) -> Bounds:
-    """What holds after music, in parts that do not follow each other; nothing for those that are `free`. Few notes say
-    little: then more is within."""
+    """The bounds after music in separate parts; none for those that are `free`. Few notes give wider bounds."""
     notes = [note for ids in parts for note in at_notes(ids[-NEWEST_IDS:], tokenizer)]
     if not notes:
         return Bounds()
@@ -183,7 +182,7 @@ class Character:
         self.held = np.zeros(len(prompts), np.int64)  # notes that were less likely by this
 
     def __call__(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(B, V) what is added to logits, and what leads notes to other notes."""
+        """(B, V) the terms added to logits, and those that lead notes to other notes."""
         shape = len(self.rows), len(self.strikes)
         self.more, self.each = np.zeros(shape), np.zeros(shape)
         for k, (row, most) in enumerate(zip(self.rows, self.most, strict=True)):

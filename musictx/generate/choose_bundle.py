@@ -61,8 +61,9 @@ def not_four_voices(music: Score) -> str:
 
 
 def name_bundle(bundle: str | None, seeds: Iterable[Path], drums: bool = False, *, played: bool = False) -> Choice:
-    """What `bundle=` says; without it, the model that suits all seeds, and the reason. Seeds are read in beats,
-    whatever their tempo does, or with `played` as they sound. Raises MidiError for a seed that cannot be read."""
+    """The bundle that `bundle=` names; without it, the one that suits all seeds, and the reason. Seeds are read in
+    beats, whatever their tempo does, or with `played` as they sound. Raises MidiError for a seed that cannot be read.
+    """
     if bundle is not None:
         return Choice(bundle, "")
     choice = Choice(PIANO, "there is no seed")

@@ -11,7 +11,7 @@ MOVING = ("chord", "old", "floor", "low")  # by row
 
 
 class ChordChanges:
-    """What has been struck in the chord before and in this one; for encodings with ids for the ends of notes."""
+    """The keys struck in the chord before and in this one; for encodings with ids for the ends of notes."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ChordChanges:
         self.old[self.rows, self.keys[ids]] = False  # it ends, or begins again
 
     def lead(self, down: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """What the logits gain: (B, V) of ends, (B, V) of strikes, which share it, and (B, 1) of waits."""
+        """The gains of logits: (B, V) of ends, (B, V) of strikes, which share it, and (B, 1) of waits."""
         outside = self.outside[self.chord[:, 0]]  # (B, V + 1)
         foreign = self.old & outside
         ends = foreign.take(self.keys, 1) & self.ends
@@ -62,6 +62,6 @@ class ChordChanges:
         return self.strength * ends, -self.strength * (high & lacks), -self.strength * waits
 
     def move(self, rows: NDArray[np.int64]) -> None:
-        """Row b becomes what row rows[b] was, (B,)."""
+        """Row b becomes a copy of row rows[b], (B,)."""
         for name in MOVING:
             setattr(self, name, getattr(self, name)[rows])

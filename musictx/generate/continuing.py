@@ -1,4 +1,4 @@
-"""Continues seeds as a `Continue` asks: from files or scores to music. Draws fills too, of what `filling.py` reads."""
+"""Continues seeds as a `Continue` asks: from files or scores to music. Draws the fills that `filling.py` reads, too."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ INTERRUPTED = "interrupted"
 
 
 class Beginning(NamedTuple):
-    """What a model continues, or the gap that it fills, and the name that all of its music begins with."""
+    """The primer that a model continues, or the gap that it fills, and the name that all of its music begins with."""
 
     name: str
     primer: Primer | Gap | None = None  # None: new music from nothing
@@ -63,7 +63,7 @@ def begin_with(score: Score, tokenizer: Tokenizer, request: Continue) -> Beginni
 def take_primer(
     seed: Seed, source: object, tokenizer: Tokenizer, request: Continue, say: Callable[[str], None]
 ) -> Primer:
-    """The part of a seed that was asked for, as the model can hear it. Raises UserError, which names the source."""
+    """The requested part of a seed, as the model can hear it. Raises UserError, which names the source."""
     try:
         grid = grid_of(request.rules, seed.score, seed.meter, tokenizer)
         primer = choose_primer(seed.score, seed.meter, replace(request.part, on_beat=tokenizer.voices > 0), grid)

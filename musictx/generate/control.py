@@ -1,4 +1,4 @@
-"""What a person asks of new music without another training: key, chords, density, polyphony, register, loudness."""
+"""Wishes for new music without another training: key, chords, density, polyphony, register, loudness."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -29,8 +29,7 @@ SEED = "seed"
 
 @dataclass(frozen=True)
 class Control:
-    """Where new music is led. Nothing is forbidden: unlikely notes may still come. Raises ConfigError for what no music
-    can meet."""
+    """The target of new music. Unlikely notes may still come. Raises ConfigError for an impossible one."""
 
     key: str | None = setting(None, "the key of new notes, as in 'D minor', F# or Am; null: any")
     chords: str | None = setting(
@@ -98,7 +97,7 @@ class Control:
         return PARTICLES if isinstance(self.particles, str) else self.particles
 
     def curves(self) -> dict[str, Curve]:
-        """What is asked for as a number or a curve, by name. Raises ConfigError."""
+        """The targets that are numbers or curves, by name. Raises ConfigError."""
         values = {name: value for name in CURVES if (value := getattr(self, name)) is not None}
         return {name: parse_curve(name, value, *CURVES[name]) for name, value in values.items()}
 
@@ -163,7 +162,7 @@ class Control:
         return lines[min(first, max(last - 1, 0)) : max(last, 1) + 1], lines[last:]
 
     def say(self, source: object, seed: Score, meter: Meter, end_s: float, say: Callable[[str], None]) -> None:
-        """Says what is left to the seed: where bars of chords begin, and which chords they are."""
+        """Says which bar lines and chords are the seed's."""
         if self.in_bars and self.bar_seconds is None:
             bars_s = np.diff(self.lines_s(meter, end_s)[1])
             lasts = " to ".join(dict.fromkeys(f"{bar_s:.2f}" for bar_s in (bars_s.min(), bars_s.max())))
@@ -174,7 +173,7 @@ class Control:
             say(f"{source}: its chords are {self.chords_after(seed, meter, end_s)}")
 
     def check_rules(self, rules: Rules) -> None:
-        """Raises ConfigError for what the rules exclude."""
+        """Raises ConfigError for a target that the rules exclude."""
         line, key = self.line, self.classes
         if line is not None and rules.scale is not None:
             refuse_outside(line.chords, frozenset(scale_classes(rules.scale)), f"scale={rules.scale}")

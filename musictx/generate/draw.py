@@ -55,7 +55,7 @@ class Continuation:
 
     @property
     def new(self) -> float | Filled | NDArray[np.bool_]:
-        """What is new, in the form that pictures take."""
+        """The new notes, in the form that pictures take."""
         return self.new_from_s if self.is_new is None else Filled(self.is_new, self.new_from_s, self.new_to_s)
 
 
@@ -66,7 +66,7 @@ def continue_primers(
     request: Continue,
     **settings: Any,
 ) -> list[list[Continuation]]:
-    """What a `Drawing` of these draws, whole."""
+    """The continuations of a whole `Drawing`."""
     drawing = Drawing(primers, player, tokenizer, request, **settings)
     drawing.draw_all()
     return drawing.continuations()
@@ -185,7 +185,7 @@ class Drawing:
         return Batch(stream, progress, self.limit, particles)
 
     def _character(self, of_row: Sequence[int]) -> Character | None:
-        """What holds the rows to their seeds; None where an encoding has no keys that begin and end."""
+        """The characters of the rows' seeds; None where an encoding has no keys that begin and end."""
         tokenizer, free = self.tokenizer, self.request.control.free
         if not (self.request.sampling.guard and can_hold(tokenizer)):
             return None
@@ -250,7 +250,7 @@ def new_from_s(prompt: Prompt, grid: BeatGrid | None) -> float:
 def _continued(
     take: Take, prompt: Prompt, tokenizer: Tokenizer, length: Length, grid: BeatGrid | None, start_s: float
 ) -> Continuation:
-    """Makes music of ids: the primer, and what is new from `start_s` on, cut at the length asked for."""
+    """Makes music of ids: the primer, and new notes from `start_s` on, cut at the requested length."""
     seconds, end_s = length.in_seconds(prompt.meter, start_s), np.inf
     score = tokenizer.decode(np.concatenate([prompt.ids, take.ids]), prompt.quarter_s)
     if grid is not None:

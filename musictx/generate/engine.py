@@ -1,7 +1,7 @@
 """Sampling over ids: reads every prompt once, then takes one cached step a token for all rows together.
 
-Each row has its own random numbers: what row k draws is a function of (random seed, k), whatever other rows the
-batch has.
+Each row has its own random numbers: the ids of row k are a function of (random seed, k), whatever other rows the batch
+has.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ class StreamStep(NamedTuple):
 
 
 class ByChance:
-    """Draws. What row b draws depends only on its logits, its key (random seed, k), and what it is led to."""
+    """Draws ids: those of row b depend only on its logits, its key (random seed, k) and its steering."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ByChance:
         self.temperature = self.warmth * self.sampling.temperature
 
     def __call__(self, logits: Array, legal: Legal) -> RowIds:
-        """Logits (B · streams, V), and what is legal (B, V) -> ids (B,)."""
+        """Logits (B · streams, V), and a mask of legal ids (B, V) -> ids (B,)."""
         strength = self.sampling.strength
         streams = [logits] if strength is None else [logits[::2], logits[1::2]]
         if self.fold is not None:
@@ -84,8 +84,7 @@ class ByChance:
         return strength if self.character is None else strength * ~self.character.loops[:, None]
 
     def take(self, ids: RowIds) -> None:
-        """Ids (B,) that are given, not drawn. A random number a row is left out, so that what follows does not depend
-        on how many ids are given."""
+        """Takes forced ids (B,). Skips a random number a row, so that later draws do not depend on them."""
         self.uniforms.next()
         self._keep(ids)
 
@@ -145,15 +144,15 @@ class Stream:
         return StreamStep(ids, log_p)
 
     def gains(self) -> tuple[Array, Array, Array]:
-        """What rows gained since the last call, as in `Particles`: (B, 2) by ids that begin no note and those that do,
-        and how many these were; (B,) how far each row now is from the numbers that are asked for."""
+        """The gains of rows since the last call, as in `Particles`: (B, 2) by ids that begin no note and those that do,
+        and the tally of these ids; (B,) the distance of each row from its targets."""
         assert self.chance.steering is not None
         gains = self.chance.ease.copy(), self.chance.tally.copy(), self.chance.steering.away()
         self.chance.ease[:] = self.chance.tally[:] = 0
         return gains
 
     def move(self, rows: RowIds) -> None:
-        """Row b becomes what row rows[b] was, (B,), of the same prompt; each keeps its own chance."""
+        """Row b becomes a copy of row rows[b], (B,), of the same prompt; each keeps its own chance."""
         self.steps.move((rows[:, None] * self.streams + np.arange(self.streams)).ravel())
         self.unread = [ids[rows] for ids in self.unread]
         self.grammar.move(rows)

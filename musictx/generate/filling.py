@@ -1,4 +1,4 @@
-"""Fills gaps as a `Fill` asks: a region of a piece, or what comes between two."""
+"""Fills gaps as a `Fill` asks: a region of a piece, or a bridge between two."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -62,14 +62,14 @@ def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file
 
 
 def say_control(request: Fill, source: object, gap: Gap, tokenizer: Tokenizer, say: Callable[[str], None]) -> None:
-    """Says what the request leaves to the music before the gap."""
+    """Says which settings the music before the gap decides."""
     quarter_s = gap.notes.quarter_s
     before = tokenizer.decode(gap.before, quarter_s)
     request.control.say(source, before, gap.meter, tokenizer.seconds(gap.before, quarter_s), say)
 
 
 def fit_model(seed: Seed, source: object, tokenizer: Tokenizer, say: Callable[[str], None]) -> Score:
-    """A piece as the model can hear it; says what is left out."""
+    """A piece as the model can hear it; says which notes are left out."""
     return fit_voices(fit_range(seed.score, tokenizer, source, say), tokenizer, source, say)
 
 

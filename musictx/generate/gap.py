@@ -1,4 +1,4 @@
-"""A gap in music: what a model hears of both sides, and how its fill is put between them."""
+"""A gap in music: the prompt of both sides, and the fill between them."""
 
 import math
 from dataclasses import replace
@@ -92,8 +92,8 @@ def ended(ids: Ids, tokenizer: Tokenizer) -> Ids:
 
 
 def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, cycle: int = 1) -> Prompt:
-    """What comes after the gap, then what comes before it: as much of both as fits into a window beside the gap.
-    Raises UserError for a gap that leaves no room."""
+    """The ids after the gap, then those before it, as many as fit into a window beside the gap. Raises UserError for a
+    gap that leaves no room."""
     period, vocab = max(cycle, tokenizer.group), tokenizer.vocab
     before, after, needed = gap.before, gap.after, tokens_in(gap, tokenizer)
     lasts = steps_in(gap, tokenizer) * step_of(tokenizer)  # on the clock, as all that follows

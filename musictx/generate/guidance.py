@@ -1,4 +1,4 @@
-"""Seed guidance: the next token is drawn from what the seed makes likelier.
+"""Seed guidance: tokens that the seed makes likelier are drawn more often.
 
 Two streams read the music. One has the seed in sight, the other only its end. With p and p' their probabilities, a
 token is drawn from log p + g (log p - log p'). Only tokens at least `CUT` times as likely as the likeliest of p can
@@ -31,7 +31,7 @@ def guided(logits: Array, bare: Array, strength: float | Array) -> Array:
 
 
 def bare_prompt(context: NDArray[np.int64], period: int, n_new: int = 0) -> NDArray[np.int64]:
-    """The end of what is heard (P,), which is all that the second stream reads. This is the end of the seed, and the
-    `n_new` tokens after it. All of what is heard, if nothing comes before that end: then nothing is guided."""
+    """The ids that the second stream reads of a context (P,): the seed's end, and `n_new` tokens after it. The whole
+    context, if nothing comes before: then nothing is guided."""
     ids, most = context[1:], BARE + n_new  # after BOS, or the token in its place
     return ids[newest(len(ids), most, period) :] if len(ids) > max(most, period) else context

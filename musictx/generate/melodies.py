@@ -1,4 +1,4 @@
-"""Reads what an `Accompany` goes with: one line of a MIDI file or of a score, or several of four voices."""
+"""Reads melodies for an `Accompany`: one line of a MIDI file or of a score, or several of four voices."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -39,7 +39,7 @@ SINGERS = ("soprano", "alto", "tenor", "bass")
 
 class Again(NamedTuple):
     """Voices that are written again: from when to when, the part of the file that each is on, by voices of SATB, and
-    what of these parts stays."""
+    the rest of these parts."""
 
     from_s: float
     to_s: float
@@ -48,7 +48,7 @@ class Again(NamedTuple):
 
 
 class Melody(NamedTuple):
-    """The notes that are kept, and what the model hears of them."""
+    """The notes that stay, and the grid that the model hears."""
 
     name: str
     score: Score
@@ -62,7 +62,7 @@ class Melody(NamedTuple):
 
 
 def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
-    """The melody of a MIDI file, or all voices that it has. Raises MidiError for a file that is no music, and what
+    """The melody of a MIDI file, or all voices that it has. Raises MidiError for a file that is no music, and as
     `take_melody` does."""
     counts_beats = bool(tokenizer.voices)
     tracks = read_tracks(data := read_bytes(path), path, one_tempo=counts_beats)
@@ -80,8 +80,8 @@ def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
 
 
 def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: ChoraleTokenizer) -> Melody:
-    """Several voices on the grid, and what of them stays. Raises UserError, ConfigError and TokenError, which name the
-    file."""
+    """Several voices on the grid, and their notes that stay. Raises UserError, ConfigError and TokenError, which name
+    the file."""
     names = VOICES if request.rewrite is not None else request.voices
     (lines, parts), meter, again = lines_of(tracks, names, path), tracks.meter(), None
     grid, first, unheard = sung(lines, names, path)
@@ -126,8 +126,7 @@ def sung(lines: Sequence[Score], names: str, source: object) -> tuple[Grid, int,
 
 
 def without(line: Score, region: range) -> Score:
-    """A line without what sounds in a region of sixteenths. Notes around the region stay as they are; those that cross
-    a border of it are cut there."""
+    """A line without the notes in a region of sixteenths; those that cross a border are cut there."""
     step_s, (onset, end) = line.quarter_s / STEPS_PER_QUARTER, in_steps(line)
     from_s, to_s = region.start * step_s, region.stop * step_s
     stays = line.select((end <= region.start) | (onset >= region.stop))

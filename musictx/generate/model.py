@@ -56,7 +56,7 @@ def load(
 
 
 class Model:
-    """A model with the tokenizer it was trained on. `header` says what it was trained on, and under which licence."""
+    """A model with its tokenizer. `header` names its corpus and licence."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Model:
 
     @property
     def origin(self) -> str:
-        """What the weights were trained on, and their licence."""
+        """The corpus of the weights, and their licence."""
         return self.header.origin if self.header is not None else "unknown"
 
     def continue_midi(
@@ -244,7 +244,7 @@ class Model:
         window: int | None = None,
         rows_at_once: int = Fill.rows_at_once,
     ) -> list[Music]:
-        """What goes between two MIDI files, `a` and `b`, which are kept as they are: `seconds`, or `bars`, of new
+        """The music between two MIDI files, `a` and `b`, which are kept as they are: `seconds`, or `bars`, of new
         music; none means 20 seconds.
 
         Raises:

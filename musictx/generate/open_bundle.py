@@ -28,8 +28,8 @@ class Opened(NamedTuple):
 
 
 def open_bundle(path: Path, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:
-    """Opens a bundle. Raises BundleError for a file that is none, or whose tokens this version does not make;
-    with `continues` it also raises what `check_continues` does."""
+    """Opens a bundle. Raises BundleError for a file that is none, or whose tokens this version does not make; with
+    `continues` also as `check_continues` does."""
     model, header = load_bundle(path, device, attention)
     if continues:
         check_continues(model, header, path)
@@ -47,7 +47,7 @@ def check_continues(model: object, header: BundleHeader | None, bundle: object) 
 
 
 def chosen_weights(weights: str, model: Model) -> tuple[str, list[str]]:
-    """What `weights=` means for this model, and what a person should know of it. Raises ConfigError."""
+    """The weights that `weights=` names for this model, and remarks. Raises ConfigError."""
     chosen, remarks = choose_weights(check_weights(weights, (AUTO, *WEIGHTS)), model), []
     if chosen not in (weights, "float32"):
         remarks.append(f"weights: {chosen}, faster on this CPU; weights=float32 for the exact ones")
@@ -72,7 +72,7 @@ def faster(model: Model, weights: str = AUTO, graph: bool = False, device: str =
 
 
 def to_play(model: Model, weights: str, graph: bool, device: str) -> tuple[TorchPlayer, tuple[str, ...]]:
-    """A player of the model, and what a person should know of it. Raises ConfigError."""
+    """A player of the model, and remarks. Raises ConfigError."""
     chosen, remarks = chosen_weights(weights, model)
     described = describe_model(model)
     return TorchPlayer(faster(model, chosen, graph, device), device), (described, *remarks)

@@ -25,7 +25,7 @@ FEWER = "weights: int8, which are faster; weights=float32 for the exact ones"
 
 
 class Playing(NamedTuple):
-    """A model that continues music, and what a person should know of it."""
+    """A model that continues music, and remarks on it."""
 
     player: Player
     tokenizer: Tokenizer
@@ -76,7 +76,7 @@ def open_accompanying(
 
 
 def fewer(weights: str) -> str:
-    """What ONNX Runtime plays with: int8, faster there on every CPU that was tried."""
+    """The weights for ONNX Runtime: int8, faster there on every CPU that was tried."""
     return "int8" if weights == AUTO else weights
 
 

@@ -1,4 +1,4 @@
-"""What became of a `Control` in new music: each chord with its share of the sound, and all of it in words."""
+"""The effect of a `Control` on new music: each chord with its share of the sound, and all of it in words."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -79,7 +79,7 @@ PHRASES = {
 
 
 def _measured(name: str, new: Score, from_s: float, to_s: float) -> str | None:
-    """What CURVES name, between two moments; None for the mean of no notes."""
+    """The measure that CURVES name, between two moments; None for the mean of no notes."""
     begun = (new.onset_s >= from_s - CLOSE) & (new.onset_s < to_s - CLOSE)
     if name == "density":
         return f"{begun.sum() / (to_s - from_s):.1f}"

@@ -1,8 +1,8 @@
 """Several draws of one piece of new music, side by side: those that steering had to bend least replace the others.
 
-A row gains what the model itself gave to the notes that are asked for, and loses where it is far from a number. Rows
-with little end: sequential Monte Carlo (Gordon et al. 1993; of language models Lew et al. 2023, arXiv 2306.03081). Rows
-are compared note by note: else each note would be a loss, and the music with the fewest would win.
+A row gains the model's own probability of the targets, and loses by its distance from a number. Rows with little end:
+sequential Monte Carlo (Gordon et al. 1993; of language models Lew et al. 2023, arXiv 2306.03081). Rows are compared
+note by note: else each note would be a loss, and the music with the fewest would win.
 """
 
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ class Particles:
         self.chance = [np.random.default_rng([*key, each]) for key in keys[::each]]
 
     def look(self, counts: NDArray[np.bool_] | None = None, last: bool = False) -> NDArray[np.int64]:
-        """Adds what the rows that count gained since the last look, and draws rows again, unless it is the `last` look.
-        Row b of the stream is then what row rows[b] was, (B,)."""
+        """Adds the gains since the last look of rows that count, and draws rows again, unless it is the `last`. Row b
+        of the stream is then a copy of row rows[b], (B,)."""
         rows = np.arange(len(self.worth))
         if self.each == 1:
             return rows
@@ -62,8 +62,8 @@ class Particles:
 def compared(
     ease: NDArray[np.float64], tally: NDArray[np.float64], each: int, counts: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """(B,) what each row gained, less the mean of its `each` for as many ids of each sort, (B, sorts). 0 where a row
-    does not count."""
+    """(B,) the gain of each row, less the mean of its `each` for as many ids of each sort; 0 where a row does not
+    count."""
     ease, tally = ((x * counts[:, None]).reshape(-1, each, x.shape[1]) for x in (ease, tally))
     mean = ease.sum(1, keepdims=True) / np.maximum(tally.sum(1, keepdims=True), 1)
     gained: NDArray[np.float64] = (ease - tally * mean).sum(2).reshape(-1)

@@ -90,7 +90,7 @@ def grid_of(rules: Rules, score: Score, meter: Meter, tokenizer: Tokenizer) -> B
 
 
 def say_grid(grid: BeatGrid) -> str:
-    """What is done about a grid that was found."""
+    """A remark on the grid of a seed."""
     return f"its notes lie on a grid of {grid.name}, and so will new ones"
 
 

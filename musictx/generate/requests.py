@@ -1,4 +1,4 @@
-"""What a person can ask for: `Continue`, `Fill` or `Accompany`. Python, commands and the page share their defaults."""
+"""The requests `Continue`, `Fill` and `Accompany`. Python, commands and the page share their defaults."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -128,7 +128,7 @@ FARTHEST = (-19, 21)  # semitones: every pitch of the grid, moved back, is one o
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What all requests have in common."""
+    """The settings of all requests."""
 
     sampling: Sampling = field(default_factory=Sampling, kw_only=False)
     rules: Rules = field(default_factory=Rules)
@@ -157,7 +157,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class NewMusic(Request):
-    """What continuations and fills have in common."""
+    """The settings of continuations and fills."""
 
     length: Length = field(default=Length(), kw_only=False)
     max_tokens: int | None = None  # of one variation, even if it is shorter than asked
@@ -174,7 +174,7 @@ class NewMusic(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class Continue(NewMusic):
-    """New music after a seed, or from nothing. Raises ConfigError for what no model can do."""
+    """New music after a seed, or from nothing. Raises ConfigError for an impossible one."""
 
     part: Part = field(default_factory=Part)  # of the seed, which is the primer
     include_seed: bool = True  # the primer comes before the new music
@@ -182,8 +182,7 @@ class Continue(NewMusic):
 
 @dataclass(frozen=True, kw_only=True)
 class Fill(NewMusic):
-    """A region of a piece, or what comes between two pieces: `length` of it, in seconds or bars. Raises ConfigError for
-    what no model can do."""
+    """A region of a piece, or `length` of music between two pieces. Raises ConfigError for an impossible one."""
 
     from_s: float | None = None  # of one piece: seconds
     to_s: float | None = None
@@ -212,7 +211,7 @@ class Fill(NewMusic):
 
 @dataclass(frozen=True, kw_only=True)
 class Accompany(Request):
-    """The other voices around those of a file, or the rest of a song. Raises ConfigError for what no model can do."""
+    """The other voices around those of a file, or the rest of a song. Raises ConfigError for an impossible request."""
 
     sampling: Sampling = field(default_factory=lambda: Sampling(guard=False), kw_only=False)
     rules: Rules = field(  # what goes with a melody may wait, since the melody moves

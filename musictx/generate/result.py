@@ -63,7 +63,7 @@ class Music(Continuation):
 
     @property
     def title(self) -> str:
-        """What a picture says above it."""
+        """The title in a picture."""
         return f"{self.name}: {self.became}" if self.became else self.name
 
     def midi(self, text: str = "", *, alone: bool = False, pedal: bool = False) -> bytes:
@@ -85,7 +85,7 @@ class Music(Continuation):
 
     @property
     def new_lines(self) -> list[Score]:
-        """What is new of each voice."""
+        """The new notes of each voice."""
         at_s = self.new_from_s
         lines = [from_then(line, at_s) for line in self.lines]
         return [replace(line, onset_s=line.onset_s + at_s, offset_s=line.offset_s + at_s) for line in lines]
@@ -132,7 +132,7 @@ class Music(Continuation):
 
         The suffix of `path` says which. The MIDI file is that of `midi`, and the score is that file's.
 
-        What is there is replaced, whole or not at all.
+        A file that is there is replaced, whole or not at all.
 
         Raises:
             UserError: for another suffix, for the seed's file, and for a performance as a score.

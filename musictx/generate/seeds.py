@@ -1,4 +1,4 @@
-"""Finds the seed files, reads the music in them, and names what is written."""
+"""Finds the seed files, reads the music in them, and names the new files."""
 
 import glob
 import os
@@ -35,8 +35,8 @@ class Seed(NamedTuple):
 
 
 def find_seeds(seed_midi: str | None) -> list[Path]:
-    """The files that `seed_midi` names: what `seed_path` says, all MIDI files in and below a folder, or those of a
-    pattern; `new` for None. Raises ConfigError when a folder or pattern has none."""
+    """The files that `seed_midi` names: that of `seed_path`, all in and below a folder, or those of a pattern; `new`
+    for None. Raises ConfigError when a folder or pattern has none."""
     if seed_midi is not None and not seed_midi.strip():
         raise ConfigError("seed_midi", got="", allowed="a file, a folder or a pattern")
     if seed_midi is None:
@@ -112,7 +112,7 @@ def check_apart(seed_midi: str | None, seeds: Sequence[Path], folder: Path) -> N
 
 
 def read_each(seeds: Sequence[Path], read: Callable[[Path], T]) -> tuple[dict[Path, T], list[UserError]]:
-    """What each seed gives, and why others give nothing."""
+    """The result of reading each seed, and the errors of the others."""
     made, errors = dict[Path, T](), list[UserError]()
     for seed in seeds:
         try:
@@ -147,8 +147,7 @@ def read_seed(path: Path, tokenizer: Tokenizer, drums: bool = False, part: str |
 def fit_instruments(
     score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object, drums: bool, say: Callable[[str], None]
 ) -> Score:
-    """The score as the model hears it: one that knows only the piano hears all instruments as a piano. Says
-    what becomes of instruments, drums, pedal and tempo."""
+    """The score as a model hears it that may know only the piano. Says how instruments, drums, pedal, tempo change."""
     sounding = [track for track in tracks.tracks if len(track.score)]
     parts = [track for track in sounding if drums or not track.is_drums]
     remarks = []
@@ -196,8 +195,7 @@ def in_range(score: Score, tokenizer: Tokenizer) -> tuple[Score, str]:
 
 
 def fit_grid(score: Score, tokenizer: Tokenizer, source: object, say: Callable[[str], None]) -> Score:
-    """The notes that fit the grid of a chorale model; says what the grid changes. Other models hear every note as
-    it is."""
+    """The notes that fit the grid of a chorale model; says which the grid changes. Other models hear every note."""
     if not tokenizer.voices:
         return score
     on_grid = quantise(score)

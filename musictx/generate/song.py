@@ -1,4 +1,4 @@
-"""What goes with a melody in seconds, drawn by a model of a source and a target: window by window.
+"""An accompaniment in seconds, drawn by a model of a source and a target: window by window.
 
 A window is as long as in training. Each but the first continues the second half of the one before.
 """
@@ -31,7 +31,7 @@ STEP_S = 0.01
 
 @dataclass
 class Windows:
-    """One accompaniment of a melody's ids (T,), as it is written. `steer` gives what leads it after the ids so far."""
+    """One accompaniment of a melody's ids (T,), as it is written. `steer` gives its steering after the ids so far."""
 
     melody: Ids
     player: SourcePlayer

@@ -1,4 +1,4 @@
-"""Leads a batch to what a `Control` asks for: adds to the logits of each row, step by step.
+"""Leads a batch to the wishes of a `Control`: adds to the logits of each row, step by step.
 
 A key, chords, register and loudness choose among notes, and among velocities. The probability that a note begins stays
 the model's, but where a chord begins. Density makes all notes likelier and waits unlikelier, or the other way round.
@@ -33,8 +33,7 @@ Bools = NDArray[np.bool_]
 
 
 class Steering:
-    """Where each row of a batch is in its chords, and how dense its music is. Raises ConfigError for what the encoding
-    cannot take."""
+    """The place of each row of a batch in its chords, and its density. Raises ConfigError as `check_encoding` does."""
 
     def __init__(self, control: Control, tokenizer: Tokenizer, prompts: Sequence[Prompt], higher: int = 0) -> None:
         """The model hears the music so many semitones `higher`."""
@@ -75,8 +74,8 @@ class Steering:
         self.reach(self.now_s)
 
     def __call__(self, logits: Floats) -> tuple[Floats, Floats]:
-        """Logits (B, V), -inf where illegal -> those led to what is asked. And (B, V) the logarithm of what share of
-        its group the model itself gave to what is asked, for the ids of groups."""
+        """Logits (B, V), -inf where illegal -> led logits. And (B, V) the logarithm of the share that the model itself
+        gave to the wish, in the groups of ids."""
         of_notes = self.of_notes[self.chord[:, 0]]  # (B, V)
         if self.changes is not None:
             ends, strikes, waits = self.changes.lead(self.down)
@@ -104,7 +103,7 @@ class Steering:
         return begins
 
     def away(self) -> Floats:
-        """(B,) how far density and polyphony are from what is asked: squares of logarithms, times the strength."""
+        """(B,) the distance of density and polyphony from their targets: squares of logarithms, times the strength."""
         away = np.zeros_like(self.rate)
         now = {"density": self.rate, "polyphony": np.maximum(self.down.sum(1, keepdims=True), 0.5)}
         for name, is_ in now.items():
@@ -151,7 +150,7 @@ class Steering:
             self.changes.reach(self.chord, self.down)
 
     def move(self, rows: NDArray[np.int64]) -> None:
-        """Row b becomes what row rows[b] was, (B,), of the same prompt."""
+        """Row b becomes a copy of row rows[b], (B,), of the same prompt."""
         for name in MOVING:
             setattr(self, name, getattr(self, name)[rows])
         if self.changes is not None:
@@ -169,7 +168,7 @@ def beside(
     from_s: float = 0.0,
     higher: int = 0,
 ) -> Steering | None:
-    """Leads rows that go with a melody, after what is `written` from `from_s` on; None where nothing is asked for."""
+    """Leads rows that go with a melody, after the ids `written` from `from_s` on; None without a wish."""
     if not control.is_active:
         return None
     now_s = from_s + tokenizer.seconds(written, meter.quarter_s)
@@ -205,7 +204,7 @@ def gap(target: Floats, is_: Floats) -> Floats:
 
 
 def check_encoding(control: Control, tokenizer: Tokenizer) -> None:
-    """Raises ConfigError for what an encoding cannot take."""
+    """Raises ConfigError for a wish that an encoding cannot take."""
     name, hint = tokenizer.name, "leave it out"
     if tokenizer.pace is None or not strikes_of(tokenizer).any():
         raise ConfigError("control", why=f"the ids of {name} do not say when each note begins", hint=hint)
