@@ -1,4 +1,4 @@
-"""What went wrong, as the page says it: settings have the names of its controls, and advice asks for no others."""
+"""Errors in the words of the page: settings have the names of its controls, and advice asks for no others."""
 
 import re
 from copy import copy

@@ -1,4 +1,4 @@
-"""Arcs from a note to what the model looked at while it made it."""
+"""Arcs from a note to the notes that the model looked at while it made it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +23,8 @@ MOTIF_NOTES = 4
 
 @dataclass
 class AttentionReader:
-    """Reads out of a model what a note looks at in the music before it. The read-out hangs hooks into the model, which
-    drawing must not meet."""
+    """Reads the attention of a note to the music before it. The read-out hangs hooks into the model, which drawing must
+    not meet."""
 
     model: Any  # None if it has no attention over its past
     tokenizer: Tokenizer
@@ -69,7 +69,7 @@ class AttentionReader:
 
 @dataclass
 class MelodyReader(AttentionReader):
-    """Reads out of a harmoniser what a note of an accompaniment looks at in the melody."""
+    """Reads the attention of an accompaniment's note to the melody."""
 
     take: Accompanied
     first: ClassVar[int] = 0

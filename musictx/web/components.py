@@ -12,7 +12,7 @@ from musictx.web.uploads import Uploads
 
 
 class Closed(gr.Blocks):  # type: ignore[misc]
-    """Gradio fetches, or copies from anywhere on this machine, what a request gives for a file in place of an input."""
+    """Gradio fetches, or copies from anywhere on this machine, any file that a request names in place of an input."""
 
     def __init__(self, uploads: Uploads, **how: Any) -> None:
         self.uploads = uploads

@@ -1,4 +1,4 @@
-"""The controls of the page: music to begin with, and what a person asks of new music."""
+"""The controls of the page: music to begin with, and wishes for new music."""
 
 from typing import Any
 

@@ -51,7 +51,7 @@ def sampling_of(sampling: Sampling, header: BundleHeader) -> Sampling:
 
 
 def led(chords: str | None, key: str, density: float = 0) -> Control:
-    """Where new music is led; what is empty or 0 is any."""
+    """The target of new music; an empty one or 0 is none."""
     return Control(key=key or None, chords=(chords or "").strip() or None, density=density or None)
 
 
@@ -67,7 +67,7 @@ def request_settings(
     lowest: int,
     highest: int,
 ) -> dict[str, Any]:
-    """What a continuation and a fill share, by the numbers of sliders. Raises ConfigError for impossible ones."""
+    """The settings of continuations and fills, by the numbers of sliders. Raises ConfigError for impossible ones."""
     if lowest > highest:
         raise ConfigError("lowest", got=pitch_name(lowest), allowed=f"a note below highest={pitch_name(highest)}")
     sampling = Sampling(temperature, top_p=top_p, guard=guard, seed_guidance=seed_guidance)
@@ -94,7 +94,7 @@ class Turn:
         return time.monotonic() - self.began_s
 
     def settled(self, request: R, header: BundleHeader) -> R:
-        """The request with what it leaves to the turn and the bundle. Raises ConfigError for too many variations."""
+        """The request with the settings of the turn and the bundle. Raises ConfigError for too many variations."""
         check_most("variations", request.variations, self.limits.variations)
         return replace(request, sampling=sampling_of(request.sampling, header), random_seed=self.random_seed)
 
@@ -103,7 +103,7 @@ Taking = Generator[Step, None, tuple[Continuation, ...]]  # yields what is under
 
 
 def draw_takes(music: PageMusic, request: Continue, opened: Playing, turn: Turn) -> Taking:
-    """The continuations, shorter than asked if the turn was over. Raises UserError for what is impossible."""
+    """The continuations, short if the turn was over. Raises UserError for an impossible request."""
     from_s, whole_s = request.part.until_s, music.score.duration_s
     if not is_number(from_s):
         raise ConfigError("from_s", got=from_s, allowed="the second from which new music begins")
@@ -125,8 +125,7 @@ def draw_takes(music: PageMusic, request: Continue, opened: Playing, turn: Turn)
 
 
 def fill_takes(music: PageMusic, request: Fill, opened: Playing, turn: Turn) -> Taking:
-    """The music with new music in the region, as often as asked; the rest of the region is silent if the turn was
-    over. Raises UserError for what is impossible."""
+    """The takes of a region; its rest is silent if the turn was over. Raises UserError for an impossible request."""
     if not (is_number(request.from_s) and is_number(request.to_s)):
         raise UserError("there is no region to fill", "drag over the roll, or type where it begins and ends")
     from_s, to_s = (at_beat(border_s, music) for border_s in (request.from_s, request.to_s))
@@ -171,7 +170,7 @@ def begin(opened: Playing, prompt: Primer | Gap, request: Continue) -> Drawing:
 
 
 def in_time(drawing: Drawing, music: PageMusic, length_s: float, turn: Turn, place: Place | None) -> Taking:
-    """What is drawn until the turn is over. Raises UserError if that is nothing."""
+    """The music drawn until the turn is over. Raises UserError if that is none."""
     seen, show_s = list[int](), FIRST_S
     for step in drawing:
         if turn.over:

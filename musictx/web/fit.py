@@ -39,8 +39,8 @@ def begun(reading: Reading, limits: Limits) -> Reading:
 
 
 def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
-    """The music as a model hears it, and lines on what is left out or changed. Raises UserError if nothing remains,
-    TokenError for anything else beyond the vocabulary."""
+    """The music as a model hears it, and remarks on notes that are left out or changed. Raises UserError if nothing
+    remains, TokenError for anything else beyond the vocabulary."""
     score, meter, left, project = music.reading(tokenizer.metrical)
     try:
         score, beyond = in_range(score, tokenizer)

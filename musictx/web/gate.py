@@ -85,7 +85,7 @@ class Gate:
 
 
 def at_most(n_bytes: int, receive: Receive) -> Receive:
-    """What receives a body of so many bytes; a longer one ends as if its sender had gone."""
+    """A receiver of a body of so many bytes; a longer one ends as if its sender had gone."""
     taken = 0
 
     async def counted() -> Message:
@@ -102,7 +102,7 @@ FAILURES = set[str]()
 
 def say_failure() -> None:
     """Prints the kind of the error that is being handled, and where it was raised, once for each place. Its text and
-    its traceback can contain what a stranger sent."""
+    its traceback can hold a stranger's words."""
     kind, _, trace = sys.exc_info()
     if kind is None:
         return

@@ -20,7 +20,7 @@ HOW_CLOSE_MELODY = "how close to the melody"  # the name of its slider
 def voices_request(
     chords: str, temperature: float, seed_guidance: float, variations: int, key: str, voices: str
 ) -> Accompany:
-    """What a person sets before pressing Accompany. Raises ConfigError."""
+    """The request of a person who presses Accompany. Raises ConfigError."""
     sampling = replace(Accompany().sampling, temperature=temperature, seed_guidance=seed_guidance)
     return Accompany(sampling, voices=voices, control=led(chords, key), variations=variations)
 
@@ -28,8 +28,8 @@ def voices_request(
 def harmonise(
     music: PageMusic, request: Accompany, harmoniser: Accompanying, turn: Turn
 ) -> tuple[tuple[Accompanied, ...], str]:
-    """The accompaniments, and what a person should know of the melody. Raises UserError for what cannot be, and where
-    the time does not suffice: half an accompaniment is none."""
+    """The accompaniments, and remarks on the melody. Raises UserError for an impossible one, and where the time is
+    over: half an accompaniment is none."""
     check_most("variations", request.variations, turn.limits.variations)
     score, meter, _, project = music.reading(in_beats=True)
     melody = top_line(score) if len(together(score)) else score

@@ -160,8 +160,8 @@ class Page:
         return self._arrive(visit, before, after, what)
 
     def _arrive(self, visit: Visit, before: Session, after: Session, what: str = "") -> Updates:
-        """Shows the newest step of `after`, which was asked for in the session `before`; or says what became of it if
-        the person did something else meanwhile."""
+        """Shows the newest step of `after`, which was asked for in the session `before`; or its place if the person did
+        something else meanwhile."""
         step = after.now
         assert step
         session = visit.change(lambda now: now.arrive(step, before))
@@ -240,8 +240,8 @@ class Page:
         return self._show(visit.change(lambda now: now.push(*steps))) | dict.fromkeys(self.region)
 
     def _show(self, session: Session, new: bool = True) -> Updates:
-        """Everything that depends on the newest step, and the session, which `_answered` compares with what the person
-        did meanwhile. `new` music comes with its model."""
+        """Everything that depends on the newest step, and the session, which `_answered` compares with the person's
+        later steps. `new` music comes with its model."""
         now = session.now
         updates: Updates = {
             self.visit: session,

@@ -25,7 +25,7 @@ NAME_LENGTH = 60  # limits the name of a continuation of a continuation of …
 
 
 class Reading(NamedTuple):
-    """Notes and their bars, sentences on what of the file is not among them, and the file."""
+    """Notes and their bars, remarks on the rest of the file, and the file."""
 
     score: Score
     meter: Meter
@@ -34,7 +34,7 @@ class Reading(NamedTuple):
 
 
 class PageMusic(NamedTuple):
-    """Music to begin with, as the model of that name hears it, and what a person should know about it."""
+    """Music to begin with, as the model of that name hears it, and a remark on it."""
 
     name: str
     score: Score
@@ -83,12 +83,14 @@ class Step(NamedTuple):
 
     @property
     def to_continue(self) -> PageMusic:
-        """What Continue continues: the notes that the person hears; after a continuation the same music once more."""
+        """The music that Continue continues: the notes that the person hears; after a continuation the same music once
+        more."""
         return self.music if self.continued else self.as_music
 
     @property
     def to_accompany(self) -> PageMusic:
-        """What Accompany accompanies: the notes that the person hears; after an accompaniment the same melody."""
+        """The music that Accompany accompanies: the notes that the person hears; after an accompaniment the same
+        melody."""
         return self.music if self.accompanied else self.as_music
 
     @property
@@ -142,9 +144,8 @@ class Session(NamedTuple):
         return Session((*self.steps, step)[-MOST_STEPS:])
 
     def arrive(self, step: Step, before: Session) -> Session:
-        """With a step that was asked for in the session `before`, on top if the person did nothing meanwhile. What they
-        chose meanwhile stays on top, and the step is the one below. New music out of a step that they undid is left
-        out."""
+        """With a step that was asked for in the session `before`, on top if the person did nothing meanwhile. A later
+        choice stays on top, and the step is the one below. New music out of a step that they undid is left out."""
         if are_same(self.now, before.now):
             return self.push(step)
         if step.takes and not any(are_same(each, before.now) for each in self.steps):
@@ -206,7 +207,7 @@ def read_played(notes: Any) -> PageMusic:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether what a browser has sent is a number that can be seconds."""
+    """Whether a browser's value is a number that can be seconds."""
     return isinstance(value, int | float) and abs(value) < 1e9
 
 

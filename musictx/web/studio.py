@@ -1,4 +1,4 @@
-"""What the page can do, without a page: every action takes a Session and returns the next one, or raises UserError.
+"""The actions of the page, without a page: each takes a Session and returns the next one, or raises UserError.
 
 Actions under way are counted, so that the end of the server can wait for the files that they write.
 """
@@ -35,7 +35,7 @@ Answer = Generator[Step, None, tuple[Session, str]]  # yields steps under way; t
 
 
 class Studio:
-    """Models by their names, and a folder for what they make. All people at the page share these."""
+    """Models by their names, and a folder for their music. All people at the page share these."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Studio:
         return self._begin(session, read_played(notes))
 
     def go_on(self, session: Session, request: Continue, report: Report, model: str = "") -> Answer:
-        """Continues what the person hears, or the same music once more, with its own model unless one is named."""
+        """Continues the person's music, or the same music once more, with its own model unless one is named."""
         whole, turn = self._begun(session, "no music to continue", lambda now: now.to_continue), self._turn(report)
         music = self.for_model(whole, model or whole.model)
         takes = yield from draw_takes(music, request, self.playing[music.model], turn)
@@ -95,7 +95,7 @@ class Studio:
         return session.push(Step(music, takes)), sentence + self._remark(music, whole)
 
     def harmonise(self, session: Session, request: Accompany, report: Report) -> tuple[Session, str]:
-        """Voices around what the person hears, or around the same melody once more; and what became of it in words."""
+        """Voices around the person's music, or around the same melody once more; and the outcome in words."""
         music, turn = self._begun(session, "no melody", lambda now: now.to_accompany), self._turn(report)
         if self.harmoniser is None:
             raise UserError("no model here writes voices")
@@ -113,7 +113,7 @@ class Studio:
         return session.now
 
     def _begun(self, session: Session, without: str, of: Callable[[Step], PageMusic]) -> PageMusic:
-        """What of the newest step is begun with. Raises UserError for music that has grown longer than the page
+        """The music that the newest step begins with. Raises UserError for music that has grown longer than the page
         takes."""
         now = self._now(session, without)
         music = of(now)
@@ -133,7 +133,7 @@ class Studio:
         raise UserError(f"the model {name} was not trained to fill a region", advice)
 
     def _sentence(self, takes: tuple[Continuation, ...], variations: int, what: str, turn: Turn, then: str) -> str:
-        """What became of it. Raises UserError at the end of the server: to picture it, and to write its sound, would
+        """The outcome in words. Raises UserError at the end of the server: to picture it, and to write its sound, would
         take longer than to draw it."""
         if turn.ending():
             raise UserError(ENDS)
@@ -145,7 +145,7 @@ class Studio:
         return f"{made} variation{'s' * (made != '1')} {what}, in {turn.took_s:.1f} s. {then}"
 
     def _remark(self, music: PageMusic, before: PageMusic) -> str:
-        """What another model hears of the music."""
+        """The remark on the music of another model."""
         return f" {music.note}".rstrip() if music.model != before.model else ""
 
     def begin_from_take(self, session: Session) -> Session:
@@ -159,7 +159,7 @@ class Studio:
         return stage(session.now, self.folder)
 
     def arcs(self, session: Session, note: int, layer: int | None) -> str:
-        """The HTML of what the model looked at for the note number `note`, counted from 0."""
+        """The HTML of the arcs of note number `note`, counted from 0."""
         reader, now = self.reader(session)
         with PEN, TemporaryDirectory() as place:
             path = Path(place, "arcs.svg")
@@ -167,7 +167,7 @@ class Studio:
             return f'<img alt="attention arcs" src="{as_data(path)}">'
 
     def reader(self, session: Session) -> tuple[AttentionReader, Step]:
-        """What reads attention out of the model behind the newest step, and this step."""
+        """The reader of attention for the model behind the newest step, and this step."""
         now = self._now(session, "no music")
         take = now.takes[now.chosen] if now.takes else None
         if isinstance(take, Accompanied) and self.harmoniser is not None:

@@ -63,7 +63,7 @@ class Uploads:
         return PlainTextResponse('data: {"msg": "done"}\n\n', media_type="text/event-stream")
 
     def keep(self, name: str, data: bytes) -> Path:
-        """A separate place for a file, under what is left of the name that a person gave it."""
+        """A separate place for a file, under a safe form of its name."""
         place = self.folder / uuid.uuid4().hex
         place.mkdir()
         path = place / plain_name(name)
@@ -106,7 +106,7 @@ FIRST_TEMPO = "It is heard at its first tempo, since the model counts beats."
 
 
 def read_upload(data: bytes, name: str, limits: Limits) -> PageMusic:
-    """Reads an uploaded file. Raises UserError, one line on what is wrong with it."""
+    """Reads an uploaded file. Raises UserError, which names the fault."""
     allowed = FileLimits(limits.file_seconds, limits.memory_mb)
     with AT_ONCE:
         read = cast(PageMusic | str, READERS.read(cast(Any, read_music), data, allowed))
@@ -131,7 +131,7 @@ def read_music(data: bytes) -> PageMusic | str:
 
 
 def reading_of(tracks: Tracks, data: bytes, remarks: str = "") -> Reading:
-    """The notes without drums, and what a person should know of drums and pedal."""
+    """The notes without drums, and remarks on drums and pedal."""
     if any(track.is_drums and len(track.score) for track in tracks.tracks):
         remarks += " Its drums are left out."
     if pedal := tracks.remark():
