@@ -31,6 +31,7 @@ TITLES = {
     "fills": "Filled gaps",
     "harmoniser": "Voices around voices",
     "labels": "Labels and likeness",
+    "scores": "Scores, written and read again",
     "speed": "Speed on processors",
     "gpu": "On a GPU",
     "training": "Training",
@@ -72,6 +73,8 @@ ABOUT = {
     "All but the tables of files of eight kinds are from before the guard kept new music near its seed. All but the "
     "first 15 s of MAESTRO's pieces are from before two rules, for ten notes at one moment and for broken chords as "
     "endings.",
+    "scores": "A note is back where its staff, onset, length and pitch are the same. In MIDI a note ends where the "
+    "next of its pitch begins on the same staff, so notes that two voices hold together get shorter.",
     "speed": "Intervals are all that was measured, over turns.\n\n"
     "![Tokens a second of one row by the ids before it: musictx, Hugging Face's GPT-2, and the limit](sampling.png)\n\n"
     "*One row from the piano model's size, medians and all turns.*",

@@ -195,6 +195,25 @@ def prepared(found: Any, make: Make) -> Iterator[Row]:
         yield make(command, "speed", claim, [each[key]], unit, table=title, line=line, column=column)
 
 
+def round_trips(found: Any, make: Make) -> Iterator[Row]:
+    """What scores keep when they are written and read again."""
+    archives = {name: each for name, each in found.items() if isinstance(each, dict)}
+    command = f"studies/notation.py --archives {' '.join(f'{name}.zip' for name in archives)} --every {found['every']}"
+    title = f"Round trips of scores, every {found['every']}th of each archive"
+    for name, each in archives.items():
+        columns = {"scores": each["scores"], "read": each["read"]}
+        for what in ("notes", "bars", "staves"):
+            columns[what] = each["has"][what]
+            columns |= {f"{what}, {form}": each[key][what] for key, form in FORMS.items()}
+        columns["left out when read"] = sum(each["losses"].get(kind, 0) for kind in ("grace", "unpitched", "unread"))
+        columns["moved to the grid"] = each["losses"].get("finer", 0)
+        for column, count in columns.items():
+            claim = f"round trip of scores, {name}: {column}"
+            yield make(command, "scores", claim, [count], table=title, line=name, column=column)
+
+
+FORMS = {"musicxml": "back from MusicXML", "midi": "back from MIDI"}
+
 RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "piano-test.json": lambda found, make: likelihood(found, make, "test", "token"),
     "piano-validation.json": lambda found, make: likelihood(found, make, "validation", "token", "note", "second"),
@@ -211,6 +230,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     **{f"training-{kind}.json": TRAIN for kind in ("avx512", "avx2")},
     **{f"neighbours-{kind}.json": beside for kind in ("avx512", "avx2")},
     "prepare.json": prepared,
+    "notation.json": round_trips,
     "sampling.json": SAMPLE,
     **{f"sampling-{kind}.json": SAMPLE_BEFORE for kind in ("avx512", "avx2")},
 }
