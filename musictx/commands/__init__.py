@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from musictx.errors import ConfigError, MidiError
+from musictx.errors import ConfigError, UserError
 from musictx.files import check_new as check_new
 from musictx.files import check_suffix as check_suffix
 from musictx.files import printable
@@ -83,8 +83,8 @@ def write_beside(pieces: "Sequence[Music]", files: "Targets", what: str) -> None
         try:
             music.write(path)
             say(f"{path}: its score")
-        except MidiError as error:
-            say(f"{path} is not written: the music {error.reason}")
+        except UserError as error:
+            say(f"not written: {error}")
     if files.png and pieces:
         from musictx.viz.piano_roll import piano_roll  # takes 0.4 s, so only those who draw wait for it
 

@@ -302,3 +302,15 @@ def test_render_writes_a_score_that_comes_back(tmp_path):
     assert "is a performance, not a score" in refused(
         ["musictx", "render", "elise", "out=e.pdf", "score=true"], tmp_path
     )
+
+
+def test_more_than_any_page_holds_is_refused_before_it_is_written(monkeypatch, capfd):
+    many = Notation(tuple(Part(f"{n}", n, (Note(0, 24, 60),)) for n in range(20)), (Bar(0, 4, 4),), 96)
+    assert len(read_notation(to_musicxml(many), "musicxml")[0].parts) == 20
+    assert capfd.readouterr().err == ""
+    monkeypatch.setattr("musictx.music.notation.write.MOST_BARS", 19)
+    with pytest.raises(UserError, match="a score of 20 bars, all staves together: cut it"):
+        to_musicxml(many)
+    monkeypatch.setattr("musictx.music.notation.midi.MOST_PARTS", 19)
+    with pytest.raises(MidiError, match="20 staves, at most 19"):
+        from_midi(to_midi(many), "it")

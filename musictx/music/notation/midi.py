@@ -9,7 +9,7 @@ from musictx.errors import MidiError
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.midi_file import META, PROGRAM, notes_of, read_events
 from musictx.music.midi_file import Note as MidiNote
-from musictx.music.notation.notation import Bar, Key, Notation, Note, Part, Tempo
+from musictx.music.notation.notation import MOST_PARTS, Bar, Key, Notation, Note, Part, Tempo
 from musictx.music.score import UNITS
 
 TICKS = 480  # a quarter: 20 ticks are a unit
@@ -70,6 +70,8 @@ def from_midi(data: bytes, source: object = "") -> Notation:
             parts.append(Part(track.name, programs[0] if programs else 0, _on_grid(notes, per_unit)))
     if not total:
         raise MidiError(source, "no notes", "give a score with notes")
+    if len(parts) > MOST_PARTS:
+        raise MidiError(source, f"{len(parts)} staves, at most {MOST_PARTS} are written", "give fewer tracks")
     if off:
         why = f"is a performance, not a score: {off} of its {total} notes begin beside all twenty-fourths of a quarter"
         raise MidiError(source, why, "quantise it in a DAW or a notation program")

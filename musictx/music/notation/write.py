@@ -1,6 +1,8 @@
 """Notation -> MusicXML, by music21: voices, ties, rests, beams; names of the notes by partitura."""
 
+import io
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -12,6 +14,7 @@ from musictx.music.notation.midi import meter_of
 from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
 from musictx.music.score import UNITS
 
+MOST_BARS = 10_000  # of all staves: each takes about ten milliseconds
 VOICES = 4  # of a staff, as notation programs have
 ONE = (96, 72, 48, 36, 24, 18, 12, 9, 6, 3, 32, 16, 8, 4, 2, 1)  # lengths that one note head can have, in units
 LOW = 60  # mean pitch of a staff in the bass clef
@@ -42,6 +45,8 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> b
         from music21.musicxml.m21ToXml import GeneralObjectExporter
     except ImportError:
         raise _missing("music21") from None
+    if (bars := len(notation.bars) * len(notation.parts)) > MOST_BARS:
+        raise UserError(f"a score of {bars:,} bars, all staves together", f"cut it: at most {MOST_BARS:,} are written")
     score = stream.Score()
     score.metadata = metadata.Metadata(title=title or " ")
     names = spelled(notation)
@@ -52,7 +57,8 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> b
     for upper, lower in notation.keyboards:
         both = layout.StaffGroup([staves[upper], staves[lower]], symbol="brace", name=notation.parts[upper].name)
         score.insert(0, both)
-    written: bytes = GeneralObjectExporter(score).parse()
+    with redirect_stderr(io.StringIO()):  # music21's remarks on more instruments than MIDI has channels
+        written: bytes = GeneralObjectExporter(score).parse()
     return written
 
 
