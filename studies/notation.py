@@ -55,8 +55,8 @@ def trip(data: bytes, name: str) -> dict[str, Any]:
     except MidiError as error:
         return {"unread": re.sub(r"\d+", "N", error.reason)[:80]}
     has = {"notes": notes(score).total(), "bars": len(score.bars), "staves": sum(bool(x.notes) for x in score.parts)}
-    text, _ = read_notation(to_musicxml(score), "musicxml", name)
-    midi = from_midi(to_midi(score), name)
+    text, _ = read_notation(to_musicxml(score)[0], "musicxml", name)
+    midi, _ = from_midi(to_midi(score), name)
     return {"has": has, "losses": dict(losses), "musicxml": kept(score, text), "midi": kept(score, midi)}
 
 

@@ -81,8 +81,8 @@ def write_beside(pieces: "Sequence[Music]", files: "Targets", what: str) -> None
         music.write(path)
     for path, music in zip(files.musicxml, pieces, strict=False):
         try:
-            music.write(path)
-            say(f"{path}: its score")
+            lacks = music.write(path)
+            say(f"{path}: its score" + f"; {lacks}" * bool(lacks))
         except UserError as error:
             say(f"not written: {error}")
     if files.png and pieces:

@@ -11,9 +11,9 @@ from musictx.config.command import Command
 from musictx.files import only_new
 from musictx.model.packaged import seed_path
 from musictx.music.beat_grid import bars_of
-from musictx.music.notation.midi import from_midi
 from musictx.music.notation.notation import MUSICXML
-from musictx.music.read import read_bytes, read_tracks, whole
+from musictx.music.read import read_bytes, read_tracks, score_of
+from musictx.music.repairs import say_repairs
 from musictx.setting import setting
 from musictx.terminal import say
 from musictx.viz import engraving, sound
@@ -39,7 +39,7 @@ class RenderConfig:
 def render(config: RenderConfig) -> None:
     source, out = seed_path(config.midi), Path(config.out)
     suffix = out.suffix.lower()
-    check_suffix("out", config.out, engraving.FORMATS if config.score else (*FORMATS, MUSICXML))
+    check_suffix("out", config.out, (*(engraving.FORMATS if config.score else FORMATS), MUSICXML))
     check_new(config.overwrite, out)
     check_within(config, "new_from", 0)
     data = read_bytes(source)
@@ -49,9 +49,11 @@ def render(config: RenderConfig) -> None:
     if said := tracks.remark(drums):
         say(f"{source}: {said}")
     if config.score or suffix == MUSICXML:
-        notation = from_midi(whole(data, source), source).on_two_staves()
-        engraving.write_notation(notation, out, source.stem)
-        say(f"{out}: {len(notation.parts)} staves, {len(notation.bars)} bars")
+        notation, losses = score_of(data, source)
+        notation = notation.on_two_staves()
+        losses = losses + engraving.write_notation(notation, out, source.stem)
+        said = say_repairs(losses - tracks.repairs)  # the others are said
+        say("; ".join([f"{out}: {notation.size}", *said]))
         return
     meter, end_s = tracks.meter(), score.duration_s
     bars = meter.numbered(end_s) if config.bars else bars_of(score, meter, end_s)

@@ -18,6 +18,7 @@ from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.notation.midi import from_midi
 from musictx.music.notation.notation import MUSICXML
 from musictx.music.project import NAME, Line, Project
+from musictx.music.repairs import say_repairs
 from musictx.music.score import Bars, Meter, Score
 from musictx.viz import sound
 from musictx.viz.sound import write_wav
@@ -127,12 +128,12 @@ class Music(Continuation):
             f"new notes begin {1000 * new_s:.0f} ms from the sixteenths on average, the seed's {1000 * seed_s:.0f} ms"
         )
 
-    def write(self, path: str | Path, text: str = "", *, alone: bool = False, pedal: bool = False) -> None:
+    def write(self, path: str | Path, text: str = "", *, alone: bool = False, pedal: bool = False) -> str:
         """A MIDI file, a picture (.png .svg .pdf), a film (.gif .mp4), sound (.wav .flac) or a score (.musicxml).
 
         The suffix of `path` says which. The MIDI file is that of `midi`, and the score is that file's.
 
-        A file that is there is replaced, whole or not at all.
+        A file that is there is replaced, whole or not at all. Returns what a score lacks, in words, or nothing.
 
         Raises:
             UserError: for another suffix, for the seed's file, and for a performance as a score.
@@ -149,8 +150,9 @@ class Music(Continuation):
         elif suffix == MUSICXML:
             from musictx.viz.engraving import write_notation
 
-            notation = from_midi(self.midi(text, alone=alone), path).on_two_staves()
-            write_notation(notation, path, self.title)
+            notation, losses = from_midi(self.midi(text, alone=alone), path)
+            losses = losses + write_notation(notation.on_two_staves(), path, self.title)
+            return "; ".join(say_repairs(losses))
         elif suffix in sound.FORMATS:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_wav(self.score, path)
@@ -160,3 +162,4 @@ class Music(Continuation):
             if suffix not in FORMATS:
                 raise UserError(f"{path}", f"give a name that ends in one of {', '.join((*MIDI, *FORMATS, MUSICXML))}")
             write_as(self.score, path, self.title, self.new, bars=self.bars, chords=self.chords)
+        return ""

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from musictx.errors import MidiError
 from musictx.music.chunks import HEAD, Chunks, read_chunks, unwrap
-from musictx.music.notation.midi import to_midi
+from musictx.music.notation.midi import from_midi, to_midi
+from musictx.music.notation.notation import Losses, Notation
 from musictx.music.notation.read import read_notation
 from musictx.music.other_formats import NOTATION, notation_of, other_format
 from musictx.music.raw import read_raw
@@ -81,14 +82,25 @@ def whole_chunks(data: bytes, source: object = "", repairs: Counter[str] | None 
     _check_size(data, source)
     repairs = Counter() if repairs is None else repairs
     if data[:4] != HEAD and (kind := notation_of(data, source)):
-        data, losses = _notation(data, kind, str(source))
+        notation, losses = _notation(data, kind, str(source))
         repairs.update(losses)
+        data = to_midi(notation)
     elif data[:4] != HEAD and (reason := other_format(data, source)):
         raise MidiError(source, reason)
     return read_chunks(data, repairs)
 
 
-@lru_cache(maxsize=2)  # a seed is read for its notes, and as the file into which new ones go
-def _notation(data: bytes, kind: str, source: str) -> tuple[bytes, Counter[str]]:
-    notation, losses = read_notation(data, kind, source)
-    return to_midi(notation), losses
+def score_of(data: bytes, source: object) -> tuple[Notation, Losses]:
+    """Notation as it is written, or a MIDI file as notation; and what it lost, by kinds of `REPAIRS`. Raises
+    MidiError."""
+    if data[:4] != HEAD and (kind := notation_of(data, source)):
+        return _notation(data, kind, str(source))
+    try:
+        return from_midi(whole(data, source), source)
+    except ValueError as error:
+        raise MidiError(source, str(error)) from None
+
+
+@lru_cache(maxsize=2)  # a seed is read for its notes, as a score, and as the file into which new ones go
+def _notation(data: bytes, kind: str, source: str) -> tuple[Notation, Losses]:
+    return read_notation(data, kind, source)

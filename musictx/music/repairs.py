@@ -39,6 +39,19 @@ REPAIRS = {
         "a note that two voices of a staff share is one",
         "{} notes that two voices of a staff share are one each",
     ),
+    "cue": ("a cue note is left out", "{} cue notes are left out"),
+    "overlay": (
+        "a voice beside another within a bar (&) is left out",
+        "{} voices beside others within a bar (&) are left out",
+    ),
+    "tunes": ("of two tunes the first is read", "{} further tunes are left out: the first is read"),
+    "wordy": ("a tempo without a number is left out", "{} tempos without a number are left out"),
+    "drums": ("a drum note is left out", "{} drum notes are left out"),
+    "voices": (
+        "a note is shortened: a staff has at most four voices",
+        "{} notes are shortened: a staff has at most four voices",
+    ),
+    "lines": ("a bar line at no thirty-second is left out", "{} bar lines at no thirty-second are left out"),
     "signature": ("a time signature that cannot be is ignored", "{} time signatures that cannot be are ignored"),
     "signature_replaced": (
         "of two time signatures at one tick the later counts",

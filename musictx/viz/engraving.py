@@ -8,7 +8,7 @@ from PIL import Image
 
 from musictx.errors import UserError
 from musictx.files import replacing
-from musictx.music.notation.notation import MUSICXML, Notation
+from musictx.music.notation.notation import MUSICXML, Losses, Notation
 from musictx.music.notation.write import to_musicxml
 
 PAGE = {"pageWidth": 2100, "pageHeight": 2970}  # A4, tenths of a millimetre
@@ -18,14 +18,17 @@ WIDTH = {".png": 1240, ".pdf": 2480}  # pixels: 150 and 300 to the inch
 FORMATS = (".svg", ".png", ".pdf")
 
 
-def write_notation(notation: Notation, path: Path, title: str) -> None:
-    """Writes MusicXML or pages, by the suffix. Raises UserError as `engrave` and `to_musicxml` do."""
-    if path.suffix.lower() != MUSICXML:
-        engrave(to_musicxml(notation, title, tempi=False), path)
-        return
+def write_notation(notation: Notation, path: Path, title: str) -> Losses:
+    """Writes MusicXML or pages, by the suffix; what these lack. Raises UserError as `engrave` and `to_musicxml` do."""
+    is_page = path.suffix.lower() != MUSICXML
+    text, losses = to_musicxml(notation, title, tempi=not is_page)
+    if is_page:
+        engrave(text, path)
+        return losses
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as partial:
-        partial.write_bytes(to_musicxml(notation, title))
+        partial.write_bytes(text)
+    return losses
 
 
 def engrave(musicxml: bytes, path: Path) -> int:
@@ -65,7 +68,10 @@ def _png(svg: str, width: int) -> bytes:
         import resvg_py
     except ImportError:
         raise _missing("resvg_py") from None
-    return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width, background="white"))
+    try:
+        return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width, background="white"))
+    except ValueError as error:
+        raise UserError(f"the score cannot be drawn ({error})", "write .svg or .musicxml") from None
 
 
 def _missing(package: str) -> UserError:

@@ -9,7 +9,7 @@ from musictx.errors import MidiError
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.midi_file import META, PROGRAM, notes_of, read_events
 from musictx.music.midi_file import Note as MidiNote
-from musictx.music.notation.notation import MOST_PARTS, Bar, Key, Notation, Note, Part, Tempo
+from musictx.music.notation.notation import MOST_PARTS, MOST_QUARTERS, Bar, Key, Losses, Notation, Note, Part, Tempo
 from musictx.music.score import UNITS
 
 TICKS = 480  # a quarter: 20 ticks are a unit
@@ -23,10 +23,12 @@ def to_midi(notation: Notation) -> bytes:
     """A track for each staff, and before them one with meters, keys and tempi."""
     file = mido.MidiFile(ticks_per_beat=TICKS)
     clock: list[tuple[int, mido.MetaMessage]] = []
+    line, signed = 0, (0, 0)
     for bar, end in notation.spans:
         meter = meter_of(bar, end)
-        clock.append((bar.onset, mido.MetaMessage("time_signature", numerator=meter[0], denominator=meter[1])))
-    clock = [each for n, each in enumerate(clock) if not n or each[1] != clock[n - 1][1]]
+        if meter != signed or line != bar.onset:  # a signature begins a bar, also where the one before is broken off
+            clock.append((bar.onset, mido.MetaMessage("time_signature", numerator=meter[0], denominator=meter[1])))
+        line, signed = bar.onset + Bar(0, *meter).full, meter
     clock += [(each.onset, mido.MetaMessage("key_signature", key=_name(each.sharps))) for each in notation.keys]
     clock += [
         (at, mido.MetaMessage("set_tempo", tempo=min(round(60e6 / speed), 2**24 - 1))) for at, speed in notation.tempi
@@ -49,49 +51,64 @@ def to_midi(notation: Notation) -> bytes:
     return out.getvalue()
 
 
-def from_midi(data: bytes, source: object = "") -> Notation:
-    """The score of a MIDI file, without drums; notes that end a little before a usual length get that. Raises MidiError
-    for a file whose notes keep to no grid, as a performance's."""
+def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
+    """The score of a MIDI file, and what it lost, as its drums; notes that end a little before a usual length get that.
+    Raises MidiError for a file whose notes keep to no grid, as a performance's."""
     file = read_events(data)
     per_quarter = int.from_bytes(file.division)
     if per_quarter & 0x8000 or not per_quarter:
         raise MidiError(source, "is no score: it counts frames of a film, not quarters", "give a MIDI file with a beat")
     per_unit = per_quarter / UNITS
-    parts, off, total = [], 0, 0
+    off, total, losses = 0, 0, Losses()
+    staves: list[tuple[str, int, list[MidiNote]]] = []
     for track in file.tracks:
         of_channel: dict[int, list[MidiNote]] = {}
         for note in notes_of(track):
-            if note.channel != DRUM_CHANNEL:
-                of_channel.setdefault(note.channel, []).append(note)
+            of_channel.setdefault(note.channel, []).append(note)
+        losses["drums"] += len(of_channel.pop(DRUM_CHANNEL, ()))
+        programs = {x.channel: x.data[1] for x in reversed(track.events) if x.kind == PROGRAM}
         for channel, notes in sorted(of_channel.items()):
             off += sum(abs(note.on / per_unit - round(note.on / per_unit)) > NEAR for note in notes)
             total += len(notes)
-            programs = [x.data[1] for x in track.events if x.kind == PROGRAM and x.channel == channel]
-            parts.append(Part(track.name, programs[0] if programs else 0, _on_grid(notes, per_unit)))
+            _add_staff(staves, (track.name, programs.get(channel, 0), notes))
+    parts = [Part(name, program, _on_grid(notes, per_unit)) for name, program, notes in staves]
+    losses["shared"] = total - sum(len(part.notes) for part in parts)
     if not total:
-        raise MidiError(source, "no notes", "give a score with notes")
+        raise MidiError(source, "no notes" + " but drums" * (losses["drums"] > 0), "give a score with notes")
     if len(parts) > MOST_PARTS:
         raise MidiError(source, f"{len(parts)} staves, at most {MOST_PARTS} are written", "give fewer tracks")
     if off:
         why = f"is a performance, not a score: {off} of its {total} notes begin beside all twenty-fourths of a quarter"
         raise MidiError(source, why, "quantise it in a DAW or a notation program")
-    end = max(note.offset for part in parts for note in part.notes)
+    if (end := max(note.offset for part in parts for note in part.notes)) > MOST_QUARTERS * UNITS:
+        raise MidiError(source, f"more than {MOST_QUARTERS:,} quarters", "cut it")
     said = [
         (round(each.tick / per_unit), each.data) for track in file.tracks for each in track.events if each.kind == META
     ]
-    bars, end = _bars(
-        [(at, (d[3], 2 ** d[4])) for at, d in said if d[1] == 0x58 and len(d) >= 5 and d[3] and d[4] < 7], end
-    )
+    meters = [(at, (d[3], 2 ** d[4])) for at, d in said if d[1] == 0x58 and len(d) >= 5 and d[3] and d[4] < 16]
+    bars, end = _bars([each for each in meters if each[0] < end], end, source)
     keys = [Key(at, d[3] - 256 * (d[3] > 127)) for at, d in said if d[1] == 0x59 and len(d) >= 4]
-    tempi = [Tempo(at, 60e6 / t) for at, d in said if d[1] == 0x51 and (t := int.from_bytes(d[3:6]))]
+    tempi = [Tempo.within(at, 60e6 / t) for at, d in said if d[1] == 0x51 and (t := int.from_bytes(d[3:6]))]
     keys = [key for key in sorted(keys) if abs(key.sharps) <= 7]
-    return Notation(
+    notation = Notation(
         tuple(parts),
         bars,
         end,
         tuple(keys) if not keys or keys[0].onset == 0 else (Key(0, 0), *keys),
         tuple(sorted(tempi)) if tempi and min(tempi).onset == 0 else (Tempo(0, 120.0), *sorted(tempi)),
     )
+    return notation, +losses
+
+
+def _add_staff(staves: list[tuple[str, int, list[MidiNote]]], new: tuple[str, int, list[MidiNote]]) -> None:
+    """A channel is a staff of its own, unless it has only what sounds in one already: a second voice's unisons."""
+    for name, program, notes in staves:
+        if (name, program) == new[:2] and len(new[2]) <= len(notes):
+            strikes = {(note.pitch, note.on) for note in notes}
+            if all((note.pitch, note.on) in strikes for note in new[2]):
+                notes += new[2]
+                return
+    staves.append(new)
 
 
 USUAL = sorted({length * more for length in (3, 4, 6, 8, 12, 24, 48, 96) for more in (1.0, 1.5)} | {16.0, 192.0})
@@ -123,16 +140,14 @@ def _apart(notes: Sequence[Note]) -> list[Note]:
     return out[::-1]
 
 
-def _bars(signatures: list[tuple[int, tuple[int, int]]], end: int) -> tuple[tuple[Bar, ...], int]:
+def _bars(signatures: list[tuple[int, tuple[int, int]]], end: int, source: object) -> tuple[tuple[Bar, ...], int]:
     """Bar lines from time signatures. A first bar that is shorter than the meter after it is an upbeat in that."""
     by_onset = dict(sorted(signatures))
     if not by_onset or min(by_onset) > 0:
         by_onset = {0: (4, 4), **by_onset}
-    borders = [*by_onset, end]
     bars: list[Bar] = []
-    for (at, meter), border in zip(by_onset.items(), borders[1:], strict=True):
-        full = Bar(at, *meter).full
-        bars += [Bar(onset, *meter) for onset in range(at, max(border, at + 1), max(full, 1))]
+    for (at, meter), border in zip(by_onset.items(), [*by_onset, end][1:], strict=True):
+        bars += Bar(at, *meter).filled(border, source)
     if len(bars) > 1 and bars[0].full == bars[1].onset < bars[1].full:
         bars[0] = bars[1]._replace(onset=0)
     return tuple(bars), max(end, bars[-1].onset + bars[-1].full)
@@ -144,9 +159,8 @@ def meter_of(bar: Bar, end: int) -> tuple[int, int]:
     if length == bar.full:
         return bar.numerator, bar.denominator
     for denominator in sorted({bar.denominator, 4, 8, 16, 32}):
-        unit = 4 * UNITS // denominator
-        if length % unit == 0 and length // unit <= 255:
-            return length // unit, denominator
+        if length * denominator % (4 * UNITS) == 0 and length * denominator // (4 * UNITS) <= 255:
+            return length * denominator // (4 * UNITS), denominator
     return bar.numerator, bar.denominator
 
 

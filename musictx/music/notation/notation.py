@@ -1,14 +1,20 @@
 """A score as notation has it: parts of exact notes, bars, keys, tempi."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from musictx.errors import MidiError
 from musictx.music.score import UNITS
 
+Losses = Counter[str]  # by kinds of `REPAIRS`
 MUSICXML = ".musicxml"
 MOST_PARTS = 64
 MOST_QUARTERS = 100_000
+MOST_BARS = 50_000
+SIMPLER = "write a meter of larger notes"
+SLOWEST, FASTEST = 5.0, 1000.0  # quarters a minute
 KEYBOARDS = {*range(8), *range(16, 24), 46}  # programs of pianos, organs and the harp
 ONE_HAND = 20  # one hand plays at most so many times as many notes as the other
 MIDDLE_C, WIDE = 60, 7  # a staff alone holds music that goes no further beyond middle C
@@ -38,6 +44,19 @@ class Bar(NamedTuple):
         """The length that the meter gives."""
         return UNITS * 4 * self.numerator // self.denominator
 
+    def check(self, source: object) -> None:
+        """Raises MidiError for a meter whose bars are no whole units."""
+        if not self.numerator or UNITS * 4 * self.numerator % self.denominator:
+            meter = f"{self.numerator}/{self.denominator}"
+            raise MidiError(source, f"has bars of {meter}, which are no whole twenty-fourths of a quarter", SIMPLER)
+
+    def filled(self, end: int, source: object) -> "list[Bar]":
+        """Bars of this meter from here to `end`; one in any case. Raises MidiError for more than any score has."""
+        self.check(source)
+        if (end - self.onset) // self.full > MOST_BARS:
+            raise MidiError(source, f"more than {MOST_BARS:,} bars", "cut the score")
+        return [self._replace(onset=at) for at in range(self.onset, max(end, self.onset + 1), self.full)]
+
 
 class Key(NamedTuple):
     """From where on so many sharps are signed; flats are below 0."""
@@ -49,6 +68,11 @@ class Key(NamedTuple):
 class Tempo(NamedTuple):
     onset: int
     quarters_a_minute: float
+
+    @classmethod
+    def within(cls, onset: int, quarters_a_minute: float) -> "Tempo":
+        """One that programs can play."""
+        return cls(onset, min(max(float(quarters_a_minute), SLOWEST), FASTEST))
 
 
 @dataclass(frozen=True)
@@ -85,6 +109,12 @@ class Notation:
     end: int
     keys: tuple[Key, ...] = (Key(0, 0),)
     tempi: tuple[Tempo, ...] = (Tempo(0, 120.0),)
+
+    @property
+    def size(self) -> str:
+        """How many staves and bars, in words."""
+        staves = f"{len(self.parts)} staves" if len(self.parts) > 1 else "1 staff"
+        return f"{staves}, {len(self.bars)} bars" if len(self.bars) > 1 else f"{staves}, 1 bar"
 
     @property
     def spans(self) -> list[tuple[Bar, int]]:

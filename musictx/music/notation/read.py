@@ -3,22 +3,22 @@
 import io
 import re
 import warnings
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import redirect_stderr
 from fractions import Fraction
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 from musictx.errors import MidiError
 from musictx.music.notation.abc_voices import each_voice
-from musictx.music.notation.notation import MOST_PARTS, MOST_QUARTERS, Bar, Key, Notation, Note, Part, Tempo
+from musictx.music.notation.musicxml import for_music21
+from musictx.music.notation.notation import MOST_PARTS, MOST_QUARTERS, Bar, Key, Losses, Notation, Note, Part, Tempo
 from musictx.music.score import UNITS
 
 MOST_BYTES = 2**24  # of text
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
-Losses = Counter[str]
-REFERENCES = re.compile(r"(?m)^!!.*\n?")
+REFERENCES = re.compile(r"(?m)^!!.*\n?")  # one without a colon stops music21, and none of them is music
 
 
 def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation, Losses]:
@@ -31,14 +31,12 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
     except ImportError:
         raise MidiError(source, "is notation, which needs the package music21, which is not installed", HINT) from None
     text = text_of(data, source)
-    if kind == "humdrum":
-        text = REFERENCES.sub("", text)  # one without a colon stops music21, and none of them is music
-    texts = each_voice(text) if kind == "abc" else [text]
     losses = Losses()
     with warnings.catch_warnings(), redirect_stderr(io.StringIO()) as said:
         warnings.simplefilter("ignore")
         try:
-            scores = [converter.parseData(text, format=kind).toSoundingPitch() for text in texts]
+            texts = _for_music21(text, kind, losses)
+            scores = [converter.parseData(each, format=kind).toSoundingPitch() for each in texts]
             staves = [staff for score in scores for staff in getattr(score, "parts", [score])]
             notation = _notation(staves, losses, source)
         except (MidiError, MemoryError):
@@ -46,8 +44,16 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
         except Exception as error:  # damage can make music21 raise anything
             reason = " ".join(str(error).split())[:100] or type(error).__name__
             raise MidiError(source, f"cannot be read as notation ({reason})", "export it again") from None
-    losses["unread"] = said.getvalue().count("Error in parsing event")
+    losses["unread"] += said.getvalue().count("Error in parsing event")
     return notation, +losses
+
+
+def _for_music21(text: str, kind: str, losses: Losses) -> list[str]:
+    if kind == "abc":
+        return each_voice(text, losses)
+    if kind == "musicxml":
+        return [for_music21(text, losses)]
+    return [REFERENCES.sub("", text)] if kind == "humdrum" else [text]
 
 
 def text_of(data: bytes, source: object) -> str:
@@ -56,16 +62,19 @@ def text_of(data: bytes, source: object) -> str:
         data = _member(data, source)
     if len(data) > MOST_BYTES:
         raise MidiError(source, f"more than {MOST_BYTES >> 20} MB of notation", "cut the score")
+    if "<!ENTITY" in (text := _decoded(data)):  # none of them is needed, and few can fill the memory
+        raise MidiError(source, "declares entities of XML, which no score needs", "export it again")
+    return text
+
+
+def _decoded(data: bytes) -> str:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return re.sub(r"encoding=.UTF-16.", "", data.decode("utf-16", "replace"), count=1, flags=re.IGNORECASE)
-    text = data.removeprefix(b"\xef\xbb\xbf")
+    data = data.removeprefix(b"\xef\xbb\xbf")
     try:
-        found = text.decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError:
-        found = text.decode("latin-1")
-    if "<!ENTITY" in found:  # none of them is needed, and few can fill the memory
-        raise MidiError(source, "declares entities of XML, which no score needs", "export it again")
-    return found
+        return data.decode("latin-1")
 
 
 def _member(data: bytes, source: object) -> bytes:
@@ -83,7 +92,9 @@ def _member(data: bytes, source: object) -> bytes:
                 raise MidiError(source, "a packed file without a score in it", "export MusicXML")
             with packed.open(scores[0]) as file:
                 return file.read(MOST_BYTES + 1)
-    except (BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError, ValueError) as error:
+    except (MidiError, MemoryError):
+        raise
+    except Exception as error:  # damage can make it raise anything
         raise MidiError(source, f"cannot be unpacked ({error})", "export it again") from None
 
 
@@ -92,23 +103,31 @@ def _notation(parts: list[Any], losses: Losses, source: object) -> Notation:
         raise MidiError(source, f"{len(parts)} staves, at most {MOST_PARTS} are read", "export fewer parts")
     staves = [Part(_name(each), _program(each), tuple(_notes(each.flatten().notes, losses, source))) for each in parts]
     if not any(staff.notes for staff in staves):
-        raise MidiError(source, "no notes", "give a score with notes")
-    end = max((note.offset for staff in staves for note in staff.notes), default=0)
+        raise MidiError(source, "no notes" + " with a pitch" * (losses["unpitched"] > 0), "give a score with notes")
+    end = max(note.offset for staff in staves for note in staff.notes)
     longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
     flat = longest.flatten()
-    bars, end = _bars(longest, end)
+    bars, end = _bars(longest, end, source)
     keys = _changes(
         (_units(x.offset), x.sharps) for x in flat.getElementsByClass("KeySignature") if x.sharps is not None
     )
-    marks = [mark for part in parts for mark in part.flatten().getElementsByClass("MetronomeMark")]
-    tempi = _changes((_units(x.offset), x.getQuarterBPM()) for x in marks if x.number)
+    marks = [mark for part in parts for mark in part.flatten().getElementsByClass("TempoIndication")]
+    speeds = [(_units(mark.offset), _speed(mark)) for mark in marks]
+    losses["wordy"] += sum(speed is None for _, speed in speeds)
+    tempi = _changes((at, speed) for at, speed in speeds if speed is not None)
     return Notation(
         tuple(staves),
         bars,
         end,
         tuple(Key(at, max(-7, min(sharps, 7))) for at, sharps in keys) or (Key(0, 0),),
-        tuple(Tempo(at, min(max(float(speed), 5.0), 1000.0)) for at, speed in tempi) or (Tempo(0, 120.0),),
+        tuple(Tempo.within(at, speed) for at, speed in tempi) or (Tempo(0, 120.0),),
     )
+
+
+def _speed(mark: Any) -> float | None:
+    """Quarters a minute where a number is written, or only said for playing."""
+    is_said = getattr(mark, "numberSounding", None) or (getattr(mark, "number", None) and not mark.numberImplicit)
+    return float(mark.getQuarterBPM()) if is_said else None
 
 
 def _changes(said: Iterable[tuple[int, Any]]) -> list[tuple[int, Any]]:
@@ -128,7 +147,7 @@ def _notes(elements: Iterable[Any], losses: Losses, source: object) -> Iterator[
     for element in elements:
         if "Harmony" in element.classes:  # a chord's name
             continue
-        for note in element.notes if element.isChord and "PercussionChord" not in element.classes else [element]:
+        for note in element.notes if hasattr(element, "notes") else [element]:
             if element.duration.isGrace:
                 losses["grace"] += 1
                 continue
@@ -160,30 +179,31 @@ def _notes(elements: Iterable[Any], losses: Losses, source: object) -> Iterator[
     yield from sorted(notes)
 
 
-def _bars(part: Any, end: int) -> tuple[tuple[Bar, ...], int]:
+def _bars(part: Any, end: int, source: object) -> tuple[tuple[Bar, ...], int]:
     """The bars of a part, and where the last one ends."""
     bars: list[Bar] = []
     meter = 4, 4
     for measure in part.getElementsByClass("Measure"):
-        if measure.timeSignature is not None:
-            meter = measure.timeSignature.numerator, measure.timeSignature.denominator
+        signature = measure.timeSignature
+        if signature is not None and not (bars and signature.style.hideObjectOnPrint):  # hidden: that of a broken bar
+            meter = signature.numerator, signature.denominator
         bar = Bar(_units(measure.offset), *meter)
+        bar.check(source)
         if bars and bars[-1].onset == bar.onset:
             bars.pop()  # a bar without length
         bars.append(bar)
         last = bar.onset + _units(measure.duration.quarterLength)
+    while len(bars) > 1 and bars[-1].onset >= max(last, end):  # behind the last double bar
+        bars.pop()
     if not bars:
         signatures = part.flatten().getElementsByClass("TimeSignature")
         meter = next(((each.numerator, each.denominator) for each in signatures), meter)
         bars, last = [Bar(0, *meter)], 0
-    while len(bars) > 1 and bars[-1].onset >= max(last, end):  # behind the last double bar
-        bars.pop()
-    if bars[0].onset > 0:
-        bars[0] = bars[0]._replace(onset=0)
-    last = max(last, end, bars[-1].onset + 1)
-    while last > bars[-1].onset + bars[-1].full:
-        bars.append(bars[-1]._replace(onset=bars[-1].onset + bars[-1].full))
-    return tuple(bars), last
+    bars[0] = bars[0]._replace(onset=0)
+    if end > last:
+        bars += [each for each in bars[-1]._replace(onset=last).filled(end, source) if each.onset]
+        last = bars[-1].onset + bars[-1].full
+    return tuple(bars), max(last, bars[-1].onset + 1)
 
 
 def _units(quarters: Any) -> int:

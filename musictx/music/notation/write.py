@@ -1,7 +1,8 @@
 """Notation -> MusicXML, by music21: voices, ties, rests, beams; names of the notes by partitura."""
 
 import io
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
 from fractions import Fraction
@@ -11,12 +12,13 @@ import numpy as np
 
 from musictx.errors import UserError
 from musictx.music.notation.midi import meter_of
-from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
+from musictx.music.notation.notation import Bar, Key, Losses, Notation, Note, Part
 from musictx.music.score import UNITS
 
 MOST_BARS = 10_000  # of all staves: each takes about ten milliseconds
 VOICES = 4  # of a staff, as notation programs have
 ONE = (96, 72, 48, 36, 24, 18, 12, 9, 6, 3, 32, 16, 8, 4, 2, 1)  # lengths that one note head can have, in units
+FINEST = UNITS // 8  # the shortest part of a bar that a time signature counts
 LOW = 60  # mean pitch of a staff in the bass clef
 
 
@@ -37,9 +39,9 @@ class Chord(NamedTuple):
         return sum(7 * octave + "CDEFGAB".index(step) for step, _, octave in self.names) / len(self.names)
 
 
-def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> bytes:
-    """The text of a MusicXML file, for a page without tempi: they have a glyph of their own, which few fonts have.
-    Raises UserError where music21 or partitura is not installed."""
+def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> tuple[bytes, Losses]:
+    """The text of a MusicXML file, and what it lacks; for a page without tempi: they have a glyph of their own, which
+    few fonts have. Raises UserError where music21 or partitura is not installed."""
     try:
         from music21 import layout, metadata, stream
         from music21.musicxml.m21ToXml import GeneralObjectExporter
@@ -48,18 +50,32 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> b
     if (bars := len(notation.bars) * len(notation.parts)) > MOST_BARS:
         raise UserError(f"a score of {bars:,} bars, all staves together", f"cut it: at most {MOST_BARS:,} are written")
     score = stream.Score()
-    score.metadata = metadata.Metadata(title=title or " ")
+    score.metadata = metadata.Metadata(title=_printable(title) or " ")
     names = spelled(notation)
     notation = notation if notation.keys else replace(notation, keys=(key_of(notation),))
-    staves = [_staff(part, names[n], notation, tempi and n == 0) for n, part in enumerate(notation.parts)]
+    notation, losses = _on_lines(notation)
+    staves = [_staff(part, names[n], notation, tempi and n == 0, losses) for n, part in enumerate(notation.parts)]
     for staff in staves:
         score.insert(0, staff)
     for upper, lower in notation.keyboards:
-        both = layout.StaffGroup([staves[upper], staves[lower]], symbol="brace", name=notation.parts[upper].name)
+        name = _printable(notation.parts[upper].name)
+        both = layout.StaffGroup([staves[upper], staves[lower]], symbol="brace", name=name)
         score.insert(0, both)
     with redirect_stderr(io.StringIO()):  # music21's remarks on more instruments than MIDI has channels
         written: bytes = GeneralObjectExporter(score).parse()
-    return written
+    return written, +losses
+
+
+def _on_lines(notation: Notation) -> tuple[Notation, Losses]:
+    """Without bar lines at no thirty-second: no time signature has a bar that ends there."""
+    bars = tuple(bar for bar in notation.bars if bar.onset % FINEST == 0)
+    end = -(-notation.end // FINEST) * FINEST
+    return replace(notation, bars=bars, end=end), Losses(lines=len(notation.bars) - len(bars))
+
+
+def _printable(text: str) -> str:
+    """Without what XML cannot say: control characters and halves of pairs."""
+    return " ".join("".join(x if x.isprintable() else " " for x in text).split())
 
 
 def _missing(package: str) -> UserError:
@@ -96,19 +112,24 @@ def _table(notation: Notation) -> tuple[Any, list[int]]:
     return np.array(table, columns), [n for _, n in rows]
 
 
-def _staff(part: Part, names: Sequence[tuple[str, int, int]], notation: Notation, has_tempi: bool) -> Any:
+def _staff(
+    part: Part, names: Sequence[tuple[str, int, int]], notation: Notation, has_tempi: bool, losses: Losses
+) -> Any:
     from music21 import clef, instrument, key, meter, stream, tempo
 
     staff = stream.PartStaff()
-    staff.partName, staff.partAbbreviation = part.name, ""
+    staff.partName, staff.partAbbreviation = _printable(part.name), ""
     played = instrument.instrumentFromMidiProgram(part.program)
-    played.partName, played.instrumentAbbreviation = part.name, ""
+    played.partName, played.instrumentAbbreviation = staff.partName, ""
     played.transposition = None  # a clarinet's notes stand as they sound
     staff.insert(0, played)
-    chords = sorted(chord for voice in in_voices(chords_of(part.notes, names)) for chord in voice)
+    written = chords_of(part.notes, names)
+    chords = sorted((chord for voice in in_voices(written) for chord in voice), reverse=True)
+    losses["voices"] += len(part.notes) - (_lengths(written) & _lengths(chords)).total()
+    sounding: list[Chord] = []
     sign = clef.BassClef() if part.height < LOW else clef.TrebleClef()
     before: tuple[int, int] | None = None
-    hidden = False
+    shown = before
     for number, (bar, end) in enumerate(notation.spans, 0 if _is_upbeat(notation) else 1):
         measure = stream.Measure(number=number)
         if bar.onset == 0:
@@ -120,16 +141,20 @@ def _staff(part: Part, names: Sequence[tuple[str, int, int]], notation: Notation
         if signed != before:
             before = signed
             signature = meter.TimeSignature(f"{signed[0]}/{signed[1]}")
-            if signed != (bar.numerator, bar.denominator) or hidden:  # of a broken bar, and after it
+            if signed != (bar.numerator, bar.denominator) or signed == shown:  # of a broken bar, and after it
                 signature.style.hideObjectOnPrint = True
+            else:
+                shown = signed
             measure.insert(0, signature)
-        hidden = signed != (bar.numerator, bar.denominator)
         for mark in (each for each in notation.tempi if has_tempi and bar.onset <= each.onset < end):
             at = Fraction(mark.onset - bar.onset, UNITS)
             measure.insert(at, tempo.MetronomeMark(number=round(mark.quarters_a_minute, 3)))
         if is_upbeat:
             measure.paddingLeft = float(Fraction(bar.full - (end - bar.onset), UNITS))
-        _fill(measure, chords, bar, end)
+        sounding = [chord for chord in sounding if chord.offset > bar.onset]
+        while chords and chords[-1].onset < end:
+            sounding.append(chords.pop())
+        _fill(measure, sounding, bar, end)
         staff.append(measure)
     return staff
 
@@ -144,6 +169,11 @@ def chords_of(notes: Sequence[Note], names: Sequence[tuple[str, int, int]]) -> l
     for note, name in zip(notes, names, strict=True):
         together.setdefault((note.onset, note.length), []).append(name)
     return [Chord(onset, length, tuple(each)) for (onset, length), each in sorted(together.items())]
+
+
+def _lengths(chords: Iterable[Chord]) -> Counter[Any]:
+    """The length of each note."""
+    return Counter((chord.onset, chord.length, name) for chord in chords for name in chord.names)
 
 
 def in_voices(chords: Sequence[Chord]) -> list[list[Chord]]:
@@ -171,7 +201,7 @@ def _fill(measure: Any, chords: Sequence[Chord], bar: Bar, end: int) -> None:
     """The notes and rests of a bar: in one voice as they are, in several in voices of their own, from the top."""
     from music21 import stream
 
-    inside = in_voices([c for c in chords if c.onset < end and c.offset > bar.onset]) or [[]]
+    inside = in_voices(chords) or [[]]
     for n, voice in enumerate(sorted(inside, key=lambda voice: -sum(c.height for c in voice) / max(len(voice), 1))):
         target = measure if len(inside) == 1 else stream.Voice(id=str(n + 1))
         now = bar.onset
