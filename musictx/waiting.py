@@ -17,11 +17,20 @@ EVERY_S, EVERY = 10.0, 0.05  # from one line to the next: seconds, and a share o
 
 class Waiting:
     """Work of a known size. Prints on stderr how long it will take, where that is long. `done` was there before.
-    Threads may share it."""
+    The first `starts` of it also start processes, so their time is no measure of the rest. Threads may share it."""
 
-    def __init__(self, what: str, total: float, done: float = 0.0, clock: Callable[[], float] = perf_counter) -> None:
+    def __init__(
+        self,
+        what: str,
+        total: float,
+        done: float = 0.0,
+        clock: Callable[[], float] = perf_counter,
+        *,
+        starts: float = 0.0,
+    ) -> None:
         self.what, self.total, self.clock = what, total, clock
         self.first = self.done = done
+        self.started = done + starts
         self.since = self.said = clock()
         self.is_long, self._lock = False, Lock()
 
@@ -39,6 +48,9 @@ class Waiting:
         if done <= self.done:
             return
         self.done, now = done, self.clock()
+        if done <= self.started:
+            self.first, self.since, self.said = done, now, now
+            return
         took_s = now - self.since
         left_s = took_s / (done - self.first) * max(self.total - done, 0.0)
         pause_s = max(EVERY_S, EVERY * (took_s + left_s)) if self.is_long else MEASURED_S

@@ -42,6 +42,15 @@ def test_an_estimate_comes_first_and_then_how_far_it_is(capsys):
     assert lines_of(capsys, 1, 500.0) == []
 
 
+def test_the_start_of_processes_is_no_measure_of_the_work(capsys):
+    clock = Clock()
+    waiting = Waiting("work", 60, 0, clock, starts=2)
+    for took_s in (14.0, 0.1, *[1.0] * 20):
+        clock.now_s += took_s
+        waiting.advance()
+    assert capsys.readouterr().err.splitlines() == ["work: about 60 s", "work: 22% done, about 50 s left"]
+
+
 @given(st.integers(2, 300), st.floats(0.01, 1000))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_all_long_work_is_told_in_few_lines(capsys, total, seconds_each):

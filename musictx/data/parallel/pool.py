@@ -32,9 +32,10 @@ def encode_all(
         say(f"resuming an earlier run: {done} of {len(items)} files are done")
     if missing:
         say_what_is_missing()
-        pool, ended, readers = ThreadPool(cores(config.workers)), Event(), Readers()
+        workers = min(cores(config.workers), len(missing))
+        pool, ended, readers = ThreadPool(workers), Event(), Readers()
         try:
-            waiting = Waiting(f"reading {len(items)} files", len(items), done)
+            waiting = Waiting(f"reading {len(items)} files", len(items), done, starts=workers)
             read = partial(_read, encode, readers, config)
             for chunk, results in pool.imap_unordered(partial(_read_all, read, ended, waiting), missing):
                 journal.write(chunk, results)
