@@ -43,6 +43,9 @@ COMMANDS: dict[str, list[str]] = {
     "pictures": [
         f"{GENERATE} seed_midi=elise seed_seconds=5 length_seconds=15 wav=true out={{out}}/elise",
         f"{GENERATE} infill=elise from_s=4 to_s=7 out={{out}}/fill",
+        "python -m musictx accompany chorale overwrite=true variations=3 png=true out={out}/harmonised",
+        "python -m musictx jam input=elise overwrite=true output={out}/session.mid",
+        "python -m musictx render {out}/session.mid overwrite=true out={out}/session.png new_from=11",
     ],
     "page": ["python -m pytest -q -p no:xdist tests/web/test_browser.py"],
     "guidance": [GUIDED],
@@ -55,6 +58,8 @@ SHOWN = {  # where the files that a part makes are shown
         "elise/elise.png": PICTURES / "elise.png",
         "elise/elise-1.flac": PICTURES / "elise-1.flac",
         "fill/elise.png": PICTURES / "fill-piano.png",
+        "harmonised/chorale.png": PICTURES / "accompany.png",
+        "session.png": PICTURES / "jam.png",
     },
     "page": {name: PICTURES / name for name in ("serve-attention.png", "serve-harmonise.png")},
     "guidance": {"guidance/chosen.json": RESULTS / "guidance/three.json"},

@@ -54,6 +54,8 @@ ABOUT = {
     "The comparison by compute (`studies/compute.py`) has no row for these:\n\n"
     "- `model=vaswani`: its block has other norms too, but Transformers shall differ there in position alone. The row "
     "of sines has its position. No run of it was kept.\n"
+    "- LSTM, attention, in the history below: it is no kind of model now. `musictx lesson alignment` shows recurrent "
+    "nets with attention.\n"
     "- tanh cells, which are no kind of model now: [an old row](#rnn-steps) has them far behind "
     "[the LSTM](#lstm-steps), after as many steps. `musictx lesson rnn` shows why.",
     "fills": "![What the music after a gap saves, by the distance to it: chorales](../../studies/results/fill.png)\n\n"

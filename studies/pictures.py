@@ -30,9 +30,8 @@ from musictx.viz.figure import GREY, INK, new_figure, save_figure
 WIDTH_IN = 8.0  # 880 pixels: read at 800 without a loss
 COLUMN = "validation: inputs as long as the window"
 SAME_STEPS = ", as many ids"  # a second budget, which this picture leaves out
-KINDS = {
+KINDS = {  # that the package has
     "LSTM": "LSTM",
-    "LSTM, attention": "LSTM with attention",
     "Fourier": "relative: Fourier",
     "table": "relative: table",
     "RoPE": "relative: RoPE",
@@ -83,7 +82,8 @@ def points(rows: Iterable[Row], music: str) -> list[Point]:
         of = row.get("table", "").startswith(f"Kinds of model and training windows on {music}:")
         if of and row["column"] == COLUMN and not row["line"].endswith(SAME_STEPS):
             kind, window = re.fullmatch(r"(.+) (\d+)", row["line"]).groups()  # type: ignore[union-attr] # the line's form
-            found.append(Point(kind, int(window), row["figure"], row["low"], row["high"]))
+            if kind in KINDS:
+                found.append(Point(kind, int(window), row["figure"], row["low"], row["high"]))
     if not found:
         raise UserError(f"studies/results.json has no table of kinds on {music}")
     return found
