@@ -65,8 +65,9 @@ def notes(score: Score):
 
 def test_given_voices_stay_note_for_note(choir):
     words = ["musictx", "accompany", "bundle=choir.safetensors", "melody=outer.mid", "voices=SB", "out=o"]
-    ok([*words, "variations=2", "png=true"], choir)
+    said = ok([*words, "variations=2", "png=true"], choir).stdout
     given = notes(read_midi(choir / "outer.mid"))
+    assert f"outer-1.mid: {len(given)} given notes" in said  # soprano and bass are no melody
     made = [notes(read_midi(choir / "o" / f"outer-{k}.mid")) for k in (1, 2)]
     for each in made:
         assert set(given) <= set(each)
