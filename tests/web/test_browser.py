@@ -294,7 +294,7 @@ def test_music_with_bars_is_marked_at_its_beats_and_continued_in_bars(visit, tmp
 
 @chromium.needed
 def test_a_melody_is_dropped_or_played_and_gets_voices(visit, tmp_path):
-    page = visit(height=1060)
+    page = visit(height=1090)
     page.get_by_role("tab", name="Accompany").click()
     assert button(page, "Accompany").is_disabled()
     soprano = top_line(examples()[HYMN].score)
