@@ -52,8 +52,8 @@ def render(config: RenderConfig) -> None:
         notation, losses = score_of(data, source)
         notation = notation.on_two_staves()
         losses = losses + engraving.write_notation(notation, out, source.stem)
-        said = say_repairs(losses - tracks.repairs)  # the others are said
-        say("; ".join([f"{out}: {notation.size}", *said]))
+        new = say_repairs(losses - tracks.repairs)  # the others are said
+        say("; ".join([f"{out}: {notation.size}", *new]))
         return
     meter, end_s = tracks.meter(), score.duration_s
     bars = meter.numbered(end_s) if config.bars else bars_of(score, meter, end_s)

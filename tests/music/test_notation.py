@@ -264,7 +264,8 @@ def test_without_a_package_its_name_is_said(monkeypatch, package):
 @st.composite
 def scores(draw):
     """One to three staves of notes at any place, none of them twice at a time, in bars of any meter."""
-    bars, at = [], 0
+    bars: list[Bar] = []
+    at = 0
     for _ in range(draw(st.integers(1, 4))):
         meter = draw(st.sampled_from([(4, 4), (3, 4), (6, 8), (2, 2), (5, 8), (7, 16)]))
         meter = bars[-1][1:] if bars and draw(st.booleans()) else meter
