@@ -14,7 +14,12 @@ from songs import write_songs
 from musictx.music.read import read_midi
 
 FOLDERS = ("play", "train", "measure")
-GUIDES = [ROOT / "docs/index.md", *(path for name in FOLDERS for path in sorted((ROOT / "docs" / name).glob("*.md")))]
+MODELS = ROOT / "docs/models.md"
+GUIDES = [
+    ROOT / "docs/index.md",
+    MODELS,
+    *(path for name in FOLDERS for path in sorted((ROOT / "docs" / name).glob("*.md"))),
+]
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text() for path in (ROOT / "README.md", *GUIDES)}
 del TEXTS["docs/train/export.md"]  # tests/commands/test_export.py has its own
 README = TEXTS["README.md"]
