@@ -16,8 +16,7 @@ from compute_runs import KINDS, Kind, Way
 from numpy.typing import NDArray
 
 from musictx.analysis.bootstrap import Interval, interval
-from musictx.analysis.continued import continue_beginnings
-from musictx.analysis.held_out import beginnings
+from musictx.analysis.continuations import beginnings, continue_beginnings
 from musictx.analysis.motif import held_in, retention
 from musictx.analysis.seed_gain import END_TOKENS, Place, log_p_of_last, places
 from musictx.generate.requests import Continue, Sampling

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from shared import options
 
 from musictx.analysis.bootstrap import interval
-from musictx.analysis.continued import continue_beginnings
-from musictx.analysis.held_out import Beginnings, beginnings
+from musictx.analysis.continuations import Beginnings, beginnings, continue_beginnings
 from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex
 from musictx.analysis.seed_gain import log_p_of_last

@@ -24,9 +24,8 @@ from alive import STILL_S, waits_s
 from bundles import with_notes
 from shared import asked, options
 
-from musictx.analysis.continued import continue_beginnings
+from musictx.analysis.continuations import Beginnings, beginnings, continue_beginnings
 from musictx.analysis.distance import compare_all
-from musictx.analysis.held_out import Beginnings, beginnings
 from musictx.analysis.statistics import features
 from musictx.commands.compare import CompareConfig, memory
 from musictx.config.app import settings

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from musictx.analysis.bootstrap import Interval
+from musictx.analysis.continuations import Beginnings
 from musictx.analysis.frechet import Frechet
-from musictx.analysis.held_out import Beginnings
 from musictx.analysis.likelihood import Evaluation
 from musictx.analysis.motif import RetentionCurve
 from musictx.analysis.seed_gain import SeedGain

@@ -7,11 +7,10 @@ import numpy as np
 from omegaconf import MISSING
 
 from musictx.analysis.bootstrap import Interval, interval
-from musictx.analysis.continued import continue_beginnings
+from musictx.analysis.continuations import Beginnings, beginnings, continue_beginnings
 from musictx.analysis.distance import compare_all
 from musictx.analysis.embedding import Embedder, Vectors
 from musictx.analysis.frechet import compare_passages
-from musictx.analysis.held_out import Beginnings, beginnings
 from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex, repeated_share
 from musictx.analysis.report import FILES, JSON, Knowledge, Memory, ModelReport, joined, write_report

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from omegaconf import MISSING
 
-from musictx.analysis.continued import continue_beginnings
-from musictx.analysis.held_out import Beginnings, beginnings
+from musictx.analysis.continuations import Beginnings, beginnings, continue_beginnings
 from musictx.commands import check_new, check_suffix, check_within
 from musictx.config.command import Command
 from musictx.errors import ConfigError

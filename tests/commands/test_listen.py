@@ -12,7 +12,7 @@ import pytest
 import soundfile
 from conftest import ok
 
-from musictx.analysis.held_out import Beginnings
+from musictx.analysis.continuations import Beginnings
 from musictx.commands import listen as command
 from musictx.commands.listen import from_first_note, orders
 from musictx.config.app import settings

@@ -1,13 +1,18 @@
 """Cuts held-out pieces in two: what a model continues, and the composer's own continuation."""
 
 from dataclasses import replace
-from typing import NamedTuple
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from musictx.data.store import Split
 from musictx.errors import UserError
-from musictx.music.score import Score
+from musictx.generate.draw import continue_primers
+from musictx.generate.primer import Primer
+from musictx.generate.requests import Continue, Length
+from musictx.model.steps import Player
+from musictx.music.score import Meter, Score
 from musictx.tokenizers import Tokenizer
 
 
@@ -48,3 +53,27 @@ def beginnings(
         what = f"{len(seeds)} pieces are long enough for a seed of {seed_s:g} s and {length_s:g} s of music after it"
         raise UserError(what, "give less for seed_seconds= or length_seconds=")
     return Beginnings(seeds, true, seed_s, length_s)
+
+
+class Continuations(NamedTuple):
+    """A model's continuation of each seed, from time 0 on, and how fast it drew."""
+
+    scores: list[Score]
+    tokens_per_s: float
+
+
+def continue_beginnings(
+    player: Player, tokenizer: Tokenizer, held_out: Beginnings, request: Continue, **settings: Any
+) -> Continuations:
+    """One continuation of each seed, as long as the true one, batched; `settings` as in `Drawing`. Raises UserError for
+    one that stops early."""
+    request = replace(request, length=Length(seconds=held_out.length_s), include_seed=False)
+    primers = [Primer(seed, held_out.seed_s, Meter(seed.quarter_s)) for seed in held_out.seeds]
+    start = perf_counter()
+    continuations = continue_primers(primers, player, tokenizer, request, **settings)
+    seconds = perf_counter() - start
+    stopped = {row.stopped for rows in continuations for row in rows} - {""}
+    if stopped:
+        raise UserError(f"continuations ended before {held_out.length_s:g} s", ", ".join(stopped))
+    scores = [rows[0].score.clip(0.0, held_out.length_s) for rows in continuations]
+    return Continuations(scores, sum(len(tokenizer.encode(score)) for score in scores if len(score)) / seconds)

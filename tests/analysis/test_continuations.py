@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from strategies import split_of
 
-from musictx.analysis.held_out import beginnings
+from musictx.analysis.continuations import beginnings
 from musictx.errors import UserError
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import make_prompt
