@@ -70,7 +70,7 @@ def test_a_room_is_below_all_that_it_imports():
 
 def test_files_are_read_without_tensors():
     """A reader process starts sooner without, and so does one that draws."""
-    check = "import sys, numpy, musictx.data.recipe, musictx.tokenizers.on_grid, musictx.tokenizers as t"
+    check = "import sys, numpy, musictx.data.recipe, musictx.tokenizers.beat_grammar, musictx.tokenizers as t"
     check += "; all_ = [t.build_tokenizer(name) for name in ('performance', 'chorale')]"
     check += "; [(each.idiom(0.5), each.grammar(t.rules.Rules(), [numpy.zeros(0, int)], [0.5])) for each in all_]"
     late = "sys.exit(any(name in sys.modules for name in ('torch', 'miditok', 'tokenizers')))"

@@ -28,7 +28,7 @@ from musictx.music.read import read_tracks
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.terminal import any_terminal, fold, say
-from musictx.viz.by_suffix import write_as
+from musictx.viz.formats import write_as
 
 ENCODINGS = ["ascii", "cp1252", "cp437", "shift_jis", "utf-8"]
 NAME = "夜想曲 — Étude “Nº 1”, für Dvořák…"

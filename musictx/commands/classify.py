@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from omegaconf import MISSING
 
-from musictx.analysis.deciding import Answer, ask, log_odds, softmax
+from musictx.analysis.attribution import Answer, ask, log_odds, softmax
 from musictx.analysis.embedding import Embedder
 from musictx.analysis.probe import Probe, load_probe
 from musictx.commands import check_new, check_way, check_within, open_and_print, print_table
@@ -24,7 +24,7 @@ from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.setting import setting
 from musictx.terminal import say
-from musictx.viz.raised import plot_raised
+from musictx.viz.piano_roll import plot_attribution
 
 PALE = 0.05  # a change of the log-odds that has a strong colour only where none is larger
 
@@ -71,7 +71,7 @@ def classify(config: ClassifyConfig) -> None:
     out.mkdir(parents=True, exist_ok=True)
     title = f"{source.stem}: {answer.label} {softmax(answer.mean).max():.2f}"
     what = f"log-odds of {answer.label} that it adds"
-    plot_raised(printable(title), score, answer.fall, answer.decided.tolist(), picture, printable(what), PALE)
+    plot_attribution(printable(title), score, answer.fall, answer.decided.tolist(), picture, printable(what), PALE)
     write_json(path, said | as_json(answer, score))
     say(f"{picture}: the notes that decided, in colour\n{path}: all figures")
 

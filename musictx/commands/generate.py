@@ -31,7 +31,7 @@ from musictx.tokenizers.rules import Rules
 from musictx.viz.sound import MOST_S
 
 if TYPE_CHECKING:
-    from musictx.analysis.nearest import Neighbours
+    from musictx.analysis.similarity import Neighbours
 
 
 @dataclass
@@ -273,7 +273,7 @@ def neighbours(known_store: str | None, bundle: str, device: str) -> "list[Neigh
     if known_store is None:
         return []
     from musictx.analysis.embedding import Embedder  # PyTorch hears, where a store is given
-    from musictx.analysis.nearest import Neighbours
+    from musictx.analysis.similarity import Neighbours
     from musictx.generate.open_bundle import open_bundle
 
     model, tokenizer, _ = open_bundle(bundle_path(bundle), device)

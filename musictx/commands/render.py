@@ -17,7 +17,7 @@ from musictx.music.repairs import say_repairs
 from musictx.setting import setting
 from musictx.terminal import say
 from musictx.viz import engraving, sound
-from musictx.viz.by_suffix import FORMATS, write_as
+from musictx.viz.formats import FORMATS, write_as
 
 
 @dataclass

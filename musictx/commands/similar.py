@@ -8,7 +8,7 @@ import numpy as np
 from omegaconf import MISSING
 
 from musictx.analysis.embedding import Embedder, Passage
-from musictx.analysis.nearest import (
+from musictx.analysis.similarity import (
     MOST_PASSAGES,
     PASSAGE_S,
     Index,

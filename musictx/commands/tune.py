@@ -9,7 +9,7 @@ import numpy as np
 from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import MISSING
 
-from musictx.analysis.gain import FEWEST, PASSAGE, Gain, different, gain
+from musictx.analysis.likelihood import FEWEST, PASSAGE, Gain, different, gain
 from musictx.commands import check_new, check_way, check_within
 from musictx.commands.generate import generate
 from musictx.config.app import settings

@@ -25,7 +25,7 @@ from musictx.errors import ConfigError, StoreError
 from musictx.terminal import say
 from musictx.tokenizers import Ids, Tokenizer, build_tokenizer
 from musictx.tokenizers.miditok import KINDS
-from musictx.tokenizers.miditok.learn import check_size, train_bpe
+from musictx.tokenizers.miditok.tokens import check_size, train_bpe
 
 Assign = Callable[[Sequence[Piece], Sequence[str]], list[str]]  # (pieces, key of each) -> split of each
 

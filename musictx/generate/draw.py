@@ -24,8 +24,8 @@ from musictx.model.steps import Player
 from musictx.music.beat_grid import BeatGrid
 from musictx.music.score import Filled, Meter, Score, marked
 from musictx.tokenizers import Ids, Tokenizer
+from musictx.tokenizers.beat_grammar import BeatGrammar
 from musictx.tokenizers.grammar import build_grammar
-from musictx.tokenizers.on_grid import OnGrid
 from musictx.tokenizers.rules import Rules
 from musictx.waiting import Waiting
 
@@ -169,7 +169,7 @@ class Drawing:
         grammar, fold = build_grammar(tokenizer, request.rules, ids, quarter_s, on_grid), None
         if any(on_grid):
             lines = [self._lines_s(i) for i, _ in rows for _ in range(self.each)]
-            grammar = lined = OnGrid(grammar, tokenizer, ids, lines)
+            grammar = lined = BeatGrammar(grammar, tokenizer, ids, lines)
             fold = lined.fold
         keys = [BatchRow(used.index(i), key) for i, k in rows for key in random_keys(request.random_seed, k, self.each)]
         contexts, bare = [self.prompts[i].context for i in used], [self.bare[i] for i in used if self.bare]

@@ -157,7 +157,7 @@ class Music(Continuation):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_wav(self.score, path)
         else:
-            from musictx.viz.by_suffix import FORMATS, write_as  # takes 0.4 s, so only those who draw wait for it
+            from musictx.viz.formats import FORMATS, write_as  # takes 0.4 s, so only those who draw wait for it
 
             if suffix not in FORMATS:
                 raise UserError(f"{path}", f"give a name that ends in one of {', '.join((*MIDI, *FORMATS, MUSICXML))}")

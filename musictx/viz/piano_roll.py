@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
-from matplotlib.colors import to_rgb
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import PathCollection, PolyCollection
+from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path as Outline
@@ -27,6 +28,8 @@ MOST_BARS, LETTERS_IN = 80, 0.3  # in a row, of more only some have lines; the l
 STRIKE = 0.0022  # of a row's width: the darker beginning of a note
 STRIKE_SHADE = 0.62  # of its brightness
 PALEST = 0.15  # share of its colour that the softest note has
+HUES = LinearSegmentedColormap.from_list("attribution", ["#D55E00", "#e8e6e3", "#0072B2"])  # for colour-blind eyes too
+PLAIN = "#d5d8dc"  # of notes that have no figure
 STRIP_IN, LETTER_IN = 0.24, 0.083  # the height of a strip of chords, the width of a letter in it
 
 # from which second on notes are new, what fills a gap, or which notes (N,) are the voices of a melody
@@ -255,3 +258,37 @@ def in_seconds(seconds: float, _: object = None) -> str:
 
 def in_minutes(seconds: float, _: object = None) -> str:
     return f"{int(seconds // 60)}:{seconds % 60:04.1f}".removesuffix(".0")
+
+
+def plot_attribution(
+    title: str,
+    score: Score,
+    attribution: NDArray[Any],
+    frames: Sequence[int],
+    path: Path,
+    label: str,
+    least: float,
+) -> None:
+    """Writes a PNG, SVG or PDF, whole or not at all. `raised` (N,): `what` of each note, NaN for notes without colour.
+    Frames mark the notes of these numbers. The strongest colours are at `least` so far from 0. Raises UserError for
+    another suffix."""
+    low, high = key_range([score])
+    end_s = max(score.duration_s, 1.0)
+    n_rows, width_s = rows_of(end_s)
+    most = max(float(np.nanmax(np.abs(attribution), initial=0.0)), least)
+    hue, corners, plain = ScalarMappable(Normalize(-most, most), HUES), boxes(score, width_s), np.isnan(attribution)
+    looks: list[tuple[Any, dict[str, Any]]] = [
+        (plain, {"facecolors": PLAIN, "lw": 0}),
+        (~plain, {"facecolors": hue.to_rgba(attribution[~plain]), "edgecolors": FAINT, "lw": 0.4}),
+        (list(frames), {"facecolors": "none", "edgecolors": INK, "lw": 1.5}),
+    ]
+    figure = new_figure(WIDTH_IN, (roll_in(low, high) + 0.5) * n_rows + 0.2)
+    rows = figure.subplots(n_rows, squeeze=False)[:, 0]
+    for k, axes in enumerate(rows):
+        plot_keys(axes, low, high, "" if k else title)
+        plot_time(axes, (k * width_s, (k + 1) * width_s), end_s, label=k == n_rows - 1)
+        for notes, look in looks:
+            axes.add_collection(PolyCollection(list(corners[notes]), zorder=2, **look), autolim=False)
+    scale = figure.colorbar(hue, ax=list(rows), pad=0.01, shrink=1 / n_rows, anchor=(0.0, 1.0))
+    scale.set_label(label, fontsize=8, color=INK, parse_math=False)
+    save_figure(figure, path)

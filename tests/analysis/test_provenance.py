@@ -10,8 +10,8 @@ import pytest
 from conftest import ok, refused
 
 from musictx.analysis.embedding import Embedder
-from musictx.analysis.nearest import Neighbours, names_of
 from musictx.analysis.repeats import Provenance
+from musictx.analysis.similarity import Neighbours, names_of
 from musictx.data.store import Piece, Store, write_store
 from musictx.generate.draw import Continuation
 from musictx.generate.open_bundle import open_bundle

@@ -6,7 +6,7 @@ import pytest
 from conftest import ok
 from safetensors.numpy import load_file, save_file
 
-from musictx.analysis.nearest import Index, load_index
+from musictx.analysis.similarity import Index, load_index
 from musictx.commands.similar import similar
 from musictx.config.app import settings
 from musictx.data.store import Store

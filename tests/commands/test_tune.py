@@ -11,7 +11,7 @@ import torch
 from conftest import ok, refused, signalled
 
 from musictx.analysis.bootstrap import Interval
-from musictx.analysis.gain import PASSAGE, Gain, cut
+from musictx.analysis.likelihood import PASSAGE, Gain, cut
 from musictx.commands.tune import held_out, tune
 from musictx.config.app import settings
 from musictx.data.store import Split

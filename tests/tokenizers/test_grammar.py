@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.beat_grammar import BeatGrammar
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import build_grammar
-from musictx.tokenizers.on_grid import OnGrid
 from musictx.tokenizers.rules import Rules
 
 PIANO, MELODY, CHOIR = build_tokenizer("performance"), build_tokenizer("performance-melody"), ChoraleTokenizer()
@@ -28,7 +28,7 @@ def build(tokenizer, rules, prompts, on_grid, of_row):
     seeds = [prompts[i] for i in of_row]
     grammar = build_grammar(tokenizer, rules, seeds, [0.5] * len(seeds))
     lines = [np.arange(0.0, 3.0, 0.12), np.arange(0.0, 9.0, 0.5)]
-    return OnGrid(grammar, tokenizer, seeds, [lines[i] for i in of_row]) if on_grid else grammar
+    return BeatGrammar(grammar, tokenizer, seeds, [lines[i] for i in of_row]) if on_grid else grammar
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -12,7 +12,7 @@ from musictx.errors import ConfigError, TokenError, UserError
 from musictx.music.score import DRUMS, Score
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.miditok import KINDS
-from musictx.tokenizers.miditok.learn import train_bpe
+from musictx.tokenizers.miditok.tokens import train_bpe
 
 pytest.importorskip("miditok")
 

@@ -8,8 +8,7 @@ from matplotlib.legend import Legend
 
 from musictx.errors import UserError
 from musictx.music.score import Bars, Filled, Score
-from musictx.viz.piano_roll import boxes, piano_roll, plot_rolls, rows_of, shades
-from musictx.viz.raised import plot_raised
+from musictx.viz.piano_roll import boxes, piano_roll, plot_attribution, plot_rolls, rows_of, shades
 
 SCORE = Score([0, 1, 2, 3], [1, 2, 3, 4], [60, 64, 67, 72], [127] * 4)
 
@@ -101,8 +100,8 @@ def test_lines_are_at_the_borders_of_what_is_new_and_words_say_it(new, borders_s
 
 def test_a_vector_picture_keeps_its_words_and_dollars_are_no_mathematics(tmp_path):
     piano_roll([(r"q$\frac$", SCORE, 2.0)], tmp_path / "roll.svg")
-    plot_raised(r"a$x^$", SCORE, np.ones(4), [0], tmp_path / "raised.svg", r"log-odds of $\frac$")
-    for name, said in (("roll", {r"q$\frac$", "seed", "seconds", "C4"}), ("raised", {r"log-odds of $\frac$"})):
+    plot_attribution(r"a$x^$", SCORE, np.ones(4), [0], tmp_path / "attribution.svg", r"log-odds of $\frac$", 0.5)
+    for name, said in (("roll", {r"q$\frac$", "seed", "seconds", "C4"}), ("attribution", {r"log-odds of $\frac$"})):
         assert said <= {e.text for e in ET.parse(tmp_path / f"{name}.svg").iter() if e.tag.endswith("text")}
 
 

@@ -1,7 +1,7 @@
-"""Byte pairs on top of MidiTok's tokens: merges from a corpus, and music in as few ids as they allow."""
+"""Byte pairs on top of MidiTok's tokens: learned from a corpus, and music in as few ids as they allow."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,26 @@ class Merges:
 
     def apply(self, units: list[str]) -> Ids:
         return np.array(self._model.encode(units, is_pretokenized=True).ids, dtype=np.uint16)
+
+
+def learn_merges(corpus: Iterable[list[str]], n_base: int, most_ids: int) -> str:
+    """The state of `Merges` for units of text; "" where no pair repeats."""
+    from tokenizers import Tokenizer
+    from tokenizers.models import BPE
+    from tokenizers.trainers import BpeTrainer
+
+    model = Tokenizer(BPE())
+    trainer = BpeTrainer(
+        vocab_size=most_ids,
+        min_frequency=2,
+        show_progress=False,
+        initial_alphabet=[as_text([i]) for i in range(n_base)],  # every base token, used or not, in order of id
+        max_token_length=MAX_PART,
+    )
+    model.train_from_iterator(corpus, trainer)
+    ids = model.get_vocab()
+    merges = [[ids[a], ids[b]] for a, b in json.loads(model.to_str())["model"]["merges"]]
+    return json.dumps(merges, separators=(",", ":")) if merges else ""
 
 
 def as_text(base: Sequence[int] | BaseIds) -> str:

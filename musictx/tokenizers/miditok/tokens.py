@@ -5,6 +5,7 @@ The package `miditok` is an optional extra: this module imports it only to build
 A Program before a Pitch, and a Velocity and Duration after it, belong to the Pitch's note.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -14,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import TokenError, UserError
+from musictx.errors import ConfigError, TokenError, UserError
 from musictx.music.score import DRUMS, Score
-from musictx.tokenizers.miditok.merges import BaseIds, Merges, as_text
+from musictx.tokenizers.miditok.merges import BaseIds, Merges, as_text, learn_merges
 from musictx.tokenizers.tokenizer import Tokenizer, Trace, waiting_notes
-from musictx.tokenizers.vocab import EventRange, Ids, Vocab
+from musictx.tokenizers.vocab import MAX_IDS, SPECIALS, EventRange, Ids, Vocab
 
 KINDS = {"miditok-remi": "REMI", "miditok-tsd": "TSD", "miditok-structured": "Structured"}
 STEPS_PER_QUARTER = 12  # sixteenths and triplets both fall on this grid
@@ -174,6 +175,23 @@ class MidiTokTokenizer(Tokenizer):
         text = as_text(base)
         cuts = np.flatnonzero(self._sets_clock[base]).tolist()
         return [text[a:b] for a, b in pairwise([0, *cuts, len(text)]) if a < b]
+
+
+def check_size(name: str, vocab_size: int) -> MidiTokTokenizer:
+    """The tokenizer without merges. Raises ConfigError for a size below its vocabulary or above 65,535."""
+    tokenizer = MidiTokTokenizer(name)
+    if not tokenizer.vocab.size <= vocab_size <= MAX_IDS:
+        allowed = f"{tokenizer.vocab.size}, the size of {name}, to {MAX_IDS}"
+        raise ConfigError("bpe_vocab", got=vocab_size, allowed=allowed)
+    return tokenizer
+
+
+def train_bpe(name: str, pieces: Iterable[NDArray[np.integer]], vocab_size: int) -> MidiTokTokenizer:
+    """The tokenizer with merges from pieces of its base ids, deterministic. `vocab_size` counts all tokens; a small
+    corpus yields fewer. Raises ConfigError as `check_size`."""
+    tokenizer = check_size(name, vocab_size)
+    corpus = (tokenizer.units(tokenizer.events(ids)) for ids in pieces)
+    return MidiTokTokenizer(name, learn_merges(corpus, tokenizer.vocab.n_events, vocab_size - len(SPECIALS)))
 
 
 def _to_grid(score: Score) -> Notes:

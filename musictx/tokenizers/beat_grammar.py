@@ -15,7 +15,7 @@ F = TypeVar("F", bound=np.floating)
 FAR = 2**40  # steps: after all music
 
 
-class OnGrid:
+class BeatGrammar:
     """Obeys `musictx.tokenizers.grammar.Grammar`, after another. Waits end on a line, or are the longest there is and
     go on, or stop before the next line, where notes may end. A model that could end notes on lines alone would let them
     sound, and strike others. Where the other grammar leaves nothing, time passes up to the next line."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from musictx.analysis.deciding import deciding_notes, log_odds, split, without
+from musictx.analysis.attribution import deciding_notes, log_odds, split, without
 from musictx.analysis.embedding import Embedder, passages
 from musictx.analysis.folds import LabelledVectors
 from musictx.model.build import build_model, model_config

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.beat_grammar import BeatGrammar
 from musictx.tokenizers.grammar import Free, build_grammar
-from musictx.tokenizers.on_grid import OnGrid
 from musictx.tokenizers.rules import Rules
 
 TOKENIZER = build_tokenizer("performance")
@@ -30,7 +30,7 @@ def test_all_events_lie_on_lines(quarter_s, places, begins_s, rules, waits, chan
     lines = (np.arange(400)[:, None] * quarter_s + np.array(places) * quarter_s).ravel()
     prompt = TOKENIZER.silence(begins_s)
     inner = build_grammar(TOKENIZER, rules, [prompt], [0.5])
-    grammar = OnGrid(inner, TOKENIZER, [prompt], [lines])
+    grammar = BeatGrammar(inner, TOKENIZER, [prompt], [lines])
     now, events = round(begins_s * 100), 0
     for _ in range(150):
         legal = grammar.legal()[0]
@@ -47,7 +47,7 @@ def test_all_events_lie_on_lines(quarter_s, places, begins_s, rules, waits, chan
 
 def test_rows_without_lines_are_free():
     prompts = [np.zeros(0, np.uint16)] * 2
-    grammar = OnGrid(Free(TOKENIZER, 2), TOKENIZER, prompts, [np.array([0.0, 0.25, 0.5]), None])
+    grammar = BeatGrammar(Free(TOKENIZER, 2), TOKENIZER, prompts, [np.array([0.0, 0.25, 0.5]), None])
     waits = TOKENIZER.vocab.values("TIME_SHIFT")
     first, free = (waits[np.flatnonzero(row & SHIFT)].tolist() for row in grammar.legal())
     assert first == [*range(1, 26), 50, *range(51, 101)]  # up to the next line; after the last one all times are free
@@ -56,7 +56,7 @@ def test_rows_without_lines_are_free():
 
 def test_a_wait_longer_than_the_longest_goes_on():
     """Lines two seconds apart: the longest shift is half of the way; time may follow it, and the end of a note."""
-    grammar = OnGrid(Free(TOKENIZER, 1), TOKENIZER, [np.zeros(0, np.uint16)], [np.arange(0.0, 20.0, 2.0)])
+    grammar = BeatGrammar(Free(TOKENIZER, 1), TOKENIZER, [np.zeros(0, np.uint16)], [np.arange(0.0, 20.0, 2.0)])
     longest = TOKENIZER.vocab.id("TIME_SHIFT", 100)
     assert np.flatnonzero(grammar.legal()[0] & SHIFT).tolist() == np.flatnonzero(SHIFT).tolist()
     grammar.update(np.array([longest]))
@@ -65,14 +65,14 @@ def test_a_wait_longer_than_the_longest_goes_on():
 
 def test_the_lines_around_each_step():
     lines = [np.array([0.02, 0.05]), None]
-    grammar = OnGrid(Free(TOKENIZER, 2), TOKENIZER, [np.zeros(0, np.uint16)] * 2, lines)
+    grammar = BeatGrammar(Free(TOKENIZER, 2), TOKENIZER, [np.zeros(0, np.uint16)] * 2, lines)
     before, after = grammar.lines_around(np.arange(7))
     assert after.tolist() == [[2, 2, 2, 5, 5, 5, 6], [*range(7)]]
     assert before[0].tolist() == [0, 0, 2, 2, 2, 5, 5]
 
 
 def test_rows_of_one_prompt_move():
-    grammar = OnGrid(Free(TOKENIZER, 2), TOKENIZER, [np.zeros(0, np.uint16)] * 2, [np.array([0.0, 0.25])] * 2)
+    grammar = BeatGrammar(Free(TOKENIZER, 2), TOKENIZER, [np.zeros(0, np.uint16)] * 2, [np.array([0.0, 0.25])] * 2)
     grammar.update(np.array([TOKENIZER.vocab.id("TIME_SHIFT", n) for n in (24, 10)]))
     grammar.move(np.array([1, 0]))
     assert [row[SHIFT].sum() for row in grammar.legal()] == [100, 100]
@@ -82,7 +82,7 @@ def test_rows_of_one_prompt_move():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_logits_keep_their_type_and_those_that_are_no_numbers_are_still_found(dtype):
-    grammar = OnGrid(Free(TOKENIZER, 3), TOKENIZER, [np.zeros(0, np.uint16)] * 3, [np.arange(0.0, 9.0, 0.25)] * 3)
+    grammar = BeatGrammar(Free(TOKENIZER, 3), TOKENIZER, [np.zeros(0, np.uint16)] * 3, [np.arange(0.0, 9.0, 0.25)] * 3)
     logits = np.zeros((3, TOKENIZER.vocab.size), dtype)
     logits[0, np.flatnonzero(SHIFT)[7]], logits[1, SHIFT] = np.nan, -np.inf
     kept, folded = logits.copy(), grammar.fold(logits)
@@ -98,7 +98,7 @@ def test_logits_keep_their_type_and_those_that_are_no_numbers_are_still_found(dt
 def test_waits_that_may_not_be_give_their_probability_to_the_nearest_line(began, line_s, chance):
     prompt = TOKENIZER.silence(began / 100)
     lines = np.arange(0.0, 12.0, line_s)
-    grammar = OnGrid(Free(TOKENIZER, 1), TOKENIZER, [prompt], [lines])
+    grammar = BeatGrammar(Free(TOKENIZER, 1), TOKENIZER, [prompt], [lines])
     logits = np.random.default_rng(chance).normal(0, 3, (1, TOKENIZER.vocab.size))
     was, now = (np.exp(each[0]) / np.exp(each).sum() for each in (logits, grammar.fold(logits)))
     np.testing.assert_allclose(now[~SHIFT], was[~SHIFT])  # notes are as likely as they were
