@@ -13,11 +13,11 @@ from musictx.analysis.probe import Layer, Probe
 from musictx.music.score import Score
 from musictx.waiting import Waiting
 
-Hear = Callable[[Sequence[Score]], Vectors]  # scores -> (N, C)
-LEAST = 4  # readings for each passage
+Embed = Callable[[Sequence[Score]], Vectors]  # scores -> (N, C)
+LEAST_READINGS = 4  # readings for each passage
 # of all passages together without some of their notes: at most so many readings, or so few that they have so many ids
-READINGS, READ_IDS = 300, 2**18
-NAMED = 10  # notes that decided most
+MOST_READINGS, MOST_READ_IDS = 300, 2**18
+MOST_NOTES = 10  # notes that decided most
 
 
 class Answer(NamedTuple):
@@ -35,25 +35,27 @@ class Answer(NamedTuple):
         return self.labels[int(self.mean.argmax())]
 
     @property
-    def ranked(self) -> NDArray[np.int64]:
+    def ranking(self) -> NDArray[np.int64]:
         """The heard notes by what they add to the label; the first decided most."""
         return np.argsort(-self.fall, kind="stable")[: np.count_nonzero(~np.isnan(self.fall))]  # NaN comes last
 
     @property
-    def decided(self) -> NDArray[np.int64]:
-        return self.ranked[self.fall[self.ranked] > 0][:NAMED]
+    def decisive(self) -> NDArray[np.int64]:
+        return self.ranking[self.fall[self.ranking] > 0][:MOST_NOTES]
 
 
-def ask(score: Score, passages: Sequence[Passage], probe: Probe, embedder: Embedder) -> Answer:
+def attribute(score: Score, passages: Sequence[Passage], probe: Probe, embedder: Embedder) -> Answer:
     """Hears the passages of a piece, then hears them again without notes. Says how long that takes."""
     ids = np.mean([len(embedder.tokenizer.encode(passage.score)) for passage in passages])
-    readings = max(min(READINGS, int(READ_IDS / ids)), LEAST * len(passages))
-    most = 2 * len(passages) + min(readings, sum(len(passage.score) for passage in passages))
-    waiting = Waiting(f"reading {most} passages, most without some of their notes (passages= asks for fewer)", most)
-    hear = partial(embedder.vectors, waiting=waiting)
-    logits = probe.layer.logits(hear([passage.score for passage in passages]))
+    readings = max(min(MOST_READINGS, int(MOST_READ_IDS / ids)), LEAST_READINGS * len(passages))
+    total = 2 * len(passages) + min(readings, sum(len(passage.score) for passage in passages))
+    waiting = Waiting(f"reading {total} passages, most without some of their notes (passages= asks for fewer)", total)
+    embed = partial(embedder.vectors, waiting=waiting)
+    logits = probe.layer.logits(embed([passage.score for passage in passages]))
     mean = logits.mean(0)
-    fall = deciding_notes(score, passages, probe.about.passage_seconds, hear, probe.layer, int(mean.argmax()), readings)
+    fall = log_odds_falls(
+        score, passages, probe.about.passage_seconds, embed, probe.layer, int(mean.argmax()), readings
+    )
     return Answer(probe.about.labels, [passage.from_s for passage in passages], logits, mean, fall)
 
 
@@ -77,41 +79,41 @@ def log_odds(logits: NDArray[Any], label: int) -> NDArray[np.float64]:
     return odds
 
 
-def deciding_notes(
-    score: Score, passages: Sequence[Passage], length_s: float, hear: Hear, layer: Layer, label: int, readings: int
+def log_odds_falls(
+    score: Score, passages: Sequence[Passage], length_s: float, embed: Embed, layer: Layer, label: int, readings: int
 ) -> NDArray[np.float64]:
     """(N,) how far the label's log-odds for the piece fall without each note; NaN for notes outside all passages.
 
     With more notes than `readings`, half the readings leave out neighbours together. The other half take the notes of
     the groups that matter most, one by one. `readings` are at least `LEAST` for each passage.
     """
-    own = hear([passage.score for passage in passages])  # (P, C)
-    before = log_odds(layer.logits(own.mean(0)), label)
+    vectors = embed([passage.score for passage in passages])  # (P, C)
+    odds = log_odds(layer.logits(vectors.mean(0)), label)
 
     def falls(parts: Sequence[Group]) -> NDArray[np.float64]:
         """How far the log-odds fall without each part."""
-        vectors = hear([without(passages[part.passage].score, part.notes) for part in parts])
+        partial_vectors = embed([without(passages[part.passage].score, part.notes) for part in parts])
         passage = [part.passage for part in parts]
-        means = own.mean(0) + (vectors - own[passage]) / len(own)
-        return before - log_odds(layer.logits(means), label)
+        means = vectors.mean(0) + (partial_vectors - vectors[passage]) / len(vectors)
+        return odds - log_odds(layer.logits(means), label)
 
     sizes = [len(passage.score) for passage in passages]
-    whole = sum(sizes) <= readings
-    parts = split(sizes, readings if whole else readings // 2)
-    drops = falls(parts)
-    change = [np.zeros(size) for size in sizes]
-    for part, fall in zip(parts, drops, strict=True):
-        change[part.passage][part.notes] = fall / len(part.notes)
-    if not whole:
-        ranked = [parts[n] for n in np.argsort(-drops, kind="stable")]
-        single = [Group(part.passage, part.notes[n : n + 1]) for part in ranked for n in range(len(part.notes))]
-        single = single[: readings - len(parts)]
-        for part, fall in zip(single, falls(single), strict=True):
-            change[part.passage][part.notes] = fall
+    one_by_one = sum(sizes) <= readings
+    parts = split(sizes, readings if one_by_one else readings // 2)
+    part_falls = falls(parts)
+    note_falls = [np.zeros(size) for size in sizes]
+    for part, fall in zip(parts, part_falls, strict=True):
+        note_falls[part.passage][part.notes] = fall / len(part.notes)
+    if not one_by_one:
+        ranking = [parts[n] for n in np.argsort(-part_falls, kind="stable")]
+        singles = [Group(part.passage, part.notes[n : n + 1]) for part in ranking for n in range(len(part.notes))]
+        singles = singles[: readings - len(parts)]
+        for part, fall in zip(singles, falls(singles), strict=True):
+            note_falls[part.passage][part.notes] = fall
     total = np.full(len(score), np.nan)
-    for passage, fall in zip(passages, change, strict=True):
-        inside = (score.onset_s >= passage.from_s) & (score.onset_s < passage.from_s + length_s)
-        total[inside] = np.nan_to_num(total[inside]) + fall  # passages may overlap
+    for passage, fall in zip(passages, note_falls, strict=True):
+        is_inside = (score.onset_s >= passage.from_s) & (score.onset_s < passage.from_s + length_s)
+        total[is_inside] = np.nan_to_num(total[is_inside]) + fall  # passages may overlap
     return total
 
 

@@ -28,16 +28,16 @@ def interval(values: ArrayLike, weights: ArrayLike | None = None) -> Interval:
 
     For nats per token give each piece's summed nats and its tokens. Raises UserError.
     """
-    top = np.asarray(values, dtype=np.float64)
-    bottom = np.ones(len(top)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if not len(top):
+    numerators = np.asarray(values, dtype=np.float64)
+    denominators = np.ones(len(numerators)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if not len(numerators):
         raise UserError("0 pieces", "an interval needs at least 1, better 30 or more")
-    if not bottom.sum() > 0:
-        raise UserError(f"{len(top)} pieces have nothing to measure by", "give others")
-    counts = draw(len(top), RESAMPLES, np.random.default_rng(0))
+    if not denominators.sum() > 0:
+        raise UserError(f"{len(numerators)} pieces have nothing to measure by", "give others")
+    counts = resample_counts(len(numerators), RESAMPLES, np.random.default_rng(0))
     with np.errstate(invalid="ignore"):  # a resample may have no weight: `percentiles` leaves it out
-        figures = (counts @ top) / (counts @ bottom)
-    return percentiles(float(top.sum() / bottom.sum()), figures)
+        figures = (counts @ numerators) / (counts @ denominators)
+    return percentiles(float(numerators.sum() / denominators.sum()), figures)
 
 
 def interval_of(statistic: Callable[..., NDArray[Any]], *arrays: NDArray[Any]) -> Interval:
@@ -51,7 +51,7 @@ def interval_of(statistic: Callable[..., NDArray[Any]], *arrays: NDArray[Any]) -
     return percentiles(mean, statistic(*(a[rows] for a in arrays)))
 
 
-def draw(n: int, resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def resample_counts(n: int, resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """(resamples, n) how often each of n pieces is in each resample."""
     return rng.multinomial(n, np.full(n, 1 / n), resamples).astype(np.float64)
 

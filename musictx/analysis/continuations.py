@@ -41,8 +41,8 @@ def beginnings(
         score = tokenizer.decode(np.asarray(ids))
         seed, rest = score.clip(0.0, seed_s), score
         if on_grid:  # notes that sound through the cut begin there
-            held = (score.onset_s < seed_s) & (score.offset_s > seed_s)
-            rest = replace(score, onset_s=np.where(held, seed_s, score.onset_s))
+            sustains = (score.onset_s < seed_s) & (score.offset_s > seed_s)
+            rest = replace(score, onset_s=np.where(sustains, seed_s, score.onset_s))
         rest = rest.clip(seed_s, seed_s + length_s)
         if score.duration_s >= seed_s + length_s and len(seed) and len(rest):
             seeds.append(seed)
@@ -72,8 +72,8 @@ def continue_beginnings(
     start = perf_counter()
     continuations = continue_primers(primers, player, tokenizer, request, **settings)
     seconds = perf_counter() - start
-    stopped = {row.stopped for rows in continuations for row in rows} - {""}
-    if stopped:
-        raise UserError(f"continuations ended before {held_out.length_s:g} s", ", ".join(stopped))
+    reasons = {row.stopped for rows in continuations for row in rows} - {""}
+    if reasons:
+        raise UserError(f"continuations ended before {held_out.length_s:g} s", ", ".join(reasons))
     scores = [rows[0].score.clip(0.0, held_out.length_s) for rows in continuations]
     return Continuations(scores, sum(len(tokenizer.encode(score)) for score in scores if len(score)) / seconds)

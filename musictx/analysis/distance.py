@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.analysis.bootstrap import Interval, draw, percentiles
+from musictx.analysis.bootstrap import Interval, percentiles, resample_counts
 from musictx.errors import UserError
 
 POINTS = 1024  # of the grid that densities are evaluated on
@@ -27,15 +27,15 @@ def compare_all(
 ) -> dict[str, Interval]:
     """Calls `compare` for each feature of both sets. Leaves out pieces without a value (NaN), and features without a
     value in either set. Raises UserError."""
-    result = {}
+    overlaps = {}
     for name in (name for name in real if name in generated):
         a, b = (values[name][~np.isnan(values[name])] for values in (real, generated))
         if len(a) or len(b):
             try:
-                result[name] = compare(a, b, resamples)
+                overlaps[name] = compare(a, b, resamples)
             except UserError as error:
                 raise error.of(name) from None
-    return result
+    return overlaps
 
 
 def compare(real: Floats, generated: Floats, resamples: int = 500) -> Interval:
@@ -49,7 +49,7 @@ def compare(real: Floats, generated: Floats, resamples: int = 500) -> Interval:
         what = f"{len(real)} real and {len(generated)} generated pieces"
         raise UserError(what, "distances need 2 or more of each")
     rng = np.random.default_rng(0)
-    a, b = ((x, np.vstack([np.ones(len(x)), draw(len(x), resamples, rng)])) for x in (real, generated))
+    a, b = ((x, np.vstack([np.ones(len(x)), resample_counts(len(x), resamples, rng)])) for x in (real, generated))
     pairs = [_pairs(a, a), _pairs(b, b), _pairs(a, b)]
     grid = Grid.over([distance for distance, _ in pairs], float(np.abs(np.concatenate([real, generated])).max()))
     within, between = (grid.densities(*pairs[k]) for k in (0, 2))

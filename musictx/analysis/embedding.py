@@ -44,15 +44,15 @@ def passages(score: Score, length_s: float, every_s: float) -> Iterator[Passage]
 def batches(lengths: Sequence[int]) -> list[list[int]]:
     """The numbers of passages that are read together: of like length, the longest first. A batch has at most `ROWS`,
     and at most `MOST_IDS` ids, or one passage."""
-    order, made = sorted(range(len(lengths)), key=lambda n: -lengths[n]), list[list[int]]()
+    order, groups = sorted(range(len(lengths)), key=lambda n: -lengths[n]), list[list[int]]()
     while order:
         rows = min(max(MOST_IDS // max(lengths[order[0]], 1), 1), ROWS)
-        made.append(order[:rows])
+        groups.append(order[:rows])
         order = order[rows:]
-    return made
+    return groups
 
 
-class EnoughRead(Exception):
+class LayerReached(Exception):
     """Ends a forward pass at the layer that is asked for."""
 
 
@@ -90,30 +90,30 @@ class Embedder:
         unless it is a part of longer work, whose `waiting` counts passages."""
         device, pad = next(self.model.parameters()).device, self.tokenizer.vocab.pad
         groups, vectors = batches([len(each) for each in ids]), dict[int, Vectors]()
-        own = Waiting(f"listening to {len(ids)} passages", sum(map(len, ids)))
+        progress = Waiting(f"listening to {len(ids)} passages", sum(map(len, ids)))
         for numbers in groups:
             batch = pad_sequence([torch.as_tensor(ids[n]) for n in numbers], True, pad)  # (B, T)
-            read = self.read(batch.to(device)).float().cpu()
-            for n, row in zip(numbers, read, strict=True):  # (T, C): what fills up is never seen
+            hidden = self.layer_inputs(batch.to(device)).float().cpu()
+            for n, row in zip(numbers, hidden, strict=True):  # (T, C): what fills up is never seen
                 vectors[n] = row[: len(ids[n])].mean(0).numpy()
             if waiting is None:
-                own.advance(sum(len(ids[n]) for n in numbers))
+                progress.advance(sum(len(ids[n]) for n in numbers))
             else:
                 waiting.advance(len(numbers))
         return np.array([vectors[n] for n in range(len(ids))])
 
-    def read(self, batch: torch.Tensor) -> torch.Tensor:
+    def layer_inputs(self, batch: torch.Tensor) -> torch.Tensor:
         """(B, T, C) what the layer gets of ids (B, T)."""
-        read: list[torch.Tensor] = []
+        tensors: list[torch.Tensor] = []
 
-        def keep(block: Block, inputs: tuple[Any, ...]) -> None:
+        def capture(block: Block, inputs: tuple[Any, ...]) -> None:
             if block.layer == self.layer:
-                read.append(inputs[0])
-                raise EnoughRead
+                tensors.append(inputs[0])
+                raise LayerReached
 
-        with each_reading(self.model, Block, keep), suppress(EnoughRead):
+        with each_reading(self.model, Block, capture), suppress(LayerReached):
             self.model(batch)
-        return read[0]
+        return tensors[0]
 
     def vectors(self, scores: Sequence[Score], waiting: Waiting | None = None) -> Vectors:
         """(N, C) of passages, in order."""

@@ -57,22 +57,22 @@ def round_trip(score: Score, tokenizer: Tokenizer) -> dict[str, float]:
 
     Notes of one pitch struck in one step of the encoding's clock become one, so fewer may come back.
     """
-    back = tokenizer.decode(tokenizer.encode(score), score.quarter_s)
+    decoded = tokenizer.decode(tokenizer.encode(score), score.quarter_s)
     onset, velocity = [np.zeros(0)], [np.zeros(0)]
     for pitch in np.unique(score.pitch):
-        sent, came = (s.select(s.pitch == pitch) for s in (score, back))
-        if not len(came):
+        originals, copies = (s.select(s.pitch == pitch) for s in (score, decoded))
+        if not len(copies):
             continue
-        right = np.searchsorted(came.onset_s, sent.onset_s).clip(0, len(came) - 1)
+        right = np.searchsorted(copies.onset_s, originals.onset_s).clip(0, len(copies) - 1)
         left = np.maximum(right - 1, 0)
-        is_left = sent.onset_s - came.onset_s[left] <= came.onset_s[right] - sent.onset_s
+        is_left = originals.onset_s - copies.onset_s[left] <= copies.onset_s[right] - originals.onset_s
         nearest = np.where(is_left, left, right)
-        onset.append(np.abs(came.onset_s[nearest] - sent.onset_s))
-        velocity.append(np.abs(came.velocity[nearest].astype(float) - sent.velocity))
+        onset.append(np.abs(copies.onset_s[nearest] - originals.onset_s))
+        velocity.append(np.abs(copies.velocity[nearest].astype(float) - originals.velocity))
     onset_s, loudness = np.concatenate(onset), np.concatenate(velocity)
     return {
         "notes": len(score),
-        "notes_back": len(back),
+        "notes_back": len(decoded),
         "largest_onset_error_s": round(float(onset_s.max(initial=0)), 5),
         "mean_velocity_error": round(float(loudness.mean()) if len(loudness) else 0.0, 3),
     }
@@ -82,13 +82,13 @@ def store_facts(path: Path, png: Path) -> dict[str, Any]:
     """A store's manifest, and its histograms as numbers and as a picture. Raises StoreError, also for a store that is
     not as it was written."""
     store = Store(path)
-    whole = [verify_split(store, name) for name, info in store.manifest.splits.items() if info.pieces]
+    hashes = [verify_split(store, name) for name, info in store.manifest.splits.items() if info.pieces]
     pieces = [ids for name in store.manifest.splits for ids in store.split(name)]
     if not pieces:
         raise StoreError(f"{path} has no pieces", "prepare the data again")
-    chosen = pieces[:: -(-len(pieces) // MOST_PIECES)]
-    histograms = count_music([store.tokenizer.decode(ids) for ids in chosen], [len(ids) for ids in pieces])
+    sample = pieces[:: -(-len(pieces) // MOST_PIECES)]
+    histograms = count_music([store.tokenizer.decode(ids) for ids in sample], [len(ids) for ids in pieces])
     plot_histograms(f"{store.manifest.corpus.name}: {len(pieces):,} pieces", histograms, png)
-    shown = {name: {"counts": c.tolist(), "edges": e.tolist()} for name, (c, e) in histograms.items()}
-    facts = {"histograms": shown, "pieces_counted": len(chosen), "png": str(png), "whole": whole}
+    counts = {name: {"counts": c.tolist(), "edges": e.tolist()} for name, (c, e) in histograms.items()}
+    facts = {"histograms": counts, "pieces_counted": len(sample), "png": str(png), "whole": hashes}
     return asdict(store.manifest) | facts

@@ -61,11 +61,11 @@ def choose_strength(vectors: LabelledVectors, labels: int) -> float:
     fold, means = deal(vectors.label, vectors.group), vectors.means()
     nats = np.zeros(len(STRENGTHS))
     for k in np.unique(fold):
-        held = fold == k
-        if held.all():  # one group is left, as where two labels have two files each
+        is_test = fold == k
+        if is_test.all():  # one group is left, as where two labels have two files each
             return STRENGTHS[0]
-        for n, layer in enumerate(vectors.of(~held).fit(labels, STRENGTHS)):
-            logits, label = layer.logits(means[held]), vectors.label[held]
+        for n, layer in enumerate(vectors.of(~is_test).fit(labels, STRENGTHS)):
+            logits, label = layer.logits(means[is_test]), vectors.label[is_test]
             nats[n] += (np.logaddexp.reduce(logits, axis=1) - logits[np.arange(len(label)), label]).sum()
     return STRENGTHS[int(nats.argmin())]
 
@@ -82,15 +82,15 @@ class Figures(NamedTuple):
     commonest_f1: float
 
 
-def held_out(vectors: LabelledVectors, labels: int) -> Figures:
+def cross_validate(vectors: LabelledVectors, labels: int) -> Figures:
     """Every file is asked once, by a layer that has not seen its fold. The interval counts alike files as one."""
     fold, means = deal(vectors.label, vectors.group), vectors.means()
     answers = np.zeros(len(vectors.label), np.int64)
     for k in np.unique(fold):
-        held = fold == k
-        rest = vectors.of(~held)
-        (layer,) = rest.fit(labels, [choose_strength(rest, labels)])
-        answers[held] = layer.logits(means[held]).argmax(1)
+        is_test = fold == k
+        training = vectors.of(~is_test)
+        (layer,) = training.fit(labels, [choose_strength(training, labels)])
+        answers[is_test] = layer.logits(means[is_test]).argmax(1)
     accuracy = share_interval(float((answers == vectors.label).mean()), len(np.unique(vectors.group)))
     return figures_of(answers, vectors.label, labels, accuracy)
 
@@ -98,8 +98,8 @@ def held_out(vectors: LabelledVectors, labels: int) -> Figures:
 def figures_of(answers: NDArray[np.int64], label: NDArray[Any], labels: int, accuracy: Interval) -> Figures:
     """The figures of answers (F,) to the right labels (F,)."""
     commonest = int(np.bincount(label).argmax())
-    always = np.full(len(answers), commonest)
-    shares = float((always == label).mean()), macro_f1(always, label, labels)
+    constant_answers = np.full(len(answers), commonest)
+    shares = float((constant_answers == label).mean()), macro_f1(constant_answers, label, labels)
     return Figures(answers, accuracy, macro_f1(answers, label, labels), commonest, *shares)
 
 

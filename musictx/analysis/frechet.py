@@ -37,8 +37,8 @@ def frechet(a: Floats, b: Floats) -> float:
     """The squared Wasserstein distance of two normal distributions that fit (N, K) and (M, K)."""
     root = _root(_covariance(a))
     both = np.linalg.eigvalsh(root @ _covariance(b) @ root)
-    apart = ((a.mean(0) - b.mean(0)) ** 2).sum() + np.trace(_covariance(a) + _covariance(b))
-    return float(apart - 2 * np.sqrt(np.maximum(both, 0)).sum())
+    distance = ((a.mean(0) - b.mean(0)) ** 2).sum() + np.trace(_covariance(a) + _covariance(b))
+    return float(distance - 2 * np.sqrt(np.maximum(both, 0)).sum())
 
 
 def _covariance(x: Floats) -> NDArray[np.float64]:
@@ -53,29 +53,32 @@ def _root(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def compare_passages(real: list[Floats], generated: list[Floats]) -> Frechet | str:
     """The distance of the passages (N, C) of each real and each generated piece; or why there is none."""
-    for whose, embedded in (("the composers'", real), ("the model's", generated)):
-        if len(embedded) < FEWEST or sum(map(len, embedded)) < FEWEST_PASSAGES:
-            has = f"{len(embedded)} of {whose} continuations have passages to hear, {sum(map(len, embedded))} in all"
-            return f"{has}; it needs {FEWEST} with {FEWEST_PASSAGES} passages: give more pieces= or length_seconds="
-    n, chance = len(real), np.random.default_rng(0)
-    own, other = np.arange(n), np.arange(n, n + len(generated))
-    orders = [chance.permutation(n + len(generated)) for _ in range(RESAMPLES)]
-    pieces, pooled = scaled(real, [*real, *generated]), scaled([*real, *generated], [*real, *generated])
-    value = _between(pieces, own, other)
-    resampled = [_between(pieces, chance.choice(own, n), chance.choice(other, len(other))) for _ in range(RESAMPLES)]
-    moved = np.maximum(np.array(resampled) - np.mean(resampled) + value, 0.0)  # equal pieces in a resample widen it
-    half = min(n // 2, len(other))
-    halves = [(chance.permutation(own), chance.permutation(other)[:half]) for _ in range(RESAMPLES)]
+    for whose, passages in (("the composers'", real), ("the model's", generated)):
+        if len(passages) < FEWEST or sum(map(len, passages)) < FEWEST_PASSAGES:
+            count = f"{len(passages)} of {whose} continuations have passages to hear, {sum(map(len, passages))} in all"
+            return f"{count}; it needs {FEWEST} with {FEWEST_PASSAGES} passages: give more pieces= or length_seconds="
+    n, rng = len(real), np.random.default_rng(0)
+    real_rows, generated_rows = np.arange(n), np.arange(n, n + len(generated))
+    orders = [rng.permutation(n + len(generated)) for _ in range(RESAMPLES)]
+    pieces, pooled = whiten(real, [*real, *generated]), whiten([*real, *generated], [*real, *generated])
+    value = _between(pieces, real_rows, generated_rows)
+    distances = [
+        _between(pieces, rng.choice(real_rows, n), rng.choice(generated_rows, len(generated_rows)))
+        for _ in range(RESAMPLES)
+    ]
+    recentred = np.maximum(np.array(distances) - np.mean(distances) + value, 0.0)  # equal pieces in a resample widen it
+    half = min(n // 2, len(generated_rows))
+    halves = [(rng.permutation(real_rows), rng.permutation(generated_rows)[:half]) for _ in range(RESAMPLES)]
     floor = np.mean([_between(pieces, a[:half], a[-half:]) for a, _ in halves])
     halved = np.mean([_between(pieces, a[:half], b) for a, b in halves])
     # only directions that know no labels are fair to all shuffles
-    alike = [_between(pooled, order[:n], order[n:]) for order in orders]
-    apart = _between(pooled, own, other)
-    p = (1 + sum(x >= apart for x in alike)) / (1 + RESAMPLES)
-    return Frechet(*percentiles(value, moved), float(floor), float(halved), p)
+    shuffled_distances = [_between(pooled, order[:n], order[n:]) for order in orders]
+    distance = _between(pooled, real_rows, generated_rows)
+    p = (1 + sum(x >= distance for x in shuffled_distances)) / (1 + RESAMPLES)
+    return Frechet(*percentiles(value, recentred), float(floor), float(halved), p)
 
 
-def scaled(reference: list[Floats], pieces: list[Floats]) -> list[NDArray[np.float64]]:
+def whiten(reference: list[Floats], pieces: list[Floats]) -> list[NDArray[np.float64]]:
     """Each piece (N, C) in the directions in which the reference varies most, (N, K), each of variance 1 there."""
     passages = np.concatenate(reference).astype(np.float64)
     mean, k = passages.mean(0), min(DIRECTIONS, len(passages) // 8)

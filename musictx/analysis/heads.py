@@ -48,7 +48,7 @@ def attention_to_past(
     model: Transformer,
     tokenizer: Tokenizer,
     ids: Ids,
-    traced: Trace,
+    trace: Trace,
     note: int,
     *,
     motif_notes: int = MOTIF_NOTES,
@@ -56,23 +56,23 @@ def attention_to_past(
 ) -> Looks:
     """What the heads look at before note number `note` of a piece's ids (T,). The model sees at most `max_tokens`
     before it, with BOS if they reach back to the beginning. Raises ConfigError for the first note."""
-    end = int(traced.struck_by[note])
+    end = int(trace.struck_by[note])
     window, lead, start = window_before(model, tokenizer, ids, end, max_tokens)
     if len(window) == lead:
         raise ConfigError("at", why="the first note has nothing before it to look at", allowed="a later note")
 
-    place = traced.struck_by - start - 1 + lead  # (N,) the position that generates each note
+    place = trace.struck_by - start - 1 + lead  # (N,) the position that generates each note
     query_notes = np.flatnonzero((place >= lead) & (place <= place[note]))
     query_notes = query_notes[np.argsort(place[query_notes])]
     spread = np.unique(np.linspace(0, len(query_notes) - 1, MOST_QUERIES).round().astype(int))
     query_notes = query_notes[spread]  # `note` comes last
     is_music = np.arange(len(window)) >= lead
-    owner = np.concatenate([[-1] * lead, traced.note[start:end]]).astype(np.int64)  # (W,)
-    time_s = np.concatenate([[0.0] * lead, traced.time_s[start:end]])
-    back_s = traced.score.onset_s[query_notes, None] - time_s  # (Q, W)
-    earlier = {n: runs[-2] for n, runs in repeats(traced.score, motif_notes).items() if place[runs[-2]].min() >= 0}
-    repeated = np.flatnonzero([n in earlier for n in query_notes])
-    is_repeat = np.array([np.isin(owner, earlier[n]) for n in query_notes[repeated]]).reshape(-1, len(window))  # (R, W)
+    owner = np.concatenate([[-1] * lead, trace.note[start:end]]).astype(np.int64)  # (W,)
+    time_s = np.concatenate([[0.0] * lead, trace.time_s[start:end]])
+    back_s = trace.score.onset_s[query_notes, None] - time_s  # (Q, W)
+    earlier = {n: runs[-2] for n, runs in repeats(trace.score, motif_notes).items() if place[runs[-2]].min() >= 0}
+    returns = np.flatnonzero([n in earlier for n in query_notes])
+    is_repeat = np.array([np.isin(owner, earlier[n]) for n in query_notes[returns]]).reshape(-1, len(window))  # (R, W)
 
     layers: list[tuple[NDArray[Any], ...]] = []
 
@@ -80,18 +80,18 @@ def attention_to_past(
         w = rows[0].double().cpu().numpy()  # (H, Q, W)
         on_music = w * is_music
         distance_s = (on_music * back_s).sum(-1) / on_music.sum(-1)
-        on_repeat = (w[:, repeated] * is_repeat).sum(-1)  # (H, R)
-        weight = np.array([np.bincount(owner + 1, row, len(traced.score) + 1)[1:] for row in w[:, -1]])
+        on_repeat = (w[:, returns] * is_repeat).sum(-1)  # (H, R)
+        weight = np.array([np.bincount(owner + 1, row, len(trace.score) + 1)[1:] for row in w[:, -1]])
         means = distance_s.mean(-1), (w * (owner >= 0)).sum(-1).mean(-1)
-        layers.append((weight, *means, on_repeat.mean(-1) if len(repeated) else np.full(len(w), np.nan)))
+        layers.append((weight, *means, on_repeat.mean(-1) if len(returns) else np.full(len(w), np.nan)))
 
     device = model.embed.weight.device
     queries = torch.from_numpy(place[query_notes]).to(device)
     read_attention(model, torch.from_numpy(window)[None].to(device), queries, visit)
-    even = is_repeat.sum(-1) / (place[query_notes[repeated]] + 1)
+    uniform = is_repeat.sum(-1) / (place[query_notes[returns]] + 1)
     weight, distance_s, on_notes, on_repeat = (np.array(column) for column in zip(*layers, strict=True))
-    even_repeat = float(even.mean()) if len(even) else np.nan
-    return Looks(weight, distance_s, on_notes, on_repeat, even_repeat, len(query_notes), len(repeated))
+    even_repeat = float(uniform.mean()) if len(uniform) else np.nan
+    return Looks(weight, distance_s, on_notes, on_repeat, even_repeat, len(query_notes), len(returns))
 
 
 class Window(NamedTuple):
@@ -128,35 +128,35 @@ def attention_map(
     first column comes with it; -1 is BOS."""
     window, lead, start = window_before(model, tokenizer, ids, end, max_tokens)
     first = max(len(window) - most, 0)
-    total, seen = np.zeros((len(window) - first,) * 2), 0
+    total, n_layers = np.zeros((len(window) - first,) * 2), 0
 
     def visit(n: int, rows: Tensor) -> None:
-        nonlocal seen
+        nonlocal n_layers
         if layer is None or n == layer:
             heads = rows[0] if head is None else rows[0, head : head + 1]  # (H, Q, W)
             total[:] += heads[..., first:].mean(0).double().cpu().numpy()
-            seen += 1
+            n_layers += 1
 
     device = model.embed.weight.device
     queries = torch.arange(first, len(window), device=device)
     read_attention(model, torch.from_numpy(window)[None].to(device), queries, visit)
-    return total / seen, start - lead + first
+    return total / n_layers, start - lead + first
 
 
 def position_vectors(model: Transformer, layer: int, n: int = 512) -> tuple[NDArray[Any], float, str] | None:
     """What a layer adds for each distance, (H or 1, N, ·): the rows of its table, the sums of its waves, the cosines of
     its rotations; or what joins the embedding of each place, (1, N, C). With it the last distance, and what is counted,
     in words. None for a model that knows no position."""
-    unit, counted = (1.0, "tokens") if model.config.clock == "index" else (0.1, "quarters or seconds, its clock")
+    unit, label = (1.0, "tokens") if model.config.clock == "index" else (0.1, "quarters or seconds, its clock")
     at = unit * torch.arange(n, dtype=torch.float64, device=model.embed.weight.device)
     block: Any = model.blocks[layer]
     with torch.no_grad():
         if model.places is not None:
             places: Any = model.places
-            vectors, counted = places.vectors(at, model.config.d_model), "place, tokens from the beginning"
+            vectors, label = places.vectors(at, model.config.d_model), "place, tokens from the beginning"
         else:
-            vectors, counted = block.attend.vectors(at), f"distance, {counted}"
-    return None if vectors is None else (vectors.double().cpu().numpy(), float(at[-1]), counted)
+            vectors, label = block.attend.vectors(at), f"distance, {label}"
+    return None if vectors is None else (vectors.double().cpu().numpy(), float(at[-1]), label)
 
 
 def repeats(score: Score, motif_notes: int) -> dict[int, Indices]:
@@ -198,34 +198,34 @@ def ids_by_height(tokenizer: Tokenizer, score: Score) -> Ids:
 
 
 def attention_to_melody(
-    model: EncoderDecoder, tokenizer: Tokenizer, ids: Ids, traced: Trace, note: int, device: str, melody_voice: int = 0
+    model: EncoderDecoder, tokenizer: Tokenizer, ids: Ids, trace: Trace, note: int, device: str, melody_voice: int = 0
 ) -> MelodyLooks:
     """What the heads look at for note number `note` of a piece's ids (T,), soprano, alto, tenor and bass, of which one
     is the melody. Raises ConfigError for a note of the melody, which the model reads and does not write."""
     steps = ids.reshape(-1, tokenizer.voices).astype(np.int64)  # (S, 4)
-    query = int(traced.struck_by[note])
+    query = int(trace.struck_by[note])
     step, voice = divmod(query, tokenizer.voices)
     if voice == melody_voice:
-        where = f"note {note + 1}, at {traced.score.onset_s[note]:.2f} s"
+        where = f"note {note + 1}, at {trace.score.onset_s[note]:.2f} s"
         why = f"{where}, belongs to the melody, which the model does not write"
         raise ConfigError("at", why=why, allowed="a note of another voice")
-    read = np.append(tokenizer.vocab.bos, steps.reshape(-1)[:query])
+    prompt = np.append(tokenizer.vocab.bos, steps.reshape(-1)[:query])
     source = np.where(np.arange(tokenizer.voices) == melody_voice, steps, tokenizer.vocab.pad).reshape(-1)
-    melody, before = (torch.from_numpy(x)[None].to(device) for x in (source, read))
+    melody, before = (torch.from_numpy(x)[None].to(device) for x in (source, prompt))
     rows = read_cross_attention(model, melody, before, query)
     w = rows.double().cpu().numpy()  # (L, H, S)
-    owner = traced.note[melody_voice :: tokenizer.voices]  # (S,) the melody's note in each sixteenth, -1 in a rest
-    weight = np.zeros((*w.shape[:2], len(traced.score)))
+    owner = trace.note[melody_voice :: tokenizer.voices]  # (S,) the melody's note in each sixteenth, -1 in a rest
+    weight = np.zeros((*w.shape[:2], len(trace.score)))
     for s in np.flatnonzero(owner >= 0):
         weight[:, :, owner[s]] += w[:, :, s]
     away = np.abs(np.arange(len(steps)) - step)
     return MelodyLooks(weight, w[:, :, step], (w * away).sum(-1))
 
 
-def last_beside(traced: Trace, tokenizer: Tokenizer, voice: int = 0) -> int:
+def last_beside(trace: Trace, tokenizer: Tokenizer, voice: int = 0) -> int:
     """The last note that is not of the melody's voice. Raises UserError if there is none."""
-    others = np.flatnonzero(traced.struck_by % tokenizer.voices != voice)
+    others = np.flatnonzero(trace.struck_by % tokenizer.voices != voice)
     if not len(others):
         hint = "give a file that `musictx accompany` wrote, or other four voices"
         raise UserError("all notes are in one line", hint)
-    return int(others[np.argmax(traced.struck_by[others])])
+    return int(others[np.argmax(trace.struck_by[others])])

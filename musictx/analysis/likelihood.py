@@ -64,31 +64,31 @@ def negative_log_likelihood(
     objective = objective or NextToken(tokenizer)
     check_stride(stride, objective)
     check_segment(segment, model.cycle, stride)
-    carried = hears_all(model, stride)
-    segments = scoring_segments(split, tokenizer, segment, model.cycle, None if carried else stride)
+    carries = carries_state(model, stride)
+    segments = scoring_segments(split, tokenizer, segment, model.cycle, None if carries else stride)
     lengths = [len(segment.ids) for segment in segments]
     batches = (
-        carried_batches(segments, batch_tokens) if carried else [[n] for n in batch_segments(lengths, batch_tokens)]
+        carried_batches(segments, batch_tokens) if carries else [[n] for n in batch_segments(lengths, batch_tokens)]
     )
     owner = np.array([segment.piece for segment in segments])
     nats, tokens = np.zeros(len(split)), np.zeros(len(split), np.int64)
     what = f"scoring {len(split)} pieces"
     for steps in estimated(batches, what, lambda steps: sum(lengths[n] for numbers in steps for n in numbers)):
-        examples = (moved(scoring_batch(segments, numbers, objective), device) for numbers in steps)
+        examples = (to_device(scoring_batch(segments, numbers, objective), device) for numbers in steps)
         by_example = (objective.loss(model, example, True) for example in examples)
-        read = carried_losses(model, examples, objective) if carried else by_example
-        for numbers, (rows, counts) in zip(steps, read, strict=True):  # (B,)
+        losses = carried_losses(model, examples, objective) if carries else by_example
+        for numbers, (rows, counts) in zip(steps, losses, strict=True):  # (B,)
             np.add.at(nats, owner[numbers], rows.cpu().numpy())
             np.add.at(tokens, owner[numbers], counts.cpu().numpy())
     return Likelihood(nats, tokens)
 
 
-def hears_all(model: Any, stride: int | None) -> bool:
+def carries_state(model: Any, stride: int | None) -> bool:
     """Whether the model is scored with its state carried through whole pieces."""
     return stride is not None and can(model, "carries")
 
 
-def moved(example: Example, device: str) -> Example:
+def to_device(example: Example, device: str) -> Example:
     return Example([ids.to(device) for ids in example.inputs], example.targets.to(device))
 
 
@@ -104,9 +104,9 @@ def carried_losses(model: Any, examples: Iterable[Example], objective: Objective
         yield objective.loss(partial(model.carry, state=state), example, by_row=True)
 
 
-def in_words(segment: int | None, stride: int | None, carried: bool) -> str:
+def in_words(segment: int | None, stride: int | None, carries: bool) -> str:
     """What a model read while it was scored."""
-    if carried:
+    if carries:
         return f"whole pieces, the state carried over blocks of {segment} tokens"
     inputs = f"inputs of {segment} tokens" if segment else "whole pieces"
     return f"{inputs}, moved on by {stride}" if stride else inputs
@@ -168,16 +168,18 @@ class Gain(NamedTuple):
 
 def gain(before: Any, after: Any, tokenizer: Tokenizer, test: Split, device: str) -> Gain:
     """Two models on the same pieces, passage by passage."""
-    passages, piece = cut(test)
-    scored = [negative_log_likelihood(model, passages, tokenizer, None, device=device) for model in (before, after)]
-    nats, tokens = np.array([each.nats for each in scored]), scored[0].tokens_of  # (2, P), (P,)
+    passages, piece = passages_of(test)
+    likelihoods = [
+        negative_log_likelihood(model, passages, tokenizer, None, device=device) for model in (before, after)
+    ]
+    nats, tokens = np.array([each.nats for each in likelihoods]), likelihoods[0].tokens_of  # (2, P), (P,)
     change = nats[1] - nats[0]
-    of_pieces = [float(change[piece == n].sum() / tokens[piece == n].sum()) for n in range(len(test))]
-    whole = nats.sum(1) / tokens.sum()
-    return Gain(float(whole[0]), float(whole[1]), interval(change, tokens), of_pieces, len(tokens))
+    piece_changes = [float(change[piece == n].sum() / tokens[piece == n].sum()) for n in range(len(test))]
+    per_token = nats.sum(1) / tokens.sum()
+    return Gain(float(per_token[0]), float(per_token[1]), interval(change, tokens), piece_changes, len(tokens))
 
 
-def cut(split: Split) -> tuple[Split, NDArray[np.int64]]:
+def passages_of(split: Split) -> tuple[Split, NDArray[np.int64]]:
     """Passages of the pieces, and the number of each one's piece (P,)."""
     starts = [np.arange(a, b, PASSAGE) for a, b in pairwise(split.offsets.tolist())]
     bounds = np.concatenate([*starts, split.offsets[-1:]]).astype(np.int64)
@@ -185,7 +187,7 @@ def cut(split: Split) -> tuple[Split, NDArray[np.int64]]:
     return Split(split.ids, bounds, [split.names[n] for n in piece]), piece
 
 
-def different(store: Store) -> Split:
+def distinct_pieces(store: Store) -> Split:
     """The held-out pieces, one of each group of near-duplicates: copies would seem to measure more."""
     test = store.split("test")
     copies = {name for group in store.manifest.extra["near_duplicates"] for name in group[1:]}

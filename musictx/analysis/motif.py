@@ -80,15 +80,15 @@ def lines(score: Score, held_s: float) -> tuple[Indices, Indices]:
     end_s = np.minimum(score.offset_s, score.onset_s + held_s).tolist()
     borders = np.flatnonzero(np.diff(chord_index(score.onset_s), prepend=-1, append=-1)).tolist()
     onset_s, pitch = score.onset_s.tolist(), score.pitch.tolist()
-    high, low, held = list[int](), list[int](), list[int]()
+    high, low, sounding = list[int](), list[int](), list[int]()
     for (first, end), bottom, top in zip(pairwise(borders), *chord_ends(score), strict=True):
-        held = [i for i in held if end_s[i] > onset_s[first] + CHORD_S]
-        beside = [pitch[i] for i in held]
-        if pitch[top] >= max(beside, default=0):
+        sounding = [i for i in sounding if end_s[i] > onset_s[first] + CHORD_S]
+        pitches = [pitch[i] for i in sounding]
+        if pitch[top] >= max(pitches, default=0):
             high.append(top)
-        if pitch[bottom] <= min(beside, default=127):
+        if pitch[bottom] <= min(pitches, default=127):
             low.append(bottom)
-        held += range(first, end)
+        sounding += range(first, end)
     return np.array(high, np.int64), np.array(low, np.int64)
 
 
@@ -134,21 +134,23 @@ def retention(
     valid = [i for i, k in enumerate(keys) if len(k)]
     if len(valid) < 2:
         raise UserError(f"{len(valid)} seeds have motifs of {NOTES} notes", "give at least 2 such pieces, better 30")
-    made, real = (_shares([keys[i] for i in valid], [c[i] for i in valid], edges_s, held_s) for c in (generated, true))
-    lasts_s = np.array([true[i].duration_s for i in valid])
+    shares, true_shares = (
+        _shares([keys[i] for i in valid], [c[i] for i in valid], edges_s, held_s) for c in (generated, true)
+    )
+    durations_s = np.array([true[i].duration_s for i in valid])
     rows = []
     for w, end_s in enumerate(edges_s[1:]):
-        there = np.flatnonzero(lasts_s >= end_s - 1e-6)
-        if len(there) < 2:
-            rows.append([np.nan] * 7 + [len(there)])
+        rows_there = np.flatnonzero(durations_s >= end_s - 1e-6)
+        if len(rows_there) < 2:
+            rows.append([np.nan] * 7 + [len(rows_there)])
             continue
-        pairs = np.ix_(there, there)
-        own, shuffled, excess = _excess(made[w][pairs])
-        true_own, true_shuffled, true_excess = _excess(real[w][pairs])
-        scaled: Sequence[float] = (np.nan,) * 3
+        pairs = np.ix_(rows_there, rows_there)
+        own, shuffled, excess = _excess(shares[w][pairs])
+        true_own, true_shuffled, true_excess = _excess(true_shares[w][pairs])
+        figures: Sequence[float] = (np.nan,) * 3
         if interval(true_excess).low > 1e-9:
-            scaled = interval_of(_ratio, excess, true_excess)
-        rows.append([*scaled, own, shuffled, true_own, true_shuffled, len(there)])
+            figures = interval_of(_ratio, excess, true_excess)
+        rows.append([*figures, own, shuffled, true_own, true_shuffled, len(rows_there)])
     curve = RetentionCurve((edges_s[1:] + edges_s[:-1]) / 2, *np.array(rows).T)
     if np.isnan(curve.mean).all():
         what = f"the true continuations of {len(valid)} pieces return to their seeds no more than chance in any span of"
@@ -167,10 +169,10 @@ def _shares(
         keys, onset_s = ngrams(continuation, held_s)
         span = np.searchsorted(edges_s, onset_s, side="right") - 1
         place = np.minimum(np.searchsorted(motifs, keys), len(motifs) - 1)
-        hit = (motifs[place] == keys) & (span >= 0) & (span < len(shares))
-        back = np.zeros((len(shares), len(motifs)), np.int64)
-        back[span[hit], place[hit]] = 1
-        shares[:, :, i] = np.add.reduceat(back[:, at], np.cumsum(sizes) - sizes, axis=1) / sizes
+        is_match = (motifs[place] == keys) & (span >= 0) & (span < len(shares))
+        returns = np.zeros((len(shares), len(motifs)), np.int64)
+        returns[span[is_match], place[is_match]] = 1
+        shares[:, :, i] = np.add.reduceat(returns[:, at], np.cumsum(sizes) - sizes, axis=1) / sizes
     return shares
 
 

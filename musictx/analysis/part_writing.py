@@ -60,28 +60,28 @@ class Finding(NamedTuple):
 
 def findings(grid: Grid) -> dict[str, list[Finding]]:
     """All findings of each rule, in time, for a grid (T, 4) of pitches."""
-    voices, by_rule = VoiceLeading(held(grid).astype(np.int64)), {}
+    voices, by_rule = VoiceLeading(sustain(grid).astype(np.int64)), {}
     for rule in RULES:
-        broken = rule.broken(voices)
-        names = COLUMNS[broken.shape[1]]
-        by_rule[rule.name] = [Finding(step, names[column]) for step, column in np.argwhere(broken).tolist()]
+        breaks = rule.breaks(voices)
+        names = COLUMNS[breaks.shape[1]]
+        by_rule[rule.name] = [Finding(step, names[column]) for step, column in np.argwhere(breaks).tolist()]
     return by_rule
 
 
-def held(grid: Grid) -> Grid:
+def sustain(grid: Grid) -> Grid:
     """The grid with each note held over a short rest, up to the next note of its voice: detached notes make a line."""
-    joined = grid.copy()
-    for voice in joined.T:
+    lines = grid.copy()
+    for voice in lines.T:
         sung = np.flatnonzero(voice != REST)
         for last, following in pairwise(sung):
             if following - last <= DETACHED + 1:
                 voice[last:following] = voice[last]
-    return joined
+    return lines
 
 
 def beats_of(grid: Grid) -> float:
     """The quarters in which any voice sounds."""
-    return int((held(grid) != REST).any(1).sum()) / STEPS_PER_QUARTER
+    return int((sustain(grid) != REST).any(1).sum()) / STEPS_PER_QUARTER
 
 
 def _before(values: NDArray[Any], first: int = REST) -> NDArray[Any]:
@@ -89,9 +89,9 @@ def _before(values: NDArray[Any], first: int = REST) -> NDArray[Any]:
     return np.concatenate([np.full_like(values[:1], first), values[:-1]])
 
 
-def _begins(broken: Mask) -> Mask:
+def _begins(breaks: Mask) -> Mask:
     """Only the first step of each run of True, column by column."""
-    begins: Mask = broken & ~_before(broken, False)
+    begins: Mask = breaks & ~_before(breaks, False)
     return begins
 
 
@@ -99,35 +99,35 @@ class VoiceLeading:
     """What the rules ask of four voices (T, 4): where they move, and how each pair is apart."""
 
     def __init__(self, pitch: Pitches) -> None:
-        self.pitch, self.then, self.sung = pitch, _before(pitch), pitch != REST
-        moves = np.where(self.sung & (self.then != REST), pitch - self.then, 0)
+        self.pitch, self.previous, self.sung = pitch, _before(pitch), pitch != REST
+        moves = np.where(self.sung & (self.previous != REST), pitch - self.previous, 0)
         self.moves = moves  # (T, 4) semitones from the step before, up above 0; 0 after and before a rest
         self.tonic = tonics(pitch)  # (T,)
         self.chord = np.bitwise_or.reduce(np.where(self.sung, 1 << pitch % 12, 0), axis=1)  # (T,) pitch classes as bits
-        upper, lower, upper_then, lower_then = (x[:, v] for x in (pitch, self.then) for v in (UPPER, LOWER))
-        self.apart = upper - lower  # (T, 6) from here on: semitones from the lower voice up to the upper
-        self.interval, self.interval_then = abs(self.apart) % 12, abs(upper_then - lower_then) % 12
+        upper, lower, upper_before, lower_before = (x[:, v] for x in (pitch, self.previous) for v in (UPPER, LOWER))
+        self.distance = upper - lower  # (T, 6) from here on: semitones from the lower voice up to the upper
+        self.interval, self.interval_before = abs(self.distance) % 12, abs(upper_before - lower_before) % 12
         self.perfect = np.isin(self.interval, (OCTAVE, FIFTH))
-        self.parallel = parallel(upper, lower, upper_then, lower_then)
+        self.parallel = parallel(upper, lower, upper_before, lower_before)
         self.way = np.sign(moves[:, UPPER] * moves[:, LOWER])  # 1 in one direction, -1 in opposite ones
-        self.beyond = (lower > upper_then) | (upper < lower_then)
-        self.together = self.sung[:, UPPER] & self.sung[:, LOWER]
-        self.crossed = self.together & (self.apart < 0)
+        self.beyond = (lower > upper_before) | (upper < lower_before)
+        self.both_sound = self.sung[:, UPPER] & self.sung[:, LOWER]
+        self.crossing = self.both_sound & (self.distance < 0)
 
 
 def _overlaps(v: VoiceLeading) -> Mask:
-    together = v.together & _before(v.together, False)
-    broken: Mask = NEIGHBOURS & v.beyond & together & ~v.crossed & ~_before(v.crossed, False)
-    return broken
+    both_sound = v.both_sound & _before(v.both_sound, False)
+    breaks: Mask = NEIGHBOURS & v.beyond & both_sound & ~v.crossing & ~_before(v.crossing, False)
+    return breaks
 
 
 def _not_recovered(v: VoiceLeading) -> Mask:
     at = np.arange(len(v.pitch))[:, None]
-    began = np.maximum.accumulate(np.where(v.pitch != v.then, at, 0), axis=0)  # (T, 4) each note's first step
-    leap = _before(np.take_along_axis(v.moves, began, axis=0), 0)  # by which the voice came to the note it leaves
+    onset = np.maximum.accumulate(np.where(v.pitch != v.previous, at, 0), axis=0)  # (T, 4) each note's first step
+    leap = _before(np.take_along_axis(v.moves, onset, axis=0), 0)  # by which the voice came to the note it leaves
     recovered = (np.sign(v.moves) == -np.sign(leap)) & (abs(v.moves) <= STEP)
-    broken: Mask = (np.arange(N_VOICES) < N_VOICES - 1) & (v.moves != 0) & (abs(leap) > WIDE) & ~recovered
-    return broken
+    breaks: Mask = (np.arange(N_VOICES) < N_VOICES - 1) & (v.moves != 0) & (abs(leap) > WIDE) & ~recovered
+    return breaks
 
 
 def _leading(v: VoiceLeading) -> Mask:
@@ -145,24 +145,24 @@ def _doubled_leading(v: VoiceLeading) -> Mask:
 def _leading_does_not_rise(v: VoiceLeading) -> Mask:
     outer = np.isin(np.arange(N_VOICES), (0, N_VOICES - 1))
     arrives = (v.tonic == _before(v.tonic)) & (ROOT_OF_TRIAD[v.chord] == v.tonic)
-    broken: Mask = outer & arrives[:, None] & _before(_leading(v), False) & ~np.isin(v.moves, (0, 1))
-    return broken
+    breaks: Mask = outer & arrives[:, None] & _before(_leading(v), False) & ~np.isin(v.moves, (0, 1))
+    return breaks
 
 
 def _seventh_does_not_fall(v: VoiceLeading) -> Mask:
-    left = np.maximum(np.arange(len(v.pitch)) - 1, 0)  # the step before each
-    beat = left // STEPS_PER_QUARTER * STEPS_PER_QUARTER
+    previous = np.maximum(np.arange(len(v.pitch)) - 1, 0)  # the step before each
+    beat = previous // STEPS_PER_QUARTER * STEPS_PER_QUARTER
     seventh = np.maximum(SEVENTH, MAJOR_SEVENTH)[v.chord[beat], None]
-    was = (seventh >= 0) & (v.pitch[beat] == v.pitch[left]) & (v.pitch[beat] % 12 == seventh)
-    broken: Mask = was & ~np.isin(v.moves, (0, -1, -STEP))
-    return broken
+    has_seventh = (seventh >= 0) & (v.pitch[beat] == v.pitch[previous]) & (v.pitch[beat] % 12 == seventh)
+    breaks: Mask = has_seventh & ~np.isin(v.moves, (0, -1, -STEP))
+    return breaks
 
 
 def _no_third_at_the_end(v: VoiceLeading) -> Mask:
-    broken = np.zeros((len(v.pitch), 1), dtype=bool)
+    breaks = np.zeros((len(v.pitch), 1), dtype=bool)
     for last in np.flatnonzero(v.sung.all(1))[-1:]:  # one voice may be held longer than the chord
-        broken[last] = not np.isin((v.pitch[last] - v.pitch[last].min()) % 12, (3, 4)).any()
-    return broken
+        breaks[last] = not np.isin((v.pitch[last] - v.pitch[last].min()) % 12, (3, 4)).any()
+    return breaks
 
 
 class Rule(NamedTuple):
@@ -170,7 +170,7 @@ class Rule(NamedTuple):
 
     name: str
     meaning: str
-    broken: Callable[[VoiceLeading], Mask]
+    breaks: Callable[[VoiceLeading], Mask]
 
 
 RULES = (
@@ -187,24 +187,24 @@ RULES = (
     Rule(
         "contrary fifths and octaves",
         "two voices move in opposite directions from a fifth to a fifth, or from an octave to an octave",
-        lambda v: (v.way < 0) & v.perfect & (v.interval == v.interval_then),
+        lambda v: (v.way < 0) & v.perfect & (v.interval == v.interval_before),
     ),
     Rule(
         "hidden fifths and octaves",
         "soprano and bass move in one direction from another interval to a fifth or octave, the soprano by a leap",
-        lambda v: OUTER & (v.way > 0) & (abs(v.moves[:, UPPER]) > STEP) & v.perfect & (v.interval != v.interval_then),
+        lambda v: OUTER & (v.way > 0) & (abs(v.moves[:, UPPER]) > STEP) & v.perfect & (v.interval != v.interval_before),
     ),
-    Rule("crossing", "a voice begins to sound above a higher one", lambda v: _begins(v.crossed)),
+    Rule("crossing", "a voice begins to sound above a higher one", lambda v: _begins(v.crossing)),
     Rule("overlap", "a voice moves beyond the pitch that its neighbour has just left", _overlaps),
     Rule(
         "spacing",
         "soprano and alto, or alto and tenor, begin to be more than an octave apart",
-        lambda v: _begins(CHOIR & v.together & (v.apart > 12)),
+        lambda v: _begins(CHOIR & v.both_sound & (v.distance > 12)),
     ),
     Rule(
         "range",
         "a note is outside the range of its singers",
-        lambda v: v.sung & (v.pitch != v.then) & ((v.pitch < LOWEST) | (v.pitch > HIGHEST)),
+        lambda v: v.sung & (v.pitch != v.previous) & ((v.pitch < LOWEST) | (v.pitch > HIGHEST)),
     ),
     Rule(
         "wide leap",

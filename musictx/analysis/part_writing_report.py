@@ -25,10 +25,10 @@ def rules_report(tracks: Tracks, beside: Store | None = None) -> dict[str, Any]:
     """
     grid, voices = read_voices(tracks)
     by_rule, beats, meter = findings(grid), beats_of(grid), tracks.meter()
-    others = {}
+    corpus_rates = {}
     if beside is not None:
         grids = chorales(beside)
-        others = rates(grids if voices == TRACKS else map(by_height, grids))
+        corpus_rates = rates(grids if voices == TRACKS else map(by_height, grids))
     return {
         "beats": beats,
         "voices": voices,
@@ -39,7 +39,7 @@ def rules_report(tracks: Tracks, beside: Store | None = None) -> dict[str, Any]:
                 "meaning": rule.meaning,
                 "count": len(by_rule[rule.name]),
                 "per_100_beats": round(100 * len(by_rule[rule.name]) / beats, 3),
-                "beside_per_100_beats": round(others[rule.name], 3) if others else None,
+                "beside_per_100_beats": round(corpus_rates[rule.name], 3) if corpus_rates else None,
                 "findings": [place(finding, meter) for finding in by_rule[rule.name]],
             }
             for rule in RULES
@@ -57,23 +57,23 @@ def read_voices(tracks: Tracks) -> tuple[Grid, str]:
         kinds.add(HEIGHT if voices is None else TRACKS)
         if voices is None:
             voices = by_height(score_to_grid(quantise(Score.merge(parts, tracks.quarter_s)).score))
-        whole = np.full((max(len(grid), len(voices)), N_VOICES), REST, dtype=np.int16)
-        whole[: len(grid)] = grid
-        whole[: len(voices)] = np.where(voices != REST, voices, whole[: len(voices)])
-        grid = whole
+        taller = np.full((max(len(grid), len(voices)), N_VOICES), REST, dtype=np.int16)
+        taller[: len(grid)] = grid
+        taller[: len(voices)] = np.where(voices != REST, voices, taller[: len(voices)])
+        grid = taller
     return grid, kinds.pop() if len(kinds) == 1 else BOTH
 
 
 def passages(parts: Sequence[Score]) -> list[list[Score]]:
     """Parts together that sound at the same time, in order."""
-    out, end = list[list[Score]](), -1
+    groups, end = list[list[Score]](), -1
     for part in sorted(parts, key=lambda part: float(part.onset_s.min())):
         onset, offset = in_steps(part)
         if int(onset.min()) >= end:
-            out.append([])
-        out[-1].append(part)
+            groups.append([])
+        groups[-1].append(part)
         end = max(end, int(offset.max()))
-    return out
+    return groups
 
 
 def separate_voices(parts: Sequence[Score]) -> Grid | None:

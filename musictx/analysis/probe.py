@@ -67,8 +67,8 @@ def fit(
             return -(log_p * is_label).sum(1) @ counts + l2 / 2 * (w.square().sum() + b.square().sum())
 
         search.step(loss)
-        fitted = (w, b + prior, torch.as_tensor(mean), torch.as_tensor(scale))
-        layers.append(Layer(*(t.float().numpy().copy() for t in fitted)))
+        parameters = (w, b + prior, torch.as_tensor(mean), torch.as_tensor(scale))
+        layers.append(Layer(*(t.float().numpy().copy() for t in parameters)))
     return layers
 
 
@@ -99,11 +99,11 @@ class Probe(NamedTuple):
         if tensors_sha256 != self.about.tensors_sha256:
             what = f"{path} was made with another model than {bundle}: {self.about.bundle}"
             raise BundleError(what, "give that one as bundle=, or make the labels again with `musictx probe`")
-        ear = Embedder(model, tokenizer, bundle=bundle)
+        embedder = Embedder(model, tokenizer, bundle=bundle)
         if not (1 <= self.about.layer < model.config.n_layers and len(self.layer.mean) == model.config.d_model):
             raise BundleError(f"{path} is damaged: the model has no such layer", AGAIN)
-        ear.layer = self.about.layer
-        return ear
+        embedder.layer = self.about.layer
+        return embedder
 
 
 LARGEST_VALUE, SMALLEST_SCALE = 1e6, 1e-6
@@ -125,8 +125,8 @@ def load_probe(path: Path) -> Probe:
         if {name: tensor.shape for name, tensor in tensors.items()} != shapes:
             raise ValueError(f"{K} labels, and tensors for other numbers")
         layer = Layer(**tensors)
-        possible = all(x.dtype == np.float32 and (abs(x) <= LARGEST_VALUE).all() for x in layer)  # refuses NaN too
-        if not possible or not (layer.scale >= SMALLEST_SCALE).all():
+        is_finite = all(x.dtype == np.float32 and (abs(x) <= LARGEST_VALUE).all() for x in layer)  # refuses NaN too
+        if not is_finite or not (layer.scale >= SMALLEST_SCALE).all():
             raise ValueError("its tensors have impossible values")
     except DAMAGE as error:
         raise BundleError(f"{path} is damaged or no file of labels ({reason(error)})", OURS) from None
@@ -140,7 +140,7 @@ def _read_about(text: str) -> About:
         raise ValueError("its header has values of other types")
     if about.format > FORMAT:
         raise ValueError(f"format {about.format}, this version reads up to {FORMAT}")
-    unlike = len(about.labels) == len(set(about.labels)) > 1
-    if not (unlike and 1 <= about.passage_seconds <= MOST_SECONDS):
+    is_distinct = len(about.labels) == len(set(about.labels)) > 1
+    if not (is_distinct and 1 <= about.passage_seconds <= MOST_SECONDS):
         raise ValueError("its header has impossible values")
     return about

@@ -65,15 +65,15 @@ class CorpusIndex:
         """The longest runs, at most so many, which share no interval: each the longest of what is left."""
         line, onset_s = _intervals(score)
         length, place = self._longest_matches(line)
-        bars: list[Copy] = []
-        while len(bars) < most and length.any():
+        runs: list[Copy] = []
+        while len(runs) < most and length.any():
             i = int(length.argmax())
             n, piece = int(length[i]), int(np.searchsorted(self.starts, place[i], side="right")) - 1
             seconds = float(onset_s[i + n] - onset_s[i])
-            bars.append(Copy(n + 1, seconds, float(onset_s[i]), piece, float(self.onset_s[place[i]])))
+            runs.append(Copy(n + 1, seconds, float(onset_s[i]), piece, float(self.onset_s[place[i]])))
             length[i : i + n] = 0
             length[:i] = np.minimum(length[:i], i - np.arange(i))  # those that reach into it end before it
-        return bars
+        return runs
 
     def _longest_matches(self, line: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(M,) for each place of a line the most intervals that agree from there on, and where they are in the text.
@@ -85,13 +85,13 @@ class CorpusIndex:
         start, most = np.arange(len(line)), len(line) - np.arange(len(line))
         low, high = np.zeros_like(start), np.full_like(start, len(self.order))
         best, place = np.zeros_like(start), np.zeros_like(start)
-        while (open_ := low < high).any():
+        while (is_open := low < high).any():
             middle = np.minimum((low + high) // 2, len(self.order) - 1)
-            there = self.order[middle].astype(np.int64)
-            agree = np.minimum(_agreement(self.text, there, padded, start), most)
-            place, best = np.where(agree > best, there, place), np.maximum(agree, best)
-            before = self.text[there + agree] < padded[start + agree]
-            low, high = np.where(open_ & before, middle + 1, low), np.where(open_ & ~before, middle, high)
+            candidates = self.order[middle].astype(np.int64)
+            agreement = np.minimum(_agreement(self.text, candidates, padded, start), most)
+            place, best = np.where(agreement > best, candidates, place), np.maximum(agreement, best)
+            before = self.text[candidates + agreement] < padded[start + agreement]
+            low, high = np.where(is_open & before, middle + 1, low), np.where(is_open & ~before, middle, high)
         return best, place
 
 
@@ -127,15 +127,15 @@ def _agreement(
 ) -> NDArray[np.int64]:
     """(K,) how many values agree from `at_a` in `a` and `at_b` in `b` on, up to the last stride of either."""
     of_a, of_b = (np.lib.stride_tricks.sliding_window_view(x, STRIDE) for x in (a, b))
-    agree, alive = np.zeros_like(at_a), np.arange(len(at_a))
-    while len(alive):
-        i, j = at_a[alive] + agree[alive], at_b[alive] + agree[alive]
+    agreement, open_rows = np.zeros_like(at_a), np.arange(len(at_a))
+    while len(open_rows):
+        i, j = at_a[open_rows] + agreement[open_rows], at_b[open_rows] + agreement[open_rows]
         inside = (i < len(of_a)) & (j < len(of_b))
-        alive, i, j = alive[inside], i[inside], j[inside]
+        open_rows, i, j = open_rows[inside], i[inside], j[inside]
         differ = of_a[i] != of_b[j]
-        agree[alive] += np.where(differ.any(1), differ.argmax(1), STRIDE)
-        alive = alive[~differ.any(1)]
-    return agree
+        agreement[open_rows] += np.where(differ.any(1), differ.argmax(1), STRIDE)
+        open_rows = open_rows[~differ.any(1)]
+    return agreement
 
 
 def suffix_order(text: NDArray[np.uint8]) -> NDArray[np.int32]:
@@ -147,18 +147,18 @@ def suffix_order(text: NDArray[np.uint8]) -> NDArray[np.int32]:
     for k in range(WORD):
         word = word << np.uint64(8) | padded[k : k + n]
     order = np.argsort(word)
-    key, tied, ahead = word[order], np.arange(n), WORD
+    key, ties, ahead = word[order], np.arange(n), WORD
     rank = np.empty(n, np.int64)  # of each place: where in `order` its group of ties begins
-    while len(tied):
-        new = np.append(True, key[1:] != key[:-1])
-        rank[order[tied]] = tied[np.flatnonzero(new)[np.cumsum(new) - 1]]
-        tied = tied[~(new & np.append(new[1:], True))]
-        place = order[tied]
+    while len(ties):
+        is_first = np.append(True, key[1:] != key[:-1])
+        rank[order[ties]] = ties[np.flatnonzero(is_first)[np.cumsum(is_first) - 1]]
+        ties = ties[~(is_first & np.append(is_first[1:], True))]
+        place = order[ties]
         beyond = place + ahead  # past the end words are padded with zeros: the shorter text comes first
         further = np.where(beyond < n, rank[np.minimum(beyond, n - 1)], n - 1 - beyond)  # at least -WORD
         key = rank[place] * (n + WORD + 1) + further + WORD
         by_key = np.argsort(key)
-        order[tied], key, ahead = place[by_key], key[by_key], 2 * ahead
+        order[ties], key, ahead = place[by_key], key[by_key], 2 * ahead
     return order.astype(np.int32)
 
 
@@ -183,5 +183,5 @@ def repeated_share(score: Score, from_bar: int = 0) -> float:
     """The share of the bars from `from_bar` on that repeat an earlier bar note for note, without silent bars; NaN if
     there are none."""
     music = bars(score)
-    again = [music[n] in music[:n] for n in range(from_bar, len(music)) if music[n]]
-    return float(np.mean(again)) if again else float("nan")
+    repeats = [music[n] in music[:n] for n in range(from_bar, len(music)) if music[n]]
+    return float(np.mean(repeats)) if repeats else float("nan")

@@ -70,15 +70,15 @@ def seed_gain(model: Any, tokenizer: Tokenizer, places: list[Place], part_s: flo
     """The seed gain of one model on all places. It reads them whole, whatever its window. Raises ConfigError for a
     model without positions for so many tokens."""
     period, bos = max(model.cycle, tokenizer.group), np.array([tokenizer.vocab.bos])
-    saved, counts = [], []  # of each place: nats that the seed saves in each part, and the part's tokens
+    gains, counts = [], []  # of each place: nats that the seed saves in each part, and the part's tokens
     for ids, cuts in estimated(places, f"seed gain at {len(places)} places", lambda place: len(place.ids)):
         seed, rest = ids[: cuts[0]], ids[cuts[0] :]
         end = seed[newest(len(seed), END_TOKENS, period) :]
-        raised = log_p_of_last(model, np.concatenate([bos, ids]), len(rest), device)
-        raised -= log_p_of_last(model, np.concatenate([end, rest]), len(rest), device)
-        saved.append([raised[a - cuts[0] : b - cuts[0]].sum() for a, b in pairwise(cuts)])
+        gain = log_p_of_last(model, np.concatenate([bos, ids]), len(rest), device)
+        gain -= log_p_of_last(model, np.concatenate([end, rest]), len(rest), device)
+        gains.append([gain[a - cuts[0] : b - cuts[0]].sum() for a, b in pairwise(cuts)])
         counts.append(np.diff(cuts))
-    mean, low, high = np.array(list(map(interval, np.transpose(saved), np.transpose(counts)))).T
+    mean, low, high = np.array(list(map(interval, np.transpose(gains), np.transpose(counts)))).T
     seconds = part_s * np.arange(1, len(mean) + 1)
     tokens = np.median([cuts[1:] for _, cuts in places], axis=0).astype(np.int64)
     return SeedGain(seconds, mean, low, high, tokens, len(places))
@@ -87,7 +87,7 @@ def seed_gain(model: Any, tokenizer: Tokenizer, places: list[Place], part_s: flo
 @torch.inference_mode()
 def log_p_of_last(model: Any, ids: NDArray[np.integer], last: int, device: str) -> NDArray[np.float64]:
     """(last,) the log-probability of each of the last ids (T,), given all before it."""
-    full = torch.from_numpy(ids.astype(np.int64)).to(device)
-    logits = model(full[None, :-1])[0, -last:].float()
-    log_p: NDArray[np.float64] = logits.log_softmax(-1).gather(1, full[-last:, None])[:, 0].cpu().double().numpy()
+    sequence = torch.from_numpy(ids.astype(np.int64)).to(device)
+    logits = model(sequence[None, :-1])[0, -last:].float()
+    log_p: NDArray[np.float64] = logits.log_softmax(-1).gather(1, sequence[-last:, None])[:, 0].cpu().double().numpy()
     return log_p

@@ -23,7 +23,7 @@ ALIKE = 2e-3  # of their size: what half precision loses is less
 MOST_NEAREST = 3  # nearest passages of new music
 
 
-class Near(NamedTuple):
+class Match(NamedTuple):
     """`likeness`: 1 is the same, 0 as any two passages of the store."""
 
     number: int  # of the piece, over all splits
@@ -38,8 +38,8 @@ class Index:
     def __init__(self, vectors: Vectors, piece: NDArray[np.int32], from_s: NDArray[np.float32]) -> None:
         self.piece, self.from_s, self.raw = piece, from_s, vectors
         self.mean, self.scale = vectors.mean(0), vectors.std(0) + 1e-6
-        self.alike = bool(vectors.std(0).max() <= ALIKE * np.abs(vectors).max())  # one passage, or the same again
-        if self.alike:  # there is no usual distance
+        self.is_uniform = bool(vectors.std(0).max() <= ALIKE * np.abs(vectors).max())  # one passage, or the same again
+        if self.is_uniform:  # there is no usual distance
             self.mean, self.scale = np.zeros_like(self.mean), np.ones_like(self.scale)
         self.vectors = self.directions(vectors)
 
@@ -49,7 +49,7 @@ class Index:
         rows: Vectors = scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-9)
         return rows
 
-    def passages(self, vectors: Vectors, names: Sequence[str], most: int) -> list[list[Near]]:
+    def passages(self, vectors: Vectors, names: Sequence[str], most: int) -> list[list[Match]]:
         """For each of Q passages (Q, C) the nearest ones, of a piece each, the nearest first."""
         rows = []
         for likeness in self.directions(vectors) @ self.vectors.T:  # (N,) the cosine with each of the index
@@ -58,17 +58,17 @@ class Index:
                 best.setdefault(int(self.piece[n]), int(n))
                 if len(best) == most:
                     break
-            rows.append([Near(i, names[i], float(self.from_s[n]), float(likeness[n])) for i, n in best.items()])
+            rows.append([Match(i, names[i], float(self.from_s[n]), float(likeness[n])) for i, n in best.items()])
         return rows
 
-    def pieces(self, vectors: Vectors, names: Sequence[str], most: int) -> list[Near]:
+    def pieces(self, vectors: Vectors, names: Sequence[str], most: int) -> list[Match]:
         """The pieces whose passages together are nearest to all of these (Q, C)."""
         numbers = np.unique(self.piece)
         means = np.stack([self.vectors[self.piece == i].mean(0) for i in numbers])
-        mine = self.directions(vectors).mean(0)
-        likeness = means @ mine / np.maximum(np.linalg.norm(means, axis=1) * np.linalg.norm(mine), 1e-9)
+        query = self.directions(vectors).mean(0)
+        likeness = means @ query / np.maximum(np.linalg.norm(means, axis=1) * np.linalg.norm(query), 1e-9)
         order = np.argsort(-likeness, kind="stable")[:most]
-        return [Near(int(numbers[n]), names[numbers[n]], 0.0, float(likeness[n])) for n in order]
+        return [Match(int(numbers[n]), names[numbers[n]], 0.0, float(likeness[n])) for n in order]
 
     def save(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,12 +90,12 @@ def load_index(path: Path, pieces: int, width: int) -> Index | None:
     n = piece.size
     if not (n and vectors.shape == (n, width) and piece.shape == from_s.shape == (n,)):
         return None
-    finite = np.isfinite(vectors).all() and np.isfinite(from_s).all()
-    possible = finite and 0 <= piece.min() <= piece.max() < pieces and from_s.min() >= 0
-    return Index(vectors.astype(np.float32), piece, from_s) if possible else None
+    is_finite = np.isfinite(vectors).all() and np.isfinite(from_s).all()
+    is_valid = is_finite and 0 <= piece.min() <= piece.max() < pieces and from_s.min() >= 0
+    return Index(vectors.astype(np.float32), piece, from_s) if is_valid else None
 
 
-def path_of(store: Store, model_sha256: str, layer: int, passage_s: float, most: int) -> Path:
+def index_path(store: Store, model_sha256: str, layer: int, passage_s: float, most: int) -> Path:
     """The file beside a store that keeps the index of it, a model and passages."""
     hashes = [info.sha256 for info in store.manifest.splits.values()]
     key = sha256(json.dumps((model_sha256, layer, passage_s, most, hashes)).encode()).hexdigest()
@@ -107,26 +107,26 @@ class Neighbours:
 
     def __init__(self, store: Store, embedder: Embedder, model_sha256: str) -> None:
         """Without such a file, `index` is None."""
-        path = path_of(store, model_sha256, embedder.layer, PASSAGE_S, MOST_PASSAGES)
-        self.names, self.embedder = names_of(store), embedder
+        path = index_path(store, model_sha256, embedder.layer, PASSAGE_S, MOST_PASSAGES)
+        self.names, self.embedder = piece_names(store), embedder
         self.index = load_index(path, len(self.names), embedder.model.config.d_model)
 
     def text(self, score: Score) -> str:
         """The nearest passages in a line; "" without an index, or for music without a passage."""
         begin_s = float(score.onset_s[0]) if len(score) else 0.0  # a seed may come before it
-        mine = self.embedder.passages(score.clip(begin_s, score.duration_s), PASSAGE_S)
-        if self.index is None or not mine:
+        queries = self.embedder.passages(score.clip(begin_s, score.duration_s), PASSAGE_S)
+        if self.index is None or not queries:
             return ""
-        rows = self.index.passages(self.embedder.vectors([part for _, part in mine]), self.names, 1)
-        best = sorted(zip(mine, rows, strict=True), key=lambda pair: -pair[1][0].likeness)[:MOST_NEAREST]
+        rows = self.index.passages(self.embedder.vectors([part for _, part in queries]), self.names, 1)
+        best = sorted(zip(queries, rows, strict=True), key=lambda pair: -pair[1][0].likeness)[:MOST_NEAREST]
         phrases = [
-            f"{begin_s + at.from_s:.1f} s is like {near.from_s:.1f} s of {near.name}, {near.likeness:.2f}"
-            for at, (near,) in best
+            f"{begin_s + at.from_s:.1f} s is like {match.from_s:.1f} s of {match.name}, {match.likeness:.2f}"
+            for at, (match,) in best
         ]
         return printable(f"nearest passages as the model hears them, 1 is the same: {'; '.join(phrases)}")
 
 
-def names_of(store: Store) -> list[str]:
+def piece_names(store: Store) -> list[str]:
     """All pieces, split by split."""
     return [name for split in store.manifest.splits for name in store.split(split).names]
 
@@ -137,18 +137,18 @@ def build_index(store: Store, embedder: Embedder, length_s: float, most: int) ->
     seconds = sum(info.seconds for info in store.manifest.splits.values())
     every_s = max(seconds / most, CLOSEST_S)
     ids: list[NDArray[np.int64]] = []
-    where: list[tuple[int, float]] = []
+    origins: list[tuple[int, float]] = []
     number = 0
     for name in store.manifest.splits:
         for piece in store.split(name):
             for from_s, part in passages(store.tokenizer.decode(np.asarray(piece)), length_s, every_s):
-                if (read := embedder.ids(part)) is not None:
-                    ids.append(read)
-                    where.append((number, from_s))
+                if (piece_ids := embedder.ids(part)) is not None:
+                    ids.append(piece_ids)
+                    origins.append((number, from_s))
             number += 1
     spread = np.linspace(0, max(len(ids) - 1, 0), min(most, len(ids))).round().astype(int)
-    ids, where = [ids[n] for n in spread], [where[n] for n in spread]
+    ids, origins = [ids[n] for n in spread], [origins[n] for n in spread]
     if not ids:
         raise UserError(f"{store.path} has no passage that this model can read", "give more music or another bundle=")
     vectors = embedder.embed(ids)
-    return Index(vectors, np.array([n for n, _ in where], np.int32), np.array([s for _, s in where], np.float32))
+    return Index(vectors, np.array([n for n, _ in origins], np.int32), np.array([s for _, s in origins], np.float32))

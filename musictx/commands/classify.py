@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from omegaconf import MISSING
 
-from musictx.analysis.attribution import Answer, ask, log_odds, softmax
+from musictx.analysis.attribution import Answer, attribute, log_odds, softmax
 from musictx.analysis.embedding import Embedder
 from musictx.analysis.probe import Probe, load_probe
 from musictx.commands import check_new, check_way, check_within, open_and_print, print_table
@@ -66,12 +66,12 @@ def classify(config: ClassifyConfig) -> None:
     if score.duration_s < length_s:
         what = f"shorter than the passages of {length_s:g} s that were learned"
         say(f"{source}: {score.duration_s:.1f} s, {what}")
-    answer = ask(score, heard, probe, embedder)
+    answer = attribute(score, heard, probe, embedder)
     show(answer, score)
     out.mkdir(parents=True, exist_ok=True)
     title = f"{source.stem}: {answer.label} {softmax(answer.mean).max():.2f}"
     what = f"log-odds of {answer.label} that it adds"
-    plot_attribution(printable(title), score, answer.fall, answer.decided.tolist(), picture, printable(what), PALE)
+    plot_attribution(printable(title), score, answer.fall, answer.decisive.tolist(), picture, printable(what), PALE)
     write_json(path, said | as_json(answer, score))
     say(f"{picture}: the notes that decided, in colour\n{path}: all figures")
 
@@ -97,7 +97,7 @@ def show(answer: Answer, score: Score) -> None:
     ]
     print_table(["probability", "label", "likeliest in"], rows)
     rows = [
-        (f"{score.onset_s[n]:.2f}", pitch_name(int(score.pitch[n])), f"{answer.fall[n]:+.3f}") for n in answer.decided
+        (f"{score.onset_s[n]:.2f}", pitch_name(int(score.pitch[n])), f"{answer.fall[n]:+.3f}") for n in answer.decisive
     ]
     print_table(["second", "note", f"log-odds of {answer.label} that it adds"], rows)
 
@@ -121,7 +121,7 @@ def as_json(answer: Answer, score: Score) -> dict[str, Any]:
             {"from_s": from_s, "probability": named(logits)}
             for from_s, logits in zip(answer.from_s, answer.logits, strict=True)
         ],
-        "notes": [note(n) for n in answer.ranked.tolist()],
+        "notes": [note(n) for n in answer.ranking.tolist()],
     }
 
 

@@ -11,7 +11,7 @@ from omegaconf import MISSING
 from musictx.analysis.bootstrap import interval
 from musictx.analysis.likelihood import (
     Evaluation,
-    hears_all,
+    carries_state,
     in_words,
     negative_log_likelihood,
     notes_and_seconds,
@@ -87,7 +87,7 @@ def measure(
         split=split_name,
         segment=segment,
         stride=stride,
-        inputs=in_words(segment, stride, hears_all(opened.model, stride)),
+        inputs=in_words(segment, stride, carries_state(opened.model, stride)),
         pieces=len(split),
         tokens=result.tokens,
         per_token=interval(result.nats, result.tokens_of),

@@ -7,7 +7,7 @@ import numpy as np
 from omegaconf import MISSING
 
 from musictx.analysis.embedding import Embedder, Passage
-from musictx.analysis.folds import Figures, LabelledVectors, choose_strength, held_out, in_words
+from musictx.analysis.folds import Figures, LabelledVectors, choose_strength, cross_validate, in_words
 from musictx.analysis.probe import MOST_SECONDS, About, Probe
 from musictx.commands import check_new, check_suffix, check_way, check_within, open_and_print, print_table
 from musictx.config.command import Command
@@ -60,7 +60,7 @@ def probe(config: ProbeConfig) -> None:
     check_labels(config.path, [file.label for file in files], labels)
     alike = group_files(files, labels)
     heard = hear(files, labels, alike, embedder)
-    figures = held_out(heard, len(labels))
+    figures = cross_validate(heard, len(labels))
     said = show(figures, heard, labels)
     strength = choose_strength(heard, len(labels))
     (layer,) = heard.fit(len(labels), [strength])

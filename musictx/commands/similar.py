@@ -12,11 +12,11 @@ from musictx.analysis.similarity import (
     MOST_PASSAGES,
     PASSAGE_S,
     Index,
-    Near,
+    Match,
     build_index,
+    index_path,
     load_index,
-    names_of,
-    path_of,
+    piece_names,
 )
 from musictx.commands import check_new, check_way, check_within, open_and_print, print_table
 from musictx.config.command import Command
@@ -75,8 +75,8 @@ def similar(config: SimilarConfig) -> None:
     if not mine:
         raise UserError(f"{source}: no passage of four notes that the model can read", "give more music")
     heard = embedder.vectors([part for _, part in mine])
-    names, index = names_of(store), prepared(config, store, bundle, embedder)
-    if index.alike:
+    names, index = piece_names(store), prepared(config, store, bundle, embedder)
+    if index.is_uniform:
         say("the passages heard of the store are all alike: likeness has nothing to compare with; give more passages=")
     pieces = index.pieces(heard, names, config.most)
     rows = index.passages(heard, names, config.most)
@@ -92,9 +92,9 @@ def similar(config: SimilarConfig) -> None:
 def prepared(config: SimilarConfig, store: Store, bundle: str, embedder: Embedder) -> Index:
     """The store's passages, as an earlier search kept them, or heard now."""
     model_sha256 = tensors_hash(bundle_path(bundle))
-    path = path_of(store, model_sha256, embedder.layer, config.passage_seconds, config.passages)
+    path = index_path(store, model_sha256, embedder.layer, config.passage_seconds, config.passages)
     keeps = os.access(path.parent, os.W_OK)
-    kept = load_index(path, len(names_of(store)), embedder.model.config.d_model)
+    kept = load_index(path, len(piece_names(store)), embedder.model.config.d_model)
     if kept is not None:
         return kept
     index = build_index(store, embedder, config.passage_seconds, config.passages)
@@ -106,7 +106,7 @@ def prepared(config: SimilarConfig, store: Store, bundle: str, embedder: Embedde
 
 
 def write(
-    out: Path, stem: str, store: Store, pieces: list[Near], best: list[tuple[Near, Passage]], length_s: float
+    out: Path, stem: str, store: Store, pieces: list[Match], best: list[tuple[Match, Passage]], length_s: float
 ) -> None:
     """The picture, the passages and the figures."""
     all_ids = [ids for split in store.manifest.splits for ids in store.split(split)]

@@ -9,7 +9,7 @@ import numpy as np
 from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import MISSING
 
-from musictx.analysis.likelihood import FEWEST, PASSAGE, Gain, different, gain
+from musictx.analysis.likelihood import FEWEST, PASSAGE, Gain, distinct_pieces, gain
 from musictx.commands import check_new, check_way, check_within
 from musictx.commands.generate import generate
 from musictx.config.app import settings
@@ -99,7 +99,7 @@ def finish(config: TuneConfig, before: Opened, run: RunFolder, store: Store) -> 
     out, device = Path(config.out), config.device
     seed = out / SEED
     add_notes(run.bundle, **{x: before.header.notes[x] for x in OWN if x in before.header.notes})
-    test = different(store)
+    test = distinct_pieces(store)
     found = gain(before.model, open_bundle(run.bundle, device).model, before.tokenizer, test, device)
     show_gain(found, config, test)
     said = {"begun_with": config.bundle, "held_out": [printable(name) for name in test.names], **found._asdict()}

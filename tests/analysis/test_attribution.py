@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from musictx.analysis.attribution import deciding_notes, log_odds, split, without
+from musictx.analysis.attribution import log_odds, log_odds_falls, split, without
 from musictx.analysis.embedding import Embedder, passages
 from musictx.analysis.folds import LabelledVectors
 from musictx.model.build import build_model, model_config
@@ -47,7 +47,7 @@ def layer(hear):
 def test_the_ten_notes_that_are_named_decide_more_than_ten_others(hear, layer, readings):
     score, read = tune(99, True), Mock(side_effect=hear)
     heard = list(passages(score, LENGTH_S, LENGTH_S / 2))
-    fall = deciding_notes(score, heard, LENGTH_S, read, layer, 1, readings)
+    fall = log_odds_falls(score, heard, LENGTH_S, read, layer, 1, readings)
     assert sum(len(call.args[0]) for call in read.call_args_list) <= readings + len(heard)
     assert fall.shape == (40,)
     ranked = np.argsort(-np.nan_to_num(fall))
@@ -67,7 +67,7 @@ def test_the_ten_notes_that_are_named_decide_more_than_ten_others(hear, layer, r
 
 def test_one_note_left_out_is_its_own_change(hear, layer):
     score = tune(3, True, 12)
-    fall = deciding_notes(score, [*passages(score, LENGTH_S, LENGTH_S)], LENGTH_S, hear, layer, 1, 12)
+    fall = log_odds_falls(score, [*passages(score, LENGTH_S, LENGTH_S)], LENGTH_S, hear, layer, 1, 12)
     before, after = log_odds(layer.logits(hear([score, without(score, np.array([4]))])), 1)
     assert fall[4] == pytest.approx(before - after, abs=1e-4)
 
@@ -75,7 +75,7 @@ def test_one_note_left_out_is_its_own_change(hear, layer):
 def test_notes_outside_the_passages_have_no_change(hear, layer):
     score = tune(3, True)
     first = next(passages(score, LENGTH_S, LENGTH_S))
-    fall = deciding_notes(score, [first], LENGTH_S, hear, layer, 1, 100)
+    fall = log_odds_falls(score, [first], LENGTH_S, hear, layer, 1, 100)
     np.testing.assert_array_equal(np.isnan(fall), score.onset_s >= LENGTH_S)
 
 

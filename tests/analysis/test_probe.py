@@ -12,8 +12,8 @@ from musictx.analysis.folds import (
     Figures,
     LabelledVectors,
     choose_strength,
+    cross_validate,
     deal,
-    held_out,
     in_words,
     macro_f1,
     share_interval,
@@ -61,7 +61,7 @@ def test_folds_have_whole_groups_and_all_labels():
 
 
 def test_labels_that_are_there_are_found_in_held_out_files():
-    found = held_out(heard(30, 3, 3.0), 3)
+    found = cross_validate(heard(30, 3, 3.0), 3)
     assert found.accuracy.mean > 0.9
     assert found.accuracy.low > found.commonest_accuracy == pytest.approx(1 / 3)
     assert found.commonest_f1 == pytest.approx((2 * 10 / (30 + 10)) / 3)
@@ -73,8 +73,8 @@ def test_files_that_are_nearly_the_same_do_not_flatter():
     rng = np.random.default_rng(0)
     one = rng.normal(size=(20, 60)).astype(np.float32)
     vectors, label = np.repeat(one, 2, axis=0), np.repeat(rng.permutation(20) % 2, 2)
-    flattered = held_out(LabelledVectors(vectors, np.arange(40), label, np.arange(40)), 2)
-    honest = held_out(LabelledVectors(vectors, np.arange(40), label, np.arange(40) // 2 * 2), 2)
+    flattered = cross_validate(LabelledVectors(vectors, np.arange(40), label, np.arange(40)), 2)
+    honest = cross_validate(LabelledVectors(vectors, np.arange(40), label, np.arange(40) // 2 * 2), 2)
     assert flattered.accuracy.mean > 0.9
     assert honest.accuracy.mean < 0.75
     assert honest.accuracy.low < 0.5

@@ -11,7 +11,7 @@ from conftest import ok, refused
 
 from musictx.analysis.embedding import Embedder
 from musictx.analysis.repeats import Provenance
-from musictx.analysis.similarity import Neighbours, names_of
+from musictx.analysis.similarity import Neighbours, piece_names
 from musictx.data.store import Piece, Store, write_store
 from musictx.generate.draw import Continuation
 from musictx.generate.open_bundle import open_bundle
@@ -66,7 +66,7 @@ def test_the_nearest_passages_are_said_once_the_store_was_heard(heard, world):
     (file,) = (folder / "after").iterdir()
     (said,) = [m.text for track in mido.MidiFile(file).tracks for m in track if m.type == "text"]
     shared, near = said.split("; nearest passages as the model hears them, 1 is the same: ")
-    assert any(f" of {name}, " in near for name in names_of(Store(world.store)))
+    assert any(f" of {name}, " in near for name in piece_names(Store(world.store)))
     assert f"after/{file.name}: {said}\n" in after
     assert f"before/{file.name}: {shared}\n" in before
     assert f"store={world.store} bundle=ear` once\n" in before

@@ -111,4 +111,4 @@ def test_alike_passages_are_as_like_as_they_are():
         index = Index(kept, np.zeros(len(kept), np.int32), np.zeros(len(kept), np.float32))
         for found in (index.passages(vector[None], ["a"], 1)[0], index.pieces(vector[None], ["a"], 1)):
             assert found[0].likeness == pytest.approx(1.0, abs=1e-5)
-    assert not Index(np.stack([vector, -vector]), np.zeros(2, np.int32), np.zeros(2, np.float32)).alike
+    assert not Index(np.stack([vector, -vector]), np.zeros(2, np.int32), np.zeros(2, np.float32)).is_uniform

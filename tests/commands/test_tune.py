@@ -11,7 +11,7 @@ import torch
 from conftest import ok, refused, signalled
 
 from musictx.analysis.bootstrap import Interval
-from musictx.analysis.likelihood import PASSAGE, Gain, cut
+from musictx.analysis.likelihood import PASSAGE, Gain, passages_of
 from musictx.commands.tune import held_out, tune
 from musictx.config.app import settings
 from musictx.data.store import Split
@@ -148,7 +148,7 @@ def test_two_pieces_measure_and_copies_stay_together():
 
 def test_passages_cover_each_piece():
     split = Split(np.arange(700, dtype=np.uint16), np.array([0, 200, 700]), ["one", "two"])
-    passages, piece = cut(split)
+    passages, piece = passages_of(split)
     assert [len(each) for each in passages] == [200, PASSAGE, 500 - PASSAGE]
     assert piece.tolist() == [0, 1, 1]
 
