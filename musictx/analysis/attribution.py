@@ -1,4 +1,4 @@
-"""The label of a piece, and which notes decided: each is left out, and the log-odds of the label change."""
+"""A piece's label, and how far its log-odds fall without each note."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -21,8 +21,7 @@ MOST_NOTES = 10  # notes that decided most
 
 
 class Answer(NamedTuple):
-    """For a piece: the logits (P, K) of its passages, which begin at `from_s`, their mean, and how far the log-odds of
-    the winning label fall without each note (N,), NaN for notes that were not heard."""
+    """Logits of P passages, their mean, and how far the label's log-odds fall without each note."""
 
     labels: list[str]
     from_s: list[float]
@@ -36,7 +35,7 @@ class Answer(NamedTuple):
 
     @property
     def ranking(self) -> NDArray[np.int64]:
-        """The heard notes by what they add to the label; the first decided most."""
+        """Numbers of the notes in passages; the first adds most to the label."""
         return np.argsort(-self.fall, kind="stable")[: np.count_nonzero(~np.isnan(self.fall))]  # NaN comes last
 
     @property
@@ -45,7 +44,7 @@ class Answer(NamedTuple):
 
 
 def attribute(score: Score, passages: Sequence[Passage], probe: Probe, embedder: Embedder) -> Answer:
-    """Hears the passages of a piece, then hears them again without notes. Says how long that takes."""
+    """Classifies a piece, then again without some notes."""
     ids = np.mean([len(embedder.tokenizer.encode(passage.score)) for passage in passages])
     readings = max(min(MOST_READINGS, int(MOST_READ_IDS / ids)), LEAST_READINGS * len(passages))
     total = 2 * len(passages) + min(readings, sum(len(passage.score) for passage in passages))
@@ -66,14 +65,14 @@ def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
 
 
 class Group(NamedTuple):
-    """Neighbouring notes of a passage, by their numbers in its score."""
+    """Neighbouring notes of a passage, by number."""
 
     passage: int
     notes: NDArray[np.int64]
 
 
 def log_odds(logits: NDArray[Any], label: int) -> NDArray[np.float64]:
-    """(...,) the logarithm of p / (1 - p) of a label, of logits (..., K)."""
+    """log(p / (1 - p)) of a label (...,), of logits (..., K)."""
     others = np.delete(logits, label, axis=-1)
     odds: NDArray[np.float64] = logits[..., label] - np.logaddexp.reduce(others, axis=-1)
     return odds
@@ -82,16 +81,11 @@ def log_odds(logits: NDArray[Any], label: int) -> NDArray[np.float64]:
 def log_odds_falls(
     score: Score, passages: Sequence[Passage], length_s: float, embed: Embed, layer: Layer, label: int, readings: int
 ) -> NDArray[np.float64]:
-    """(N,) how far the label's log-odds for the piece fall without each note; NaN for notes outside all passages.
-
-    With more notes than `readings`, half the readings leave out neighbours together. The other half take the notes of
-    the groups that matter most, one by one. `readings` are at least `LEAST` for each passage.
-    """
+    """(N,) how far the label's log-odds fall without each note; NaN outside all passages."""
     vectors = embed([passage.score for passage in passages])  # (P, C)
     odds = log_odds(layer.logits(vectors.mean(0)), label)
 
     def falls(parts: Sequence[Group]) -> NDArray[np.float64]:
-        """How far the log-odds fall without each part."""
         partial_vectors = embed([without(passages[part.passage].score, part.notes) for part in parts])
         passage = [part.passage for part in parts]
         means = vectors.mean(0) + (partial_vectors - vectors[passage]) / len(vectors)
@@ -100,6 +94,8 @@ def log_odds_falls(
     sizes = [len(passage.score) for passage in passages]
     one_by_one = sum(sizes) <= readings
     parts = split(sizes, readings if one_by_one else readings // 2)
+    # where notes are many, half the readings leave out neighbours together, the others the notes of the most important
+    # groups
     part_falls = falls(parts)
     note_falls = [np.zeros(size) for size in sizes]
     for part, fall in zip(parts, part_falls, strict=True):
@@ -118,8 +114,7 @@ def log_odds_falls(
 
 
 def split(sizes: Sequence[int], most: int) -> list[Group]:
-    """All notes of passages of so many notes each, in at most `most` parts as small as that allows; no part is a whole
-    passage."""
+    """All notes of passages in at most `most` parts, each smaller than its passage."""
     parts = next(n for size in count(1) if sum(n := [max(-(-all // size), 2) for all in sizes]) <= most)
     return [
         Group(passage, notes)

@@ -1,7 +1,4 @@
-"""How sure a figure is: percentile bootstrap over pieces (Efron and Tibshirani 1993, chapter 13).
-
-The unit is a piece, not a token: tokens of one piece are alike, so drawing them one by one would claim too much.
-"""
+"""Percentile bootstrap over pieces (Efron and Tibshirani 1993, chapter 13)."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,12 +8,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from musictx.errors import UserError
 
+# the unit is a piece, not a token: tokens of one piece are alike, so resampling them would claim too much
 TAILS = (0.025, 0.975)  # between them lie 95 % of the resamples
 RESAMPLES = 2000
 
 
 class Interval(NamedTuple):
-    """A figure of the data itself, and the interval in which its resamples fall."""
+    """The figure of the data itself, and its 95 % interval."""
 
     mean: float
     low: float
@@ -24,10 +22,7 @@ class Interval(NamedTuple):
 
 
 def interval(values: ArrayLike, weights: ArrayLike | None = None) -> Interval:
-    """The ratio of sums of `values` (N,) and `weights` (N,), by default 1 each: the mean.
-
-    For nats per token give each piece's summed nats and its tokens. Raises UserError.
-    """
+    """The ratio of sums of `values` (N,) and `weights` (N,), by default their mean. Raises UserError."""
     numerators = np.asarray(values, dtype=np.float64)
     denominators = np.ones(len(numerators)) if weights is None else np.asarray(weights, dtype=np.float64)
     if not len(numerators):
@@ -41,10 +36,7 @@ def interval(values: ArrayLike, weights: ArrayLike | None = None) -> Interval:
 
 
 def interval_of(statistic: Callable[..., NDArray[Any]], *arrays: NDArray[Any]) -> Interval:
-    """Any statistic of columns (N,), with a row for each piece, resampled together.
-
-    `statistic` takes each resampled column, (R, N), and returns (R,).
-    """
+    """The interval of a statistic of columns (N,), which makes (R,) of resamples (R, N)."""
     n = len(arrays[0])
     rows = np.random.default_rng(0).integers(0, n, (RESAMPLES, n))
     mean = float(statistic(*(a[None] for a in arrays))[0])
@@ -57,7 +49,7 @@ def resample_counts(n: int, resamples: int, rng: np.random.Generator) -> NDArray
 
 
 def percentiles(mean: float, figures: NDArray[Any]) -> Interval:
-    """The middle 95 % of `figures` (R,), without those that are NaN or infinite."""
+    """The middle 95 % of the finite `figures` (R,)."""
     finite = figures[np.isfinite(figures)]
     low, high = np.quantile(finite, TAILS) if len(finite) else (mean, mean)
     return Interval(mean, float(low), float(high))

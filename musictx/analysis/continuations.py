@@ -1,4 +1,4 @@
-"""Cuts held-out pieces in two: what a model continues, and the composer's own continuation."""
+"""Held-out pieces cut in two, and a model's continuations of their beginnings."""
 
 from dataclasses import replace
 from time import perf_counter
@@ -17,7 +17,7 @@ from musictx.tokenizers import Tokenizer
 
 
 class Beginnings(NamedTuple):
-    """Held-out pieces cut in two: the seed, and the composer's continuation from time 0 (`length_s` of it)."""
+    """Seeds, and the composers' continuations from time 0, `length_s` each."""
 
     seeds: list[Score]
     true: list[Score]
@@ -28,14 +28,11 @@ class Beginnings(NamedTuple):
 def beginnings(
     split: Split, tokenizer: Tokenizer, pieces: int, seed_s: float, length_s: float, *, least: int = 2
 ) -> Beginnings:
-    """The first `pieces` of a split that are long enough for seed and continuation, with notes in both.
-
-    The true continuations begin as a model's do: on a grid at the nearest step, with the notes that sound over the cut.
-    Raises UserError for fewer than `least`.
-    """
+    """The first `pieces` long enough, with notes in both parts. Raises UserError for fewer than `least`."""
     on_grid = tokenizer.voices > 0
     if on_grid:
         seed_s = tokenizer.seconds(tokenizer.silence(seed_s))
+    # the true continuations begin as a model's do: on a grid at the nearest step
     seeds, true = [], []
     for ids in split:
         score = tokenizer.decode(np.asarray(ids))
@@ -56,7 +53,7 @@ def beginnings(
 
 
 class Continuations(NamedTuple):
-    """A model's continuation of each seed, from time 0 on, and how fast it drew."""
+    """A model's continuation of each seed, from time 0."""
 
     scores: list[Score]
     tokens_per_s: float
@@ -65,8 +62,7 @@ class Continuations(NamedTuple):
 def continue_beginnings(
     player: Player, tokenizer: Tokenizer, held_out: Beginnings, request: Continue, **settings: Any
 ) -> Continuations:
-    """One continuation of each seed, as long as the true one, batched; `settings` as in `Drawing`. Raises UserError for
-    one that stops early."""
+    """One continuation of each seed, as long as the true one. Raises UserError for an early end."""
     request = replace(request, length=Length(seconds=held_out.length_s), include_seed=False)
     primers = [Primer(seed, held_out.seed_s, Meter(seed.quarter_s)) for seed in held_out.seeds]
     start = perf_counter()

@@ -1,7 +1,4 @@
-"""What a model hears in a passage: the mean of a layer over its tokens, in which passages that sound alike lie near.
-
-The layer at two thirds of the depth: the last ones lose a passage in another key (docs/results.md).
-"""
+"""Embeddings of passages: the mean of a layer over the tokens of each."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -31,8 +28,7 @@ class Passage(NamedTuple):
 
 
 def passages(score: Score, length_s: float, every_s: float) -> Iterator[Passage]:
-    """The passages that begin every so many seconds, on a quarter of the written tempo, and have at least `FEWEST`
-    notes. The last begins where a whole one fits; a short piece is one passage."""
+    """Passages of at least `FEWEST` notes, on quarters, one every `every_s` seconds; a short piece is one passage."""
     last_s = max(score.duration_s - length_s, 0.0)
     for k in range(int(last_s / every_s) + 1):
         from_s = round(k * every_s / score.quarter_s) * score.quarter_s
@@ -42,8 +38,7 @@ def passages(score: Score, length_s: float, every_s: float) -> Iterator[Passage]
 
 
 def batches(lengths: Sequence[int]) -> list[list[int]]:
-    """The numbers of passages that are read together: of like length, the longest first. A batch has at most `ROWS`,
-    and at most `MOST_IDS` ids, or one passage."""
+    """Numbers of passages of like length, the longest first, in batches."""
     order, groups = sorted(range(len(lengths)), key=lambda n: -lengths[n]), list[list[int]]()
     while order:
         rows = min(max(MOST_IDS // max(lengths[order[0]], 1), 1), ROWS)
@@ -53,25 +48,26 @@ def batches(lengths: Sequence[int]) -> list[list[int]]:
 
 
 class LayerReached(Exception):
-    """Ends a forward pass at the layer that is asked for."""
+    """Ends a forward pass at a layer."""
 
 
 class Embedder:
-    """A model's ears. Raises ConfigError for a model without two blocks of attention, or a layer that it lacks."""
+    """A model that embeds passages. Raises ConfigError for a model without such a layer of attention."""
 
     def __init__(self, model: Any, tokenizer: Tokenizer, layer: int | None = None, bundle: object = ...) -> None:
-        """`layer` counts the blocks before the reading; None: two thirds of all. `bundle`: a person's word for it."""
+        """`layer` counts the blocks before it; `bundle` is a person's word for the model."""
         n_layers = model.config.n_layers if can(model, "readout") else 0
         if n_layers < 2:
             why = f"a model of kind {kind_of(model)} has no layer to read"
             raise ConfigError("bundle", got=bundle, why=why, allowed="a Transformer of 2 layers or more")
         self.model, self.tokenizer = model, tokenizer
+        # the last layers lose a passage in another key (docs/results.md)
         self.layer = min(max(round(n_layers * 2 / 3), 1), n_layers - 1) if layer is None else layer
         if not 1 <= self.layer < n_layers:
             raise ConfigError("layer", got=layer, allowed=f"1 to {n_layers - 1}")
 
     def ids(self, score: Score) -> NDArray[np.int64] | None:
-        """What the model reads of a passage; None for music that its encoding cannot write, or longer than it reads."""
+        """The ids of a passage; None if encoding or model cannot take it."""
         try:
             ids = self.tokenizer.encode(score).astype(np.int64)
         except TokenError:
@@ -79,15 +75,14 @@ class Embedder:
         return ids if 0 < len(ids) <= (getattr(self.model, "reach", None) or len(ids)) else None
 
     def passages(self, score: Score, length_s: float, most: int | None = None) -> list[Passage]:
-        """The passages that the model can read, which overlap by half; at most `most`, spread over the music."""
+        """Readable passages that overlap by half; at most `most`, spread over the music."""
         candidates = [each for each in passages(score, length_s, length_s / 2) if self.ids(each.score) is not None]
         spread = np.linspace(0, len(candidates) - 1, min(most or len(candidates), len(candidates))).round().astype(int)
         return [candidates[n] for n in spread]
 
     @torch.inference_mode()
     def embed(self, ids: Sequence[NDArray[np.int64]], waiting: Waiting | None = None) -> Vectors:
-        """(N, C) of N passages; reads those of like length together, the longest first. Says how long that takes,
-        unless it is a part of longer work, whose `waiting` counts passages."""
+        """(N, C) of the ids of N passages."""
         device, pad = next(self.model.parameters()).device, self.tokenizer.vocab.pad
         groups, vectors = batches([len(each) for each in ids]), dict[int, Vectors]()
         progress = Waiting(f"listening to {len(ids)} passages", sum(map(len, ids)))
@@ -103,7 +98,7 @@ class Embedder:
         return np.array([vectors[n] for n in range(len(ids))])
 
     def layer_inputs(self, batch: torch.Tensor) -> torch.Tensor:
-        """(B, T, C) what the layer gets of ids (B, T)."""
+        """(B, T, C) of ids (B, T)."""
         tensors: list[torch.Tensor] = []
 
         def capture(block: Block, inputs: tuple[Any, ...]) -> None:
@@ -116,5 +111,5 @@ class Embedder:
         return tensors[0]
 
     def vectors(self, scores: Sequence[Score], waiting: Waiting | None = None) -> Vectors:
-        """(N, C) of passages, in order."""
+        """(N, C) of passages."""
         return self.embed([self.tokenizer.encode(score).astype(np.int64) for score in scores], waiting)

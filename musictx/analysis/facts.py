@@ -53,10 +53,8 @@ def midi_facts(path: Path, name: str) -> dict[str, Any]:
 
 
 def round_trip(score: Score, tokenizer: Tokenizer) -> dict[str, float]:
-    """What encoding and decoding does to notes: each beside the nearest of its pitch that comes back.
-
-    Notes of one pitch struck in one step of the encoding's clock become one, so fewer may come back.
-    """
+    """Each note beside the nearest of its pitch after encoding and decoding."""
+    # notes of one pitch in one step of the clock become one, so fewer may come back
     decoded = tokenizer.decode(tokenizer.encode(score), score.quarter_s)
     onset, velocity = [np.zeros(0)], [np.zeros(0)]
     for pitch in np.unique(score.pitch):
@@ -79,8 +77,7 @@ def round_trip(score: Score, tokenizer: Tokenizer) -> dict[str, float]:
 
 
 def store_facts(path: Path, png: Path) -> dict[str, Any]:
-    """A store's manifest, and its histograms as numbers and as a picture. Raises StoreError, also for a store that is
-    not as it was written."""
+    """A store's manifest, and its histograms as numbers and as a picture. Raises StoreError."""
     store = Store(path)
     hashes = [verify_split(store, name) for name, info in store.manifest.splits.items() if info.pieces]
     pieces = [ids for name in store.manifest.splits for ids in store.split(name)]

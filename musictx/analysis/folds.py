@@ -1,8 +1,4 @@
-"""How well labels are known of files that no fit has seen: folds of whole files, alike files in one fold.
-
-The strength of L2 is chosen inside each fold's training files, so no file of the figures chose anything (nested
-cross-validation, Cawley and Talbot 2010).
-"""
+"""Nested cross-validation of labels (Cawley and Talbot 2010), by folds of whole files."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -20,8 +16,7 @@ STRENGTHS = (10.0, 1.0, 0.1, 0.01, 0.001, 0.0001)  # of L2, beside a mean loss
 
 
 class LabelledVectors(NamedTuple):
-    """Passages of F files: vectors (N, C) and the number of their file (N,). Of each file the label (F,) and the first
-    file that is nearly the same (F,)."""
+    """Passages of F files: vectors (N, C), their file (N,), its label (F,), the first file much like it (F,)."""
 
     vectors: Vectors
     file: NDArray[Any]
@@ -42,13 +37,13 @@ class LabelledVectors(NamedTuple):
         return means
 
     def fit(self, labels: int, strengths: Sequence[float]) -> list[Layer]:
-        """A layer for each strength; every file counts the same, however many passages it has."""
+        """A layer for each strength; every file has the same weight."""
         passages = np.bincount(self.file)
         return fit(self.vectors, self.label[self.file], 1 / passages[self.file], labels, strengths)
 
 
 def deal(label: NDArray[Any], group: NDArray[Any]) -> NDArray[np.int64]:
-    """(F,) the fold of each file: groups are dealt out label by label, so that each fold has all labels if it can."""
+    """(F,) the fold of each file; alike files share one."""
     order = np.random.default_rng(0).permutation(len(label))
     fold_of: dict[int, int] = {}
     for f in order[np.argsort(label[order], kind="stable")].tolist():
@@ -71,8 +66,7 @@ def choose_strength(vectors: LabelledVectors, labels: int) -> float:
 
 
 class Figures(NamedTuple):
-    """Of held-out files: `answers` (F,) the label of each, and beside the accuracy that of always saying the commonest
-    label."""
+    """Answers (F,) of held-out files, beside always the commonest label."""
 
     answers: NDArray[np.int64]
     accuracy: Interval
@@ -83,7 +77,7 @@ class Figures(NamedTuple):
 
 
 def cross_validate(vectors: LabelledVectors, labels: int) -> Figures:
-    """Every file is asked once, by a layer that has not seen its fold. The interval counts alike files as one."""
+    """Classifies every file by a layer that has not seen its fold."""
     fold, means = deal(vectors.label, vectors.group), vectors.means()
     answers = np.zeros(len(vectors.label), np.int64)
     for k in np.unique(fold):
@@ -104,7 +98,7 @@ def figures_of(answers: NDArray[np.int64], label: NDArray[Any], labels: int, acc
 
 
 def in_words(figures: Figures, labels: list[str], count: str) -> str:
-    """The figures in a sentence; `count` says of how many files."""
+    """The figures in a sentence."""
     (mean, low, high), always = figures.accuracy, f"always saying {labels[figures.commonest]}"
     sentence = (
         f"held-out accuracy {mean:.2f} ({low:.2f} to {high:.2f}), macro F1 {figures.macro_f1:.2f}, {count}; {always}: "
@@ -118,8 +112,8 @@ def in_words(figures: Figures, labels: list[str], count: str) -> str:
 
 
 def share_interval(share: float, n: int) -> Interval:
-    """The 95 % interval of a share of n cases (Wilson with continuity correction, Newcombe 1998). Where all are right,
-    a bootstrap would have no width."""
+    """The 95 % interval of a share of n cases (Wilson with continuity correction, Newcombe 1998)."""
+    # where all answers are right, a bootstrap would have no width
     z = 1.95996
 
     def low(p: float) -> float:
@@ -130,6 +124,6 @@ def share_interval(share: float, n: int) -> Interval:
 
 
 def macro_f1(answers: NDArray[Any], label: NDArray[Any], labels: int) -> float:
-    """The mean of F1 over the labels that are said or there: twice what is right, beside what is said and is there."""
+    """The mean of F1 over the labels among answers or files."""
     counts = [(((answers == k) & (label == k)).sum(), (answers == k).sum() + (label == k).sum()) for k in range(labels)]
     return float(np.mean([2 * right / both for right, both in counts if both]))

@@ -1,9 +1,4 @@
-"""The Fréchet distance between two sets of passages, as a model hears them (Kilgour et al. 2019, for sound).
-
-The directions are those in which the real passages vary most, each scaled to a variance of 1 there. So all models of a
-comparison have one scale. Few passages always seem apart: beside the figure is the distance between halves of the real
-pieces, the noise floor. Figures by another model's ears, or of passages of another length, do not compare.
-"""
+"""The Fréchet distance between embeddings of two sets of passages (Kilgour et al. 2019, for sound)."""
 
 from typing import NamedTuple
 
@@ -20,10 +15,10 @@ Floats = NDArray[np.floating]
 
 
 class Frechet(NamedTuple):
-    """The distance with its interval over pieces; `p`: the share of shuffles of the labels that are as far apart.
+    """The distance with its interval over pieces; `p` is the share of shuffles as far apart.
 
-    `floor`: the mean between random halves of the real pieces. The bias falls as 1 / pieces, so halves have about
-    twice as much. So `halved`, between as few pieces, real and generated, is what compares with the floor."""
+    `floor`: the mean between random halves of the real pieces; `halved`: between as few real and generated ones.
+    """
 
     mean: float
     low: float
@@ -52,7 +47,7 @@ def _root(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def compare_passages(real: list[Floats], generated: list[Floats]) -> Frechet | str:
-    """The distance of the passages (N, C) of each real and each generated piece; or why there is none."""
+    """The distance of the passages (N, C) of real and generated pieces; or why there is none."""
     for whose, passages in (("the composers'", real), ("the model's", generated)):
         if len(passages) < FEWEST or sum(map(len, passages)) < FEWEST_PASSAGES:
             count = f"{len(passages)} of {whose} continuations have passages to hear, {sum(map(len, passages))} in all"
@@ -67,6 +62,7 @@ def compare_passages(real: list[Floats], generated: list[Floats]) -> Frechet | s
         for _ in range(RESAMPLES)
     ]
     recentred = np.maximum(np.array(distances) - np.mean(distances) + value, 0.0)  # equal pieces in a resample widen it
+    # the bias falls as 1 / pieces, so halves have twice as much: `halved` is the figure to compare with the floor
     half = min(n // 2, len(generated_rows))
     halves = [(rng.permutation(real_rows), rng.permutation(generated_rows)[:half]) for _ in range(RESAMPLES)]
     floor = np.mean([_between(pieces, a[:half], a[-half:]) for a, _ in halves])
@@ -79,8 +75,9 @@ def compare_passages(real: list[Floats], generated: list[Floats]) -> Frechet | s
 
 
 def whiten(reference: list[Floats], pieces: list[Floats]) -> list[NDArray[np.float64]]:
-    """Each piece (N, C) in the directions in which the reference varies most, (N, K), each of variance 1 there."""
+    """Each piece (N, C) in the reference's main directions, (N, K), each of variance 1 there."""
     passages = np.concatenate(reference).astype(np.float64)
+    # scaled by the real passages alone, so all models of a comparison have one scale
     mean, k = passages.mean(0), min(DIRECTIONS, len(passages) // 8)
     _, scale, axes = np.linalg.svd(passages - mean, full_matrices=False)
     axes = axes[:k].T / np.maximum(scale[:k], 1e-3 * scale[0] + 1e-9) * np.sqrt(len(passages))  # (C, K)

@@ -1,10 +1,4 @@
-"""What the heads of a model look at while it makes a note: in its own past, or in the melody it accompanies.
-
-The token before the one that begins a note generates that note. So the weights are those of that position's row, at the
-tokens up to there. A motif is a pattern of notes in an outer line, the highest or the lowest notes of chords. The line
-takes all chords, which tolerates a pedal, or only those where no earlier note sounds beyond, which follows the voices
-of a chorale. A motif returns where the same intervals return in that line, in any key and any rhythm.
-"""
+"""Attention of heads to the past or to a melody, for the generation of a note."""
 
 from typing import Any, NamedTuple
 
@@ -33,7 +27,7 @@ MOTIF_NOTES = 4
 
 
 class Looks(NamedTuple):
-    """What L layers of H heads look at: for one note in full, and on average over the notes up to it."""
+    """Attention of L layers of H heads: for one note, and on average up to it."""
 
     weight: NDArray[Any]  # (L, H, N) on each note's tokens while `note` is generated; the rest lies on waits and BOS
     distance_s: NDArray[Any]  # (L, H) mean distance back from the generated note, weighted by attention
@@ -54,13 +48,13 @@ def attention_to_past(
     motif_notes: int = MOTIF_NOTES,
     max_tokens: int = 2048,
 ) -> Looks:
-    """What the heads look at before note number `note` of a piece's ids (T,). The model sees at most `max_tokens`
-    before it, with BOS if they reach back to the beginning. Raises ConfigError for the first note."""
+    """The attention that generates a note of ids (T,). Raises ConfigError for the first note."""
     end = int(trace.struck_by[note])
     window, lead, start = window_before(model, tokenizer, ids, end, max_tokens)
     if len(window) == lead:
         raise ConfigError("at", why="the first note has nothing before it to look at", allowed="a later note")
 
+    # the token before a note's first token generates the note, so its row of weights counts
     place = trace.struck_by - start - 1 + lead  # (N,) the position that generates each note
     query_notes = np.flatnonzero((place >= lead) & (place <= place[note]))
     query_notes = query_notes[np.argsort(place[query_notes])]
@@ -95,7 +89,7 @@ def attention_to_past(
 
 
 class Window(NamedTuple):
-    """What a model sees of a piece."""
+    """The ids that a model sees of a piece."""
 
     ids: Indices  # (W,)
     lead: int  # 1 if it begins with BOS, else 0
@@ -103,8 +97,7 @@ class Window(NamedTuple):
 
 
 def window_before(model: Transformer, tokenizer: Tokenizer, ids: Ids, end: int, max_tokens: int) -> Window:
-    """What it sees of ids (T,) when it makes the token number `end`: at most `max_tokens`, with BOS if they reach back
-    to the beginning."""
+    """The window that generates token `end` of ids (T,)."""
     period = max(model.cycle, tokenizer.group)
     lead = 1 if end < max(max_tokens, period) else 0  # BOS
     start = 0 if lead else newest(end, max_tokens, period)
@@ -123,9 +116,10 @@ def attention_map(
     max_tokens: int = 2048,
     most: int = MOST_QUERIES,
 ) -> tuple[NDArray[Any], int]:
-    """The mean weights of all heads, or of a layer's, or one head, (Q, Q): the columns are the newest tokens up to
-    number `end` of ids (T,), at most `most`, and each row is the token that is made after its column. The number of the
-    first column comes with it; -1 is BOS."""
+    """The mean weights (Q, Q) of all heads, a layer's or one, and the number of the first column; -1 is BOS.
+
+    Columns are the newest tokens before `end` of ids (T,); a row generates the token after its column.
+    """
     window, lead, start = window_before(model, tokenizer, ids, end, max_tokens)
     first = max(len(window) - most, 0)
     total, n_layers = np.zeros((len(window) - first,) * 2), 0
@@ -144,9 +138,8 @@ def attention_map(
 
 
 def position_vectors(model: Transformer, layer: int, n: int = 512) -> tuple[NDArray[Any], float, str] | None:
-    """What a layer adds for each distance, (H or 1, N, ·): the rows of its table, the sums of its waves, the cosines of
-    its rotations; or what joins the embedding of each place, (1, N, C). With it the last distance, and what is counted,
-    in words. None for a model that knows no position."""
+    """A layer's vectors by distance (H or 1, N, ·) or place (1, N, C), the last distance, the axis; None without
+    position."""
     unit, label = (1.0, "tokens") if model.config.clock == "index" else (0.1, "quarters or seconds, its clock")
     at = unit * torch.arange(n, dtype=torch.float64, device=model.embed.weight.device)
     block: Any = model.blocks[layer]
@@ -160,12 +153,11 @@ def position_vectors(model: Transformer, layer: int, n: int = 512) -> tuple[NDAr
 
 
 def repeats(score: Score, motif_notes: int) -> dict[int, Indices]:
-    """For each note after a motif that came before: occurrences, oldest first and the motif last, each with the note
-    that followed (R, motif_notes + 1). The earlier ones do not overlap the motif. A note in several lines counts in the
-    first line that repeats its motif."""
+    """Occurrences of the motif before a note, oldest first, each with the next note (R, motif_notes + 1)."""
     occurrences: dict[int, Indices] = {}
     k = motif_notes
     lowest, highest = chord_ends(score)
+    # all chords tolerate a pedal; sounding lines follow the voices of a chorale
     for line in (*lines(score, np.inf), highest, lowest):
         if len(line) <= 2 * k:
             continue
@@ -179,7 +171,7 @@ def repeats(score: Score, motif_notes: int) -> dict[int, Indices]:
 
 
 class MelodyLooks(NamedTuple):
-    """What one note looks at in the melody, in L layers of H heads."""
+    """The attention of a note to the melody, in L layers of H heads."""
 
     weight: NDArray[Any]  # (L, H, N) on each note, 0 on other voices; what is missing lies on the melody's rests
     sounding: NDArray[Any]  # (L, H) share on the sixteenth that the note begins with
@@ -187,9 +179,9 @@ class MelodyLooks(NamedTuple):
 
 
 def ids_by_height(tokenizer: Tokenizer, score: Score) -> Ids:
-    """Four voices as ids (T,), the highest first in every sixteenth. A file does not say which voice a note belongs to,
-    and a harmoniser's voices do not cross. Raises TokenError for more than four."""
+    """Four voices as ids (T,), by height in every sixteenth. Raises TokenError for more than four."""
     assert isinstance(tokenizer, ChoraleTokenizer)
+    # a file does not name the voice of a note, and a harmoniser's voices do not cross
     grid = score_to_grid(score)
     for step in grid:
         sung = step != REST
@@ -200,8 +192,7 @@ def ids_by_height(tokenizer: Tokenizer, score: Score) -> Ids:
 def attention_to_melody(
     model: EncoderDecoder, tokenizer: Tokenizer, ids: Ids, trace: Trace, note: int, device: str, melody_voice: int = 0
 ) -> MelodyLooks:
-    """What the heads look at for note number `note` of a piece's ids (T,), soprano, alto, tenor and bass, of which one
-    is the melody. Raises ConfigError for a note of the melody, which the model reads and does not write."""
+    """The attention that generates a note of ids (T,). Raises ConfigError for a note of the melody."""
     steps = ids.reshape(-1, tokenizer.voices).astype(np.int64)  # (S, 4)
     query = int(trace.struck_by[note])
     step, voice = divmod(query, tokenizer.voices)
@@ -223,7 +214,7 @@ def attention_to_melody(
 
 
 def last_beside(trace: Trace, tokenizer: Tokenizer, voice: int = 0) -> int:
-    """The last note that is not of the melody's voice. Raises UserError if there is none."""
+    """The last note outside the melody's voice. Raises UserError if there is none."""
     others = np.flatnonzero(trace.struck_by % tokenizer.voices != voice)
     if not len(others):
         hint = "give a file that `musictx accompany` wrote, or other four voices"

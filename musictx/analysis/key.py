@@ -1,4 +1,4 @@
-"""The key of a score, and that around each beat of a chorale grid, by the profiles of Krumhansl and Kessler (1982)."""
+"""The key of a score, and of each beat of a chorale grid, by the profiles of Krumhansl and Kessler (1982)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,7 @@ LEAST_LEAD = 1e-6  # correlation by which the best key leads; less is a tie
 
 
 def tonics(grid: NDArray[np.integer]) -> NDArray[np.int64]:
-    """(T,) the pitch class of the tonic around each step of a grid (T, 4); -1 where two tonics fit equally well.
-
-    How long each pitch class sounds, in the eight beats before and after, is correlated with the profiles of 24 keys.
-    """
+    """(T,) the tonic's pitch class at each step of a grid (T, 4); -1 for a tie."""
     beats = -(-len(grid) // STEPS_PER_QUARTER)
     steps = np.zeros((beats * STEPS_PER_QUARTER, 12), np.int64)
     step, voice = np.nonzero(grid != REST)
@@ -32,7 +29,7 @@ def tonics(grid: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 def key_of(score: Score) -> tuple[int, str] | None:
-    """The pitch class of the tonic, and `major` or `minor`; None where two keys fit equally well."""
+    """The pitch class of the tonic, and `major` or `minor`; None for a tie."""
     music = score.select(score.program != DRUMS)
     histogram = np.bincount(music.pitch % 12, weights=music.offset_s - music.onset_s, minlength=12)
     correlations = np.concatenate([_correlation(histogram[None], profile)[0] for profile in (MAJOR, MINOR)])  # (24,)
@@ -46,7 +43,7 @@ def key_of(score: Score) -> tuple[int, str] | None:
 def _correlation(
     histogram: NDArray[np.integer] | NDArray[np.floating], profile: tuple[float, ...]
 ) -> NDArray[np.float64]:
-    """(N, 12) of N histograms (N, 12) with a profile on each tonic; 0 for a flat histogram."""
+    """(N, 12) of histograms (N, 12) with a profile on each tonic; 0 for a flat histogram."""
     keys = np.stack([np.roll(profile, tonic) for tonic in range(12)]) - np.mean(profile)  # (12, 12)
     centred = histogram - histogram.mean(1, keepdims=True)
     length = np.linalg.norm(centred, axis=1, keepdims=True) * np.linalg.norm(keys[0])

@@ -1,4 +1,4 @@
-"""Negative log-likelihood in nats per token, of models and of a baseline without a model."""
+"""Negative log-likelihood in nats per token, of models and of unigrams, and its gain by further training."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -28,10 +28,13 @@ from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import Tokenizer, Vocab
 from musictx.waiting import estimated
 
+PASSAGE = 256  # tokens
+FEWEST = 10  # passages: an interval over fewer is too often too narrow
+
 
 @dataclass(frozen=True)
 class Likelihood:
-    """The nats of each piece of a split. For next tokens the targets are all events after BOS, without EOS."""
+    """The nats and target tokens of each piece of a split."""
 
     nats: NDArray[np.float64]  # (P,)
     tokens_of: NDArray[np.int64]  # (P,)
@@ -57,10 +60,11 @@ def negative_log_likelihood(
     objective: Objective | None = None,
     stride: int | None = None,
 ) -> Likelihood:
-    """Scores a split, by next tokens or by another objective. It reads whole pieces (`segment` None: the JSB protocol)
-    or separate inputs of `segment` ids that do not overlap (2048: the MAESTRO protocol). With a `stride` inputs move on
-    by so many ids, and a model that carries its state hears whole pieces. Raises StoreError for an empty split,
-    ConfigError."""
+    """Scores a split by an objective, None: the next token. Raises StoreError for an empty split, ConfigError.
+
+    `segment`: None reads whole pieces (the JSB protocol), 2048 is the MAESTRO protocol. With a `stride` inputs overlap,
+    or a state is carried through whole pieces.
+    """
     objective = objective or NextToken(tokenizer)
     check_stride(stride, objective)
     check_segment(segment, model.cycle, stride)
@@ -84,7 +88,7 @@ def negative_log_likelihood(
 
 
 def carries_state(model: Any, stride: int | None) -> bool:
-    """Whether the model is scored with its state carried through whole pieces."""
+    """Whether scoring carries the model's state through whole pieces."""
     return stride is not None and can(model, "carries")
 
 
@@ -93,8 +97,7 @@ def to_device(example: Example, device: str) -> Example:
 
 
 def carried_losses(model: Any, examples: Iterable[Example], objective: Objective) -> Iterator[tuple[Tensor, Tensor]]:
-    """Nats and tokens (B,) of each of several examples, whose rows continue those of the example before; the last rows
-    may end earlier."""
+    """Nats and tokens (B,) of examples whose rows continue the example before."""
     state: Any = None
     for example in examples:
         rows, length = example.targets.shape
@@ -105,7 +108,7 @@ def carried_losses(model: Any, examples: Iterable[Example], objective: Objective
 
 
 def in_words(segment: int | None, stride: int | None, carries: bool) -> str:
-    """What a model read while it was scored."""
+    """The model's inputs during scoring, in words."""
     if carries:
         return f"whole pieces, the state carried over blocks of {segment} tokens"
     inputs = f"inputs of {segment} tokens" if segment else "whole pieces"
@@ -115,14 +118,13 @@ def in_words(segment: int | None, stride: int | None, carries: bool) -> str:
 def notes_and_seconds(
     split: Split, tokenizer: Tokenizer, select: Callable[[Score], Score] = lambda score: score
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """How many notes each piece has of those `select` for, and how long it lasts (P,): figures per note compare across
-    encodings."""
+    """The number of selected notes and the duration of each piece, (P,)."""
     scores = [tokenizer.decode(np.asarray(piece)) for piece in split]
     return np.array([len(select(s)) for s in scores]), np.array([s.duration_s for s in scores])
 
 
 def unigram_nll(train_ids: NDArray[np.uint16], ids: NDArray[np.uint16], vocab: Vocab) -> float:
-    """The nats of a token if each event is as likely as it is frequent in training, every count plus one."""
+    """Nats per token by the frequencies in training, every count plus one."""
     counts = np.bincount(train_ids, minlength=vocab.n_events)[: vocab.n_events] + 1.0
     log_p = np.log(counts / counts.sum())
     return float(-log_p[ids].mean())
@@ -130,7 +132,7 @@ def unigram_nll(train_ids: NDArray[np.uint16], ids: NDArray[np.uint16], vocab: V
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Negative log-likelihood of one split under one model; nats per token, per note and per second of music."""
+    """Negative log-likelihood of one split under one model."""
 
     bundle: str
     store: str
@@ -147,12 +149,8 @@ class Evaluation:
     unigram: float
 
 
-PASSAGE = 256  # tokens
-FEWEST = 10  # passages: an interval over fewer is too often too narrow
-
-
 class Gain(NamedTuple):
-    """Held-out pieces before and after: nats a token each, their difference over passages, that of each piece."""
+    """Nats a token of held-out pieces before and after training."""
 
     before: float
     after: float
@@ -162,12 +160,12 @@ class Gain(NamedTuple):
 
     @property
     def is_better(self) -> bool:
-        """On every piece, and surely over enough passages."""
+        """Better on every piece, and surely over enough passages."""
         return self.passages >= FEWEST and self.difference.high < 0 and max(self.of_pieces) < 0
 
 
 def gain(before: Any, after: Any, tokenizer: Tokenizer, test: Split, device: str) -> Gain:
-    """Two models on the same pieces, passage by passage."""
+    """The gain from one model to another on the same pieces."""
     passages, piece = passages_of(test)
     likelihoods = [
         negative_log_likelihood(model, passages, tokenizer, None, device=device) for model in (before, after)
@@ -188,8 +186,9 @@ def passages_of(split: Split) -> tuple[Split, NDArray[np.int64]]:
 
 
 def distinct_pieces(store: Store) -> Split:
-    """The held-out pieces, one of each group of near-duplicates: copies would seem to measure more."""
+    """The test pieces, one of each group of near-duplicates."""
     test = store.split("test")
+    # copies would seem to measure more
     copies = {name for group in store.manifest.extra["near_duplicates"] for name in group[1:]}
     numbers = [n for n, name in enumerate(test.names) if name not in copies]
     pieces = [test[n] for n in numbers]

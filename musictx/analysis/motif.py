@@ -1,23 +1,10 @@
-"""Motif retention: how much of its seed a continuation still remembers, span after span. The measure is ours.
+"""Motif retention (ours): how many of the seed's motifs return in a continuation, span after span.
 
-A motif is `n` notes that follow each other in the highest or the lowest line that sounds. It is their intervals, and
-whether each step is longer than, as long as, or shorter than the step before. The borders are at a factor √2, wide
-enough for a pianist's freedom. Key and tempo do not count. Notes within 50 ms are one chord. Its highest note belongs
-to one line and its lowest to the other, unless an earlier note sounds beyond it.
+A motif is `NOTES` notes in a row in the highest or lowest line. It is their intervals, and whether each step is longer
+than, as long as, or shorter than the step before.
 
-Written notes sound as long as they are written. A pedal lets notes sound long after the hand has left them. So in
-performances a note counts as sounding for `PEDALLED_S` at most.
-
-The raw figure is the share of the seed's distinct motifs that return in a span. Chance and style bring some back in
-any music. So each set of continuations is compared with its own seeds shuffled between the pieces. That excess is
-compared with the excess of the true continuations: 0 is what shuffled seeds give, 1 is what the composers did. Endless
-repetition of the seed is far above 1, so near 1 is better than higher.
-
-The defaults were chosen by the excess of own seeds over shuffled ones, in standard errors. They are of 130 MAESTRO v3
-validation pieces (seeds of 15 s, true continuations in 6 spans of 15 s). Motifs of 3, 4, 5, 6 notes: 17.1, 13.8, 11.3,
-9.4; by chance 5.3 % of those of 3 notes return. Chords within 20, 50, 80 ms: 16.7, 17.1, 15.3. Only the highest line:
-16.9. Rhythm in 7 classes: 17.0, without: 17.5, but then chance is 9 %. In 228 chorales 3, 4, 5 notes give 12.6, 12.2,
-11.8. These figures are for lines of onsets alone, `held_s` = 0. With sounding notes, 3 and 4 notes give 10.0 and 9.7.
+The raw figure is the share of the seed's motifs that return. Its excess over shuffled seeds is divided by the excess of
+the true continuations: 0 is chance, 1 the composers, repetition far above.
 """
 
 from collections.abc import Sequence
@@ -33,17 +20,21 @@ from musictx.music.score import DRUMS, Score
 
 Indices = NDArray[np.int64]
 
+# chosen by the excess of own seeds over shuffled ones, in standard errors, on 130 MAESTRO v3 validation pieces (seeds
+# of 15 s, 6 spans of 15 s, lines of onsets alone). Motifs of 3, 4, 5, 6 notes: 17.1, 13.8, 11.3, 9.4; in 228 chorales
+# 3, 4, 5 notes: 12.6, 12.2, 11.8. Chords within 20, 50, 80 ms: 16.7, 17.1, 15.3; only the highest line: 16.9. Rhythm in
+# 7 classes: 17.0; without: 17.5, but then 9 % return by chance, not 5.3 %. With sounding notes 3 and 4 notes give 10.0
+# and 9.7.
 NOTES = 3  # of a motif
 CHORD_S = 0.05  # notes at most this far apart are one chord
+# a pedal lets notes sound long after the hand has left them
 PEDALLED_S = 0.25
+# borders at a factor √2, wide enough for a pianist's freedom
 RHYTHM = (-0.5, 0.5)  # log2 of the ratio of two steps: shorter | equal | longer
 
 
 class RetentionCurve(NamedTuple):
-    """Retention over time, (W,) each: one row per span of the continuation.
-
-    NaN if the true continuations show no excess to scale by, or fewer than 2 of them last to the end of the span.
-    """
+    """Retention (W,) in each span; NaN without an excess to scale by, or with fewer than 2 pieces."""
 
     time_s: NDArray[Any]  # middle of the span; 0 is the end of the seed
     mean: NDArray[Any]  # 0 = shuffled seeds, 1 = true continuations
@@ -57,17 +48,17 @@ class RetentionCurve(NamedTuple):
 
 
 def chord_index(onset_s: NDArray[Any]) -> NDArray[np.int64]:
-    """(N,) 0, 0, 1, …: which chord each note belongs to; the onsets must be sorted."""
+    """(N,) the number of each note's chord, for sorted onsets."""
     return np.cumsum(np.diff(onset_s, prepend=onset_s[:1]) > CHORD_S)
 
 
 def held_in(metrical: bool) -> float:
-    """How long a note may count as sounding: as long as it is written, or in a performance `PEDALLED_S`."""
+    """The most that a note counts as sounding, in seconds."""
     return np.inf if metrical else PEDALLED_S
 
 
 def chord_ends(score: Score) -> tuple[Indices, Indices]:
-    """The lowest and the highest note of each chord, (chords,) each, in order of time."""
+    """The lowest and the highest note of each chord, (chords,) each."""
     chord = chord_index(score.onset_s)
     order = np.lexsort((score.pitch, chord)).astype(np.int64)
     first = np.flatnonzero(np.diff(chord[order], prepend=-1))
@@ -75,8 +66,7 @@ def chord_ends(score: Score) -> tuple[Indices, Indices]:
 
 
 def lines(score: Score, held_s: float) -> tuple[Indices, Indices]:
-    """The notes of the highest and of the lowest line that sound, (M,) each. A note counts as sounding for `held_s` at
-    most."""
+    """The notes of the highest and of the lowest line, (M,) each. A note sounds for `held_s` at most."""
     end_s = np.minimum(score.offset_s, score.onset_s + held_s).tolist()
     borders = np.flatnonzero(np.diff(chord_index(score.onset_s), prepend=-1, append=-1)).tolist()
     onset_s, pitch = score.onset_s.tolist(), score.pitch.tolist()
@@ -93,8 +83,7 @@ def lines(score: Score, held_s: float) -> tuple[Indices, Indices]:
 
 
 def ngrams(score: Score, held_s: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The motifs of the highest line, then those of the lowest: a number that identifies each, and the onset of its
-    first chord, in seconds. Leaves out drums."""
+    """The motifs of the highest line, then the lowest, as numbers, and their onsets in seconds."""
     music = score.select(score.program != DRUMS)
     chord = chord_index(music.onset_s)
     start_s = music.onset_s[np.searchsorted(chord, chord)]  # (N,) when each note's chord begins
@@ -122,13 +111,8 @@ def retention(
     span_s: float,
     horizon_s: float,
 ) -> RetentionCurve:
-    """The curve of one model: `generated` and `true` continue `seeds`, piece by piece, from time 0; 95 % intervals by
-    bootstrap over pieces.
-
-    A span counts the pieces whose true continuation lasts to its end, without seeds that have no motifs. A generated
-    continuation that falls silent retains nothing. One span as long as the horizon gives a single figure. Raises
-    UserError if the pieces are too few, or their true continuations retain too little, for a scale.
-    """
+    """The curve of one model; `generated` and `true` continue `seeds` from time 0. Raises UserError if pieces are too
+    few, or retain too little for a scale."""
     edges_s: NDArray[Any] = np.arange(int(horizon_s / span_s + 1e-9) + 1) * span_s
     keys = [np.unique(ngrams(s, held_s)[0]) for s in seeds]
     valid = [i for i, k in enumerate(keys) if len(k)]
@@ -177,11 +161,8 @@ def _shares(
 
 
 def _excess(share: NDArray[np.float64]) -> tuple[float, float, NDArray[np.float64]]:
-    """Mean share with the own seed, mean with another's, and each piece's part (N,) in their difference.
-
-    A piece counts as itself, as another's seed and as another's continuation. With the grand mean put back, the parts
-    average to the difference. They vary from sample to sample as it does (Hoeffding 1948, the projection).
-    """
+    """Mean share with the own seed, with another's, and each piece's part (N,) in their difference (Hoeffding 1948, the
+    projection)."""
     own, others = np.diag(share), len(share) - 1
     row, column = ((share.sum(axis) - own) / others for axis in (0, 1))
     return float(own.mean()), float(row.mean()), own - row - column + row.mean()

@@ -1,13 +1,6 @@
 """The rules of four-part writing: where a chorale grid breaks each of them.
 
-`RULES` has one row for each rule. The rules see pitches on a grid of sixteenths, not how notes are spelled: an
-augmented second is a minor third to them. A repeated note is one long note, and a rest of up to `DETACHED` sixteenths
-belongs to the note before. Steps are neighbouring sixteenths, and intervals are counted in semitones, so that a fifth
-means a perfect one. Beats count from the first bar line; ends of phrases are not seen. Bach breaks most of these rules
-now and then.
-
-The voices are S, A, T, B. "Two voices" means each of their six pairs. A rest ends a voice's line: what comes before is
-not compared with what comes after.
+Steps are sixteenths, intervals are semitones: a fifth is perfect. "Two voices" means each of the six pairs.
 """
 
 from collections.abc import Callable
@@ -37,7 +30,7 @@ COLUMNS: dict[int, tuple[str, ...]] = {1: ("SATB",), N_VOICES: tuple("SATB"), le
 
 
 def _chord_table(degree: int, *chords: tuple[int, ...]) -> Pitches:
-    """(4096,) for each set of pitch classes, as bits: the pitch class of a degree of the chord, -1 for other chords."""
+    """(4096,) the pitch class of a degree of the chord for each set of pitch classes, as bits; -1 for other chords."""
     table = np.full(2**12, -1)
     for root in range(12):
         for chord in chords:
@@ -59,7 +52,7 @@ class Finding(NamedTuple):
 
 
 def findings(grid: Grid) -> dict[str, list[Finding]]:
-    """All findings of each rule, in time, for a grid (T, 4) of pitches."""
+    """All findings of each rule, in time, for a grid (T, 4)."""
     voices, by_rule = VoiceLeading(sustain(grid).astype(np.int64)), {}
     for rule in RULES:
         breaks = rule.breaks(voices)
@@ -69,7 +62,7 @@ def findings(grid: Grid) -> dict[str, list[Finding]]:
 
 
 def sustain(grid: Grid) -> Grid:
-    """The grid with each note held over a short rest, up to the next note of its voice: detached notes make a line."""
+    """Each note sustained over a short rest, up to the next note of its voice."""
     lines = grid.copy()
     for voice in lines.T:
         sung = np.flatnonzero(voice != REST)
@@ -96,7 +89,7 @@ def _begins(breaks: Mask) -> Mask:
 
 
 class VoiceLeading:
-    """What the rules ask of four voices (T, 4): where they move, and how each pair is apart."""
+    """Motion and intervals of four voices (T, 4)."""
 
     def __init__(self, pitch: Pitches) -> None:
         self.pitch, self.previous, self.sung = pitch, _before(pitch), pitch != REST
@@ -166,7 +159,7 @@ def _no_third_at_the_end(v: VoiceLeading) -> Mask:
 
 
 class Rule(NamedTuple):
-    """`broken` makes of voices where they break it: (T, 6) by pairs, (T, 4) by voices, or (T, 1)."""
+    """`breaks` is a mask of voices: (T, 6) by pairs, (T, 4) by voices, or (T, 1)."""
 
     name: str
     meaning: str

@@ -1,4 +1,4 @@
-"""How often four voices break each rule of part-writing, where, and how often the chorales of a store do."""
+"""Four voices' findings against the rules of part-writing, and those of a store's chorales."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,15 +18,12 @@ TRACKS, HEIGHT, BOTH = "tracks", "by height", "tracks and height"  # where voice
 
 
 def rules_report(tracks: Tracks, beside: Store | None = None) -> dict[str, Any]:
-    """Count, rate and findings of each rule, for a file of four voices that was read in one tempo.
-
-    The chorales of a store are compared as the file is read: where voices of it go by height, all of theirs do. Raises
-    StoreError, TokenError.
-    """
+    """Count, rate and findings of each rule in a file. Raises StoreError, TokenError."""
     grid, voices = read_voices(tracks)
     by_rule, beats, meter = findings(grid), beats_of(grid), tracks.meter()
     corpus_rates = {}
     if beside is not None:
+        # compared as the file is read: by height where any of its voices are
         grids = chorales(beside)
         corpus_rates = rates(grids if voices == TRACKS else map(by_height, grids))
     return {
@@ -48,9 +45,8 @@ def rules_report(tracks: Tracks, beside: Store | None = None) -> dict[str, Any]:
 
 
 def read_voices(tracks: Tracks) -> tuple[Grid, str]:
-    """The voices of a file on the grid, and where they are from. In a passage of four tracks of one note at a time each
-    track is a voice, the highest on average the soprano; in other passages they go by height. Passages are what
-    follows one another on different tracks: a seed and what a model wrote after it."""
+    """The voices of a file on the grid, and their source: tracks or height."""
+    # each passage has its own tracks: a seed, and the music that a model wrote after it
     grid, kinds = np.full((0, N_VOICES), REST, dtype=np.int16), set[str]()
     for parts in passages([t.score for t in tracks.tracks if len(t.score) and not t.is_drums]):
         voices = separate_voices(parts)
@@ -65,7 +61,7 @@ def read_voices(tracks: Tracks) -> tuple[Grid, str]:
 
 
 def passages(parts: Sequence[Score]) -> list[list[Score]]:
-    """Parts together that sound at the same time, in order."""
+    """Groups of parts that sound at the same time, in order."""
     groups, end = list[list[Score]](), -1
     for part in sorted(parts, key=lambda part: float(part.onset_s.min())):
         onset, offset = in_steps(part)
@@ -77,7 +73,7 @@ def passages(parts: Sequence[Score]) -> list[list[Score]]:
 
 
 def separate_voices(parts: Sequence[Score]) -> Grid | None:
-    """The voices of four parts of one note at a time, the highest on average as soprano; None for others."""
+    """Four parts of one note at a time as voices, the highest as soprano; None for others."""
     if len(parts) != N_VOICES:
         return None
     parts = sorted(parts, key=lambda part: -float(part.pitch.mean()))
@@ -114,8 +110,7 @@ def rates(grids: Iterable[Grid]) -> dict[str, float]:
 
 
 def place(finding: Finding, meter: Meter) -> dict[str, Any]:
-    """Where a finding is: bar and beat count from 1, an upbeat is bar 0. A beat is the lower number of the time
-    signature."""
+    """Bar, beat and voices of a finding; an upbeat is bar 0."""
     at_s = finding.step * meter.quarter_s / STEPS_PER_QUARTER
     lines_s = meter.bars_s(at_s + meter.bar_s)
     bar = int(np.searchsorted(lines_s, at_s + 1e-6, side="right"))

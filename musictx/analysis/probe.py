@@ -1,4 +1,4 @@
-"""A probe: one linear layer on what a frozen model hears in a passage, which says its label (Alain and Bengio 2016)."""
+"""A probe: one linear layer from embeddings of passages to labels (Alain and Bengio 2016)."""
 
 import json
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Layer(NamedTuple):
     scale: NDArray[np.float32]
 
     def logits(self, vectors: Vectors) -> NDArray[np.float64]:
-        """(..., K) of vectors (..., C). The logits of a piece are those of its passages' mean."""
+        """(..., K) of vectors (..., C)."""
         scaled = ((vectors - self.mean) / self.scale).astype(np.float64)
         logits: NDArray[np.float64] = scaled @ self.weight.T + self.bias
         return logits
@@ -43,14 +43,11 @@ class Layer(NamedTuple):
 def fit(
     vectors: Vectors, label: NDArray[Any], weight: NDArray[Any], labels: int, strengths: Sequence[float]
 ) -> list[Layer]:
-    """A layer for each strength of L2, of `vectors` (N, C), their labels (N,) and how much each counts (N,).
-
-    The strongest comes first, and each fit begins where the one before ended. L2 also pulls the bias, to the logarithm
-    of a label's share: so the strongest layers say how common a label is.
-    """
+    """A layer for each strength of L2, strongest first, of `vectors` (N, C), labels (N,) and weights (N,)."""
     mean, scale = vectors.mean(0), vectors.std(0) + 1e-6
     x = torch.as_tensor((vectors - mean) / scale, dtype=torch.float64)  # (N, C)
     y, counts = torch.as_tensor(label), torch.as_tensor(weight / weight.sum(), dtype=torch.float64)
+    # L2 also pulls the bias, to the logarithm of a label's share: the strongest layers say how common a label is
     share = (np.bincount(label, weight, labels) + 1) / (weight.sum() + labels)
     prior = torch.as_tensor(np.log(share))
     is_label = torch.nn.functional.one_hot(y, labels).double()  # (N, K)
@@ -74,7 +71,7 @@ def fit(
 
 @dataclass(frozen=True)
 class About:
-    """What a file of labels says of itself."""
+    """The header of a file of labels."""
 
     labels: list[str]  # in the order of the layer's rows
     bundle: str  # what the person called the model
@@ -95,7 +92,7 @@ class Probe(NamedTuple):
             partial.write_bytes(save(self.layer._asdict(), {KEY: json.dumps(asdict(self.about))}))  # others may read it
 
     def embedder(self, model: Any, tokenizer: Tokenizer, tensors_sha256: str, path: Path, bundle: str) -> Embedder:
-        """The ears that this layer was fitted to. Raises BundleError for another model."""
+        """The embedder of this layer. Raises BundleError for another model."""
         if tensors_sha256 != self.about.tensors_sha256:
             what = f"{path} was made with another model than {bundle}: {self.about.bundle}"
             raise BundleError(what, "give that one as bundle=, or make the labels again with `musictx probe`")

@@ -1,17 +1,6 @@
-"""Finds repeats: bars inside a piece, and runs of notes from the training set.
+"""Repeats: bars inside a piece, and runs of notes shared with the training set, in any key.
 
-Copying: the longest run of notes that a piece shares with the training set, transposed or not.
-
-Music is read chord by chord (notes within 50 ms), each from the lowest note up. Only the exact intervals from note to
-note count. Rhythm would hide copies. Of fifty copied MAESTRO excerpts on the performance encoding's clock, the longest
-run found is 200 notes (median) by intervals, and 114 with rhythm. In a minute of 60 validation pieces, which are no
-copies, it is 10 notes (median) by intervals and 9.5 with rhythm.
-
-The index is a suffix array (Manber and Myers 1993): exact, without hashes. Compare a figure with that of real held-out
-pieces of the same length in seconds. Longer music shares longer runs, and all music has scales and tremolos.
-
-Repeated bars: how many repeat an earlier one exactly: pitch, place in the bar and length, both in sixteenths. Music
-without written beats has no bars to compare.
+The index is a suffix array (Manber and Myers 1993). Compare with real held-out pieces of the same length in seconds.
 """
 
 from collections.abc import Sequence
@@ -33,7 +22,7 @@ MOST_COPIES = 3  # of the runs that a piece shares with a store
 
 
 class Copy(NamedTuple):
-    """A run of `notes` notes that a score and a training piece share; 0 notes if there is none."""
+    """A run of `notes` notes of a score and a training piece; 0 if there is none."""
 
     notes: int
     seconds: float  # from its first onset to its last, in the score
@@ -43,7 +32,7 @@ class Copy(NamedTuple):
 
 
 class CorpusIndex:
-    """A search index of the training pieces: 13 bytes a note. Raises UserError if no piece has two notes."""
+    """A search index of the training pieces: 13 bytes a note. Raises UserError without two notes."""
 
     def __init__(self, scores: Sequence[Score]) -> None:
         lines = [_intervals(score) for score in scores]
@@ -58,11 +47,11 @@ class CorpusIndex:
         self.order = suffix_order(self.text[:-STRIDE])  # (notes,) positions, sorted by the text that follows
 
     def longest_copy(self, score: Score) -> Copy:
-        """The longest run of the score that is in a training piece; of several, the earliest in the score."""
+        """The longest run in a training piece; of several, the earliest."""
         return (self.copies(score, 1) or [Copy(0, 0.0, 0.0, -1, 0.0)])[0]
 
     def copies(self, score: Score, most: int) -> list[Copy]:
-        """The longest runs, at most so many, which share no interval: each the longest of what is left."""
+        """The longest runs, at most `most`, which share no interval."""
         line, onset_s = _intervals(score)
         length, place = self._longest_matches(line)
         runs: list[Copy] = []
@@ -76,15 +65,12 @@ class CorpusIndex:
         return runs
 
     def _longest_matches(self, line: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(M,) for each place of a line the most intervals that agree from there on, and where they are in the text.
-
-        Bisection looks up all places together. The best match is one of the two neighbours of a place in the sorted
-        order, and bisection looks at both.
-        """
+        """(M,) the most intervals that agree from each place of a line on, and their place in the text."""
         padded = np.append(line, np.zeros(STRIDE, np.uint8))
         start, most = np.arange(len(line)), len(line) - np.arange(len(line))
         low, high = np.zeros_like(start), np.full_like(start, len(self.order))
         best, place = np.zeros_like(start), np.zeros_like(start)
+        # the best match is one of the two neighbours of a place in the sorted order, and bisection looks at both
         while (is_open := low < high).any():
             middle = np.minimum((low + high) // 2, len(self.order) - 1)
             candidates = self.order[middle].astype(np.int64)
@@ -96,7 +82,7 @@ class CorpusIndex:
 
 
 class Provenance:
-    """The training pieces of a store, to search. Raises StoreError, and UserError if no piece has two notes."""
+    """The training pieces of a store, to search. Raises StoreError, UserError."""
 
     def __init__(self, store: Store) -> None:
         split = store.split("train")
@@ -104,8 +90,7 @@ class Provenance:
         self.index = CorpusIndex([store.tokenizer.decode(np.asarray(ids)) for ids in split])
 
     def text(self, score: Score) -> str:
-        """The longest passages of a score, in a line. All music shares short runs, such as scales: compare
-        with music that is no copy."""
+        """The longest shared passages of a score, in a line."""
         rows = [
             f"{copy.notes} notes at {copy.from_s:.1f} to {copy.from_s + copy.seconds:.1f} s, "
             f"in {self.names[copy.piece]} from {copy.piece_s:.1f} s on"
@@ -115,9 +100,10 @@ class Provenance:
 
 
 def _intervals(score: Score) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-    """(N - 1,) intervals from note to note plus 128, so 1 … 255, and (N,) the onsets, chords from the lowest note up;
-    without drums."""
+    """(N - 1,) intervals plus 128, so 1 … 255, and (N,) the onsets; without drums."""
     score = score.select(score.program != DRUMS)
+    # rhythm would hide copies: in fifty copied MAESTRO excerpts the longest run is 200 notes (median) by intervals and
+    # 114 with rhythm; in a minute of 60 validation pieces, which are no copies, 10 and 9.5
     order = np.lexsort((score.pitch, chord_index(score.onset_s)))
     return (np.diff(score.pitch[order].astype(np.int64)) + 128).astype(np.uint8), score.onset_s[order]
 
@@ -125,7 +111,7 @@ def _intervals(score: Score) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
 def _agreement(
     a: NDArray[np.uint8], at_a: NDArray[np.int64], b: NDArray[np.uint8], at_b: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """(K,) how many values agree from `at_a` in `a` and `at_b` in `b` on, up to the last stride of either."""
+    """(K,) how many values of `a` from `at_a` and `b` from `at_b` agree."""
     of_a, of_b = (np.lib.stride_tricks.sliding_window_view(x, STRIDE) for x in (a, b))
     agreement, open_rows = np.zeros_like(at_a), np.arange(len(at_a))
     while len(open_rows):
@@ -139,8 +125,7 @@ def _agreement(
 
 
 def suffix_order(text: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """(N,) the places of a text sorted by the text from there on. First by 8 values, then, among those still tied, by
-    the known order of the places 8, 16, 32, … further on."""
+    """(N,) the places of a text sorted by the text from there on."""
     n = len(text)
     padded: NDArray[Any] = np.append(text, np.zeros(WORD, np.uint8)).astype(np.uint64)
     word = np.zeros(n, np.uint64)
@@ -166,8 +151,7 @@ Bar = frozenset[tuple[int, int, int]]  # (place, pitch, length), in sixteenths
 
 
 def bars(score: Score) -> list[Bar]:
-    """The notes of each bar of four quarters from the beginning to the last onset, without drums; empty bars are empty
-    sets."""
+    """The notes of each bar of four quarters, without drums."""
     score = score.select(score.program != DRUMS)
     if not len(score):
         return []
@@ -180,8 +164,7 @@ def bars(score: Score) -> list[Bar]:
 
 
 def repeated_share(score: Score, from_bar: int = 0) -> float:
-    """The share of the bars from `from_bar` on that repeat an earlier bar note for note, without silent bars; NaN if
-    there are none."""
+    """The share of sounding bars from `from_bar` on that repeat an earlier one; NaN without any."""
     music = bars(score)
     repeats = [music[n] in music[:n] for n in range(from_bar, len(music)) if music[n]]
     return float(np.mean(repeats)) if repeats else float("nan")

@@ -41,8 +41,7 @@ EXPLAINED = """\
 
 
 class Memory(NamedTuple):
-    """What continuations keep of their seeds, as a curve and as one figure, and what they share with the training
-    set."""
+    """Retention of seeds, as a curve and as one figure, and runs shared with the training set."""
 
     retention: RetentionCurve | None
     retained: Interval | None
@@ -53,8 +52,7 @@ class Memory(NamedTuple):
 
 
 class Knowledge(NamedTuple):
-    """What a model's likelihoods show that it knows of a seed; `window` is how far it was trained to look, in
-    tokens."""
+    """The seed gain of a model; `window` is its context in training, in tokens."""
 
     gain: SeedGain | None = None
     window: int | None = None
@@ -75,7 +73,7 @@ class ModelReport:
     frechet: Frechet | str | None = None  # or why there is none
 
     def plain(self) -> dict[str, Any]:
-        """The row as JSON has it, with null for NaN and infinity."""
+        """The row for JSON, with null for NaN and infinity."""
         return _plain(vars(self) | {"nll": asdict(self.nll) if self.nll else None})  # type: ignore[no-any-return]
 
 
@@ -157,7 +155,7 @@ PANELS: dict[str, Callable[[ModelReport], Interval | None]] = {  # of the pictur
 
 
 def joined(seed: Score, then: Score, seed_s: float) -> Score:
-    """The seed, and what comes after it."""
+    """The seed, then its continuation."""
     later = replace(then, onset_s=then.onset_s + seed_s, offset_s=then.offset_s + seed_s)
     return Score.merge([seed, later], seed.quarter_s)
 
@@ -170,7 +168,7 @@ def write_report(
     store: Store,
     continuations: Mapping[str, Sequence[Score]],
 ) -> None:
-    """Writes report.md and its PNGs. `continuations` has each name's continuations, in the order of the beginnings."""
+    """Writes report.md and its PNGs; `continuations` follow the order of the beginnings."""
     models = [row for row in rows if row.nll]
     panels = {title: {row.name: interval for row in rows if (interval := of(row))} for title, of in PANELS.items()}
     plot_intervals({title: panel for title, panel in panels.items() if panel}, folder / INTERVALS)

@@ -1,9 +1,4 @@
-"""Seed gain: what seeing the seed is worth on the true continuation, in nats a token, without drawing a note.
-
-Each piece is cut in two as for motif retention. A model reads it twice: once with the whole seed, once with only the
-seed's end. The gain of a part of the continuation is how many fewer nats its tokens have the first time. 0 means that
-the seed is forgotten, or says nothing about what follows; figures compare only over the same pieces.
-"""
+"""Seed gain: nats a token that the whole seed saves on the true continuation, beside only its end."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -24,14 +19,15 @@ END_TOKENS = 17  # of the seed's end, which the second reading has too: a beat o
 
 
 class Place(NamedTuple):
-    """Where a piece is cut: the index of the first token of each part of the continuation, and of the one after."""
+    """The first token of each part of a continuation, and the end."""
 
     ids: Ids  # (T,)
     cuts: list[int]  # parts + 1
 
 
+# 0: the seed is forgotten, or says nothing about the continuation; figures compare only over the same pieces
 class SeedGain(NamedTuple):
-    """The gain of each part over all pieces, with its interval over pieces; `seconds` (W,) are the parts' ends."""
+    """The gain of each part (W,) over all pieces; `seconds` are the parts' ends."""
 
     seconds: NDArray[Any]
     mean: NDArray[Any]
@@ -44,8 +40,7 @@ class SeedGain(NamedTuple):
 def places(
     pieces: Iterable[Ids], tokenizer: Tokenizer, seed_s: float, parts: int, part_s: float, period: int
 ) -> list[Place]:
-    """All pieces long enough for the seed and its continuation. Each is cut at the first whole `period` of tokens at or
-    after each time. Raises UserError for fewer than two."""
+    """All pieces long enough, cut at whole periods of tokens. Raises UserError for fewer than two."""
     places = []
     for piece in pieces:
         ids = np.asarray(piece)
@@ -59,7 +54,7 @@ def places(
 
 
 def _index_at(ids: Ids, tokenizer: Tokenizer, seconds: float, period: int) -> int:
-    """How many tokens of `ids` come before that time, up to a whole period; len(ids) + 1 if that time never comes."""
+    """How many tokens come before that time, up to a whole period; len(ids) + 1 if it never comes."""
     if tokenizer.seconds(ids) < seconds - 1e-9:
         return len(ids) + 1
     n = bisect_left(range(len(ids)), seconds - 1e-9, key=lambda n: tokenizer.seconds(ids[:n]))
@@ -67,8 +62,7 @@ def _index_at(ids: Ids, tokenizer: Tokenizer, seconds: float, period: int) -> in
 
 
 def seed_gain(model: Any, tokenizer: Tokenizer, places: list[Place], part_s: float, device: str = "cpu") -> SeedGain:
-    """The seed gain of one model on all places. It reads them whole, whatever its window. Raises ConfigError for a
-    model without positions for so many tokens."""
+    """The seed gain of one model. Raises ConfigError without positions for so many tokens."""
     period, bos = max(model.cycle, tokenizer.group), np.array([tokenizer.vocab.bos])
     gains, counts = [], []  # of each place: nats that the seed saves in each part, and the part's tokens
     for ids, cuts in estimated(places, f"seed gain at {len(places)} places", lambda place: len(place.ids)):

@@ -1,4 +1,4 @@
-"""Passages of a store as vectors in one file, and the ones nearest to other music."""
+"""Embeddings of a store's passages in one file, and their similarity to other music."""
 
 import json
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ MOST_NEAREST = 3  # nearest passages of new music
 
 
 class Match(NamedTuple):
-    """`likeness`: 1 is the same, 0 as any two passages of the store."""
+    """A passage of the store; `likeness`: 1 is the same, 0 as any two passages."""
 
     number: int  # of the piece, over all splits
     name: str
@@ -33,7 +33,7 @@ class Match(NamedTuple):
 
 
 class Index:
-    """Passages of `length_s` seconds: vectors (N, C), the number of their piece (N,), their beginnings (N,)."""
+    """Passages of a store: vectors (N, C), the number of their piece (N,), their beginnings (N,)."""
 
     def __init__(self, vectors: Vectors, piece: NDArray[np.int32], from_s: NDArray[np.float32]) -> None:
         self.piece, self.from_s, self.raw = piece, from_s, vectors
@@ -44,13 +44,13 @@ class Index:
         self.vectors = self.directions(vectors)
 
     def directions(self, vectors: Vectors) -> Vectors:
-        """Every column as far from its mean as usual, every row of length 1."""
+        """Standardised columns, rows of length 1."""
         scaled = (vectors - self.mean) / self.scale
         rows: Vectors = scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-9)
         return rows
 
     def passages(self, vectors: Vectors, names: Sequence[str], most: int) -> list[list[Match]]:
-        """For each of Q passages (Q, C) the nearest ones, of a piece each, the nearest first."""
+        """For each passage of (Q, C) the nearest ones, one a piece."""
         rows = []
         for likeness in self.directions(vectors) @ self.vectors.T:  # (N,) the cosine with each of the index
             best: dict[int, int] = {}
@@ -62,7 +62,7 @@ class Index:
         return rows
 
     def pieces(self, vectors: Vectors, names: Sequence[str], most: int) -> list[Match]:
-        """The pieces whose passages together are nearest to all of these (Q, C)."""
+        """Pieces by their mean passage, nearest to (Q, C) first."""
         numbers = np.unique(self.piece)
         means = np.stack([self.vectors[self.piece == i].mean(0) for i in numbers])
         query = self.directions(vectors).mean(0)
@@ -96,14 +96,14 @@ def load_index(path: Path, pieces: int, width: int) -> Index | None:
 
 
 def index_path(store: Store, model_sha256: str, layer: int, passage_s: float, most: int) -> Path:
-    """The file beside a store that keeps the index of it, a model and passages."""
+    """The file beside a store for this model and these passages."""
     hashes = [info.sha256 for info in store.manifest.splits.values()]
     key = sha256(json.dumps((model_sha256, layer, passage_s, most, hashes)).encode()).hexdigest()
     return beside_store(store.path, f"similar-{key[:16]}.safetensors")
 
 
 class Neighbours:
-    """The passages of a store that are nearest to new music, by the index that `musictx similar` made of it."""
+    """The passages of a store nearest to new music, by the index of `musictx similar`."""
 
     def __init__(self, store: Store, embedder: Embedder, model_sha256: str) -> None:
         """Without such a file, `index` is None."""
@@ -112,7 +112,7 @@ class Neighbours:
         self.index = load_index(path, len(self.names), embedder.model.config.d_model)
 
     def text(self, score: Score) -> str:
-        """The nearest passages in a line; "" without an index, or for music without a passage."""
+        """The nearest passages in a line; "" without an index or a passage."""
         begin_s = float(score.onset_s[0]) if len(score) else 0.0  # a seed may come before it
         queries = self.embedder.passages(score.clip(begin_s, score.duration_s), PASSAGE_S)
         if self.index is None or not queries:
@@ -127,13 +127,12 @@ class Neighbours:
 
 
 def piece_names(store: Store) -> list[str]:
-    """All pieces, split by split."""
+    """The names of all pieces, split by split."""
     return [name for split in store.manifest.splits for name in store.split(split).names]
 
 
 def build_index(store: Store, embedder: Embedder, length_s: float, most: int) -> Index:
-    """At most `most` passages, spread over all splits of a store. Raises UserError for a store without
-    a passage."""
+    """At most `most` passages of all splits. Raises UserError without a passage."""
     seconds = sum(info.seconds for info in store.manifest.splits.values())
     every_s = max(seconds / most, CLOSEST_S)
     ids: list[NDArray[np.int64]] = []

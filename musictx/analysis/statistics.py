@@ -14,8 +14,7 @@ NAN = float("nan")
 
 
 def statistics(score: Score, metrical: bool = False) -> dict[str, float]:
-    """The figure of each of MEASURES, without drums; NaN if a piece has nothing to measure. Groove consistency is for
-    metrical music, with four quarters a bar."""
+    """The figure of each of MEASURES, without drums; NaN where there is nothing to measure."""
     music = score.select(score.program != DRUMS)
     usable = {name for name in MEASURES if len(music) and (metrical or name != "groove_consistency")}
     return {name: float(measure(music)) if name in usable else NAN for name, measure in MEASURES.items()}
@@ -38,7 +37,7 @@ def _entropy(score: Score) -> float:
 
 
 def _scale_consistency(score: Score) -> float:
-    """The largest share of notes that lie in one of the scales (Mogren 2016; MusPy, Dong et al. 2020)."""
+    """The largest share of notes in one of the scales (Mogren 2016; MusPy, Dong et al. 2020)."""
     return float((SCALES @ _pitch_classes(score)).max() / len(score))
 
 
@@ -67,8 +66,7 @@ def _interonset_s(score: Score) -> float:
 
 
 def _groove_consistency(score: Score) -> float:
-    """1 - the mean share of steps at which a bar's onsets differ from the next bar's (Wu and Yang 2020, section 4.2).
-    Neighbouring bars as in MusPy, from the first bar with an onset to the last."""
+    """1 - the mean share of steps at which neighbouring bars differ (Wu and Yang 2020, section 4.2; bars as MusPy)."""
     steps = np.unique(np.rint(score.onset_s / (score.quarter_s / 4)).astype(np.int64))
     bar = steps // STEPS_PER_BAR
     repeats = np.isin(steps + STEPS_PER_BAR, steps).sum()  # onsets that the next bar repeats
