@@ -109,7 +109,7 @@ def draw_rest(
         raise ConfigError("masks", got=False, why="the model would write notes of the melody", hint="leave it out")
     if (several := request.control.particles) not in (AUTO, 1):
         raise ConfigError("particles", got=several, why="a song is written window by window", allowed="1, or auto")
-    ids = tokenizer.encode(tokenizer.sung_by(melody))
+    ids = tokenizer.encode(tokenizer.as_melody(melody))
     hop_s = max(round(window_s / 2 / STEP_S), 1) * STEP_S
     end_s = tokenizer.seconds(ids)
     starts = np.arange(0, max(end_s - hop_s, STEP_S), hop_s).tolist()

@@ -41,12 +41,12 @@ def with_added(tokenizer: T, added: Iterable[EventRange]) -> T:
     if not rows:
         return tokenizer
     vocab = replace(tokenizer.vocab, added=rows)
-    grown = copy.copy(tokenizer)
-    grown.vocab, more = vocab, (0, vocab.size - tokenizer.vocab.size)
-    grown.pitch = np.pad(tokenizer.pitch, more, constant_values=-1)
+    result = copy.copy(tokenizer)
+    result.vocab, padding = vocab, (0, vocab.size - tokenizer.vocab.size)
+    result.pitch = np.pad(tokenizer.pitch, padding, constant_values=-1)
     if tokenizer.pace is not None:
-        grown.pace = np.pad(tokenizer.pace, more)
-    return grown
+        result.pace = np.pad(tokenizer.pace, padding)
+    return result
 
 
 def knows_one_piano(tokenizer: Tokenizer) -> bool:

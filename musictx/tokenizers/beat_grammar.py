@@ -56,36 +56,36 @@ class BeatGrammar:
         """Finds where waits may end, and which waits each of them becomes."""
         before, after = (line - self.now for line in self.lines_around(self.now + self.ahead))  # (B, S + 1) steps ahead
         self.line = after[:, 1:2]  # (B, 1) steps up to the next line
-        short = self.ahead < self.line
-        may = after == self.ahead
-        self.on_line = may[:, :1]  # (B, 1)
-        self.may_wait = (may | short)[:, 1:]  # (B, S)
+        is_short = self.ahead < self.line
+        is_line = after == self.ahead
+        self.on_line = is_line[:, :1]  # (B, 1)
+        self.may_wait = (is_line | is_short)[:, 1:]  # (B, S)
         self.may_wait[:, -1] = True
 
         nearer = (self.ahead - before <= after - self.ahead) | (after > self.longest)
-        near = np.where((before > 0) & nearer, before, after)
-        to = np.where(short | (near > self.longest), self.ahead, near)[:, 1:] - 1  # (B, S)
-        self.to = (to + np.arange(len(to))[:, None] * self.longest).ravel()
+        target_step = np.where((before > 0) & nearer, before, after)
+        targets = np.where(is_short | (target_step > self.longest), self.ahead, target_step)[:, 1:] - 1  # (B, S)
+        self.targets = (targets + np.arange(len(targets))[:, None] * self.longest).ravel()
 
     def legal(self) -> NDArray[np.bool_]:
-        inner = self.grammar.legal()
-        legal: NDArray[np.bool_] = inner & (self.ends | self.on_line)
-        np.logical_and(inner[:, self.waits], self.may_wait, out=legal[:, self.waits])
-        alive = legal.any(1)
-        if not alive.all():
-            stuck = np.flatnonzero(~alive)
-            legal[stuck, self.first - 1 + np.minimum(self.line[stuck, 0], self.longest)] = True
+        inner_legal = self.grammar.legal()
+        legal: NDArray[np.bool_] = inner_legal & (self.ends | self.on_line)
+        np.logical_and(inner_legal[:, self.waits], self.may_wait, out=legal[:, self.waits])
+        has_legal = legal.any(1)
+        if not has_legal.all():
+            stuck_rows = np.flatnonzero(~has_legal)
+            legal[stuck_rows, self.first - 1 + np.minimum(self.line[stuck_rows, 0], self.longest)] = True
         return legal
 
     def fold(self, logits: NDArray[F]) -> NDArray[F]:
         """Logits (B, V) where each wait that may not be has given its probability to the nearest that ends on a line.
         Else music would be denser on a grid than the model wants it."""
-        waits, folded = logits[:, self.waits], logits.copy()  # (B, S), (B, V)
+        waits, result = logits[:, self.waits], logits.copy()  # (B, S), (B, V)
         top = waits.max(1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):  # a wait that gave all; logits that are not finite
-            mass = np.bincount(self.to, np.exp(waits - top).ravel(), self.to.size).reshape(waits.shape)
-            folded[:, self.waits] = np.log(mass) + top
-        return folded
+            mass = np.bincount(self.targets, np.exp(waits - top).ravel(), self.targets.size).reshape(waits.shape)
+            result[:, self.waits] = np.log(mass) + top
+        return result
 
     def update(self, ids: NDArray[np.int64]) -> None:
         self.grammar.update(ids)

@@ -52,12 +52,12 @@ def with_gap_clock(tokenizer: T) -> T:
     if tokenizer.pace is None:
         why = f"{tokenizer.name} tokens carry no time, and gaps are times"
         raise ConfigError("objective", got="infill", why=why, hint="choose tokenizer=chorale or performance")
-    moved, vocab = copy.copy(tokenizer), tokenizer.vocab
-    moved.pace = tokenizer.pace.copy()
+    result, vocab = copy.copy(tokenizer), tokenizer.vocab
+    result.pace = tokenizer.pace.copy()
     for worth in DIGITS:
         value = vocab.values(f"BACK_{worth}")
-        moved.pace[value >= 0] = -worth * unit_of(tokenizer) * value[value >= 0]
-    return moved
+        result.pace[value >= 0] = -worth * unit_of(tokenizer) * value[value >= 0]
+    return result
 
 
 def clock_of(tokenizer: Tokenizer, ids: NDArray[np.integer]) -> NDArray[np.float64]:
@@ -70,22 +70,22 @@ def clock_of(tokenizer: Tokenizer, ids: NDArray[np.integer]) -> NDArray[np.float
 def split_at(tokenizer: Tokenizer, ids: Ids, border: float) -> tuple[Ids, Ids]:
     """The music before and after a moment of the clock; a shift of time across it becomes two."""
     assert tokenizer.pace is not None
-    at, passes = clock_of(tokenizer, ids), tokenizer.pace[ids] > 0
-    close = CLOSE * unit_of(tokenizer)
-    k = int(np.searchsorted(at, border - close))  # the token that reaches the border
+    at, is_shift = clock_of(tokenizer, ids), tokenizer.pace[ids] > 0
+    tolerance = CLOSE * unit_of(tokenizer)
+    k = int(np.searchsorted(at, border - tolerance))  # the token that reaches the border
     if k == len(ids):
         return ids, ids[:0]
-    if border < close:
+    if border < tolerance:
         return ids[:0], ids
-    if at[k] <= border + close:
+    if at[k] <= border + tolerance:
         return ids[: k + 1], ids[k + 1 :]
     first, last = k, k + 1  # the range of consecutive shifts
-    while first and passes[first - 1]:
+    while first and is_shift[first - 1]:
         first -= 1
-    while last < len(ids) and passes[last]:
+    while last < len(ids) and is_shift[last]:
         last += 1
-    begun = float(at[first - 1]) if first else 0.0
-    waits = tokenizer.silence(border - begun), tokenizer.silence(float(at[last - 1]) - border)
+    start = float(at[first - 1]) if first else 0.0
+    waits = tokenizer.silence(border - start), tokenizer.silence(float(at[last - 1]) - border)
     return np.concatenate([ids[:first], waits[0]]), np.concatenate([waits[1], ids[last:]])
 
 
@@ -98,8 +98,8 @@ def read_first(tokenizer: Tokenizer, after: Ids, before_tokens: int, length: flo
         raise TokenError(f"{length:g} of music around a gap", f"give at most {longest(tokenizer):g}")
     begin = [vocab.id("AFTER")] * (before_tokens % period + 1)
     back = [vocab.id(f"BACK_{worth}", units // worth % 32) for worth in DIGITS]
-    filled = len(begin) + len(after) + len(back)
-    end = [vocab.id("BEFORE")] * (period - filled % period)
+    n_ids = len(begin) + len(after) + len(back)
+    end = [vocab.id("BEFORE")] * (period - n_ids % period)
     return np.concatenate([begin, after, back, end]).astype(np.uint16)
 
 

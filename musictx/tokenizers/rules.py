@@ -134,16 +134,16 @@ def scale_classes(name: str) -> list[int]:
     return [(tonic + step) % 12 for step in SCALES[words[3].lower()]]
 
 
-def parallel(upper: Any, lower: Any, then_upper: Any, then_lower: Any) -> NDArray[np.bool_]:
+def parallel(upper: Any, lower: Any, last_upper: Any, last_lower: Any) -> NDArray[np.bool_]:
     """True where two voices, a fifth or an octave apart before, both move in one direction and are so again.
 
     Pitches of two neighbouring steps, integer arrays that broadcast; an octave may be a unison, or several octaves.
     Rests move in no direction.
     """
-    moved: NDArray[np.bool_] = (upper != then_upper) & (lower != then_lower)
-    if not moved.any():  # as at most steps of a grid
-        return moved
-    apart = abs(then_upper - then_lower) % 12
-    perfect = ((apart == OCTAVE) | (apart == FIFTH)) & (abs(upper - lower) % 12 == apart)
-    sung = (upper != REST) & (lower != REST) & (then_upper != REST) & (then_lower != REST)
-    return moved & sung & perfect & ((upper > then_upper) == (lower > then_lower))  # type: ignore[no-any-return]
+    both_move: NDArray[np.bool_] = (upper != last_upper) & (lower != last_lower)
+    if not both_move.any():  # as at most steps of a grid
+        return both_move
+    interval = abs(last_upper - last_lower) % 12
+    perfect = ((interval == OCTAVE) | (interval == FIFTH)) & (abs(upper - lower) % 12 == interval)
+    all_sound = (upper != REST) & (lower != REST) & (last_upper != REST) & (last_lower != REST)
+    return both_move & all_sound & perfect & ((upper > last_upper) == (lower > last_lower))  # type: ignore[no-any-return]

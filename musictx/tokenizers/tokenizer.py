@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from musictx.tokenizers.rules import Rules
 
 Indices = NDArray[np.int64]
-Waiting = dict[tuple[int, int, int], list[int]]  # (program, pitch, step) -> notes of the score that begin there
+NotesByStep = dict[tuple[int, int, int], list[int]]  # (program, pitch, step) -> notes of the score that begin there
 
 
 class Trace(NamedTuple):
@@ -28,13 +28,13 @@ class Trace(NamedTuple):
     struck_by: Indices  # (N,) the token that begins each note
 
 
-def waiting_notes(score: Score, step_s: float) -> Waiting:
+def notes_by_step(score: Score, step_s: float) -> NotesByStep:
     """The notes of a score on a grid, by program, pitch and step, as their tokens name them."""
-    waiting: Waiting = defaultdict(list)
+    notes: NotesByStep = defaultdict(list)
     step = np.rint(score.onset_s / step_s).astype(np.int64)
     for n, key in enumerate(zip(score.program.tolist(), score.pitch.tolist(), step.tolist(), strict=True)):
-        waiting[key].append(n)
-    return waiting
+        notes[key].append(n)
+    return notes
 
 
 def _span(pitch: Indices) -> tuple[int, int] | None:
@@ -142,8 +142,8 @@ class Tokenizer:
     def certain(self, ids: Ids) -> Ids:
         """A window's ids without a wait at its end that would be longer if the window were: of that, only whole shifts
         are certain."""
-        cut_short = self.pace is not None and len(ids) > 0 and 0 < self.pace[ids[-1]] < self.pace.max()
-        return ids[: len(ids) - cut_short]
+        is_partial = self.pace is not None and len(ids) > 0 and 0 < self.pace[ids[-1]] < self.pace.max()
+        return ids[: len(ids) - is_partial]
 
     def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
         """The lowest and the highest pitch in a window of ids; None when there is none."""

@@ -45,11 +45,11 @@ class Vocab:
 
     def __post_init__(self) -> None:
         name = self.encoding.partition(" ")[0]
-        if twice := [type for type, n in Counter(row.type for row in self.table).items() if n > 1]:
+        if duplicates := [type for type, n in Counter(row.type for row in self.table).items() if n > 1]:
             hint = "give other names; PAD, BOS and EOS are in each"
-            raise UserError(f"vocabulary {name} has {', '.join(twice)} more than once", hint)
-        if empty := [str(row) for row in self.table if row.hi < row.lo]:
-            raise UserError(f"vocabulary {name} has no ids for {', '.join(empty)}", "give the lower value first")
+            raise UserError(f"vocabulary {name} has {', '.join(duplicates)} more than once", hint)
+        if empty_rows := [str(row) for row in self.table if row.hi < row.lo]:
+            raise UserError(f"vocabulary {name} has no ids for {', '.join(empty_rows)}", "give the lower value first")
         if self.size > MAX_IDS:
             hint = f"give {MAX_IDS:,} at most, which is a store's limit"
             raise UserError(f"vocabulary {name} has {self.size:,} ids", hint)
@@ -122,9 +122,9 @@ class Vocab:
 
     def check(self, ids: NDArray[np.integer]) -> None:
         """Raises TokenError when an id lies outside the table."""
-        wrong = ids[(ids < 0) | (ids >= self.size)]
-        if wrong.size:
-            self.describe(int(wrong[0]))
+        outsiders = ids[(ids < 0) | (ids >= self.size)]
+        if outsiders.size:
+            self.describe(int(outsiders[0]))
 
     def music(self, ids: NDArray[np.integer]) -> NDArray[np.integer]:
         """The events up to the first EOS. Raises TokenError when an id lies outside the table."""
@@ -143,13 +143,13 @@ class Vocab:
         """The vocabulary of stores, without added ids."""
         return replace(self, added=())
 
-    def moved_from(self, old: "Vocab") -> NDArray[np.int64] | None:
+    def ids_of(self, old: "Vocab") -> NDArray[np.int64] | None:
         """(V_old,) this vocabulary's id for each id of `old`; None unless `old` is a beginning of it: the same
         encoding, with the same event types and added ones first."""
-        begins = self.encoding == old.encoding
+        is_prefix = self.encoding == old.encoding
         for mine, theirs in ((self.events, old.events), (self.added, old.added)):
-            begins = begins and mine[: len(theirs)] == theirs
-        if not begins:
+            is_prefix = is_prefix and mine[: len(theirs)] == theirs
+        if not is_prefix:
             return None
         starts = [self.offsets[row.type] for row in old.table]
         return np.concatenate([start + np.arange(n) for start, n in zip(starts, old._sizes, strict=True)])

@@ -100,8 +100,8 @@ def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -
     """(V_old,) the tokenizer's id for each id of the bundle; -1 for ids that the bundle's objective added, where this
     one adds none or writes no music. Raises ConfigError where other ids are missing, or mean something else."""
     base, old = tokenizer.vocab.without_added, _vocab_of(header, tokenizer)
-    moved = None if old is None else tokenizer.vocab.moved_from(old)
-    if moved is None and old is not None and (plain := tokenizer.vocab.moved_from(old.without_added)) is not None:
+    moved = None if old is None else tokenizer.vocab.ids_of(old)
+    if moved is None and old is not None and (plain := tokenizer.vocab.ids_of(old.without_added)) is not None:
         if tokenizer.vocab.added and find_objective(config.objective).continues:
             extra, name = ", ".join(row.type for row in old.added), header.objective.get("name")
             why = f"it has ids of objective={name} ({extra}), which objective={config.objective} does not have"

@@ -115,7 +115,7 @@ def test_the_denser_the_music_the_fewer_readings(labelled, monkeypatch):
     monkeypatch.setattr(Embedder, "vectors", vectors)
     for ids, readings in ((2**18, 30), (1, 8)):
         read.clear()
-        monkeypatch.setattr("musictx.analysis.attribution.READ_IDS", ids)
+        monkeypatch.setattr("musictx.analysis.attribution.MOST_READ_IDS", ids)
         classify(settings("classify", *GIVEN, "out=dense", "overwrite=true"))
         assert sum(read) == 2 + 2 + readings  # the passages themselves twice
 

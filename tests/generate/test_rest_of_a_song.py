@@ -76,7 +76,7 @@ def test_controls_lead_the_rest_through_all_windows():
 
 def begin(model) -> Windows:
     chance, player = ByChance(PLAIN, [(0, 0)]), TorchSourcePlayer(model)
-    return Windows(TOK.encode(TOK.sung_by(MELODY)), player, TOK, Rules(max_still_s=None), chance)
+    return Windows(TOK.encode(TOK.as_melody(MELODY)), player, TOK, Rules(max_still_s=None), chance)
 
 
 def written(model, window_s) -> Windows:
@@ -90,9 +90,9 @@ def test_what_the_model_is_asked_is_what_it_learns():
     """Of a melody in one window: the drawn tokens are likely as training's example of the same music says."""
     model = build()
     music = written(model, 20.0)
-    melody = TOK.encode(TOK.sung_by(MELODY))
+    melody = TOK.encode(TOK.as_melody(MELODY))
     rest = TOK.decode(music.until(9.0))
-    both = TOK.encode(Score.merge([TOK.sung_by(MELODY), rest]))
+    both = TOK.encode(Score.merge([TOK.as_melody(MELODY), rest]))
     asked = build_objective("conditional", None, TOK)
     (source, _), targets = asked.example(torch.tensor([BOS, *both.tolist()]), np.random.default_rng(0))
     assert source.tolist() == melody.tolist()
@@ -118,7 +118,7 @@ def test_windows_hear_the_melody_from_where_they_begin_and_what_was_written_ther
 
     monkeypatch.setattr(model, "init_state", init_state)
     monkeypatch.setattr(model, "prefill", prefill)
-    music, melody = written(model, 4.0), TOK.sung_by(TOK.normalise(TOK.sung_by(MELODY)))
+    music, melody = written(model, 4.0), TOK.as_melody(TOK.normalise(TOK.as_melody(MELODY)))
     rest = TOK.decode(music.written)
     assert len(heard) == 4  # from 0, 2, 4 and, to the end of the melody, 6 seconds on
     assert heard[0][1].tolist() == [BOS]

@@ -60,8 +60,8 @@ def test_the_parts_of_any_ids_are_as_long_as_the_whole_and_have_all_its_events(s
     assert TOK.seconds(melody) == TOK.seconds(rest) == TOK.seconds(stream)
     timed = [[*zip(*TOK.in_steps(part)[:2], strict=True)] for part in (melody, rest, stream)]
     assert sorted(timed[0] + timed[1]) == sorted(timed[2])
-    assert not TOK.sung[rest].any()
-    assert (TOK.sung[melody] | (TOK.pace[melody] > 0)).all()
+    assert not TOK.is_melody[rest].any()
+    assert (TOK.is_melody[melody] | (TOK.pace[melody] > 0)).all()
     assert len(parts(TOK.decode(stream))[0]) == len(TOK.decode(melody))
 
 

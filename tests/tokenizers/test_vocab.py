@@ -79,7 +79,7 @@ def test_ids_that_cannot_be_distinguished(rows, text):
 def test_a_beginning_of_a_vocabulary_keeps_its_ids_by_name():
     old = Vocab("x/1", (EventRange("A", 0, 2),), (EventRange("TO", 0, 0),))
     longer = Vocab("x/1", (EventRange("A", 0, 2), EventRange("B", 5, 6)), ADDED)
-    moved, same = longer.moved_from(old), longer.moved_from(longer)
+    moved, same = longer.ids_of(old), longer.ids_of(longer)
     assert moved is not None
     assert moved.tolist() == [0, 1, 2, 5, 6, 7, 8]  # A, then B before PAD, BOS and EOS, then TO
     assert same is not None
@@ -90,8 +90,8 @@ def test_a_beginning_of_a_vocabulary_keeps_its_ids_by_name():
         Vocab("x/1", (EventRange("B", 5, 6),)),
         Vocab("x/1", old.events, (EventRange("GAP", 1, 3),)),
     ):
-        assert longer.moved_from(other) is None
-    assert old.moved_from(longer) is None
+        assert longer.ids_of(other) is None
+    assert old.ids_of(longer) is None
 
 
 def test_values_and_ids_outside_the_table_are_refused():

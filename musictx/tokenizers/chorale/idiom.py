@@ -24,8 +24,8 @@ class GridIdiom:
         return ids if np.isinf(now_s) else ids[: max(round(now_s / self.step_s), 0) * self.voices]
 
     def prefix(self, ids: Ids, seconds: float) -> Ids:
-        begun = int(np.ceil(seconds / self.step_s - 1e-6))
-        return ids[: min(begun, len(ids) // self.voices) * self.voices]
+        n_steps = int(np.ceil(seconds / self.step_s - 1e-6))
+        return ids[: min(n_steps, len(ids) // self.voices) * self.voices]
 
     def reader(self) -> "GridReader":
         return GridReader(self.tokenizer, self.step_s)
@@ -61,16 +61,16 @@ def steal_voices(score: Score) -> Score:
     for step in np.unique(onset):
         sounding = [i for i in sounding if offset[i] > step]
         # pitch -> the last note of it in this step
-        struck = {int(score.pitch[i]): i for i in np.flatnonzero(onset == step).tolist()}
-        high_first = [struck[pitch] for pitch in sorted(struck, reverse=True)]
-        chosen = high_first if len(high_first) <= N_VOICES else [*high_first[: N_VOICES - 1], high_first[-1]]
-        for placed, i in enumerate(chosen):
-            stops = [j for j in sounding if score.pitch[j] == score.pitch[i]]
-            if not stops and len(sounding) + placed == N_VOICES:
-                stops = sounding[:1]
-            for j in stops:
+        onsets = {int(score.pitch[i]): i for i in np.flatnonzero(onset == step).tolist()}
+        high_first = [onsets[pitch] for pitch in sorted(onsets, reverse=True)]
+        chord = high_first if len(high_first) <= N_VOICES else [*high_first[: N_VOICES - 1], high_first[-1]]
+        for k, i in enumerate(chord):
+            endings = [j for j in sounding if score.pitch[j] == score.pitch[i]]
+            if not endings and len(sounding) + k == N_VOICES:
+                endings = sounding[:1]
+            for j in endings:
                 offset[j] = step
                 sounding.remove(j)
-        sounding += chosen
-        keep[chosen] = True
+        sounding += chord
+        keep[chord] = True
     return replace(score.select(keep), onset_s=onset[keep] * step_s, offset_s=offset[keep] * step_s)

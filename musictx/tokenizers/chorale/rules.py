@@ -16,7 +16,7 @@ from musictx.tokenizers.chorale.tokens import ChoraleTokenizer
 from musictx.tokenizers.rules import GRID_NOTE, VOICE_RANGES, Rules, parallel
 
 CEILING = 128  # above all pitches
-MOVING = ("last", "before", "held", "silent", "still", "moved", "ceiling")  # from step to step
+MOVING = ("last", "before", "note_steps", "silence_steps", "still_steps", "has_onset", "ceiling")  # from step to step
 
 
 class GridRules:
@@ -32,14 +32,14 @@ class GridRules:
     ) -> None:
         lo, hi, self.voices = tokenizer.lo, tokenizer.hi, tokenizer.voices
         self.pitch, self.size = tokenizer.pitch, tokenizer.vocab.size  # (V,) REST for silence and for ids without music
-        self.sung = np.arange(lo, hi + 1)  # (P,)
+        self.pitches = np.arange(lo, hi + 1)  # (P,)
         self.order, self.no_parallels = rules.voice_order, rules.no_parallels
-        allowed = np.tile(rules.pitches(), (self.voices, 1))  # (4, 128)
+        allowed_pitches = np.tile(rules.pitches(), (self.voices, 1))  # (4, 128)
         if rules.voice_ranges:
             at = np.arange(128)
-            allowed &= np.array([(at >= low) & (at <= high) for low, high in VOICE_RANGES])
-        self.allowed = allowed[:, lo : hi + 1]  # (4, P)
-        if not self.allowed.any():
+            allowed_pitches &= np.array([(at >= low) & (at <= high) for low, high in VOICE_RANGES])
+        self.allowed_pitches = allowed_pitches[:, lo : hi + 1]  # (4, P)
+        if not self.allowed_pitches.any():
             raise ConfigError("rules", why=f"no voice has a pitch left from {lo} to {hi}", hint="give wider limits")
         per_step = np.array(quarter_s)[:, None] / STEPS_PER_QUARTER  # (B, 1) seconds
         # (steps, 4) pitches each, without an incomplete last step
@@ -57,52 +57,52 @@ class GridRules:
         self.last = np.array(last)  # (B, 4) pitches
         self.before = self.last  # (B, 4) pitches of the step before the current one
         # (B, 4) steps
-        self.held = np.array([_run(grid != row) for grid, row in zip(grids, last, strict=True)])
+        self.note_steps = np.array([_run(grid != row) for grid, row in zip(grids, last, strict=True)])
         # (B, 1) steps of all voices
-        self.silent = np.array([_run((grid != REST).any(1, keepdims=True)) for grid in grids])
+        self.silence_steps = np.array([_run((grid != REST).any(1, keepdims=True)) for grid in grids])
         # (B, 1) steps since a voice began a note
-        self.still = np.array([_run(_moves(grid)[:, None]) + bool(len(grid)) for grid in grids])
-        self.moved = np.zeros_like(self.silent, bool)  # (B, 1) whether one has in this step
+        self.still_steps = np.array([_run(_moves(grid)[:, None]) + bool(len(grid)) for grid in grids])
+        self.has_onset = np.zeros_like(self.silence_steps, bool)  # (B, 1) whether one has in this step
         self.voice = 0
-        self.ceiling = np.full_like(self.silent, CEILING)  # (B, 1) the lowest pitch sung in this step
+        self.ceiling = np.full_like(self.silence_steps, CEILING)  # (B, 1) the lowest pitch sung in this step
 
     def legal(self) -> NDArray[np.bool_]:
         v, is_last = self.voice, self.voice == self.voices - 1
-        was, held = self.last[:, v, None], self.held[:, v, None]  # (B, 1)
-        ended = held >= self.max_note
+        last, note_steps = self.last[:, v, None], self.note_steps[:, v, None]  # (B, 1)
+        must_end = note_steps >= self.max_note
         if is_last:
-            stuck = ~self.moved & (self.still >= self.max_still)  # (B, 1) it has to move
-            ended |= stuck
-        legal = np.zeros((len(was), self.size), bool)  # PAD, BOS, EOS and what an objective adds never are
-        pitches, rest = legal[:, : len(self.sung)], legal[:, len(self.sung), None]  # (B, P), (B, 1)
-        pitches[:] = self.allowed[v] & ((self.sung != was) | ~ended)
+            must_move = ~self.has_onset & (self.still_steps >= self.max_still)  # (B, 1) it has to move
+            must_end |= must_move
+        legal = np.zeros((len(last), self.size), bool)  # PAD, BOS, EOS and what an objective adds never are
+        pitch_legal, rest_legal = legal[:, : len(self.pitches)], legal[:, len(self.pitches), None]  # (B, P), (B, 1)
+        pitch_legal[:] = self.allowed_pitches[v] & ((self.pitches != last) | ~must_end)
         if self.order:
-            pitches &= self.sung <= self.ceiling
+            pitch_legal &= self.pitches <= self.ceiling
         if self.no_parallels and v:
-            above, then = self.last[:, :v, None], self.before[:, :v, None]  # (B, v, 1)
-            pitches &= ~parallel(above, self.sung, then, was[:, None]).any(1)
-        rest[:] = True
+            above, before = self.last[:, :v, None], self.before[:, :v, None]  # (B, v, 1)
+            pitch_legal &= ~parallel(above, self.pitches, before, last[:, None]).any(1)
+        rest_legal[:] = True
         if is_last:
-            rest[:] = ~stuck & ((self.ceiling < CEILING) | (self.silent < self.max_silence))
-            rest |= ~pitches.any(1, keepdims=True)
+            rest_legal[:] = ~must_move & ((self.ceiling < CEILING) | (self.silence_steps < self.max_silence))
+            rest_legal |= ~pitch_legal.any(1, keepdims=True)
         return legal
 
     def update(self, ids: NDArray[np.int64]) -> None:
         v, pitch = self.voice, self.pitch[ids]  # (B,)
         if v == 0:
             self.before = self.last.copy()
-        new = pitch != self.last[:, v]
-        self.held[:, v] = np.where(new, 1, self.held[:, v] + 1)
-        sung = pitch != REST
-        self.moved |= (new & sung)[:, None]
+        is_new = pitch != self.last[:, v]
+        self.note_steps[:, v] = np.where(is_new, 1, self.note_steps[:, v] + 1)
+        sounds = pitch != REST
+        self.has_onset |= (is_new & sounds)[:, None]
         self.last[:, v] = pitch
-        self.ceiling = np.minimum(self.ceiling, np.where(sung, pitch, CEILING)[:, None])
+        self.ceiling = np.minimum(self.ceiling, np.where(sounds, pitch, CEILING)[:, None])
         self.voice = (v + 1) % self.voices
         if self.voice == 0:
-            self.silent = np.where(self.ceiling == CEILING, self.silent + 1, 0)
+            self.silence_steps = np.where(self.ceiling == CEILING, self.silence_steps + 1, 0)
             self.ceiling = np.full_like(self.ceiling, CEILING)
-            self.still = np.where(self.moved, 1, self.still + 1)
-            self.moved = np.zeros_like(self.moved)
+            self.still_steps = np.where(self.has_onset, 1, self.still_steps + 1)
+            self.has_onset = np.zeros_like(self.has_onset)
 
     def move(self, rows: NDArray[np.int64]) -> None:
         for name in MOVING:

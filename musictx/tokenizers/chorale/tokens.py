@@ -14,7 +14,7 @@ from musictx.errors import TokenError
 from musictx.music.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid, grid_to_score, lines_of_grid, score_to_grid
 from musictx.music.score import Score
 from musictx.tokenizers.chorale.idiom import GridIdiom
-from musictx.tokenizers.tokenizer import Tokenizer, Trace, waiting_notes
+from musictx.tokenizers.tokenizer import Tokenizer, Trace, notes_by_step
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class ChoraleTokenizer(Tokenizer):
 
     def trace(self, ids: Ids, quarter_s: float) -> Trace:
         step_s, score = quarter_s / STEPS_PER_QUARTER, self.decode(ids, quarter_s)
-        waiting, step = waiting_notes(score, step_s), np.arange(len(ids)) // self.voices
+        notes, step = notes_by_step(score, step_s), np.arange(len(ids)) // self.voices
         note, first = np.full(len(ids), -1), np.zeros(len(score), np.int64)
         for t, pitch in enumerate(self.pitch[ids].tolist()):
             if pitch == REST:
@@ -97,6 +97,6 @@ class ChoraleTokenizer(Tokenizer):
             if t >= self.voices and ids[t - self.voices] == ids[t]:
                 note[t] = note[t - self.voices]
             else:
-                note[t] = waiting[0, pitch, int(step[t])].pop(0)
+                note[t] = notes[0, pitch, int(step[t])].pop(0)
                 first[note[t]] = t
         return Trace(score, step * step_s, note, first)

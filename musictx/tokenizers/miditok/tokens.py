@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from musictx.errors import ConfigError, TokenError, UserError
 from musictx.music.score import DRUMS, Score
 from musictx.tokenizers.miditok.merges import BaseIds, Merges, as_text, learn_merges
-from musictx.tokenizers.tokenizer import Tokenizer, Trace, waiting_notes
+from musictx.tokenizers.tokenizer import Tokenizer, Trace, notes_by_step
 from musictx.tokenizers.vocab import MAX_IDS, SPECIALS, EventRange, Ids, Vocab
 
 KINDS = {"miditok-remi": "REMI", "miditok-tsd": "TSD", "miditok-structured": "Structured"}
@@ -140,7 +140,7 @@ class MidiTokTokenizer(Tokenizer):
             raise UserError(what, "give a bundle without BPE")
         words = [row.type.split("_") for row in self.vocab.table]
         score, step_s = self.decode(ids, quarter_s), quarter_s / STEPS_PER_QUARTER
-        waiting, time_s = waiting_notes(score, step_s), np.zeros(len(ids))
+        notes, time_s = notes_by_step(score, step_s), np.zeros(len(ids))
         note, first = np.full(len(ids), -1), np.zeros(len(score), np.int64)
         now_s, n, program = 0.0, -1, 0
         for t, i in enumerate(ids.tolist()):
@@ -150,7 +150,7 @@ class MidiTokTokenizer(Tokenizer):
             elif kind == "Program":
                 program, n = int(value) % (DRUMS + 1), -1  # -1 is drums
             elif kind in ("Pitch", "PitchDrum"):
-                n = waiting[program, int(value), round(now_s / step_s)].pop(0)
+                n = notes[program, int(value), round(now_s / step_s)].pop(0)
                 first[n] = t
                 note[t - 1] = n  # its Program
             time_s[t], note[t] = now_s, n

@@ -26,10 +26,10 @@ class EventTable:
         whether there was a VELOCITY."""
         now = np.cumsum(self.steps[ids])  # (T,)
         note = np.flatnonzero(self.on[ids] | self.off[ids])
-        struck = np.full(PITCHES, NEVER)
+        onset = np.full(PITCHES, NEVER)
         # numpy keeps the last of several assignments to one place
-        struck[self.pitch[ids[note]]] = np.where(self.on[ids[note]], now[note], NEVER)
+        onset[self.pitch[ids[note]]] = np.where(self.on[ids[note]], now[note], NEVER)
         end = int(now[-1]) if len(ids) else 0
-        silent_since = int(now[note[-1]]) if len(note) else 0
-        struck_last = int(now[self.on[ids]].max(initial=0))
-        return struck, end, silent_since, struck_last, bool(self.velocity[ids].any())
+        last_note = int(now[note[-1]]) if len(note) else 0
+        last_onset = int(now[self.on[ids]].max(initial=0))
+        return onset, end, last_note, last_onset, bool(self.velocity[ids].any())

@@ -43,7 +43,7 @@ class MelodyTokenizer(PerformanceTokenizer):
         vocab = self.vocab
         self.others0 = vocab.n_events  # here all events are music
         self.strikes = vocab.mask("NOTE_ON", "MELODY_ON")
-        self.sung = vocab.mask("MELODY_ON", "MELODY_OFF", "MELODY_VELOCITY")  # (V,)
+        self.is_melody = vocab.mask("MELODY_ON", "MELODY_OFF", "MELODY_VELOCITY")  # (V,)
         self.as_piano = np.arange(vocab.size)  # (V,) what the melody's ids would be in the rest
         self.as_voice = np.arange(vocab.size)
         for event, of_melody in (("NOTE_ON", "MELODY_ON"), ("NOTE_OFF", "MELODY_OFF"), ("VELOCITY", "MELODY_VELOCITY")):
@@ -51,9 +51,9 @@ class MelodyTokenizer(PerformanceTokenizer):
             self.as_piano[melody], self.as_voice[rest] = rest, melody
 
     def encode(self, score: Score) -> Ids:
-        sung = score.program == VOICE
-        melody = self.in_steps(super().encode(score.select(sung)))
-        rest = self.in_steps(super().encode(score.select(~sung)))
+        is_melody = score.program == VOICE
+        melody = self.in_steps(super().encode(score.select(is_melody)))
+        rest = self.in_steps(super().encode(score.select(~is_melody)))
         time = np.concatenate([melody[0], rest[0]])
         key = np.concatenate([self.as_voice[melody[1]], rest[1]])
         order = np.argsort(time, kind="stable")
@@ -62,16 +62,16 @@ class MelodyTokenizer(PerformanceTokenizer):
     def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> Score:
         """As of performances, part by part: a note that hangs ends with the stream."""
         melody, rest = self.apart(ids)
-        sung = self.sung_by(super().decode(self.as_piano[melody], quarter_s))
-        return Score.merge([sung, super().decode(rest, quarter_s)], quarter_s)
+        voice = self.as_melody(super().decode(self.as_piano[melody], quarter_s))
+        return Score.merge([voice, super().decode(rest, quarter_s)], quarter_s)
 
-    def sung_by(self, score: Score) -> Score:
+    def as_melody(self, score: Score) -> Score:
         """All notes of a score as a melody."""
         return replace(score, program=np.array(VOICE))
 
     def apart(self, ids: NDArray[np.integer]) -> tuple[Ids, Ids]:
         time, key, end = self.in_steps(ids)
-        melody, rest = (self._part(time[own], key[own], end) for own in (self.sung[key], ~self.sung[key]))
+        melody, rest = (self._part(time[own], key[own], end) for own in (self.is_melody[key], ~self.is_melody[key]))
         return melody, rest
 
     def _part(self, time: Steps, key: Steps, end: int) -> Ids:

@@ -18,7 +18,7 @@ from musictx.tokenizers.rules import BEAT_NOTE, NOTE, Rules
 from musictx.tokenizers.tokenizer import Tokenizer
 
 FINGERS = 10  # in MAESTRO and POP909 at most 9 notes begin within 10 ms
-MOVING = ("struck", "now", "strike_by", "oldest", "silent", "sound_by", "next", "has_velocity", "at_once")  # by step
+MOVING = ("onset", "now", "strike_by", "oldest", "silent", "sound_by", "next", "has_velocity", "at_once")  # by step
 
 
 class EventRules:
@@ -53,38 +53,38 @@ class EventRules:
         seeds = [tokenizer.decode(prompt) for prompt in prompts]
         waits = [np.diff(np.unique(seed.onset_s)) for seed in seeds]
         self.max_still = np.array([[_steps(rules.still_s(wait_s))] for wait_s in waits])  # (B, 1)
-        lasts = [
+        max_note_s = [
             rules.note_s(seed.offset_s - seed.onset_s, BEAT_NOTE if beats else NOTE)
             for seed, beats in zip(seeds, on_grid or [False] * len(seeds), strict=True)
         ]
-        self.max_note = np.array([[_steps(each_s)] for each_s in lasts])  # (B, 1)
+        self.max_note = np.array([[_steps(each_s)] for each_s in max_note_s])  # (B, 1)
         self.most_at_once = np.array([[max(FINGERS, _most_at_once(seed.onset_s))] for seed in seeds])  # (B, 1)
-        struck, now, silent_since, struck_last, has_velocity = zip(*map(table.place, prompts), strict=True)
+        onset, now, last_note, last_onset, has_velocity = zip(*map(table.place, prompts), strict=True)
         self.row = np.arange(len(prompts))[:, None]  # (B, 1)
-        self.struck = np.array([[*row, NEVER] for row in struck])  # (B, P + 1) NEVER or more where silent
+        self.onset = np.array([[*row, NEVER] for row in onset])  # (B, P + 1) NEVER or more where silent
         self.now = np.array(now)[:, None]  # (B, 1)
-        self.at_once = (self.struck == self.now).sum(1, keepdims=True)  # (B, 1) notes that have begun now
-        self.sound_by = np.array(silent_since)[:, None] + self.max_silence  # (B, 1) for silent rows
+        self.at_once = (self.onset == self.now).sum(1, keepdims=True)  # (B, 1) notes that have begun now
+        self.sound_by = np.array(last_note)[:, None] + self.max_silence  # (B, 1) for silent rows
         # (B, 1) the step by which a new note begins
-        self.strike_by = np.array(struck_last)[:, None] + self.max_still
+        self.strike_by = np.array(last_onset)[:, None] + self.max_still
         # (B, V) what may follow the last id; after a prompt any music: no note may be legal after its last VELOCITY
         self.next = np.array([music] * len(prompts))
         self.has_velocity = np.array(has_velocity)[:, None]  # (B, 1)
-        self.oldest = self.struck.min(1, keepdims=True)  # (B, 1)
+        self.oldest = self.onset.min(1, keepdims=True)  # (B, 1)
         self.silent = self.oldest >= NEVER  # (B, 1)
 
     def legal(self) -> NDArray[np.bool_]:
         ends = np.where(self.silent, self.sound_by, self.oldest + self.max_note)
-        overdue = (ends <= self.now) & ~self.silent  # (B, 1)
-        struck = self.struck[:, :PITCHES]
-        unheard = struck >= NEVER  # (B, P)
-        may_begin = ~overdue & (self.at_once < self.most_at_once)  # (B, 1)
+        must_end = (ends <= self.now) & ~self.silent  # (B, 1)
+        onset = self.onset[:, :PITCHES]
+        is_silent = onset >= NEVER  # (B, P)
+        may_begin = ~must_end & (self.at_once < self.most_at_once)  # (B, 1)
         if self.max_polyphony is not None:
-            may_begin &= unheard.sum(1, keepdims=True) > PITCHES - self.max_polyphony
-        on = unheard & self.pitches & may_begin
+            may_begin &= is_silent.sum(1, keepdims=True) > PITCHES - self.max_polyphony
+        on = is_silent & self.pitches & may_begin
         legal = np.empty_like(self.next)  # (B, V)
         legal[:, self.on] = on & self.has_velocity
-        legal[:, self.off] = struck < np.where(overdue, self.now - self.max_note + 1, self.now)
+        legal[:, self.off] = onset < np.where(must_end, self.now - self.max_note + 1, self.now)
         legal[:, self.waits] = self.shifts <= np.minimum(ends, self.strike_by) - self.now
         legal[:, self.others] = on.any(1, keepdims=True)
         legal &= self.next
@@ -93,11 +93,11 @@ class EventRules:
     def update(self, ids: NDArray[np.int64]) -> None:
         pitch, steps, later, is_velocity = self.moves[ids].swapaxes(0, 1)  # (B, 1) each
         begins = later == 0
-        self.struck[self.row, pitch] = self.now + later
+        self.onset[self.row, pitch] = self.now + later
         self.at_once = (self.at_once + begins) * (steps == 0)
         self.now = self.now + steps
         self.strike_by = np.where(begins, self.now + self.max_still, self.strike_by)
-        self.oldest = self.struck.min(1, keepdims=True)
+        self.oldest = self.onset.min(1, keepdims=True)
         self.silent = self.oldest >= NEVER
         self.sound_by = np.where(self.silent, self.sound_by, self.now + self.max_silence)
         self.next = self.follow[ids]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from musictx.errors import ConfigError, TokenError, UserError
 from musictx.music.score import Score
 from musictx.tokenizers.performance.events import STEPS_PER_S, VELOCITY_BIN, EventTable
-from musictx.tokenizers.tokenizer import Event, Idiom, Tokenizer, Trace, waiting_notes
+from musictx.tokenizers.tokenizer import Event, Idiom, Tokenizer, Trace, notes_by_step
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ class PerformanceTokenizer(Tokenizer):
         key = pitch + np.where(is_on, self.on0, self.off0)
 
         on_at = np.flatnonzero(is_on)
-        changed = on_at[np.diff(bins[on_at], prepend=-1) != 0]
+        bin_changes = on_at[np.diff(bins[on_at], prepend=-1) != 0]
         # a VELOCITY token comes before its NOTE_ON
-        key = np.insert(key, changed, self.velocity0 + bins[changed])
-        time = np.insert(time, changed, time[changed])
+        key = np.insert(key, bin_changes, self.velocity0 + bins[bin_changes])
+        time = np.insert(time, bin_changes, time[bin_changes])
         return self._emit(np.diff(time, prepend=0), key)
 
     def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> Score:
@@ -88,8 +88,8 @@ class PerformanceTokenizer(Tokenizer):
         order = np.argsort(self.pitch[key], kind="stable")  # pitch by pitch, in time
         time, key, bins = time[order], key[order], bins[order]
         pitch = self.pitch[key]
-        follows = np.append(pitch[1:] == pitch[:-1], False) if len(key) else np.zeros(0, bool)
-        offset = np.where(follows, np.roll(time, -1), end)
+        has_next = np.append(pitch[1:] == pitch[:-1], False) if len(key) else np.zeros(0, bool)
+        offset = np.where(has_next, np.roll(time, -1), end)
         on = key < self.off0
         onset, offset, pitch, bins = self._settle(time[on], offset[on], pitch[on], bins[on])
         velocity = bins * VELOCITY_BIN + VELOCITY_BIN // 2
@@ -109,15 +109,15 @@ class PerformanceTokenizer(Tokenizer):
             raise ConfigError("stretch", got=factor, allowed="factors from 0.5 to 2")
         time, key, end = self.in_steps(ids)
         step, group = np.unique(time, return_inverse=True)
-        scaled = np.rint(step * factor).astype(np.int64)
-        struck = np.flatnonzero(self.strikes[key])
-        struck = struck[np.argsort(key[struck], kind="stable")]
-        again = (key[struck[1:]] == key[struck[:-1]]) & (time[struck[1:]] - time[struck[:-1]] == 1)
-        apart = np.zeros(len(step), dtype=np.int64)
-        apart[group[struck[1:][again]]] = 1
-        apart = np.cumsum(apart)
-        scaled = apart + np.maximum.accumulate(scaled - apart) if len(step) else scaled
-        time = scaled[group]
+        new_step = np.rint(step * factor).astype(np.int64)
+        onsets = np.flatnonzero(self.strikes[key])
+        onsets = onsets[np.argsort(key[onsets], kind="stable")]
+        too_near = (key[onsets[1:]] == key[onsets[:-1]]) & (time[onsets[1:]] - time[onsets[:-1]] == 1)
+        shift = np.zeros(len(step), dtype=np.int64)
+        shift[group[onsets[1:][too_near]]] = 1
+        shift = np.cumsum(shift)
+        new_step = shift + np.maximum.accumulate(new_step - shift) if len(step) else new_step
+        time = new_step[group]
         gap = np.diff(time, prepend=0)
         rest = max(round(end * factor) - (int(time[-1]) if len(time) else 0), 0)
         return np.concatenate([self._emit(gap, key), self._shifts(rest)])
@@ -138,20 +138,20 @@ class PerformanceTokenizer(Tokenizer):
 
     def trace(self, ids: Ids, quarter_s: float) -> Trace:
         table, score = EventTable(self.vocab), self.decode(ids, quarter_s)
-        waiting, step = waiting_notes(score, 1 / STEPS_PER_S), np.cumsum(table.steps[ids])
+        notes, step = notes_by_step(score, 1 / STEPS_PER_S), np.cumsum(table.steps[ids])
         note, first = np.full(len(ids), -1), np.zeros(len(score), np.int64)
         sounding: dict[int, int] = {}
-        colours: list[int] = []
+        velocities: list[int] = []
         for t, i in enumerate(ids.tolist()):
             pitch = int(table.pitch[i])
             if table.on[i]:
-                n = waiting[0, pitch, int(step[t])].pop(0)
-                note[[t, *colours]] = sounding[pitch] = n
-                first[n], colours = t, []
+                n = notes[0, pitch, int(step[t])].pop(0)
+                note[[t, *velocities]] = sounding[pitch] = n
+                first[n], velocities = t, []
             elif table.off[i]:
                 note[t] = sounding.pop(pitch, -1)
             elif table.velocity[i]:
-                colours.append(t)
+                velocities.append(t)
         return Trace(score, step / STEPS_PER_S, note, first)
 
     @staticmethod
@@ -205,9 +205,9 @@ class EventIdiom:
         if np.isinf(now_s):
             return ids
         steps = self.table.steps[ids]
-        settled = (np.cumsum(steps) < np.rint(now_s * STEPS_PER_S)) & (steps == 0)
+        is_certain = (np.cumsum(steps) < np.rint(now_s * STEPS_PER_S)) & (steps == 0)
         # time that passes belongs to the event after it, and its length is known only then
-        return ids[: int(np.flatnonzero(settled).max(initial=-1)) + 1]
+        return ids[: int(np.flatnonzero(is_certain).max(initial=-1)) + 1]
 
     def prefix(self, ids: Ids, seconds: float) -> Ids:
         return self.tokenizer.encode(self.tokenizer.decode(ids).clip(0, seconds))
