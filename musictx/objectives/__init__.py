@@ -1,9 +1,4 @@
-"""Objectives: how a window of ids becomes an example, and the loss of the model's answer.
-
-Training, validation, `musictx evaluate`, batch sizing and the benches all use the same objective. `objective=infill`
-is the class `Infill` of `musictx/objectives/infill.py`, and `objective=my_module:Mine` is a person's own
-(docs/extend/objective.md).
-"""
+"""Objectives: a window of ids as an example, and the loss of the model's answer."""
 
 from __future__ import annotations
 
@@ -35,7 +30,7 @@ class Example(NamedTuple):
 
 
 class Objective(Protocol):
-    """Built from the tokenizer, which then knows the added ids, and from `objective_settings=`."""
+    """Built from the tokenizer with the added ids, and from `objective_settings=`."""
 
     added: tuple[EventRange, ...] = ()  # ids that it needs beyond the tokenizer's
     inputs: tuple[str, ...] = ("ids",)  # names of `Example.inputs`, as a kind of model has them
@@ -47,13 +42,14 @@ class Objective(Protocol):
     compared_with: ClassVar[Mapping[str, Any]] = {}  # its settings there
     tokenizer: Tokenizer
 
+    # `rng` depends only on the window's number: several processes and a resumed run draw the same
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
         """The example of a window (T + 1,): BOS or the id before, then T ids, filled up with PAD. All chance comes from
-        `rng`, which depends only on the window's number: several processes and a resumed run draw the same."""
+        `rng`."""
         ...
 
     def loss(self, model: Callable[..., Tensor], example: Example, by_row: bool = False) -> tuple[Tensor, Tensor]:
-        """The sum of nats and the number of tokens that count: of a batch of examples (), or of each row (B,)."""
+        """The sum of nats and the number of tokens that count: of a batch (), or of each row (B,)."""
         ...
 
 
@@ -85,8 +81,7 @@ def find_objective(name: str) -> type[Any]:
 
 
 def build_objective(name: str, settings: Any, tokenizer: Tokenizer, cycle: int = 1) -> Objective:
-    """The objective over the tokenizer's ids and those that it adds; `settings` are names with values, or None. An
-    objective with a parameter `cycle` gets the model's. Raises ConfigError."""
+    """The objective with `settings`; `cycle` is the model's. Raises ConfigError."""
     cls = find_objective(name)
     if not isinstance(settings, Mapping | None):
         hint = "as in 'objective_settings={name: 1}'"

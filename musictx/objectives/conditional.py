@@ -1,4 +1,4 @@
-"""Accompaniment: the melody that ids mark goes in whole, and the rest of the music comes out."""
+"""Accompaniment: the melody goes in whole, and the rest of the music comes out."""
 
 import numpy as np
 import torch
@@ -12,17 +12,16 @@ from musictx.tokenizers import Tokenizer
 
 
 def by_track(window: Tensor, tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
-    """Of a window (T + 1,) the melody (S,) and the rest (L,), each with its waits, from the same moment on. A wait that
-    the window's end cuts short is in neither: only its whole shifts are certain. Nothing at all is one PAD."""
+    """The melody (S,) and the rest (L,) of a window (T + 1,). Nothing at all is one PAD."""
     vocab = tokenizer.vocab
     ids = window[1:][window[1:] < vocab.n_events].numpy()
+    # a wait that the window's end cuts short is in neither: only its whole shifts are certain
     melody, rest = (tokenizer.certain(part).tolist() or [vocab.pad] for part in tokenizer.apart(ids))
     return window.new_tensor(melody), window.new_tensor(rest)
 
 
 class Conditional(NextToken):
-    """Obeys `musictx.objectives.Objective`, for models of a source and a target. Raises ConfigError for an encoding
-    that does not mark a melody."""
+    """An objective for a source and a target. Raises ConfigError for an encoding without melody marks."""
 
     name = "conditional"  # what `objective=` calls it
     inputs: tuple[str, ...] = ("source", "ids")

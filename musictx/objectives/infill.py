@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 
 class Infill(NextToken):
-    """Cuts a window in two at a moment drawn uniformly over its time, and puts the music after it first
-    (`musictx.tokenizers.gap`). Every token before that moment counts: the model predicts the next token and knows the
-    music after the cut, at all distances from it. A share `plain` of windows stays uncut. `cycle` is the model's."""
+    """Puts the music after a random moment first (`musictx.tokenizers.gap`); a share `plain` of windows stays uncut."""
 
     added = ADDED
     continuous = False
@@ -32,7 +30,7 @@ class Infill(NextToken):
         self.plain, self.period = plain, max(cycle, tokenizer.group)
 
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
-        """Inputs and targets (T,) as for the next token; the music after a gap, and its frame, are not targets."""
+        """Inputs and targets (T,); only the music before the cut is a target."""
         plain, share = rng.random() < self.plain, rng.random()
         ids = window[window != self.pad].numpy()
         x, music = ids[:1], ids[1:].astype(np.uint16)

@@ -1,4 +1,4 @@
-"""Predicting the next token: the objective of a model that continues music."""
+"""Predicting the next token."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 class NextToken(Objective):
-    """Obeys `musictx.objectives.Objective`, with all its defaults."""
+    """An objective with all its defaults."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer, self.pad = tokenizer, tokenizer.vocab.pad
 
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
-        """The example of (…, T + 1): all ids except the last are inputs, all except the first are targets."""
+        """Of (…, T + 1): all ids but the last are inputs, all but the first targets."""
         return Example((window[..., :-1],), window[..., 1:])
 
     def asked(self, score: Score) -> Score:
-        """The notes of a piece that the targets contain."""
+        """The notes of a piece in the targets."""
         return score
 
     def loss(self, model: Callable[..., Tensor], example: Example, by_row: bool = False) -> tuple[Tensor, Tensor]:
-        """Cross-entropy, in float32 for logits of any type. With `by_row` it sums in float64."""
+        """Cross-entropy in float32, summed in float64 with `by_row`."""
         import torch.nn.functional as F  # who asks what a bundle learned needs no PyTorch
 
         logits, targets = model(*example.inputs), example.targets  # (B, T, V), (B, T)

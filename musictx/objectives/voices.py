@@ -1,4 +1,4 @@
-"""Any voices of a chorale, given any others: those that a person has go in, the rest comes out."""
+"""Any voices of a chorale, given any others."""
 
 from typing import Any, ClassVar
 
@@ -18,12 +18,9 @@ REGION_SHARE = 0.25  # of the examples in which all is given outside of a region
 
 
 class Voices(NextToken):
-    """The source is a grid of four voices in which PAD hides what is asked for. The target is the whole grid, of which
-    only the hidden part counts. Obeys `musictx.objectives.Objective`. Raises ConfigError for an encoding without
-    voices.
+    """The source is a grid in which PAD hides the target's voices. Raises ConfigError for an encoding without voices.
 
-    `given` names the voices that are given in every example, as in "S" or "SB"; "any": others in each, some of them
-    only outside of a region.
+    `given` names the voices of every source, as in "S" or "SB"; "any" chooses them.
     """
 
     name = "voices"
@@ -53,7 +50,7 @@ class Voices(NextToken):
         return Example((source, read), steps.masked_fill(given, self.pad).flatten())
 
     def choose(self, steps: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """(S, 4) what is given of steps with music, never all of them."""
+        """(S, 4) the source's part of steps with music."""
         voices = self.given
         if voices is None:
             voices = "S" if rng.random() < SOPRANO_SHARE else VOICE_SETS[rng.integers(len(VOICE_SETS))]
@@ -66,8 +63,7 @@ class Voices(NextToken):
 
 
 def whole_steps(window: Tensor, tokenizer: Tokenizer) -> Tensor:
-    """(S, 4) the steps of a window (T + 1,), which is the token before it and then whole steps; the piece's EOS becomes
-    PAD. Raises ConfigError for windows of other lengths."""
+    """(S, 4) the steps of a window (T + 1,); EOS becomes PAD. Raises ConfigError for windows of other lengths."""
     steps, vocab = window[1:], tokenizer.vocab
     if len(steps) % tokenizer.voices:
         why = f"windows of {len(steps)} ids are not whole steps of {tokenizer.voices} voices"

@@ -1,4 +1,4 @@
-"""Score <-> ids. `build_tokenizer(name, state)` is the entry; `Tokenizer` lists what else an encoding gives."""
+"""Score <-> ids: `build_tokenizer` is the entry, `Tokenizer` the interface."""
 
 import copy
 from collections.abc import Callable, Iterable
@@ -26,8 +26,7 @@ T = TypeVar("T", bound=Tokenizer)
 
 
 def build_tokenizer(name: str, state: str = "", added: Iterable[Iterable[Any]] = ()) -> Tokenizer:
-    """The tokenizer of that name, with its state, and with ids that an objective adds, (type, min, max) each.
-    Raises UserError for an unknown name, a package that is not installed, and another tokenizer's state."""
+    """The tokenizer of that name and state, with added ids, (type, min, max) each. Raises UserError."""
     if name not in TOKENIZERS:
         hint = f"choose one of {', '.join(TOKENIZERS)}, or run the script that adds it with these words"
         raise UserError(f"tokenizer {name!r} is not in musictx", hint)
@@ -35,8 +34,7 @@ def build_tokenizer(name: str, state: str = "", added: Iterable[Iterable[Any]] =
 
 
 def with_added(tokenizer: T, added: Iterable[EventRange]) -> T:
-    """The tokenizer with more ids after its own. No music uses them: only an objective does; they take no time and are
-    never drawn. Its stores stay the same. Raises UserError as `Vocab`."""
+    """The tokenizer with an objective's ids after its own. Raises UserError as `Vocab`."""
     rows = tuple(added)
     if not rows:
         return tokenizer

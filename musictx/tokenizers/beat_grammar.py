@@ -1,4 +1,4 @@
-"""A grammar whose time passes from place to place of a beat: notes begin there alone."""
+"""A grammar in which notes begin only at places of the beat."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -16,9 +16,7 @@ FAR = 2**40  # steps: after all music
 
 
 class BeatGrammar:
-    """Obeys `musictx.tokenizers.grammar.Grammar`, after another. Waits end on a line, or are the longest there is and
-    go on, or stop before the next line, where notes may end. A model that could end notes on lines alone would let them
-    sound, and strike others. Where the other grammar leaves nothing, time passes up to the next line."""
+    """A `Grammar` on top of another: waits end on a line or before the next, or are the longest."""
 
     def __init__(
         self,
@@ -27,7 +25,7 @@ class BeatGrammar:
         prompts: Sequence[NDArray[np.integer]],
         lines_s: Sequence[Lines | None],
     ) -> None:
-        """`lines_s` are the seconds of each row's places; after the last of them, and for None, all times are free."""
+        """`lines_s`: the places of each row in seconds; None: all times are free."""
         assert tokenizer.pace is not None  # its clock is in seconds
         self.grammar, step_s = grammar, float(tokenizer.pace[tokenizer.pace > 0].min())
         self.steps = steps = np.rint(np.maximum(tokenizer.pace, 0) / step_s).astype(np.int64)  # (V,)
@@ -36,6 +34,7 @@ class BeatGrammar:
         self.waits = slice(self.first, self.first + self.longest)  # ids
         self.ahead = np.arange(self.longest + 1)[None]  # (1, S + 1) steps from now
         assert (steps[self.waits] == self.ahead[0, 1:]).all()
+        # notes may end before a line too: a model that could end them on lines alone would let them sound
         self.ends = tokenizer.vocab.mask("NOTE_OFF", "MELODY_OFF")[None]  # (1, V)
         # the lines of all rows are one sorted array, so that one search finds those of all
         self.begins = np.arange(len(prompts))[:, None] * 4 * FAR  # (B, 1) what is added to the steps of each row
@@ -46,14 +45,13 @@ class BeatGrammar:
         self._look_ahead()
 
     def lines_around(self, step: Steps) -> tuple[Steps, Steps]:
-        """(B, n) the last line at or before steps (B, n), 0 before the first one, and (B, n) the first line at or after
-        them, a step itself after the last one."""
+        """(B, n) the last lines at or before steps (B, n), and the first at or after them."""
         at = np.searchsorted(self.lines, step + self.begins)
         following, last = self.lines[at] - self.begins, self.lines[at - 1] - self.begins
         return np.where(following == step, step, np.maximum(last, 0)), np.where(following == FAR, step, following)
 
     def _look_ahead(self) -> None:
-        """Finds where waits may end, and which waits each of them becomes."""
+        """Finds the legal waits, and which of them replaces each illegal one."""
         before, after = (line - self.now for line in self.lines_around(self.now + self.ahead))  # (B, S + 1) steps ahead
         self.line = after[:, 1:2]  # (B, 1) steps up to the next line
         is_short = self.ahead < self.line
@@ -72,14 +70,15 @@ class BeatGrammar:
         legal: NDArray[np.bool_] = inner_legal & (self.ends | self.on_line)
         np.logical_and(inner_legal[:, self.waits], self.may_wait, out=legal[:, self.waits])
         has_legal = legal.any(1)
+        # time passes up to the next line
         if not has_legal.all():
             stuck_rows = np.flatnonzero(~has_legal)
             legal[stuck_rows, self.first - 1 + np.minimum(self.line[stuck_rows, 0], self.longest)] = True
         return legal
 
     def fold(self, logits: NDArray[F]) -> NDArray[F]:
-        """Logits (B, V) where each wait that may not be has given its probability to the nearest that ends on a line.
-        Else music would be denser on a grid than the model wants it."""
+        """Logits (B, V) with illegal waits' probability on the nearest wait to a line."""
+        # otherwise music would be denser on a grid than the model wants it
         waits, result = logits[:, self.waits], logits.copy()  # (B, S), (B, V)
         top = waits.max(1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):  # a wait that gave all; logits that are not finite

@@ -2,12 +2,9 @@
 
     AFTER … C, BACK_1024 BACK_32 BACK_1, BEFORE … x A B
 
-A is the music before the gap, B the fill, C the music after it; x is BOS or the token before A. B follows A as in all
-other music: grammar, sustained notes and what the model knows about continuing stay the same. This order is the
-suffix-prefix-middle of Bavarian et al. 2022 (arXiv 2207.14255, section 3.1). The three digits of BACK say how long A, B
-and C are together, and move the clock back by that much. So for a model that counts musical time (`model.clock=time`)
-every token has the time at which it sounds, C right after B. AFTER and BEFORE repeat until tokens have the same place
-in a cycle of `period` as in the piece.
+A is the music before the gap, B the fill, C the music after it; x is BOS or the token before A. This is the
+suffix-prefix-middle of Bavarian et al. 2022 (arXiv 2207.14255, section 3.1). The digits of BACK move the clock back by
+the length of A, B and C. AFTER and BEFORE keep a cycle of `period` tokens.
 """
 
 import copy
@@ -38,7 +35,7 @@ def knows_gaps(vocab: Vocab) -> bool:
 
 
 def step_of(tokenizer: Tokenizer) -> float:
-    """The least time between borders, on the tokenizer's clock."""
+    """The least time between borders, on the clock."""
     return STEPS[0] if tokenizer.metrical else STEPS[1]
 
 
@@ -48,7 +45,7 @@ def unit_of(tokenizer: Tokenizer) -> float:
 
 
 def with_gap_clock(tokenizer: T) -> T:
-    """The tokenizer, which has `ADDED`, with a clock that BACK moves back. Raises ConfigError if it has no clock."""
+    """The tokenizer with a clock that BACK moves back. Raises ConfigError if it has no clock."""
     if tokenizer.pace is None:
         why = f"{tokenizer.name} tokens carry no time, and gaps are times"
         raise ConfigError("objective", got="infill", why=why, hint="choose tokenizer=chorale or performance")
@@ -68,7 +65,7 @@ def clock_of(tokenizer: Tokenizer, ids: NDArray[np.integer]) -> NDArray[np.float
 
 
 def split_at(tokenizer: Tokenizer, ids: Ids, border: float) -> tuple[Ids, Ids]:
-    """The music before and after a moment of the clock; a shift of time across it becomes two."""
+    """The music before and after a moment of the clock."""
     assert tokenizer.pace is not None
     at, is_shift = clock_of(tokenizer, ids), tokenizer.pace[ids] > 0
     tolerance = CLOSE * unit_of(tokenizer)
@@ -90,9 +87,10 @@ def split_at(tokenizer: Tokenizer, ids: Ids, border: float) -> tuple[Ids, Ids]:
 
 
 def read_first(tokenizer: Tokenizer, after: Ids, before_tokens: int, length: float, period: int) -> Ids:
-    """The ids before x: C and its frame. `before_tokens` is the number of tokens of A and B; only its remainder by
-    `period` matters. `length` is that of x, A, B and C together, on the clock. Raises TokenError for a length beyond
-    BACK."""
+    """The ids before x: C and its frame. Raises TokenError for a length beyond BACK.
+
+    `before_tokens` is that of A and B; `length` is of x, A, B and C together, on the clock.
+    """
     units, vocab = round(length / unit_of(tokenizer)), tokenizer.vocab
     if not 0 <= units < 32 * DIGITS[0]:
         raise TokenError(f"{length:g} of music around a gap", f"give at most {longest(tokenizer):g}")
@@ -104,10 +102,10 @@ def read_first(tokenizer: Tokenizer, after: Ids, before_tokens: int, length: flo
 
 
 def longest(tokenizer: Tokenizer) -> float:
-    """The longest that x, A, B and C may be together, on the clock."""
+    """The most for `length`, on the clock."""
     return (32 * DIGITS[0] - 1) * unit_of(tokenizer)
 
 
 def most_framing(period: int) -> int:
-    """The most tokens that this order adds to the music: its frame, and a second shift where one is split."""
+    """The most tokens that this order adds to the music."""
     return 2 * period + len(DIGITS) + 1

@@ -1,4 +1,4 @@
-"""Which ids may come next, for a whole batch, after every token: the entry to the encodings' grammars."""
+"""The ids that may come next, for a whole batch."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -12,18 +12,18 @@ from musictx.tokenizers.tokenizer import Tokenizer
 
 
 class Grammar(Protocol):
-    """Where every row of a batch is in its music."""
+    """The place in its music of every row of a batch."""
 
     def legal(self) -> NDArray[np.bool_]:
-        """(B, V) the ids that may be drawn now, at least one a row; the caller only reads it."""
+        """(B, V) the legal ids now, at least one a row; read-only."""
         ...
 
     def update(self, ids: NDArray[np.int64]) -> None:
-        """One more token a row, (B,)."""
+        """Takes one more token a row, (B,)."""
         ...
 
     def move(self, rows: NDArray[np.int64]) -> None:
-        """Row b becomes what row rows[b] was, (B,), of the same prompt."""
+        """Row b becomes row rows[b], (B,), of the same prompt."""
         ...
 
 
@@ -39,7 +39,7 @@ class Free:
         return self.mask
 
     def update(self, ids: NDArray[np.int64]) -> None:
-        """Does nothing: what came before forbids nothing."""
+        """Does nothing."""
 
     def move(self, rows: NDArray[np.int64]) -> None:
         """Does nothing: all rows are alike."""
@@ -52,8 +52,7 @@ def build_grammar(
     quarter_s: Sequence[float],
     on_grid: Sequence[bool] = (),
 ) -> Grammar:
-    """An encoding's grammar after one prompt for each row, at that row's tempo, and on a grid or not. Raises
-    ConfigError for rules that it cannot keep."""
+    """An encoding's grammar, as `Tokenizer.grammar`. Raises ConfigError."""
     if not rules.masks:
         return Free(tokenizer, len(prompts))
     for name in () if tokenizer.voices else ("voice_order", "voice_ranges", "no_parallels"):

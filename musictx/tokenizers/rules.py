@@ -31,14 +31,14 @@ AUTO, OFF = "auto", "off"
 
 
 class Auto(NamedTuple):
-    """A limit that follows the seed: its own longest, within these bounds; `without_s` where there is no seed."""
+    """A limit that follows the seed within bounds; `without_s` without a seed."""
 
     least_s: float
     most_s: float
     without_s: float
 
     def limit_s(self, seed_s: Sequence[float] | NDArray[np.floating]) -> float:
-        """The limit for a seed whose waits, or notes, are so long."""
+        """The limit for a seed with waits or notes of these lengths."""
         return float(np.clip(max(seed_s), self.least_s, self.most_s)) if len(seed_s) else self.without_s
 
 
@@ -50,8 +50,7 @@ BEAT_NOTE = Auto(1.0, 8.0, 8.0)  # after a seed on a grid, whose lengths are wha
 
 @dataclass(frozen=True)
 class Rules:
-    """What the sampler must not draw. The voices are those of the chorale grid. Raises ConfigError for rules that no
-    music can keep."""
+    """Limits of the sampler. Raises ConfigError for rules that no music can keep."""
 
     masks: bool = setting(True, "draw only events that can follow; false: any event at any time")
     max_silence_s: float = setting(5.0, "longest silence, seconds; max_still_s, where it is shorter, ends one sooner")
@@ -107,11 +106,11 @@ class Rules:
             raise ConfigError("grid", got=self.grid, why=f"{what} keeps to no grid of a beat", allowed="auto or off")
 
     def note_s(self, seed_s: Sequence[float] | NDArray[np.floating], auto: Auto = NOTE) -> float:
-        """The longest note after a seed whose notes are so long."""
+        """The longest note after a seed with notes of these lengths."""
         return auto.limit_s(seed_s) if isinstance(self.max_note_s, str) else float(self.max_note_s)
 
     def still_s(self, seed_s: Sequence[float] | NDArray[np.floating]) -> float:
-        """The longest wait for a new note after a seed that waited so long between its own."""
+        """The longest wait for a new note after a seed with these waits."""
         if self.max_still_s is None:
             return MOST_S
         return STILL.limit_s(seed_s) if isinstance(self.max_still_s, str) else float(self.max_still_s)
@@ -126,7 +125,7 @@ class Rules:
 
 
 def scale_classes(name: str) -> list[int]:
-    """The pitch classes of a scale given by name: `C major`, `F# minor`, `Bb blues`. Raises ConfigError."""
+    """The pitch classes of a scale, as of `F# minor`. Raises ConfigError."""
     words = re.fullmatch(r"([A-G])([#b]?)[ _-]+(\w+)", name.strip())
     if not words or words[3].lower() not in SCALES:
         raise ConfigError("scale", got=name, allowed=f"a tonic and one of {', '.join(SCALES)}, as in 'F# minor'")
@@ -135,10 +134,9 @@ def scale_classes(name: str) -> list[int]:
 
 
 def parallel(upper: Any, lower: Any, last_upper: Any, last_lower: Any) -> NDArray[np.bool_]:
-    """True where two voices, a fifth or an octave apart before, both move in one direction and are so again.
+    """True where two voices move in parallel fifths or octaves.
 
-    Pitches of two neighbouring steps, integer arrays that broadcast; an octave may be a unison, or several octaves.
-    Rests move in no direction.
+    Pitches of two neighbouring steps, as arrays that broadcast. Unisons are octaves; rests do not move.
     """
     both_move: NDArray[np.bool_] = (upper != last_upper) & (lower != last_lower)
     if not both_move.any():  # as at most steps of a grid

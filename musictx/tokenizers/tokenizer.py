@@ -1,4 +1,4 @@
-"""The interface of an encoding: music to ids and back, live playing, and the note that each token belongs to."""
+"""The interface of an encoding."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ NotesByStep = dict[tuple[int, int, int], list[int]]  # (program, pitch, step) ->
 
 
 class Trace(NamedTuple):
-    """The music of a piece's ids (T,), token by token."""
+    """The music of ids (T,), token by token."""
 
     score: Score  # (N,) decoded from the tokens
     time_s: NDArray[Any]  # (T,) the music's time at each token
@@ -29,7 +29,7 @@ class Trace(NamedTuple):
 
 
 def notes_by_step(score: Score, step_s: float) -> NotesByStep:
-    """The notes of a score on a grid, by program, pitch and step, as their tokens name them."""
+    """The notes of a score on a grid, by program, pitch and step."""
     notes: NotesByStep = defaultdict(list)
     step = np.rint(score.onset_s / step_s).astype(np.int64)
     for n, key in enumerate(zip(score.program.tolist(), score.pitch.tolist(), step.tolist(), strict=True)):
@@ -51,7 +51,7 @@ class Event(NamedTuple):
 
 
 class Reader(Protocol):
-    """Reads a reply id by id; times are seconds from its beginning, `clock_s` is the time so far."""
+    """Reads a reply id by id; `clock_s` is its time so far, in seconds."""
 
     clock_s: float
 
@@ -61,24 +61,23 @@ class Reader(Protocol):
 
 
 class Idiom(Protocol):
-    """How an encoding plays live. `waits` (V,): True for ids that let time pass without a note."""
+    """Live playing of an encoding. `waits` (V,) marks ids that let time pass without a note."""
 
     waits: NDArray[np.bool_]
 
     def ids(self, score: Score, now_s: float) -> Ids:
-        """The ids of a phrase that no note from `now_s` on can change; all of them at infinity."""
+        """The ids of a phrase that no note from `now_s` on can change."""
         ...
 
     def prefix(self, ids: Ids, seconds: float) -> Ids:
-        """The part of a reply's ids that has sounded after so many seconds, with all notes released."""
+        """The ids of a reply up to `seconds`, with all notes released."""
         ...
 
     def reader(self) -> Reader: ...
 
 
 class Tokenizer:
-    """An encoding. `state` is what it learns from a corpus, as JSON. Raises UserError if it learns nothing but
-    gets a state."""
+    """An encoding; `state` is learned from a corpus, as JSON. Raises UserError for a state without use."""
 
     name: str
     state: str
@@ -100,21 +99,20 @@ class Tokenizer:
 
     @property
     def lo(self) -> int:
-        """The lowest pitch of the vocabulary; 0 if no id has a known one."""
+        """The lowest pitch of the vocabulary; 0 if unknown."""
         return (_span(self.pitch) or (0, 127))[0]
 
     @property
     def hi(self) -> int:
-        """The highest pitch of the vocabulary; 127 if no id has a known one."""
+        """The highest pitch of the vocabulary; 127 if unknown."""
         return (_span(self.pitch) or (0, 127))[1]
 
     def encode(self, score: Score) -> Ids:
-        """(T,) ids of the whole score, without BOS and EOS. Raises TokenError for music that it cannot write."""
+        """(T,) ids of the whole score, without BOS and EOS. Raises TokenError."""
         raise NotImplementedError
 
     def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> Score:
-        """Any ids up to the first EOS as a Score; ids without music are left out. Raises TokenError for ids outside the
-        vocabulary."""
+        """Any ids up to the first EOS as a Score. Raises TokenError for ids outside the vocabulary."""
         raise NotImplementedError
 
     def normalise(self, score: Score) -> Score:
@@ -126,35 +124,34 @@ class Tokenizer:
         return self.decode(ids, quarter_s).duration_s
 
     def lines(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> list[Score]:
-        """The notes of each voice, from the highest down; none where ids say no voice."""
+        """The notes of each voice, from the highest down; none without voices."""
         return []
 
     def silence(self, seconds: float, quarter_s: float = 0.5) -> Ids:
-        """Ids that let so much time pass; none if the next note itself says when it begins."""
+        """Ids that let so much time pass; none where notes carry their times."""
         return np.zeros(0, dtype=np.uint16)
 
     def apart(self, ids: NDArray[np.integer]) -> tuple[Ids, Ids]:
-        """A window's melody and the rest of it, each with its waits and as long as the window. Raises
-        UserError where ids do not separate them."""
+        """A window's melody and the rest of it, each as long. Raises UserError without marks."""
         what = f"{self.name} ids do not separate a melody from the rest"
         raise UserError(what, "choose tokenizer=performance_melody")
 
     def certain(self, ids: Ids) -> Ids:
-        """A window's ids without a wait at its end that would be longer if the window were: of that, only whole shifts
-        are certain."""
+        """A window's ids without a last wait that a longer window could prolong."""
+        # a wait at the end would be longer if the window were: of that, only whole shifts are certain
         is_partial = self.pace is not None and len(ids) > 0 and 0 < self.pace[ids[-1]] < self.pace.max()
         return ids[: len(ids) - is_partial]
 
     def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
-        """The lowest and the highest pitch in a window of ids; None when there is none."""
+        """The lowest and the highest pitch in a window of ids; None without any."""
         return _span(self.pitch[ids])
 
     def transpose(self, ids: Ids, semitones: int) -> Ids:
-        """A window of ids with every pitch moved; the caller keeps it within `lo` … `hi`."""
+        """A window with every pitch moved; the caller keeps it within `lo` … `hi`."""
         return np.where(self.pitch[ids] >= 0, ids + np.int32(semitones), ids).astype(np.uint16)
 
     def stretch(self, ids: Ids, factor: float) -> Ids:
-        """Ids with their clock slowed. Raises ConfigError if the encoding counts beats and the factor is not 1."""
+        """Ids with their clock slowed by `factor`. Raises ConfigError for other factors."""
         if factor != 1.0:
             why = f"{self.name} counts beats and has no clock"
             raise ConfigError("stretch", got=factor, why=why, allowed="[1.0]")
@@ -167,8 +164,8 @@ class Tokenizer:
         quarter_s: Sequence[float],
         on_grid: Sequence[bool] = (),
     ) -> "Grammar":
-        """Which ids may come next, after one prompt for each row, at that row's tempo, and on a grid or not. Raises
-        ConfigError for rules that it cannot keep; `build_grammar` is the entry."""
+        """The grammar after one prompt a row, at its tempo `quarter_s`. Raises ConfigError for rules that it cannot
+        keep."""
         from musictx.tokenizers.grammar import Free
         from musictx.tokenizers.rules import Rules
 
@@ -178,9 +175,9 @@ class Tokenizer:
         return Free(self, len(prompts))
 
     def idiom(self, quarter_s: float) -> Idiom:
-        """How the encoding plays live. Raises UserError if a note is known only with later ids."""
+        """Live playing at a tempo. Raises UserError if a note is known only with later ids."""
         raise UserError(f"a bundle of {self.name} tokens cannot play live", "give one of performance or chorale")
 
     def trace(self, ids: Ids, quarter_s: float) -> Trace:
-        """The note of each id, for ids that `encode` made. Raises UserError if the encoding does not say."""
+        """The note of each id. Raises UserError if the encoding does not say."""
         raise UserError(f"{self.name} does not say which token belongs to which note", "give its tokenizer a trace")

@@ -1,4 +1,4 @@
-"""The vocabulary: one table of (event type, min, max), which gives offsets, masks, printouts and the fingerprint."""
+"""The vocabulary: one table of (event type, min, max)."""
 
 import hashlib
 import json
@@ -32,13 +32,12 @@ SPECIALS = (EventRange("PAD", 0, 0), EventRange("BOS", 0, 0), EventRange("EOS", 
 
 @dataclass(frozen=True)
 class Vocab:
-    """Token ids of an encoding, numbered down the table; PAD, BOS and EOS follow the music, then the ids that an
-    objective adds, so that stores of the encoding keep their ids.
+    """Token ids, numbered down the table: `events`, PAD, BOS, EOS, then ids that an objective adds.
 
-    `encoding` names the rules that give the ids their meaning. It enters the fingerprint, so old stores and bundles
-    refuse to load even if the rules change and the table does not. Raises UserError for a table with ambiguous ids.
+    Raises UserError for a table with ambiguous ids.
     """
 
+    # names the rules of the ids and enters the fingerprint: old stores are refused even if only the rules change
     encoding: str
     events: tuple[EventRange, ...]
     added: tuple[EventRange, ...] = ()
@@ -74,7 +73,7 @@ class Vocab:
 
     @property
     def n_events(self) -> int:
-        """How many ids are music, not PAD, BOS, EOS or added; they are the ids below this number."""
+        """The number of ids that are music; they come first."""
         return self.pad
 
     @property
@@ -93,7 +92,7 @@ class Vocab:
         return next(row for row in self.table if row.type == type)
 
     def id(self, type: str, value: int = 0) -> int:
-        """The id of one event. Raises TokenError when the value is outside the table."""
+        """The id of one event. Raises TokenError for a value outside the table."""
         row = self.row(type)
         if not row.lo <= value <= row.hi:
             raise TokenError(f"{type} {value} is not in the vocabulary", f"{type} goes from {row.lo} to {row.hi}")
@@ -121,13 +120,13 @@ class Vocab:
         raise TokenError(f"id {id} is not in the vocabulary", f"ids go from 0 to {self.size - 1}")
 
     def check(self, ids: NDArray[np.integer]) -> None:
-        """Raises TokenError when an id lies outside the table."""
+        """Raises TokenError for an id outside the table."""
         outsiders = ids[(ids < 0) | (ids >= self.size)]
         if outsiders.size:
             self.describe(int(outsiders[0]))
 
     def music(self, ids: NDArray[np.integer]) -> NDArray[np.integer]:
-        """The events up to the first EOS. Raises TokenError when an id lies outside the table."""
+        """The events up to the first EOS. Raises TokenError for an id outside the table."""
         self.check(ids)
         before = ids[: np.append(np.flatnonzero(ids == self.eos), len(ids))[0]]
         return before[before < self.n_events]
@@ -140,12 +139,11 @@ class Vocab:
 
     @property
     def without_added(self) -> "Vocab":
-        """The vocabulary of stores, without added ids."""
+        """The vocabulary of stores."""
         return replace(self, added=())
 
     def ids_of(self, old: "Vocab") -> NDArray[np.int64] | None:
-        """(V_old,) this vocabulary's id for each id of `old`; None unless `old` is a beginning of it: the same
-        encoding, with the same event types and added ones first."""
+        """(V_old,) this vocabulary's id for each of `old`; None unless `old` is a beginning of it."""
         is_prefix = self.encoding == old.encoding
         for mine, theirs in ((self.events, old.events), (self.added, old.added)):
             is_prefix = is_prefix and mine[: len(theirs)] == theirs

@@ -1,6 +1,4 @@
-"""The chorale encoding, live. Anything that a person plays becomes at most four voices, and a sixteenth sounds as soon
-as its last voice is known.
-"""
+"""The chorale encoding, live: at most four voices, sixteenth by sixteenth."""
 
 from dataclasses import replace
 
@@ -13,7 +11,7 @@ from musictx.tokenizers.vocab import Ids
 
 
 class GridIdiom:
-    """Obeys `musictx.tokenizers.tokenizer.Idiom`."""
+    """An `Idiom`."""
 
     def __init__(self, tokenizer: Tokenizer, quarter_s: float) -> None:
         self.tokenizer, self.voices, self.step_s = tokenizer, tokenizer.voices, quarter_s / STEPS_PER_QUARTER
@@ -32,7 +30,7 @@ class GridIdiom:
 
 
 class GridReader:
-    """Obeys `musictx.tokenizers.tokenizer.Reader`."""
+    """A `Reader`."""
 
     def __init__(self, tokenizer: Tokenizer, step_s: float) -> None:
         self.pitch, self.voices, self.step_s = tokenizer.pitch, tokenizer.voices, step_s
@@ -53,9 +51,7 @@ class GridReader:
 
 
 def steal_voices(score: Score) -> Score:
-    """The notes on sixteenths, never more than four at once. A fifth ends the one that has sounded longest, as
-    synthesizers steal voices. Of a chord of more it keeps the highest three and the lowest. No note changes the grid
-    before its own step."""
+    """The notes on sixteenths, at most four at once: a fifth ends the oldest, as synthesizers steal voices."""
     step_s, (onset, offset) = score.quarter_s / STEPS_PER_QUARTER, in_steps(score)
     keep, sounding = np.zeros(len(score), dtype=bool), list[int]()
     for step in np.unique(onset):
@@ -63,6 +59,7 @@ def steal_voices(score: Score) -> Score:
         # pitch -> the last note of it in this step
         onsets = {int(score.pitch[i]): i for i in np.flatnonzero(onset == step).tolist()}
         high_first = [onsets[pitch] for pitch in sorted(onsets, reverse=True)]
+        # of a chord of more, the highest three and the lowest
         chord = high_first if len(high_first) <= N_VOICES else [*high_first[: N_VOICES - 1], high_first[-1]]
         for k, i in enumerate(chord):
             endings = [j for j in sounding if score.pitch[j] == score.pitch[i]]

@@ -1,9 +1,4 @@
-"""The rules of the chorale grid: which pitch the next voice may sing, or a rest, for a whole batch.
-
-No silence of all voices, no note and no time in which no voice begins a note is longer than the rules say. On request,
-no voice is above the one before it, each stays in its range, and there are no parallel fifths and octaves. A
-rest is legal unless one of these times becomes too long; it is always legal where no pitch is.
-"""
+"""The rules of the chorale grid: legal pitches or a rest of the next voice, for a whole batch."""
 
 from collections.abc import Sequence
 
@@ -20,8 +15,7 @@ MOVING = ("last", "before", "note_steps", "silence_steps", "still_steps", "has_o
 
 
 class GridRules:
-    """Obeys `musictx.tokenizers.grammar.Grammar`. Prompts are whole steps of the grid: all rows are at the same voice.
-    Raises ConfigError when no voice could ever sing."""
+    """A `Grammar` after prompts of whole steps. Raises ConfigError when no voice could ever sing."""
 
     def __init__(
         self,
@@ -81,6 +75,7 @@ class GridRules:
         if self.no_parallels and v:
             above, before = self.last[:, :v, None], self.before[:, :v, None]  # (B, v, 1)
             pitch_legal &= ~parallel(above, self.pitches, before, last[:, None]).any(1)
+        # a rest is legal unless a time becomes too long, and always where no pitch is
         rest_legal[:] = True
         if is_last:
             rest_legal[:] = ~must_move & ((self.ceiling < CEILING) | (self.silence_steps < self.max_silence))
@@ -110,18 +105,18 @@ class GridRules:
 
 
 def _moves(grid: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """(T - 1,) at which steps of a grid (T, voices), from the second on, a voice begins a note."""
+    """(T - 1,) whether a voice begins a note at each later step of a grid (T, voices)."""
     moves: NDArray[np.bool_] = ((grid[1:] != grid[:-1]) & (grid[1:] != REST)).any(axis=1)
     return moves
 
 
 def _stays(grid: NDArray[np.integer]) -> NDArray[np.int64]:
-    """How many steps of a grid (T, voices) pass between each two in which a voice begins a note."""
+    """The steps of a grid (T, voices) between onsets of any voice."""
     return np.diff(np.flatnonzero(_moves(grid)) + 1, prepend=0)
 
 
 def _lengths(grid: NDArray[np.integer]) -> NDArray[np.int64]:
-    """How many steps of a grid (T, voices) each note of each voice lasts."""
+    """The steps of each note of each voice of a grid (T, voices)."""
     borders = np.vstack([np.ones((1, grid.shape[1]), bool), grid[1:] != grid[:-1], np.ones((1, grid.shape[1]), bool)])
     columns = [np.flatnonzero(column) for column in borders[: len(grid) + 1].T] if len(grid) else []
     notes = [np.diff(at)[grid[at[:-1], voice] != REST] for voice, at in enumerate(columns)]

@@ -1,7 +1,6 @@
 """Chorale encoding: a grid of sixteenths read S1 A1 T1 B1 S2 …, one pitch token per voice per step.
 
-Huang et al. 2018 (arXiv 1809.04281), section 4.1. A long note repeats its token, and the repeats belong to it;
-silence has its own token.
+Huang et al. 2018 (arXiv 1809.04281), section 4.1.
 """
 
 from collections.abc import Sequence
@@ -40,8 +39,7 @@ class ChoraleTokenizer(Tokenizer):
         self.pace: NDArray[Any] = np.where(is_music, 1 / N_VOICES, 0.0)  # (V,) sixteenths
 
     def encode(self, score: Score) -> Ids:
-        """(T,) ids of the whole score, T a multiple of 4, without BOS and EOS. Raises TokenError when more
-        than four notes sound at once or a pitch lies outside the vocabulary."""
+        """(T,) ids, T a multiple of 4. Raises TokenError for more than four notes at once."""
         return self.encode_grid(score_to_grid(score))
 
     def encode_grid(self, grid: NDArray[np.integer]) -> Ids:
@@ -53,7 +51,7 @@ class ChoraleTokenizer(Tokenizer):
         return np.where(grid == REST, self.rest, grid - self.lo).astype(np.uint16).reshape(-1)
 
     def decode_grid(self, ids: NDArray[np.integer]) -> Grid:
-        """Any ids up to the first EOS as a grid; rests fill an incomplete last step."""
+        """Any ids up to the first EOS as a grid (steps, 4)."""
         pitch = self.pitch[self.vocab.music(ids)].astype(np.int16)
         return np.append(pitch, np.full(-len(pitch) % N_VOICES, REST, np.int16)).reshape(-1, N_VOICES)
 
@@ -61,11 +59,10 @@ class ChoraleTokenizer(Tokenizer):
         return grid_to_score(self.decode_grid(ids), quarter_s)
 
     def lines(self, ids: NDArray[np.integer], quarter_s: float = 0.6) -> list[Score]:
-        """The notes of each voice, from the highest down."""
         return lines_of_grid(self.decode_grid(ids), quarter_s)
 
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.6) -> float:
-        """The duration of a stream of ids, without an incomplete last step."""
+        """The duration of a stream of ids, in whole steps."""
         return int((ids < self.vocab.n_events).sum()) // N_VOICES * quarter_s / STEPS_PER_QUARTER
 
     def silence(self, seconds: float, quarter_s: float = 0.6) -> Ids:

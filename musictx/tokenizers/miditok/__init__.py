@@ -1,4 +1,4 @@
-"""MidiTok's encodings: bars, beats and several instruments, and byte pairs on top."""
+"""MidiTok's encodings, and byte pairs on top."""
 
 from musictx.tokenizers.miditok.tokens import KINDS, MidiTokTokenizer
 

@@ -1,4 +1,4 @@
-"""Byte pairs on top of MidiTok's tokens: learned from a corpus, and music in as few ids as they allow."""
+"""Byte pairs on top of MidiTok's tokens."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -16,8 +16,7 @@ BaseIds = NDArray[np.int64]  # (T,) ids of MidiTok's own tokens only: no BPE, no
 
 
 class Merges:
-    """BPE merges: `parts[id]` are the base ids that an id replaces. `state` lists the pairs of ids that become one, in
-    the order of learning. Raises UserError otherwise."""
+    """BPE merges: `parts[id]` are an id's base ids. Raises UserError for a damaged state."""
 
     def __init__(self, n_base: int, state: str) -> None:
         from tokenizers import Tokenizer
@@ -46,7 +45,7 @@ class Merges:
 
 
 def learn_merges(corpus: Iterable[list[str]], n_base: int, most_ids: int) -> str:
-    """The state of `Merges` for units of text; "" where no pair repeats."""
+    """The state of `Merges` for texts of base ids; "" where no pair repeats."""
     from tokenizers import Tokenizer
     from tokenizers.models import BPE
     from tokenizers.trainers import BpeTrainer
@@ -66,5 +65,5 @@ def learn_merges(corpus: Iterable[list[str]], n_base: int, most_ids: int) -> str
 
 
 def as_text(base: Sequence[int] | BaseIds) -> str:
-    """Base ids as the text that BPE sees."""
+    """Base ids as the text of BPE."""
     return (np.asarray(base, dtype="<u4") + FIRST_CHAR).tobytes().decode("utf-32-le")

@@ -1,9 +1,4 @@
-"""MidiTok's REMI, TSD and Structured tokens (Fradet et al. 2021, arXiv 2310.17202), and BPE on top of them.
-
-The package `miditok` is an optional extra: this module imports it only to build such a tokenizer.
-
-A Program before a Pitch, and a Velocity and Duration after it, belong to the Pitch's note.
-"""
+"""MidiTok's REMI, TSD and Structured tokens (Fradet et al. 2021, arXiv 2310.17202), and BPE on top of them."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -41,7 +36,7 @@ Notes = NDArray[np.int64]  # (5, N): program, onset, pitch, length, velocity; ti
 
 @cache
 def _backend(name: str) -> Any:
-    """MidiTok's tokenizer; one per process, so that copies of ours stay small."""
+    """MidiTok's tokenizer; one per process, so copies of ours stay small."""
     import miditok
 
     config = miditok.TokenizerConfig(**CONFIG, special_tokens=["PAD"])  # PAD is the least MidiTok accepts
@@ -49,10 +44,7 @@ def _backend(name: str) -> Any:
 
 
 class MidiTokTokenizer(Tokenizer):
-    """Music of several instruments on a grid of twelfths of a quarter, at one tempo, in 4/4: 32 velocities, notes of 1
-    to 192 steps. Notes of one instrument, pitch and step become one, the longest and loudest. Structured also shortens
-    every wait between two notes to 16 quarters. Raises UserError when MidiTok is not installed or `state` has no merges
-    of this vocabulary."""
+    """Several instruments on twelfths of a quarter, at one tempo, in 4/4; notes of 1 to 192 steps. Raises UserError."""
 
     metrical = True
     programs = True
@@ -79,7 +71,7 @@ class MidiTokTokenizer(Tokenizer):
         self.pitch = np.pad(pitch, (0, self.vocab.size - len(words)), constant_values=-1)
 
     def encode(self, score: Score) -> Ids:
-        """(T,) ids of the whole score, without BOS and EOS. Raises TokenError for more than 100,000 quarters."""
+        """(T,) ids. Raises TokenError for more than 100,000 quarters."""
         backend, notes = _backend(self.name), _to_grid(score)
         import symusic  # it comes with MidiTok
 
@@ -95,8 +87,7 @@ class MidiTokTokenizer(Tokenizer):
         return self._apply(np.array(ids, dtype=np.int64) - 1)  # PAD is MidiTok's first
 
     def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> Score:
-        """Any ids up to the first EOS as a Score at the given tempo, without incomplete notes. Raises TokenError for
-        ids outside the vocabulary."""
+        """The score, without incomplete notes. Raises TokenError."""
         import miditok
 
         words = miditok.TokSequence(tokens=[self._words[i] for i in self._expand(ids).tolist()])
@@ -110,12 +101,11 @@ class MidiTokTokenizer(Tokenizer):
         return Score(onset * step_s, (onset + length) * step_s, pitch, velocity, quarter_s, program)
 
     def apply_bpe(self, ids: NDArray[np.integer]) -> Ids:
-        """The same music in as few ids as the merges allow. Takes base ids, as the tokenizer without `state` encodes
-        them. Raises TokenError if PAD, BOS or EOS is among them."""
+        """Base ids in as few ids as the merges allow. Raises TokenError for PAD, BOS and EOS."""
         return self._apply(self.events(ids))
 
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> float:
-        """How far a stream of ids has moved the clock; its last notes may sound beyond."""
+        """The clock after a stream of ids; its last notes may sound beyond."""
         base = self._expand(ids)
         time = base[self._sets_clock[base]]
         if self.name != "miditok-remi":
@@ -129,8 +119,7 @@ class MidiTokTokenizer(Tokenizer):
         return super().pitch_range(self._expand(ids))
 
     def transpose(self, ids: Ids, semitones: int) -> Ids:
-        """A window of ids with every pitch moved, except drums; the caller keeps it within 0 … 127. With BPE it applies
-        the merges again, so the number of ids may change. Raises TokenError if PAD, BOS or EOS is in it."""
+        """Every pitch moved, except drums; BPE may change the number of ids. Raises TokenError."""
         base = self.events(ids)
         return self._apply(np.where(self.pitch[base] >= 0, base + semitones, base))
 
@@ -157,7 +146,7 @@ class MidiTokTokenizer(Tokenizer):
         return Trace(score, time_s, note, first)
 
     def _expand(self, ids: NDArray[np.integer]) -> BaseIds:
-        """Any ids up to the first EOS as base ids. Raises TokenError for ids outside the vocabulary."""
+        """Any ids up to the first EOS as base ids. Raises TokenError."""
         music = self.vocab.music(ids)
         return self._merges.expand(music) if self._merges else music.astype(np.int64)
 
@@ -170,8 +159,8 @@ class MidiTokTokenizer(Tokenizer):
         return base.astype(np.uint16) if self._merges is None else self._merges.apply(self.units(base))
 
     def units(self, base: BaseIds) -> list[str]:
-        """Base ids as text, cut at every token that sets the clock. No merge spans two onsets, so that the ids of a
-        piece's beginning do not depend on the rest."""
+        """Base ids as text, cut at every token that sets the clock."""
+        # no merge spans two onsets, so the ids of a piece's beginning do not depend on the rest
         text = as_text(base)
         cuts = np.flatnonzero(self._sets_clock[base]).tolist()
         return [text[a:b] for a, b in pairwise([0, *cuts, len(text)]) if a < b]
@@ -187,8 +176,7 @@ def check_size(name: str, vocab_size: int) -> MidiTokTokenizer:
 
 
 def train_bpe(name: str, pieces: Iterable[NDArray[np.integer]], vocab_size: int) -> MidiTokTokenizer:
-    """The tokenizer with merges from pieces of its base ids, deterministic. `vocab_size` counts all tokens; a small
-    corpus yields fewer. Raises ConfigError as `check_size`."""
+    """The tokenizer with merges from pieces of base ids. Raises ConfigError as `check_size`."""
     tokenizer = check_size(name, vocab_size)
     corpus = (tokenizer.units(tokenizer.events(ids)) for ids in pieces)
     return MidiTokTokenizer(name, learn_merges(corpus, tokenizer.vocab.n_events, vocab_size - len(SPECIALS)))
@@ -206,14 +194,14 @@ def _to_grid(score: Score) -> Notes:
 
 
 def _merge_copies(notes: Notes) -> Notes:
-    """Sorts notes by instrument, onset and pitch; notes equal in all three become one, the longest and loudest."""
+    """Sorted notes; of one instrument, onset and pitch only the longest and loudest."""
     notes = notes[:, np.lexsort(notes[2::-1])]
     first = np.flatnonzero(np.diff(notes[:3], prepend=-1).any(axis=0))
     return np.maximum.reduceat(notes, first, axis=1) if len(first) else notes
 
 
 def _steps(word: str) -> int | None:
-    """A Position's place in its bar, or the length of a TimeShift; None for tokens that do not move the clock."""
+    """A Position's place in its bar, or a TimeShift's length; None for others."""
     kind, value = word.split("_")
     if kind == "TimeShift" and value != "0.0.1":  # Structured's word for no wait
         quarters, part, parts = map(int, value.split("."))

@@ -1,4 +1,4 @@
-"""Tables of what each id in a stream of events does, for the code that draws, plays or follows such ids."""
+"""Tables of what each id in a stream of events does."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,8 @@ class EventTable:
         self.steps = np.maximum(vocab.values("TIME_SHIFT"), 0)
 
     def place(self, ids: NDArray[np.integer]) -> tuple[NDArray[np.int64], int, int, int, bool]:
-        """The place in the music after any ids (T,). First (128,) the step at which each sounding pitch began, NEVER
-        for silent ones. Then the step now; the step at which silence began, if any; the step of the newest note;
-        whether there was a VELOCITY."""
+        """The place after ids (T,), in steps: onsets of sounding pitches (128,); now; the last note event; the last
+        onset; whether there was a VELOCITY."""
         now = np.cumsum(self.steps[ids])  # (T,)
         note = np.flatnonzero(self.on[ids] | self.off[ids])
         onset = np.full(PITCHES, NEVER)

@@ -1,8 +1,4 @@
-"""A melody and what goes with it in one stream of events: the performance encoding twice, on one clock.
-
-The melody has the events MELODY_ON, MELODY_OFF and MELODY_VELOCITY. So either part alone, with its waits added up, is a
-complete performance.
-"""
+"""A melody and its accompaniment in one stream: the performance encoding twice, on one clock."""
 
 from dataclasses import replace
 
@@ -18,12 +14,12 @@ VOICE = 53  # General MIDI's voice, counted from 0: the program of a melody's no
 
 
 class MelodyTokenizer(PerformanceTokenizer):
-    """Notes of program `VOICE` are the melody; all others are the rest, which comes back as a piano. In one step of the
-    clock the melody's events go first. Any id may follow any other: the rules of performances are for one part."""
+    """Notes of program `VOICE` are the melody; all others come back as a piano."""
 
     name = "performance-melody"
     pitched = ("NOTE_ON", "NOTE_OFF", "MELODY_ON", "MELODY_OFF")
     programs = True
+    # the rules of performances are for one part
     ruled = False
     melody = VOICE
     vocab = Vocab(
@@ -60,7 +56,7 @@ class MelodyTokenizer(PerformanceTokenizer):
         return self._emit(np.diff(time[order], prepend=0), key[order])
 
     def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> Score:
-        """As of performances, part by part: a note that hangs ends with the stream."""
+        """The two performances; a hanging note ends with the stream."""
         melody, rest = self.apart(ids)
         voice = self.as_melody(super().decode(self.as_piano[melody], quarter_s))
         return Score.merge([voice, super().decode(rest, quarter_s)], quarter_s)

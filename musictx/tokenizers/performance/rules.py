@@ -1,11 +1,9 @@
-"""The rules of event streams: which of NOTE_ON, NOTE_OFF, TIME_SHIFT, VELOCITY may come next, for a whole batch.
+"""The rules of event streams: which of NOTE_ON, NOTE_OFF, TIME_SHIFT, VELOCITY may come next.
 
-No NOTE_OFF for a silent pitch nor in the step of its NOTE_ON. No NOTE_ON for a sounding pitch, which must end first, as
-in the encoding. A velocity before the first note, and a note after a drawn VELOCITY. No silence, note or wait for a new
-note longer than the rules say. At one moment no more notes begin than ten fingers strike, or than begin somewhere in
-the seed. A note that has sounded too long ends before anything else. Else a model that would sustain it, and may let no
-time pass, strikes all others. At least one id is always legal: a note or its velocity, while a note may begin. Else
-time may pass, unless such a note must end.
+- No NOTE_OFF for a silent pitch or in the step of its NOTE_ON, no NOTE_ON for a sounding pitch.
+- A velocity before the first note, and a note after a drawn VELOCITY.
+- No silence, note or wait for a new note longer than the rules say.
+- No more onsets at once than ten fingers strike, or than somewhere in the seed.
 """
 
 from collections.abc import Sequence
@@ -22,8 +20,7 @@ MOVING = ("onset", "now", "strike_by", "oldest", "silent", "sound_by", "next", "
 
 
 class EventRules:
-    """Obeys `musictx.tokenizers.grammar.Grammar`. Times are steps of the encoding's clock, int64. It uses tables, not
-    comparisons: a step takes as long as it has operations."""
+    """A `Grammar`. Times are steps of the encoding's clock, int64."""
 
     def __init__(
         self,
@@ -32,7 +29,7 @@ class EventRules:
         prompts: Sequence[NDArray[np.integer]],
         on_grid: Sequence[bool] = (),
     ) -> None:
-        """`on_grid`: which prompts keep to a grid; none where it is empty."""
+        """`on_grid`: which prompts keep to a grid."""
         table = EventTable(tokenizer.vocab)
         note, n_waits = table.on | table.off, int((table.steps > 0).sum())
         # an extra column beside the pitches': ids that are not notes write to it
@@ -74,6 +71,7 @@ class EventRules:
         self.silent = self.oldest >= NEVER  # (B, 1)
 
     def legal(self) -> NDArray[np.bool_]:
+        # a note that is too long ends before all else: a model that would sustain it strikes all others
         ends = np.where(self.silent, self.sound_by, self.oldest + self.max_note)
         must_end = (ends <= self.now) & ~self.silent  # (B, 1)
         onset = self.onset[:, :PITCHES]
@@ -109,7 +107,7 @@ class EventRules:
 
 
 def _most_at_once(onset_s: NDArray[np.float64]) -> int:
-    """How many notes begin in one step, at most."""
+    """The most onsets in one step."""
     return int(np.unique(np.rint(onset_s * STEPS_PER_S), return_counts=True)[1].max(initial=0))
 
 

@@ -1,8 +1,7 @@
 """Performance encoding: 128 NOTE_ON, 128 NOTE_OFF, 100 TIME_SHIFT of 10 ms, 32 VELOCITY.
 
-Oore et al. 2018, "This Time with Feeling" (arXiv 1808.03715), section 3; Huang et al. 2018, section 2.
-Everything is numpy on whole pieces: no Python loop over notes. A VELOCITY belongs to the note after it, a NOTE_OFF to
-the note that it ends.
+Oore et al. 2018, "This Time with Feeling" (arXiv 1808.03715), section 3; Huang et al. 2018, section 2. All is numpy on
+whole pieces.
 """
 
 from collections.abc import Sequence
@@ -28,9 +27,10 @@ Steps = NDArray[np.int64]
 
 
 class PerformanceTokenizer(Tokenizer):
-    """Expressive piano music as events on a 10 ms clock. Every note is at least one step long, its velocity in one of
-    32 bins. A re-struck pitch ends the earlier note, and notes of one pitch in one step become one. A subclass may have
-    more events after these four; this class leaves them out of the music."""
+    """Expressive piano music on a 10 ms clock; a subclass may have more events after these four.
+
+    A note has at least one step. A re-struck pitch ends the earlier note.
+    """
 
     name = "performance"
     pitched: tuple[str, ...] = ("NOTE_ON", "NOTE_OFF")
@@ -55,8 +55,7 @@ class PerformanceTokenizer(Tokenizer):
         self.pace: NDArray[Any] = np.maximum(self.vocab.values("TIME_SHIFT"), 0) / STEPS_PER_S  # (V,) seconds
 
     def encode(self, score: Score) -> Ids:
-        """(T,) ids of the whole score, without BOS and EOS. Raises TokenError beyond `MAX_S`, which means a damaged
-        file."""
+        """(T,) ids. Raises TokenError beyond `MAX_S`: a damaged file."""
         if score.duration_s > MAX_S:
             raise TokenError(f"{score.duration_s / 3600:,.0f} hours long, at most {MAX_S // 3600} can be written")
         by_pitch = np.argsort(score.pitch, kind="stable")
@@ -77,8 +76,7 @@ class PerformanceTokenizer(Tokenizer):
         return self._emit(np.diff(time, prepend=0), key)
 
     def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> Score:
-        """Any ids (T,) up to the first EOS as a Score: a NOTE_OFF without a note is ignored, a hanging note
-        ends with the stream. Raises TokenError for ids outside the vocabulary."""
+        """The score; a hanging note ends with the stream. Raises TokenError."""
         time, key, end = self.in_steps(ids)
         is_velocity = key >= self.velocity0
         last = np.maximum.accumulate(np.where(is_velocity, np.arange(len(key)), -1))
@@ -102,12 +100,12 @@ class PerformanceTokenizer(Tokenizer):
         return self._shifts(max(round(seconds * STEPS_PER_S), 0))
 
     def stretch(self, ids: Ids, factor: float) -> Ids:
-        """A window of events with its clock slowed by `factor`; the number of ids may change. It scales times from the
-        window's start, so errors do not add up. Two notes of one pitch in neighbouring steps stay apart. Raises
-        ConfigError for a factor outside 0.5 … 2, which would make other music."""
+        """A window slowed by `factor`; the number of ids may change. Raises ConfigError outside 0.5 … 2."""
         if not 0.5 <= factor <= 2:
             raise ConfigError("stretch", got=factor, allowed="factors from 0.5 to 2")
         time, key, end = self.in_steps(ids)
+        # times scale from the window's start, so errors do not add up; two notes of a pitch in neighbouring steps stay
+        # apart
         step, group = np.unique(time, return_inverse=True)
         new_step = np.rint(step * factor).astype(np.int64)
         onsets = np.flatnonzero(self.strikes[key])
@@ -156,7 +154,7 @@ class PerformanceTokenizer(Tokenizer):
 
     @staticmethod
     def _settle(onset: Steps, offset: Steps, pitch: Steps, bins: Steps) -> tuple[Steps, Steps, Steps, Steps]:
-        """The rules of the encoding on integer steps of notes sorted by pitch, then time."""
+        """Integer steps by the encoding's rules, of notes sorted by pitch, then time."""
         if not len(onset):
             return onset, offset, pitch, bins
         first = np.flatnonzero(np.diff(pitch << 40 | onset, prepend=-1))  # notes of one pitch and step become one
@@ -169,7 +167,7 @@ class PerformanceTokenizer(Tokenizer):
         return onset, offset, pitch, bins
 
     def in_steps(self, ids: NDArray[np.integer]) -> tuple[Steps, Steps, int]:
-        """Events without shifts: the step of each, its id, and the step at which the stream ends. Raises TokenError."""
+        """Events without shifts: their steps, their ids, and the last step. Raises TokenError."""
         key = self.vocab.music(ids).astype(np.int64)
         is_shift = (key >= self.shift0) & (key < self.velocity0)
         clock = np.cumsum(np.where(is_shift, key - self.shift0 + 1, 0))
@@ -182,7 +180,7 @@ class PerformanceTokenizer(Tokenizer):
         return np.array([self.shift0 + self.max_shift_steps - 1] * full + tail, dtype=np.uint16)
 
     def _emit(self, gap: Steps, key: Steps) -> Ids:
-        """Each event `key` after a silence of `gap` steps: full shifts first, the remainder last."""
+        """Each event `key` after a silence of `gap` steps: the longest shifts first."""
         most = self.max_shift_steps
         n_shifts = -(-gap // most)
         at = np.cumsum(n_shifts + 1) - 1
@@ -194,7 +192,7 @@ class PerformanceTokenizer(Tokenizer):
 
 
 class EventIdiom:
-    """Obeys `musictx.tokenizers.tokenizer.Idiom`."""
+    """An `Idiom`."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer, self.table = tokenizer, EventTable(tokenizer.vocab)
@@ -217,7 +215,7 @@ class EventIdiom:
 
 
 class EventReader:
-    """Obeys `musictx.tokenizers.tokenizer.Reader`."""
+    """A `Reader`."""
 
     def __init__(self, table: EventTable) -> None:
         self.table, self.steps, self.velocity, self.clock_s = table, 0, 0, 0.0
