@@ -175,7 +175,7 @@ def summarise(playback: Playback, conversation: Conversation, real: bool) -> Non
     """Prints how it went."""
     times_ms = [1000 * latency_s for latency_s in playback.latencies_s]
     if times_ms:
-        broken = f", {conversation.interrupted} interrupted" if conversation.interrupted else ""
+        broken = f", {conversation.interruptions} interrupted" if conversation.interruptions else ""
         figures = f"median {median(times_ms):.0f} ms, worst {max(times_ms):.0f} ms"
         say(f"replies: {len(times_ms)}{broken}; first note after the pause: {figures}")
     else:

@@ -24,7 +24,7 @@ from musictx.music.score import Score
 from musictx.setting import setting
 from musictx.terminal import say
 from musictx.tokenizers.rules import Rules
-from musictx.viz.sheet import MOST, Trial, alike, excerpt, listening_sheet, mp3
+from musictx.viz.sheet import MOST, Trial, excerpt, listening_sheet, match_loudness, mp3
 from musictx.waiting import estimated
 
 
@@ -131,7 +131,7 @@ def trials(
     for i, order in estimated(rows, f"sound of {len(rows)} pieces"):
         sounds = [excerpt(held_out.seeds[i], held_out.seed_s, font)]
         sounds += [excerpt(from_first_note(heard[name][i]), config.length_seconds, font) for name in order]
-        first, *others = map(mp3, alike(sounds))
+        first, *others = map(mp3, match_loudness(sounds))
         out.append(Trial(first, others, order))
     return out
 

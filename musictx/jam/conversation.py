@@ -33,7 +33,7 @@ class Reply:
     ids: list[int] = field(default_factory=list)
     sounding: set[int] = field(default_factory=set)
     origin_s: float | None = None
-    whole: bool = False  # to its end
+    is_whole: bool = False  # to its end
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Conversation:
     reply_s: float | None  # length of a reply; None: as long as the phrase
     reply: Reply | None = None
     look_s: float = inf  # when the model reads the phrase next
-    interrupted: int = 0
+    interruptions: int = 0
 
     @property
     def due_s(self) -> float:
@@ -58,7 +58,7 @@ class Conversation:
         return keys.free_s + self.pause_s if keys.start_s is not None and keys.hands_up else inf
 
     @property
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether nothing will happen until the player plays."""
         return self.reply is None and self.due_s == inf
 
@@ -73,19 +73,19 @@ class Conversation:
             return min(self.look_s, self.prepare_s)
         if reply.origin_s is None:
             return reply.due_s if reply.opening is not None else -inf
-        return reply.origin_s + (reply.length_s if reply.whole else reply.reader.clock_s - AHEAD_S)
+        return reply.origin_s + (reply.length_s if reply.is_whole else reply.reader.clock_s - AHEAD_S)
 
     def hear(self, at_s: float, message: Any) -> None:
         """Takes a mido message from the player. A new note ends a reply; one that was not heard yet is taken back, if
         the phrase has changed."""
-        struck = self.keyboard.hear(at_s, message)
+        is_onset = self.keyboard.hear(at_s, message)
         if self.reply is not None and self.reply.origin_s is None:
-            if struck or not np.array_equal(self._phrase(self.reply.due_s), self.reply.phrase):
+            if is_onset or not np.array_equal(self._phrase(self.reply.due_s), self.reply.phrase):
                 self.partner.take_back()
                 self.reply = None
-        elif struck and self.reply is not None:
+        elif is_onset and self.reply is not None:
             self.playback.silence(self.clock())
-            self.interrupted += 1
+            self.interruptions += 1
             self._end(at_s)
         self.look_s = min(self.look_s, at_s + LOOK_S)
 
@@ -103,8 +103,8 @@ class Conversation:
         keys = self.keyboard
         if keys.start_s is not None:
             self.partner.hear(self.idiom.ids(keys.score(now_s + FAR_S), now_s - SETTLE_S - keys.start_s))
-        settled_s = keys.last_s + LOOK_S
-        self.look_s = settled_s if settled_s > now_s else inf
+        certain_s = keys.last_s + LOOK_S
+        self.look_s = certain_s if certain_s > now_s else inf
 
     def _phrase(self, until_s: float) -> Ids:
         return self.idiom.ids(self.keyboard.score(until_s), inf)
@@ -126,7 +126,7 @@ class Conversation:
             self.keyboard.forget()
             reply.origin_s = now_s
             self._schedule(reply, reply.opening)
-        elif reply.whole:
+        elif reply.is_whole:
             self._end(now_s)
         else:
             self._draw(reply)
@@ -135,9 +135,9 @@ class Conversation:
         id_ = self.partner.draw(opening=reply.opening is None)
         reply.ids.append(id_)
         events = reply.reader.read(id_)
-        reply.whole = reply.reader.clock_s >= reply.length_s
+        reply.is_whole = reply.reader.clock_s >= reply.length_s
         if reply.origin_s is None:
-            if events or reply.whole:
+            if events or reply.is_whole:
                 reply.opening = events
             return
         now_s = self.clock()  # drawing took time
@@ -150,13 +150,13 @@ class Conversation:
         events = [event for event in events if event.at_s < reply.length_s]
         for event in events:
             (reply.sounding.add if event.velocity else reply.sounding.discard)(event.pitch)
-        if reply.whole:
+        if reply.is_whole:
             events += [Event(reply.length_s, pitch, 0) for pitch in sorted(reply.sounding)]
         self.playback.schedule(Event(reply.origin_s + at_s, pitch, v) for at_s, pitch, v in events)
 
     def _end(self, at_s: float) -> None:
         reply, self.reply = self.reply, None
         assert reply is not None
-        sounded_s = at_s - reply.origin_s if reply.origin_s is not None else 0.0
+        duration_s = at_s - reply.origin_s if reply.origin_s is not None else 0.0
         ids = np.array(reply.ids, dtype=np.uint16)
-        self.partner.end(self.idiom.prefix(ids, min(max(sounded_s, 0.0), reply.length_s)))
+        self.partner.end(self.idiom.prefix(ids, min(max(duration_s, 0.0), reply.length_s)))

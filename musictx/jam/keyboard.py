@@ -31,8 +31,8 @@ class Keyboard:
     def forget(self) -> None:
         """Ends the phrase: the next note begins another."""
         self.start_s: float | None = None
-        self.ended: list[tuple[float, float, int, int]] = []  # onset, offset, pitch, velocity
-        self.open: dict[int, tuple[float, int]] = {}  # pitch -> onset, velocity of a sounding note
+        self.notes: list[tuple[float, float, int, int]] = []  # onset, offset, pitch, velocity
+        self.sounding: dict[int, tuple[float, int]] = {}  # pitch -> onset, velocity of a sounding note
 
     @property
     def hands_up(self) -> bool:
@@ -58,8 +58,8 @@ class Keyboard:
     def score(self, until_s: float) -> Score:
         """The phrase from its first note on; notes that still sound end at `until_s`."""
         start_s = self.start_s or 0.0
-        open_ = [(onset, until_s, pitch, velocity) for pitch, (onset, velocity) in self.open.items()]
-        columns = np.array(self.ended + open_, dtype=np.float64).reshape(-1, 4).T
+        sounding = [(onset, until_s, pitch, velocity) for pitch, (onset, velocity) in self.sounding.items()]
+        columns = np.array(self.notes + sounding, dtype=np.float64).reshape(-1, 4).T
         onset, offset = columns[:2] - start_s
         return Score(onset, np.maximum(offset, onset), columns[2], columns[3], self.quarter_s)
 
@@ -72,7 +72,7 @@ class Keyboard:
         if self.start_s is None:
             self.start_s = at_s
         self._end(at_s, pitch)
-        self.open[pitch] = at_s, velocity
+        self.sounding[pitch] = at_s, velocity
 
     def _release(self, at_s: float, pitch: int) -> None:
         self.last_s = at_s
@@ -89,10 +89,10 @@ class Keyboard:
         self.last_s = at_s
         self.pedal = down
         if not down:
-            for pitch in [p for p in self.open if p not in self.down]:
+            for pitch in [p for p in self.sounding if p not in self.down]:
                 self._end(at_s, pitch)
 
     def _end(self, at_s: float, pitch: int) -> None:
-        if pitch in self.open:
-            onset_s, velocity = self.open.pop(pitch)
-            self.ended.append((onset_s, at_s, pitch, velocity))
+        if pitch in self.sounding:
+            onset_s, velocity = self.sounding.pop(pitch)
+            self.notes.append((onset_s, at_s, pitch, velocity))

@@ -23,7 +23,7 @@ WARM_UP = 8  # tokens drawn and thrown away: the first ones of a process are slo
 NOTHING: Ids = np.zeros(0, dtype=np.uint16)
 
 
-class AtOnce:
+class OpeningGrammar:
     """A grammar whose next id may have to be one that does not wait. Obeys `Grammar`."""
 
     def __init__(self, grammar: Grammar, waits: NDArray[np.bool_]) -> None:
@@ -32,8 +32,8 @@ class AtOnce:
 
     def legal(self) -> NDArray[np.bool_]:
         legal = self.grammar.legal()
-        at_once = legal & ~self.waits
-        return at_once if self.at_once and at_once.any() else legal
+        no_waits = legal & ~self.waits
+        return no_waits if self.at_once and no_waits.any() else legal
 
 
 class Partner:
@@ -69,18 +69,19 @@ class Partner:
     def hear(self, phrase: Ids) -> None:
         """Takes the player's phrase so far and reads its new part at once."""
         n_old = len(self.phrase)
-        extends = np.array_equal(phrase[:n_old], self.phrase)
-        new, self.phrase = phrase[n_old:], phrase
-        if not extends:
+        is_extension = np.array_equal(phrase[:n_old], self.phrase)
+        new_ids, self.phrase = phrase[n_old:], phrase
+        if not is_extension:
             self._recall()
-        elif len(new):
-            self._read(new)
+        elif len(new_ids):
+            self._read(new_ids)
 
     def begin(self) -> None:
         """Begins a reply to the phrase so far."""
         self.chance = ByChance(self.sampling, [(self.random_seed, self.replies)])
-        self.before = self.steps
-        self.grammar = AtOnce(build_grammar(self.tokenizer, self.rules, [NOTHING], [self.quarter_s]), self.waits)
+        self.steps_before = self.steps
+        grammar = build_grammar(self.tokenizer, self.rules, [NOTHING], [self.quarter_s])
+        self.grammar = OpeningGrammar(grammar, self.waits)
         self._begin_batch()
         self.replies += 1
 
@@ -113,7 +114,7 @@ class Partner:
     def take_back(self) -> None:
         """Ends a reply of which nothing sounded; the phrase goes on."""
         self.reply, self.replies = [], self.replies - 1
-        if self.steps is not self.before:  # it was read again meanwhile, with the reply
+        if self.steps is not self.steps_before:  # it was read again meanwhile, with the reply
             self._recall()
 
     def end(self, sounded: Ids) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import mido
 
 from musictx.errors import ConfigError, MidiError, UserError
-from musictx.jam.recording import Timed, ends
+from musictx.jam.recording import TimedMessage, note_offs
 from musictx.model.packaged import KNOWN_SEEDS
 from musictx.music.project import Project
 from musictx.music.read import read_bytes, read_tracks, whole
@@ -24,8 +24,8 @@ from musictx.music.read import read_bytes, read_tracks, whole
 class MessagePlayer:
     """Plays messages, each at its time."""
 
-    def __init__(self, messages: Iterable[Timed]) -> None:
-        self.messages, self.arrived = deque(messages), Flag()
+    def __init__(self, messages: Iterable[TimedMessage]) -> None:
+        self.messages, self.arrival = deque(messages), Flag()
 
     @property
     def next_s(self) -> float:
@@ -33,16 +33,16 @@ class MessagePlayer:
         return self.messages[0][0] if self.messages else inf
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether no message will ever come."""
         return not self.messages
 
-    def take(self, now_s: float) -> list[Timed]:
+    def take(self, now_s: float) -> list[TimedMessage]:
         """The messages up to now that have not been taken yet, in order of time."""
-        taken = []
+        messages = []
         while self.next_s <= now_s:
-            taken.append(self.messages.popleft())
-        return taken
+            messages.append(self.messages.popleft())
+        return messages
 
     def close(self) -> None:
         """Does nothing; a port has it too."""
@@ -68,32 +68,32 @@ class FilePlayer(MessagePlayer):
             raise MidiError(path, f"damaged MIDI file ({detail})", "write it again with another program") from None
 
 
-def _messages(data: bytes) -> list[Timed]:
-    now_s, out = 0.0, list[Timed]()
+def _messages(data: bytes) -> list[TimedMessage]:
+    now_s, out = 0.0, list[TimedMessage]()
     for message in mido.MidiFile(file=io.BytesIO(data), clip=True):
         now_s += message.time
         if not message.is_meta and hasattr(message, "channel"):
             out.append((now_s, message))
-    return out + ends(out, now_s)
+    return out + note_offs(out, now_s)
 
 
 class PortPlayer:
     """A person at a MIDI port; each message has the time at which it arrived. `arrived` is set when a message has come
     that `take` has not returned yet. Raises ConfigError."""
 
-    next_s, over = inf, False
+    next_s, is_over = inf, False
 
     def __init__(self, name: str, virtual: bool, clock: Callable[[], float]) -> None:
-        self.clock, self.arrived = clock, Flag()
-        self.queue: SimpleQueue[Timed] = SimpleQueue()
+        self.clock, self.arrival = clock, Flag()
+        self.queue: SimpleQueue[TimedMessage] = SimpleQueue()
         self.port = open_port("input", name, virtual, callback=self._receive)
 
     def _receive(self, message: Any) -> None:
         self.queue.put((self.clock(), message))
-        self.arrived.set()
+        self.arrival.set()
 
-    def take(self, now_s: float) -> list[Timed]:
-        self.arrived.clear()
+    def take(self, now_s: float) -> list[TimedMessage]:
+        self.arrival.clear()
         return [self.queue.get() for _ in range(self.queue.qsize())]
 
     def close(self) -> None:
@@ -110,9 +110,9 @@ def open_port(kind: str, name: str, virtual: bool, **options: Any) -> Any:
             if virtual:
                 return opening(name, virtual=True, **options)
             names = list(dict.fromkeys(listing()))
-            alike = [name] if name in names else [each for each in names if name.lower() in each.lower()]
-            if len(alike) == 1:
-                return opening(alike[0], **options)
+            matches = [name] if name in names else [each for each in names if name.lower() in each.lower()]
+            if len(matches) == 1:
+                return opening(matches[0], **options)
     except ImportError as error:
         why = f"MIDI ports need the package python-rtmidi ({error})"
         raise ConfigError(kind, got=name, why=why, hint=f"pip install 'musictx[jam]', or give {file}") from None
@@ -130,11 +130,11 @@ def open_port(kind: str, name: str, virtual: bool, **options: Any) -> Any:
 def _quiet() -> Iterator[None]:
     """Silences stderr: without a device or server, ALSA and JACK print messages there, past Python."""
     sys.stderr.flush()
-    before, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    stderr, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(nowhere, 2)
+        os.dup2(null, 2)
         yield
     finally:
-        os.dup2(before, 2)
-        os.close(before)
-        os.close(nowhere)
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        os.close(null)

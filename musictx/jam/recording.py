@@ -18,7 +18,7 @@ from musictx.music.project import NAME, Line, Project
 from musictx.music.score import Score
 from musictx.tokenizers.tokenizer import Event
 
-Timed = tuple[float, Any]  # seconds of the session, mido message
+TimedMessage = tuple[float, Any]  # seconds of the session, mido message
 
 
 class Recording:
@@ -26,8 +26,8 @@ class Recording:
 
     def __init__(self, quarter_s: float, channel: int, project: Project | None = None) -> None:
         self.quarter_s, self.channel, self.project = quarter_s, channel, project
-        self.player: list[Timed] = []
-        self.partner: list[Timed] = []
+        self.player: list[TimedMessage] = []
+        self.partner: list[TimedMessage] = []
 
     def hear(self, at_s: float, message: Any) -> None:
         if hasattr(message, "channel"):  # leaves out clock ticks and the like
@@ -43,8 +43,8 @@ class Recording:
     @property
     def notes(self) -> tuple[int, int]:
         """How many notes the player and the partner have played."""
-        own, replied = (sum(_strikes(message) for _, message in each) for each in (self.player, self.partner))
-        return own, replied
+        own, replies = (sum(_strikes(message) for _, message in each) for each in (self.player, self.partner))
+        return own, replies
 
     @property
     def duration_s(self) -> float:
@@ -54,7 +54,7 @@ class Recording:
     def replies(self) -> Score:
         """The partner's notes; those that still sound end with the session."""
         sounding, rows = dict[int, tuple[float, int]](), list[tuple[float, float, int, int]]()
-        for at_s, message in [*self.partner, *ends(self.partner, self.duration_s)]:
+        for at_s, message in [*self.partner, *note_offs(self.partner, self.duration_s)]:
             if message.note in sounding:
                 on_s, velocity = sounding.pop(message.note)
                 rows.append((on_s, at_s, message.note, velocity))
@@ -63,21 +63,21 @@ class Recording:
         return Score(*np.array(rows, dtype=float).reshape(-1, 4).T)
 
     @property
-    def played(self) -> Project:
+    def music(self) -> Project:
         """The file that played, as far as it came; or what a person played, at the tempo of the session."""
         if self.project is not None:
             return self.project.until(self.duration_s)
         new = Project.new(self.quarter_s)
-        messages = sorted(self.player + ends(self.player, self.duration_s), key=lambda timed: timed[0])
+        messages = sorted(self.player + note_offs(self.player, self.duration_s), key=lambda timed: timed[0])
         ticks = new.clock.ticks(np.array([at_s for at_s, _ in messages])).tolist()
         events = [midi.Event(tick, bytes(message.bytes())) for tick, (_, message) in zip(ticks, messages, strict=True)]
         (track,) = new.file.tracks
-        whole = EventTrack([meta(0, midi.NAME, "player"), *track.events, *events], max(ticks, default=0))
-        return Project(midi.write_events(new.file._replace(tracks=[whole])), new.clock)
+        track_with_notes = EventTrack([meta(0, midi.NAME, "player"), *track.events, *events], max(ticks, default=0))
+        return Project(midi.write_events(new.file._replace(tracks=[track_with_notes])), new.clock)
 
     def write(self, path: Path) -> None:
         """Writes the MIDI file, whole or not at all."""
-        data = self.played.beside([Line(NAME, self.replies)], channel=self.channel)
+        data = self.music.beside([Line(NAME, self.replies)], channel=self.channel)
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:
             partial.write_bytes(data)
@@ -87,16 +87,16 @@ def _strikes(message: Any) -> bool:
     return bool(message.type == "note_on" and message.velocity > 0)
 
 
-def ends(messages: list[Timed], at_s: float) -> list[Timed]:
+def note_offs(messages: list[TimedMessage], at_s: float) -> list[TimedMessage]:
     """The messages that release, at that time, the keys still down after all."""
-    held: dict[tuple[int, int], int] = {}
+    key_counts: dict[tuple[int, int], int] = {}
     for _, message in messages:
         if message.type in ("note_on", "note_off"):
             key = message.channel, message.note
-            held[key] = max(held.get(key, 0) + (1 if _strikes(message) else -1), 0)
+            key_counts[key] = max(key_counts.get(key, 0) + (1 if _strikes(message) else -1), 0)
     return [
         (at_s, mido.Message("note_off", channel=channel, note=note))
-        for (channel, note), count in held.items()
+        for (channel, note), count in key_counts.items()
         for _ in range(count)
     ]
 
@@ -106,7 +106,7 @@ class Playback:
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self.emit = emit
-        self.pending: deque[Event] = deque()
+        self.queue: deque[Event] = deque()
         self.sounding: set[int] = set()
         self.latencies_s: list[float] = []  # of every reply: from the end of the pause to its first note
         self.latest_s = 0.0  # the longest that any event was late
@@ -118,19 +118,19 @@ class Playback:
 
     def schedule(self, events: Iterable[Event]) -> None:
         """Adds events in order of time, none before those scheduled already."""
-        self.pending.extend(events)
+        self.queue.extend(events)
 
     def due(self, now_s: float) -> None:
         """Emits the events that are due by now."""
-        while self.pending and self.pending[0].at_s <= now_s:
-            event = self.pending.popleft()
+        while self.queue and self.queue[0].at_s <= now_s:
+            event = self.queue.popleft()
             self.latest_s = max(self.latest_s, now_s - event.at_s)
             self._send(event)
 
     def silence(self, now_s: float) -> None:
         """Drops the events to come, and ends all notes."""
         self.due(now_s)
-        self.pending.clear()
+        self.queue.clear()
         self.since = None
         for pitch in sorted(self.sounding):
             self._send(Event(now_s, pitch, 0))

@@ -25,11 +25,11 @@ class RealClock:
     def now(self) -> float:
         return time.monotonic() - self.start_s
 
-    def wait(self, until_s: float, arrived: Flag) -> None:
+    def wait(self, until_s: float, arrival: Flag) -> None:
         """Waits until then, until a message arrives, or for `LONGEST_WAIT_S`."""
         seconds = min(until_s - self.now(), LONGEST_WAIT_S)
         if seconds > 0:
-            arrived.wait(seconds)
+            arrival.wait(seconds)
 
 
 class VirtualClock:
@@ -41,7 +41,7 @@ class VirtualClock:
     def now(self) -> float:
         return self.now_s
 
-    def wait(self, until_s: float, arrived: Flag) -> None:
+    def wait(self, until_s: float, arrival: Flag) -> None:
         self.now_s = max(self.now_s, until_s) if until_s < inf else self.now_s
 
 
@@ -50,19 +50,19 @@ class Sender(Playback):
 
     def __init__(self, emit: Callable[[Event], None], clock: RealClock) -> None:
         super().__init__(emit)
-        self.clock, self.changed = clock, Condition()
-        self.closed = False
+        self.clock, self.condition = clock, Condition()
+        self.is_closed = False
         self.error: OSError | None = None
         self.thread = Thread(target=self._run, name="sender", daemon=True)
         self.thread.start()
 
     def schedule(self, events: Iterable[Event]) -> None:
-        with self.changed:
+        with self.condition:
             super().schedule(events)
-            self.changed.notify()
+            self.condition.notify()
 
     def silence(self, now_s: float) -> None:
-        with self.changed:
+        with self.condition:
             super().silence(now_s)
 
     def check(self, now_s: float) -> None:
@@ -72,24 +72,24 @@ class Sender(Playback):
 
     def close(self, now_s: float) -> None:
         """Ends the thread, then all notes."""
-        with self.changed:
-            self.closed = True
-            self.changed.notify()
+        with self.condition:
+            self.is_closed = True
+            self.condition.notify()
         self.thread.join()
         if self.error is None:
             self.silence(now_s)
 
     def _run(self) -> None:
-        with self.changed:
-            while not self.closed:
+        with self.condition:
+            while not self.is_closed:
                 try:
                     self.due(self.clock.now())
                 except OSError as error:
                     self.error = error
                     return
-                left_s = self.pending[0].at_s - self.clock.now() if self.pending else None
+                left_s = self.queue[0].at_s - self.clock.now() if self.queue else None
                 if left_s is None or left_s > 0:
-                    self.changed.wait(left_s)
+                    self.condition.wait(left_s)
 
 
 def converse(
@@ -99,10 +99,10 @@ def converse(
     record: Callable[[float, Any], None],
 ) -> None:
     """Runs until the player is done and has the last reply. `record` gets every message of the player's."""
-    while not (player.over and conversation.idle):
+    while not (player.is_over and conversation.is_idle):
         for at_s, message in player.take(clock.now()):
             record(at_s, message)
             conversation.hear(at_s, message)
         conversation.work()
         conversation.playback.check(clock.now())
-        clock.wait(min(conversation.next_s(), player.next_s), player.arrived)
+        clock.wait(min(conversation.next_s(), player.next_s), player.arrival)

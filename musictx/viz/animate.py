@@ -72,17 +72,17 @@ def frames(title: str, score: Score, new: New, frame_s: float, bars: Bars | None
         canvas = FigureCanvasAgg(figure)
         with any_script():
             canvas.draw()  # type: ignore[no-untyped-call]
-        played = np.asarray(canvas.buffer_rgba())[:, :, :3]  # type: ignore[no-untyped-call]
+        picture = np.asarray(canvas.buffer_rgba())[:, :, :3]  # type: ignore[no-untyped-call]
         box = axes.get_window_extent()
-        rows = slice(len(played) - int(box.y1), len(played) - int(box.y0))
-        ahead = played.copy()
-        ahead[rows, int(box.x0) :] = 255 - PALE * (255.0 - played[rows, int(box.x0) :])
+        rows = slice(len(picture) - int(box.y1), len(picture) - int(box.y0))
+        pale_picture = picture.copy()
+        pale_picture[rows, int(box.x0) :] = 255 - PALE * (255.0 - picture[rows, int(box.x0) :])
         end_s = min(span_s[1], max(score.duration_s, frame_s))
         for now_s in np.arange(np.ceil(start_s / frame_s - 1e-6), end_s / frame_s - 1e-6) * frame_s:
             waiting.reach(now_s)
             x = int(axes.transData.transform((now_s, 0))[0])
-            shot = played.copy()
-            shot[:, x:] = ahead[:, x:]
+            shot = picture.copy()
+            shot[:, x:] = pale_picture[:, x:]
             shot[rows, x : x + 2] = np.array(to_rgb(INK)) * 255
             yield shot[: len(shot) // 2 * 2, : shot.shape[1] // 2 * 2]
 

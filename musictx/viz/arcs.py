@@ -20,7 +20,7 @@ from musictx.viz.piano_roll import boxes, key_range, plot_keys, plot_time, shade
 
 MOTIF_COLOUR = "#009E73"
 HEAD_COLOURS = ("#D55E00", "#0072B2", "#CC79A7", "#E69F00", "#56B4E9", "#7B4FA3", "#A6761D", "#1B7837")
-LEAST, MOST_ARCS, MOST_MARKED = 0.005, 16, 3  # least weight of an arc; most arcs a head; most marked motifs
+LEAST, MOST_ARCS, MOST_MOTIFS = 0.005, 16, 3  # least weight of an arc; most arcs a head; most marked motifs
 LIFT = 0.9  # of the keyboard: how far the longest arc is pulled up; it rises half as far
 AHEAD = 0.06  # of the width: music after the note
 
@@ -55,15 +55,15 @@ def plot_arcs(
     """Writes a PNG, SVG or PDF, whole or not at all: the music up to `note`, or to notes looked at after it. Arcs go
     from it to the notes that the heads look at, wider and darker by weight. `motif`: occurrences of a motif to mark,
     oldest first, the one that leads to the note last. Raises ConfigError for another suffix."""
-    now_s, motif = float(score.onset_s[note]), motif[-MOST_MARKED:]
-    counts = np.any([head.weight >= LEAST for head in heads], axis=0)
-    marked = np.concatenate([np.zeros(0, np.int64), *motif])
-    start_s = min([now_s, *score.onset_s[counts].tolist(), *score.onset_s[marked].tolist()])
-    end_s = max([now_s, *score.onset_s[counts].tolist()])  # a melody is read whole, so heads may look ahead in it
+    now_s, motif = float(score.onset_s[note]), motif[-MOST_MOTIFS:]
+    has_arc = np.any([head.weight >= LEAST for head in heads], axis=0)
+    motif_notes = np.concatenate([np.zeros(0, np.int64), *motif])
+    start_s = min([now_s, *score.onset_s[has_arc].tolist(), *score.onset_s[motif_notes].tolist()])
+    end_s = max([now_s, *score.onset_s[has_arc].tolist()])  # a melody is read whole, so heads may look ahead in it
     width_s = max((end_s - start_s) / (1 - 2 * AHEAD), 4.0)
     span_s = max(end_s - (1 - AHEAD) * width_s, 0.0), end_s + AHEAD * width_s
-    seen = (score.onset_s < span_s[1]) & (score.offset_s >= span_s[0])
-    low, high = key_range([score.select(seen)])
+    is_visible = (score.onset_s < span_s[1]) & (score.offset_s >= span_s[0])
+    low, high = key_range([score.select(is_visible)])
     heaviest = max(float(head.weight.max(initial=0)) for head in heads)
     arcs = [
         (hue, head.weight[n] / heaviest, _arc(score, int(n), note, width_s, LIFT * (1 + 0.1 * k) * (high - low)))
@@ -80,23 +80,23 @@ def plot_arcs(
     plot_time(axes, span_s, span_s[1], label=True)
     corners = boxes(score, width_s)
     colour = np.full(len(score), GREY, object)
-    colour[marked] = MOTIF_COLOUR
+    colour[motif_notes] = MOTIF_COLOUR
     colour[note] = INK
     for each in (GREY, MOTIF_COLOUR, INK):
-        chosen = seen & (colour == each)
-        faces = shades(score.velocity[chosen], each) if each == GREY else each
-        axes.add_collection(PolyCollection(list(corners[chosen]), facecolors=faces, lw=0, zorder=2), autolim=False)
+        is_shown = is_visible & (colour == each)
+        faces = shades(score.velocity[is_shown], each) if each == GREY else each
+        axes.add_collection(PolyCollection(list(corners[is_shown]), facecolors=faces, lw=0, zorder=2), autolim=False)
     for k, notes in enumerate(reversed(motif)):
         x = float(score.onset_s[notes[:-1]].min()), float(score.offset_s[notes[:-1]].max())
         axes.plot(x, (high + 0.5, high + 0.5), color=MOTIF_COLOUR, lw=2, solid_capstyle="butt", zorder=1.5)
         name = "before" if k else "the motif"
         axes.text(x[0], high + 1.0, name, color=MOTIF_COLOUR, parse_math=False, fontsize=7.5, va="bottom", zorder=1.5)
     for hue, strength, arc in arcs:
-        look = {"edgecolor": hue, "lw": 0.6 + 4.4 * strength, "alpha": 0.3 + 0.55 * strength}
-        axes.add_patch(PathPatch(arc, facecolor="none", capstyle="round", zorder=3, **look))
+        style = {"edgecolor": hue, "lw": 0.6 + 4.4 * strength, "alpha": 0.3 + 0.55 * strength}
+        axes.add_patch(PathPatch(arc, facecolor="none", capstyle="round", zorder=3, **style))
     if not arcs:
-        alike = f"no note has {LEAST:.1%} of the weight: it is spread over many tokens"
-        axes.text(0.5, 0.5, alike, transform=axes.transAxes, ha="center", color=INK, fontsize=10, zorder=3)
+        remark = f"no note has {LEAST:.1%} of the weight: it is spread over many tokens"
+        axes.text(0.5, 0.5, remark, transform=axes.transAxes, ha="center", color=INK, fontsize=10, zorder=3)
     handles: list[Any] = [
         Line2D([], [], color=hue, lw=3, label=f"{head.name}, heaviest {head.weight.max(initial=0):.1%}")
         for head, hue in zip(heads, cycle(HEAD_COLOURS), strict=False)
@@ -133,7 +133,7 @@ def plot_heads(maps: Sequence[tuple[str, NDArray[Any], str]], path: Path) -> Non
     save_figure(figure, path)
 
 
-def plot_positions(title: str, vectors: NDArray[Any], last: float, counted: str, path: Path) -> None:
+def plot_positions(title: str, vectors: NDArray[Any], last: float, xlabel: str, path: Path) -> None:
     """Writes the vectors (H, N, W) of distances or places 0 … `last` as a heat map for each head, one scale for all.
     Raises UserError for another suffix."""
     heads, _, width = vectors.shape
@@ -144,12 +144,12 @@ def plot_positions(title: str, vectors: NDArray[Any], last: float, counted: str,
     for head, axes in enumerate(grid.flat):
         axes.set_visible(head < heads)
         if head < heads:
-            look: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -most, "vmax": most, "aspect": "auto"}
-            seen = axes.imshow(vectors[head].T, extent=(0, last, width - 0.5, -0.5), interpolation="nearest", **look)
+            style: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -most, "vmax": most, "aspect": "auto"}
+            image = axes.imshow(vectors[head].T, extent=(0, last, width - 0.5, -0.5), interpolation="nearest", **style)
             axes.set_title(f"head {head}" if heads > 1 else "", fontsize=9)
-    figure.colorbar(seen, ax=grid, shrink=0.8)
+    figure.colorbar(image, ax=grid, shrink=0.8)
     figure.suptitle(title, fontsize=9, color=INK)
-    figure.supxlabel(counted, fontsize=9)
+    figure.supxlabel(xlabel, fontsize=9)
     figure.supylabel("number of the vector", fontsize=9)
     save_figure(figure, path)
 
@@ -159,11 +159,11 @@ def plot_map(title: str, weight: NDArray[Any], first: int, path: Path) -> None:
     is the token that is made after its column. Raises ConfigError for another suffix."""
     figure = new_figure(7.4, 6.2)
     axes = figure.subplots()
-    hidden = np.ma.masked_equal(weight, 0)  # what is ahead
+    masked = np.ma.masked_equal(weight, 0)  # what is ahead
     left, right = first - 0.5, first + len(weight) - 0.5
     scale = LogNorm(float(weight.max()) / 1000, float(weight.max()))
-    seen = axes.imshow(hidden, cmap="viridis", norm=scale, extent=(left, right, right + 1, left + 1))
-    figure.colorbar(seen, label="share of the weight", extend="min")
+    image = axes.imshow(masked, cmap="viridis", norm=scale, extent=(left, right, right + 1, left + 1))
+    figure.colorbar(image, label="share of the weight", extend="min")
     axes.set_title(title, fontsize=9, color=INK, loc="left", parse_math=False)
     axes.set(xlabel="token that is looked at" + "; -1: the beginning" * (first < 0), ylabel="token that is made")
     save_figure(figure, path)

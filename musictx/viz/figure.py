@@ -32,11 +32,11 @@ def save_figure(figure: Figure, path: Path) -> None:
     ConfigError for another suffix."""
     check_suffix("path", path, FORMATS)
     suffix = path.suffix.lower()
-    when = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
+    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
     path.parent.mkdir(parents=True, exist_ok=True)
-    as_text = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "musictx"}
-    with replacing(path) as partial, any_script(), rc_context(as_text):  # type: ignore[arg-type]  # keys are literals to it
-        figure.savefig(partial, format=suffix[1:], metadata=when)
+    settings = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "musictx"}
+    with replacing(path) as partial, any_script(), rc_context(settings):  # type: ignore[arg-type]  # keys are literals to it
+        figure.savefig(partial, format=suffix[1:], metadata=metadata)
 
 
 @contextmanager
@@ -49,5 +49,5 @@ def any_script() -> Iterator[None]:
 
 @cache
 def _fonts() -> list[str]:
-    there = {*get_font_names()}
-    return [*rcParamsDefault["font.sans-serif"], *(name for name in OTHER_SCRIPTS if name in there)]
+    fonts = {*get_font_names()}
+    return [*rcParamsDefault["font.sans-serif"], *(name for name in OTHER_SCRIPTS if name in fonts)]

@@ -77,9 +77,9 @@ def plot_rolls(
             if strip_in:
                 plot_chords(axes, panel_chords, span_s, strip_in / roll_in(low, high), width_in)
             plot_time(axes, span_s, end_s, bars, label=axes is grid[-1, -1])
-    mixed = [new for _, score, new in panels if 0 < new_notes(score, new).sum() < len(score)]
-    if mixed:
-        plot_legend(grid[0, 0], mixed[0], any(chords), narrow=width_in < WIDTH_IN)
+    two_colours = [new for _, score, new in panels if 0 < new_notes(score, new).sum() < len(score)]
+    if two_colours:
+        plot_legend(grid[0, 0], two_colours[0], any(chords), narrow=width_in < WIDTH_IN)
     return figure
 
 
@@ -157,15 +157,15 @@ def borders_s(new: New) -> tuple[float, ...]:
 
 def plot_notes(axes: Axes, score: Score, new: New, span_s: tuple[float, float]) -> None:
     """Plots the notes of a row as boxes, new ones in the second colour, with a dashed line at their borders."""
-    seen = (score.onset_s < span_s[1]) & (score.offset_s >= span_s[0])
+    is_visible = (score.onset_s < span_s[1]) & (score.offset_s >= span_s[0])
     is_new = new_notes(score, new)
-    for colour, chosen in ((SEED_COLOUR, ~is_new), (NEW_COLOUR, is_new)):
-        part = score.select(chosen & seen)
+    for colour, is_colour in ((SEED_COLOUR, ~is_new), (NEW_COLOUR, is_new)):
+        part = score.select(is_colour & is_visible)
         corners = boxes(part, span_s[1] - span_s[0])
         # a darker beginning shows each onset among long notes that the pedal sustains
-        struck = corners.copy()
-        struck[:, 1:3, 0] = np.minimum(struck[:, 1:3, 0], struck[:, :1, 0] + STRIKE * (span_s[1] - span_s[0]))
-        for outlines, shade in ((corners, 1.0), (struck, STRIKE_SHADE)):
+        onsets = corners.copy()
+        onsets[:, 1:3, 0] = np.minimum(onsets[:, 1:3, 0], onsets[:, :1, 0] + STRIKE * (span_s[1] - span_s[0]))
+        for outlines, shade in ((corners, 1.0), (onsets, STRIKE_SHADE)):
             plot_boxes(axes, outlines, part.velocity, colour, shade)
     for border_s in borders_s(new):
         if 0 < border_s < score.duration_s:
@@ -189,12 +189,12 @@ def plot_chords(
     low, high = axes.get_ylim()
     top = high + height * (high - low)
     axes.set_ylim(low, top)
-    seen = [(name, max(begin, span_s[0]), min(end, span_s[1]), share) for name, begin, end, share in chords]
-    seen = [chord for chord in seen if chord[1] < chord[2]]
-    faces = [(*to_rgb(CHORD_COLOUR), 0.05 + 0.4 * (share or 0)) for *_, share in seen]
-    axes.broken_barh([(begin, end - begin) for _, begin, end, _ in seen], (high, top - high), facecolors=faces, lw=0)
-    axes.vlines([begin for _, begin, _, _ in seen], low, top, color=CHORD_COLOUR, alpha=0.5, lw=0.8)
-    for name, from_s, to_s, share in seen:
+    spans = [(name, max(begin, span_s[0]), min(end, span_s[1]), share) for name, begin, end, share in chords]
+    spans = [chord for chord in spans if chord[1] < chord[2]]
+    faces = [(*to_rgb(CHORD_COLOUR), 0.05 + 0.4 * (share or 0)) for *_, share in spans]
+    axes.broken_barh([(begin, end - begin) for _, begin, end, _ in spans], (high, top - high), facecolors=faces, lw=0)
+    axes.vlines([begin for _, begin, _, _ in spans], low, top, color=CHORD_COLOUR, alpha=0.5, lw=0.8)
+    for name, from_s, to_s, share in spans:
         letters = (to_s - from_s) / (span_s[1] - span_s[0]) * (width_in - 0.5) / LETTER_IN
         words = (name if share is None else f"{name} {share:.0%}", name)
         style: dict[str, Any] = {"fontsize": 8.5, "color": INK, "va": "center", "parse_math": False}
@@ -214,9 +214,9 @@ def boxes(score: Score, width_s: float) -> NDArray[Any]:
 
 def shades(velocity: NDArray[Any], colour: str) -> NDArray[Any]:
     """(N, 3) the colour itself for velocity 127, paler for softer notes; opaque, so that overlaps keep their colour."""
-    share = PALEST + (1 - PALEST) * (velocity[:, None].astype(float) - 1) / 126
-    mixed: NDArray[Any] = 1 - share * (1 - np.array(to_rgb(colour)))
-    return mixed
+    strength = PALEST + (1 - PALEST) * (velocity[:, None].astype(float) - 1) / 126
+    rgb: NDArray[Any] = 1 - strength * (1 - np.array(to_rgb(colour)))
+    return rgb
 
 
 def plot_time(
@@ -242,13 +242,13 @@ def plot_time(
 
 def plot_bars(axes: Axes, span_s: tuple[float, float], bars: Bars) -> None:
     """Plots the bar lines of a row, with their numbers where there is room."""
-    here = (bars.lines_s > span_s[0] - 1e-6) & (bars.lines_s < span_s[1] + 1e-6)
-    lines_s, numbers = bars.lines_s[here], bars.numbers[here]
+    is_visible = (bars.lines_s > span_s[0] - 1e-6) & (bars.lines_s < span_s[1] + 1e-6)
+    lines_s, numbers = bars.lines_s[is_visible], bars.numbers[is_visible]
     most = max((axes.figure.get_figwidth() - 0.5) / LETTERS_IN, 1)  # type: ignore[union-attr]
     every = next((n for n in (1, 2, 4, 8, 16, 32) if len(numbers) <= most * n), 64)
     has_number = (numbers > 0) & ((numbers - 1) % every == 0)
-    shown = lines_s if len(lines_s) <= MOST_BARS else lines_s[has_number]
-    axes.vlines(shown, 0, 1, transform=axes.get_xaxis_transform("grid"), color=BAR_COLOUR, lw=0.7, zorder=0.6)
+    visible_s = lines_s if len(lines_s) <= MOST_BARS else lines_s[has_number]
+    axes.vlines(visible_s, 0, 1, transform=axes.get_xaxis_transform("grid"), color=BAR_COLOUR, lw=0.7, zorder=0.6)
     axes.set_xticks(lines_s[has_number].tolist(), [str(number) for number in numbers[has_number]])
 
 

@@ -120,13 +120,15 @@ def loudness(sound: Audio) -> float:
     return float(-0.691 + 10 * np.log10(power.mean())) if len(power) else -np.inf
 
 
-def alike(sounds: Sequence[Audio]) -> list[Audio]:
+def match_loudness(sounds: Sequence[Audio]) -> list[Audio]:
     """Makes all equally loud: at LEVEL, or as far below it as the highest peak among them requires."""
     peaks = [float(np.abs(sound).max(initial=0.0)) for sound in sounds]
-    full = [sound / peak if peak > 0 else sound for sound, peak in zip(sounds, peaks, strict=True)]
-    levels = [loudness(sound) for sound in full]  # with the peak at 0 dB
+    full_scale = [sound / peak if peak > 0 else sound for sound, peak in zip(sounds, peaks, strict=True)]
+    levels = [loudness(sound) for sound in full_scale]  # with the peak at 0 dB
     level = min([LEVEL, *(20 * np.log10(PEAK) + loud for loud in levels if np.isfinite(loud))])
-    return [x * 10 ** ((level - loud) / 20) if np.isfinite(loud) else x for x, loud in zip(full, levels, strict=True)]
+    return [
+        x * 10 ** ((level - loud) / 20) if np.isfinite(loud) else x for x, loud in zip(full_scale, levels, strict=True)
+    ]
 
 
 def mp3(sound: Audio) -> bytes:

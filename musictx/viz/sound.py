@@ -57,7 +57,7 @@ def render(score: Score, font: SoundFont) -> Audio:
 def _voices(score: Score, font: SoundFont) -> dict[tuple[KeyedSample, float], list[Voice]]:
     """Every note with each of its regions, gathered by region and pan."""
     voices: dict[tuple[KeyedSample, float], list[Voice]] = {}
-    choked: dict[tuple[int, int], tuple[float, list[Voice]]] = {}  # the sounding notes of each class, and since when
+    groups: dict[tuple[int, int], tuple[float, list[Voice]]] = {}  # the sounding notes of each class, and since when
     columns = (score.onset_s, score.offset_s, score.pitch, score.velocity, score.program)
     for onset, offset, key, velocity, program in zip(*(c.tolist() for c in columns), strict=True):
         spread = SPREAD * (key - 64) / 88 if program in PIANOS else 0.0
@@ -65,12 +65,12 @@ def _voices(score: Score, font: SoundFont) -> dict[tuple[KeyedSample, float], li
             voice = [onset, min(offset, onset + LONGEST_S), velocity]
             voices.setdefault((region, min(max(region.pan + spread, -0.5), 0.5)), []).append(voice)
             if region.choke:
-                since, sounding = choked.get((program, region.choke), (onset, []))
+                since, sounding = groups.get((program, region.choke), (onset, []))
                 if since < onset:
                     for other in sounding:
                         other[1] = min(other[1], onset)
                     sounding = []
-                choked[program, region.choke] = onset, [*sounding, voice]
+                groups[program, region.choke] = onset, [*sounding, voice]
     return voices
 
 
@@ -83,8 +83,8 @@ def _wave(region: KeyedSample, length: int) -> Audio:
     samples = region.samples
     if region.loop is not None:
         first, last = region.loop
-        missing = max(int(np.ceil(length * step)) + 2 - last, 0)
-        samples = np.concatenate([samples[:last], np.resize(samples[first:last], missing)])
+        n_missing = max(int(np.ceil(length * step)) + 2 - last, 0)
+        samples = np.concatenate([samples[:last], np.resize(samples[first:last], n_missing)])
     y = np.pad(samples.astype(np.float32) / 2**15, (1, 2))
     at = np.arange(min(length, int(len(samples) / step))) * step
     i = at.astype(np.int64)
@@ -94,7 +94,7 @@ def _wave(region: KeyedSample, length: int) -> Audio:
     sound = b + 0.5 * f * (c - a + f * (2 * a - 5 * b + 4 * c - d + f * (3 * (b - c) + d - a)))
     time_s = np.arange(len(sound), dtype=np.float32) / RATE
     rise, fall = _envelope(fade, time_s)
-    return _swept(region, sound) * rise * 10 ** (-FULL_DB / 20 * fall)
+    return _low_pass(region, sound) * rise * 10 ** (-FULL_DB / 20 * fall)
 
 
 def _envelope(envelope: Envelope, time_s: Audio) -> tuple[Audio, Audio]:
@@ -105,7 +105,7 @@ def _envelope(envelope: Envelope, time_s: Audio) -> tuple[Audio, Audio]:
     return rise, fall
 
 
-def _swept(region: KeyedSample, sound: Audio) -> Audio:
+def _low_pass(region: KeyedSample, sound: Audio) -> Audio:
     """Applies the low-pass of 12 dB an octave that the second envelope moves, on spectra of overlapping frames."""
     n_frames = -(-len(sound) // HOP) + 1
     time_s = np.arange(n_frames, dtype=np.float32) * HOP / RATE

@@ -77,8 +77,8 @@ class SoundFont:
             raise ConfigError("soundfont", got=path, why="no such file", allowed=allowed)
         try:
             chunks = dict(_chunks(path.read_bytes()))
-            if missing := {*ROWS, b"smpl"} - chunks.keys():
-                raise ValueError(f"it has no {min(missing).decode()}")
+            if missing_chunks := {*ROWS, b"smpl"} - chunks.keys():
+                raise ValueError(f"it has no {min(missing_chunks).decode()}")
             self._samples = np.frombuffer(chunks[b"smpl"], dtype="<i2")
             tables = {name: np.frombuffer(chunks[name], dtype=row).tolist() for name, row in ROWS.items()}
             self._headers = tables[b"shdr"][:-1]
@@ -88,7 +88,7 @@ class SoundFont:
                 (head[2], head[1]): [(outer, inner) for outer in zones for inner in instruments[outer[INSTRUMENT]]]
                 for head, zones in zip(tables[b"phdr"][:-1], presets, strict=True)
             }
-            self._keyed: dict[tuple[tuple[int, int], int, int], KeyedSample] = {}
+            self._regions: dict[tuple[tuple[int, int], int, int], KeyedSample] = {}
             for layers in self._presets.values():  # reports broken references now, not in the middle of a piece
                 for zones in layers:
                     self._region(zones, 60)
@@ -108,17 +108,17 @@ class SoundFont:
         regions = []
         for place, zones in enumerate(self._presets[preset]):
             if all(_holds(zone, KEYS, key) and _holds(zone, VELOCITIES, velocity) for zone in zones):
-                if (preset, place, key) not in self._keyed:
-                    self._keyed[preset, place, key] = self._region(zones, key)
-                regions.append(self._keyed[preset, place, key])
+                if (preset, place, key) not in self._regions:
+                    self._regions[preset, place, key] = self._region(zones, key)
+                regions.append(self._regions[preset, place, key])
         return regions
 
     def _region(self, zones: tuple[Zone, Zone], key: int) -> KeyedSample:
         outer, inner = zones
 
         def get(generator: int) -> int:
-            added = 0 if generator in INNER_ONLY else outer.get(generator, 0)
-            return inner.get(generator, DEFAULTS.get(generator, 0)) + added
+            outer_amount = 0 if generator in INNER_ONLY else outer.get(generator, 0)
+            return inner.get(generator, DEFAULTS.get(generator, 0)) + outer_amount
 
         def place(base: int, generators: tuple[int, int]) -> int:
             return int(base) + get(generators[0]) + 32768 * get(generators[1])
@@ -130,19 +130,19 @@ class SoundFont:
             delay, attack, hold, decay, release = (2 ** (min(max(c, -12000), 8000) / 1200) for c in cents)
             return Envelope(delay, attack, hold, decay, min(max(get(first + 4), 0) / full, 1.0), release)
 
-        _, first, last, loop, loop_end, recorded_hz, root, cents, _, _ = self._headers[inner[SAMPLE]]
+        _, first, last, loop, loop_end, sample_hz, root, cents, _, _ = self._headers[inner[SAMPLE]]
         first, last, loop, loop_end = (
             place(base, by) for base, by in ((first, START), (last, END), (loop, LOOP), (loop_end, LOOP_END))
         )
-        if not 0 <= first < last <= len(self._samples) or not 0 < recorded_hz <= 400_000:
-            raise ValueError(f"a sample from {first} to {last} of {len(self._samples)}, at {recorded_hz} Hz")
+        if not 0 <= first < last <= len(self._samples) or not 0 < sample_hz <= 400_000:
+            raise ValueError(f"a sample from {first} to {last} of {len(self._samples)}, at {sample_hz} Hz")
         root = get(ROOT) if get(ROOT) >= 0 else root if root < 128 else 60
-        played = get(FIXED_KEY) if get(FIXED_KEY) >= 0 else key
-        tuned = ((played - root) * get(SCALE) + 100 * get(COARSE_TUNE) + get(FINE_TUNE) + cents) / 100
+        played_key = get(FIXED_KEY) if get(FIXED_KEY) >= 0 else key
+        semitones = ((played_key - root) * get(SCALE) + 100 * get(COARSE_TUNE) + get(FINE_TUNE) + cents) / 100
         return KeyedSample(
             samples=self._samples[first:last],
             loop=(loop - first, loop_end - first) if get(MODE) & 1 and first <= loop < loop_end - 1 < last else None,
-            rate_hz=recorded_hz * 2 ** (min(max(tuned, -120), 120) / 12),
+            rate_hz=sample_hz * 2 ** (min(max(semitones, -120), 120) / 12),
             gain=10 ** (-max(get(ATTENUATION), 0) / 200),
             pan=min(max(get(PAN) / 1000, -0.5), 0.5),
             cutoff_cents=get(CUTOFF),
@@ -173,13 +173,13 @@ def _zones(heads: list[Any], bags: list[Any], generators: list[Any], target: int
     to the others, section 7.3."""
     first_bag = 3 if target == INSTRUMENT else 1
     for head, following in pairwise(heads):
-        zones, shared = [], Zone()
+        zones, global_zone = [], Zone()
         for bag in range(head[first_bag], following[first_bag]):
             zone = Zone(generators[bags[bag][0] : bags[bag + 1][0]])
             if target in zone:
-                zones.append(shared | zone | {target: zone[target] & 0xFFFF})
+                zones.append(global_zone | zone | {target: zone[target] & 0xFFFF})
             elif bag == head[first_bag]:
-                shared = zone
+                global_zone = zone
         yield zones
 
 

@@ -36,7 +36,7 @@ def test_a_player_who_comes_back_is_listened_to_at_once(encoding):
     assert not hanging(first)
     assert second[0].at_s == pytest.approx(back_s + 1 + 0.6)
     assert not hanging(session.events)
-    assert session.conversation.interrupted == 1
+    assert session.conversation.interruptions == 1
     assert session.partner.replies == 2
 
 
@@ -62,7 +62,7 @@ def test_keys_that_are_held_are_no_pause_and_a_pedal_is_one():
     odd += [(0.4, mido.Message("sysex", data=[1, 2])), (1.7, mido.Message("control_change", control=1, value=5))]
     session = Session(played(pedal(0, 127), note(0.5, 1, 60), odd))  # odd messages pass without harm
     assert session.begins[0].at_s == pytest.approx(1.6)
-    assert session.conversation.interrupted == 0
+    assert session.conversation.interruptions == 0
     phrase = session.partner.tokenizer.decode(session.partner.past).clip(0, 1.0)
     assert phrase.offset_s[0] - phrase.onset_s[0] >= 1.0  # it sounded until the pause was over
 
@@ -90,7 +90,7 @@ def test_music_is_drawn_a_little_ahead_and_no_further():
     ahead: list[float] = []
 
     def watch(session):
-        ahead.extend(event.at_s - session.clock.now() for event in session.playback.pending)
+        ahead.extend(event.at_s - session.clock.now() for event in session.playback.queue)
 
     Session(PHRASE, reply_s=6.0, watch=watch)
     assert AHEAD_S / 2 < max(ahead) <= AHEAD_S + 1.0  # and the longest shift
@@ -146,11 +146,11 @@ def test_the_first_note_is_drawn_before_its_time_and_goes_out_in_it(encoding):
         return draw(opening)
 
     session.partner.draw = slow
-    while not playback.pending:
+    while not playback.queue:
         conversation.work()
         clock.now_s = max(clock.now_s, min(conversation.next_s(), END_S + 0.6))
     assert drawn_s[0] < END_S + 0.6
-    assert playback.pending[0].at_s == pytest.approx(END_S + 0.6)
+    assert playback.queue[0].at_s == pytest.approx(END_S + 0.6)
 
 
 @pytest.mark.parametrize("message", [note(END_S + 0.5, END_S + 1, 72), pedal(END_S + 0.5, 0)])
@@ -158,7 +158,7 @@ def test_a_reply_that_nobody_heard_is_taken_back_when_the_phrase_goes_on(message
     with_pedal = played(pedal(0.9, 127), PHRASE, message)
     session = Session(with_pedal)
     assert session.partner.replies == 1
-    assert session.conversation.interrupted == 0
+    assert session.conversation.interruptions == 0
     monkeypatch.setattr(module, "PREPARE_S", 0.0)
     assert session.events == Session(with_pedal).events  # as if it had never been begun
 

@@ -19,7 +19,7 @@ def test_silence_ends_what_sounds_and_forgets_the_rest():
     playback.silence(2.0)
     playback.close(9.0)
     assert out[2:] == [Event(1.5, 60, 0), Event(2.0, 64, 0)]
-    assert not playback.pending
+    assert not playback.queue
 
 
 def test_a_latency_is_counted_once_a_reply_and_not_for_one_without_a_note():

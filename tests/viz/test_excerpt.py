@@ -7,7 +7,7 @@ import pytest
 import soundfile
 
 from musictx.music.score import Score
-from musictx.viz.sheet import alike, excerpt, loudness, mp3
+from musictx.viz.sheet import excerpt, loudness, match_loudness, mp3
 from musictx.viz.sound import RATE
 
 
@@ -34,10 +34,10 @@ def test_all_are_as_loud_as_the_first_and_none_is_clipped():
     click = np.zeros(RATE, np.float32)
     click[RATE // 2] = 0.001  # high peak, little loudness
     quiet, loud, silent = sine(300, peak=0.01), sine(3000), np.zeros(RATE, np.float32)
-    a, b, c = alike([quiet, loud, silent])
+    a, b, c = match_loudness([quiet, loud, silent])
     assert [loudness(a), loudness(b)] == pytest.approx([-20, -20], abs=0.01)
     assert not c.any()
-    a, b = alike([quiet, click])
+    a, b = match_loudness([quiet, click])
     assert np.abs(b).max() == pytest.approx(0.9, abs=1e-3)
     assert loudness(a) == pytest.approx(loudness(b), abs=0.01)
 
