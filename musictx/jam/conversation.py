@@ -1,4 +1,4 @@
-"""Whose turn it is: a state machine that takes the player's messages and a clock, and schedules the notes to play."""
+"""Whose turn it is: a state machine of the player's messages and a clock, which schedules the notes to play."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ STUMBLE_S = 0.03  # notes later than this delay all that follow: the model was t
 
 @dataclass
 class Reply:
-    """A reply as far as it is drawn. Its turn comes at `due_s`, and it began to sound at `origin_s`."""
+    """A reply so far: its turn is at `due_s`, its first sound at `origin_s`."""
 
     phrase: Ids  # that it replies to
     due_s: float
@@ -38,7 +38,7 @@ class Reply:
 
 @dataclass
 class Conversation:
-    """`hear` takes messages, `work` does what is due, in small pieces, and `next_s` says when there is more to do."""
+    """`hear` takes messages, `work` does one due step, and `next_s` is the time of the next one."""
 
     keyboard: Keyboard
     idiom: Idiom
@@ -53,7 +53,7 @@ class Conversation:
 
     @property
     def due_s(self) -> float:
-        """When the pause ends; infinity if there is none."""
+        """The end of the pause; infinity if there is none."""
         keys = self.keyboard
         return keys.free_s + self.pause_s if keys.start_s is not None and keys.hands_up else inf
 
@@ -64,7 +64,7 @@ class Conversation:
 
     @property
     def prepare_s(self) -> float:
-        """When the reply is begun: a little before its turn, but not while messages may still come."""
+        """The time to begin a reply: before its turn, but not while messages may still come."""
         return min(self.due_s, max(self.keyboard.last_s + LOOK_S, self.due_s - PREPARE_S))
 
     def next_s(self) -> float:
@@ -76,8 +76,7 @@ class Conversation:
         return reply.origin_s + (reply.length_s if reply.is_whole else reply.reader.clock_s - AHEAD_S)
 
     def hear(self, at_s: float, message: Any) -> None:
-        """Takes a mido message from the player. A new note ends a reply; one that was not heard yet is taken back, if
-        the phrase has changed."""
+        """Takes a mido message. A note ends a reply that sounds; a changed phrase takes back one that does not."""
         is_onset = self.keyboard.hear(at_s, message)
         if self.reply is not None and self.reply.origin_s is None:
             if is_onset or not np.array_equal(self._phrase(self.reply.due_s), self.reply.phrase):

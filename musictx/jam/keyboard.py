@@ -1,4 +1,4 @@
-"""The player's hands and foot: turns MIDI messages, as they come, into the notes of a phrase."""
+"""The player's hands and foot: MIDI messages as the notes of a phrase."""
 
 from collections import Counter
 from typing import Any
@@ -13,10 +13,9 @@ ALL_OFF = (120, 123)  # controllers: all sound off, all notes off
 
 
 class Keyboard:
-    """The phrase since the last `forget`. Times are seconds of the session.
+    """The phrase since the last `forget`, in seconds of the session, without drums and notes outside `lo` … `hi`.
 
-    A key released while the pedal is down sounds until the pedal comes up or the key is struck again. A phrase leaves
-    out drums, and notes that a model has no token for (outside `lo` … `hi`).
+    A key released under the pedal sounds until the pedal comes up or the key is struck again.
     """
 
     def __init__(self, lo: int, hi: int, quarter_s: float) -> None:

@@ -24,7 +24,7 @@ NOTHING: Ids = np.zeros(0, dtype=np.uint16)
 
 
 class OpeningGrammar:
-    """A grammar whose next id may have to be one that does not wait. Obeys `Grammar`."""
+    """A `Grammar` whose next id may have to be one that does not wait."""
 
     def __init__(self, grammar: Grammar, waits: NDArray[np.bool_]) -> None:
         self.grammar, self.waits, self.at_once = grammar, waits, False
@@ -39,8 +39,7 @@ class OpeningGrammar:
 class Partner:
     """The model reads phrases and replies in turn as one stream of ids, without the pauses between them.
 
-    In a long conversation it remembers the newest. After every turn it reads the last half of its window again, so that
-    the other half is free for the next. Reply k is a function of what it heard, `random_seed` and k.
+    Reply k is a function of its past, `random_seed` and k.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class Partner:
         return self.reply[-1]
 
     def _begin_batch(self) -> None:
-        """Begins to draw here; without seed guidance if nothing was played before what the bare stream hears."""
+        """Begins to draw; without seed guidance if no music is before the bare prompt."""
         parts, logits, self.chance.sampling = [self.steps], [self.logits], self.sampling
         if self.sampling.strength is not None:
             end = bare_prompt(context := self.context(), self.period, len(self.reply))
@@ -112,13 +111,13 @@ class Partner:
         self.batch = iter(Batch(stream, [endless], MOST_TOKENS))
 
     def take_back(self) -> None:
-        """Ends a reply of which nothing sounded; the phrase goes on."""
+        """Ends a reply before it sounds; the phrase goes on."""
         self.reply, self.replies = [], self.replies - 1
         if self.steps is not self.steps_before:  # it was read again meanwhile, with the reply
             self._recall()
 
     def end(self, sounded: Ids) -> None:
-        """Ends the reply; `sounded` is the part of it that sounded."""
+        """Ends the reply after its part `sounded`."""
         past = np.concatenate([self.past, self.phrase, sounded])
         first = max(len(past) - self.window, 0)
         # whole periods: the next phrase begins a period
@@ -134,7 +133,6 @@ class Partner:
         self.replies = 0
 
     def _read(self, ids: Ids) -> None:
-        """Reads ids (T,) too."""
         try:
             self.logits = self.steps.prefill(ids.astype(np.int64)[None])
         except ConfigError:  # as in `draw`
@@ -147,6 +145,7 @@ class Partner:
     def context(self) -> NDArray[np.int64]:
         """BOS and all ids so far, or the newest half window of them (T,)."""
         ids = np.concatenate([self.past, self.phrase, np.array(self.reply, dtype=np.uint16)]).astype(np.int64)
+        # the other half is free for the next turn
         half = max(self.window // 2, self.period)
         if len(ids) < half:
             return np.concatenate([[self.tokenizer.vocab.bos], ids])

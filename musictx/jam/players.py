@@ -1,4 +1,4 @@
-"""The player: a person at a MIDI port, opened by name, or a file that plays itself."""
+"""The player: a person at a MIDI port, or a file that plays itself."""
 
 import io
 import os
@@ -29,7 +29,7 @@ class MessagePlayer:
 
     @property
     def next_s(self) -> float:
-        """When the next message comes; infinity if unknown."""
+        """The time of the next message; infinity if unknown."""
         return self.messages[0][0] if self.messages else inf
 
     @property
@@ -38,7 +38,7 @@ class MessagePlayer:
         return not self.messages
 
     def take(self, now_s: float) -> list[TimedMessage]:
-        """The messages up to now that have not been taken yet, in order of time."""
+        """The new messages up to now, in order of time."""
         messages = []
         while self.next_s <= now_s:
             messages.append(self.messages.popleft())
@@ -49,10 +49,7 @@ class MessagePlayer:
 
 
 class FilePlayer(MessagePlayer):
-    """Plays the notes and pedals of a MIDI file. Keys still down at its end are released there.
-
-    Raises MidiError for a file that is not music, UserError for a silent one.
-    """
+    """Plays the notes and pedals of a MIDI file. Raises MidiError for a damaged file, UserError for a silent one."""
 
     def __init__(self, path: Path) -> None:
         data = read_bytes(path)
@@ -78,8 +75,7 @@ def _messages(data: bytes) -> list[TimedMessage]:
 
 
 class PortPlayer:
-    """A person at a MIDI port; each message has the time at which it arrived. `arrived` is set when a message has come
-    that `take` has not returned yet. Raises ConfigError."""
+    """A person at a MIDI port; `arrival` is set while messages wait for `take`. Raises ConfigError."""
 
     next_s, is_over = inf, False
 
@@ -101,8 +97,10 @@ class PortPlayer:
 
 
 def open_port(kind: str, name: str, virtual: bool, **options: Any) -> Any:
-    """Opens an `input` or `output` of that name, or the one port whose name contains these words; creates a virtual
-    one, which others connect to. With `callback`, messages go there in a thread of the system's. Raises ConfigError."""
+    """Opens the `input` or `output` whose name contains these words, or creates a virtual one. Raises ConfigError.
+
+    With `callback`, messages go there in a thread of the system's.
+    """
     opening, listing = getattr(mido, f"open_{kind}"), getattr(mido, f"get_{kind}_names")
     file = "a MIDI file that ends in .mid" + (f", or {KNOWN_SEEDS}" if kind == "input" else "")
     try:

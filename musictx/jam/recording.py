@@ -1,6 +1,4 @@
-"""Plays events when they are due, and writes the session as a MIDI file: the replies on a track of their own, beside
-the file that was played, or beside what a person played.
-"""
+"""Plays events when they are due, and writes the session as a MIDI file, with the replies on a track of their own."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -64,7 +62,7 @@ class Recording:
 
     @property
     def music(self) -> Project:
-        """The file that played, as far as it came; or what a person played, at the tempo of the session."""
+        """The file so far, or a person's playing at the tempo of the session."""
         if self.project is not None:
             return self.project.until(self.duration_s)
         new = Project.new(self.quarter_s)
@@ -88,7 +86,7 @@ def _strikes(message: Any) -> bool:
 
 
 def note_offs(messages: list[TimedMessage], at_s: float) -> list[TimedMessage]:
-    """The messages that release, at that time, the keys still down after all."""
+    """The messages that release the keys still down, at that time."""
     key_counts: dict[tuple[int, int], int] = {}
     for _, message in messages:
         if message.type in ("note_on", "note_off"):

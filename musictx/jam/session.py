@@ -1,4 +1,4 @@
-"""Time: a real clock and one that jumps, a thread that sends events on time, and the loop around a conversation."""
+"""Time: a real clock and one that jumps, a thread that sends events on time, and the loop of a conversation."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -46,7 +46,7 @@ class VirtualClock:
 
 
 class Sender(Playback):
-    """A playback with its own thread, which sleeps until the next event is due: a slow model delays no event."""
+    """A playback with its own thread, so a slow model delays no event."""
 
     def __init__(self, emit: Callable[[Event], None], clock: RealClock) -> None:
         super().__init__(emit)

@@ -1,4 +1,4 @@
-"""A piano roll that plays: a line moves over the page, notes to come are pale, then the page turns."""
+"""A film of a piano roll: a line moves over the page, notes to come are pale, then the page turns."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -43,10 +43,8 @@ Picture = NDArray[np.uint8]  # (height, width, 3)
 
 
 def film(title: str, score: Score, new: New, path: Path, bars: Bars | None = None) -> None:
-    """Writes a GIF, or an MP4 with sound, by the suffix, whole or not at all; `bars` as in `piano_roll`.
-
-    Raises UserError for music of more than a quarter of an hour, and for MP4 if imageio-ffmpeg is not installed.
-    """
+    """Writes a GIF, or an MP4 with sound, by the suffix. Raises UserError beyond a quarter of an hour, and without
+    imageio-ffmpeg for MP4."""
     suffix = path.suffix.lower()
     if score.duration_s > MOST_S:
         raise UserError(f"a film of {score.duration_s:.0f} s, at most {MOST_S:.0f} s can be made", "cut the piece")
@@ -57,7 +55,7 @@ def film(title: str, score: Score, new: New, path: Path, bars: Bars | None = Non
 
 
 def frames(title: str, score: Score, new: New, frame_s: float, bars: Bars | None = None) -> Iterator[Picture]:
-    """A picture every `frame_s` from 0 to the end of the music, all of one even size, as codecs need it."""
+    """A picture every `frame_s` of the music, all of one even size, as codecs need it."""
     low, high = key_range([score])
     waiting = Waiting("drawing the film", max(score.duration_s, frame_s))
     for start_s in np.arange(0, max(score.duration_s, frame_s), PAGE_S):
@@ -88,7 +86,7 @@ def frames(title: str, score: Score, new: New, frame_s: float, bars: Bars | None
 
 
 def _write_gif(shots: Iterator[Picture], score: Score, path: Path) -> None:
-    """Writes all frames with one palette, so that the file has only what changes from one to the next."""
+    """All frames with one palette, so the file has only their changes."""
     shade = np.linspace(0, 1, 51)[:, None]
     tint = shade[3:]  # no nearly white tints, only white: Pillow does not always take the nearest colour
     ramps = [1 - tint * (1 - np.array(to_rgb(colour))) for colour in (SEED_COLOUR, NEW_COLOUR)]

@@ -1,5 +1,4 @@
-"""Plots what attention looks at: arcs over a piano roll to the notes with weight, heat maps of
-all heads, and of all tokens."""
+"""Pictures of attention: arcs over a piano roll, heat maps of heads, of tokens and of positions."""
 
 from collections.abc import Sequence
 from itertools import cycle
@@ -33,14 +32,14 @@ class Head(NamedTuple):
 
 
 def head_names(layer: int | None, head: int | None = None) -> str:
-    """What a person chose, in words."""
+    """The choice of heads in words."""
     if layer is None:
         return "mean of all heads"
     return f"layer {layer}" if head is None else f"layer {layer} head {head}"
 
 
 def choose_heads(weight: NDArray[Any], layer: int | None, head: int | None = None) -> tuple[list[Head], str]:
-    """The heads to draw out of (L, H, N), and their name in words."""
+    """The heads to draw out of (L, H, N), and their name."""
     name = head_names(layer, head)
     if layer is None:
         return [Head(name, weight.mean((0, 1)))], name
@@ -52,9 +51,11 @@ def choose_heads(weight: NDArray[Any], layer: int | None, head: int | None = Non
 def plot_arcs(
     title: str, score: Score, note: int, heads: Sequence[Head], motif: Sequence[NDArray[Any]], path: Path
 ) -> None:
-    """Writes a PNG, SVG or PDF, whole or not at all: the music up to `note`, or to notes looked at after it. Arcs go
-    from it to the notes that the heads look at, wider and darker by weight. `motif`: occurrences of a motif to mark,
-    oldest first, the one that leads to the note last. Raises ConfigError for another suffix."""
+    """Writes arcs from `note` to the notes that the heads look at, wider and darker by weight.
+
+    `motif`: occurrences of a motif to mark, oldest first, the one that leads to the note last. Raises ConfigError for
+    another suffix.
+    """
     now_s, motif = float(score.onset_s[note]), motif[-MOST_MOTIFS:]
     has_arc = np.any([head.weight >= LEAST for head in heads], axis=0)
     motif_notes = np.concatenate([np.zeros(0, np.int64), *motif])
@@ -108,15 +109,14 @@ def plot_arcs(
 
 
 def _arc(score: Score, past: int, note: int, width_s: float, lift: float) -> Curve:
-    """An arc from the beginning of one note to that of the other; longer arcs rise higher."""
+    """An arc between the beginnings of two notes; longer arcs rise higher."""
     x, y = score.onset_s[[past, note]], score.pitch[[past, note]].astype(float)
     pull = y.max() + lift * np.sqrt(abs(x[1] - x[0]) / width_s)
     return Curve([(x[0], y[0]), (x.mean(), pull), (x[1], y[1])], [Curve.MOVETO, Curve.CURVE3, Curve.CURVE3])
 
 
 def plot_heads(maps: Sequence[tuple[str, NDArray[Any], str]], path: Path) -> None:
-    """Writes a PNG, SVG or PDF, whole or not at all. There is one heat map a (title, values (L, H), format) side by
-    side, layers downwards, heads across. Raises ConfigError for another suffix."""
+    """Writes a heat map for each (title, values (L, H), format). Raises ConfigError for another suffix."""
     n_layers, n_heads = maps[0][1].shape
     figure = new_figure((0.62 * n_heads + 0.9) * len(maps) + 0.6, 0.42 * n_layers + 1.1)
     for axes, (title, values, how) in zip(figure.subplots(1, len(maps), squeeze=False)[0], maps, strict=True):
@@ -134,8 +134,8 @@ def plot_heads(maps: Sequence[tuple[str, NDArray[Any], str]], path: Path) -> Non
 
 
 def plot_positions(title: str, vectors: NDArray[Any], last: float, xlabel: str, path: Path) -> None:
-    """Writes the vectors (H, N, W) of distances or places 0 … `last` as a heat map for each head, one scale for all.
-    Raises UserError for another suffix."""
+    """Writes vectors (H, N, W) of distances or places 0 … `last` as heat maps of one scale. Raises ConfigError for
+    another suffix."""
     heads, _, width = vectors.shape
     columns = min(heads, 3)
     figure = new_figure(2.6 * columns + 1.4, 2.3 * -(-heads // columns) + 0.7)
@@ -155,8 +155,8 @@ def plot_positions(title: str, vectors: NDArray[Any], last: float, xlabel: str, 
 
 
 def plot_map(title: str, weight: NDArray[Any], first: int, path: Path) -> None:
-    """Writes the weights (Q, Q) as one heat map with a colour bar. Columns are tokens, from number `first` on; each row
-    is the token that is made after its column. Raises ConfigError for another suffix."""
+    """Writes the weights (Q, Q) of tokens from number `first` on; each row is made after its column. Raises
+    ConfigError."""
     figure = new_figure(7.4, 6.2)
     axes = figure.subplots()
     masked = np.ma.masked_equal(weight, 0)  # what is ahead

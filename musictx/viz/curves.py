@@ -1,4 +1,4 @@
-"""Plots figures: curves with their intervals, histograms of a collection."""
+"""Pictures of figures: curves with their intervals, histograms of a collection."""
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
@@ -26,8 +26,10 @@ def plot_curves(
     solid: Mapping[str, int] | None = None,
 ) -> None:
     """Writes a line with its band per name -> (x, mean, low, high), each (W,), and a dashed level per (y, label) of
-    `references`. For a name in `solid` a solid line joins that many first points and a dashed one the others. NaN
-    leaves a gap."""
+    `references`.
+
+    `solid` has the number of points of each line before it is dashed. NaN leaves a gap.
+    """
     columns = {name: [np.asarray(c, dtype=np.float64) for c in curve] for name, curve in curves.items()}
     figure = new_figure(8, 4.5, 140)
     axes = figure.subplots()
@@ -77,8 +79,7 @@ Estimate = tuple[float, float, float]  # mean, low, high
 
 
 def plot_intervals(panels: Mapping[str, Mapping[str, Estimate]], path: Path) -> None:
-    """Writes a point with its interval for each name, in a panel for each title, whose axis is as wide as they are; a
-    name keeps its colour."""
+    """Writes a point with its interval for each name, in a panel for each title; a name keeps its colour."""
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     figure = new_figure(3.4 * len(panels) + 0.8, 0.42 * len(names) + 1.1, 140)
     columns = zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True)
@@ -104,7 +105,7 @@ Bins = tuple[NDArray[Any], NDArray[Any]]  # counts (K,), edges (K + 1,)
 
 
 def count_music(scores: Sequence[Score], tokens: Sequence[int]) -> dict[str, Bins]:
-    """Histograms of pitch, velocity, seconds between onsets (chords, below 5 ms, left out), and tokens in a piece."""
+    """Histograms of pitch, velocity, seconds between onsets (not below 5 ms), and tokens in a piece."""
     pitch, velocity = (np.concatenate([getattr(s, name) for s in scores]) for name in ("pitch", "velocity"))
     gaps = np.concatenate([np.diff(s.onset_s) for s in scores])
     return {
@@ -116,7 +117,7 @@ def count_music(scores: Sequence[Score], tokens: Sequence[int]) -> dict[str, Bin
 
 
 def plot_histograms(title: str, histograms: dict[str, Bins], path: Path) -> None:
-    """Writes one picture of all of them, whole or not at all."""
+    """Writes one picture of all of them."""
     figure = new_figure(12, 6)
     figure.suptitle(title, parse_math=False)
     for axes, (name, (counts, edges)) in zip(figure.subplots(2, 2).flat, histograms.items(), strict=True):

@@ -41,7 +41,7 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 @contextmanager
 def any_script() -> Iterator[None]:
-    """Within it, letters that our font lacks come from another that the system has; else each is drawn as a box."""
+    """Within it, letters that our font lacks come from a font of the system; else each is drawn as a box."""
     with rc_context({"font.sans-serif": _fonts()}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         yield

@@ -1,4 +1,4 @@
-"""Writes a score as a picture, a film or sound; the suffix of the file's name says which."""
+"""Writes a score as a picture, a film or sound, by the suffix of the file's name."""
 
 from collections.abc import Sequence
 from math import inf
@@ -23,8 +23,8 @@ def write_as(
     soundfont: Path | None = None,
     chords: Sequence[Chord] = (),
 ) -> None:
-    """Writes the score, whole or not at all. `new` is as in `Panel`; the others are as in `piano_roll` and
-    `write_wav`. Raises ConfigError for another suffix."""
+    """Writes the score, whole or not at all: `new` as in `Panel`, the rest as in `piano_roll` and `write_wav`. Raises
+    ConfigError for another suffix."""
     suffix = path.suffix.lower()
     path.parent.mkdir(parents=True, exist_ok=True)
     if suffix in sound.FORMATS:

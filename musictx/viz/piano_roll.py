@@ -1,4 +1,4 @@
-"""Piano rolls: the seed in one colour and new music in another, or a melody and its voices."""
+"""Piano rolls: the seed in one colour and new music in another, a melody and its voices, or notes by a figure."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,11 +45,9 @@ def piano_roll(
     bars: Bars | None = None,
     chords: Sequence[Sequence[Chord]] = (),
 ) -> None:
-    """Writes a PNG, SVG or PDF, whole or not at all: the panels below each other, with one time axis and one range of
-    pitch.
+    """Writes a PNG, SVG or PDF: the panels below each other, with one time axis. Raises ConfigError for another suffix.
 
-    With `bars`, bar lines have their numbers, and seconds stand below. Music longer than about a minute continues in
-    further rows. `chords` of each panel come above its notes. Raises ConfigError for another suffix.
+    `bars` adds bar lines with their numbers; `chords` of each panel come above its notes.
     """
     save_figure(plot_rolls(panels, bars, chords=chords), path)
 
@@ -90,7 +88,7 @@ def rows_of(end_s: float, row_s: float | None = None) -> tuple[int, float]:
 
 
 def roll_in(low: int, high: int) -> float:
-    """The height of a row of these keys."""
+    """The height of a row of these keys, in inches."""
     return max(KEY_IN * (high - low), LEAST_IN)
 
 
@@ -126,7 +124,7 @@ def key_range(scores: Sequence[Score]) -> tuple[int, int]:
 
 
 def plot_keys(axes: Axes, low: int, high: int, title: str = "") -> None:
-    """Plots the keyboard as a background: black keys shaded, a line and a name at every C; and the title above."""
+    """Plots the keyboard as a background: black keys shaded, a line and a name at every C; and the title."""
     axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK, parse_math=False)
     black = np.array([pitch for pitch in range(low, high + 1) if pitch % 12 in BLACK_KEYS])
     bands = black[:, None, None] * [0, 1] + np.array([[0, -0.5], [1, -0.5], [1, 0.5], [0, 0.5]])  # (N, 4, 2)
@@ -149,7 +147,7 @@ def new_notes(score: Score, new: New) -> NDArray[np.bool_]:
 
 
 def borders_s(new: New) -> tuple[float, ...]:
-    """When new music begins and ends, in seconds; a plain mask has no borders."""
+    """The borders of new music in seconds; a plain mask has none."""
     if isinstance(new, Filled):
         return new.from_s, new.to_s
     return (new,) if isinstance(new, float | int) else ()
@@ -173,8 +171,8 @@ def plot_notes(axes: Axes, score: Score, new: New, span_s: tuple[float, float]) 
 
 
 def plot_boxes(axes: Axes, corners: NDArray[Any], velocity: NDArray[Any], colour: str, shade: float) -> None:
-    """Plots boxes (N, 4, 2), so bright as their notes are loud. All of one loudness are one outline: thousands of
-    outlines take seconds."""
+    """Plots boxes (N, 4, 2), so bright as their notes are loud."""
+    # all notes of one loudness are one outline: thousands of outlines take seconds
     loudness = np.unique(velocity)
     outlines = [Outline.make_compound_path_from_polys(corners[velocity == each]) for each in loudness]
     faces = shade * shades(loudness, colour)
@@ -184,8 +182,8 @@ def plot_boxes(axes: Axes, corners: NDArray[Any], velocity: NDArray[Any], colour
 def plot_chords(
     axes: Axes, chords: Sequence[Chord], span_s: tuple[float, float], height: float, width_in: float
 ) -> None:
-    """Plots a strip above the notes of a row, so high as a share of them: names, and shares where there is room. The
-    more of the sound belongs to a chord, the deeper its colour."""
+    """Plots a strip of chord names above the notes, deeper in colour by their shares; `height` is a share of the
+    notes'."""
     low, high = axes.get_ylim()
     top = high + height * (high - low)
     axes.set_ylim(low, top)
@@ -213,7 +211,7 @@ def boxes(score: Score, width_s: float) -> NDArray[Any]:
 
 
 def shades(velocity: NDArray[Any], colour: str) -> NDArray[Any]:
-    """(N, 3) the colour itself for velocity 127, paler for softer notes; opaque, so that overlaps keep their colour."""
+    """(N, 3) the colour itself for velocity 127, paler for softer notes; opaque."""
     strength = PALEST + (1 - PALEST) * (velocity[:, None].astype(float) - 1) / 126
     rgb: NDArray[Any] = 1 - strength * (1 - np.array(to_rgb(colour)))
     return rgb
@@ -222,8 +220,7 @@ def shades(velocity: NDArray[Any], colour: str) -> NDArray[Any]:
 def plot_time(
     axes: Axes, span_s: tuple[float, float], end_s: float, bars: Bars | None = None, label: bool = False
 ) -> None:
-    """Plots ticks and faint lines at round seconds; or at bar lines, with seconds below. Music that ends late, at
-    `end_s`, has ticks in minutes. `label` names the units."""
+    """Plots round seconds (minutes if `end_s` is late), or bar lines with seconds below. `label` names the units."""
     axes.set_xlim(span_s[0], span_s[1] + 0.004 * (span_s[1] - span_s[0]))
     seconds: Any = axes.xaxis
     locate, say = seconds.set_major_locator, seconds.set_major_formatter
@@ -269,9 +266,11 @@ def plot_attribution(
     label: str,
     least: float,
 ) -> None:
-    """Writes a PNG, SVG or PDF, whole or not at all. `raised` (N,): `what` of each note, NaN for notes without colour.
-    Frames mark the notes of these numbers. The strongest colours are at `least` so far from 0. Raises UserError for
-    another suffix."""
+    """Writes a roll coloured by `attribution` (N,), whose NaN are without colour, with frames around the notes
+    `frames`.
+
+    The strongest colours are at `least` so far from 0. Raises ConfigError for another suffix.
+    """
     low, high = key_range([score])
     end_s = max(score.duration_s, 1.0)
     n_rows, width_s = rows_of(end_s)

@@ -1,4 +1,4 @@
-"""A blind listening sheet: one HTML page with its sound inside, which needs no network and keeps its key closed.
+"""A blind listening sheet: one HTML page with its sound inside, without a network, its key closed.
 
 Its sounds differ only in their music: all have the same length, loudness and number of bytes.
 """
@@ -24,7 +24,7 @@ MOST = len(ascii_uppercase)  # continuations of one seed
 
 
 class Trial(NamedTuple):
-    """One seed and its continuations in the order in which people hear them, all as MP3, and who made each."""
+    """One seed and its continuations in the order of the page, all as MP3, and who made each."""
 
     seed: bytes
     sounds: list[bytes]
@@ -92,9 +92,7 @@ HIGH_PASS = (1.0, -2.0, 1.0), (1.0, -1.99004745483398, 0.99007225036621)
 
 
 def excerpt(score: Score, seconds: float, soundfont: Path | None = None) -> Audio:
-    """(samples,) mono, of exactly this many seconds: longer sound fades out, silence fills up shorter sound.
-
-    Raises ConfigError for the font."""
+    """(samples,) mono, exactly so long: it fades out, or ends in silence. Raises ConfigError for the font."""
     sound = np.zeros(round(seconds * RATE), np.float32)
     music = render(score.clip(0.0, seconds), open_font(soundfont)).mean(axis=1)[: len(sound)]
     sound[: len(music)] = music
@@ -121,7 +119,7 @@ def loudness(sound: Audio) -> float:
 
 
 def match_loudness(sounds: Sequence[Audio]) -> list[Audio]:
-    """Makes all equally loud: at LEVEL, or as far below it as the highest peak among them requires."""
+    """All equally loud: at LEVEL, or as far below it as the highest peak among them requires."""
     peaks = [float(np.abs(sound).max(initial=0.0)) for sound in sounds]
     full_scale = [sound / peak if peak > 0 else sound for sound, peak in zip(sounds, peaks, strict=True)]
     levels = [loudness(sound) for sound in full_scale]  # with the peak at 0 dB
@@ -132,8 +130,8 @@ def match_loudness(sounds: Sequence[Audio]) -> list[Audio]:
 
 
 def mp3(sound: Audio) -> bytes:
-    """A mono sound (samples,) at a constant bit rate: sounds of one length have as many bytes. Every browser plays
-    it."""
+    """A mono sound (samples,) at a constant bit rate: sounds of one length have as many bytes."""
+    # every browser plays MP3
     file = io.BytesIO()
     soundfile.write(
         file, sound, RATE, "MPEG_LAYER_III", format="MP3", compression_level=COMPRESSION, bitrate_mode="CONSTANT"

@@ -1,8 +1,5 @@
-"""Renders a Score as sound through a SoundFont: with numpy and pip's packages, without a network.
-
-A key is rendered once, as long as its longest note. Each of its notes adds the beginning of that, as loud as its
-velocity says.
-"""
+"""Renders a Score as sound through a SoundFont: a key once, as long as its longest note, whose beginning its notes
+share."""
 
 from functools import cache
 from pathlib import Path
@@ -32,8 +29,7 @@ LOWEST_HZ = 8.176  # MIDI key 0, from which cutoffs count
 
 
 def render(score: Score, font: SoundFont) -> Audio:
-    """(samples, 2) left and right, not normalised, up to the end of the last note's release. A key that is down for
-    longer than `LONGEST_S` is silent after that."""
+    """(samples, 2) left and right, not normalised, up to the last release. A key is silent after `LONGEST_S`."""
     voices = _voices(score, font)
     tails_s = (offset + region.loudness.release_s * SILENT for (region, _), v in voices.items() for _, offset, _ in v)
     audio = np.zeros((2, int(np.ceil(max(tails_s, default=0.0) * RATE))), np.float32)  # numpy is slow at pairs
@@ -55,7 +51,7 @@ def render(score: Score, font: SoundFont) -> Audio:
 
 
 def _voices(score: Score, font: SoundFont) -> dict[tuple[KeyedSample, float], list[Voice]]:
-    """Every note with each of its regions, gathered by region and pan."""
+    """Every note with each of its regions, by region and pan."""
     voices: dict[tuple[KeyedSample, float], list[Voice]] = {}
     groups: dict[tuple[int, int], tuple[float, list[Voice]]] = {}  # the sounding notes of each class, and since when
     columns = (score.onset_s, score.offset_s, score.pitch, score.velocity, score.program)
@@ -98,7 +94,7 @@ def _wave(region: KeyedSample, length: int) -> Audio:
 
 
 def _envelope(envelope: Envelope, time_s: Audio) -> tuple[Audio, Audio]:
-    """How far it has risen, from 0 to 1, and then fallen, from 0 to its drop."""
+    """Its rise from 0 to 1, and its fall from 0 to its drop."""
     time_s = time_s - envelope.delay_s
     rise = (time_s / envelope.attack_s).clip(0, 1)
     fall = ((time_s - envelope.attack_s - envelope.hold_s) / envelope.decay_s).clip(0, envelope.drop)
@@ -106,7 +102,7 @@ def _envelope(envelope: Envelope, time_s: Audio) -> tuple[Audio, Audio]:
 
 
 def _low_pass(region: KeyedSample, sound: Audio) -> Audio:
-    """Applies the low-pass of 12 dB an octave that the second envelope moves, on spectra of overlapping frames."""
+    """The filter of 12 dB an octave that the second envelope moves, on spectra of overlapping frames."""
     n_frames = -(-len(sound) // HOP) + 1
     time_s = np.arange(n_frames, dtype=np.float32) * HOP / RATE
     rise, fall = _envelope(region.sweep, time_s)
@@ -134,10 +130,10 @@ GENERAL_MIDI = Path(pretty_midi.__file__).with_name("TimGM6mb.sf2")  # Tim Brech
 
 
 def write_wav(score: Score, path: Path, soundfont: Path | None = None) -> None:
-    """Writes 16-bit stereo, peak-normalised, as WAV or FLAC by the name's suffix, whole or not at all.
+    """Writes 16-bit stereo, peak-normalised, as WAV or FLAC by the suffix, whole or not at all.
 
-    `soundfont`: another .sf2 file than the General MIDI one. Raises ConfigError for a font that it cannot read
-    and for another suffix, UserError for music of more than an hour, and where the disk is full.
+    `soundfont`: another .sf2 file than the General MIDI one. Raises ConfigError for the font or suffix, UserError for
+    more than an hour or a full disk.
     """
     check_suffix("path", path, FORMATS)
     if score.duration_s > MOST_S:

@@ -1,7 +1,6 @@
 """Reads SoundFont 2 files (Creative Labs 2006, "SoundFont Technical Specification" 2.04): the samples behind a key.
 
-It reads the ranges of keys and velocities, tuning, loops, attenuation, pan, both envelopes and the low-pass filter that
-the second one sweeps. It ignores LFOs, modulators, chorus and reverb.
+It ignores LFOs, modulators, chorus and reverb.
 """
 
 import struct
@@ -40,14 +39,13 @@ Zone = dict[int, int]  # generator -> amount
 
 @dataclass(frozen=True)
 class Envelope:
-    """Rises from 0 to 1, stays, falls towards 1 - `drop`. The caller decides the units of `drop` and the scale on which
-    the fall is linear. `decay_s` and `release_s` are the times of a whole fall."""
+    """Rises from 0 to 1, stays, falls towards 1 - `drop`; `decay_s` and `release_s` are the times of a whole fall."""
 
     delay_s: float
     attack_s: float
     hold_s: float
     decay_s: float
-    drop: float  # of 1, at least 0
+    drop: float  # of 1, at least 0; the caller decides its unit and the scale on which the fall is linear
     release_s: float
 
 
@@ -100,14 +98,14 @@ class SoundFont:
             raise ConfigError("soundfont", got=path, why="no instruments in it", allowed="another .sf2 file")
 
     def regions(self, program: int, is_drums: bool, key: int, velocity: int) -> list[KeyedSample]:
-        """The regions that sound together for one note: the same objects for the same key. The next lower program
-        replaces a missing one."""
+        """The regions that sound together for one note, of this program or the next lower one."""
         bank = DRUM_BANK if is_drums else 0
         lower = [p for b, p in self._presets if b == bank and p <= program]
         preset = (bank, max(lower)) if lower else min(self._presets)
         regions = []
         for place, zones in enumerate(self._presets[preset]):
             if all(_holds(zone, KEYS, key) and _holds(zone, VELOCITIES, velocity) for zone in zones):
+                # the same objects for the same key: the caller renders each once
                 if (preset, place, key) not in self._regions:
                     self._regions[preset, place, key] = self._region(zones, key)
                 regions.append(self._regions[preset, place, key])
@@ -155,7 +153,7 @@ class SoundFont:
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The leaves of a RIFF file, also inside its lists; a chunk that claims to be longer than the file ends with it."""
+    """The leaves of a RIFF file, also inside its lists; a chunk ends with the file."""
     if data[:4] != b"RIFF" or data[8:12] != b"sfbk":
         raise ValueError(f"it begins with {data[:4]!r}, SoundFonts begin with b'RIFF'")
     at = 12
@@ -169,8 +167,8 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _zones(heads: list[Any], bags: list[Any], generators: list[Any], target: int) -> Iterator[list[Zone]]:
-    """The zones of every preset or instrument that lead to a `target`; a first zone that leads nowhere gives defaults
-    to the others, section 7.3."""
+    """The zones of every preset or instrument that lead to a `target`; a first other zone gives defaults, section
+    7.3."""
     first_bag = 3 if target == INSTRUMENT else 1
     for head, following in pairwise(heads):
         zones, global_zone = [], Zone()
