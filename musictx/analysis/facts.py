@@ -55,10 +55,10 @@ def midi_facts(path: Path, name: str) -> dict[str, Any]:
 def round_trip(score: Score, tokenizer: Tokenizer) -> dict[str, float]:
     """Each note beside the nearest of its pitch after encoding and decoding."""
     # notes of one pitch in one step of the clock become one, so fewer may come back
-    decoded = tokenizer.decode(tokenizer.encode(score), score.quarter_s)
+    output = tokenizer.decode(tokenizer.encode(score), score.quarter_s)
     onset, velocity = [np.zeros(0)], [np.zeros(0)]
     for pitch in np.unique(score.pitch):
-        originals, copies = (s.select(s.pitch == pitch) for s in (score, decoded))
+        originals, copies = (s.select(s.pitch == pitch) for s in (score, output))
         if not len(copies):
             continue
         right = np.searchsorted(copies.onset_s, originals.onset_s).clip(0, len(copies) - 1)
@@ -70,7 +70,7 @@ def round_trip(score: Score, tokenizer: Tokenizer) -> dict[str, float]:
     onset_s, loudness = np.concatenate(onset), np.concatenate(velocity)
     return {
         "notes": len(score),
-        "notes_back": len(decoded),
+        "notes_back": len(output),
         "largest_onset_error_s": round(float(onset_s.max(initial=0)), 5),
         "mean_velocity_error": round(float(loudness.mean()) if len(loudness) else 0.0, 3),
     }

@@ -86,15 +86,10 @@ def cross_validate(vectors: LabelledVectors, labels: int) -> Figures:
         (layer,) = training.fit(labels, [choose_strength(training, labels)])
         answers[is_test] = layer.logits(means[is_test]).argmax(1)
     accuracy = share_interval(float((answers == vectors.label).mean()), len(np.unique(vectors.group)))
-    return figures_of(answers, vectors.label, labels, accuracy)
-
-
-def figures_of(answers: NDArray[np.int64], label: NDArray[Any], labels: int, accuracy: Interval) -> Figures:
-    """The figures of answers (F,) to the right labels (F,)."""
-    commonest = int(np.bincount(label).argmax())
-    constant_answers = np.full(len(answers), commonest)
-    shares = float((constant_answers == label).mean()), macro_f1(constant_answers, label, labels)
-    return Figures(answers, accuracy, macro_f1(answers, label, labels), commonest, *shares)
+    commonest = int(np.bincount(vectors.label).argmax())
+    always = np.full(len(answers), commonest)
+    baseline = float((always == vectors.label).mean()), macro_f1(always, vectors.label, labels)
+    return Figures(answers, accuracy, macro_f1(answers, vectors.label, labels), commonest, *baseline)
 
 
 def in_words(figures: Figures, labels: list[str], count: str) -> str:

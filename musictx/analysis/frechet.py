@@ -55,23 +55,23 @@ def compare_passages(real: list[Floats], generated: list[Floats]) -> Frechet | s
     n, rng = len(real), np.random.default_rng(0)
     real_rows, generated_rows = np.arange(n), np.arange(n, n + len(generated))
     orders = [rng.permutation(n + len(generated)) for _ in range(RESAMPLES)]
-    pieces, pooled = whiten(real, [*real, *generated]), whiten([*real, *generated], [*real, *generated])
+    pieces, pool = whiten(real, [*real, *generated]), whiten([*real, *generated], [*real, *generated])
     value = _between(pieces, real_rows, generated_rows)
     distances = [
         _between(pieces, rng.choice(real_rows, n), rng.choice(generated_rows, len(generated_rows)))
         for _ in range(RESAMPLES)
     ]
-    recentred = np.maximum(np.array(distances) - np.mean(distances) + value, 0.0)  # equal pieces in a resample widen it
+    samples = np.maximum(np.array(distances) - np.mean(distances) + value, 0.0)  # equal pieces in a resample widen it
     # the bias falls as 1 / pieces, so halves have twice as much: `halved` is the figure to compare with the floor
     half = min(n // 2, len(generated_rows))
     halves = [(rng.permutation(real_rows), rng.permutation(generated_rows)[:half]) for _ in range(RESAMPLES)]
     floor = np.mean([_between(pieces, a[:half], a[-half:]) for a, _ in halves])
     halved = np.mean([_between(pieces, a[:half], b) for a, b in halves])
     # only directions that know no labels are fair to all shuffles
-    shuffled_distances = [_between(pooled, order[:n], order[n:]) for order in orders]
-    distance = _between(pooled, real_rows, generated_rows)
+    shuffled_distances = [_between(pool, order[:n], order[n:]) for order in orders]
+    distance = _between(pool, real_rows, generated_rows)
     p = (1 + sum(x >= distance for x in shuffled_distances)) / (1 + RESAMPLES)
-    return Frechet(*percentiles(value, recentred), float(floor), float(halved), p)
+    return Frechet(*percentiles(value, samples), float(floor), float(halved), p)
 
 
 def whiten(reference: list[Floats], pieces: list[Floats]) -> list[NDArray[np.float64]]:

@@ -184,8 +184,8 @@ def ids_by_height(tokenizer: Tokenizer, score: Score) -> Ids:
     # a file does not name the voice of a note, and a harmoniser's voices do not cross
     grid = score_to_grid(score)
     for step in grid:
-        sung = step != REST
-        step[sung] = -np.sort(-step[sung])
+        sounds = step != REST
+        step[sounds] = -np.sort(-step[sounds])
     return tokenizer.encode_grid(grid)
 
 

@@ -45,7 +45,7 @@ def _correlation(
 ) -> NDArray[np.float64]:
     """(N, 12) of histograms (N, 12) with a profile on each tonic; 0 for a flat histogram."""
     keys = np.stack([np.roll(profile, tonic) for tonic in range(12)]) - np.mean(profile)  # (12, 12)
-    centred = histogram - histogram.mean(1, keepdims=True)
-    length = np.linalg.norm(centred, axis=1, keepdims=True) * np.linalg.norm(keys[0])
-    result: NDArray[np.float64] = centred @ keys.T / np.maximum(length, 1e-9)
+    deviation = histogram - histogram.mean(1, keepdims=True)
+    length = np.linalg.norm(deviation, axis=1, keepdims=True) * np.linalg.norm(keys[0])
+    result: NDArray[np.float64] = deviation @ keys.T / np.maximum(length, 1e-9)
     return result

@@ -92,11 +92,11 @@ class VoiceLeading:
     """Motion and intervals of four voices (T, 4)."""
 
     def __init__(self, pitch: Pitches) -> None:
-        self.pitch, self.previous, self.sung = pitch, _before(pitch), pitch != REST
-        moves = np.where(self.sung & (self.previous != REST), pitch - self.previous, 0)
+        self.pitch, self.previous, self.sounds = pitch, _before(pitch), pitch != REST
+        moves = np.where(self.sounds & (self.previous != REST), pitch - self.previous, 0)
         self.moves = moves  # (T, 4) semitones from the step before, up above 0; 0 after and before a rest
         self.tonic = tonics(pitch)  # (T,)
-        self.chord = np.bitwise_or.reduce(np.where(self.sung, 1 << pitch % 12, 0), axis=1)  # (T,) pitch classes as bits
+        self.chord = np.bitwise_or.reduce(np.where(self.sounds, 1 << pitch % 12, 0), axis=1)  # (T,) classes as bits
         upper, lower, upper_before, lower_before = (x[:, v] for x in (pitch, self.previous) for v in (UPPER, LOWER))
         self.distance = upper - lower  # (T, 6) from here on: semitones from the lower voice up to the upper
         self.interval, self.interval_before = abs(self.distance) % 12, abs(upper_before - lower_before) % 12
@@ -104,7 +104,7 @@ class VoiceLeading:
         self.parallel = parallel(upper, lower, upper_before, lower_before)
         self.way = np.sign(moves[:, UPPER] * moves[:, LOWER])  # 1 in one direction, -1 in opposite ones
         self.beyond = (lower > upper_before) | (upper < lower_before)
-        self.both_sound = self.sung[:, UPPER] & self.sung[:, LOWER]
+        self.both_sound = self.sounds[:, UPPER] & self.sounds[:, LOWER]
         self.crossing = self.both_sound & (self.distance < 0)
 
 
@@ -118,15 +118,15 @@ def _not_recovered(v: VoiceLeading) -> Mask:
     at = np.arange(len(v.pitch))[:, None]
     onset = np.maximum.accumulate(np.where(v.pitch != v.previous, at, 0), axis=0)  # (T, 4) each note's first step
     leap = _before(np.take_along_axis(v.moves, onset, axis=0), 0)  # by which the voice came to the note it leaves
-    recovered = (np.sign(v.moves) == -np.sign(leap)) & (abs(v.moves) <= STEP)
-    breaks: Mask = (np.arange(N_VOICES) < N_VOICES - 1) & (v.moves != 0) & (abs(leap) > WIDE) & ~recovered
+    steps_back = (np.sign(v.moves) == -np.sign(leap)) & (abs(v.moves) <= STEP)
+    breaks: Mask = (np.arange(N_VOICES) < N_VOICES - 1) & (v.moves != 0) & (abs(leap) > WIDE) & ~steps_back
     return breaks
 
 
 def _leading(v: VoiceLeading) -> Mask:
     """(T, 4) the voices that have the leading note of the key, in its dominant chord."""
     dominant = (v.tonic >= 0) & (ROOT_OF_DOMINANT[v.chord] == (v.tonic + 7) % 12)
-    leading: Mask = dominant[:, None] & v.sung & (v.pitch % 12 == (v.tonic[:, None] + 11) % 12)
+    leading: Mask = dominant[:, None] & v.sounds & (v.pitch % 12 == (v.tonic[:, None] + 11) % 12)
     return leading
 
 
@@ -153,7 +153,7 @@ def _seventh_does_not_fall(v: VoiceLeading) -> Mask:
 
 def _no_third_at_the_end(v: VoiceLeading) -> Mask:
     breaks = np.zeros((len(v.pitch), 1), dtype=bool)
-    for last in np.flatnonzero(v.sung.all(1))[-1:]:  # one voice may be held longer than the chord
+    for last in np.flatnonzero(v.sounds.all(1))[-1:]:  # one voice may be held longer than the chord
         breaks[last] = not np.isin((v.pitch[last] - v.pitch[last].min()) % 12, (3, 4)).any()
     return breaks
 
@@ -197,7 +197,7 @@ RULES = (
     Rule(
         "range",
         "a note is outside the range of its singers",
-        lambda v: v.sung & (v.pitch != v.previous) & ((v.pitch < LOWEST) | (v.pitch > HIGHEST)),
+        lambda v: v.sounds & (v.pitch != v.previous) & ((v.pitch < LOWEST) | (v.pitch > HIGHEST)),
     ),
     Rule(
         "wide leap",

@@ -35,8 +35,8 @@ class Layer(NamedTuple):
 
     def logits(self, vectors: Vectors) -> NDArray[np.float64]:
         """(..., K) of vectors (..., C)."""
-        scaled = ((vectors - self.mean) / self.scale).astype(np.float64)
-        logits: NDArray[np.float64] = scaled @ self.weight.T + self.bias
+        z_scores = ((vectors - self.mean) / self.scale).astype(np.float64)
+        logits: NDArray[np.float64] = z_scores @ self.weight.T + self.bias
         return logits
 
 

@@ -140,11 +140,8 @@ def _markdown(head: Collection[str], rows: Sequence[Iterable[str]]) -> str:
     return "\n".join([first, "|---" * len(head) + "|", *others])
 
 
-REPORT, JSON, RETENTION, GAIN, INTERVALS, ROLLS = (
-    *("report.md", "report.json", "retention.png", "gain.png"),
-    *("intervals.png", "rolls.png"),
-)
-FILES = REPORT, JSON, RETENTION, GAIN, INTERVALS, ROLLS
+FILES = "report.md", "report.json", "retention.png", "gain.png", "intervals.png", "rolls.png"
+REPORT, JSON, RETENTION, GAIN, INTERVALS, ROLLS = FILES
 MOST_ROLLS = 2  # pieces
 PANELS: dict[str, Callable[[ModelReport], Interval | None]] = {  # of the picture, with their units and what is good
     "nats a token, lower is better": lambda r: r.nll.per_token if r.nll else None,
@@ -154,9 +151,9 @@ PANELS: dict[str, Callable[[ModelReport], Interval | None]] = {  # of the pictur
 }
 
 
-def joined(seed: Score, then: Score, seed_s: float) -> Score:
+def splice(seed: Score, continuation: Score, seed_s: float) -> Score:
     """The seed, then its continuation."""
-    later = replace(then, onset_s=then.onset_s + seed_s, offset_s=then.offset_s + seed_s)
+    later = replace(continuation, onset_s=continuation.onset_s + seed_s, offset_s=continuation.offset_s + seed_s)
     return Score.merge([seed, later], seed.quarter_s)
 
 
@@ -179,7 +176,7 @@ def write_report(
         for name, scores in continuations.items()
     ]
     rolls = [
-        (f"piece {k + 1}: {name}", joined(held_out.seeds[k], score, held_out.seed_s), held_out.seed_s)
+        (f"piece {k + 1}: {name}", splice(held_out.seeds[k], score, held_out.seed_s), held_out.seed_s)
         for k, name, score in pieces
     ]
     piano_roll(rolls, folder / ROLLS)

@@ -45,8 +45,8 @@ class Index:
 
     def directions(self, vectors: Vectors) -> Vectors:
         """Standardised columns, rows of length 1."""
-        scaled = (vectors - self.mean) / self.scale
-        rows: Vectors = scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-9)
+        z_scores = (vectors - self.mean) / self.scale
+        rows: Vectors = z_scores / np.maximum(np.linalg.norm(z_scores, axis=1, keepdims=True), 1e-9)
         return rows
 
     def passages(self, vectors: Vectors, names: Sequence[str], most: int) -> list[list[Match]]:

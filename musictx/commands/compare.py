@@ -13,7 +13,7 @@ from musictx.analysis.embedding import Embedder, Vectors
 from musictx.analysis.frechet import compare_passages
 from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex, repeated_share
-from musictx.analysis.report import FILES, JSON, Knowledge, Memory, ModelReport, joined, write_report
+from musictx.analysis.report import FILES, JSON, Knowledge, Memory, ModelReport, splice, write_report
 from musictx.analysis.seed_gain import Place, places, seed_gain
 from musictx.analysis.statistics import features
 from musictx.commands import check_new
@@ -183,7 +183,7 @@ def _repeated(scores: list[Score], held_out: Beginnings) -> Interval | None:
     shares = []
     for seed, score in zip(held_out.seeds, scores, strict=True):
         bar_s = 4 * seed.quarter_s
-        whole = joined(seed, score, held_out.seed_s)
+        whole = splice(seed, score, held_out.seed_s)
         shares.append(repeated_share(whole, from_bar=int(np.ceil(held_out.seed_s / bar_s - 1e-6))))
     said = [share for share in shares if np.isfinite(share)]
     return interval(said) if said else None

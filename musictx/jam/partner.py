@@ -116,9 +116,9 @@ class Partner:
         if self.steps is not self.steps_before:  # it was read again meanwhile, with the reply
             self._recall()
 
-    def end(self, sounded: Ids) -> None:
-        """Ends the reply after its part `sounded`."""
-        past = np.concatenate([self.past, self.phrase, sounded])
+    def end(self, reply: Ids) -> None:
+        """Ends the reply; `reply` is the part of it that sounded."""
+        past = np.concatenate([self.past, self.phrase, reply])
         first = max(len(past) - self.window, 0)
         # whole periods: the next phrase begins a period
         self.past = past[first + -first % self.period : len(past) - len(past) % self.period]

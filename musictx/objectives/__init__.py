@@ -59,25 +59,25 @@ PARTS = (*(part for part in Objective.__annotations__ if part != "tokenizer"), "
 def find_objective(name: str) -> type[Any]:
     """The class that `objective=` names. Raises ConfigError."""
     module, _, cls = name.partition(":")
-    known = sorted(found.name for found in iter_modules(__path__))
+    names = sorted(info.name for info in iter_modules(__path__))
     if ":" not in name:
-        if name not in known:
-            allowed = f"one of {', '.join(known)}, or my_module:MyObjective"
+        if name not in names:
+            allowed = f"one of {', '.join(names)}, or my_module:MyObjective"
             raise ConfigError("objective", got=name, allowed=allowed)
         module, cls = f"{__name__}.{name}", name.title().replace("_", "")
     elif os.getcwd() not in sys.path:  # as `python -m` does; last, so that it hides no package
         sys.path.append(os.getcwd())
     try:
-        found = getattr(import_module(module), cls, None)
+        objective = getattr(import_module(module), cls, None)
     except Exception as error:  # a person's own file may raise anything
         why = f"{module} cannot be imported from this folder or the installed packages"
         raise ConfigError("objective", got=name, why=f"{why} ({type(error).__name__}: {error})") from None
-    if not isinstance(found, type):
+    if not isinstance(objective, type):
         raise ConfigError("objective", got=name, why=f"{module} has no class {cls!r}")
-    if missing := [part for part in PARTS if not hasattr(found, part)]:
+    if missing := [part for part in PARTS if not hasattr(objective, part)]:
         why = f"{cls} has no {', '.join(missing)}"
         raise ConfigError("objective", got=name, why=why, hint="let it inherit those of NextToken")
-    return found
+    return objective
 
 
 def build_objective(name: str, settings: Any, tokenizer: Tokenizer, cycle: int = 1) -> Objective:
@@ -98,6 +98,6 @@ def build_objective(name: str, settings: Any, tokenizer: Tokenizer, cycle: int =
         if ":" not in name and isinstance(usual, bool | float) and not fits(value, type(usual)):
             form = "true or false" if isinstance(usual, bool) else "a number"
             raise ConfigError(f"objective_settings.{setting}", got=value, allowed=form)
-    known = {"cycle": cycle} if "cycle" in parameters else {}
-    built: Objective = cls(with_added(tokenizer, cls.added), **(settings or {}), **known)
+    model_settings = {"cycle": cycle} if "cycle" in parameters else {}
+    built: Objective = cls(with_added(tokenizer, cls.added), **(settings or {}), **model_settings)
     return built

@@ -44,9 +44,9 @@ class Infill(NextToken):
         before, after = split_at(self.tokenizer, music, border)
         length = float(clock_of(self.tokenizer, ids)[-1])  # x may be a token that takes time
         first = read_first(self.tokenizer, after, len(before), length, self.period)
-        whole = np.concatenate([first, x, before])
+        gap_window = np.concatenate([first, x, before])
         out = window.new_full(window.shape, self.pad)
-        out[: len(whole)] = window.new_tensor(whole.astype(np.int64))
+        out[: len(gap_window)] = window.new_tensor(gap_window.astype(np.int64))
         targets = out[1:].clone()
         targets[: len(first)] = self.pad
         return Example((out[:-1],), targets)

@@ -42,12 +42,12 @@ class Voices(NextToken):
 
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
         steps = whole_steps(window, self.tokenizer)  # (S, 4)
-        sung = int((steps != self.pad).any(1).sum())  # PAD is at the end
+        n_steps = int((steps != self.pad).any(1).sum())  # PAD is at the end
         given = torch.ones_like(steps, dtype=torch.bool)  # (S, 4)
-        given[:sung] = torch.from_numpy(self.choose(sung, rng))
+        given[:n_steps] = torch.from_numpy(self.choose(n_steps, rng))
         source = steps.masked_fill(~given, self.pad).flatten()  # (4S,)
-        read = torch.cat([window[:1], steps.flatten()[:-1]])
-        return Example((source, read), steps.masked_fill(given, self.pad).flatten())
+        prompt = torch.cat([window[:1], steps.flatten()[:-1]])
+        return Example((source, prompt), steps.masked_fill(given, self.pad).flatten())
 
     def choose(self, steps: int, rng: np.random.Generator) -> NDArray[np.bool_]:
         """(S, 4) the source's part of steps with music."""

@@ -159,10 +159,10 @@ def plot_map(title: str, weight: NDArray[Any], first: int, path: Path) -> None:
     ConfigError."""
     figure = new_figure(7.4, 6.2)
     axes = figure.subplots()
-    masked = np.ma.masked_equal(weight, 0)  # what is ahead
+    visible_weight = np.ma.masked_equal(weight, 0)  # what is ahead
     left, right = first - 0.5, first + len(weight) - 0.5
     scale = LogNorm(float(weight.max()) / 1000, float(weight.max()))
-    image = axes.imshow(masked, cmap="viridis", norm=scale, extent=(left, right, right + 1, left + 1))
+    image = axes.imshow(visible_weight, cmap="viridis", norm=scale, extent=(left, right, right + 1, left + 1))
     figure.colorbar(image, label="share of the weight", extend="min")
     axes.set_title(title, fontsize=9, color=INK, loc="left", parse_math=False)
     axes.set(xlabel="token that is looked at" + "; -1: the beginning" * (first < 0), ylabel="token that is made")

@@ -108,8 +108,8 @@ def loudness(sound: Audio) -> float:
     weights = np.ones_like(z)
     for numerator, denominator in (SHELF, HIGH_PASS):
         weights *= np.polyval(numerator[::-1], z) / np.polyval(denominator[::-1], z)
-    weighted = np.fft.irfft(np.fft.rfft(sound, n) * weights, n)[: len(sound)]
-    energy = np.concatenate([[0.0], np.cumsum(weighted**2)])
+    signal = np.fft.irfft(np.fft.rfft(sound, n) * weights, n)[: len(sound)]
+    energy = np.concatenate([[0.0], np.cumsum(signal**2)])
     block = min(round(BLOCK_S * RATE), len(sound))
     starts = np.arange(0, len(sound) - block + 1, round(HOP_S * RATE))
     power = (energy[starts + block] - energy[starts]) / block  # (blocks,)
