@@ -1,1 +1,1 @@
-"""Measures what a model knows and what its music keeps, with intervals and a report."""
+"""Figures of models and of their music, with intervals and a report."""

@@ -89,7 +89,7 @@ class Embedder:
         for numbers in groups:
             batch = pad_sequence([torch.as_tensor(ids[n]) for n in numbers], True, pad)  # (B, T)
             hidden = self.layer_inputs(batch.to(device)).float().cpu()
-            for n, row in zip(numbers, hidden, strict=True):  # (T, C): what fills up is never seen
+            for n, row in zip(numbers, hidden, strict=True):  # (T, C): earlier tokens never see padding
                 vectors[n] = row[: len(ids[n])].mean(0).numpy()
             if waiting is None:
                 progress.advance(sum(len(ids[n]) for n in numbers))

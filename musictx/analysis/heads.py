@@ -173,7 +173,7 @@ def repeats(score: Score, motif_notes: int) -> dict[int, Indices]:
 class MelodyLooks(NamedTuple):
     """The attention of a note to the melody, in L layers of H heads."""
 
-    weight: NDArray[Any]  # (L, H, N) on each note, 0 on other voices; what is missing lies on the melody's rests
+    weight: NDArray[Any]  # (L, H, N) on each note, 0 on other voices; the rest of 1 lies on the melody's rests
     sounding: NDArray[Any]  # (L, H) share on the sixteenth that the note begins with
     steps_away: NDArray[Any]  # (L, H) mean distance in sixteenths, earlier or later
 

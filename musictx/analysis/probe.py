@@ -74,7 +74,7 @@ class About:
     """The header of a file of labels."""
 
     labels: list[str]  # in the order of the layer's rows
-    bundle: str  # what the person called the model
+    bundle: str  # the person's word for the model
     tensors_sha256: str  # of the model: another hears otherwise
     layer: int
     passage_seconds: float

@@ -22,9 +22,9 @@ from musictx.viz.piano_roll import piano_roll
 EXPLAINED = """\
 - **NLL**: negative log-likelihood of the held-out pieces, nats per token; lower is better. In brackets: 95 % interval,
   by resampling the pieces.
-- **motif retention**: how many of the seed's motifs return in the continuation. 0 is what the seeds of other pieces
-  would share with it by chance, 1 is what the composers' own continuations keep. Near 1 is best; far
-  above is repetition.
+- **motif retention**: how many of the seed's motifs return in the continuation. 0: as many as return by chance from
+  seeds of other pieces; 1: as many as return in the composers' own continuations. Near 1 is best; far above is
+  repetition.
 - **seed gain**: nats a token that the seed saves on the composers' own continuation, against the same model that knows
   only the seed's last 17 tokens; in the first span and in the last. 0 means forgotten.
 - **from the seed**: notes of the longest run that a continuation shares with its seed. **bars again**: the share of its
@@ -143,7 +143,7 @@ def _markdown(head: Collection[str], rows: Sequence[Iterable[str]]) -> str:
 FILES = "report.md", "report.json", "retention.png", "gain.png", "intervals.png", "rolls.png"
 REPORT, JSON, RETENTION, GAIN, INTERVALS, ROLLS = FILES
 MOST_ROLLS = 2  # pieces
-PANELS: dict[str, Callable[[ModelReport], Interval | None]] = {  # of the picture, with their units and what is good
+PANELS: dict[str, Callable[[ModelReport], Interval | None]] = {  # of the picture, with their units and best values
     "nats a token, lower is better": lambda r: r.nll.per_token if r.nll else None,
     "motif retention, near 1 is best": lambda r: r.memory.retained,
     "notes in a row from the seed, as the composer": lambda r: r.memory.from_seed,
@@ -180,7 +180,7 @@ def write_report(
         for k, name, score in pieces
     ]
     piano_roll(rolls, folder / ROLLS)
-    pictures.append((ROLLS, "What came after the first seeds: the composer's own, and what the models drew"))
+    pictures.append((ROLLS, "The music after the first seeds: the composer's own, and the models'"))
     retention = {r.name: r.memory.retention[:4] for r in models if r.memory.retention}
     if retention:
         plot_curves(
@@ -190,7 +190,7 @@ def write_report(
             "motif retention",
             references=[(1.0, "the composers' own continuations"), (0.0, "seeds of other pieces")],
         )
-        pictures.append((RETENTION, "What continuations keep of the seed over time"))
+        pictures.append((RETENTION, "Motifs of the seed that return over time"))
     gains = {r.name: (r.knows.gain, r.knows.window) for r in models if r.knows.gain}
     if gains:
         plot_curves(
@@ -201,7 +201,7 @@ def write_report(
             references=[(0.0, "forgotten")],
             solid={name: int((gain.tokens <= (w or np.inf)).sum()) for name, (gain, w) in gains.items()},
         )
-        pictures.append((GAIN, "What the seed is worth on the true continuation"))
+        pictures.append((GAIN, "The seed's worth on the true continuation"))
     inputs = "; or of ".join(dict.fromkeys(row.nll.inputs for row in models if row.nll))
     text = [
         f"# {len(models)} models on {store.manifest.corpus.name}",

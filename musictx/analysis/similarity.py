@@ -19,7 +19,7 @@ from musictx.music.score import Score
 
 CLOSEST_S = 2.5  # the least time between the beginnings of two passages
 PASSAGE_S, MOST_PASSAGES = 10.0, 2000  # of an index, where nothing else is asked
-ALIKE = 2e-3  # of their size: what half precision loses is less
+ALIKE = 2e-3  # of their size: half precision loses less
 MOST_NEAREST = 3  # nearest passages of new music
 
 

@@ -16,7 +16,7 @@ from musictx.errors import ConfigError
 from musictx.files import fits
 from musictx.tokenizers import EventRange, Tokenizer, with_added
 
-if TYPE_CHECKING:  # who asks what a bundle learned needs no PyTorch
+if TYPE_CHECKING:  # to read the objective of a bundle needs no PyTorch
     from torch import Tensor
 
 NEXT_TOKEN = "next_token"

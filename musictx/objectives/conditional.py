@@ -23,7 +23,7 @@ def by_track(window: Tensor, tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
 class Conditional(NextToken):
     """An objective for a source and a target. Raises ConfigError for an encoding without melody marks."""
 
-    name = "conditional"  # what `objective=` calls it
+    name = "conditional"  # for `objective=`
     inputs: tuple[str, ...] = ("source", "ids")
     continuous = False
     continues = False

@@ -31,7 +31,7 @@ class NextToken(Objective):
 
     def loss(self, model: Callable[..., Tensor], example: Example, by_row: bool = False) -> tuple[Tensor, Tensor]:
         """Cross-entropy in float32, summed in float64 with `by_row`."""
-        import torch.nn.functional as F  # who asks what a bundle learned needs no PyTorch
+        import torch.nn.functional as F  # to read the objective of a bundle needs no PyTorch
 
         logits, targets = model(*example.inputs), example.targets  # (B, T, V), (B, T)
         nats = F.cross_entropy(

@@ -37,7 +37,7 @@ class BeatGrammar:
         # notes may end before a line too: a model that could end them on lines alone would let them sound
         self.ends = tokenizer.vocab.mask("NOTE_OFF", "MELODY_OFF")[None]  # (1, V)
         # the lines of all rows are one sorted array, so that one search finds those of all
-        self.begins = np.arange(len(prompts))[:, None] * 4 * FAR  # (B, 1) what is added to the steps of each row
+        self.begins = np.arange(len(prompts))[:, None] * 4 * FAR  # (B, 1) added to the steps of each row
         in_steps = [np.zeros(0) if lines is None else np.rint(lines / step_s) for lines in lines_s]
         rows = [np.concatenate([[-FAR], np.unique(row.astype(np.int64)), [FAR]]) for row in in_steps]
         self.lines = np.concatenate([row + begins for row, begins in zip(rows, self.begins, strict=True)])

@@ -45,7 +45,7 @@ class Auto(NamedTuple):
 STILL = Auto(1.0, 3.0, 2.0)  # the model waits no longer than the seed does
 NOTE = Auto(4.0, 8.0, 8.0)  # of 6,554 notes that composers wrote after seeds of 15 s, one lasts over 8 s
 GRID_NOTE = Auto(1.0, 20.0, 20.0)  # of chorales, where repeated notes are one long note
-BEAT_NOTE = Auto(1.0, 8.0, 8.0)  # after a seed on a grid, whose lengths are what its notes say
+BEAT_NOTE = Auto(1.0, 8.0, 8.0)  # after a seed on a grid, whose notes have written lengths
 
 
 @dataclass(frozen=True)

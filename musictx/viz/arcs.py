@@ -159,7 +159,7 @@ def plot_map(title: str, weight: NDArray[Any], first: int, path: Path) -> None:
     ConfigError."""
     figure = new_figure(7.4, 6.2)
     axes = figure.subplots()
-    visible_weight = np.ma.masked_equal(weight, 0)  # what is ahead
+    visible_weight = np.ma.masked_equal(weight, 0)  # 0 is ahead
     left, right = first - 0.5, first + len(weight) - 0.5
     scale = LogNorm(float(weight.max()) / 1000, float(weight.max()))
     image = axes.imshow(visible_weight, cmap="viridis", norm=scale, extent=(left, right, right + 1, left + 1))

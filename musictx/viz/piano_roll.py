@@ -32,7 +32,7 @@ HUES = LinearSegmentedColormap.from_list("attribution", ["#D55E00", "#e8e6e3", "
 PLAIN = "#d5d8dc"  # of notes that have no figure
 STRIP_IN, LETTER_IN = 0.24, 0.083  # the height of a strip of chords, the width of a letter in it
 
-# from which second on notes are new, what fills a gap, or which notes (N,) are the voices of a melody
+# the second from which notes are new, the fill of a gap, or which notes (N,) are the voices of a melody
 New = float | Filled | NDArray[np.bool_]
 Panel = tuple[str, Score, New]  # title, score, its new part
 Chord = tuple[str, float, float, float | None]  # name, from and to in seconds, share of the sound that belongs to it

@@ -146,7 +146,7 @@ def write_wav(score: Score, path: Path, soundfont: Path | None = None) -> None:
         try:
             with soundfile.SoundFile(partial, "w", RATE, 2, "PCM_16") as sound:
                 sound.write(np.rint(audio, out=audio).astype(np.int16, order="C"))
-        except (soundfile.LibsndfileError, AssertionError):  # what soundfile makes of a full disk
+        except (soundfile.LibsndfileError, AssertionError):  # soundfile's error for a full disk
             raise UserError(f"{path}: cannot write the sound; is the disk full?") from None
 
 

@@ -67,7 +67,7 @@ class GridRules:
         if is_last:
             must_move = ~self.has_onset & (self.still_steps >= self.max_still)  # (B, 1) it has to move
             must_end |= must_move
-        legal = np.zeros((len(last), self.size), bool)  # PAD, BOS, EOS and what an objective adds never are
+        legal = np.zeros((len(last), self.size), bool)  # PAD, BOS, EOS and added ids never are
         pitch_legal, rest_legal = legal[:, : len(self.pitches)], legal[:, len(self.pitches), None]  # (B, P), (B, 1)
         pitch_legal[:] = self.allowed_pitches[v] & ((self.pitches != last) | ~must_end)
         if self.order:

@@ -1,4 +1,4 @@
-"""Tables of what each id in a stream of events does."""
+"""Tables of the ids in a stream of events: pitch, velocity, time."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -40,7 +40,7 @@ class MelodyTokenizer(PerformanceTokenizer):
         self.others0 = vocab.n_events  # here all events are music
         self.strikes = vocab.mask("NOTE_ON", "MELODY_ON")
         self.is_melody = vocab.mask("MELODY_ON", "MELODY_OFF", "MELODY_VELOCITY")  # (V,)
-        self.as_piano = np.arange(vocab.size)  # (V,) what the melody's ids would be in the rest
+        self.as_piano = np.arange(vocab.size)  # (V,) the melody's ids as those of the rest
         self.as_voice = np.arange(vocab.size)
         for event, of_melody in (("NOTE_ON", "MELODY_ON"), ("NOTE_OFF", "MELODY_OFF"), ("VELOCITY", "MELODY_VELOCITY")):
             rest, melody = np.flatnonzero(vocab.mask(event)), np.flatnonzero(vocab.mask(of_melody))

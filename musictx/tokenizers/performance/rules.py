@@ -64,7 +64,7 @@ class EventRules:
         self.sound_by = np.array(last_note)[:, None] + self.max_silence  # (B, 1) for silent rows
         # (B, 1) the step by which a new note begins
         self.strike_by = np.array(last_onset)[:, None] + self.max_still
-        # (B, V) what may follow the last id; after a prompt any music: no note may be legal after its last VELOCITY
+        # (B, V) ids that may follow the last; after a prompt any music: no note may be legal after its last VELOCITY
         self.next = np.array([music] * len(prompts))
         self.has_velocity = np.array(has_velocity)[:, None]  # (B, 1)
         self.oldest = self.onset.min(1, keepdims=True)  # (B, 1)
