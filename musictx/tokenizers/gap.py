@@ -45,7 +45,7 @@ def unit_of(tokenizer: Tokenizer) -> float:
 
 
 def with_gap_clock(tokenizer: T) -> T:
-    """The tokenizer with a clock that BACK moves back. Raises ConfigError if it has no clock."""
+    """The tokenizer with a clock that BACK moves back. Raises ConfigError without a clock."""
     if tokenizer.pace is None:
         why = f"{tokenizer.name} tokens carry no time, and gaps are times"
         raise ConfigError("objective", got="infill", why=why, hint="choose tokenizer=chorale or performance")

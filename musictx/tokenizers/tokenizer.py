@@ -124,7 +124,7 @@ class Tokenizer:
         return self.decode(ids, quarter_s).duration_s
 
     def lines(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> list[Score]:
-        """The notes of each voice, from the highest down; none without voices."""
+        """The notes of each voice, the highest first; none without voices."""
         return []
 
     def silence(self, seconds: float, quarter_s: float = 0.5) -> Ids:

@@ -17,7 +17,7 @@ MAX_IDS = 2**16 - 1  # the most for the uint16 of stores
 
 
 class EventRange(NamedTuple):
-    """One row of the table: every value from `lo` to `hi` of the event `type` is a token."""
+    """One row of the table: every value from `lo` to `hi` is a token."""
 
     type: str
     lo: int
@@ -133,7 +133,7 @@ class Vocab:
 
     @cached_property
     def fingerprint(self) -> str:
-        """16 hex digits that two vocabularies share only if their ids mean the same."""
+        """16 hex digits, shared only by vocabularies whose ids mean the same."""
         text = json.dumps([self.encoding, self.table], separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
