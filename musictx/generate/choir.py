@@ -1,7 +1,7 @@
 """Four voices of which some are given, anywhere: a bass, two outer voices, all but the alto of two bars. The model
 writes the rest, sixteenth by sixteenth, and hears all given notes before it begins.
 
-Guidance is `guidance.guided` with a second stream that does not hear the given notes. Some examples of training hide it
+Guidance is `guided` with a second stream that does not hear the given notes. Some examples of training hide it
 too (Ho and Salimans 2022, Classifier-Free Diffusion Guidance; of language models Sanchez et al. 2023).
 """
 

@@ -9,9 +9,18 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, MidiError
 from musictx.music.curve import Curve, parse_curve
-from musictx.music.harmony import MOST_CHORDS, Chord, ChordLine, Classes, key_classes, parse_chords, spell
+from musictx.music.harmony import (
+    MOST_CHORDS,
+    Chord,
+    ChordLine,
+    Classes,
+    chord_track,
+    chords_by_bar,
+    key_classes,
+    parse_chords,
+    spell,
+)
 from musictx.music.read import SUFFIXES, read_midi
-from musictx.music.recognition import chord_track, chords_by_bar
 from musictx.music.score import Meter, Score
 from musictx.setting import check_types, setting
 from musictx.tokenizers.rules import AUTO, Rules, scale_classes

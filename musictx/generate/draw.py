@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, Progress, Take
 from musictx.generate.character import Character, bounds_of, can_hold
-from musictx.generate.chord_clock import line_after
+from musictx.generate.chords import line_after
 from musictx.generate.engine import BatchRow, StreamStep, begin_stream
 from musictx.generate.gap import Gap, fill, gap_prompt, ids_in_gap, most_tokens, music_of
-from musictx.generate.guidance import bare_prompt
 from musictx.generate.outcome import ChordSpan, outcome
 from musictx.generate.particles import Particles, random_keys
-from musictx.generate.primer import Primer, grid_of
-from musictx.generate.prompt import Prompt, make_prompt
+from musictx.generate.primer import Primer, Prompt, bare_prompt, grid_of, make_prompt
 from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Length, Own
 from musictx.generate.steering import Steering
 from musictx.model.steps import Player

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import UserError, is_out_of_memory
 from musictx.generate.character import Character
-from musictx.generate.filters import NanError, draw, log_softmax
-from musictx.generate.guidance import guided
+from musictx.generate.filters import NanError, draw, guided, log_softmax
 from musictx.generate.requests import Sampling
 from musictx.generate.steering import Steering, lead
 from musictx.model.steps import Logits, Player, Steps

@@ -1,5 +1,7 @@
 """From logits to one id a row: filters on (B, V), and one draw for the whole batch."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,7 @@ from musictx.errors import UserError
 from musictx.generate.requests import Sampling
 
 Array = NDArray[np.float64]
+CUT = 0.01  # share of the likeliest: below it the gain of seed guidance is noise
 
 
 def log_softmax(logits: Array) -> Array:
@@ -47,6 +50,17 @@ def nucleus(logits: Array, mass: float) -> Array:
     result: Array = logits.copy()
     np.put_along_axis(result, order, np.where(drop, -np.inf, np.take_along_axis(logits, order, 1)), 1)
     return result
+
+
+def guided(logits: Array, bare: Array, strength: float | Array) -> Array:
+    """Log-probabilities up to a constant (B, V), from logits (B, V) with and without the seed in sight. -inf where a
+    token is illegal in both or falls to the cut. `strength` may be (B, 1)."""
+    log_p = log_softmax(logits)
+    least = log_p.max(1, keepdims=True) + math.log(CUT)
+    with np.errstate(invalid="ignore"):
+        gain = log_p - log_softmax(bare)  # NaN where both are -inf
+        guided_log_p: Array = np.where(log_p >= least, log_p + strength * gain, -np.inf)
+    return guided_log_p
 
 
 def draw(logits: Array, sampling: Sampling, temperature: Array | float, uniform: Array) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, UserError
-from musictx.generate.prompt import Prompt, program_of
+from musictx.generate.primer import Prompt, program_of
 from musictx.model.steps import newest
 from musictx.music.beat_grid import BeatGrid
 from musictx.music.grid import STEPS_PER_QUARTER, in_steps

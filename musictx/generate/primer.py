@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, UserError
+from musictx.model.steps import newest
 from musictx.music.beat_grid import BeatGrid, find_grid, named
 from musictx.music.ending import ending_s
-from musictx.music.score import Meter, Score
+from musictx.music.score import DRUMS, Meter, Score
 from musictx.setting import check_types
-from musictx.tokenizers import Tokenizer
+from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.rules import AUTO, OFF, Rules
 
 ENDS = ("start", "end")
@@ -20,6 +22,7 @@ ON_LINE_S = 0.02  # a note that ends so little after a line ends on it
 ANY_MOMENT = "rules.grid=off for any moment"
 ROUNDED_S = 0.01  # a time that a line printed may be so much later than what it means
 AMOUNTS = ("seconds", "bars")
+BARE = 17  # tokens at the seed's end that both streams of seed guidance read
 
 
 def only_one(request: object, names: Iterable[str], prefix: str) -> dict[str, float]:
@@ -161,3 +164,54 @@ def borders_s(first: int, last: int, score: Score, meter: Meter, source: object)
 def _beat(at_s: float, score: Score) -> float:
     """The beat at a moment, or the one before it."""
     return float(max(np.floor(at_s / score.quarter_s + 1e-6), 0) * score.quarter_s)
+
+
+class Prompt(NamedTuple):
+    """`context` (P,): BOS and the ids, or the newest of them (`newest`)."""
+
+    ids: Ids  # (T,)
+    context: NDArray[np.int64]
+    start_s: float  # when the new music begins
+    quarter_s: float
+    meter: Meter
+    program: int | None  # for all notes, if ids do not say it
+    unheard: int  # number of oldest ids that the model does not read
+
+
+def make_prompt(primer: Primer | None, tokenizer: Tokenizer, window: int | None, cycle: int = 1) -> Prompt:
+    """The prompt of a primer; None begins from nothing. `cycle` is the model's.
+
+    Raises TokenError for a primer beyond the vocabulary."""
+    bos = np.array([tokenizer.vocab.bos])
+    if primer is None:
+        nothing = tokenizer.decode(np.zeros(0, np.uint16))
+        primer = Primer(nothing, 0.0, Meter(nothing.quarter_s))
+    quarter_s = primer.score.quarter_s
+    ids = tokenizer.encode(primer.score)
+    ids = np.concatenate([ids, tokenizer.silence(primer.end_s - tokenizer.seconds(ids, quarter_s), quarter_s)])
+    context = np.concatenate([bos, ids])
+    period = max(cycle, tokenizer.group)
+    if window is not None and len(context) > max(window, period):
+        context = ids[newest(len(ids), window, period) :]
+    return Prompt(
+        ids.astype(np.uint16),
+        context.astype(np.int64),
+        tokenizer.seconds(ids, quarter_s),
+        quarter_s,
+        primer.meter,
+        program_of(primer.score, tokenizer),
+        max(len(ids) - len(context), 0),
+    )
+
+
+def program_of(score: Score, tokenizer: Tokenizer) -> int | None:
+    """The instrument of most notes, which new notes get too; None if ids say it, or there is none."""
+    melodic = score.program[score.program != DRUMS]
+    return int(np.bincount(melodic).argmax()) if len(melodic) and not tokenizer.programs else None
+
+
+def bare_prompt(context: NDArray[np.int64], period: int, n_new: int = 0) -> NDArray[np.int64]:
+    """The ids that the second stream reads of a context (P,): the seed's end, and `n_new` tokens after it. The whole
+    context, if nothing comes before: then nothing is guided."""
+    ids, most = context[1:], BARE + n_new  # after BOS, or the token in its place
+    return ids[newest(len(ids), most, period) :] if len(ids) > max(most, period) else context

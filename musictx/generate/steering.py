@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
-from musictx.generate.chord_changes import ChordChanges
-from musictx.generate.chord_clock import CLOSE, ChordClock
+from musictx.generate.chords import CLOSE, ChordChanges, ChordClock
 from musictx.generate.control import Control
-from musictx.generate.prompt import Prompt
+from musictx.generate.primer import Prompt
 from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.harmony import Classes
 from musictx.music.score import Meter

@@ -12,26 +12,31 @@ import numpy as np
 
 from musictx.config.web import Limits
 from musictx.errors import ConfigError, UserError
+from musictx.generate.accompanying import Accompanied, accompany_melody, ready
 from musictx.generate.control import Control
 from musictx.generate.draw import Continuation, Drawing
 from musictx.generate.filling import hears
 from musictx.generate.gap import Gap, cut_gap, step_s
-from musictx.generate.open_player import Playing
+from musictx.generate.melodies import nearest_within, take_melody
+from musictx.generate.open_player import Accompanying, Playing
 from musictx.generate.primer import ROUNDED_S, Part, Primer, choose_primer, grid_of
-from musictx.generate.requests import DEFAULT_S, MAX_SEED, TOP_P, Continue, Fill, Length, Request, Sampling
+from musictx.generate.requests import DEFAULT_S, MAX_SEED, TOP_P, Accompany, Continue, Fill, Length, Request, Sampling
 from musictx.generate.result import Music, Place
 from musictx.model.header import BundleHeader
 from musictx.music.beat_grid import keeps_beat
+from musictx.music.grid import VOICES
 from musictx.music.harmony import pitch_name
+from musictx.music.melody import together, top_line
 from musictx.music.score import Meter, Score
-from musictx.tokenizers.rules import AUTO, Rules
+from musictx.tokenizers.rules import AUTO, VOICE_RANGES, Rules
+from musictx.web.advice import possible
 from musictx.web.session import PageMusic, Step, is_number
 
 REPORT_EVERY = 8  # tokens
 FIRST_S = 0.5  # after this time music that is under way is shown, and again after twice as long, and so on
 SLIDER_S = 0.01  # the step of the slider that chooses a primer: a beat must not be rounded to another moment
 LEAST_S = 0.1  # of a primer
-HOW_CLOSE = "how close to the seed"  # the name of its slider
+HOW_CLOSE, HOW_CLOSE_MELODY = "how close to the seed", "how close to the melody"  # names of sliders
 MOST_BEATS = 2000  # more of them are no beats
 R = TypeVar("R", bound=Request)
 Report = Callable[[float, float], None]  # gets the seconds that are written, and how many there will be
@@ -202,3 +207,39 @@ def check_most(name: str, value: float, most: float) -> None:
     """Raises ConfigError outside (0, `most`]."""
     if not 0 < value <= most:
         raise ConfigError(name, got=value, allowed=f"more than 0 and at most {most:g}")
+
+
+def voices_request(
+    chords: str, temperature: float, seed_guidance: float, variations: int, key: str, voices: str
+) -> Accompany:
+    """The request of a person who presses Accompany. Raises ConfigError."""
+    sampling = replace(Accompany().sampling, temperature=temperature, seed_guidance=seed_guidance)
+    return Accompany(sampling, voices=voices, control=led(chords, key), variations=variations)
+
+
+def harmonise(
+    music: PageMusic, request: Accompany, harmoniser: Accompanying, turn: Turn
+) -> tuple[tuple[Accompanied, ...], str]:
+    """The accompaniments, and remarks on the melody. Raises UserError for an impossible one, and where the time is
+    over: half an accompaniment is none."""
+    check_most("variations", request.variations, turn.limits.variations)
+    score, meter, _, project = music.reading(in_beats=True)
+    melody = top_line(score) if len(together(score)) else score
+    sung = VOICE_RANGES[VOICES.index(request.voices[0])]
+    transpose = nearest_within(melody.pitch, *sung) or 0
+    request = replace(request, transpose=transpose, random_seed=turn.random_seed)
+    request = ready(request, harmoniser.tokenizer, harmoniser.header, "the model here")
+    line = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name)
+    remarks = [*line.remarks]
+    if transpose:
+        remarks.append(f"The model hears it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}")
+    line = line._replace(project=project)
+    whole_s = line.score.duration_s
+
+    def watch(done: int, of: int) -> None:
+        if turn.over:
+            raise UserError(f"{went_by(turn.limits)} before the voices were whole", "give a shorter melody")
+        turn.report(done / of * whole_s, whole_s)
+
+    made = accompany_melody(line, harmoniser.player, harmoniser.tokenizer, request, watch)
+    return tuple(made), " ".join(f"{possible(each)}." for each in remarks)

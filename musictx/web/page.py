@@ -15,10 +15,8 @@ from musictx.generate.requests import Continue, Fill, Length
 from musictx.tokenizers.rules import AUTO
 from musictx.web import stage
 from musictx.web.advice import on_page
-from musictx.web.components import TO_WRONG, Closed, come_far, slider, status_line
-from musictx.web.controls import BARS, Controls
-from musictx.web.draw import LEAST_S, SLIDER_S, request_settings, usual_top_p
-from musictx.web.harmonise import voices_request
+from musictx.web.controls import BARS, TO_WRONG, Closed, Controls, come_far, slider, status_line
+from musictx.web.draw import LEAST_S, SLIDER_S, request_settings, usual_top_p, voices_request
 from musictx.web.session import Session, Step, Visit, are_same, is_number
 from musictx.web.studio import Answer, Studio
 from musictx.web.uploads import Uploads

@@ -24,9 +24,8 @@ from musictx.model.steps import Player, SourcePlayer
 from musictx.model.torch_steps import TorchPlayer, TorchSourcePlayer
 from musictx.tokenizers.gap import knows_gaps
 from musictx.web.arcs import AttentionReader, MelodyReader
-from musictx.web.draw import Report, Turn, draw_takes, fill_takes, went_by
+from musictx.web.draw import Report, Turn, draw_takes, fill_takes, harmonise, went_by
 from musictx.web.fit import fit, shorten
-from musictx.web.harmonise import harmonise
 from musictx.web.session import PageMusic, Session, Step, examples, read_played
 from musictx.web.stage import PEN, as_data, stage
 from musictx.web.uploads import read_upload

@@ -12,10 +12,8 @@ from test_music import LONGER, SEED, build, same
 from musictx.errors import ConfigError
 from musictx.generate.draw import continue_primers
 from musictx.generate.engine import BatchRow, Uniforms, begin_stream
-from musictx.generate.filters import draw, softmax
-from musictx.generate.guidance import BARE, CUT, bare_prompt, guided
-from musictx.generate.primer import Primer
-from musictx.generate.prompt import make_prompt
+from musictx.generate.filters import CUT, draw, guided, softmax
+from musictx.generate.primer import BARE, Primer, bare_prompt, make_prompt
 from musictx.generate.requests import PLAIN, Continue, Length, Sampling
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.static_steps import StaticSteps

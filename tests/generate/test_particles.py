@@ -12,7 +12,7 @@ from musictx.generate.control import Control
 from musictx.generate.draw import continue_primers
 from musictx.generate.engine import BatchRow, begin_stream
 from musictx.generate.particles import Particles, compared, random_keys
-from musictx.generate.prompt import make_prompt
+from musictx.generate.primer import make_prompt
 from musictx.generate.requests import PLAIN, Continue, Length
 from musictx.generate.steering import Steering
 from musictx.model.build import build_model, model_config

@@ -18,7 +18,7 @@ from musictx.model.onnx.source_player import open_source_player
 from musictx.music.grid import REST
 from musictx.music.score import Score
 from musictx.music.write import write_midi
-from musictx.web import harmonise
+from musictx.web import draw
 from musictx.web.session import Session
 from musictx.web.studio import Studio
 
@@ -101,7 +101,7 @@ def test_another_player_writes_the_voices_and_the_model_shows_where_it_looked(mo
 
 def test_the_slider_guides_and_at_0_does_not(models, tmp_path, monkeypatch):
     asked = Mock(side_effect=accompany_melody)
-    monkeypatch.setattr(harmonise, "accompany_melody", asked)
+    monkeypatch.setattr(draw, "accompany_melody", asked)
     studio = studio_of(models, tmp_path)
     played = studio.played(Session(), [[0, 0.5, 67, 90], [0.5, 1.0, 69, 90]])
     after, what = studio.harmonise(played, voices(temperature=0.5, seed_guidance=1.5, variations=1), quiet)

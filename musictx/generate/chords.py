@@ -1,4 +1,4 @@
-"""When chords that are asked for begin and end, for each row of a batch."""
+"""The chords of a `Control` in time: when each begins in each row of a batch, and how music changes to it."""
 
 from collections.abc import Sequence
 
@@ -6,13 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.generate.control import SEED, Control
-from musictx.generate.prompt import Prompt
+from musictx.generate.primer import Prompt
 from musictx.music.curve import along
 from musictx.music.harmony import LETTERS, ChordLine, Classes, parse_chords
 from musictx.tokenizers import Tokenizer
 
 CLOSE = 1e-6  # of a bar or a second: times are sums of floats
 ANY = f"0 {'+'.join(LETTERS)}"  # chords of all notes
+OCTAVE = 12  # above the lowest note of the chord before, a note is no bass
+MOVING = ("chord", "old", "floor", "low")  # by row
 
 
 class ChordClock:
@@ -56,3 +58,60 @@ def tabled(lines: Sequence[ChordLine]) -> tuple[list[Classes], list[list[float]]
     chords, most = list(dict.fromkeys(each for row in rows for each in row)), max(map(len, rows))
     begins = [[*line.begins, *[np.inf] * most][:most] for line in lines]
     return chords, begins, [[*map(chords.index, row), *[0] * most][:most] for row in rows]
+
+
+class ChordChanges:
+    """The keys struck in the chord before and in this one; for encodings with ids for the ends of notes."""
+
+    def __init__(
+        self,
+        strength: float,
+        outside: NDArray[np.bool_],
+        pitch: NDArray[np.int64],
+        strikes: NDArray[np.bool_],
+        ends: NDArray[np.bool_],
+        keys: NDArray[np.int64],
+        down: NDArray[np.bool_],
+    ) -> None:
+        """`outside` (U, V) the pitches foreign to each chord, (V,) `strikes`, `ends`, and the strikes of both, `keys`;
+        (B, V + 1) the strikes of keys that are `down`."""
+        self.strength, self.pitch, self.ends, self.keys = strength, pitch, ends, keys
+        self.outside = np.pad(outside, ((0, 0), (0, 1)))  # (U, V + 1)
+        self.high = pitch.max()
+        self.struck = np.where(strikes, pitch, self.high)  # (V,)
+        self.chord = np.full((len(down), 1), -1)  # (B, 1) the first one is new too
+        self.old = down.copy()  # (B, V + 1) since before this chord
+        self.floor = np.full((len(down), 1), self.high)  # (B, 1) the lowest note struck in the chord before
+        self.low = np.where(down[:, :-1], pitch, self.high).min(1, keepdims=True)  # … and in this one
+        self.rows = np.arange(len(down))
+
+    def reach(self, chord: NDArray[np.int64], down: NDArray[np.bool_]) -> None:
+        """It is the time of a chord (B, 1)."""
+        new = chord != self.chord
+        if not new.any():
+            return
+        self.floor = np.where(new & (self.low < self.high), self.low, self.floor)
+        self.low = np.where(new, self.high, self.low)
+        self.old = np.where(new, down, self.old)
+        self.chord = chord
+
+    def strike(self, ids: NDArray[np.int64]) -> None:
+        """One more token a row, (B,)."""
+        self.low = np.minimum(self.low, self.struck[ids, None])
+        self.old[self.rows, self.keys[ids]] = False  # it ends, or begins again
+
+    def lead(self, down: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """The gains of logits: (B, V) of ends, (B, V) of strikes, which share it, and (B, 1) of waits."""
+        outside = self.outside[self.chord[:, 0]]  # (B, V + 1)
+        foreign = self.old & outside
+        ends = foreign.take(self.keys, 1) & self.ends
+        high = self.pitch > self.floor + OCTAVE
+        has_bass = (down[:, :-1] & ~(outside[:, :-1] | high)).any(1, keepdims=True)
+        lacks = ~has_bass & (self.low == self.high)  # one note is enough: a model may like no bass here
+        waits = foreign.any(1, keepdims=True) | lacks
+        return self.strength * ends, -self.strength * (high & lacks), -self.strength * waits
+
+    def move(self, rows: NDArray[np.int64]) -> None:
+        """Row b becomes a copy of row rows[b], (B,)."""
+        for name in MOVING:
+            setattr(self, name, getattr(self, name)[rows])
