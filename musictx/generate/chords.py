@@ -18,7 +18,7 @@ MOVING = ("chord", "old", "floor", "low")  # by row
 
 
 class ChordClock:
-    """The chords of each row's line, which begins again at its end. Time 0 is where new music begins."""
+    """The chord of each row at a time, in seconds from the beginning of new music; lines of chords repeat."""
 
     def __init__(self, control: Control, tokenizer: Tokenizer, prompts: Sequence[Prompt]) -> None:
         lines_s = [control.lines_s(p.meter, p.start_s)[1] - p.start_s for p in prompts]
@@ -26,14 +26,14 @@ class ChordClock:
         self.units_s = np.array([along(n, n[: len(row)], row) for row in lines_s])  # (B, N) of what `begins` counts
         self.last_s = np.diff(self.units_s)  # (B, N - 1)
         lines = [line_after(p, control, tokenizer) for p in prompts]
-        self.chords, begins, which = tabled(lines)
+        self.chords, begins, which = chord_table(lines)
         self.begins, self.which = np.array(begins), np.array(which)  # (B, K) each
         self.length = np.array([[line.length] for line in lines])  # (B, 1)
         self.ends = np.minimum(np.pad(self.begins[:, 1:], ((0, 0), (0, 1)), constant_values=np.inf), self.length)
         self.rows = np.arange(len(prompts))[:, None]
 
     def at(self, now_s: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """(B, 1) the number of the chord at a moment of each row, and when the next one begins, in seconds."""
+        """The number of the chord at a moment of each row, and the second when the next one begins, (B, 1) each."""
         unit = (self.units_s[:, 1:-1] <= now_s).sum(1, keepdims=True)  # the first and the last one go on
         at = unit + (now_s - self.units_s[self.rows, unit]) / self.last_s[self.rows, unit]
         at = np.maximum(at, 0) + CLOSE
@@ -51,9 +51,9 @@ def line_after(prompt: Prompt, control: Control, tokenizer: Tokenizer) -> ChordL
     return parse_chords(control.chords_after(seed_notes, prompt.meter, prompt.start_s) or ANY)
 
 
-def tabled(lines: Sequence[ChordLine]) -> tuple[list[Classes], list[list[float]], list[list[int]]]:
-    """The chords of all lines, each once (U). When those of each line begin, infinity after the last (B, K); and which
-    they are (B, K)."""
+def chord_table(lines: Sequence[ChordLine]) -> tuple[list[Classes], list[list[float]], list[list[int]]]:
+    """The chords of all lines, each once (U); the beginnings in each line, padded with infinity (B, K); their numbers
+    (B, K)."""
     rows = [[chord.classes for chord in line.chords] for line in lines]
     chords, most = list(dict.fromkeys(each for row in rows for each in row)), max(map(len, rows))
     begins = [[*line.begins, *[np.inf] * most][:most] for line in lines]
@@ -61,7 +61,9 @@ def tabled(lines: Sequence[ChordLine]) -> tuple[list[Classes], list[list[float]]
 
 
 class ChordChanges:
-    """The keys struck in the chord before and in this one; for encodings with ids for the ends of notes."""
+    """The logits at a change of chord: time stops there, foreign notes end, and the bass comes.
+
+    Without them the last chord sounds on, and the bass comes late. Only for encodings with ids for ends of notes."""
 
     def __init__(
         self,
@@ -73,12 +75,12 @@ class ChordChanges:
         keys: NDArray[np.int64],
         down: NDArray[np.bool_],
     ) -> None:
-        """`outside` (U, V) the pitches foreign to each chord, (V,) `strikes`, `ends`, and the strikes of both, `keys`;
-        (B, V + 1) the strikes of keys that are `down`."""
+        """`outside` (U, V): pitches foreign to each chord. `strikes`, `ends` and `keys`, the strikes of both: (V,).
+        `down` (B, V + 1): strikes of the keys that are down."""
         self.strength, self.pitch, self.ends, self.keys = strength, pitch, ends, keys
         self.outside = np.pad(outside, ((0, 0), (0, 1)))  # (U, V + 1)
         self.high = pitch.max()
-        self.struck = np.where(strikes, pitch, self.high)  # (V,)
+        self.strike_pitch = np.where(strikes, pitch, self.high)  # (V,)
         self.chord = np.full((len(down), 1), -1)  # (B, 1) the first one is new too
         self.old = down.copy()  # (B, V + 1) since before this chord
         self.floor = np.full((len(down), 1), self.high)  # (B, 1) the lowest note struck in the chord before
@@ -86,7 +88,7 @@ class ChordChanges:
         self.rows = np.arange(len(down))
 
     def reach(self, chord: NDArray[np.int64], down: NDArray[np.bool_]) -> None:
-        """It is the time of a chord (B, 1)."""
+        """Moves each row to its `chord` (B, 1)."""
         new = chord != self.chord
         if not new.any():
             return
@@ -96,12 +98,12 @@ class ChordChanges:
         self.chord = chord
 
     def strike(self, ids: NDArray[np.int64]) -> None:
-        """One more token a row, (B,)."""
-        self.low = np.minimum(self.low, self.struck[ids, None])
+        """Takes one more token a row, (B,)."""
+        self.low = np.minimum(self.low, self.strike_pitch[ids, None])
         self.old[self.rows, self.keys[ids]] = False  # it ends, or begins again
 
     def lead(self, down: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """The gains of logits: (B, V) of ends, (B, V) of strikes, which share it, and (B, 1) of waits."""
+        """The terms of logits: (B, V) for ends, (B, V) for strikes, (B, 1) for waits."""
         outside = self.outside[self.chord[:, 0]]  # (B, V + 1)
         foreign = self.old & outside
         ends = foreign.take(self.keys, 1) & self.ends
@@ -112,6 +114,6 @@ class ChordChanges:
         return self.strength * ends, -self.strength * (high & lacks), -self.strength * waits
 
     def move(self, rows: NDArray[np.int64]) -> None:
-        """Row b becomes a copy of row rows[b], (B,)."""
+        """Makes row b a copy of row rows[b], (B,)."""
         for name in MOVING:
             setattr(self, name, getattr(self, name)[rows])

@@ -19,7 +19,7 @@ MOST = 0x7FFF  # ticks a quarter
 DEFAULTS = {TEMPO: b"\x03" + (500_000).to_bytes(3), SIGNATURE: b"\x04\x04\x02\x18\x08"}  # of a file that says nothing
 
 
-def bridged(
+def join_files(
     first: Project, second: Project, lines: Sequence[Line], from_s: float, to_s: float, text: str, *, pedal: bool
 ) -> bytes:
     """The first file, new lines from `from_s` on, and the second, whose beginning lies at `to_s` of the first one's
@@ -34,7 +34,7 @@ def bridged(
     before = [EventTrack([e for e in t.events if e.tick < later or not _is_clock(e)], t.end) for t in before]
     before[0] = with_events(before[0], [], clock)
     after = [_later(track, later) for track in other.file.tracks]
-    new = one.written(lines, join, before + after, text=text, pedal=pedal, shares=len(lines) == 1)
+    new = one.new_tracks(lines, join, before + after, text=text, pedal=pedal, shares=len(lines) == 1)
     used = sorted({event.channel for track in after for event in track.events if event.channel is not None})
     state = [*lifts(one.raw.channels, later), *(event for channel in used for event in fresh(before, channel, later))]
     new = new or [EventTrack([meta(0, midi.NAME, NAME), *([meta(0, midi.TEXT, text)] if text else [])], later)]

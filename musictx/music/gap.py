@@ -16,7 +16,7 @@ from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import FORGOTTEN_S, PEDAL, PEDAL_DOWN, sounding
 
 
-class Filled(NamedTuple):
+class GapNotes(NamedTuple):
     """A gap as it is now, in seconds of the file: new notes of parts, by their numbers, and all `others` of the `parts`
     that are written again. Some of these end or begin at its borders. A note begins inside or beside the gap by the
     nearest steps of `step_s`; 0: by the exact time."""
@@ -37,7 +37,7 @@ class PartNote(NamedTuple):
     end: int
 
 
-def fill_in(project: Project, gap: Filled, text: str = "", *, pedal: bool = False) -> bytes:
+def fill_in(project: Project, gap: GapNotes, text: str = "", *, pedal: bool = False) -> bytes:
     """The file with the gap written again. New notes go among those of their part. They have a track of their own where
     their part's channel would not play them as they are, and with a `pedal` of theirs."""
     filling = Filling(project, gap)
@@ -50,7 +50,7 @@ def fill_in(project: Project, gap: Filled, text: str = "", *, pedal: bool = Fals
 class Filling:
     """The file on its way to `fill_in`'s."""
 
-    def __init__(self, project: Project, gap: Filled) -> None:
+    def __init__(self, project: Project, gap: GapNotes) -> None:
         self.project, self.gap = project, gap
         self.first, self.last = project.tick(gap.from_s), project.tick(gap.to_s)
         self.parts = {part.number: part for part in project.parts}
@@ -187,7 +187,7 @@ class Filling:
         if self.apart:
             apart = Score.merge(self.apart)
             from_tick = min(self.first, int(self.project.clock.ticks(apart.onset_s).min()))
-            self.tracks += self.project.written([Line(NAME, apart)], from_tick, self.tracks, text=text, pedal=pedal)
+            self.tracks += self.project.new_tracks([Line(NAME, apart)], from_tick, self.tracks, text=text, pedal=pedal)
         elif text:
             self.tracks[0] = with_events(self.tracks[0], [], [meta(0, midi.TEXT, text)])
         return midi.write_events(self.project.file._replace(tracks=self.tracks))

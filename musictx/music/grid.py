@@ -20,6 +20,7 @@ REST = -1
 OPEN = -2  # a place of a grid that is yet to be written
 N_VOICES = 4
 VOICES = "SATB"
+VOICE_NAMES = ("soprano", "alto", "tenor", "bass")
 VOICE_SETS = ["".join(some) for n in range(1, N_VOICES) for some in combinations(VOICES, n)]  # S, A, …, ATB
 STEPS_PER_QUARTER = 4
 VELOCITY = 80

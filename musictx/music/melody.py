@@ -22,17 +22,17 @@ class Line(NamedTuple):
     unheard: int
 
 
-def together(score: Score) -> NDArray[np.int64]:
+def overlaps(score: Score) -> NDArray[np.int64]:
     """The notes that overlap an earlier one for more than half of the shorter of the two. Legato does not count, a
     slightly spread chord does. In order of onset."""
-    onset, offset, overlaps, sounding = score.onset_s, score.offset_s, list[int](), list[int]()
+    onset, offset, notes, sounding = score.onset_s, score.offset_s, list[int](), list[int]()
     length = offset - onset
     for i in range(len(score)):
         sounding = [j for j in sounding if offset[j] > onset[i]]
         if any(min(offset[j], offset[i]) - onset[i] > min(length[j], length[i]) / 2 for j in sounding):
-            overlaps.append(i)
+            notes.append(i)
         sounding.append(i)
-    return np.array(overlaps, dtype=np.int64)
+    return np.array(notes, dtype=np.int64)
 
 
 def top_line(score: Score) -> Score:

@@ -23,7 +23,7 @@ class Press(NamedTuple):
     up: int
 
 
-def pedalled(notes: Sequence[Note], clock: TempoMap, from_tick: int = 0) -> tuple[list[Note], list[Press]]:
+def with_pedal(notes: Sequence[Note], clock: TempoMap, from_tick: int = 0) -> tuple[list[Note], list[Press]]:
     """Keys and presses. The pedal is down where several notes end together with it, and no other note ends meanwhile,
     unless its pitch is struck again. It is pressed 50 ms after its last lift, or after the last end of a note. What was
     there before `from_tick` has ended by then."""
@@ -75,7 +75,7 @@ def let_go(tracks: Sequence[EventTrack], channels: Sequence[RawChannel], tick: i
     return [with_events(track, [], more[t]) if t in more else track for t, track in enumerate(tracks)]
 
 
-def forgotten(channels: Sequence[RawChannel], clock: TempoMap, tick: int) -> set[Event]:
+def forgotten_presses(channels: Sequence[RawChannel], clock: TempoMap, tick: int) -> set[Event]:
     """The presses of pedals that a reader takes as forgotten, and would hear if they ended at a tick."""
     out = set[Event]()
     for raw in channels:

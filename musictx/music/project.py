@@ -17,7 +17,7 @@ from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.chunks import read_chunks
 from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.midi_file import Event, EventFile, EventTrack, Note, in_order, meta, notes_of, with_events
-from musictx.music.pedal import Press, forgotten, let_go, lifts, pedalled
+from musictx.music.pedal import Press, forgotten_presses, let_go, lifts, with_pedal
 from musictx.music.raw import read_raw
 from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import PEDAL, RawMidi, TempoMap
@@ -117,14 +117,14 @@ class Project:
         clock = TempoMap(RawMidi([], TICKS_PER_QUARTER, np.array([0]), np.array([mspq])))
         return cls(midi.write_events(EventFile(division, [EventTrack(events, 0)])), clock)
 
-    def continued(
+    def continue_at(
         self, lines: Sequence[Line], from_s: float, text: str = "", *, pedal: bool = False, seed: bool = True
     ) -> bytes:
         """The file up to `from_s`, and new lines after it; without the `seed` its clock, markers and names alone.
         Channels end there; tempo, meter and markers stay."""
         join = self.tick(from_s)
         tracks = self.tracks_until(join)
-        new = self.written(lines, join, tracks, text=text, pedal=pedal, shares=len(lines) == 1)
+        new = self.new_tracks(lines, join, tracks, text=text, pedal=pedal, shares=len(lines) == 1)
         if new:
             new[0] = with_events(
                 new[0], [], [lift for lift in lifts(self.raw.channels, join) if lift not in new[0].events]
@@ -135,7 +135,7 @@ class Project:
 
     def tracks_until(self, tick: int, *, whole: bool = True) -> list[EventTrack]:
         """The tracks without the music from a tick on; a `whole` file stays as it is if its notes end before."""
-        tracks, gone = list(self.file.tracks), forgotten(self.raw.channels, self.clock, tick)
+        tracks, gone = list(self.file.tracks), forgotten_presses(self.raw.channels, self.clock, tick)
         if not whole or any(note.on >= tick or note.off > tick for notes in self.notes for note in notes):
             tracks = [_cut(*each, tick) for each in zip(tracks, self.notes, strict=True)]
         return [EventTrack([e for e in t.events if e not in gone], t.end) for t in tracks] if gone else tracks
@@ -148,7 +148,7 @@ class Project:
             return self
         return replace(self, data=midi.write_events(self.file._replace(tracks=let_go(tracks, self.raw.channels, tick))))
 
-    def keeping(self, score: Score) -> "Project":
+    def with_only(self, score: Score) -> "Project":
         """The file without the notes of the heard parts that are not in a score; all else stays."""
         left = Counter(zip(self.clock.ticks(score.onset_s).tolist(), score.pitch.tolist(), strict=True))
         gone: dict[int, list[int]] = {}
@@ -166,7 +166,7 @@ class Project:
         self, lines: Sequence[Line], text: str = "", *, pedal: bool = False, channel: int | None = None
     ) -> bytes:
         """The file, and new lines from its beginning on, on a `channel` if the file leaves it free."""
-        new = self.written(lines, 0, self.file.tracks, text=text, pedal=pedal, wished=channel)
+        new = self.new_tracks(lines, 0, self.file.tracks, text=text, pedal=pedal, wished=channel)
         return midi.write_events(self.file._replace(tracks=self.file.tracks + new))
 
     def by_register(self, score: Score) -> list[tuple[int, Score]]:
@@ -195,7 +195,7 @@ class Project:
         columns = zip(*(x.tolist() for x in (on, off, score.pitch, score.velocity)), strict=True)
         return [Note(on, off, 0, pitch, velocity, 0, None) for on, off, pitch, velocity in columns]
 
-    def written(
+    def new_tracks(
         self,
         lines: Sequence[Line],
         from_tick: int,
@@ -231,7 +231,7 @@ class Project:
             head = [meta(0, midi.NAME, name)]
             head += [Event(0, bytes([midi.META, midi.PORT, 1, number // CHANNELS]))] if number >= CHANNELS else []
             head += [meta(0, midi.TEXT, text)] if text and not out else []
-            keys, presses = pedalled(notes, self.clock, from_tick) if pedal and is_quiet else (notes, [])
+            keys, presses = with_pedal(notes, self.clock, from_tick) if pedal and is_quiet else (notes, [])
             events = in_order([*head, *state, *events_of(keys, channel), *_pressed(presses, channel)])
             out.append(EventTrack(events, max(from_tick, events[-1].tick)))
         return out

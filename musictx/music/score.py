@@ -109,7 +109,7 @@ class Filled(NamedTuple):
     to_s: float
 
 
-def marked(old: Score, new: Score) -> tuple[Score, NDArray[np.bool_]]:
+def merge_marked(old: Score, new: Score) -> tuple[Score, NDArray[np.bool_]]:
     """The notes of both scores, at the tempo of the first, and which of them belong to the second (N,)."""
     both, columns = (old, new), ("program", "velocity", "offset_s", "pitch", "onset_s")
     order = np.lexsort([np.concatenate([getattr(each, name) for each in both]) for name in columns])

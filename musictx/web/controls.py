@@ -8,10 +8,9 @@ from typing import Any
 import gradio as gr
 from gradio_client.utils import is_file_obj_with_meta, traverse
 
-from musictx.generate.melodies import SINGERS
 from musictx.generate.requests import DEFAULT_S, Accompany, Sampling
 from musictx.music.beat_grid import bars_of
-from musictx.music.grid import VOICES
+from musictx.music.grid import VOICE_NAMES, VOICES
 from musictx.music.harmony import pitch_name
 from musictx.music.read import SUFFIXES
 from musictx.tokenizers.rules import Rules
@@ -105,7 +104,7 @@ class Controls:
             guides = below is not None and below.header.hides_source
             own = below.header.seed_guidance or 0.0 if below else 0.0
             seed_guidance = slider(HOW_CLOSE_MELODY, 0, MOST_GUIDANCE, own, 0.25, visible=guides)
-            singers = list(zip(SINGERS, VOICES, strict=True))
+            singers = list(zip(VOICE_NAMES, VOICES, strict=True))
             voice = gr.Dropdown(singers, value=Accompany.voices, label="the highest notes are the")
             key, variations = gr.Dropdown(KEYS, value="", label="key of the voices"), self._how_many()
             with gr.Accordion("more", open=False):

@@ -12,10 +12,10 @@ import numpy as np
 
 from musictx.config.web import Limits
 from musictx.errors import ConfigError, UserError
-from musictx.generate.accompanying import Accompanied, accompany_melody, ready
+from musictx.generate.accompanying import Accompanied, accompany_melody, check_request
 from musictx.generate.control import Control
 from musictx.generate.draw import Continuation, Drawing
-from musictx.generate.filling import hears
+from musictx.generate.filling import fill_window
 from musictx.generate.gap import Gap, cut_gap, step_s
 from musictx.generate.melodies import nearest_within, take_melody
 from musictx.generate.open_player import Accompanying, Playing
@@ -26,7 +26,7 @@ from musictx.model.header import BundleHeader
 from musictx.music.beat_grid import keeps_beat
 from musictx.music.grid import VOICES
 from musictx.music.harmony import pitch_name
-from musictx.music.melody import together, top_line
+from musictx.music.melody import overlaps, top_line
 from musictx.music.score import Meter, Score
 from musictx.tokenizers.rules import AUTO, VOICE_RANGES, Rules
 from musictx.web.advice import possible
@@ -139,7 +139,7 @@ def fill_takes(music: PageMusic, request: Fill, opened: Playing, turn: Turn) -> 
     if grid is not None:
         gap = gap._replace(from_s=from_s, to_s=to_s, grid=grid)  # a beat may lie between two steps of the clock
     check_most("length_s", gap.seconds, turn.limits.length_s)
-    window = hears(opened.header, opened.player)
+    window = fill_window(opened.header, opened.player)
     drawing = turn.settled(request, opened.header).drawing(Length(gap.seconds), window)
     step = step_s(opened.tokenizer, music.score.quarter_s)
     place = Place(music.project, step_s=step) if music.project else None
@@ -224,15 +224,15 @@ def harmonise(
     over: half an accompaniment is none."""
     check_most("variations", request.variations, turn.limits.variations)
     score, meter, _, project = music.reading(in_beats=True)
-    melody = top_line(score) if len(together(score)) else score
+    melody = top_line(score) if len(overlaps(score)) else score
     sung = VOICE_RANGES[VOICES.index(request.voices[0])]
     transpose = nearest_within(melody.pitch, *sung) or 0
     request = replace(request, transpose=transpose, random_seed=turn.random_seed)
-    request = ready(request, harmoniser.tokenizer, harmoniser.header, "the model here")
+    request = check_request(request, harmoniser.tokenizer, harmoniser.header, "the model here")
     line = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name)
     remarks = [*line.remarks]
     if transpose:
-        remarks.append(f"The model hears it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}")
+        remarks.append(f"The model fill_window it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}")
     line = line._replace(project=project)
     whole_s = line.score.duration_s
 
