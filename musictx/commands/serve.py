@@ -19,7 +19,7 @@ from musictx.config.command import Command
 from musictx.config.web import LIMITS, Limits
 from musictx.errors import ConfigError, UserError
 from musictx.generate.open_bundle import chosen_weights
-from musictx.generate.open_player import FEWER, check_device, fewer, on_onnx
+from musictx.generate.open_player import INT8_REMARK, check_device, on_onnx, onnx_weights
 from musictx.model.onnx.player import open_player
 from musictx.model.onnx.settings import can_play_source
 from musictx.model.onnx.source_player import open_source_player
@@ -80,11 +80,13 @@ def serve(config: ServeConfig) -> None:
     source_player: SourcePlayer | None = None
     for stem, each in opened.items():
         if on_onnx(each.header, device, config.weights):
-            players[stem] = open_player(bundle_path(names[stem]), fewer(config.weights), header=each.header)
-            said += [FEWER] * (config.weights == AUTO)
+            players[stem] = open_player(bundle_path(names[stem]), onnx_weights(config.weights), header=each.header)
+            said += [INT8_REMARK] * (config.weights == AUTO)
         elif on_onnx(each.header, device, config.weights, able=can_play_source):
-            source_player = open_source_player(bundle_path(names[stem]), fewer(config.weights), header=each.header)
-            said += [FEWER] * (config.weights == AUTO)
+            source_player = open_source_player(
+                bundle_path(names[stem]), onnx_weights(config.weights), header=each.header
+            )
+            said += [INT8_REMARK] * (config.weights == AUTO)
         else:
             chosen, more = chosen_weights(config.weights, each.model)
             said += more

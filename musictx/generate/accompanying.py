@@ -45,8 +45,7 @@ class Accompanied(Music):
         return merge_marked(self.melody, self.voices)[1]
 
     def midi(self, text: str = "", *, alone: bool = False, pedal: bool = False) -> bytes:
-        """The bytes of the person's MIDI file with the voices in it: a rewritten voice on its track, a new one on its
-        own."""
+        """The person's MIDI file with the voices, rewritten ones on their tracks, new ones on their own."""
         place, lines = self.place, self.tracks(self.voices, self.lines)
         if place is None or alone:
             whole = Project.new(self.score.quarter_s, self.signature)
@@ -64,8 +63,8 @@ class Accompanied(Music):
 def check_request(
     request: Accompany, tokenizer: Tokenizer, header: BundleHeader | None, bundle: object, model: object = None
 ) -> Accompany:
-    """The request with the bundle's own sampling. Raises BundleError for a model that was not trained for it,
-    ConfigError for settings that this one cannot keep."""
+    """The request with the bundle's own sampling. Raises BundleError for an unfit model, ConfigError for settings that
+    it cannot keep."""
     check_accompanies(header, bundle, model)
     if tokenizer.voices and _source_voices(header, model) != N_VOICES:
         hint = "give bundle=harmoniser, or one that was trained with objective=voices"
@@ -104,8 +103,7 @@ def accompany_melody(
     report: Report | None = None,
     window_s: float = WINDOW_S,
 ) -> list[Accompanied]:
-    """The requested accompaniments; a model in seconds reads `window_s` at once. Raises ConfigError, NanError and
-    UserError."""
+    """The requested accompaniments, songs by `window_s`. Raises ConfigError, NanError and UserError."""
     how: dict[str, Any] = {"meter": melody.meter, "report": report or reporting("writing voices")}
     if isinstance(tokenizer, MelodyTokenizer):
         rests = draw_rest(melody.score, player, tokenizer, request, window_s=window_s, **how)
@@ -122,14 +120,13 @@ def accompany_melody(
 
 
 def window_of(header: BundleHeader | None) -> float:
-    """The length of a bundle's training windows, in seconds of a song."""
+    """The seconds of a song in a bundle's training windows."""
     return float(header.objective.get("seconds", WINDOW_S)) if header is not None else WINDOW_S
 
 
 def _harmonised(
     melody: Melody, template: Grid, k: int, harmonisation: Harmonisation, request: Accompany
 ) -> Accompanied:
-    """The melody, and the new voices moved to it."""
     score, new = melody.score, np.where(template == OPEN, harmonisation.grid, REST)
     new[new != REST] -= request.transpose
     later_s = melody.first * score.quarter_s / STEPS_PER_QUARTER

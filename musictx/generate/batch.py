@@ -1,4 +1,4 @@
-"""Rows drawn together until each has its length, and a guard that warms a row while it repeats itself."""
+"""Rows drawn together until each has its length, warmer while they repeat themselves."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class Progress:
         self.tokens, self.seconds = length.tokens, length.in_seconds(meter, self.start_s)
 
     def after(self, row: NDArray[np.integer]) -> float:
-        """The share of the requested length that a row's ids (T,) have."""
+        """The share of the requested length after ids (T,)."""
         if self.tokens is not None:
             return len(row) / self.tokens
         assert self.seconds is not None
@@ -36,7 +36,7 @@ class Progress:
 
 
 class Take(NamedTuple):
-    """The ids of one row, and their log-probabilities under the model alone."""
+    """The ids of one row, and their log-probabilities without filters or guidance."""
 
     ids: Ids  # (T,)
     log_p: NDArray[np.float64]  # (T,)
@@ -45,10 +45,7 @@ class Take(NamedTuple):
 
 
 class Batch:
-    """An iterator that draws one token a row at each step, until each has its length or `limit` tokens.
-
-    The caller may end it after any step with `stop`.
-    """
+    """An iterator of one token a row, until each has its length or `limit` tokens, or a call of `stop`."""
 
     def __init__(
         self, stream: Stream, progress: list[Progress], limit: int, particles: Particles | None = None
@@ -79,11 +76,11 @@ class Batch:
             self.stop(reason.why or str(reason))
 
     def stop(self, why: str) -> None:
-        """Ends the drawing, with the reason of rows that are too short."""
+        """Ends the drawing; rows that are too short name the reason."""
         self.stopped = why
 
     def takes(self) -> list[Take]:
-        """Each row up to the look that found it long enough, whatever the other rows are; of particles the best."""
+        """Each row up to its length, whatever the other rows are; of particles the best."""
         self._gather()
         why = self.stopped or f"{self.limit} tokens are the most"
         rows = zip(self.rows, self.log_p, self.enough.tolist(), self.held.tolist(), strict=True)
@@ -123,7 +120,7 @@ WARMER, WARMEST = 1.25, 3.0  # factors on the temperature: for every look that f
 
 
 def in_loop(rows: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """(B,) True where the last tokens of a row (B, T) repeat those up to `LONGEST_LAG` earlier, or have few ids."""
+    """(B,) whether the last tokens of a row (B, T) repeat those up to `LONGEST_LAG` earlier, or have few ids."""
     if rows.shape[1] < LOOK + LONGEST_LAG:
         return np.zeros(len(rows), dtype=bool)
     tail = rows[:, -LOOK - LONGEST_LAG :]
@@ -136,5 +133,5 @@ def in_loop(rows: NDArray[np.integer]) -> NDArray[np.bool_]:
 
 
 def next_warmth(factor: NDArray[np.float64], rows: NDArray[np.integer]) -> NDArray[np.float64]:
-    """The factor (B,) on each row's temperature after one more look; 1 outside a loop."""
+    """The factor (B,) on each row's temperature; 1 outside a loop."""
     return np.where(in_loop(rows), np.minimum(factor * WARMER, WARMEST), 1.0)

@@ -1,7 +1,5 @@
-"""The character of a seed, to which new music keeps: density, polyphony, range, and repetition.
-
-A new note beyond the bounds of the seed's notes is less likely, the further the less. Nothing is forbidden.
-"""
+"""The character of a seed: bounds on density, polyphony, range and repetition, beyond which new notes are less
+likely."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -43,7 +41,7 @@ class Bounds(NamedTuple):
 
 
 class Follower:
-    """Reads the ids of one row and measures its notes; `mean` is the density of its music, in notes a second."""
+    """Measures the notes in the ids of a row, whose music has `mean` notes a second."""
 
     def __init__(self, tokenizer: Tokenizer, mean: float) -> None:
         assert tokenizer.pace is not None
@@ -58,8 +56,7 @@ class Follower:
         self.runs = np.zeros(REMEMBERED, np.int64)  # notes in a row, up to each of these, that came again up to now
 
     def runs_by_key(self, most: float = 0.0) -> dict[int, tuple[int, int]]:
-        """For each key that would continue an earlier run beyond `most` notes, the length of the run: of one in the
-        last `NEAR` onsets, and of any."""
+        """For each key that continues a run of more than `most` notes, its length: lately (`NEAR`) and at any time."""
         repeats, n, began = dict[int, tuple[int, int]](), len(self.before), len(self.onset)
         runs = self.runs[: max(n - 1, 0)]
         for j in np.flatnonzero((runs > 0) & (runs + began >= most)).tolist():
@@ -138,7 +135,7 @@ def mean_of(ids: Ids, tokenizer: Tokenizer) -> float:
 
 
 def bounds_of(parts: Sequence[Ids], tokenizer: Tokenizer, free: Sequence[str] = ()) -> Bounds:
-    """The bounds of music in separate parts, but for those that are `free`; few notes give wider ones."""
+    """The bounds of music in parts, but for the `free` ones; few notes give wider bounds."""
     notes = [note for ids in parts for note in at_notes(ids[-NEWEST_IDS:], tokenizer)]
     if not notes:
         return Bounds()
@@ -180,7 +177,7 @@ class Character:
         self.held = np.zeros(len(prompts), np.int64)  # notes that were less likely by this
 
     def __call__(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The terms of logits, (B, V), and those that move probability from note to note, (B, V)."""
+        """Terms of logits, (B, V), and those that move probability among notes, (B, V)."""
         shape = len(self.rows), len(self.strikes)
         self.more, self.each = np.zeros(shape), np.zeros(shape)
         for k, (row, most) in enumerate(zip(self.rows, self.most, strict=True)):
@@ -211,10 +208,10 @@ class Character:
 
 
 def can_hold(tokenizer: Tokenizer) -> bool:
-    """Whether an encoding has ids for the beginning and the end of each key."""
+    """Whether ids begin and end each key."""
     return tokenizer.pace is not None and bool(ends_of(tokenizer).any() and strikes_of(tokenizer).any())
 
 
 def penalty(value: float, most: float) -> float:
-    """The loss of a note's log-probability for a value beyond the most."""
+    """The loss of log-probability beyond a bound."""
     return FIRM * min(float(np.log(value / max(most, 1e-9))), FARTHEST) if value > most else 0.0

@@ -1,8 +1,7 @@
-"""Four voices of which any places are fixed: the encoder reads these, and the decoder writes the rest by sixteenths.
+"""Four voices with fixed places, which an encoder reads; the decoder writes the rest by sixteenths.
 
-Guidance is `guide` with a second stream whose source is hidden, as in some examples of training (Ho and Salimans 2022,
-Classifier-Free Diffusion Guidance; of language models Sanchez et al. 2023).
-"""
+Guidance is `guide` with a second stream without the source (Ho and Salimans 2022, Classifier-Free Diffusion Guidance;
+of language models Sanchez et al. 2023)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,18 +28,17 @@ Report = Callable[[int, int], None]
 
 
 class Harmonisation(NamedTuple):
-    """All four voices (S, 4), and the mean log-probability of the new ids under the model alone, in nats."""
+    """Four voices (S, 4), and the mean log-probability of their new ids under the model alone, in nats."""
 
     grid: Grid
     mean_log_p: float
 
 
 class AroundVoices:
-    """The `Grammar` of four voices with fixed places: a free voice obeys the rules towards fixed notes below it and in
-    the next step too."""
+    """The `Grammar` of voices with fixed places; rules hold towards fixed notes below and in the next step too."""
 
     def __init__(self, grammar: Grammar, forced_ids: list[int], tokenizer: ChoraleTokenizer) -> None:
-        """`forced_ids` are -1 at free places, follow the steps that `grammar` has read, and end with one step ahead."""
+        """`forced_ids`, -1 where free, follow the steps that `grammar` has read, and end one step ahead."""
         self.grammar, self.forced_ids, self.tokenizer = grammar, forced_ids, tokenizer
         self.pitch, self.position = tokenizer.pitch, 0  # (V,)
 
@@ -57,7 +55,7 @@ class AroundVoices:
         return may
 
     def _fits_above(self, grammar: GridRules, v: int, lower: int, below: int) -> NDArray[np.bool_]:
-        """(B, V) the ids with which voice `v` neither crosses the pitch `below` nor moves in parallels with it."""
+        """(B, V) the ids with which voice `v` neither crosses the pitch `below` nor makes parallels with it."""
         goes: NDArray[np.bool_] = ((self.pitch >= below) | (self.pitch == REST) | (not grammar.order))[None]
         if grammar.no_parallels:
             then, then_below = grammar.last[:, v, None], grammar.last[:, lower, None]  # (B, 1)
@@ -65,7 +63,7 @@ class AroundVoices:
         return goes
 
     def _leaves_in_parallels(self, grammar: GridRules, v: int) -> NDArray[np.bool_]:
-        """(B, V) the ids from which voice `v` moves in parallels with another into fixed notes of the next step."""
+        """(B, V) the ids from which voice `v` makes parallels into fixed notes of the next step."""
         n, first = self.tokenizer.voices, self.position - v
         now, then = self.forced_ids[first : first + n], self.forced_ids[first + n :][:n]
         parallels = np.zeros((len(grammar.last), len(self.pitch)), bool)
@@ -97,9 +95,9 @@ def draw_around(
 ) -> list[Harmonisation]:
     """Writes the OPEN places of a grid (S, 4) that begins at `from_s` of the `meter`, once a variation.
 
-    Variation k is a function of the grid, the random seed and k alone. `report` gets the tokens drawn and their total,
-    and may raise to end the drawing. Raises UserError where nothing is open, ConfigError for rules that cannot be kept
-    and for a grid longer than the model has positions, and NanError."""
+    Variation k depends on the grid, the random seed and k alone. `report` gets the tokens drawn and their total, and
+    may raise. Raises UserError where nothing is open, NanError, and ConfigError for impossible rules and for a grid
+    longer than the model."""
     free, n, vocab = template == OPEN, tokenizer.voices, tokenizer.vocab
     if not free.any():
         raise UserError("every voice is given, and none is left to write", "name the voices that the file has")

@@ -1,4 +1,4 @@
-"""The choice of a packaged model: the chorale model for four voices on a grid, the piano model for all else."""
+"""The choice of a packaged model: chorale for four voices on a grid, piano for all else."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -39,7 +39,7 @@ def choose_bundle(music: Score, name: object) -> Choice:
 
 
 def not_four_voices(music: Score) -> str:
-    """The reason why music is not four voices on a grid; "" if it is, a few ornaments apart."""
+    """The reason why music is not four voices on a grid, but for a few ornaments; "" if it is."""
     if not len(music):
         return "there are no notes"
     beside = np.flatnonzero(beside_grid(music))
@@ -57,9 +57,8 @@ def not_four_voices(music: Score) -> str:
 
 
 def name_bundle(bundle: str | None, seeds: Iterable[Path], drums: bool = False, *, played: bool = False) -> Choice:
-    """The bundle that `bundle=` names, or else the one for all seeds; these are in beats, with `played` in seconds.
-
-    Raises MidiError for a seed that cannot be read."""
+    """The bundle that a person names, or else the one that suits all seeds; `played` ones in seconds, not beats. Raises
+    MidiError for an unreadable seed."""
     if bundle is not None:
         return Choice(bundle, "")
     choice = Choice(PIANO, "there is no seed")

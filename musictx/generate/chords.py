@@ -1,4 +1,4 @@
-"""The chords of a `Control` in time: when each begins in each row of a batch, and how music changes to it."""
+"""The chords of a `Control` in time: their beginnings in each row of a batch, and the logits there."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ MOVING = ("chord", "old", "floor", "low")  # by row
 
 
 class ChordClock:
-    """The chord of each row at a time, in seconds from the beginning of new music; lines of chords repeat."""
+    """The chords of each row, again and again, in seconds of new music."""
 
     def __init__(self, control: Control, tokenizer: Tokenizer, prompts: Sequence[Prompt]) -> None:
         lines_s = [control.lines_s(p.meter, p.start_s)[1] - p.start_s for p in prompts]
@@ -33,7 +33,7 @@ class ChordClock:
         self.rows = np.arange(len(prompts))[:, None]
 
     def at(self, now_s: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The number of the chord at a moment of each row, and the second when the next one begins, (B, 1) each."""
+        """The number of each row's chord at a time, and the second when the next begins, (B, 1) each."""
         unit = (self.units_s[:, 1:-1] <= now_s).sum(1, keepdims=True)  # the first and the last one go on
         at = unit + (now_s - self.units_s[self.rows, unit]) / self.last_s[self.rows, unit]
         at = np.maximum(at, 0) + CLOSE
@@ -52,8 +52,7 @@ def line_after(prompt: Prompt, control: Control, tokenizer: Tokenizer) -> ChordL
 
 
 def chord_table(lines: Sequence[ChordLine]) -> tuple[list[Classes], list[list[float]], list[list[int]]]:
-    """The chords of all lines, each once (U); the beginnings in each line, padded with infinity (B, K); their numbers
-    (B, K)."""
+    """The chords of all lines, each once (U); their beginnings, padded with infinity (B, K), and numbers (B, K)."""
     rows = [[chord.classes for chord in line.chords] for line in lines]
     chords, most = list(dict.fromkeys(each for row in rows for each in row)), max(map(len, rows))
     begins = [[*line.begins, *[np.inf] * most][:most] for line in lines]
@@ -61,9 +60,7 @@ def chord_table(lines: Sequence[ChordLine]) -> tuple[list[Classes], list[list[fl
 
 
 class ChordChanges:
-    """The logits at a change of chord: time stops there, foreign notes end, and the bass comes.
-
-    Without them the last chord sounds on, and the bass comes late. Only for encodings with ids for ends of notes."""
+    """The logits at a change of chord: time stops, foreign notes end, and the bass comes."""
 
     def __init__(
         self,
@@ -75,8 +72,8 @@ class ChordChanges:
         keys: NDArray[np.int64],
         down: NDArray[np.bool_],
     ) -> None:
-        """`outside` (U, V): pitches foreign to each chord. `strikes`, `ends` and `keys`, the strikes of both: (V,).
-        `down` (B, V + 1): strikes of the keys that are down."""
+        """`outside` (U, V): pitches foreign to each chord; `keys` (V,): the strike of each strike and end; `down` (B, V
+        + 1): strikes of keys that are down."""
         self.strength, self.pitch, self.ends, self.keys = strength, pitch, ends, keys
         self.outside = np.pad(outside, ((0, 0), (0, 1)))  # (U, V + 1)
         self.high = pitch.max()
@@ -103,7 +100,7 @@ class ChordChanges:
         self.old[self.rows, self.keys[ids]] = False  # it ends, or begins again
 
     def lead(self, down: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """The terms of logits: (B, V) for ends, (B, V) for strikes, (B, 1) for waits."""
+        """Terms of logits: (B, V) for ends, (B, V) for strikes, (B, 1) for waits."""
         outside = self.outside[self.chord[:, 0]]  # (B, V + 1)
         foreign = self.old & outside
         ends = foreign.take(self.keys, 1) & self.ends

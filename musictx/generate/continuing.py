@@ -1,4 +1,4 @@
-"""Continuations of files and scores, as a `Continue` asks; `filling.py` reads gaps that are drawn here too."""
+"""Continuations of files and scores, as a `Continue` asks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ INTERRUPTED = "interrupted"
 
 
 class Beginning(NamedTuple):
-    """A primer or a gap, and the name that all of its music begins with."""
+    """A primer or a gap, and the name of its music."""
 
     name: str
     primer: Primer | Gap | None = None  # None: new music from nothing
@@ -53,7 +53,7 @@ def read_beginning(file: Path, tokenizer: Tokenizer, request: Continue) -> Begin
 
 
 def begin_with(score: Score, tokenizer: Tokenizer, request: Continue) -> Beginning:
-    """The primer of a score, in four beats a bar at its tempo. Raises UserError."""
+    """The primer of a score in four beats a bar. Raises UserError."""
     source, remarks = "the seed", list[str]()
     seed = Seed(fit_range(score, tokenizer, source, remarks.append), Meter(score.quarter_s))
     primer = take_primer(seed, source, tokenizer, request, remarks.append)
@@ -63,7 +63,7 @@ def begin_with(score: Score, tokenizer: Tokenizer, request: Continue) -> Beginni
 def take_primer(
     seed: Seed, source: object, tokenizer: Tokenizer, request: Continue, say: Callable[[str], None]
 ) -> Primer:
-    """The requested part of a seed in notes that the model has. Raises UserError, which names the source."""
+    """The requested part of a seed, without notes that the model lacks. Raises UserError, which names the source."""
     try:
         grid = grid_of(request.rules, seed.score, seed.meter, tokenizer)
         primer = choose_primer(seed.score, seed.meter, replace(request.part, on_beat=tokenizer.voices > 0), grid)
@@ -93,9 +93,9 @@ def continue_all(
     *,
     own: Own = UNSAID,
 ) -> list[list[Music]]:
-    """The music of every beginning; the bundle's `own` settings count where the sampling says auto.
+    """The music of every beginning; `own` are the bundle's settings where the sampling says auto.
 
-    Ctrl-C ends it early: the music so far has INTERRUPTED in `stopped`. Raises UserError when memory runs out."""
+    Ctrl-C ends it early, with INTERRUPTED in `stopped`. Raises UserError when memory runs out."""
     primers = [beginning.primer for beginning in beginnings]
     drawing = Drawing(primers, player, tokenizer, request, own=own)
     remarks = [beginning.remarks for beginning in beginnings]

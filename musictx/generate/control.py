@@ -38,7 +38,7 @@ SEED = "seed"
 
 @dataclass(frozen=True)
 class Control:
-    """Targets of new music, which notes may still miss. Raises ConfigError for impossible ones."""
+    """Targets of new music, which it may miss. Raises ConfigError for impossible ones."""
 
     key: str | None = setting(None, "the key of new notes, as in 'D minor', F# or Am; null: any")
     chords: str | None = setting(
@@ -117,7 +117,7 @@ class Control:
 
     @property
     def chord_file(self) -> str | None:
-        """The path of a MIDI file of chords; only `read` opens it, since text on a page must not."""
+        """The MIDI file of chords; only `read` opens it, since text on a page must not."""
         return self.chords if self.chords is not None and self.chords.lower().endswith(SUFFIXES) else None
 
     @property
@@ -154,10 +154,10 @@ class Control:
         return text
 
     def lines_s(self, meter: Meter, end_s: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The bar lines, or whole seconds, of chords in a seed that ends at `end_s`, and those after it.
+        """The bar lines (or whole seconds) of chords in a seed that ends at `end_s`, and those after it, in seconds.
 
-        Two or more of each, in seconds from the seed's beginning. Bars are the seed's own, from the line nearest to its
-        first bar to the line nearest to its end, if its notes keep to them; else they are equal."""
+        Two or more of each. Bars are the seed's own, from the line nearest to its first bar to that nearest to its end,
+        if its notes keep to them; else equal ones."""
         if not self.in_bars or self.bar_seconds is not None or meter.whole_s is None or meter.lines_s is None:
             unit_s = (self.bar_seconds or meter.bar_s) if self.in_bars else 1.0
             bars = min(max(round(end_s / unit_s), 1), MOST_CHORDS + 1)  # more are refused

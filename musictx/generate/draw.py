@@ -33,7 +33,7 @@ OFF_GRID_S = 0.006  # a step of the clock that stands for a line is at most half
 
 @dataclass(frozen=True)
 class Continuation:
-    """Music that begins with its primer or right after it, or a piece with its gap filled."""
+    """Music after its primer, or a piece with its gap filled."""
 
     score: Score  # all of its notes
     new_from_s: float  # when the new music begins
@@ -71,15 +71,14 @@ def continue_primers(
 
 
 class Drawing:
-    """An iterator that continues primers or fills gaps; each step draws a token a row of one batch.
+    """An iterator that continues primers (None: from nothing) or fills gaps of one length; each step draws a token a
+    row.
 
-    None as a primer begins from nothing; all gaps are as long as the request. The caller may end it after any step with
-    `stop`, and `continuations` has the music so far. Variation k of a primer is a function of the primer, the random
-    seed and k alone. The bundle's `own` settings count where the sampling says auto.
+    The caller may end it after any step with `stop`. Variation k depends on the primer, the random seed and k alone.
+    `own` are the bundle's settings where the sampling says auto.
 
     Raises TokenError for a primer beyond the vocabulary, NanError for NaN or infinite logits, ConfigError for a request
-    that this model cannot meet.
-    """
+    that this model cannot meet."""
 
     def __init__(
         self,
@@ -142,7 +141,7 @@ class Drawing:
             waiting.reach(len(self.takes) + (len(self.rows) * self.batch.share if self.batch else 0.0))
 
     def stop(self, why: str) -> None:
-        """Ends the drawing, with the reason of the rows under way; no others begin."""
+        """Ends the drawing; rows under way name the reason."""
         if self.batch is not None:
             self.batch.stop(why)
             self._keep()
@@ -156,7 +155,7 @@ class Drawing:
         return out
 
     def _begin(self, rows: Sequence[tuple[int, int]]) -> Batch:
-        """A batch of rows (prompt, variation), whose prompts are read once each."""
+        """A batch of rows (prompt, variation)."""
         request, tokenizer, prompts = self.request, self.tokenizer, sorted({i for i, _ in rows})
         each = [self.prompts[i] for i, _ in rows for _ in range(self.each)]
         ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
@@ -181,7 +180,7 @@ class Drawing:
         return Batch(stream, progress, self.limit, particles)
 
     def _character(self, of_row: Sequence[int]) -> Character | None:
-        """The character of each row's seed; None without the guard, or in an encoding that has no keys."""
+        """The characters of rows; None without the guard, or in an encoding without keys."""
         tokenizer, free = self.tokenizer, self.request.control.free
         if not (self.request.sampling.guard and can_hold(tokenizer)):
             return None
@@ -235,7 +234,7 @@ class Drawing:
 
 
 def new_from_s(prompt: Prompt, grid: BeatGrid | None) -> float:
-    """The second at which new music begins, on a grid at the place nearest to the prompt's end."""
+    """The second at which new music begins; on a grid a place near the prompt's end."""
     if grid is None:
         return prompt.start_s
     places_s = grid.lines_s(prompt.meter, prompt.start_s)
@@ -276,7 +275,7 @@ def _without_primer(music: Continuation) -> Continuation:
 
 
 def notes_after(score: Score, start_s: float) -> Score:
-    """The notes that sound after a moment, which is their time 0; it cuts a note that sounds across it."""
+    """The notes that sound after a moment, cut there, in time from it."""
     sounds = score.offset_s > start_s + 1e-6
     score = replace(score, onset_s=np.where(sounds, np.maximum(score.onset_s, start_s), score.onset_s))
     return score.clip(start_s, score.duration_s + 1)

@@ -1,7 +1,4 @@
-"""Sampling of ids: every prompt is read once, then all rows together take one cached step a token.
-
-The ids of row k are a function of (random seed, k), whatever other rows the batch has.
-"""
+"""Sampling of ids: every prompt is read once, then all rows take one cached step a token."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,14 +21,14 @@ Legal = NDArray[np.bool_]  # (B, V)
 
 
 class StreamStep(NamedTuple):
-    """One token a row, (B,) each: its id, and its log-probability under the model alone, 0 of a forced id."""
+    """One token a row, (B,): its id, and its log-probability under the model alone, 0 of a forced id."""
 
     ids: RowIds
     log_p: Array
 
 
 class ByChance:
-    """Draws ids; those of row b depend only on its logits, its key (random seed, k) and its steering."""
+    """Draws ids; those of row b depend only on its logits, its key (random seed, k), its steering and its character."""
 
     def __init__(
         self,
@@ -47,7 +44,7 @@ class ByChance:
         self.ease, self.tally = np.zeros((2, len(keys), 2))  # as in `Particles`
 
     def warm(self, factors: Sequence[float]) -> None:
-        """Multiplies each row's temperature by its factor from now on, and divides seed guidance by it."""
+        """Multiplies each row's temperature by a factor from now on, and divides seed guidance by it."""
         self.warmth = np.array(factors)[:, None]  # (B, 1)
         self.temperature = self.warmth * self.sampling.temperature
 
@@ -76,12 +73,12 @@ class ByChance:
         return ids
 
     def _strength(self, guidance: float) -> Array:
-        """The strength of seed guidance, (B, 1): less in a warm row, none where a loop would go on."""
+        """The strength of seed guidance (B, 1), none where a loop would go on."""
         strength = guidance / self.warmth
         return strength if self.character is None else strength * ~self.character.loops[:, None]
 
     def take(self, ids: RowIds) -> None:
-        """Takes forced ids (B,); skips a random number a row, so that later draws do not depend on them."""
+        """Takes forced ids (B,); skips a random number, so that later draws do not depend on them."""
         self.uniforms.next()
         self._keep(ids)
 
@@ -93,12 +90,11 @@ class ByChance:
 
 
 class Stream:
-    """An endless iterator of one token a row: the one loop behind all music that a model makes.
+    """An endless iterator of one token a row: the one loop behind all music.
 
     `steps` and `logits` (B · streams, V) follow the prompts. The `streams` of a row read the same ids after different
-    beginnings; reported probabilities are those of the first. Rows begin with `forced_ids`, and draw where these are
-    -1. Raises NanError for NaN or infinite logits.
-    """
+    beginnings; probabilities are those of the first. Rows draw where `forced_ids` are -1, and after them. Raises
+    NanError for NaN or infinite logits."""
 
     def __init__(
         self,
@@ -140,15 +136,15 @@ class Stream:
         return StreamStep(ids, log_p)
 
     def gains(self) -> tuple[Array, Array, Array]:
-        """The gains since the last call, and the tally of ids, (B, 2) each, of ids that begin no note and of those that
-        do; the distance from the targets, (B,)."""
+        """Since the last call: the gains and the tally of ids that begin no note, and that do, (B, 2) each; the
+        distance from targets, (B,)."""
         assert self.chance.steering is not None
         gains = self.chance.ease.copy(), self.chance.tally.copy(), self.chance.steering.away()
         self.chance.ease[:] = self.chance.tally[:] = 0
         return gains
 
     def move(self, rows: RowIds) -> None:
-        """Makes row b a copy of row rows[b], (B,), of the same prompt; each keeps its random numbers."""
+        """Makes row b a copy of row rows[b], (B,), of the same prompt, but for its random numbers."""
         self.steps.move((rows[:, None] * self.streams + np.arange(self.streams)).ravel())
         self.unread = [ids[rows] for ids in self.unread]
         self.grammar.move(rows)
@@ -159,7 +155,7 @@ class Stream:
 
 
 class BatchRow(NamedTuple):
-    """The number of a row's prompt, and the key of its random numbers: (random seed, k)."""
+    """The number of a row's prompt, and its random key, (random seed, k)."""
 
     prompt: int
     key: tuple[int, int]
@@ -178,10 +174,9 @@ def begin_stream(
     fold: Callable[[Array], Array] | None = None,
     character: Character | None = None,
 ) -> Stream:
-    """A stream of rows after prompts (T,) of any lengths, with seed guidance after `bare` prompts too.
+    """A stream of rows after prompts (T,) of any lengths, and `bare` ones for seed guidance.
 
-    The state of the model has room for `room` tokens, the last ones if it is `rolling`. `fold` changes logits (B, V)
-    first."""
+    The state has room for `room` tokens, the last ones if it is `rolling`. `fold` changes logits (B, V) first."""
     streams = 1 if sampling.strength is None else 2
     of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]
     logits, steps = prefill(player, [*prompts, *bare], of_row, room, rolling)
@@ -192,7 +187,7 @@ def begin_stream(
 def prefill(
     player: Player, prompts: Sequence[NDArray[np.int64]], of_row: Sequence[int], room: int, rolling: bool
 ) -> tuple[Logits, Steps]:
-    """Reads each prompt (T,) once: logits (B, V) and steps of rows, of which row b continues prompt of_row[b]."""
+    """Logits (B, V) and steps after prompts (T,), read once each; row b continues prompt of_row[b]."""
     numbers = sorted(set(of_row))
     parts = [player.begin(room, rolling) for _ in numbers]
     logits = [part.prefill(prompts[i][None]) for i, part in zip(numbers, parts, strict=True)]
@@ -202,7 +197,7 @@ def prefill(
 
 @contextmanager
 def enough_memory(rows: int, otherwise: str, each: int = 1) -> Iterator[None]:
-    """Raises UserError where memory runs out: its advice is fewer rows, fewer particles of `each`, or `otherwise`."""
+    """Raises UserError where memory runs out; the advice is fewer rows, fewer particles (`each`), or `otherwise`."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
@@ -222,8 +217,7 @@ BLOCK = 256  # random numbers made ahead, one a token
 class Uniforms:
     """Random numbers in [0, 1), (B, 1) float64 a token; row b has key b, (random seed, k).
 
-    Philox (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): no two keys share a stream.
-    """
+    Philox (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): no two keys share a stream."""
 
     def __init__(self, keys: Sequence[tuple[int, int]]) -> None:
         self.at = BLOCK

@@ -1,4 +1,4 @@
-"""The gap of a `Fill`: a region of a piece, or a bridge between two."""
+"""The gap of a `Fill`: in a piece, or between two."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -64,14 +64,13 @@ def gap_in_piece(
 
 
 def say_control(request: Fill, source: object, gap: Gap, tokenizer: Tokenizer, say: Callable[[str], None]) -> None:
-    """Says the bar lines and chords of the music before the gap."""
     quarter_s = gap.notes.quarter_s
     before = tokenizer.decode(gap.before, quarter_s)
     request.control.say(source, before, gap.meter, tokenizer.seconds(gap.before, quarter_s), say)
 
 
 def fit_model(seed: Seed, source: object, tokenizer: Tokenizer, say: Callable[[str], None]) -> Score:
-    """The notes of a piece that the model has; says which are left out."""
+    """The notes of a piece that the model has; says which others are left out."""
     return fit_voices(fit_range(seed.score, tokenizer, source, say), tokenizer, source, say)
 
 
@@ -84,7 +83,7 @@ def check_fills(bundle: object, tokenizer: Tokenizer) -> None:
 
 
 def fill_window(header: BundleHeader | None, player: Player) -> int | None:
-    """The window of a model in tokens, for both sides and the gap together; None for no limit."""
+    """The most tokens of both sides and the gap together; None for no limit."""
     length: int | None = header.objective.get("length") if header is not None else None
     return length or player.window
 

@@ -1,4 +1,4 @@
-"""Filters on logits (B, V), seed guidance, and the draw of one id a row."""
+"""Filters on logits (B, V), seed guidance, and the draw of ids."""
 
 import math
 
@@ -13,7 +13,7 @@ CUT = 0.01  # share of the likeliest: below it the gain of seed guidance is nois
 
 
 def log_softmax(logits: Array) -> Array:
-    """The log-softmax of each row of (B, V): all NaN where a logit is NaN or infinity, or none is finite."""
+    """Of each row of (B, V): all NaN where a logit is NaN or infinity, or none is finite."""
     with np.errstate(invalid="ignore"):
         away = logits - logits.max(1, keepdims=True)
         log_p: Array = away - np.log(np.exp(away).sum(1, keepdims=True))
@@ -21,7 +21,7 @@ def log_softmax(logits: Array) -> Array:
 
 
 def softmax(logits: Array) -> Array:
-    """The softmax of each row of (B, V)."""
+    """Of each row of (B, V)."""
     p: Array = np.exp(logits - logits.max(1, keepdims=True))
     p /= p.sum(1, keepdims=True)
     return p

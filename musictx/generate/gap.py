@@ -25,8 +25,8 @@ SPARE = 1.5  # times that density has room: of true middles of 2 to 10 s in MAES
 
 
 class Gap(NamedTuple):
-    """`notes` are the file's around the gap, also those that reach into it; `before` (Ta,) and `after` (Tc,), which
-    ends with EOS, are the ids of its sides."""
+    """The file's notes around a gap, and the ids of its sides, `before` (Ta,) and `after` (Tc,), which ends with
+    EOS."""
 
     notes: Score
     before: Ids
@@ -47,9 +47,8 @@ def step_s(tokenizer: Tokenizer, quarter_s: float) -> float:
 
 
 def cut_gap(score: Score, audible: Score, from_s: float, to_s: float, meter: Meter, tokenizer: Tokenizer) -> Gap:
-    """Cuts a gap out of a piece, with borders at the nearest steps; the model has ids for the notes of `audible`.
-
-    Raises ConfigError for an impossible region."""
+    """Cuts a gap out of a piece, at the nearest steps; `audible` are the notes that the model has. Raises ConfigError
+    for an impossible region."""
     if not (abs(from_s) < MOST_S and abs(to_s) < MOST_S):  # refuses NaN too
         raise ConfigError("from_s", got=from_s, why=f"to_s={to_s:g}", allowed="seconds, as in from_s=8 to_s=12")
     step = step_s(tokenizer, audible.quarter_s)
@@ -71,9 +70,8 @@ def cut_gap(score: Score, audible: Score, from_s: float, to_s: float, meter: Met
 def join_with_gap(
     first: tuple[Score, Score], second: tuple[Score, Score], seconds: float, meter: Meter, tokenizer: Tokenizer
 ) -> Gap:
-    """One piece, a gap of `seconds`, and another piece in its own tempo; each as all notes, and those with ids.
-
-    Raises ConfigError for a gap shorter than a step."""
+    """One piece, a gap of `seconds`, and another piece; each as all notes, and those that the model has. Raises
+    ConfigError for a gap shorter than a step."""
     (a, audible_a), (b, audible_b) = first, second
     step = step_s(tokenizer, a.quarter_s)
     before = tokenizer.encode(audible_a)
@@ -94,8 +92,7 @@ def with_eos(ids: Ids, tokenizer: Tokenizer) -> Ids:
 
 
 def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, cycle: int = 1) -> Prompt:
-    """The ids after the gap, then those before it, as many as a window has room for. Raises UserError for a gap that
-    leaves no room."""
+    """The ids after the gap, then those before it, as many as a window has room for. Raises UserError for no room."""
     period, vocab = max(cycle, tokenizer.group), tokenizer.vocab
     before, after, n_tokens = gap.before, gap.after, tokens_in(gap, tokenizer)
     lasts = steps_in(gap, tokenizer) * step_of(tokenizer)  # on the clock, as all that follows
@@ -122,8 +119,8 @@ def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, cycle: int = 
 def room_beside(
     gap: Gap, n_tokens: int, lasts: float, tokenizer: Tokenizer, window: int | None, period: int
 ) -> tuple[int, float]:
-    """The room of both sides, in tokens and on the clock, beside a gap of `n_tokens` that lasts `lasts`. Raises
-    UserError for a gap that leaves too little."""
+    """The room of both sides, in tokens and on the clock, beside `n_tokens` that last `lasts`. Raises UserError for too
+    little."""
     room, advice = len(gap.before) + len(gap.after), "and fill more in several steps"
     if window is not None:
         # the grid knows how many tokens come; elsewhere a fill may be denser than its sides
@@ -145,7 +142,7 @@ def steps_in(gap: Gap, tokenizer: Tokenizer) -> int:
 
 
 def tokens_in(gap: Gap, tokenizer: Tokenizer) -> int:
-    """The expected tokens of a fill: those of the grid, or as many as the music near the gap has in that time."""
+    """The expected tokens of a fill: those of the grid, or as many as near the gap in that time."""
     if tokenizer.voices:
         return steps_in(gap, tokenizer) * tokenizer.voices
     ends_s = clock_of(tokenizer, gap.before[::-1]), clock_of(tokenizer, gap.after)  # (Ta,), (Tc,) away from the gap
@@ -173,10 +170,9 @@ def fill(
 ) -> tuple[Score, NDArray[np.bool_]]:
     """The whole piece with the ids (T,) between its sides, and which notes are new, (N,).
 
-    `ids` may go beyond the gap, and end notes there that ring over its second border. With `ringing` a note without an
-    end rings until the next note after the border, for a second at most. A note of the file that sounds across a border
-    keeps its length if the new music continues it; else the border cuts it.
-    """
+    `ids` may go beyond the gap, and end notes there. With `ringing` a note without an end rings until the next note
+    after the border, for a second at most. A note of the file that sounds across a border stays whole if the new music
+    continues it."""
     around, step = gap.notes, step_s(tokenizer, gap.notes.quarter_s)
     first, last = round(gap.from_s / step), round(gap.to_s / step)
     on, off = in_steps(around, step)

@@ -1,4 +1,4 @@
-"""The melody of an `Accompany`: one line of a MIDI file or a score, or some of four voices."""
+"""The melody of an `Accompany`: one line of notes, or some of four voices."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -38,8 +38,7 @@ MOST_S = 1800.0  # of a song
 
 
 class Rewrite(NamedTuple):
-    """Voices to write again, from `from_s` to `to_s`: the part of the file that each is on, by its place in SATB, and
-    the other notes of these parts."""
+    """Voices to write again: their part of the file by place in SATB, and the other notes of these parts."""
 
     from_s: float
     to_s: float
@@ -62,8 +61,7 @@ class Melody(NamedTuple):
 
 
 def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
-    """Reads the melody of a MIDI file, or all its voices. Raises MidiError for a file without music, and as
-    `take_melody` does."""
+    """Reads the melody of a MIDI file, or its voices. Raises MidiError, and as `take_melody`."""
     counts_beats = bool(tokenizer.voices)
     tracks = read_tracks(data := read_bytes(path), path, one_tempo=counts_beats)
     project, remarks = Project(whole(data, path), tracks.tempo_map), list[str]()
@@ -80,7 +78,7 @@ def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
 
 
 def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: ChoraleTokenizer) -> Melody:
-    """Several voices on the grid. Raises UserError, ConfigError and TokenError, which name the file."""
+    """Several voices on the grid. Raises UserError, ConfigError and TokenError."""
     names = VOICES if request.rewrite is not None else request.voices
     (lines, parts), meter, rewrite = lines_of(tracks, names, path), tracks.meter(), None
     grid, first, unheard = voices_grid(lines, names, path)
@@ -112,8 +110,7 @@ def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Chora
 
 
 def voices_grid(lines: Sequence[Score], names: str, source: object) -> tuple[Grid, int, int]:
-    """Lines in their voices of a grid (S, 4), the others OPEN; its first step; the number of notes without a step.
-
+    """Lines in their voices of a grid (S, 4), OPEN elsewhere; its first step; the number of notes without a step.
     Raises UserError, which names the source."""
     try:
         parts = [on_grid(line) for line in lines]
@@ -140,8 +137,8 @@ def cut_region(line: Score, region: range) -> Score:
 
 
 def lines_of(tracks: Tracks, names: str, path: Path) -> tuple[list[Score], list[int]]:
-    """The voices of a file from the highest down: tracks of one line each and the numbers of these parts, or four by
-    height. Raises UserError."""
+    """The voices of a file from the highest down: tracks of one line and their parts, or four by height. Raises
+    UserError."""
     parts = [track for track in tracks.tracks if len(track.score) and not track.is_drums]
     chords = [k for k, part in enumerate(parts, 1) if len(overlaps(part.score))]
     if len(parts) == len(names) and not chords:
@@ -162,7 +159,7 @@ def lines_of(tracks: Tracks, names: str, path: Path) -> tuple[list[Score], list[
 
 
 def split_voices(score: Score) -> list[Score]:
-    """The notes of four voices by their height at each onset. Raises TokenError for more."""
+    """The notes of four voices by height. Raises TokenError for more."""
     grid, (onset, end) = by_height(score_to_grid(score)), in_steps(score)
     voice, busy_until = np.zeros(len(score), np.int64), [0] * N_VOICES
     for i in np.argsort(onset, kind="stable").tolist():
@@ -189,8 +186,7 @@ def take_melody(
     name: str = "melody",
     file: Path | None = None,
 ) -> Melody:
-    """One line of notes, on the model's grid or in seconds. Raises UserError, ConfigError and TokenError, which name
-    the source."""
+    """One line of notes, on a grid or in seconds. Raises UserError, ConfigError and TokenError."""
     (score, n_others), grid, first, unheard = one_line(score, source), None, 0, 0
     remarks = list[str]()
     request.control.say(source, Score.empty(), meter, 0.0, remarks.append)
@@ -222,7 +218,7 @@ def say_beside(score: Score, source: object, unheard: int, say: Callable[[str], 
 
 
 def one_line(score: Score, source: object) -> tuple[Score, int]:
-    """The melody, the highest notes where several sound, and the number of the others. Raises UserError for none."""
+    """The highest notes, and the number of the others. Raises UserError for none."""
     if not len(score):
         raise UserError(f"{source}: no notes to accompany", "give a file with a melody in it")
     if not (score.offset_s > score.onset_s).any():
@@ -251,7 +247,7 @@ def check_range(score: Score, source: object, request: Accompany, tokenizer: Cho
 
 
 def nearest_within(pitch: NDArray[np.integer], low: int, high: int) -> int | None:
-    """The semitones, octaves first, that move all pitches into `low` to `high`; None where there are none."""
+    """The semitones, octaves first, that move all pitches into a range; None where there are none."""
     lowest, highest = int(pitch.min()), int(pitch.max())
     fits = [n for n in range(FARTHEST[0], FARTHEST[1] + 1) if low <= lowest + n and highest + n <= high]
     return min(fits, key=lambda n: (n % 12 != 0, abs(n)), default=None)

@@ -1,4 +1,4 @@
-"""Bundles by their names, opened with PyTorch, checked, and put on a device."""
+"""Bundles by their names, opened with PyTorch."""
 
 import glob
 from collections.abc import Sequence
@@ -28,8 +28,8 @@ class Opened(NamedTuple):
 
 
 def open_bundle(path: Path, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:
-    """Opens a bundle. Raises BundleError for another file or another version's tokens, and with `continues` as
-    `check_continues` does."""
+    """Opens a bundle. Raises BundleError for another file or unknown tokens, and with `continues` as
+    `check_continues`."""
     model, header = load_bundle(path, device, attention)
     if continues:
         check_continues(model, header, path)
@@ -46,7 +46,7 @@ def check_continues(model: object, header: BundleHeader | None, bundle: object) 
 
 
 def chosen_weights(weights: str, model: Model) -> tuple[str, list[str]]:
-    """The form of the weights that `weights=` means for this model, and remarks. Raises ConfigError."""
+    """The form of the weights, and remarks. Raises ConfigError."""
     form, remarks = choose_weights(check_weights(weights, (AUTO, *WEIGHTS)), model), []
     if form not in (weights, "float32"):
         remarks.append(f"weights: {form}, faster on this CPU; weights=float32 for the exact ones")
@@ -78,7 +78,6 @@ def torch_player(model: Model, weights: str, graph: bool, device: str) -> tuple[
 
 
 def torch_source_player(model: Any, weights: str, device: str) -> tuple[TorchSourcePlayer, tuple[str, ...]]:
-    """A player of a model that takes a source, and remarks. Raises ConfigError."""
     form, remarks = chosen_weights(weights, model)
     description = describe_model(model)
     return TorchSourcePlayer(for_steps(model, form), device), (description, *remarks)
@@ -107,7 +106,8 @@ def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
 
 
 def name_bundles(bundles: Sequence[Path], names: Sequence[str] | None, setting: str = "runs") -> list[str]:
-    """The `names`, or those of the folders or files. Raises ConfigError unless all differ, and from the composer's."""
+    """The `names`, or those of the folders or files. Raises ConfigError where two are equal, or one is the
+    composer's."""
     names = names or [p.parent.name if p.name == "model.safetensors" else p.stem for p in bundles]
     if len(names) != len(bundles) or len({*names, COMPOSER}) != len(names) + 1:
         why = f"{setting}= has {len(bundles)} bundles"

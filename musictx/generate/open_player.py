@@ -1,7 +1,4 @@
-"""Players of bundles: ONNX Runtime for our decoders and encoder-decoders on a CPU, else PyTorch.
-
-ONNX Runtime takes a third of the time, and opens a bundle before PyTorch is imported.
-"""
+"""Players of bundles: ONNX Runtime for our decoders and encoder-decoders on a CPU, else PyTorch."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -35,8 +32,8 @@ class Playing(NamedTuple):
 def open_playing(
     path: Path, *, device: str = "cpu", weights: str = AUTO, graph: bool = False, attention: str = AUTO
 ) -> Playing:
-    """Opens a bundle whose model continues music. Raises BundleError for any other file, ConfigError for settings that
-    this machine cannot meet."""
+    """Opens a bundle that continues music. Raises BundleError for any other file, ConfigError for impossible
+    settings."""
     header = read_header(path)
     if on_onnx(header, device, weights, graph, attention):
         check_task(header, path)
@@ -61,7 +58,7 @@ class Accompanying(NamedTuple):
 def open_accompanying(
     path: Path, bundle: object, *, device: str = "cpu", weights: str = AUTO, attention: str = AUTO
 ) -> Accompanying:
-    """Opens a bundle, `bundle` in a person's words, whose model accompanies. Raises as `open_playing` does."""
+    """Opens a bundle that accompanies, called `bundle`. Raises as `open_playing`."""
     header = read_header(path)
     check_accompanies(header, bundle)
     if on_onnx(header, device, weights, attention=attention, able=can_play_source):
@@ -75,7 +72,7 @@ def open_accompanying(
 
 
 def onnx_weights(weights: str) -> str:
-    """The weights for ONNX Runtime; auto is int8, faster there on every CPU that was tried."""
+    """The weights for ONNX Runtime; int8 was faster on every CPU that was tried."""
     return "int8" if weights == AUTO else weights
 
 
@@ -87,7 +84,7 @@ def on_onnx(
     attention: str = AUTO,
     able: Callable[[BundleHeader], bool] = can_play,
 ) -> bool:
-    """Whether ONNX Runtime plays a bundle with these settings; `able` tests its kind of model."""
+    """Whether ONNX Runtime plays a bundle; `able` tests its kind."""
     return able(header) and device == "cpu" and not graph and attention == AUTO and weights in (AUTO, *WEIGHTS)
 
 
@@ -127,7 +124,7 @@ def objective_of(task: str, bundle: object) -> type[Any]:
 
 
 def check_accompanies(header: BundleHeader | None, bundle: object, model: object = None) -> None:
-    """Raises BundleError for a model that was not trained to write voices or the rest of a song."""
+    """Raises BundleError for a model that was not trained to accompany."""
     task = header.objective.get("name", NEXT_TOKEN) if header is not None else "conditional"
     if not _takes_source(header, model) or task not in ("conditional", "voices"):
         raise BundleError(
@@ -149,7 +146,7 @@ def _takes_source(header: BundleHeader | None, model: object) -> bool:
 
 
 def own_settings(sampling: Sampling, own: Own) -> str:
-    """A remark on the settings of the sampler that come from the bundle, `own`; "" for none."""
+    """A remark on the settings that come from the bundle, `own`; "" for none."""
     suited = sampling.suited(own)
     remarks = [
         f"sampler.{name}={'null' if value is None else f'{value:g}'}"

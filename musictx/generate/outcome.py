@@ -17,7 +17,7 @@ MOST_SPANS = 2000  # more are not seen in a picture
 
 
 class ChordSpan(NamedTuple):
-    """A requested chord, its time in seconds, and its share of the sounding time of new notes."""
+    """A requested chord, and its share of the new notes' sounding time."""
 
     name: str
     from_s: float
@@ -31,10 +31,10 @@ class ChordSpan(NamedTuple):
 def outcome(
     control: Control, new: Score, from_s: float, to_s: float, meter: Meter, line: ChordLine | None = None
 ) -> tuple[tuple[ChordSpan, ...], str]:
-    """The chords from `from_s` to `to_s`, and a summary: `92% in chords, 97% in D minor, 3.1 to 5.8 notes a second`.
+    """The chords from `from_s` to `to_s`, and words: `92% in chords, 97% in D minor, 3.1 to 5.8 notes a second`.
 
-    Chords count sounding time, keys count notes, and curves are measured in their first and last third. `line` has the
-    chords where `control` does not."""
+    Chords count sounding time, keys count notes, curves show their first and last third. `line`: the chords, where
+    `control` does not spell them."""
     spans, phrases = list[ChordSpan](), list[str]()
     line = line or control.line
     if line is not None:
@@ -60,7 +60,7 @@ def outcome(
 def changes(
     line: ChordLine, lines_s: NDArray[np.float64], from_s: float, to_s: float
 ) -> Iterator[tuple[int, float, float]]:
-    """The number and the time of each chord from `from_s` to `to_s`; `lines_s` are the bar lines or seconds."""
+    """The number and time of each chord from `from_s` to `to_s`; `lines_s` are bar lines or seconds."""
     units = np.arange(len(lines_s), dtype=np.float64)
     rounds = int(np.ceil(along(np.array([to_s]), lines_s, units)[0] / line.length))
     begins = (np.arange(max(rounds, 0))[:, None] * line.length + np.array(line.begins)).ravel()

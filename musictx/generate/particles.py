@@ -1,8 +1,7 @@
-"""Sequential Monte Carlo: of several draws side by side, those that needed the least steering replace the others.
+"""Sequential Monte Carlo: of several draws, those that needed the least steering replace the others.
 
 Gordon et al. 1993; of language models Lew et al. 2023, arXiv 2306.03081. A row gains the model's own probability of the
-targets, and loses its distance from a number.
-"""
+targets, and loses its distance from them."""
 
 from collections.abc import Sequence
 
@@ -15,7 +14,7 @@ FEW = 0.5  # rows are drawn again where their weight lies on fewer than this sha
 
 
 def random_keys(random_seed: int, variation: int, particles: int) -> list[tuple[int, int]]:
-    """The random keys of a variation's rows; the first is its key without particles."""
+    """The random keys of a variation's rows; the first is that without particles."""
     return [(random_seed, variation + (k << 32)) for k in range(particles)]
 
 
@@ -28,8 +27,8 @@ class Particles:
         self.chance = [np.random.default_rng([*key, each]) for key in keys[::each]]
 
     def look(self, counts: NDArray[np.bool_] | None = None, last: bool = False) -> NDArray[np.int64]:
-        """Adds the gains of rows that `counts` names, and draws rows again but at the `last` look: row b of the stream
-        becomes a copy of row rows[b], (B,)."""
+        """Adds the gains of rows that count and, but at the `last` look, draws rows again: row b is then a copy of row
+        rows[b], (B,)."""
         rows = np.arange(len(self.worth))
         if self.each == 1:
             return rows
@@ -60,7 +59,7 @@ class Particles:
 def relative_gain(
     ease: NDArray[np.float64], tally: NDArray[np.float64], each: int, counts: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """(B,) the gain of each row, less the mean gain of its variation for as many ids; 0 where a row does not count."""
+    """(B,) the gain of each row, less the mean of its variation for as many ids; 0 where it does not count."""
     # by the number of ids: else each note would be a loss, and the music with the fewest would win
     ease, tally = ((x * counts[:, None]).reshape(-1, each, x.shape[1]) for x in (ease, tally))
     mean = ease.sum(1, keepdims=True) / np.maximum(tally.sum(1, keepdims=True), 1)

@@ -1,4 +1,4 @@
-"""The primer, the part of a seed that a model continues, and its prompt, the ids that the model reads."""
+"""The primer, the part of a seed that a model continues, and its prompt, the ids."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ BARE = 17  # tokens at the seed's end that both streams of seed guidance read
 
 
 def only_one(request: object, names: Iterable[str], prefix: str) -> dict[str, float]:
-    """The one amount of a request, by its name, or none. Raises ConfigError for more; `prefix` begins their names."""
+    """The one amount of a request, by its name, or none. Raises ConfigError for more."""
     amounts = {name: value for name in names if (value := getattr(request, name)) is not None}
     if len(amounts) > 1:
         (name, value), (other, too) = list(amounts.items())[:2]
@@ -47,11 +47,11 @@ class Primer(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """The part of a seed: `seconds` or `bars`, or all, from one `side`.
+    """The part of a seed: `seconds`, `bars` or all, from one `side`.
 
     The seed ends at `until_s`; None: with its last note, or before the ending of a finished piece. New music begins at
-    the next bar line or beat, or at once (`end`). Auto: on a grid at a bar line after a whole file, and at a beat after
-    a part; at once after a free performance. Raises ConfigError for both amounts, and for impossible values."""
+    the next bar line or beat, or at once (`end`). Auto: on a grid at a bar line, after a part at a beat; else at once.
+    Raises ConfigError for both amounts, and for impossible values."""
 
     seconds: float | None = None
     bars: int | None = None
@@ -74,8 +74,8 @@ class Part:
 
 
 def grid_of(rules: Rules, score: Score, meter: Meter, tokenizer: Tokenizer) -> BeatGrid | None:
-    """The grid of new notes beside such music; None for any moment, or the encoding's own grid. Raises ConfigError for
-    a grid that the encoding cannot keep."""
+    """The grid of new notes; None for any moment, or the encoding's own grid. Raises ConfigError for one that the
+    encoding cannot keep."""
     if tokenizer.metrical or tokenizer.pace is None:
         if rules.grid in (AUTO, OFF):
             return None
@@ -92,7 +92,7 @@ def say_grid(grid: BeatGrid) -> str:
 
 
 def begin_s(end_s: float, meter: Meter, part: Part, whole: bool, grid: BeatGrid | None) -> float:
-    """The second at which new music begins after music that ends at `end_s`."""
+    """Where new music begins after music that ends at `end_s`."""
     start = part.start
     if start == AUTO:
         start = "end" if grid is None else "bar" if whole else "beat"
@@ -144,8 +144,7 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part(), grid: BeatGri
 
 
 def borders_s(first: int, last: int, score: Score, meter: Meter, source: object) -> tuple[float, float]:
-    """The seconds where the bars `first` to `last` begin and end; bar 1 follows an upbeat. Raises ConfigError, which
-    names the source."""
+    """The borders of bars in seconds; bar 1 follows an upbeat. Raises ConfigError, which names the source."""
     lines = meter.bars_s(score.duration_s)
     lines = lines[meter.first_bar(lines) :]
     if not 1 <= first <= last < len(lines):
@@ -172,8 +171,7 @@ class Prompt(NamedTuple):
 
 
 def make_prompt(primer: Primer | None, tokenizer: Tokenizer, window: int | None, cycle: int = 1) -> Prompt:
-    """The prompt of a primer, None for none, with the `cycle` of the model. Raises TokenError for a primer beyond the
-    vocabulary."""
+    """The prompt of a primer, None for none. Raises TokenError for a primer beyond the vocabulary."""
     bos = np.array([tokenizer.vocab.bos])
     if primer is None:
         silence = tokenizer.decode(np.zeros(0, np.uint16))
@@ -197,14 +195,13 @@ def make_prompt(primer: Primer | None, tokenizer: Tokenizer, window: int | None,
 
 
 def program_of(score: Score, tokenizer: Tokenizer) -> int | None:
-    """The program of most notes, for new ones; None if ids have programs, or there are no notes."""
+    """The program of most notes; None if ids have programs, or there are no notes."""
     melodic = score.program[score.program != DRUMS]
     return int(np.bincount(melodic).argmax()) if len(melodic) and not tokenizer.programs else None
 
 
 def bare_prompt(context: NDArray[np.int64], period: int, n_new: int = 0) -> NDArray[np.int64]:
-    """The ids of the second stream of seed guidance: the end of a context (P,) and `n_new` tokens after it.
-
-    A short context comes whole, and then guidance does nothing."""
+    """The end of a context (P,) and `n_new` tokens after it, for the second stream of seed guidance; a short context
+    whole, which guides nothing."""
     ids, most = context[1:], BARE + n_new  # after BOS, or the token in its place
     return ids[newest(len(ids), most, period) :] if len(ids) > max(most, period) else context

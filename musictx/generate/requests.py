@@ -1,4 +1,4 @@
-"""The requests `Continue`, `Fill` and `Accompany`. Python, commands and the page share their defaults."""
+"""The requests `Continue`, `Fill` and `Accompany`, which Python, commands and the page share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -20,8 +20,8 @@ MOST_TOKENS = 1_000_000  # of all rows together
 
 @dataclass(frozen=True)
 class Length:
-    """The length of new music, in at most one unit; none means 20 seconds. Raises ConfigError for more, and for
-    impossible amounts."""
+    """The length of new music in one unit; none means 20 seconds. Raises ConfigError for more units, and for impossible
+    amounts."""
 
     seconds: float | None = None
     bars: float | None = None
@@ -48,8 +48,7 @@ SHARES = ("top_p", "min_p")
 
 @dataclass(frozen=True)
 class Sampling:
-    """The draw of a token: the temperature, then the filters from top_k to min_p. Raises ConfigError for impossible
-    values."""
+    """The temperature of a draw, then its filters from top_k to min_p. Raises ConfigError for impossible values."""
 
     temperature: float = setting(
         1.0, "below 1 the likely tokens come more often, above 1 the unlikely; 0: always the likeliest"
@@ -106,7 +105,7 @@ class Sampling:
         return None if self.top_p is None else float(self.top_p)
 
     def suited(self, own: Own) -> "Sampling":
-        """Replaces auto by the bundle's `own` settings; with a person's top_p the bundle's min_p does not count."""
+        """Replaces auto by the bundle's `own` settings; a person's top_p excludes its min_p."""
         out = self
         if self.seed_guidance == AUTO:
             out = replace(out, seed_guidance=own.get("seed_guidance"))
@@ -148,7 +147,7 @@ class Request:
 
     @property
     def rows_each(self) -> int:
-        """The rows of each piece of new music, as in `Particles`; one where all would be the same."""
+        """The rows of each variation, as in `Particles`; one where all would be the same."""
         return self.control.rows if self.sampling.temperature else 1
 
 
@@ -171,7 +170,7 @@ class NewMusic(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class Continue(NewMusic):
-    """New music after a seed, or from nothing. Raises ConfigError for an impossible one."""
+    """New music after a seed, or from nothing. Raises ConfigError."""
 
     part: Part = field(default_factory=Part)  # of the seed, which is the primer
     include_seed: bool = True  # the primer comes before the new music
@@ -179,7 +178,7 @@ class Continue(NewMusic):
 
 @dataclass(frozen=True, kw_only=True)
 class Fill(NewMusic):
-    """A region of a piece, or `length` of music between two pieces. Raises ConfigError for an impossible one."""
+    """A region of a piece, or `length` of music between two. Raises ConfigError."""
 
     from_s: float | None = None  # of one piece: seconds
     to_s: float | None = None
@@ -194,7 +193,7 @@ class Fill(NewMusic):
             raise ConfigError("Length.tokens", got=tokens, why="a gap lasts seconds or bars", hint="leave it out")
 
     def drawing(self, length: Length, window: int | None = None) -> Continue:
-        """The request that draws a gap of this length; `window` is the default of its own."""
+        """The request that draws a gap; `window` counts where it has none."""
         common = {each.name: getattr(self, each.name) for each in fields(NewMusic)}
         return Continue(**common | {"length": length, "window": self.window or window})
 
@@ -208,7 +207,7 @@ class Fill(NewMusic):
 
 @dataclass(frozen=True, kw_only=True)
 class Accompany(Request):
-    """The other voices around those of a file, or the rest of a song. Raises ConfigError for an impossible request."""
+    """The other voices around those of a file, or the rest of a song. Raises ConfigError."""
 
     sampling: Sampling = field(default_factory=lambda: Sampling(guard=False), kw_only=False)
     rules: Rules = field(  # an accompaniment may wait, since the melody moves

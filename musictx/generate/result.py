@@ -65,8 +65,7 @@ class Music(Continuation):
         return f"{self.name}: {self.became}" if self.became else self.name
 
     def midi(self, text: str = "", *, alone: bool = False, pedal: bool = False) -> bytes:
-        """The bytes of the person's MIDI file with the new notes in it; `alone`, or without a file, of the music at one
-        tempo.
+        """The person's MIDI file with the new notes; `alone`, or without a file, the music at one tempo.
 
         `pedal` writes long notes as keys and sustain pedal, `text` a remark for people."""
         place = self.place
@@ -90,7 +89,7 @@ class Music(Continuation):
         return [replace(line, onset_s=line.onset_s + at_s, offset_s=line.offset_s + at_s) for line in lines]
 
     def tracks(self, score: Score, lines: Sequence[Score]) -> list[Line]:
-        """The tracks of a file, one a voice if the model has voices."""
+        """The tracks of a file, one a voice."""
         if not any(map(len, lines)):
             return [Line(NAME, score)]
         return [Line(name, line) for name, line in zip(VOICE_NAMES, lines, strict=True) if len(line)]
@@ -109,12 +108,12 @@ class Music(Continuation):
 
     @property
     def bars(self) -> Bars | None:
-        """The bar lines of the seed and those after it; None of a free performance."""
+        """The bar lines, from the seed on; None of a free performance."""
         return None if self.meter is None else bars_of(self.score, self.meter, self.score.duration_s)
 
     @property
     def beat(self) -> str:
-        """A remark on the distance of new notes from the sixteenths; "" if the seed keeps no beat."""
+        """A remark on the distance of new notes from the sixteenths; "" without a beat."""
         if self.place is None or self.is_new is not None or not len(new := self.new_notes):
             return ""
         old = self.score.select(self.score.onset_s < self.new_from_s)

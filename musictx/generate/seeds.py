@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Seed(NamedTuple):
-    """The notes of a file that a model has ids for, and the file, into which new notes go; a score has none."""
+    """The notes of a file that the model has, and the file, into which new notes go."""
 
     score: Score
     meter: Meter
@@ -36,7 +36,7 @@ class Seed(NamedTuple):
 
 def find_seeds(seed_midi: str | None) -> list[Path]:
     """The files of `seed_midi`: one, all below a folder, or those of a pattern; `NEW` for None. Raises ConfigError for
-    a folder or pattern without any."""
+    none."""
     if seed_midi is not None and not seed_midi.strip():
         raise ConfigError("seed_midi", got="", allowed="a file, a folder or a pattern")
     if seed_midi is None:
@@ -75,7 +75,7 @@ def name_targets(
     overwrite: bool,
     musicxml: bool = False,
 ) -> list[Targets]:
-    """The new files of each seed. Raises UserError if two have one name, or one exists already or is a seed."""
+    """The new files of each seed. Raises UserError if two have one name, or one exists or is a seed."""
     out = []
     for seed in seeds:
         midi = [folder / f"{stem_of(seed)}-{k + 1}.mid" for k in range(variations)]
@@ -122,8 +122,8 @@ def read_each(seeds: Sequence[Path], read: Callable[[Path], T]) -> tuple[dict[Pa
 
 
 def read_seed(path: Path, tokenizer: Tokenizer, drums: bool = False, part: str | None = None) -> Seed:
-    """Reads a seed, or one `part` of it; its remarks say which notes are left out. Raises MidiError for a file without
-    music, UserError for one without a note that the model has."""
+    """Reads a seed, or one `part` of it, with remarks. Raises MidiError for a file without music, UserError for no
+    notes that the model has."""
     tracks = read_tracks(data := read_bytes(path), path, one_tempo=tokenizer.metrical)
     project = Project(whole(data, path), tracks.tempo_map, part, drums)
     if part is not None:
@@ -146,7 +146,7 @@ def read_seed(path: Path, tokenizer: Tokenizer, drums: bool = False, part: str |
 def fit_instruments(
     score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object, drums: bool, say: Callable[[str], None]
 ) -> Score:
-    """The score in instruments that the model has; says how instruments, drums, pedal and tempo change."""
+    """The score in the model's instruments; says how instruments, drums, pedal and tempo change."""
     sounding = [track for track in tracks.tracks if len(track.score)]
     parts = [track for track in sounding if drums or not track.is_drums]
     remarks = []
@@ -181,7 +181,7 @@ def fit_range(score: Score, tokenizer: Tokenizer, source: object, say: Callable[
 
 
 def in_range(score: Score, tokenizer: Tokenizer) -> tuple[Score, str]:
-    """The notes of the vocabulary, and a remark on the others or "". Raises UserError for none."""
+    """The notes of the vocabulary, and a remark on the others. Raises UserError for none."""
     inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
     if inside.all():
         return score, ""
@@ -194,7 +194,7 @@ def in_range(score: Score, tokenizer: Tokenizer) -> tuple[Score, str]:
 
 
 def fit_grid(score: Score, tokenizer: Tokenizer, source: object, say: Callable[[str], None]) -> Score:
-    """The notes on the grid of a chorale model, all of them for other models; says which ones the grid changes."""
+    """The notes on the grid of a chorale model, all for other models; says which ones it changes."""
     if not tokenizer.voices:
         return score
     on_grid = quantise(score)
@@ -212,7 +212,7 @@ def fit_voices(score: Score, tokenizer: Tokenizer, source: object, say: Callable
 
 
 def in_voices(score: Score, tokenizer: Tokenizer) -> tuple[Score, list[str]]:
-    """The notes of a chorale model's voices, the outer and newest of more than four, and remarks; else all notes."""
+    """The notes of a chorale model's voices, the outer and newest of more, all for other models; and remarks."""
     remarks = list[str]()
     if not tokenizer.voices:
         return score, remarks

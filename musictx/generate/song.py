@@ -1,4 +1,4 @@
-"""The rest of a song, drawn in windows as long as those of training; each continues the second half of the last."""
+"""The rest of a song, in windows as long as in training; each continues the second half of the last."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ STEP_S = 0.01
 
 @dataclass
 class Windows:
-    """The ids of an accompaniment so far, for a melody's ids (T,); `steer` makes the steering of the next ones."""
+    """The ids of an accompaniment so far; `melody` (T,) has those of its melody."""
 
     melody: Ids
     player: SourcePlayer
@@ -40,7 +40,7 @@ class Windows:
     log_p: list[float] = field(default_factory=list)
 
     def extend(self, start_s: float, end_s: float) -> None:
-        """Draws up to `end_s` in a window from `start_s` on; the next window takes a wait at the end.
+        """Draws a window from `start_s` to `end_s`, but for a wait at its end.
 
         Raises NanError, and UserError for a model that hardly lets time pass, or that ends."""
         tokenizer = self.tokenizer
@@ -98,10 +98,10 @@ def draw_rest(
     meter: Meter | None = None,
     report: Report = lambda done, of: None,
 ) -> list[tuple[Score, float]]:
-    """The rest of a song for a melody, a variation each: its notes, and the mean log-probability in nats a token.
+    """The rest of a song, once a variation: its notes, and their mean log-probability in nats a token.
 
-    Variation k is a function of melody, seed and k alone. `report` gets the windows drawn and their total, and may
-    raise to end it. Raises ConfigError, NanError, UserError."""
+    Variation k depends on melody, seed and k alone. `report` gets the windows drawn and their total, and may raise.
+    Raises ConfigError, NanError, UserError."""
     rules = replace(request.rules, voice_order=False, voice_ranges=False, no_parallels=False)  # these are for chorales
     if not rules.masks:
         raise ConfigError("masks", got=False, why="the model would write notes of the melody", hint="leave it out")

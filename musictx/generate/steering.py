@@ -1,8 +1,7 @@
-"""Steering: terms on the logits of each row that lead a batch to the targets of a `Control`.
+"""Steering: terms on logits that lead the rows of a batch to the targets of a `Control`.
 
-Key, chords, register and loudness move probability among notes, or among velocities. Density and polyphony change the
-probability of beginnings, ends and waits.
-"""
+Key, chords, register and loudness move probability among notes or velocities; density and polyphony change that of
+beginnings, ends and waits."""
 
 from collections.abc import Sequence
 
@@ -31,7 +30,7 @@ Bools = NDArray[np.bool_]
 
 
 class Steering:
-    """The state of each row, whose music the model hears `higher` semitones up. Raises as `check_encoding` does."""
+    """The state of each row; the model hears music `higher` semitones up. Raises as `check_encoding`."""
 
     def __init__(self, control: Control, tokenizer: Tokenizer, prompts: Sequence[Prompt], higher: int = 0) -> None:
         check_encoding(control, tokenizer)
@@ -71,8 +70,8 @@ class Steering:
         self.reach(self.now_s)
 
     def __call__(self, logits: Floats) -> tuple[Floats, Floats]:
-        """Logits (B, V), -inf where illegal -> steered logits (B, V); and the logarithms of the share of the targets
-        under the model, by groups of ids, (B, V)."""
+        """Logits (B, V), -inf where illegal -> steered logits (B, V), and logarithms of the targets' share under the
+        model (B, V)."""
         of_notes = self.of_notes[self.chord[:, 0]]  # (B, V)
         if self.changes is not None:
             ends, strikes, waits = self.changes.lead(self.down)
@@ -92,14 +91,14 @@ class Steering:
         return logits, ease
 
     def begins_note(self) -> Bools:
-        """(B, V) the ids that begin a note now; on a grid the same pitch again counts only where a chord begins."""
+        """(B, V) the ids that begin a note now; on a grid the same pitch counts only where a chord begins."""
         begins = np.repeat(self.strikes[None], len(self.rows), 0)
         if self.voice_ids is not None:
             begins[self.rows, self.voice_ids[:, 0]] = (self.since_s == self.step_now_s)[:, 0]
         return begins
 
     def away(self) -> Floats:
-        """(B,) the distance of density and polyphony from their targets: squares of logarithms, times the strength."""
+        """(B,) the squared distance of density and polyphony from their targets, as logarithms, times the strength."""
         away = np.zeros_like(self.rate)
         values = {"density": self.rate, "polyphony": np.maximum(self.down.sum(1, keepdims=True), 0.5)}
         for name, value in values.items():
@@ -164,7 +163,7 @@ def steer_accompaniment(
     from_s: float = 0.0,
     higher: int = 0,
 ) -> Steering | None:
-    """The steering of rows that accompany a melody, after `ids` that begin at `from_s`; None without targets."""
+    """The steering of an accompaniment after `ids` that begin at `from_s`; None without targets."""
     if not control.is_active:
         return None
     now_s = from_s + tokenizer.seconds(ids, meter.quarter_s)
@@ -175,9 +174,9 @@ def steer_accompaniment(
 
 
 def lead(logits: Floats, more: Floats, group: Bools) -> tuple[Floats, Floats]:
-    """Adds `more` to the logits (B, V) of a group (B or 1, V) of ids, whose sum of probabilities stays.
+    """Logits (B, V) with `more` on a group (B or 1, V) of ids, whose sum of probabilities stays.
 
-    Also, for these ids, the logarithm of the mean exp(more) under their probabilities, (B, V), 0 for others."""
+    Also the logarithm of the mean exp(more) under their probabilities, (B, V), 0 for other ids."""
     if not more.any():
         return logits, np.zeros_like(logits)
     with np.errstate(invalid="ignore"):  # NaN where none of them is legal, or a logit is no number
@@ -227,7 +226,7 @@ def ends_of(tokenizer: Tokenizer) -> NDArray[np.bool_]:
 
 
 def strike_ids(tokenizer: Tokenizer) -> NDArray[np.int64]:
-    """(V,) a strike of itself, of the end of a note its strike, V of other ids."""
+    """(V,) the strike of each strike and end, V of other ids."""
     vocab, keys = tokenizer.vocab, np.full(tokenizer.vocab.size, tokenizer.vocab.size)
     for on, off in (("NOTE_ON", "NOTE_OFF"), ("MELODY_ON", "MELODY_OFF")):
         strikes, ends = vocab.mask(on), vocab.mask(off)
