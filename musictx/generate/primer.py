@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, UserError
 from musictx.model.steps import newest
-from musictx.music.beat_grid import BeatGrid, find_grid, named
+from musictx.music.beat_grid import BeatGrid, find_grid, grid_by_name
 from musictx.music.ending import ending_s
 from musictx.music.score import DRUMS, Meter, Score
 from musictx.setting import check_types
@@ -83,7 +83,7 @@ def grid_of(rules: Rules, score: Score, meter: Meter, tokenizer: Tokenizer) -> B
         raise ConfigError("grid", got=rules.grid, why=why, allowed="auto or off")
     if rules.grid == OFF or not rules.masks:
         return None
-    return find_grid(score, meter) if rules.grid == AUTO else named(rules.grid)
+    return find_grid(score, meter) if rules.grid == AUTO else grid_by_name(rules.grid)
 
 
 def say_grid(grid: BeatGrid) -> str:

@@ -1,4 +1,4 @@
-"""Keys and chords in letters, as musicians write them: `F# minor`, `Bbmaj7`, `C | Am F | G7`."""
+"""Keys and chords in letters, `F# minor`, `Bbmaj7`, `C | Am F | G7`, and the chords of music."""
 
 import re
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ def pitch_name(pitch: int) -> str:
 
 
 def key_classes(name: str) -> Classes:
-    """The notes of a key: `D minor`, `Dm`, `F# major` or `Bb`. Raises ConfigError."""
+    """The pitch classes of a key: `D minor`, `Dm`, `F# major` or `Bb`. Raises ConfigError."""
     words = re.fullmatch(r"([A-G])([#b]?) *(\w*)", name.strip())
     if not words or words[3] not in MODE_OF:
         raise ConfigError("key", got=name, allowed="a key such as 'D minor', Dm, 'F# major' or Bb")
@@ -95,7 +95,7 @@ def parse_chord(name: str) -> Chord:
 
 @dataclass(frozen=True)
 class ChordLine:
-    """Chords one after the other, again and again: when each begins, and how long all last, in bars or in seconds."""
+    """Chords in a row that repeats: their beginnings and its length, in bars or in seconds."""
 
     chords: tuple[Chord, ...]
     begins: tuple[float, ...]
@@ -104,9 +104,8 @@ class ChordLine:
 
 
 def parse_chords(text: str) -> ChordLine:
-    """A line of chords: bars, `C | Am F | G7`, whose chords share each bar; or seconds, `0 C, 4 Am, 8 G7`. The last
-    chord is as long as the one before, or ends where a number after it says, `0 C, 4 Am, 8 G7, 10`. Raises
-    ConfigError."""
+    """A line of chords: bars, `C | Am F | G7`, or seconds, `0 C, 4 Am, 8 G7`, perhaps with an end, `0 C, 4 Am, 8`.
+    Raises ConfigError."""
     line = _in_seconds(text) if re.match(r"[\s\d.,-]*\d", text, re.ASCII) else _in_bars(text)
     if len(line.chords) > MOST_CHORDS:
         raise ConfigError("chords", why=f"there are {len(line.chords)} chords", allowed=f"at most {MOST_CHORDS}")
@@ -152,8 +151,8 @@ TOGETHER_S = 0.05  # notes of one chord begin so close to each other
 
 
 def chords_by_bar(score: Score, lines_s: NDArray[np.float64]) -> str:
-    """The chord of each bar between lines (bars + 1,), as in `C | Am | F | G7`. An empty bar has the chord before it.
-    There must be notes."""
+    """The chord of each bar between lines (bars + 1,), `C | Am | F | G7`; an empty bar repeats the last. Needs
+    notes."""
     from_s, to_s = lines_s[:-1, None], lines_s[1:, None]
     sounds_s = np.minimum(score.offset_s, to_s) - np.maximum(score.onset_s, from_s)  # (bars, N)
     classes = np.eye(12)[score.pitch % 12]  # (N, 12)
@@ -164,15 +163,13 @@ def chords_by_bar(score: Score, lines_s: NDArray[np.float64]) -> str:
 
 
 def nearest_chord(seconds: NDArray[np.floating]) -> Chord:
-    """The chord whose notes are nearest to how long each pitch class sounds, (12,): the largest cosine, where a longer
-    root counts a little more."""
+    """The chord nearest to the seconds of each pitch class, (12,), by the cosine; a long root counts a little more."""
     cosine_times_norm = CHORD_NOTES @ seconds / np.sqrt(CHORD_NOTES.sum(1))
     return COMMON_CHORDS[int((cosine_times_norm + OF_ROOT * seconds[ROOTS]).argmax())]
 
 
 def chord_track(score: Score) -> str:
-    """All notes that sound together are a chord, from where it changes to where it changes again, as in
-    `0 C, 2 Am, 4 C+D+G, 6`; time counts from the first. There must be notes."""
+    """The notes that sound together as chords, `0 C, 2 Am, 4 C+D+G, 6`, in seconds from the first. Needs notes."""
     onset_s = np.unique(score.onset_s)
     changes = list[tuple[float, Chord]]()
     first_s = onset_s[np.diff(onset_s, prepend=-np.inf) > TOGETHER_S].tolist()
@@ -187,8 +184,7 @@ def chord_track(score: Score) -> str:
 
 
 def exact_chord(pitches: Sequence[int]) -> Chord:
-    """The chord with exactly these pitch classes, if there is one on the bass; else on another root; else note by
-    note."""
+    """The chord of exactly these pitch classes, best on the bass; else note by note."""
     bass, classes = min(pitches) % 12, frozenset(pitch % 12 for pitch in pitches)
     for root in (bass, *range(12)):
         for quality in QUALITIES:

@@ -1,4 +1,4 @@
-"""A MIDI file as its events: bytes with the tick at which each comes, nothing of them interpreted or lost."""
+"""A MIDI file as its events: bytes with their ticks, nothing interpreted or lost."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ class Event(NamedTuple):
 
     @property
     def kind(self) -> int:
-        """NOTE_ON and so on, for all channels; META or the first byte of a system message as it is."""
+        """NOTE_ON and so on without the channel; META or the first byte of a system message."""
         return self.data[0] & 0xF0 if self.data[0] < 0xF0 else self.data[0]
 
     @property
@@ -60,7 +60,7 @@ class EventTrack(NamedTuple):
 
 
 class EventFile(NamedTuple):
-    """`division` are the two bytes that say what a tick is."""
+    """`division` are the two bytes that say the length of a tick."""
 
     division: bytes
     tracks: list[EventTrack]
@@ -75,8 +75,8 @@ def as_number(value: int) -> bytes:
 
 
 def read_events(data: bytes) -> EventFile:
-    """The events of a MIDI file, as far as they make sense. Sequences, which share no channels, have a port each.
-    Raises ValueError for data that is none."""
+    """The events of a MIDI file that make sense; sequences, which share no channels, get a port each. Raises ValueError
+    for other data."""
     chunks = read_chunks(data, Counter())
     tracks = [_read_track(body, events) for body, events in chunks.tracks]
     if chunks.format == SEQUENCES and len(tracks) > 1:
@@ -140,8 +140,8 @@ class Note(NamedTuple):
 
 
 def notes_of(track: EventTrack) -> list[Note]:
-    """The notes of a track, in order of their ends; of two that sound, an end is that of the one that began first. An
-    end before its strike is that of a note without length."""
+    """The notes of a track, in order of their ends: an end is for the note that began first, or has no length if it
+    comes before its strike."""
     sounding: dict[tuple[int, int], list[int]] = {}
     out = list[Note]()
 
@@ -153,16 +153,16 @@ def notes_of(track: EventTrack) -> list[Note]:
         event = track.events[k]
         if event.begins:
             sounding.setdefault((event.data[0] & 15, event.data[1]), []).append(k)
-        elif event.ends and (begun := sounding.get((event.data[0] & 15, event.data[1]))):
-            end(begun.pop(0), event.tick, k)
-    for begun in sounding.values():
-        for first in begun:
+        elif event.ends and (strikes := sounding.get((event.data[0] & 15, event.data[1]))):
+            end(strikes.pop(0), event.tick, k)
+    for strikes in sounding.values():
+        for first in strikes:
             end(first, track.end, None)
     return out
 
 
 def _in_pairs(events: Sequence[Event]) -> list[int]:
-    """The places of strikes and ends, in which each end comes after its strike."""
+    """The places of strikes and ends, each end after its strike."""
     places = np.array([k for k, event in enumerate(events) if event.begins or event.ends], np.int64)
     rows = ((e.data[0] % 16 * 128 + e.data[1], e.tick, e.begins) for e in (events[k] for k in places.tolist()))
     key, tick, is_on = np.array(list(rows), np.int64).reshape(-1, 3).T
@@ -174,13 +174,12 @@ def _in_pairs(events: Sequence[Event]) -> list[int]:
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
-    """Events by tick. At the same tick they keep their order, but notes end before others begin."""
+    """Events by tick, else in their order, but ends of notes before beginnings."""
     return sorted(events, key=lambda event: (event.tick, event.begins - event.ends))
 
 
 def with_events(track: EventTrack, without: Sequence[int], more: Sequence[Event]) -> EventTrack:
-    """The track without the events at some places, and with more of them, which come last at their tick, ends of notes
-    first."""
+    """The track without the events at some places, and with `more`, the last at their tick, ends of notes first."""
     gone = set(without)
     events = [event for k, event in enumerate(track.events) if k not in gone]
     for event in in_order(more):
@@ -190,7 +189,7 @@ def with_events(track: EventTrack, without: Sequence[int], more: Sequence[Event]
 
 
 def _place(events: list[Event], new: Event) -> int:
-    """Where an event belongs: behind all of its tick, an end before the notes that begin there."""
+    """The place of an event: behind all of its tick, an end before the notes that begin there."""
     low = len(events)
     while low and events[low - 1].tick > new.tick:
         low -= 1

@@ -1,4 +1,4 @@
-"""Writes MIDI with pretty_midi; reading the file back gives the same notes within one tick."""
+"""Writes MIDI with pretty_midi; the file has the same notes within one tick."""
 
 from pathlib import Path
 
@@ -13,9 +13,10 @@ MAX_MSPQ = 0xFFFFFF  # a MIDI tempo has 24 bits
 
 
 def write_midi(score: Score, path: Path, signature: tuple[int, int] | None = None, text: str = "") -> None:
-    """Writes one track a program at the score's tempo; a second one only for overlapping notes of one pitch, which one
-    MIDI channel cannot have. `signature` is (beats, unit of a beat), `text` a remark for people. Writes the
-    file whole or not at all."""
+    """Writes a track a program at the score's tempo, whole or not at all, and a second one for overlapping notes of one
+    pitch.
+
+    `signature` is (beats, unit of a beat), `text` a remark for people."""
     mspq = min(max(round(score.quarter_s * 1e6), 1), MAX_MSPQ)
     # pretty_midi truncates the tempo it writes: a quarter of a microsecond more keeps it from being one too small
     midi = pretty_midi.PrettyMIDI(resolution=TICKS_PER_QUARTER, initial_tempo=6e7 / (mspq + 0.25))
