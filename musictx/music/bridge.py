@@ -1,5 +1,4 @@
-"""Two files joined to one: the first, new notes on a track of their own, then the second with its tracks, tempos and
-meters."""
+"""Two files joined to one, with new notes between them."""
 
 from collections.abc import Sequence
 from math import lcm
@@ -22,8 +21,8 @@ DEFAULTS = {TEMPO: b"\x03" + (500_000).to_bytes(3), SIGNATURE: b"\x04\x04\x02\x1
 def join_files(
     first: Project, second: Project, lines: Sequence[Line], from_s: float, to_s: float, text: str, *, pedal: bool
 ) -> bytes:
-    """The first file, new lines from `from_s` on, and the second from `to_s` of the first one's clock on. Ticks become
-    finer where that keeps both exact."""
+    """The first file, new lines from `from_s` on, and the second from `to_s` of the first one's clock on; ticks become
+    finer to keep both exact."""
     one, other = in_quarters(first), in_quarters(second)
     ticks = [project.clock.ticks_per_quarter for project in (one, other)]
     fine = lcm(*ticks) if lcm(*ticks) <= MOST else ticks[0] * (MOST // ticks[0])
@@ -44,7 +43,7 @@ def join_files(
 
 
 def in_quarters(project: Project) -> Project:
-    """The file in ticks a quarter, where its ticks are parts of film frames."""
+    """The file in ticks a quarter, not parts of film frames."""
     if project.clock.ticks_per_quarter:
         return project
     frames, ticks = 256 - project.file.division[0], max(project.file.division[1], 1)
@@ -77,7 +76,7 @@ def at_ticks(project: Project, per_quarter: int) -> Project:
 
 
 def clock_of(project: Project, later: int) -> list[Event]:
-    """The tempos and meters of a file that begins at the tick `later`, for the first track, where readers look."""
+    """The tempos and meters of a file that begins at the tick `later`; readers look in the first track."""
     events = in_order(event for track in project.file.tracks for event in track.events if _is_clock(event))
     kinds = {event.data[1] for event in events if event.tick == 0}
     defaults = [Event(0, bytes([midi.META, kind]) + body) for kind, body in DEFAULTS.items() if kind not in kinds]

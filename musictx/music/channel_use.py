@@ -1,4 +1,4 @@
-"""The use of a MIDI channel by a file, and its state where new notes come to it."""
+"""A file's use of a MIDI channel, and its state where new notes come."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -20,10 +20,10 @@ RESTS = {1: 0, 11: 127, PEDAL: 0, 66: 0, 67: 0}  # modulation, expression and pe
 def place_for(
     tracks: Sequence[EventTrack], notes: Sequence[Note], tick: int, used: set[int], shared: int | None, like: int | None
 ) -> tuple[int, bool]:
-    """A channel for new notes from a tick on, and whether its sound may change since nothing of the file follows.
+    """A channel for new notes from a tick on, and whether its sound may change since no note of the file follows.
 
-    That is the `shared` one, an unused one, or one that has ended. Else one on which they meet no other note, best
-    `like`; else one of another port, numbered from `CHANNELS` on."""
+    The `shared` one, an unused one, or one that has ended; else one without other notes meanwhile, best `like`; else
+    one of another port, from `CHANNELS` on."""
     last = dict.fromkeys((c for c in range(CHANNELS) if c != DRUM_CHANNEL), -1)
     for track in tracks:
         for event in track.events:
@@ -47,12 +47,12 @@ def place_for(
 def value_of(
     tracks: Sequence[EventTrack], channel: int, tick: int, kind: int, control: int | None = None, default: int = 0
 ) -> int:
-    """A channel's program, or value of a control, at a tick; `default` without any."""
+    """A channel's program, or value of a control, at a tick."""
     return (last_of(tracks, channel, tick, kind, control) or bytes([default]))[-1]
 
 
 def last_of(tracks: Sequence[EventTrack], channel: int, tick: int, kind: int, control: int | None = None) -> bytes:
-    """The last event of a kind up to a tick; empty without any."""
+    """The last event of a kind up to a tick, or nothing."""
     latest = (-1, b"")
     for track in tracks:
         for event in track.events:
@@ -64,7 +64,7 @@ def last_of(tracks: Sequence[EventTrack], channel: int, tick: int, kind: int, co
 
 
 def is_down(tracks: Sequence[EventTrack], channel: int, first: int, last: int) -> bool:
-    """Whether a channel's pedal is down at a moment between two ticks."""
+    """Whether a channel's pedal is down between two ticks."""
     pressed = any(
         first <= event.tick < last
         and event.kind == midi.CONTROL
@@ -78,7 +78,7 @@ def is_down(tracks: Sequence[EventTrack], channel: int, first: int, last: int) -
 
 
 def lasts(tracks: Sequence[EventTrack], channel: int, on: int, off: int) -> bool:
-    """Whether a channel plays a note from `on` to `off` alone: no pedal holds it, nothing ends it earlier."""
+    """Whether a note lasts from `on` to `off`: no pedal holds it, and nothing ends it earlier."""
     cut = any(
         on < event.tick < off and event.kind == midi.CONTROL and event.channel == channel and event.data[1] in CUTS
         for track in tracks
@@ -88,7 +88,7 @@ def lasts(tracks: Sequence[EventTrack], channel: int, on: int, off: int) -> bool
 
 
 def rest_events(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[Event]:
-    """The events that lift a channel's pedals and end its bend and fades."""
+    """Events that end a channel's pedals, bends and fades."""
     out = []
     for control, rest in RESTS.items():
         if value_of(tracks, channel, tick, midi.CONTROL, control, rest) != rest:
@@ -101,7 +101,7 @@ def rest_events(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[E
 
 
 def reset_events(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[Event]:
-    """The events that set a channel back to its state where a file begins."""
+    """Events that set a channel back to its state at the beginning of a file."""
     to, out = midi.CONTROL | channel, rest_events(tracks, channel, tick)
     if last_of(tracks, channel, tick, midi.CONTROL, DATA):
         out += [Event(tick, bytes([to, *each])) for each in REACH]
@@ -116,7 +116,7 @@ def reset_events(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[
 
 
 def sound_of(tracks: Sequence[EventTrack], like: int | None, channel: int, tick: int) -> list[Event]:
-    """The events that give a channel the bank, volume and place of another."""
+    """Events that give a channel the bank, volume and place of another."""
     if like is None or like == channel:
         return []
     values = ((control, last_of(tracks, like, tick, midi.CONTROL, control)) for control in SOUND)
@@ -125,6 +125,6 @@ def sound_of(tracks: Sequence[EventTrack], like: int | None, channel: int, tick:
 
 
 def is_free(note: Note, channel: int, sounding: Sequence[Note], new: Sequence[Note]) -> bool:
-    """Whether a channel plays no other note of this pitch meanwhile."""
+    """Whether a channel has no other note of this pitch meanwhile."""
     others = [each for each in sounding if each.channel == channel] + [each for each in new if each is not note]
     return not any(each.pitch == note.pitch and each.on < note.off and note.on < each.off for each in others)

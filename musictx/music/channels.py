@@ -1,4 +1,4 @@
-"""The notes and pedals of a MIDI file's channels, whichever tracks their events are in."""
+"""The notes and pedals of a MIDI file's channels."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -19,7 +19,7 @@ XG_KITS = {0, 1, 8, 16, 24, 25, 32, 40}
 
 
 class ChannelEvents(NamedTuple):
-    """The events of all channels in order of time, at one tick in order of their tracks."""
+    """The events of all channels by time, then track."""
 
     tick: Ints  # (N,)
     channel: Ints  # (N,) of all ports
@@ -45,7 +45,7 @@ class Rhythm(NamedTuple):
 
 
 def merge_tracks(tracks: list[Events], ports: list[Ints], repairs: Counter[str]) -> ChannelEvents:
-    """The events of the channels in all tracks; each port (N,) has its own 16. Counts repairs."""
+    """The events of all channels; each port (N,) has its own 16. Counts repairs."""
     parts = []
     for number, (events, port) in enumerate(zip(tracks, ports, strict=True)):
         keep = (events.status >= 128) & (events.status < SYSEX)
@@ -65,10 +65,10 @@ def merge_tracks(tracks: list[Events], ports: list[Ints], repairs: Counter[str])
 def read_channels(
     events: ChannelEvents, rhythms: list[Rhythm], is_xg: bool | None, ends: Ints, repairs: Counter[str]
 ) -> list[RawChannel]:
-    """The notes and pedal of every channel, at one tick after programs and banks.
+    """The notes and pedal of every channel; at one tick programs and banks count before notes.
 
-    A note without an end ends with its track, at its tick in `ends`. `is_xg`: whether banks are those of XG; None: the
-    file does not say."""
+    A note without an end ends with its track, at its tick in `ends`. `is_xg`: whether banks are those of XG; None:
+    unknown."""
     controls, programs = events.where(events.kind == CONTROL), events.where(events.kind == PROGRAM)
     notes = events.where((events.kind == ON) | (events.kind == OFF))
     raw_channels, banks = [], []
@@ -100,10 +100,10 @@ def latest(at: Ints, values: Ints, ticks: Ints, default: int) -> Ints:
 
 
 def pair(events: ChannelEvents, cuts: Ints, ends: Ints, repairs: Counter[str]) -> tuple[ChannelEvents, Ints, Ints]:
-    """The strikes of a channel (N,), the ticks of their ends, and the order of the events that end them, -1 for none.
+    """The strikes of a channel (N,), their ends, and the order of the events that end them, -1 for none.
 
-    An end is for the note of its pitch that sounds longest. `cuts` end all notes; a note without any end has that of
-    its track. One whose only end was for a longer note is left out."""
+    An end is for the note of its pitch that sounds longest, and `cuts` end all. A note whose only end was for a longer
+    one is left out."""
     cuts, is_on = np.unique(cuts), events.kind == ON
     # a note struck at a cut sounds on, one released there began before
     age = np.where(is_on, *(np.searchsorted(cuts, events.tick, side=side) for side in ("right", "left")))
@@ -141,7 +141,7 @@ def begins_group(key: Ints) -> NDArray[np.bool_]:
 
 
 def has_note(is_on: NDArray[np.bool_], is_first: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which events end a note (N,), of strikes and ends in groups, each in order of time."""
+    """Which events end a note (N,), in groups by time."""
     group = np.cumsum(is_first) - 1
     step = np.where(is_on, 1, -1)
     sounding = np.cumsum(step)
@@ -153,7 +153,8 @@ def has_note(is_on: NDArray[np.bool_], is_first: NDArray[np.bool_]) -> NDArray[n
 
 
 def ends_first(key: Ints, tick: Ints, is_on: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which ends come before their strikes (N,), as programs write notes without length; events by key, then time."""
+    """Which ends come before their strikes (N,), as some programs write notes without length. Events are by key, then
+    time."""
     is_first = begins_group(key)
     group, place = np.cumsum(is_first) - 1, np.arange(len(key))
     is_end = has_note(is_on, is_first)
@@ -168,7 +169,7 @@ def ends_first(key: Ints, tick: Ints, is_on: NDArray[np.bool_]) -> NDArray[np.bo
 
 
 def pedal_of(control: ChannelEvents) -> Ints:
-    """The sustain pedal (2, K): tick, value. A reset lifts it; an end of all sound lifts it for a moment."""
+    """The sustain pedal (2, K): tick, value. An end of all sound lifts it for a moment."""
     control = control.where(np.isin(control.first, (PEDAL, RESET, SOUND_OFF)))
     value = np.where(control.first == PEDAL, control.second, 0)
     is_moment = control.first == SOUND_OFF

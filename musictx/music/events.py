@@ -1,4 +1,4 @@
-"""The events of a MIDI track as arrays: numpy reads all places together, Python only follows them."""
+"""The events of a MIDI track as arrays."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 
 
 class Events(NamedTuple):
-    """The whole events of one track. `status` is that of the channel also where the file leaves it out; 0 for none."""
+    """The whole events of a track; `status` is 0 for none, and repeated where the file leaves it out."""
 
     tick: Ints  # (N,)
     status: Ints  # (N,)
@@ -26,12 +26,10 @@ class Events(NamedTuple):
 
     @property
     def ends_of_track(self) -> Ints:
-        """The ends of the events that end the track."""
         ends: Ints = self.end[(self.status == META) & (self.first == END_OF_TRACK)]
         return ends
 
     def upto(self, end: int) -> "Events":
-        """The events that end there or before."""
         n = int(np.searchsorted(self.end, end, side="right"))
         return Events(*(column[:n] for column in self))
 
@@ -57,7 +55,7 @@ def parse_events(track: bytes) -> Events:
 
 
 def follow(data: NDArray[np.uint8], size: int) -> tuple[Ints, int]:
-    """The places where the events in the first `size` bytes begin (N,), and the end of the last."""
+    """The places of the events in the first `size` bytes (N,), and the end of the last."""
     places, state = [np.zeros(0, np.int64)], 0
     for start in range(0, size, BLOCK):
         step = steps(data[start : start + BLOCK + AHEAD]).data
@@ -72,8 +70,8 @@ def follow(data: NDArray[np.uint8], size: int) -> tuple[Ints, int]:
 
 
 def steps(data: NDArray[np.uint8]) -> Ints:
-    """(2N,) the place of the next event for every place of one. A place is twice its position, plus one where an event
-    without status has one data byte, not two."""
+    """(2N,) the next event of every place: a place is twice its position, plus one where an event without status has
+    one data byte."""
     places = np.arange(len(data) - AHEAD)
     at = places + numbers(data, places)[1]  # of the status, or of the first data byte without one
     status = data[at]
@@ -93,7 +91,7 @@ def steps(data: NDArray[np.uint8]) -> Ints:
 
 
 def numbers(data: NDArray[np.uint8], places: Ints) -> tuple[Ints, Ints]:
-    """The numbers of variable length at `places` (N,), and their sizes in bytes."""
+    """The numbers of variable length at `places` (N,), and their bytes."""
     value, size, more = np.zeros(len(places), np.int64), np.zeros(len(places), np.int64), np.ones(len(places), bool)
     for k in range(5):  # the format allows four bytes, but programs write 2 ** 28 ticks with a fifth
         byte = data[np.minimum(places + k, len(data) - 1)]

@@ -1,5 +1,4 @@
-"""A gap of a person's file written again: notes of some parts go, new ones come, and their pedal is up inside the
-gap."""
+"""A gap of a person's file written again."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,19 +16,19 @@ from musictx.music.ticks import FORGOTTEN_S, PEDAL, PEDAL_DOWN, sounding
 
 
 class GapNotes(NamedTuple):
-    """The notes of a gap, in seconds of the file: new ones by part number, and all `others` of the same parts, as they
-    are now. A note is inside by the nearest step of `step_s`; 0: by its exact time."""
+    """The notes of a gap, in seconds of the file: new ones by part number, and all `others` of these parts, as they are
+    now."""
 
     new: Sequence[tuple[int, Score]]
     others: Score
     from_s: float
     to_s: float
-    step_s: float
+    step_s: float  # a note is inside by its nearest step; 0: by its exact time
     parts: Sequence[int] = ()  # their numbers; none: all that are heard
 
 
 class PartNote(NamedTuple):
-    """A note of the file, its part, and the tick at which it stops sounding, pedal included."""
+    """A note of the file, its part, and the tick of its end with its pedal."""
 
     note: Note
     part: Part
@@ -37,8 +36,8 @@ class PartNote(NamedTuple):
 
 
 def fill_in(project: Project, gap: GapNotes, text: str = "", *, pedal: bool = False) -> bytes:
-    """The file with the gap written again: new notes in their parts, or on a track of their own where the channel would
-    change them, or has a `pedal` of its own."""
+    """The file with new notes in the gap: in their parts, or on another track where the channel changes them, and with
+    a `pedal`."""
     filling = Filling(project, gap)
     filling.lift_pedals()
     filling.empty()
@@ -47,7 +46,7 @@ def fill_in(project: Project, gap: GapNotes, text: str = "", *, pedal: bool = Fa
 
 
 class Filling:
-    """The file on its way to that of `fill_in`."""
+    """The file that `fill_in` changes."""
 
     def __init__(self, project: Project, gap: GapNotes) -> None:
         self.project, self.gap = project, gap
@@ -58,7 +57,7 @@ class Filling:
         self.loose = list[Score]()  # notes that go to a track of their own
 
     def lift_pedals(self) -> None:
-        """Lifts the pedals of channels that only these parts have; readers do not hear a forgotten one."""
+        """Lifts the pedals that only these parts have; nobody hears a forgotten one."""
         for channel in sorted({part.channel for part in self.filled_parts}):  # so that no note rings through the gap
             is_shared = any(part.channel == channel and part not in self.filled_parts for part in self.project.parts)
             raw, *others = (raw for raw in self.project.raw.channels if raw.number % CHANNELS == channel)
@@ -99,7 +98,7 @@ class Filling:
         return out
 
     def empty(self) -> None:
-        """Takes the notes out of the gap; others say where one that crosses a border ends, or begins again."""
+        """Takes the notes out of the gap; those that cross its borders end and begin as `others` do."""
         clock, others, rows = self.project.clock, self.gap.others, dict[tuple[int, int], list[int]]()
         columns = clock.ticks(others.onset_s), others.pitch, clock.ticks(others.offset_s)
         for on, pitch, end in sorted(zip(*(column.tolist() for column in columns), strict=True)):
@@ -146,7 +145,7 @@ class Filling:
         return {tick for tick, step in zip(ticks, steps, strict=True) if from_s <= step < to_s}
 
     def _key_up(self, part_note: PartNote, until: int) -> int | None:
-        """The tick of a key's release, for a note that sounds to `until`; None where the channel cannot play it."""
+        """The release of a key whose note sounds to `until`; None where the channel cannot play it."""
         note, end, channel = part_note.note, part_note.end, part_note.part.channel
         if note.off <= self.first == until and not is_down(self.tracks, channel, until, until + 1):
             return note.off  # the pedal lets it go
@@ -155,7 +154,7 @@ class Filling:
         return self._fitting(channel, note.on, until)
 
     def _fitting(self, channel: int, on: int, off: int) -> int | None:
-        """The tick of a key's release, just before a pedal comes down at the border; None where none fits."""
+        """The release of a key, before a pedal comes down at the border; None for none."""
         early = off - 1 if off == self.last and off - 1 > on else off
         return next((at for at in (off, early) if lasts(self.tracks, channel, on, at)), None)
 
@@ -166,7 +165,7 @@ class Filling:
         return Score([on_s], [off_s], [note.pitch], [note.velocity], program=of)
 
     def add(self, pedal: bool) -> None:
-        """Puts new notes in their parts, as far as these play them unchanged."""
+        """Puts new notes in their parts, if these play them unchanged."""
         sounds = [note for track in self.tracks for note in notes_of(track)]
         for number, score in self.gap.new:
             part, more, rest = self.parts[number], list[Note](), np.ones(len(score), dtype=bool)

@@ -1,5 +1,4 @@
-"""The chorale grid, sixteenths of soprano, alto, tenor and bass: notes to grid and back, and its changes of other
-music."""
+"""The chorale grid, sixteenths of soprano, alto, tenor and bass."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -29,7 +28,7 @@ CENTRES = (71, 65, 59, 50)  # where each voice is expected before its first note
 
 
 def grid_to_score(grid: NDArray[np.integer], quarter_s: float = 0.6) -> Score:
-    """A grid (steps, 4) as notes; equal pitches in a row are one long note of a voice."""
+    """A grid (steps, 4) as notes; equal pitches in a row are one note."""
     if not len(grid):
         return Score.empty()
     changes = np.diff(grid, axis=0, prepend=np.int16(REST - 1), append=np.int16(REST - 1)) != 0  # (steps + 1, 4)
@@ -48,8 +47,7 @@ def lines_of_grid(grid: NDArray[np.integer], quarter_s: float = 0.6) -> list[Sco
 
 
 def score_to_grid(score: Score) -> Grid:
-    """Notes as a grid, each in the nearest free voice for its whole length. Raises TokenError where more than four
-    sound."""
+    """Notes as a grid, each in the nearest free voice. Raises TokenError for more than four at once."""
     notes = notes_in_steps(score)
     steps = max((end for _, end, _ in notes), default=0)
     if steps > MAX_STEPS:
@@ -75,7 +73,7 @@ def score_to_grid(score: Score) -> Grid:
 
 
 def by_height(grid: Grid) -> Grid:
-    """The same pitches with no voice above a higher one; fewer than four go to the voices that last sang nearest."""
+    """The same pitches in voices by height; fewer than four go to those that last sang nearest."""
     result = np.full_like(grid, REST)
     last = np.array(CENTRES)
     for step, row in enumerate(grid):
@@ -86,14 +84,14 @@ def by_height(grid: Grid) -> Grid:
 
 
 def in_steps(score: Score, step_s: float | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(N,) the steps, of `step_s` or sixteenths, at which notes begin and end; each is at least one long."""
+    """(N,) the steps, of `step_s` or sixteenths, where notes begin and end, one or more long."""
     step_s = score.quarter_s / STEPS_PER_QUARTER if step_s is None else step_s
     onset = np.rint(score.onset_s / step_s).astype(np.int64)
     return onset, np.maximum(np.rint(score.offset_s / step_s).astype(np.int64), onset + 1)
 
 
 def notes_in_steps(score: Score) -> list[Note]:
-    """The notes in steps; notes of one pitch that touch are one."""
+    """The notes in steps; those of one pitch that touch are one."""
     onset, end = in_steps(score)
     notes: list[list[int]] = []
     ends: dict[tuple[int, int], list[list[int]]] = defaultdict(list)  # (pitch, step) -> notes that end there
@@ -117,8 +115,7 @@ PIANO = 0  # its program number
 
 
 def thin_to_voices(score: Score) -> tuple[Score, int]:
-    """The score on the grid, of more than four notes the highest, lowest and newest, and the number of others left out
-    or cut short. All have the commonest program."""
+    """The score on the grid, of more than four notes the outer and the newest, and the number of the others."""
     notes: list[list[int]] = []  # onset step, end step, pitch
     sounding: list[list[int]] = []
     cut = 0
@@ -136,7 +133,7 @@ def thin_to_voices(score: Score) -> tuple[Score, int]:
 
 
 def one_piano(score: Score) -> Score:
-    """Gives notes of several programs the piano's; notes of a single program keep it."""
+    """Gives notes of several programs the piano's."""
     return replace(score, program=np.array(PIANO)) if len(set(score.program.tolist())) > 1 else score
 
 
@@ -144,7 +141,7 @@ BESIDE = 0.1  # sixteenths that a note may begin beside the grid: enough for rou
 
 
 class Quantised(NamedTuple):
-    """The notes that the grid has room for, in their own time, and the numbers that it leaves out, moves or ties."""
+    """The notes of a grid in their own time, and the numbers that it leaves out, moves or ties."""
 
     score: Score
     lost: int
@@ -163,7 +160,7 @@ class Quantised(NamedTuple):
 
 
 def quantise(score: Score) -> Quantised:
-    """Leaves out the shortest notes where rounding makes more than four sound at once."""
+    """Leaves out the shortest notes where rounding makes more than four sound."""
     survivors = score.select(~_graces(score))
     moved = int(beside_grid(survivors).sum())
     tied = len(survivors) - len(notes_in_steps(survivors))
@@ -178,8 +175,7 @@ def beside_grid(score: Score) -> NDArray[np.bool_]:
 
 
 def _graces(score: Score) -> NDArray[np.bool_]:
-    """(N,) the notes that rounding makes too many: at a step where more than four sound, the shortest within it, but
-    none in whose middle more than four sound before rounding."""
+    """(N,) the notes that rounding makes too many: the shortest of a step, unless more than four sounded before."""
     step_s, middle_s = score.quarter_s / STEPS_PER_QUARTER, (score.onset_s + score.offset_s) / 2
     onset, offset = np.rint(score.onset_s / step_s), np.rint(score.offset_s / step_s)
     in_truth = _sounding(score.onset_s, score.offset_s, middle_s)
@@ -193,6 +189,6 @@ def _graces(score: Score) -> NDArray[np.bool_]:
 
 
 def _sounding(begin: NDArray[Any], end: NDArray[Any], at: NDArray[Any]) -> NDArray[np.int64]:
-    """(K,) the number of the N notes that sound at each of K times; none sounds at its end."""
+    """(K,) how many of N notes sound at each time."""
     n_begun: NDArray[np.int64] = np.searchsorted(np.sort(begin), at, side="right")
     return n_begun - np.searchsorted(np.sort(end), at, side="right")

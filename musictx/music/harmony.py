@@ -1,4 +1,4 @@
-"""Keys and chords in letters, `F# minor`, `Bbmaj7`, `C | Am F | G7`, and the chords of music."""
+"""Keys and chords in letters, `F# minor`, `C | Am F | G7`, and the chords of music."""
 
 import re
 from collections.abc import Sequence
@@ -47,17 +47,16 @@ Classes = frozenset[int]  # pitch classes: 0 is C
 
 
 def pitch_class(letter: str, accidentals: str = "") -> int:
-    """The pitch class of a letter with its accidentals."""
     return (NATURALS[letter] + sum(ACCIDENTALS[each] for each in accidentals)) % 12
 
 
 def pitch_name(pitch: int) -> str:
-    """A pitch as pianists write it: C4 is 60, the middle C."""
+    """A pitch as pianists write it: 60 is C4."""
     return f"{LETTERS[pitch % 12]}{pitch // 12 - 1}"
 
 
 def key_classes(name: str) -> Classes:
-    """The pitch classes of a key: `D minor`, `Dm`, `F# major` or `Bb`. Raises ConfigError."""
+    """The pitch classes of a key: `D minor`, `Dm`, `Bb`. Raises ConfigError."""
     words = re.fullmatch(r"([A-G])([#b]?) *(\w*)", name.strip())
     if not words or words[3] not in MODE_OF:
         raise ConfigError("key", got=name, allowed="a key such as 'D minor', Dm, 'F# major' or Bb")
@@ -66,7 +65,7 @@ def key_classes(name: str) -> Classes:
 
 @dataclass(frozen=True)
 class Chord:
-    """A root and a quality of `QUALITIES`, or a bass with the other notes, as in `+D+G`."""
+    """A root and a quality of `QUALITIES`, or a bass and other notes, `+D+G`."""
 
     root: int
     quality: str = ""
@@ -95,7 +94,7 @@ def parse_chord(name: str) -> Chord:
 
 @dataclass(frozen=True)
 class ChordLine:
-    """Chords in a row that repeats: their beginnings and its length, in bars or in seconds."""
+    """Chords that repeat, their beginnings and length, in bars or seconds."""
 
     chords: tuple[Chord, ...]
     begins: tuple[float, ...]
@@ -104,8 +103,8 @@ class ChordLine:
 
 
 def parse_chords(text: str) -> ChordLine:
-    """A line of chords: bars, `C | Am F | G7`, or seconds, `0 C, 4 Am, 8 G7`, perhaps with an end, `0 C, 4 Am, 8`.
-    Raises ConfigError."""
+    """A line of chords: bars, `C | Am F | G7`, or seconds, `0 C, 4 Am`, perhaps with an end, `0 C, 4 Am, 8`. Raises
+    ConfigError."""
     line = _in_seconds(text) if re.match(r"[\s\d.,-]*\d", text, re.ASCII) else _in_bars(text)
     if len(line.chords) > MOST_CHORDS:
         raise ConfigError("chords", why=f"there are {len(line.chords)} chords", allowed=f"at most {MOST_CHORDS}")
@@ -133,7 +132,6 @@ def _in_seconds(text: str) -> ChordLine:
 
 
 def spell(classes: Classes) -> str:
-    """Pitch classes in letters."""
     return ", ".join(LETTERS[each] for each in sorted(classes))
 
 
@@ -151,8 +149,7 @@ TOGETHER_S = 0.05  # notes of one chord begin so close to each other
 
 
 def chords_by_bar(score: Score, lines_s: NDArray[np.float64]) -> str:
-    """The chord of each bar between lines (bars + 1,), `C | Am | F | G7`; an empty bar repeats the last. Needs
-    notes."""
+    """The chord of each bar between lines (bars + 1,), `C | Am | F`, for a score with notes."""
     from_s, to_s = lines_s[:-1, None], lines_s[1:, None]
     sounds_s = np.minimum(score.offset_s, to_s) - np.maximum(score.onset_s, from_s)  # (bars, N)
     classes = np.eye(12)[score.pitch % 12]  # (N, 12)
@@ -163,13 +160,13 @@ def chords_by_bar(score: Score, lines_s: NDArray[np.float64]) -> str:
 
 
 def nearest_chord(seconds: NDArray[np.floating]) -> Chord:
-    """The chord nearest to the seconds of each pitch class, (12,), by the cosine; a long root counts a little more."""
+    """The chord nearest to the seconds of each pitch class, (12,), by the cosine; a long root counts more."""
     cosine_times_norm = CHORD_NOTES @ seconds / np.sqrt(CHORD_NOTES.sum(1))
     return COMMON_CHORDS[int((cosine_times_norm + OF_ROOT * seconds[ROOTS]).argmax())]
 
 
 def chord_track(score: Score) -> str:
-    """The notes that sound together as chords, `0 C, 2 Am, 4 C+D+G, 6`, in seconds from the first. Needs notes."""
+    """The notes that sound together as chords, `0 C, 2 Am, 4 C+D+G, 6`, for a score with notes."""
     onset_s = np.unique(score.onset_s)
     changes = list[tuple[float, Chord]]()
     first_s = onset_s[np.diff(onset_s, prepend=-np.inf) > TOGETHER_S].tolist()
@@ -184,7 +181,7 @@ def chord_track(score: Score) -> str:
 
 
 def exact_chord(pitches: Sequence[int]) -> Chord:
-    """The chord of exactly these pitch classes, best on the bass; else note by note."""
+    """The chord of exactly these pitches, best on the bass."""
     bass, classes = min(pitches) % 12, frozenset(pitch % 12 for pitch in pitches)
     for root in (bass, *range(12)):
         for quality in QUALITIES:

@@ -1,4 +1,4 @@
-"""The letters of names in a MIDI file: the format names no encoding, so they are guessed."""
+"""The letters of names in a MIDI file, which names no encoding."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ AROUND = "\ufeff\0 \t\r\n"  # some programs write a mark of UTF-8, zeros or spac
 
 
 def guess_encoding(texts: Sequence[bytes]) -> str:
-    """The encoding of texts that are not UTF-8: Russian, Shift-JIS or that of Western Europe."""
+    """The encoding of texts beside UTF-8: Russian, Shift-JIS or that of Western Europe."""
     russian = "\n".join(text.decode("cp1251", "replace") for text in texts)
     if RUSSIAN.search(russian) and not NO_RUSSIAN.search(russian):
         return "cp1251"
@@ -33,7 +33,7 @@ def is_utf8(text: bytes) -> bool:
 
 
 def as_text(text: bytes, encoding: str) -> str:
-    """A text in UTF-8, else in `encoding`, else in Latin-1, without spaces and marks `AROUND` it."""
+    """A text in UTF-8, `encoding` or Latin-1, without the marks `AROUND` it."""
     for name in ("utf-8", encoding):
         try:
             return text.decode(name).strip(AROUND)

@@ -1,4 +1,4 @@
-"""One line of notes: overlaps, the top line of music, and the line on a grid of sixteenths."""
+"""One line of notes, also on a grid of sixteenths."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -14,8 +14,7 @@ MOST_STEPS = 2048  # 128 bars of four quarters; a model looks at all of them at 
 
 
 class GridLine(NamedTuple):
-    """A melody on the grid: pitches (S,) or REST from step `first` on, which is on a beat; the number of notes without
-    a step."""
+    """Pitches (S,) or REST from step `first` on, which is on a beat; and the number of notes without a step."""
 
     pitch: NDArray[np.int16]
     first: int
@@ -23,7 +22,7 @@ class GridLine(NamedTuple):
 
 
 def overlaps(score: Score) -> NDArray[np.int64]:
-    """The notes, by onset, that overlap an earlier one for more than half of the shorter: chords, but not legato."""
+    """The notes that overlap an earlier one for more than half of the shorter: chords, but not legato."""
     onset, offset, notes, sounding = score.onset_s, score.offset_s, list[int](), list[int]()
     length = offset - onset
     for i in range(len(score)):
@@ -35,7 +34,7 @@ def overlaps(score: Score) -> NDArray[np.int64]:
 
 
 def top_line(score: Score) -> Score:
-    """The notes with no higher one above them at their onset, each cut off at the next of them."""
+    """The notes with no higher one above them at their onset, cut off at the next."""
     line_notes, sounding = list[int](), list[int]()
     for i in np.lexsort((-score.pitch.astype(int), score.onset_s)).tolist():  # of a chord the highest comes first
         sounding = [j for j in sounding if score.offset_s[j] > score.onset_s[i]]
@@ -48,7 +47,7 @@ def top_line(score: Score) -> Score:
 
 
 def on_grid(line: Score) -> GridLine:
-    """One line of notes on the grid, in each step the longest. Raises UserError for a line that is too long."""
+    """One line of notes on the grid, in each step the longest. Raises UserError for a long line."""
     onset, end = in_steps(line)
     if end.max() > MOST_STEPS:
         what = f"{end.max():,} sixteenths long, at most {MOST_STEPS:,} can be accompanied"

@@ -1,4 +1,4 @@
-"""Long notes as keys that are let go early and the sustain pedal, and pedals where a file is cut."""
+"""The sustain pedal in a file: for long notes, and where a file is cut."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -16,15 +16,15 @@ TOGETHER = 2  # notes that begin one after the other and end at once: a pedal, n
 
 
 class Press(NamedTuple):
-    """The ticks between which the pedal is down."""
+    """The ticks of a pedal's press and lift."""
 
     down: int
     up: int
 
 
 def with_pedal(notes: Sequence[Note], clock: TempoMap, from_tick: int = 0) -> tuple[list[Note], list[Press]]:
-    """Keys and presses: the pedal goes down 50 ms after its last lift, or the last end of a note, where several notes
-    end with it and no other ends meanwhile unless its pitch is struck again. Music before `from_tick` has ended."""
+    """Keys and presses: the pedal goes down 50 ms after its last lift, or the last end of a note, and up where several
+    notes end, if no others end meanwhile but those that are struck again."""
     out, presses = list(notes), list[Press]()
     strikes: dict[int, list[int]] = {}
     for note in sorted(notes, key=lambda note: note.on):
@@ -49,8 +49,7 @@ def with_pedal(notes: Sequence[Note], clock: TempoMap, from_tick: int = 0) -> tu
 
 
 def lifts(channels: Sequence[RawChannel], tick: int | None = None) -> list[Event]:
-    """The lifts of pedals that are down at a tick, or at the end; later than the last note of a channel none is
-    needed."""
+    """The lifts of pedals that are down at a tick, or at the end."""
     out = list[Event]()
     for raw in channels:
         before = raw.pedal if tick is None else raw.pedal[:, raw.pedal[0] < tick]
@@ -61,7 +60,7 @@ def lifts(channels: Sequence[RawChannel], tick: int | None = None) -> list[Event
 
 
 def let_go(tracks: Sequence[EventTrack], channels: Sequence[RawChannel], tick: int | None = None) -> list[EventTrack]:
-    """The tracks with these `lifts`, each in the last track that moves the pedal of its channel."""
+    """The tracks with `lifts`, each where the last pedal of its channel is."""
     more: dict[int, list[Event]] = {}
     for lift in lifts(channels, tick):
         moves = [
@@ -74,7 +73,7 @@ def let_go(tracks: Sequence[EventTrack], channels: Sequence[RawChannel], tick: i
 
 
 def forgotten_presses(channels: Sequence[RawChannel], clock: TempoMap, tick: int) -> set[Event]:
-    """The presses that are too long for a reader to count, but would count if they ended at a tick."""
+    """The presses that are too long for a reader, but would count if they ended at a tick."""
     out = set[Event]()
     for raw in channels:
         spans = sounding(raw, clock)[2]

@@ -1,4 +1,4 @@
-"""A person's MIDI file, into which new notes are written; all else in it stays, event for event."""
+"""A person's MIDI file for new notes; all else in it stays."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ NAME = "musictx"  # of the track of new notes
 
 
 class Part(NamedTuple):
-    """A channel of a track that has notes; `number` counts them from 1."""
+    """A channel of a track that has notes, by its number from 1."""
 
     number: int
     track: int
@@ -37,7 +37,7 @@ class Part(NamedTuple):
 
 
 class Line(NamedTuple):
-    """New notes of a track of its own."""
+    """The notes of a new track."""
 
     name: str
     score: Score
@@ -45,8 +45,8 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Project:
-    """`clock` turns the file's ticks into seconds; `part`, a name or number, is the only one that the model has, None:
-    all, drums only with `drums`."""
+    """`clock` turns ticks into seconds; `part`, a name or number, is the only one of the model, None: all, with `drums`
+    or without."""
 
     data: bytes
     clock: TempoMap
@@ -54,7 +54,7 @@ class Project:
     drums: bool = False
 
     def __reduce__(self) -> tuple[type["Project"], tuple[object, ...]]:
-        """Only the bytes and settings, so that equal files are equal bytes."""
+        """Equal files are equal bytes."""
         return Project, (self.data, self.clock, self.part, self.drums)
 
     @cached_property
@@ -63,12 +63,10 @@ class Project:
 
     @cached_property
     def notes(self) -> list[list[Note]]:
-        """The notes of each track."""
         return [notes_of(track) for track in self.file.tracks]
 
     @cached_property
     def raw(self) -> RawMidi:
-        """The file's channels in ticks."""
         return read_raw(read_chunks(self.data, Counter()), Counter())
 
     @cached_property
@@ -85,7 +83,7 @@ class Project:
 
     @cached_property
     def model_parts(self) -> list[Part]:
-        """The parts of the model. Raises ConfigError for one that is not there."""
+        """The parts of the model. Raises ConfigError for a missing one."""
         if self.part is None:
             return [part for part in self.parts if self.drums or not part.is_drums]
         matches = [part for part in self.parts if self.part == str(part.number)]
@@ -107,7 +105,7 @@ class Project:
 
     @classmethod
     def new(cls, quarter_s: float, signature: tuple[int, int] | None = None) -> "Project":
-        """A file of a tempo and a meter, without notes."""
+        """A file without notes."""
         mspq = min(max(round(quarter_s * 1e6), 1), MAX_MSPQ)
         events = [Event(0, b"\xff\x51\x03" + mspq.to_bytes(3))]
         beats, unit = signature or (4, 4)
@@ -119,7 +117,7 @@ class Project:
     def continue_at(
         self, lines: Sequence[Line], from_s: float, text: str = "", *, pedal: bool = False, seed: bool = True
     ) -> bytes:
-        """The file up to `from_s`, and new lines after it; without the `seed` only its clock, markers and names."""
+        """The file up to `from_s`, without the `seed` only its clock, markers and names, and new lines."""
         join = self.tick(from_s)
         tracks = self.tracks_until(join)
         new = self.new_tracks(lines, join, tracks, text=text, pedal=pedal, shares=len(lines) == 1)
@@ -132,14 +130,14 @@ class Project:
         return midi.write_events(self.file._replace(tracks=tracks + new))
 
     def tracks_until(self, tick: int, *, whole: bool = True) -> list[EventTrack]:
-        """The tracks without the music from a tick on; unchanged for a `whole` file whose notes end before."""
+        """The tracks without the music from a tick on; a `whole` file stays if its notes end before."""
         tracks, gone = list(self.file.tracks), forgotten_presses(self.raw.channels, self.clock, tick)
         if not whole or any(note.on >= tick or note.off > tick for notes in self.notes for note in notes):
             tracks = [_cut(*each, tick) for each in zip(tracks, self.notes, strict=True)]
         return [EventTrack([e for e in t.events if e not in gone], t.end) for t in tracks] if gone else tracks
 
     def until(self, at_s: float) -> "Project":
-        """The file without the music after a moment; its clock and markers stay."""
+        """The file without the music after a moment, but for clock and markers."""
         tick = self.tick(at_s)
         tracks = self.tracks_until(tick)
         if tracks == self.file.tracks:
@@ -147,7 +145,7 @@ class Project:
         return replace(self, data=midi.write_events(self.file._replace(tracks=let_go(tracks, self.raw.channels, tick))))
 
     def with_only(self, score: Score) -> "Project":
-        """The file without the notes of the model's parts that are not in a score."""
+        """The file without notes of the model's parts that a score lacks."""
         left = Counter(zip(self.clock.ticks(score.onset_s).tolist(), score.pitch.tolist(), strict=True))
         gone: dict[int, list[int]] = {}
         for part in sorted(self.model_parts, key=lambda part: -float(part.pitches.mean())):
@@ -168,7 +166,7 @@ class Project:
         return midi.write_events(self.file._replace(tracks=self.file.tracks + new))
 
     def by_register(self, score: Score) -> list[tuple[int, Score]]:
-        """New notes by part, the one whose median pitch is nearest."""
+        """New notes by the part whose median pitch is nearest."""
         middle = np.array([np.median(part.pitches) for part in self.model_parts])  # (P,)
         nearest = np.abs(score.pitch[:, None].astype(np.int64) - middle).argmin(1)
         return [
@@ -176,8 +174,7 @@ class Project:
         ]
 
     def beside_beat_s(self, score: Score) -> float | None:
-        """The mean distance of onsets from the nearest sixteenths of the file's beat, in seconds; None without a
-        beat."""
+        """The mean distance of onsets from the file's sixteenths, in seconds; None without a beat."""
         per = self.clock.ticks_per_quarter / STEPS_PER_QUARTER
         if not per or not len(score):
             return None
@@ -188,7 +185,7 @@ class Project:
         return int(self.clock.ticks(np.array([at_s]))[0])
 
     def in_ticks(self, score: Score) -> list[Note]:
-        """Notes of a score in ticks, each at least one long."""
+        """Notes in ticks, one or more long."""
         on = self.clock.ticks(score.onset_s)
         off = np.maximum(self.clock.ticks(score.offset_s), on + 1)
         columns = zip(*(x.tolist() for x in (on, off, score.pitch, score.velocity)), strict=True)
@@ -205,10 +202,10 @@ class Project:
         shares: bool = False,
         wished: int | None = None,
     ) -> list[EventTrack]:
-        """A track for each line and program, and for notes of one pitch that overlap, on a channel of its own.
+        """A track on its own channel for each line and program, and for overlaps of one pitch.
 
-        It sounds like the part of this program. It `shares` that part's channel, or has the `wished` one, if nothing
-        comes on it later."""
+        It sounds like the part of this program, and `shares` that part's channel, or has the `wished` one, if nothing
+        follows there."""
         out, used = list[EventTrack](), set[int]()
         each = [
             (name, int(program), layer)
@@ -237,7 +234,7 @@ class Project:
         return out
 
     def _channel(self, program: int, tick: int, tracks: Sequence[EventTrack]) -> int | None:
-        """The channel with the most notes among the parts that play this program at a tick, or among all."""
+        """The channel with the most notes of this program at a tick, or of all."""
         of, other = Counter[int](), Counter[int]()
         for part in self.model_parts:
             plays = value_of(tracks, part.channel, tick, midi.PROGRAM) == program
@@ -250,7 +247,7 @@ OF_PLACE = {0x06, 0x07, 0x51, 0x54, 0x58, 0x59}
 
 
 def _cut(track: EventTrack, notes: Sequence[Note], tick: int) -> EventTrack:
-    """The track without its music from a tick on; notes that still sound end there."""
+    """The track without its music from a tick on, where sounding notes end."""
     gone = [k for k, e in enumerate(track.events) if e.tick >= tick and not _stays(e, tick)]
     if not gone and not any(note.off > tick for note in notes):
         return track
@@ -277,7 +274,7 @@ def _pedal_events(presses: Iterable[Press], channel: int) -> Iterable[Event]:
 
 
 def _layers(notes: list[Note]) -> list[list[Note]]:
-    """Notes in layers, in which no pitch overlaps itself."""
+    """Notes in layers without overlaps of one pitch."""
     layers, ends = list[list[Note]](), list[dict[int, int]]()
     for note in sorted(notes, key=lambda note: note[:5]):
         layer = next((i for i, end in enumerate(ends) if end.get(note.pitch, 0) <= note.on), len(layers))

@@ -1,4 +1,4 @@
-"""A MIDI file in ticks: its channels, its clock, and the names of its tracks."""
+"""A MIDI file in ticks: its channels, clock and names."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -59,7 +59,7 @@ def read_raw(chunks: Chunks, repairs: Counter[str]) -> RawMidi:
 
 
 def tick_of(division: int) -> float | None:
-    """The seconds of a tick in SMPTE time; None for ticks a quarter."""
+    """The seconds of a tick in SMPTE time, else None."""
     if division < 0x8000:
         return None
     frames, ticks = 256 - (division >> 8), division & 255
@@ -67,7 +67,7 @@ def tick_of(division: int) -> float | None:
 
 
 def listen(body: bytes, events: Events, port: Ints, song: SongEvents) -> bytes:
-    """Adds the messages of a track to `song`, sets the port (N,) of each event, and returns the track's name."""
+    """Adds a track's messages to `song`, sets the port (N,) of its events, and returns its name."""
     name = b""
     for i in np.flatnonzero((events.status == META) | (events.status == SYSEX)).tolist():
         tick, kind, content = int(events.tick[i]), int(events.first[i]), body[events.begin[i] : events.end[i]]
@@ -86,7 +86,7 @@ def listen(body: bytes, events: Events, port: Ints, song: SongEvents) -> bytes:
 
 
 def follow_maker(content: bytes, tick: int, port: int, song: SongEvents) -> None:
-    """Takes a SysEx of Roland's GS or Yamaha's XG that makes a channel a drum kit, or a reset, of GM too."""
+    """Takes a SysEx of Roland's GS or Yamaha's XG that makes a channel a drum kit, or a reset."""
     part = None
     if is_reset(content):
         channels = range(port * CHANNELS, (port + 1) * CHANNELS)
@@ -106,7 +106,7 @@ def follow_maker(content: bytes, tick: int, port: int, song: SongEvents) -> None
 
 
 def is_reset(content: bytes) -> bool:
-    """Whether a SysEx switches a synthesizer to GM, GS or XG, where channel 10 alone is for drums."""
+    """Whether a SysEx resets to GM, GS or XG, where only channel 10 is for drums."""
     return (
         (content[:1] == b"\x7e" and content[2:4] in (b"\x09\x01", b"\x09\x03"))
         or (content[:1] == b"\x41" and content[2:7] in (b"\x42\x12\x40\x00\x7f", b"\x42\x12\x00\x00\x7f"))

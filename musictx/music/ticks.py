@@ -1,4 +1,4 @@
-"""A MIDI file in ticks made into tracks of notes in seconds, the sustain pedal applied."""
+"""A MIDI file in ticks as tracks of notes in seconds, with the sustain pedal."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -23,10 +23,10 @@ def sustain(
     spans: NDArray[np.float64],
     is_before: NDArray[np.bool_] | bool = False,
 ) -> NDArray[np.float64]:
-    """The ends of a channel's notes (N,) with its pedal: the lift of the pedal, or the next strike of the pitch.
+    """The ends of a channel's notes (N,) with its pedal: its lift, or the next strike of the pitch.
 
-    `spans` (P, 2) are those of `pedal_spans`; those beyond `FORGOTTEN_S` do not count. Notes that are released at a
-    moment where the pedal is lifted and pressed again end there, if this `is_before` (N,) the press."""
+    `spans` (P, 2) are those of `pedal_spans`; a press beyond `FORGOTTEN_S` does not count. Where the pedal is lifted
+    and pressed in one moment, a note released in it ends if that `is_before` (N,) the press."""
     down_s, up_s = spans[spans[:, 1] - spans[:, 0] <= FORGOTTEN_S].T
     if not len(onset_s) or not len(down_s):
         return offset_s
@@ -38,7 +38,7 @@ def sustain(
 
 
 def pedal_spans(pedal_s: NDArray[np.float64], pedal_value: NDArray[np.integer], end_s: float) -> NDArray[np.float64]:
-    """The spans (P, 2) in which the pedal is down, from the values of controller 64 (K,) in time.
+    """The spans (P, 2) of the pedal, from the values of controller 64 (K,).
 
     A pedal that never comes up lifts at the end of the music (as in Oore et al. 2018, section 3.1) or of its
     messages."""
@@ -50,7 +50,7 @@ def pedal_spans(pedal_s: NDArray[np.float64], pedal_value: NDArray[np.integer], 
 
 
 def _next_strike_s(onset_s: NDArray[np.float64], pitch: NDArray[np.integer]) -> NDArray[np.float64]:
-    """The next strike of each note's pitch, strictly later; infinity for none."""
+    """The next strike of each note's pitch, or infinity."""
     out = np.empty(len(onset_s))
     for each in np.unique(pitch):
         at = np.flatnonzero(pitch == each)
@@ -73,7 +73,7 @@ Ticks = NDArray[Any]
 
 @dataclass(frozen=True)
 class RawChannel:
-    """The notes of one channel and its sustain pedal (controller 64)."""
+    """The notes and the sustain pedal of a channel."""
 
     number: int
     notes: Ticks  # (6, N) onset, offset, pitch, velocity, program, track
@@ -83,7 +83,7 @@ class RawChannel:
 
 @dataclass(frozen=True)
 class RawMidi:
-    """Channels, and the clock: tempo changes and ticks a quarter; or, for SMPTE time, only `tick_s`."""
+    """Channels, and the clock: tempos and ticks a quarter, or `tick_s` of SMPTE time."""
 
     channels: list[RawChannel]
     ticks_per_quarter: int
@@ -97,7 +97,7 @@ class RawMidi:
 
 @dataclass(frozen=True)
 class Track:
-    """One instrument of a file; every note of `score` has the same program."""
+    """The notes of one instrument of a file."""
 
     name: str
     score: Score
@@ -116,7 +116,7 @@ class Track:
 
 @dataclass(frozen=True)
 class Tracks:
-    """The instruments of one file, its clock and its time signatures (K, 3): tick, beats, unit."""
+    """The instruments of a file, its clock and its time signatures (K, 3): tick, beats, unit."""
 
     tracks: list[Track]
     tempo_map: "TempoMap"
@@ -125,21 +125,20 @@ class Tracks:
 
     @property
     def quarter_s(self) -> float:
-        """The first tempo."""
         return self.tempo_map.quarter_s
 
     def merge(self, drums: bool = False) -> Score:
-        """All notes together, drums only with `drums`."""
+        """All notes, drums only with `drums`."""
         return Score.merge([t.score for t in self.tracks if drums or not t.is_drums], self.quarter_s)
 
     def remark(self, drums: bool = False) -> str:
-        """The repairs of the file, and whether `merge(drums)` lacks a forgotten pedal; "" for none."""
+        """The repairs of the file, and a pedal forgotten in `merge(drums)`."""
         audible = [track for track in self.tracks if drums or not track.is_drums]
         pedal = [FORGOTTEN] if any(track.pedal_forgotten for track in audible) else []
         return "; ".join(say_repairs(self.repairs) + pedal)
 
     def meter(self) -> Meter:
-        """The bars of the file, up to the first line after its last note."""
+        """The bars of the file."""
         end_s = max((track.score.duration_s for track in self.tracks), default=0.0)
         meter = self.tempo_map.meter(self.signatures, end_s)
         onset_s = np.unique((self.merge() or self.merge(drums=True)).onset_s)
@@ -184,7 +183,7 @@ class TempoMap:
         return result
 
     def ticks_at(self, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Moments in ticks, with fractions: the inverse of `seconds`."""
+        """Moments in ticks, with fractions."""
         at = np.maximum(np.searchsorted(self.base_s, at_s, side="right") - 1, 0)
         return np.asarray(self.tempo[at] + (at_s - self.base_s[at]) / self.tick_s[at])
 
@@ -197,7 +196,7 @@ class TempoMap:
         return self.ticks_at(at_s) / self.ticks_per_quarter
 
     def meter(self, signatures: Ticks, end_s: float) -> Meter:
-        """Bar lines up to the first at or after `end_s`; in SMPTE time, which has no quarters, equal bars."""
+        """Bar lines up to one at or after `end_s`; in SMPTE time equal bars."""
         changes = signatures[(signatures[:, 1:] > 0).all(1)]
         changes = changes[np.argsort(changes[:, 0], kind="stable")]
         changes = changes[np.diff(changes[:, 0], append=-1) != 0]  # of several at one tick the last
@@ -225,7 +224,7 @@ Seconds = NDArray[np.float64]
 
 
 def sounding(raw: RawChannel, tempo_map: TempoMap) -> tuple[Seconds, Seconds, Seconds]:
-    """The beginnings and ends of a channel's notes (N,) with its pedal, and the spans of that (P, 2), in seconds."""
+    """The beginnings and ends of a channel's notes (N,) with its pedal, and the pedal's spans (P, 2)."""
     onset, offset, pitch = raw.notes[:3]
     onset_s = tempo_map.seconds(onset)
     offset_s = np.maximum(tempo_map.seconds(offset), onset_s)
@@ -234,7 +233,7 @@ def sounding(raw: RawChannel, tempo_map: TempoMap) -> tuple[Seconds, Seconds, Se
 
 
 def tracks_in_seconds(midi: RawMidi, one_tempo: bool) -> Tracks:
-    """The notes of every track, channel and program, each with the pedal of its channel."""
+    """The notes of every track, channel and program, with the pedal."""
     tempo_map = TempoMap(midi, one_tempo)
     rows: list[tuple[tuple[int, int, int], Track]] = []
     for raw in midi.channels:

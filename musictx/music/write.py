@@ -1,4 +1,4 @@
-"""Writes MIDI with pretty_midi; the file has the same notes within one tick."""
+"""A score as a MIDI file, within one tick, by pretty_midi."""
 
 from pathlib import Path
 
@@ -13,8 +13,7 @@ MAX_MSPQ = 0xFFFFFF  # a MIDI tempo has 24 bits
 
 
 def write_midi(score: Score, path: Path, signature: tuple[int, int] | None = None, text: str = "") -> None:
-    """Writes a track a program at the score's tempo, whole or not at all, and a second one for overlapping notes of one
-    pitch.
+    """Writes a track a program at the score's tempo, and another for overlaps of one pitch.
 
     `signature` is (beats, unit of a beat), `text` a remark for people."""
     mspq = min(max(round(score.quarter_s * 1e6), 1), MAX_MSPQ)
