@@ -64,10 +64,10 @@ def serve(config: ServeConfig) -> None:
     limits = check(config)
     if find_spec("gradio") is None:
         raise UserError("the page needs the optional extra web", "pip install 'musictx[web]'")
-    from musictx.web.gate import answered, listening  # of starlette, which comes with gradio
+    from musictx.web.gate import host_names, listen_address  # of starlette, which comes with gradio
 
-    address = listening(config.host)
-    hosts = answered(address, config.allowed_hosts)
+    address = listen_address(config.host)
+    hosts = host_names(address, config.allowed_hosts)
     device = check_device(config.device)
     torch.set_num_threads(1)  # as in `few_threads`; the page draws in threads of its own, which all begin with this
     names = {Path(name).stem: name for name in offered(config.bundle)}

@@ -36,7 +36,7 @@ PIANO = """<div class="piano"><div class="keys"></div><span class="played" role=
 
 
 class Controls:
-    """Components, made where the page is being laid out."""
+    """Components, made within the layout of the page."""
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
@@ -86,7 +86,7 @@ class Controls:
         return {self.seconds: gr.update(visible=unit == SECONDS), self.bars: gr.update(visible=unit == BARS)}
 
     def lengths_of(self, music: PageMusic) -> dict[Any, Any]:
-        """Updates to the length of new music: in bars where the music has some."""
+        """Updates to the length of new music, in bars if the music has some."""
         bars = bars_of(music.score, music.meter, music.score.duration_s)
         unit = SECONDS if bars is None else BARS
         updates = self.count_in(unit) | {self.unit: gr.update(value=unit, visible=bars is not None)}
@@ -118,7 +118,7 @@ class Controls:
 
 
 class Closed(gr.Blocks):  # type: ignore[misc]
-    """Gradio fetches, or copies from anywhere on this machine, any file that a request names in place of an input."""
+    """Blocks that take no file but those of the page: Gradio would fetch, or copy, any file that a request names."""
 
     def __init__(self, uploads: Uploads, **how: Any) -> None:
         self.uploads = uploads
@@ -142,11 +142,11 @@ TO_WRONG = """watch("value", () => element.querySelector(".wrong")?.scrollIntoVi
 
 
 def status_line(what: str, wrong: bool = False) -> str:
-    """A line for the status, red where something went wrong; `TO_WRONG` brings such a line into the window."""
+    """A line of status, red if it is `wrong`; `TO_WRONG` brings that into the window."""
     role, look = ("alert", "status wrong") if wrong else ("status", "status")
     return f'<p role="{role}" class="{look}" data-number="{next(NUMBERS)}">{html.escape(what)}</p>'
 
 
 def come_far(seconds: float, of_s: float) -> None:
-    """Shows the person whose request this thread answers how much of the music is written."""
+    """Shows the progress of the music to the person of this thread's request."""
     gr.Progress()(min(seconds / of_s, 1.0), desc=f"{seconds:.0f} of {of_s:.0f} s of music")

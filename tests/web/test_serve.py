@@ -20,7 +20,7 @@ from musictx.model.build import can
 from musictx.model.onnx.player import OnnxPlayer
 from musictx.model.onnx.source_player import OnnxSourcePlayer
 from musictx.model.packaged import BUNDLES, is_packaged
-from musictx.web.gate import answered
+from musictx.web.gate import host_names
 
 
 def test_a_port_that_is_taken():
@@ -60,7 +60,7 @@ def test_impossible_amounts(change):
 @pytest.mark.parametrize("word", ["allowed_hosts=music.example", "allowed_hosts=[music.example]"])
 def test_one_host_or_a_list(word):
     given = settings("serve", "host=0.0.0.0", word)
-    assert answered(given.host, given.allowed_hosts) == ("music.example",)
+    assert host_names(given.host, given.allowed_hosts) == ("music.example",)
 
 
 @pytest.mark.skipif(not all(map(is_packaged, BUNDLES)), reason="built without a model")
