@@ -147,11 +147,11 @@ def _takes_source(header: BundleHeader | None, model: object) -> bool:
 
 def own_settings(sampling: Sampling, own: Own) -> str:
     """A remark on the settings that come from the bundle, `own`; "" for none."""
-    suited = sampling.suited(own)
+    whole = sampling.suited(own)
     remarks = [
         f"sampler.{name}={'null' if value is None else f'{value:g}'}"
         for name, value in own.items()
-        if getattr(suited, name) == value != getattr(sampling, name) and (value is not None or name == "top_p")
+        if getattr(whole, name) == value != getattr(sampling, name) and (value is not None or name == "top_p")
     ]
     return f"{' '.join(remarks)}, as its bundle says" if remarks else ""
 

@@ -36,8 +36,8 @@ def place_for(
         return quiet[0], True
     sounding = [note for track in tracks for note in notes_of(track)]
     for channel in sorted(last, key=lambda c: c != like):
-        alone = all(is_free(n, channel, sounding, ()) and lasts(tracks, channel, n.on, n.off) for n in notes)
-        if channel not in used and alone:
+        is_alone = all(is_free(n, channel, sounding, ()) and lasts(tracks, channel, n.on, n.off) for n in notes)
+        if channel not in used and is_alone:
             return channel, False
     ports = [e.data[-1] for track in tracks for e in track.events if e.data[:2] == bytes([midi.META, midi.PORT])]
     beyond = count(CHANNELS * (max(ports, default=0) + 1))
@@ -65,7 +65,7 @@ def last_of(tracks: Sequence[EventTrack], channel: int, tick: int, kind: int, co
 
 def is_down(tracks: Sequence[EventTrack], channel: int, first: int, last: int) -> bool:
     """Whether a channel's pedal is down between two ticks."""
-    pressed = any(
+    is_pressed = any(
         first <= event.tick < last
         and event.kind == midi.CONTROL
         and event.channel == channel
@@ -74,17 +74,17 @@ def is_down(tracks: Sequence[EventTrack], channel: int, first: int, last: int) -
         for track in tracks
         for event in track.events
     )
-    return pressed or value_of(tracks, channel, first, midi.CONTROL, PEDAL) >= PEDAL_DOWN
+    return is_pressed or value_of(tracks, channel, first, midi.CONTROL, PEDAL) >= PEDAL_DOWN
 
 
 def lasts(tracks: Sequence[EventTrack], channel: int, on: int, off: int) -> bool:
     """Whether a note lasts from `on` to `off`: no pedal holds it, and nothing ends it earlier."""
-    cut = any(
+    is_cut = any(
         on < event.tick < off and event.kind == midi.CONTROL and event.channel == channel and event.data[1] in CUTS
         for track in tracks
         for event in track.events
     )
-    return not cut and not is_down(tracks, channel, off, off + 1)
+    return not is_cut and not is_down(tracks, channel, off, off + 1)
 
 
 def rest_events(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[Event]:

@@ -69,10 +69,10 @@ class Chord:
 
     root: int
     quality: str = ""
-    written: str = field(default="", compare=False)  # as a person writes it: G#dim is Abdim too
+    spelling: str = field(default="", compare=False)  # as a person writes it: G#dim is Abdim too
 
     def __str__(self) -> str:
-        return self.written or LETTERS[self.root] + self.quality
+        return self.spelling or LETTERS[self.root] + self.quality
 
     @property
     def classes(self) -> Classes:

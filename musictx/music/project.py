@@ -146,12 +146,12 @@ class Project:
 
     def with_only(self, score: Score) -> "Project":
         """The file without notes of the model's parts that a score lacks."""
-        left = Counter(zip(self.clock.ticks(score.onset_s).tolist(), score.pitch.tolist(), strict=True))
+        counts = Counter(zip(self.clock.ticks(score.onset_s).tolist(), score.pitch.tolist(), strict=True))
         gone: dict[int, list[int]] = {}
         for part in sorted(self.model_parts, key=lambda part: -float(part.pitches.mean())):
             for note in (each for each in self.notes[part.track] if each.channel == part.channel):
-                if left[note.on, note.pitch] > 0:
-                    left[note.on, note.pitch] -= 1
+                if counts[note.on, note.pitch] > 0:
+                    counts[note.on, note.pitch] -= 1
                 else:
                     gone.setdefault(part.track, []).extend(k for k in (note.first, note.last) if k is not None)
         tracks = [with_events(track, gone.get(t, []), []) for t, track in enumerate(self.file.tracks)]

@@ -73,7 +73,7 @@ class Controls:
                 with gr.Row():
                     lowest = gr.Dropdown([("any", Rules.lowest), *PITCHES], value=Rules.lowest, label="lowest note")
                     highest = gr.Dropdown([("any", Rules.highest), *PITCHES], value=Rules.highest, label="highest note")
-                self.led = [key, density, lowest, highest]
+                self.targets = [key, density, lowest, highest]
             self.variations = self._how_many()
             with gr.Accordion("more", open=False, elem_id="more"):
                 self.temperature = slider(BOLDNESS, 0, 2, Sampling.temperature, 0.05)

@@ -72,7 +72,7 @@ class Page:
 
     def _connect(self) -> None:
         asks = self.controls
-        how = [asks.model, asks.temperature, asks.top_p, asks.guard, asks.variations, self.chords, *asks.led]
+        how = [asks.model, asks.temperature, asks.top_p, asks.guard, asks.variations, self.chords, *asks.targets]
         parts = [self.visit, self.status, self.stage, asks.primer, asks.go, self.on, self.undo]
         parts += [self.looking, self.note, self.layer, self.arcs, asks.file, asks.model, asks.seed_guidance, asks.top_p]
         parts += [asks.unit, asks.seconds, asks.bars, asks.accompany, self.filling, *self.region, self.chords]
@@ -84,7 +84,7 @@ class Page:
         on(asks.file.upload, self.upload, asks.file)
         for name, button in asks.examples.items():
             on(button.click, partial(self.pick_example, name=name))
-        on(asks.piano.take, self.take_played)
+        on(asks.piano.take, self.take_phrase)
         on(asks.model.input, self.choose_model, asks.model)
         on(asks.unit.input, self.choose_unit, asks.unit)
         for moved in (asks.primer.input, asks.primer.change):
@@ -130,7 +130,7 @@ class Page:
         header = self.studio.models[name].header
         return {self.controls.seed_guidance: header.seed_guidance or 0.0, self.controls.top_p: usual_top_p(header)}
 
-    def take_played(self, visit: Visit, event: gr.EventData) -> Updates:
+    def take_phrase(self, visit: Visit, event: gr.EventData) -> Updates:
         return self._begin(visit, self.studio.phrase(visit.session, (event._data or {}).get("notes")))
 
     def go_on(

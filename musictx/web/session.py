@@ -190,7 +190,7 @@ MOST_NOTES, MOST_S = 2000, 120.0
 SHORTEST_S = 0.03
 
 
-def read_played(notes: Any) -> PageMusic:
+def read_phrase(notes: Any) -> PageMusic:
     """The music of [onset_s, offset_s, pitch, velocity] notes, from the first on. Raises UserError."""
     if not isinstance(notes, list) or not notes:
         raise UserError("nothing was played", "play a few notes, then take them")

@@ -23,7 +23,7 @@ from musictx.tokenizers.gap import knows_gaps
 from musictx.web.arcs import AttentionReader, MelodyReader
 from musictx.web.draw import Report, Turn, draw_takes, fill_takes, harmonise, time_limit
 from musictx.web.fit import fit, shorten
-from musictx.web.session import PageMusic, Session, Step, examples, read_played
+from musictx.web.session import PageMusic, Session, Step, examples, read_phrase
 from musictx.web.stage import PEN, as_data, stage
 from musictx.web.uploads import read_upload
 
@@ -67,7 +67,7 @@ class Studio:
         return self._begin(session, self.examples[name])
 
     def phrase(self, session: Session, notes: Any) -> Session:
-        return self._begin(session, read_played(notes))
+        return self._begin(session, read_phrase(notes))
 
     def go_on(self, session: Session, request: Continue, report: Report, model: str = "") -> Answer:
         """Continues the person's music with its own model, or another."""
@@ -97,8 +97,8 @@ class Studio:
         takes, note = harmonise(music, request, self.harmoniser, turn)
         if turn.ending():
             raise UserError(ENDS)
-        made = "1 accompaniment" if len(takes) == 1 else f"{len(takes)} accompaniments"
-        what = f"{made} of {music.name}, in {turn.took_s:.1f} s. {note}"
+        count = "1 accompaniment" if len(takes) == 1 else f"{len(takes)} accompaniments"
+        what = f"{count} of {music.name}, in {turn.took_s:.1f} s. {note}"
         return session.push(Step(music, takes)), f"{what} Click a voice to see what it heard of the melody.".strip()
 
     def _now(self, session: Session, without: str) -> Step:
@@ -134,8 +134,8 @@ class Studio:
             in_time = f"at the time limit of {self.limits.seconds:g} s"
             why = in_time if stopped == {time_limit(self.limits)} else f"early, {', '.join(sorted(stopped))}"
             return f"Stopped {why}: this is all the music so far."
-        made = f"{len(takes)} of {variations}" if len(takes) < variations else str(len(takes))
-        return f"{made} variation{'s' * (made != '1')} {what}, in {turn.took_s:.1f} s. {then}"
+        count = f"{len(takes)} of {variations}" if len(takes) < variations else str(len(takes))
+        return f"{count} variation{'s' * (count != '1')} {what}, in {turn.took_s:.1f} s. {then}"
 
     def _remark(self, music: PageMusic, before: PageMusic) -> str:
         return f" {music.note}".rstrip() if music.model != before.model else ""
@@ -173,9 +173,9 @@ class Studio:
         if len(self.models) > 1:
             name, reason = choose_bundle(music.reading(in_beats=True).score, music.name)
             why = f"The {name} model plays, since {reason}."
-        fitted = self.for_model(music, name)
-        note = " ".join(part for part in (music.note, fitted.note, why) if part)
-        return session.push(Step(fitted._replace(note=note)))
+        model_music = self.for_model(music, name)
+        note = " ".join(part for part in (music.note, model_music.note, why) if part)
+        return session.push(Step(model_music._replace(note=note)))
 
     def for_model(self, music: PageMusic, name: str) -> PageMusic:
         """The music in the notes of a model."""
