@@ -72,8 +72,8 @@ class ChordChanges:
         keys: NDArray[np.int64],
         down: NDArray[np.bool_],
     ) -> None:
-        """`outside` (U, V): pitches foreign to each chord; `keys` (V,): the strike of each strike and end; `down` (B, V
-        + 1): strikes of keys that are down."""
+        """`outside` (U, V): pitches foreign to each chord; `keys` (V,): the strike of each strike and end.
+        `down` (B, V + 1): strikes of keys that are down."""
         self.strength, self.pitch, self.ends, self.keys = strength, pitch, ends, keys
         self.outside = np.pad(outside, ((0, 0), (0, 1)))  # (U, V + 1)
         self.high = pitch.max()
