@@ -12,17 +12,15 @@ TICKS_PER_QUARTER = 480
 MAX_MSPQ = 0xFFFFFF  # a MIDI tempo has 24 bits
 
 
-def write_midi(score: Score, path: Path, signature: tuple[int, int] | None = None, text: str = "") -> None:
+def write_midi(score: Score, path: Path, signature: tuple[int, int] | None = None) -> None:
     """Writes a track a program at the score's tempo, and another for overlaps of one pitch.
 
-    `signature` is (beats, unit of a beat), `text` a remark for people."""
+    `signature` is (beats, unit of a beat)."""
     mspq = min(max(round(score.quarter_s * 1e6), 1), MAX_MSPQ)
     # pretty_midi truncates the tempo it writes: a quarter of a microsecond more keeps it from being one too small
     midi = pretty_midi.PrettyMIDI(resolution=TICKS_PER_QUARTER, initial_tempo=6e7 / (mspq + 0.25))
     if signature is not None and signature != (4, 4):  # pretty_midi writes 4/4 by itself
         midi.time_signature_changes = [pretty_midi.TimeSignature(*signature, 0.0)]
-    if text:  # mido writes Latin-1: the bytes of UTF-8
-        midi.text_events.append(pretty_midi.Text(text.encode().decode("latin-1"), 0.0))
     tick_s = mspq / 1e6 / TICKS_PER_QUARTER
     midi_tick_s = (mspq + 0.25) / 1e6 / TICKS_PER_QUARTER
     onset = np.rint(score.onset_s / tick_s).astype(np.int64)

@@ -103,7 +103,7 @@ def test_a_session_that_is_in_use_is_not_the_first_to_be_forgotten():
         if body.session_hash not in kept:  # as gradio does
             kept[body.session_hash] = "messages"
 
-    ask = server.pushing(SimpleNamespace(push=push, pending_messages_per_session=kept))
+    ask = server.safe_push(SimpleNamespace(push=push, pending_messages_per_session=kept))
     for name in ("mine", "another", "mine", "third"):
         asyncio.run(ask(SimpleNamespace(session_hash=name)))
     assert list(kept) == ["mine", "third"]
