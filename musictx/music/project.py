@@ -20,9 +20,10 @@ from musictx.music.pedal import Press, forgotten_presses, let_go, lifts, with_pe
 from musictx.music.raw import read_raw
 from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import PEDAL, RawMidi, TempoMap
-from musictx.music.write import MAX_MSPQ, TICKS_PER_QUARTER
 
 NAME = "musictx"  # of the track of new notes
+TICKS_PER_QUARTER = 480
+MAX_MSPQ = 0xFFFFFF  # a MIDI tempo has 24 bits
 
 
 class Part(NamedTuple):
