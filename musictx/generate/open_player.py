@@ -42,8 +42,8 @@ def open_playing(
     from musictx.generate.open_bundle import open_bundle, torch_player  # PyTorch
 
     opened = open_bundle(path, device, attention)
-    slower_player, remarks = torch_player(opened.model, weights, graph, device)
-    return Playing(slower_player, opened.tokenizer, header, remarks)
+    pytorch_player, remarks = torch_player(opened.model, weights, graph, device)
+    return Playing(pytorch_player, opened.tokenizer, header, remarks)
 
 
 class Accompanying(NamedTuple):
@@ -67,8 +67,8 @@ def open_accompanying(
     from musictx.generate.open_bundle import open_bundle, torch_source_player  # PyTorch
 
     opened = open_bundle(path, device, attention, continues=False)
-    slower_player, remarks = torch_source_player(opened.model, weights, device)
-    return Accompanying(slower_player, opened.tokenizer, header, remarks)
+    pytorch_player, remarks = torch_source_player(opened.model, weights, device)
+    return Accompanying(pytorch_player, opened.tokenizer, header, remarks)
 
 
 def onnx_weights(weights: str) -> str:
