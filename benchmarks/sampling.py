@@ -30,8 +30,7 @@ from musictx.files import write_json
 from musictx.generate.batch import Batch, Progress
 from musictx.generate.engine import BatchRow, begin_stream
 from musictx.generate.open_bundle import open_bundle
-from musictx.generate.primer import Primer
-from musictx.generate.prompt import Prompt, make_prompt
+from musictx.generate.primer import Primer, Prompt, make_prompt
 from musictx.generate.requests import PLAIN, Length
 from musictx.model.onnx.player import open_player
 from musictx.model.packaged import bundle_path

@@ -37,8 +37,7 @@ from musictx.files import write_json
 from musictx.generate.control import Control
 from musictx.generate.open_bundle import Opened, open_bundle
 from musictx.generate.outcome import outcome
-from musictx.generate.primer import Primer
-from musictx.generate.prompt import make_prompt
+from musictx.generate.primer import Primer, make_prompt
 from musictx.generate.requests import Continue
 from musictx.generate.steering import check_encoding
 from musictx.model.packaged import bundle_path

@@ -26,7 +26,6 @@ from musictx.files import printable, write_json
 from musictx.music.project import Line, Project
 from musictx.music.read import read_tracks
 from musictx.music.score import Score
-from musictx.music.write import write_midi
 from musictx.terminal import any_terminal, fold, say
 from musictx.viz.formats import write_as
 
@@ -170,7 +169,8 @@ def test_files_have_names_as_they_are(tmp_path, song):
     text = (tmp_path / "a.json").read_text("utf-8")
     assert "夜" in text
     assert json.loads(text) == {"name": "夜", "file": "caf\udce9"}
-    write_midi(Score([0], [1], [60], [80]), tmp_path / "a.mid", text="夜 — Dvořák")
+    line = Line("a", Score([0], [1], [60], [80]))
+    (tmp_path / "a.mid").write_bytes(Project.new(0.5).beside([line], "夜 — Dvořák"))
     (said,) = [
         m.text for track in mido.MidiFile(tmp_path / "a.mid", charset="utf-8").tracks for m in track if m.type == "text"
     ]

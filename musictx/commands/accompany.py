@@ -9,7 +9,7 @@ from musictx.commands import read_chords, write_beside
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.files import only_new
-from musictx.generate.accompanying import Accompanied, accompany_melody, ready, window_of
+from musictx.generate.accompanying import Accompanied, accompany_melody, check_request, window_of
 from musictx.generate.control import Control
 from musictx.generate.melodies import read_melody
 from musictx.generate.open_player import check_device, open_accompanying, own_settings
@@ -85,7 +85,7 @@ def accompany(config: AccompanyConfig) -> None:
     how = {"device": device, "weights": config.weights, "attention": config.attention.impl}
     player, tokenizer, header, said = open_accompanying(bundle_path(config.bundle), config.bundle, **how)
     say(f"{config.bundle}: {header.origin}")
-    request = ready(request, tokenizer, header, config.bundle)
+    request = check_request(request, tokenizer, header, config.bundle)
     melody = read_melody(source, request, tokenizer)  # before anything is written
     say(*melody.remarks)
     if own := own_settings(config.sampler, header.sampling):

@@ -24,14 +24,13 @@ from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new
 from musictx.generate.choose_bundle import name_bundle
-from musictx.generate.melodies import SINGERS
 from musictx.generate.open_bundle import Opened
 from musictx.generate.open_player import check_device
 from musictx.generate.seeds import fit_grid
 from musictx.model.build import can
 from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.packaged import seed_path
-from musictx.music.grid import VOICES
+from musictx.music.grid import VOICE_NAMES, VOICES
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.objectives.voices import Voices
@@ -141,7 +140,7 @@ def show_melody(model: EncoderDecoder, music: Music) -> None:
     note = last_beside(traced, tokenizer, voice) if music.config.at is None else find_note(music.score, music.config.at)
     looked = attention_to_melody(model, tokenizer, music.ids, traced, note, music.config.device, voice)
     share = f"{looked.sounding.mean():.1%} of the weight lies on the melody's sixteenth it begins with"
-    say(f"{music.where(note)}; {share}; the melody is the {SINGERS[voice]}")
+    say(f"{music.where(note)}; {share}; the melody is the {VOICE_NAMES[voice]}")
     sounding = "on the sixteenth it begins with", looked.sounding, ".0%"
     draw(music, note, looked.weight, [sounding, ("sixteenths away", looked.steps_away, ".1f")])
 

@@ -15,7 +15,7 @@ from musictx.files import only_new, stem_of
 from musictx.generate.choose_bundle import name_bundle
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.control import Control
-from musictx.generate.filling import check_fills, how_to_fill, read_around
+from musictx.generate.filling import as_continue, check_fills, read_around
 from musictx.generate.open_player import check_device, open_playing, own_settings
 from musictx.generate.primer import Part
 from musictx.generate.requests import DEFAULT_S, Continue, Fill, Length, Sampling
@@ -235,7 +235,7 @@ def generate(config: GenerateConfig) -> None:
         say(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
     if isinstance(request, Fill):
         beginnings = [read_around(sources, tokenizer, request)]
-        request = how_to_fill(beginnings[0], request, player, header)
+        request = as_continue(beginnings[0], request, player, header)
     else:
         wish = request
         begun, more = read_each(read, lambda file: read_beginning(file, tokenizer, wish)) if read else ({}, [])

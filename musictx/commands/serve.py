@@ -19,7 +19,7 @@ from musictx.config.command import Command
 from musictx.config.web import LIMITS, Limits
 from musictx.errors import ConfigError, UserError
 from musictx.generate.open_bundle import chosen_weights
-from musictx.generate.open_player import FEWER, check_device, fewer, on_onnx
+from musictx.generate.open_player import INT8_REMARK, check_device, on_onnx, onnx_weights
 from musictx.model.onnx.player import open_player
 from musictx.model.onnx.settings import can_play_source
 from musictx.model.onnx.source_player import open_source_player
@@ -64,10 +64,10 @@ def serve(config: ServeConfig) -> None:
     limits = check(config)
     if find_spec("gradio") is None:
         raise UserError("the page needs the optional extra web", "pip install 'musictx[web]'")
-    from musictx.web.gate import answered, listening  # of starlette, which comes with gradio
+    from musictx.web.gate import host_names, listen_address  # of starlette, which comes with gradio
 
-    address = listening(config.host)
-    hosts = answered(address, config.allowed_hosts)
+    address = listen_address(config.host)
+    hosts = host_names(address, config.allowed_hosts)
     device = check_device(config.device)
     torch.set_num_threads(1)  # as in `few_threads`; the page draws in threads of its own, which all begin with this
     names = {Path(name).stem: name for name in offered(config.bundle)}
@@ -80,11 +80,13 @@ def serve(config: ServeConfig) -> None:
     source_player: SourcePlayer | None = None
     for stem, each in opened.items():
         if on_onnx(each.header, device, config.weights):
-            players[stem] = open_player(bundle_path(names[stem]), fewer(config.weights), header=each.header)
-            said += [FEWER] * (config.weights == AUTO)
+            players[stem] = open_player(bundle_path(names[stem]), onnx_weights(config.weights), header=each.header)
+            said += [INT8_REMARK] * (config.weights == AUTO)
         elif on_onnx(each.header, device, config.weights, able=can_play_source):
-            source_player = open_source_player(bundle_path(names[stem]), fewer(config.weights), header=each.header)
-            said += [FEWER] * (config.weights == AUTO)
+            source_player = open_source_player(
+                bundle_path(names[stem]), onnx_weights(config.weights), header=each.header
+            )
+            said += [INT8_REMARK] * (config.weights == AUTO)
         else:
             chosen, more = chosen_weights(config.weights, each.model)
             said += more

@@ -1,1 +1,1 @@
-"""Opens a model, gives it a seed, a gap or a melody, and returns the music that it makes."""
+"""Requests for music, and the sampling engine that answers them."""

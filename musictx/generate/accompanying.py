@@ -1,4 +1,4 @@
-"""Writes accompaniments as an `Accompany` asks: voices around it, or the rest of a song."""
+"""Accompaniments as an `Accompany` asks: voices around a melody, or the rest of a song."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from musictx.errors import BundleError, ConfigError
 from musictx.generate.choir import Harmonisation, Report, draw_around
 from musictx.generate.engine import enough_memory
-from musictx.generate.melodies import Again, Melody
+from musictx.generate.melodies import Melody, Rewrite
 from musictx.generate.open_player import check_accompanies
 from musictx.generate.outcome import outcome
 from musictx.generate.requests import Accompany
@@ -18,10 +18,10 @@ from musictx.generate.song import WINDOW_S, draw_rest
 from musictx.model.header import BundleHeader
 from musictx.model.onnx.source_player import OnnxSourcePlayer
 from musictx.model.steps import SourcePlayer
-from musictx.music.gap import Filled, fill_in
+from musictx.music.gap import GapNotes, fill_in
 from musictx.music.grid import N_VOICES, OPEN, REST, STEPS_PER_QUARTER, VOICES, Grid, grid_to_score, lines_of_grid
 from musictx.music.project import Line, Project
-from musictx.music.score import Score, marked
+from musictx.music.score import Score, merge_marked
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.performance import MelodyTokenizer
@@ -30,40 +30,41 @@ from musictx.waiting import reporting
 
 @dataclass(frozen=True, kw_only=True)
 class Accompanied(Music):
-    """A melody, note for note as it was given, and the new voices around it; `score` is both."""
+    """An unchanged melody and the new voices around it; `score` is both."""
 
     melody: Score
     voices: Score
     transposed: int  # semitones by which the model heard it higher
     melody_voices: str  # the voices that it is, as in SB; none for the melody of a song
     grid: Grid | None = field(default=None, compare=False)  # (S, 4) of all voices, untransposed; None for a song
-    again: Again | None = None  # what was written again
+    rewrite: Rewrite | None = None  # the replaced part of the file
 
     @property
     def new(self) -> NDArray[np.bool_]:
         """(N,) which notes of `score` are the voices'."""
-        return marked(self.melody, self.voices)[1]
+        return merge_marked(self.melody, self.voices)[1]
 
     def midi(self, text: str = "", *, alone: bool = False, pedal: bool = False) -> bytes:
-        """As of all music: the person's file with the voices in it. A voice that was written again stays on its
-        track, new ones have a track each."""
+        """The person's MIDI file with the voices, rewritten ones on their tracks, new ones on their own."""
         place, lines = self.place, self.tracks(self.voices, self.lines)
         if place is None or alone:
             whole = Project.new(self.score.quarter_s, self.signature)
             return whole.beside([Line("melody", self.melody), *lines], text, pedal=pedal)
-        if (again := self.again) is not None:
-            new = [(part, self.lines[voice]) for voice, part in again.parts.items()]
+        if (rewrite := self.rewrite) is not None:
+            new = [(part, self.lines[voice]) for voice, part in rewrite.parts.items()]
             new = new or place.project.by_register(self.voices)
-            gap = Filled(new, again.remainder, again.from_s, again.to_s, place.step_s, [*again.parts.values()])
+            gap = GapNotes(
+                new, rewrite.remainder, rewrite.from_s, rewrite.to_s, place.step_s, [*rewrite.parts.values()]
+            )
             return fill_in(place.project, gap, text, pedal=pedal)
-        return place.project.keeping(self.melody).beside(lines, text, pedal=pedal)  # what was left out is silent
+        return place.project.with_only(self.melody).beside(lines, text, pedal=pedal)
 
 
-def ready(
+def check_request(
     request: Accompany, tokenizer: Tokenizer, header: BundleHeader | None, bundle: object, model: object = None
 ) -> Accompany:
-    """The request with the guidance of its bundle. Raises BundleError for a model that was not trained for it,
-    ConfigError for settings that this one cannot keep."""
+    """The request with the bundle's own sampling. Raises BundleError for an unfit model, ConfigError for settings that
+    it cannot keep."""
     check_accompanies(header, bundle, model)
     if tokenizer.voices and _source_voices(header, model) != N_VOICES:
         hint = "give bundle=harmoniser, or one that was trained with objective=voices"
@@ -84,7 +85,7 @@ def ready(
 
 
 def _source_voices(header: BundleHeader | None, model: object) -> Any:
-    """How many voices of its source a model hears as one."""
+    """The number of voices in a model's source."""
     if header is not None:
         return header.model.get("source_voices", 1)
     if isinstance(model, OnnxSourcePlayer):
@@ -102,12 +103,11 @@ def accompany_melody(
     report: Report | None = None,
     window_s: float = WINDOW_S,
 ) -> list[Accompanied]:
-    """As many accompaniments as were asked for; a model that counts seconds hears `window_s` of them at once. Raises
-    ConfigError, NanError, UserError."""
+    """The requested accompaniments, songs by `window_s`. Raises ConfigError, NanError and UserError."""
     how: dict[str, Any] = {"meter": melody.meter, "report": report or reporting("writing voices")}
     if isinstance(tokenizer, MelodyTokenizer):
         rests = draw_rest(melody.score, player, tokenizer, request, window_s=window_s, **how)
-        return [_together(melody, k, *rest, request) for k, rest in enumerate(rests, 1)]
+        return [_accompanied(melody, k, *rest, request) for k, rest in enumerate(rests, 1)]
     assert isinstance(tokenizer, ChoraleTokenizer)
     assert melody.grid is not None
     template = np.where(melody.grid >= 0, melody.grid + request.transpose, melody.grid)
@@ -116,16 +116,17 @@ def accompany_melody(
     rows = max(min(request.rows_at_once, request.variations * each), each)
     with enough_memory(rows, "give a shorter melody", each):
         harmonisations = draw_around(template, player, tokenizer, quarter_s, request, from_s=from_s, **how)
-    return [_beside(melody, melody.grid, k, voices, request) for k, voices in enumerate(harmonisations, 1)]
+    return [_harmonised(melody, melody.grid, k, voices, request) for k, voices in enumerate(harmonisations, 1)]
 
 
 def window_of(header: BundleHeader | None) -> float:
-    """How many seconds of a song were in a bundle's windows in training."""
+    """The seconds of a song in a bundle's training windows."""
     return float(header.objective.get("seconds", WINDOW_S)) if header is not None else WINDOW_S
 
 
-def _beside(melody: Melody, template: Grid, k: int, harmonisation: Harmonisation, request: Accompany) -> Accompanied:
-    """The new voices, moved to where the melody is, and the melody itself."""
+def _harmonised(
+    melody: Melody, template: Grid, k: int, harmonisation: Harmonisation, request: Accompany
+) -> Accompanied:
     score, new = melody.score, np.where(template == OPEN, harmonisation.grid, REST)
     new[new != REST] -= request.transpose
     later_s = melody.first * score.quarter_s / STEPS_PER_QUARTER
@@ -136,11 +137,11 @@ def _beside(melody: Melody, template: Grid, k: int, harmonisation: Harmonisation
     )
     silence = np.full((melody.first, N_VOICES), REST, np.int16)
     whole = np.concatenate([silence, np.where(template == OPEN, new, template)])
-    return replace(_together(melody, k, voices, harmonisation.mean_log_p, request), grid=whole, lines=tuple(lines))
+    return replace(_accompanied(melody, k, voices, harmonisation.mean_log_p, request), grid=whole, lines=tuple(lines))
 
 
-def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, request: Accompany) -> Accompanied:
-    chords, became = outcome(request.control, voices, 0.0, melody.score.duration_s, melody.meter)
+def _accompanied(melody: Melody, k: int, voices: Score, mean_log_p: float, request: Accompany) -> Accompanied:
+    chords, summary = outcome(request.control, voices, 0.0, melody.score.duration_s, melody.meter)
     if request.rewrite is not None:  # other bars were not asked for
         chords = tuple(chord for chord in chords if chord.share is not None)
     stay = "".join(voice for voice in VOICES if voice not in request.rewrite) if request.rewrite else request.voices
@@ -149,13 +150,13 @@ def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, request:
         new_from_s=0.0,
         mean_log_p=mean_log_p,
         chords=chords,
-        became=became,
+        became=summary,
         name=f"{melody.name}-{k}",
         signature=melody.meter.signature,
         meter=melody.meter,
         seed=melody.file,
         place=Place(melody.project, step_s=melody.score.quarter_s / STEPS_PER_QUARTER) if melody.project else None,
-        again=melody.again,
+        rewrite=melody.rewrite,
         remarks=melody.remarks,
         melody=melody.score,
         voices=voices,

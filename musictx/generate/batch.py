@@ -1,4 +1,4 @@
-"""Draws rows together until each is as long as asked. The repetition guard warms a row while it goes in circles."""
+"""Rows drawn together until each has its length, warmer while they repeat themselves."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -17,7 +17,7 @@ LOOK_EVERY = 32  # tokens: how far each row has come, and whether it goes in cir
 
 
 class Progress:
-    """How far one row has come; 1 is the length asked for."""
+    """The progress of one row; 1 is the requested length."""
 
     def __init__(
         self, length: Length, meter: Meter, tokenizer: Tokenizer, prompt: NDArray[np.integer], quarter_s: float
@@ -27,7 +27,7 @@ class Progress:
         self.tokens, self.seconds = length.tokens, length.in_seconds(meter, self.start_s)
 
     def after(self, row: NDArray[np.integer]) -> float:
-        """The share after the ids (T,) drawn so far."""
+        """The share of the requested length after ids (T,)."""
         if self.tokens is not None:
             return len(row) / self.tokens
         assert self.seconds is not None
@@ -36,19 +36,16 @@ class Progress:
 
 
 class Take(NamedTuple):
-    """One row as it was drawn. The log-probabilities are the model's own, without filters or guidance."""
+    """The ids of one row, and their log-probabilities without filters or guidance."""
 
     ids: Ids  # (T,)
     log_p: NDArray[np.float64]  # (T,)
-    stopped: str  # why it is shorter than asked; "" if it is not
+    stopped: str  # why it is shorter than requested; "" if it is not
     held: int = 0  # notes that came although the guard made them less likely
 
 
 class Batch:
-    """An iterator: each step draws one token a row, until every row is as long as asked, or has `limit` tokens.
-
-    The caller may stop after any step, and says why with `stop`.
-    """
+    """An iterator of one token a row, until each has its length or `limit` tokens, or a call of `stop`."""
 
     def __init__(
         self, stream: Stream, progress: list[Progress], limit: int, particles: Particles | None = None
@@ -63,7 +60,7 @@ class Batch:
         self.warmth = np.ones(n)
         self.chance.warm(self.warmth.tolist())
         self.held = np.zeros(n, dtype=np.int64)  # as in `Take`
-        self.stopped, self.share = "", 0.0  # of what was asked for, at the last look
+        self.stopped, self.share = "", 0.0  # of the requested lengths, at the last look
 
     def __iter__(self) -> Iterator[StreamStep]:
         """Raises NanError."""
@@ -79,12 +76,11 @@ class Batch:
             self.stop(reason.why or str(reason))
 
     def stop(self, why: str) -> None:
-        """Ends the drawing; rows that are too short keep their tokens."""
+        """Ends the drawing; rows that are too short name the reason."""
         self.stopped = why
 
     def takes(self) -> list[Take]:
-        """Every row up to the look that found it long enough, the same whatever other rows the batch has; of particles
-        the best."""
+        """Each row up to its length, whatever the other rows are; of particles the best."""
         self._gather()
         why = self.stopped or f"{self.limit} tokens are the most"
         rows = zip(self.rows, self.log_p, self.enough.tolist(), self.held.tolist(), strict=True)
@@ -103,7 +99,7 @@ class Batch:
             self.rows, self.log_p = self.rows[rows], self.log_p[rows]
             self.enough, self.warmth, self.held = self.enough[rows], self.warmth[rows], self.held[rows]
         if self.chance.sampling.guard:
-            self.warmth = warmed(self.warmth, self.rows)
+            self.warmth = next_warmth(self.warmth, self.rows)
             self.chance.warm(self.warmth.tolist())
 
     def _gather(self) -> None:
@@ -123,8 +119,8 @@ FEW = 4  # different tokens in `LOOK`: one repeated note, or one long chord
 WARMER, WARMEST = 1.25, 3.0  # factors on the temperature: for every look that finds a loop, and in all
 
 
-def caught(rows: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """(B,) True where the last tokens of a row (B, T) repeat those up to `LONGEST_LAG` earlier, or have few ids."""
+def in_loop(rows: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """(B,) whether the last tokens of a row (B, T) repeat those up to `LONGEST_LAG` earlier, or have few ids."""
     if rows.shape[1] < LOOK + LONGEST_LAG:
         return np.zeros(len(rows), dtype=bool)
     tail = rows[:, -LOOK - LONGEST_LAG :]
@@ -136,6 +132,6 @@ def caught(rows: NDArray[np.integer]) -> NDArray[np.bool_]:
     return still
 
 
-def warmed(factor: NDArray[np.float64], rows: NDArray[np.integer]) -> NDArray[np.float64]:
-    """The factor (B,) on each row's temperature after one more look: 1 again once a row has left its loop."""
-    return np.where(caught(rows), np.minimum(factor * WARMER, WARMEST), 1.0)
+def next_warmth(factor: NDArray[np.float64], rows: NDArray[np.integer]) -> NDArray[np.float64]:
+    """The factor (B,) on each row's temperature; 1 outside a loop."""
+    return np.where(in_loop(rows), np.minimum(factor * WARMER, WARMEST), 1.0)

@@ -1,8 +1,5 @@
-"""Holds new music to the character of its seed: its density, polyphony and range, and how much of it repeats.
-
-Each note of the seed is measured. A new note beyond the bounds of these is less likely, the further the less. Nothing
-is forbidden. Where fewer notes are wanted, others may end or time may pass.
-"""
+"""The character of a seed: bounds on density, polyphony, range and repetition, beyond which new notes are less
+likely."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -30,7 +27,7 @@ OCTAVE = 12.0  # a note an octave beyond the range is as unlikely as one at twic
 
 
 class Bounds(NamedTuple):
-    """The most of a seed, and the least where it says so. Infinite: nothing holds."""
+    """The bounds of a seed's notes; infinite ones bound nothing."""
 
     density: float = np.inf  # notes a second, lately
     dense: float = np.inf  # and on the whole
@@ -44,10 +41,9 @@ class Bounds(NamedTuple):
 
 
 class Follower:
-    """Follows the ids of one row, and measures its next note."""
+    """Measures the notes in the ids of a row, whose music has `mean` notes a second."""
 
     def __init__(self, tokenizer: Tokenizer, mean: float) -> None:
-        """`mean`: notes a second of the music that it follows."""
         assert tokenizer.pace is not None
         self.wait_s, self.strikes = np.maximum(tokenizer.pace, 0.0).tolist(), strikes_of(tokenizer).tolist()
         self.keys: list[int] = strike_ids(tokenizer).tolist()
@@ -59,9 +55,8 @@ class Follower:
         self.codes = np.zeros(REMEMBERED, np.int64)  # and of those before
         self.runs = np.zeros(REMEMBERED, np.int64)  # notes in a row, up to each of these, that came again up to now
 
-    def going_on(self, most: float = 0.0) -> dict[int, tuple[int, int]]:
-        """For each key that would go on with a run of more than `most` notes: how many of it came before in a row, with
-        this one, where it began in the last `NEAR` onsets, and at any time."""
+    def runs_by_key(self, most: float = 0.0) -> dict[int, tuple[int, int]]:
+        """For each key that continues a run of more than `most` notes, its length: lately (`NEAR`) and at any time."""
         repeats, n, began = dict[int, tuple[int, int]](), len(self.before), len(self.onset)
         runs = self.runs[: max(n - 1, 0)]
         for j in np.flatnonzero((runs > 0) & (runs + began >= most)).tolist():
@@ -74,7 +69,7 @@ class Follower:
         return repeats
 
     def hear(self, i: int) -> None:
-        """One more id."""
+        """Takes one more id."""
         if wait_s := self.wait_s[i]:
             self.rate *= float(np.exp(-wait_s / RECENT_S))
             self.slow *= float(np.exp(-wait_s / SLOW_S))
@@ -94,7 +89,7 @@ class Follower:
             self.down.discard(self.keys[i])
 
     def _close(self) -> None:
-        """The onset is whole: notes to come are of another one."""
+        """Adds the last onset to the runs."""
         n, onset = len(self.before), frozenset(self.onset)
         if n == REMEMBERED:
             n //= 2
@@ -121,10 +116,10 @@ class AtNote(NamedTuple):
 
 
 def at_notes(ids: Ids, tokenizer: Tokenizer) -> list[AtNote]:
-    """Each note of some music."""
+    """The measures at each note of ids (T,)."""
     follower, notes, strikes = Follower(tokenizer, mean_of(ids, tokenizer)), list[AtNote](), strikes_of(tokenizer)
     for i in ids.tolist():
-        loop, run = follower.going_on().get(i, (0, 0)) if strikes[i] else (0, 0)
+        loop, run = follower.runs_by_key().get(i, (0, 0)) if strikes[i] else (0, 0)
         follower.hear(i)
         if strikes[i]:
             now = follower.rate, follower.slow, len(follower.down), float(follower.again[i])
@@ -133,14 +128,14 @@ def at_notes(ids: Ids, tokenizer: Tokenizer) -> list[AtNote]:
 
 
 def mean_of(ids: Ids, tokenizer: Tokenizer) -> float:
-    """Notes a second."""
+    """The density of ids (T,) in notes a second."""
     assert tokenizer.pace is not None
     seconds = float(np.maximum(tokenizer.pace, 0.0)[ids].sum())
     return int(strikes_of(tokenizer)[ids].sum()) / max(seconds, 1.0)
 
 
 def bounds_of(parts: Sequence[Ids], tokenizer: Tokenizer, free: Sequence[str] = ()) -> Bounds:
-    """The bounds after music in separate parts; none for those that are `free`. Few notes give wider bounds."""
+    """The bounds of music in parts, but for the `free` ones; few notes give wider bounds."""
     notes = [note for ids in parts for note in at_notes(ids[-NEWEST_IDS:], tokenizer)]
     if not notes:
         return Bounds()
@@ -158,7 +153,7 @@ def bounds_of(parts: Sequence[Ids], tokenizer: Tokenizer, free: Sequence[str] = 
 
 
 class Character:
-    """Where each row of a batch is, beside the most of its seed."""
+    """The rows of a batch and the bounds of their seeds."""
 
     def __init__(self, most: Sequence[Bounds], tokenizer: Tokenizer, prompts: Sequence[Ids]) -> None:
         strikes, pitch = strikes_of(tokenizer), tokenizer.pitch.astype(float)
@@ -182,28 +177,28 @@ class Character:
         self.held = np.zeros(len(prompts), np.int64)  # notes that were less likely by this
 
     def __call__(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(B, V) the terms added to logits, and those that lead notes to other notes."""
+        """Terms of logits, (B, V), and those that move probability among notes, (B, V)."""
         shape = len(self.rows), len(self.strikes)
         self.more, self.each = np.zeros(shape), np.zeros(shape)
         for k, (row, most) in enumerate(zip(self.rows, self.most, strict=True)):
             n = len(row.down)
-            over = beyond(row.rate + 1 / RECENT_S, most.density) + beyond(n + 1, most.polyphony)
-            over += beyond(row.slow + 1 / SLOW_S, most.dense)
-            self.more[k] = beyond(n, most.polyphony) * self.ends - over * self.sounds
-            if (under := beyond(most.thin, row.slow)) > 0:
+            over = penalty(row.rate + 1 / RECENT_S, most.density) + penalty(n + 1, most.polyphony)
+            over += penalty(row.slow + 1 / SLOW_S, most.dense)
+            self.more[k] = penalty(n, most.polyphony) * self.ends - over * self.sounds
+            if (under := penalty(most.thin, row.slow)) > 0:
                 self.more[k] += under * (self.sounds - np.minimum(most.thin * self.wait_s, 1.0))
             self.each[k] = self.of_range[k]
             again = row.again * (1.0 if row.onset else np.exp(-1 / RECENT)) + 1
             for i in np.flatnonzero(again > most.again).tolist():
-                self.each[k, i] -= beyond(float(again[i]), most.again)
+                self.each[k, i] -= penalty(float(again[i]), most.again)
             self.loops[k] = False
-            for i, (loop, run) in row.going_on(min(most.loop, most.run)).items():
-                self.each[k, i] -= max(beyond(loop, most.loop), beyond(run, most.run))
+            for i, (loop, run) in row.runs_by_key(min(most.loop, most.run)).items():
+                self.each[k, i] -= max(penalty(loop, most.loop), penalty(run, most.run))
                 self.loops[k] |= loop > most.loop
         return self.more, self.each
 
     def update(self, ids: Sequence[int]) -> None:
-        """One more token a row."""
+        """Takes one more token a row."""
         for k, (row, i) in enumerate(zip(self.rows, ids, strict=True)):
             self.held[k] += bool(self.strikes[i]) and bool(self.more[k, i] < 0 or self.each[k, i] < 0)
             row.hear(i)
@@ -213,10 +208,10 @@ class Character:
 
 
 def can_hold(tokenizer: Tokenizer) -> bool:
-    """Whether ids say when each key begins and ends."""
+    """Whether ids begin and end each key."""
     return tokenizer.pace is not None and bool(ends_of(tokenizer).any() and strikes_of(tokenizer).any())
 
 
-def beyond(value: float, most: float) -> float:
-    """How much less likely a note is for a value beyond the most, as a logarithm."""
+def penalty(value: float, most: float) -> float:
+    """The loss of log-probability beyond a bound."""
     return FIRM * min(float(np.log(value / max(most, 1e-9))), FARTHEST) if value > most else 0.0

@@ -1,9 +1,7 @@
-"""Four voices of which some are given, anywhere: a bass, two outer voices, all but the alto of two bars. The model
-writes the rest, sixteenth by sixteenth, and hears all given notes before it begins.
+"""Four voices with fixed places, which an encoder reads; the decoder writes the rest by sixteenths.
 
-Guidance is `guidance.guided` with a second stream that does not hear the given notes. Some examples of training hide it
-too (Ho and Salimans 2022, Classifier-Free Diffusion Guidance; of language models Sanchez et al. 2023).
-"""
+Guidance is `guide` with a second stream without the source (Ho and Salimans 2022, Classifier-Free Diffusion Guidance;
+of language models Sanchez et al. 2023)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +15,7 @@ from musictx.generate.batch import Batch, Progress
 from musictx.generate.engine import ByChance, Stream
 from musictx.generate.particles import Particles, random_keys
 from musictx.generate.requests import Accompany, Length
-from musictx.generate.steering import beside
+from musictx.generate.steering import steer_accompaniment
 from musictx.model.steps import SourcePlayer
 from musictx.music.grid import OPEN, REST, Grid
 from musictx.music.score import Meter
@@ -30,20 +28,17 @@ Report = Callable[[int, int], None]
 
 
 class Harmonisation(NamedTuple):
-    """All four voices (S, 4), the given ones as they were, and nats a token of the others under the model alone."""
+    """Four voices (S, 4), and the mean log-probability of their new ids under the model alone, in nats."""
 
     grid: Grid
     mean_log_p: float
 
 
 class AroundVoices:
-    """The grammar of four voices of which some are given; rows draw at free places alone. A free voice does not cross a
-    given one below, nor move in parallels with it, where the rules forbid that. Nor does it leave for given notes of
-    the next step in parallels. Obeys `Grammar`."""
+    """The `Grammar` of voices with fixed places; rules hold towards fixed notes below and in the next step too."""
 
     def __init__(self, grammar: Grammar, forced_ids: list[int], tokenizer: ChoraleTokenizer) -> None:
-        """`grammar` has seen all steps before `forced_ids`, which are -1 where free; their last step may only be looked
-        at."""
+        """`forced_ids`, -1 where free, follow the steps that `grammar` has read, and end one step ahead."""
         self.grammar, self.forced_ids, self.tokenizer = grammar, forced_ids, tokenizer
         self.pitch, self.position = tokenizer.pitch, 0  # (V,)
 
@@ -55,12 +50,12 @@ class AroundVoices:
         for lower in range(v + 1, self.tokenizer.voices):
             below = self.forced_ids[self.position + lower - v]
             if below >= 0 and below != rest and isinstance(self.grammar, GridRules):
-                may &= self._goes_with(self.grammar, v, lower, int(self.pitch[below]))
+                may &= self._fits_above(self.grammar, v, lower, int(self.pitch[below]))
         may[:, rest] |= ~may.any(1)  # as in `GridRules`
         return may
 
-    def _goes_with(self, grammar: GridRules, v: int, lower: int, below: int) -> NDArray[np.bool_]:
-        """(B, V) the ids with which voice `v` neither crosses the pitch below nor moves in parallels with it."""
+    def _fits_above(self, grammar: GridRules, v: int, lower: int, below: int) -> NDArray[np.bool_]:
+        """(B, V) the ids with which voice `v` neither crosses the pitch `below` nor makes parallels with it."""
         goes: NDArray[np.bool_] = ((self.pitch >= below) | (self.pitch == REST) | (not grammar.order))[None]
         if grammar.no_parallels:
             then, then_below = grammar.last[:, v, None], grammar.last[:, lower, None]  # (B, 1)
@@ -68,16 +63,15 @@ class AroundVoices:
         return goes
 
     def _leaves_in_parallels(self, grammar: GridRules, v: int) -> NDArray[np.bool_]:
-        """(B, V) the ids from which voice `v` would move in parallels with another into the next step, if the notes of
-        both are known."""
+        """(B, V) the ids from which voice `v` makes parallels into fixed notes of the next step."""
         n, first = self.tokenizer.voices, self.position - v
         now, then = self.forced_ids[first : first + n], self.forced_ids[first + n :][:n]
         parallels = np.zeros((len(grammar.last), len(self.pitch)), bool)
         for other in range(n):
             if other == v or not then or min(then[v], then[other]) < 0 or (other > v and now[other] < 0):
                 continue
-            sung = grammar.last[:, other, None] if other < v else self.pitch[now[other]]
-            parallels |= parallel(self.pitch[then[v]], self.pitch[then[other]], self.pitch, sung)
+            pitch = grammar.last[:, other, None] if other < v else self.pitch[now[other]]
+            parallels |= parallel(self.pitch[then[v]], self.pitch[then[other]], self.pitch, pitch)
         return parallels
 
     def update(self, ids: NDArray[np.int64]) -> None:
@@ -99,10 +93,11 @@ def draw_around(
     from_s: float = 0.0,
     report: Report = lambda done, of: None,
 ) -> list[Harmonisation]:
-    """Writes the OPEN places of a grid (S, 4), as often as a request asks. Variation k is a function of the grid, the
-    random seed and k alone. Chords count bars of the `meter`, and the grid begins at `from_s`. `report` gets how many
-    tokens of how many are drawn, and may raise to end the drawing. Raises UserError where nothing is open, ConfigError
-    for rules that cannot be kept and for a grid longer than the model has positions, NanError."""
+    """Writes the OPEN places of a grid (S, 4) that begins at `from_s` of the `meter`, once a variation.
+
+    Variation k depends on the grid, the random seed and k alone. `report` gets the tokens drawn and their total, and
+    may raise. Raises UserError where nothing is open, NanError, and ConfigError for impossible rules and for a grid
+    longer than the model."""
     free, n, vocab = template == OPEN, tokenizer.voices, tokenizer.vocab
     if not free.any():
         raise UserError("every voice is given, and none is left to write", "name the voices that the file has")
@@ -114,9 +109,9 @@ def draw_around(
     source = np.where(free.flatten(), vocab.pad, ids).astype(np.int64)
     context = np.append(vocab.bos, before).astype(np.int64)
 
-    guided = bool(request.sampling.strength)
-    sampling = request.sampling if guided else replace(request.sampling, seed_guidance=None)  # 0 takes no time
-    sources = [source, np.full_like(source, vocab.pad)] if guided else [source]
+    guides = bool(request.sampling.strength)
+    sampling = request.sampling if guides else replace(request.sampling, seed_guidance=None)  # 0 takes no time
+    sources = [source, np.full_like(source, vocab.pad)] if guides else [source]
     start = player.begin(np.stack(sources), len(context) + count)
     logits = start.prefill(np.tile(context, (len(sources), 1)))  # (streams, V)
     meter, several, out = replace(meter or Meter(), quarter_s=quarter_s), request.rows_each, list[Harmonisation]()
@@ -125,7 +120,7 @@ def draw_around(
         each = range(done, min(done + at_once, request.variations))
         keys = [key for k in each for key in random_keys(request.random_seed, k, several)]
         grammar = build_grammar(tokenizer, request.rules, [before] * len(keys), [quarter_s] * len(keys))
-        steering = beside(
+        steering = steer_accompaniment(
             request.control, tokenizer, before, meter, rows=len(keys), from_s=from_s, higher=request.transpose
         )
         of_row = np.tile(np.arange(len(sources)), len(keys))  # (B · streams,)

@@ -1,7 +1,4 @@
-"""Which model inside musictx suits a seed, where `bundle=` names none.
-
-The chorale model continues a seed of four voices on a grid, and the piano model plays all else.
-"""
+"""The choice of a packaged model: chorale for four voices on a grid, piano for all else."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,7 +29,7 @@ class Choice(NamedTuple):
 
 
 def choose_bundle(music: Score, name: object) -> Choice:
-    """The name of a model for the music called `name`, and the reason."""
+    """The model for the music called `name`, and the reason."""
     otherwise = not_four_voices(music)
     if otherwise:
         return Choice(PIANO, f"{name} is not four voices on a grid: {otherwise}")
@@ -42,8 +39,7 @@ def choose_bundle(music: Score, name: object) -> Choice:
 
 
 def not_four_voices(music: Score) -> str:
-    """Why the chorale encoding cannot take this music unchanged, or would hear fewer than four voices in it; "" if it
-    is four voices on a grid, perhaps with a few ornaments beside it."""
+    """The reason why music is not four voices on a grid, but for a few ornaments; "" if it is."""
     if not len(music):
         return "there are no notes"
     beside = np.flatnonzero(beside_grid(music))
@@ -61,9 +57,8 @@ def not_four_voices(music: Score) -> str:
 
 
 def name_bundle(bundle: str | None, seeds: Iterable[Path], drums: bool = False, *, played: bool = False) -> Choice:
-    """The bundle that `bundle=` names; without it, the one that suits all seeds, and the reason. Seeds are read in
-    beats, whatever their tempo does, or with `played` as they sound. Raises MidiError for a seed that cannot be read.
-    """
+    """The bundle that a person names, or else the one that suits all seeds; `played` ones in seconds, not beats. Raises
+    MidiError for an unreadable seed."""
     if bundle is not None:
         return Choice(bundle, "")
     choice = Choice(PIANO, "there is no seed")

@@ -1,4 +1,4 @@
-"""Continues seeds as a `Continue` asks: from files or scores to music. Draws the fills that `filling.py` reads, too."""
+"""Continuations of files and scores, as a `Continue` asks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ INTERRUPTED = "interrupted"
 
 
 class Beginning(NamedTuple):
-    """The primer that a model continues, or the gap that it fills, and the name that all of its music begins with."""
+    """A primer or a gap, and the name of its music."""
 
     name: str
     primer: Primer | Gap | None = None  # None: new music from nothing
@@ -32,7 +32,7 @@ class Beginning(NamedTuple):
     after: Path | None = None  # the second file, for a gap between two
     project: Project | None = None  # the file, into which new notes go
     second: Project | None = None  # and the second one
-    remarks: tuple[str, ...] = ()  # what a person should know before anything is drawn
+    remarks: tuple[str, ...] = ()  # on the file
 
 
 def refuse_part(request: Continue) -> None:
@@ -45,7 +45,7 @@ def refuse_part(request: Continue) -> None:
 
 
 def read_beginning(file: Path, tokenizer: Tokenizer, request: Continue) -> Beginning:
-    """The primer of a MIDI file. Raises UserError, which names the file."""
+    """Reads the primer of a MIDI file. Raises UserError, which names the file."""
     seed = read_seed(file, tokenizer, request.drums, request.only)
     remarks = [*seed.remarks]
     primer = take_primer(seed, file, tokenizer, request, remarks.append)
@@ -53,7 +53,7 @@ def read_beginning(file: Path, tokenizer: Tokenizer, request: Continue) -> Begin
 
 
 def begin_with(score: Score, tokenizer: Tokenizer, request: Continue) -> Beginning:
-    """The primer of a score, in four beats a bar at its tempo. Raises UserError."""
+    """The primer of a score in four beats a bar. Raises UserError."""
     source, remarks = "the seed", list[str]()
     seed = Seed(fit_range(score, tokenizer, source, remarks.append), Meter(score.quarter_s))
     primer = take_primer(seed, source, tokenizer, request, remarks.append)
@@ -63,7 +63,7 @@ def begin_with(score: Score, tokenizer: Tokenizer, request: Continue) -> Beginni
 def take_primer(
     seed: Seed, source: object, tokenizer: Tokenizer, request: Continue, say: Callable[[str], None]
 ) -> Primer:
-    """The requested part of a seed, as the model can hear it. Raises UserError, which names the source."""
+    """The requested part of a seed, without notes that the model lacks. Raises UserError, which names the source."""
     try:
         grid = grid_of(request.rules, seed.score, seed.meter, tokenizer)
         primer = choose_primer(seed.score, seed.meter, replace(request.part, on_beat=tokenizer.voices > 0), grid)
@@ -93,9 +93,9 @@ def continue_all(
     *,
     own: Own = UNSAID,
 ) -> list[list[Music]]:
-    """The music of every beginning, with its remarks and those of the drawing. The bundle's `own` counts where the
-    sampling says auto. Ctrl-C ends it early: the music that exists by then has INTERRUPTED in `stopped`. Raises
-    UserError when memory runs out."""
+    """The music of every beginning; `own` are the bundle's settings where the sampling says auto.
+
+    Ctrl-C ends it early, with INTERRUPTED in `stopped`. Raises UserError when memory runs out."""
     primers = [beginning.primer for beginning in beginnings]
     drawing = Drawing(primers, player, tokenizer, request, own=own)
     remarks = [beginning.remarks for beginning in beginnings]
@@ -130,11 +130,11 @@ def continue_all(
             "place": place,
             "remarks": lines,
         }
-        results.append([Music(**vars(made), name=f"{name}-{k}", **fields) for k, made in enumerate(continuations, 1)])
+        results.append([Music(**vars(each), name=f"{name}-{k}", **fields) for k, each in enumerate(continuations, 1)])
     return results
 
 
 def is_interrupted(results: Sequence[Sequence[Music]], variations: int) -> bool:
-    """Whether Ctrl-C ended it: some music is shorter than asked, or missing."""
+    """Whether Ctrl-C ended the drawing."""
     reasons = {music.stopped for each in results for music in each}
     return INTERRUPTED in reasons or any(len(each) < variations for each in results)

@@ -1,4 +1,4 @@
-"""Wishes for new music without another training: key, chords, density, polyphony, register, loudness."""
+"""Targets for new music: key, chords, density, polyphony, register, loudness."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,9 +9,18 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, MidiError
 from musictx.music.curve import Curve, parse_curve
-from musictx.music.harmony import MOST_CHORDS, Chord, ChordLine, Classes, key_classes, parse_chords, spell
+from musictx.music.harmony import (
+    MOST_CHORDS,
+    Chord,
+    ChordLine,
+    Classes,
+    chord_track,
+    chords_by_bar,
+    key_classes,
+    parse_chords,
+    spell,
+)
 from musictx.music.read import SUFFIXES, read_midi
-from musictx.music.recognition import chord_track, chords_by_bar
 from musictx.music.score import Meter, Score
 from musictx.setting import check_types, setting
 from musictx.tokenizers.rules import AUTO, Rules, scale_classes
@@ -29,7 +38,7 @@ SEED = "seed"
 
 @dataclass(frozen=True)
 class Control:
-    """The target of new music. Unlikely notes may still come. Raises ConfigError for an impossible one."""
+    """Targets of new music, which it may miss. Raises ConfigError for impossible ones."""
 
     key: str | None = setting(None, "the key of new notes, as in 'D minor', F# or Am; null: any")
     chords: str | None = setting(
@@ -78,12 +87,12 @@ class Control:
 
     @property
     def is_active(self) -> bool:
-        """Whether anything is asked for."""
+        """Whether there is any target."""
         return any(getattr(self, name) is not None for name in ("key", "chords", *CURVES))
 
     @property
     def free(self) -> list[str]:
-        """Of the seed's bounds, those that a person's curves take the place of."""
+        """The bounds of the seed's character that these curves replace."""
         beyond = ["low", "high"]
         of = {"density": ["density", "dense", "thin", "polyphony"], "polyphony": ["polyphony", *beyond]}
         of |= {"register": beyond}
@@ -91,19 +100,19 @@ class Control:
 
     @property
     def rows(self) -> int:
-        """How many draws there are of each piece of new music."""
+        """The number of draws of each piece of new music."""
         if not self.is_active:
             return 1
         return PARTICLES if isinstance(self.particles, str) else self.particles
 
     def curves(self) -> dict[str, Curve]:
-        """The targets that are numbers or curves, by name. Raises ConfigError."""
+        """The numbers and curves by name. Raises ConfigError."""
         values = {name: value for name in CURVES if (value := getattr(self, name)) is not None}
         return {name: parse_curve(name, value, *CURVES[name]) for name, value in values.items()}
 
     @property
     def line(self) -> ChordLine | None:
-        """The chords, where the text itself says them."""
+        """The chords that `chords` spells out."""
         return None if self.chords is None or self.chords == SEED or self.chord_file else parse_chords(self.chords)
 
     @property
@@ -117,12 +126,11 @@ class Control:
 
     @property
     def classes(self) -> Classes | None:
-        """The notes of the key."""
+        """The pitch classes of the key."""
         return key_classes(self.key) if self.key is not None else None
 
     def read(self) -> Self:
-        """With the chords of its MIDI file, if it names one, as text. Raises MidiError, and ConfigError for
-        too many."""
+        """Replaces a MIDI file of chords by their text. Raises MidiError, and ConfigError for too many."""
         if self.chord_file is None:
             return self
         score = read_midi(self.chord_file)
@@ -131,8 +139,7 @@ class Control:
         return replace(self, chords=chord_track(score))
 
     def chords_after(self, seed: Score, meter: Meter, end_s: float) -> str | None:
-        """The chords after a seed in this meter that ends at `end_s`, as text. Raises ConfigError for a seed without
-        notes."""
+        """The chords after a seed that ends at `end_s`, as text. Raises ConfigError for a seed without notes."""
         if self.chords != SEED:
             return self.chords
         if not len(seed):
@@ -147,11 +154,10 @@ class Control:
         return text
 
     def lines_s(self, meter: Meter, end_s: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The bar lines of chords in a seed in this meter that ends at `end_s`, and those after. There are two or more
-        of each, in seconds from the seed's beginning. Where chords count seconds, these are their lines.
+        """The bar lines (or whole seconds) of chords in a seed that ends at `end_s`, and those after it, in seconds.
 
-        The seed's own lines count if its notes keep to them. Then bars begin at the line nearest to its beginning,
-        without an upbeat, and end at the line nearest to its end. Otherwise bars are equal, from both moments on."""
+        Two or more of each. Bars are the seed's own, from the line nearest to its first bar to that nearest to its end,
+        if its notes keep to them; else equal ones."""
         if not self.in_bars or self.bar_seconds is not None or meter.whole_s is None or meter.lines_s is None:
             unit_s = (self.bar_seconds or meter.bar_s) if self.in_bars else 1.0
             bars = min(max(round(end_s / unit_s), 1), MOST_CHORDS + 1)  # more are refused
@@ -162,7 +168,7 @@ class Control:
         return lines[min(first, max(last - 1, 0)) : max(last, 1) + 1], lines[last:]
 
     def say(self, source: object, seed: Score, meter: Meter, end_s: float, say: Callable[[str], None]) -> None:
-        """Says which bar lines and chords are the seed's."""
+        """Says the bar lines and chords that come from the seed."""
         if self.in_bars and self.bar_seconds is None:
             bars_s = np.diff(self.lines_s(meter, end_s)[1])
             lasts = " to ".join(dict.fromkeys(f"{bar_s:.2f}" for bar_s in (bars_s.min(), bars_s.max())))
@@ -197,7 +203,7 @@ class Control:
 
 
 def refuse_outside(chords: tuple[Chord, ...], classes: Classes, where: str) -> None:
-    """Raises ConfigError for a chord with a note that is not among `classes`, which `where` names."""
+    """Raises ConfigError for a chord with a note outside `classes`, called `where`."""
     for chord in chords:
         if outside := chord.classes - classes:
             why = f"{spell(outside)} is outside {where}"

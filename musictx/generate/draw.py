@@ -1,4 +1,4 @@
-"""Continues primers and fills gaps: the one file on music above the sampling engine, which knows only ids."""
+"""Continuations of primers and fills of gaps: music above the sampling engine, which knows only ids."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,19 +10,17 @@ from numpy.typing import NDArray
 from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, Progress, Take
 from musictx.generate.character import Character, bounds_of, can_hold
-from musictx.generate.chord_clock import line_after
+from musictx.generate.chords import line_after
 from musictx.generate.engine import BatchRow, StreamStep, begin_stream
 from musictx.generate.gap import Gap, fill, gap_prompt, ids_in_gap, most_tokens, music_of
-from musictx.generate.guidance import bare_prompt
 from musictx.generate.outcome import ChordSpan, outcome
 from musictx.generate.particles import Particles, random_keys
-from musictx.generate.primer import Primer, grid_of
-from musictx.generate.prompt import Prompt, make_prompt
+from musictx.generate.primer import Primer, Prompt, bare_prompt, grid_of, make_prompt
 from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Length, Own
 from musictx.generate.steering import Steering
 from musictx.model.steps import Player
 from musictx.music.beat_grid import BeatGrid
-from musictx.music.score import Filled, Meter, Score, marked
+from musictx.music.score import Filled, Meter, Score, merge_marked
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.beat_grammar import BeatGrammar
 from musictx.tokenizers.grammar import build_grammar
@@ -35,17 +33,17 @@ OFF_GRID_S = 0.006  # a step of the clock that stands for a line is at most half
 
 @dataclass(frozen=True)
 class Continuation:
-    """Music that begins with the primer (or right after it), or a piece with its gap filled."""
+    """Music after its primer, or a piece with its gap filled."""
 
     score: Score  # all of its notes
     new_from_s: float  # when the new music begins
-    stopped: str = ""  # why it is shorter than asked; "" if it is not
+    stopped: str = ""  # why it is shorter than requested; "" if it is not
     mean_log_p: float = 0.0  # nats a token, by the model itself, without filters or guidance
-    unheard: int = 0  # how many of the primer's oldest tokens lie further back than the model looks
+    unheard: int = 0  # the primer's oldest tokens, further back than the model looks
     is_new: NDArray[np.bool_] | None = None  # (N,) the notes that fill a gap; None: those from `new_from_s` on are new
     new_to_s: float = np.inf  # when a fill ends
-    chords: tuple[ChordSpan, ...] = ()  # that were asked for
-    became: str = ""  # of all that was asked for, in words
+    chords: tuple[ChordSpan, ...] = ()  # of the request
+    became: str = ""  # the effect of the request, in words
     lines: tuple[Score, ...] = ()  # the notes of each voice of `score`, from the highest down, if the model has voices
     held: int = 0  # new notes that came although the guard made them less likely
 
@@ -66,25 +64,21 @@ def continue_primers(
     request: Continue,
     **settings: Any,
 ) -> list[list[Continuation]]:
-    """The continuations of a whole `Drawing`."""
+    """All continuations of a `Drawing`."""
     drawing = Drawing(primers, player, tokenizer, request, **settings)
     drawing.draw_all()
     return drawing.continuations()
 
 
 class Drawing:
-    """Continues every primer, or fills every gap, as a request asks; None is a beginning from nothing. All gaps of one
-    drawing are as long as the request says. An iterator: each step gives a token a row of one batch.
+    """An iterator that continues primers (None: from nothing) or fills gaps of one length; each step draws a token a
+    row.
 
-    The caller may stop after any step, at a deadline or when a person asks for it, and says why with `stop`.
-    `continuations` gives what exists by then, also between two steps; lists may be short.
+    The caller may end it after any step with `stop`. Variation k depends on the primer, the random seed and k alone.
+    `own` are the bundle's settings where the sampling says auto.
 
-    Variation k of a primer is a function of the primer, the random seed and k, whatever else is asked for. Music
-    longer than the window is drawn looking back that far. Where the sampling says auto, the bundle's `own` counts.
-
-    Raises TokenError for a primer beyond the vocabulary, NanError for a model that gives NaN
-    or infinity, ConfigError for what this model cannot do.
-    """
+    Raises TokenError for a primer beyond the vocabulary, NanError for NaN or infinite logits, ConfigError for a request
+    that this model cannot meet."""
 
     def __init__(
         self,
@@ -96,8 +90,8 @@ class Drawing:
         own: Own = UNSAID,
     ) -> None:
         self.player, self.tokenizer = player, tokenizer
-        seeded = all(isinstance(primer, Primer) for primer in primers)  # guidance is about a seed
-        sampling = request.sampling.suited({**own, **({} if seeded else {"seed_guidance": None})})
+        has_seeds = all(isinstance(primer, Primer) for primer in primers)  # guidance is about a seed
+        sampling = request.sampling.suited({**own, **({} if has_seeds else {"seed_guidance": None})})
         self.request = request = replace(request, sampling=sampling, window=request.window or player.window)
         self.primers, gaps = primers, [primer for primer in primers if isinstance(primer, Gap)]
         make = (tokenizer, request.window, player.cycle)
@@ -115,7 +109,7 @@ class Drawing:
         ]  # on the prompts' clocks
         self.bare = list[NDArray[np.int64]]()
         if sampling.strength is not None:
-            if not seeded:
+            if not has_seeds:
                 raise ConfigError(
                     "seed_guidance", got=sampling.strength, why="there is no seed", hint="give one, or leave it out"
                 )
@@ -140,20 +134,20 @@ class Drawing:
             self._keep()
 
     def draw_all(self) -> None:
-        """Draws to the end. Says how long that takes, where it is long."""
+        """Draws to the end, and prints its progress where it takes long."""
         n = len(self.variations)
         waiting = Waiting(f"drawing {n} piece{'s' * (n != 1)} of new music", n)
         for _ in self:
             waiting.reach(len(self.takes) + (len(self.rows) * self.batch.share if self.batch else 0.0))
 
     def stop(self, why: str) -> None:
-        """Ends the drawing. The current rows keep their length and the reason; no others begin."""
+        """Ends the drawing; rows under way name the reason."""
         if self.batch is not None:
             self.batch.stop(why)
             self._keep()
 
     def continuations(self) -> list[list[Continuation]]:
-        """The continuations that have begun, primer by primer, in order."""
+        """The continuations so far, primer by primer; lists may be short."""
         out: list[list[Continuation]] = [[] for _ in self.prompts]
         for i, take in [*self.takes, *self._under_way()]:
             if len(take.ids):
@@ -161,18 +155,19 @@ class Drawing:
         return out
 
     def _begin(self, rows: Sequence[tuple[int, int]]) -> Batch:
-        """A batch of rows (prompt, variation), ready to draw; reads each of their prompts once."""
-        request, tokenizer, used = self.request, self.tokenizer, sorted({i for i, _ in rows})
+        """A batch of rows (prompt, variation)."""
+        request, tokenizer, prompts = self.request, self.tokenizer, sorted({i for i, _ in rows})
         each = [self.prompts[i] for i, _ in rows for _ in range(self.each)]
         ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
         on_grid = [self.grids[i] is not None for i, _ in rows for _ in range(self.each)]
         grammar, fold = build_grammar(tokenizer, request.rules, ids, quarter_s, on_grid), None
         if any(on_grid):
             lines = [self._lines_s(i) for i, _ in rows for _ in range(self.each)]
-            grammar = lined = BeatGrammar(grammar, tokenizer, ids, lines)
-            fold = lined.fold
-        keys = [BatchRow(used.index(i), key) for i, k in rows for key in random_keys(request.random_seed, k, self.each)]
-        contexts, bare = [self.prompts[i].context for i in used], [self.bare[i] for i in used if self.bare]
+            grammar = grid_grammar = BeatGrammar(grammar, tokenizer, ids, lines)
+            fold = grid_grammar.fold
+        random_seed = request.random_seed
+        keys = [BatchRow(prompts.index(i), key) for i, k in rows for key in random_keys(random_seed, k, self.each)]
+        contexts, bare = [self.prompts[i].context for i in prompts], [self.bare[i] for i in prompts if self.bare]
         most = max(map(len, contexts)) + self.limit
         room = min(most, request.window or most)
         steering = Steering(request.control, tokenizer, each) if request.control.is_active else None
@@ -185,7 +180,7 @@ class Drawing:
         return Batch(stream, progress, self.limit, particles)
 
     def _character(self, of_row: Sequence[int]) -> Character | None:
-        """The characters of the rows' seeds; None where an encoding has no keys that begin and end."""
+        """The characters of rows; None without the guard, or in an encoding without keys."""
         tokenizer, free = self.tokenizer, self.request.control.free
         if not (self.request.sampling.guard and can_hold(tokenizer)):
             return None
@@ -195,14 +190,14 @@ class Drawing:
         return Character([most[i] for i in of_row], tokenizer, [self.prompts[i].ids for i in of_row])
 
     def _seeds(self, i: int) -> list[Ids]:
-        """The music that prompt i goes with."""
+        """The music whose character prompt i has."""
         primer, tokenizer = self.primers[i], self.tokenizer
         if isinstance(primer, Gap):
             return [music_of(ids, tokenizer) for ids in (primer.before, primer.after)]
         return [self.prompts[i].ids]
 
     def _lines_s(self, i: int) -> NDArray[np.float64] | None:
-        """When new notes of a prompt may begin and end, if it keeps to a grid."""
+        """The places of prompt i's grid in seconds; None without a grid."""
         grid, prompt = self.grids[i], self.prompts[i]
         if grid is None:
             return None
@@ -226,20 +221,20 @@ class Drawing:
             mean_log_p = float(take.log_p[: len(ids)].mean())
             if gap.grid is not None:
                 new = gap.grid.put_on(score.select(is_new), prompt.meter, gap.from_s, OFF_GRID_S)
-                score, is_new = marked(score.select(~is_new), new)
-            made = Continuation(score, gap.from_s, take.stopped, mean_log_p, prompt.unheard, is_new, gap.to_s)
+                score, is_new = merge_marked(score.select(~is_new), new)
+            music = Continuation(score, gap.from_s, take.stopped, mean_log_p, prompt.unheard, is_new, gap.to_s)
         else:
-            made = _continued(take, prompt, self.tokenizer, self.request.length, self.grids[i], self.begins_s[i])
-        made = replace(made, held=take.held)
+            music = _decode(take, prompt, self.tokenizer, self.request.length, self.grids[i], self.begins_s[i])
+        music = replace(music, held=take.held)
         if control.is_active:
-            to_s = min(made.new_to_s, made.score.duration_s)
-            chords, became = outcome(control, made.new_notes, made.new_from_s, to_s, prompt.meter, self.lines[i])
-            made = replace(made, chords=chords, became=became)
-        return made if self.request.include_seed else _without_primer(made)
+            to_s = min(music.new_to_s, music.score.duration_s)
+            chords, summary = outcome(control, music.new_notes, music.new_from_s, to_s, prompt.meter, self.lines[i])
+            music = replace(music, chords=chords, became=summary)
+        return music if self.request.include_seed else _without_primer(music)
 
 
 def new_from_s(prompt: Prompt, grid: BeatGrid | None) -> float:
-    """When new music begins: the place for which a step of the clock stands, on a grid."""
+    """The second at which new music begins; on a grid a place near the prompt's end."""
     if grid is None:
         return prompt.start_s
     places_s = grid.lines_s(prompt.meter, prompt.start_s)
@@ -247,10 +242,10 @@ def new_from_s(prompt: Prompt, grid: BeatGrid | None) -> float:
     return near if abs(near - prompt.start_s) <= OFF_GRID_S else prompt.start_s
 
 
-def _continued(
+def _decode(
     take: Take, prompt: Prompt, tokenizer: Tokenizer, length: Length, grid: BeatGrid | None, start_s: float
 ) -> Continuation:
-    """Makes music of ids: the primer, and new notes from `start_s` on, cut at the requested length."""
+    """The primer and new notes from `start_s` on, cut at the requested length."""
     seconds, end_s = length.in_seconds(prompt.meter, start_s), np.inf
     score = tokenizer.decode(np.concatenate([prompt.ids, take.ids]), prompt.quarter_s)
     if grid is not None:
@@ -272,16 +267,15 @@ def _continued(
     return Continuation(score, start_s, take.stopped, mean_log_p, prompt.unheard, lines=lines)
 
 
-def _without_primer(made: Continuation) -> Continuation:
-    """The new music alone."""
-    start_s = made.new_from_s
-    chords, lines = (chord.later(-start_s) for chord in made.chords), (from_then(line, start_s) for line in made.lines)
-    score = from_then(made.score, start_s)
-    return replace(made, score=score, new_from_s=0.0, chords=tuple(chords), lines=tuple(lines))
+def _without_primer(music: Continuation) -> Continuation:
+    start_s = music.new_from_s
+    lines = tuple(notes_after(line, start_s) for line in music.lines)
+    chords = tuple(chord.later(-start_s) for chord in music.chords)
+    return replace(music, score=notes_after(music.score, start_s), new_from_s=0.0, chords=chords, lines=lines)
 
 
-def from_then(score: Score, start_s: float) -> Score:
-    """The notes from a moment on. A note that sounds across it is cut there, not lost."""
-    held = score.offset_s > start_s + 1e-6
-    score = replace(score, onset_s=np.where(held, np.maximum(score.onset_s, start_s), score.onset_s))
+def notes_after(score: Score, start_s: float) -> Score:
+    """The notes that sound after a moment, cut there, in time from it."""
+    sounds = score.offset_s > start_s + 1e-6
+    score = replace(score, onset_s=np.where(sounds, np.maximum(score.onset_s, start_s), score.onset_s))
     return score.clip(start_s, score.duration_s + 1)

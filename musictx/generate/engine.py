@@ -1,8 +1,4 @@
-"""Sampling over ids: reads every prompt once, then takes one cached step a token for all rows together.
-
-Each row has its own random numbers: the ids of row k are a function of (random seed, k), whatever other rows the batch
-has.
-"""
+"""Sampling of ids: every prompt is read once, then all rows take one cached step a token."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,8 +9,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import UserError, is_out_of_memory
 from musictx.generate.character import Character
-from musictx.generate.filters import NanError, draw, log_softmax
-from musictx.generate.guidance import guided
+from musictx.generate.filters import NanError, draw, guide, log_softmax
 from musictx.generate.requests import Sampling
 from musictx.generate.steering import Steering, lead
 from musictx.model.steps import Logits, Player, Steps
@@ -26,14 +21,14 @@ Legal = NDArray[np.bool_]  # (B, V)
 
 
 class StreamStep(NamedTuple):
-    """One token a row: its id, and the model's own log-probability of it, 0 where it was given, (B,) each."""
+    """One token a row, (B,): its id, and its log-probability under the model alone, 0 of a forced id."""
 
     ids: RowIds
     log_p: Array
 
 
 class ByChance:
-    """Draws ids: those of row b depend only on its logits, its key (random seed, k) and its steering."""
+    """Draws ids; those of row b depend only on its logits, its key (random seed, k), its steering and its character."""
 
     def __init__(
         self,
@@ -43,14 +38,13 @@ class ByChance:
         fold: Callable[[Array], Array] | None = None,
         character: Character | None = None,
     ) -> None:
-        """`fold` changes logits (B, V) before anything else does."""
         self.sampling, self.uniforms, self.steering, self.fold = sampling, Uniforms(keys), steering, fold
         self.character, self.rows = character, np.arange(len(keys))
         self.warm([1.0] * len(keys))
         self.ease, self.tally = np.zeros((2, len(keys), 2))  # as in `Particles`
 
     def warm(self, factors: Sequence[float]) -> None:
-        """From now on each row's temperature is so many times the one asked for, and seed guidance the weaker."""
+        """Multiplies each row's temperature by a factor from now on, and divides seed guidance by it."""
         self.warmth = np.array(factors)[:, None]  # (B, 1)
         self.temperature = self.warmth * self.sampling.temperature
 
@@ -60,31 +54,31 @@ class ByChance:
         streams = [logits] if strength is None else [logits[::2], logits[1::2]]
         if self.fold is not None:
             streams = [self.fold(each) for each in streams]
-        masked, *bare = (np.where(legal, each, -np.inf) for each in streams)
+        whole, *bare = (np.where(legal, each, -np.inf) for each in streams)
         if self.character is not None:
             more, of_notes = self.character()
-            masked, *bare = (lead(each + more, of_notes, self.character.strikes)[0] for each in (masked, *bare))
+            whole, *bare = (lead(each + more, of_notes, self.character.strikes)[0] for each in (whole, *bare))
         if self.steering is not None:
-            (masked, eased), *others = (self.steering(each) for each in (masked, *bare))
+            (whole, ease), *others = (self.steering(each) for each in (whole, *bare))
             bare = [each for each, _ in others]
         if strength is not None:
-            masked = guided(masked, bare[0], self._strength(strength))
-        ids = draw(masked, self.sampling, self.temperature, self.uniforms.next())
+            whole = guide(whole, bare[0], self._strength(strength))
+        ids = draw(whole, self.sampling, self.temperature, self.uniforms.next())
         if self.steering is not None:
             free = legal.sum(1) > 1  # (B,)
-            struck = self.steering.begins_note()[self.rows, ids].astype(np.int64)
-            self.ease[self.rows, struck] += eased[self.rows, ids] * free
-            self.tally[self.rows, struck] += free
+            is_strike = self.steering.begins_note()[self.rows, ids].astype(np.int64)
+            self.ease[self.rows, is_strike] += ease[self.rows, ids] * free
+            self.tally[self.rows, is_strike] += free
         self._keep(ids)
         return ids
 
     def _strength(self, guidance: float) -> Array:
-        """(B, 1) of seed guidance: less while a row goes in circles, none while it would go on with a loop."""
+        """The strength of seed guidance (B, 1), none where a loop would go on."""
         strength = guidance / self.warmth
         return strength if self.character is None else strength * ~self.character.loops[:, None]
 
     def take(self, ids: RowIds) -> None:
-        """Takes forced ids (B,). Skips a random number a row, so that later draws do not depend on them."""
+        """Takes forced ids (B,); skips a random number, so that later draws do not depend on them."""
         self.uniforms.next()
         self._keep(ids)
 
@@ -96,13 +90,11 @@ class ByChance:
 
 
 class Stream:
-    """An endless iterator, one token a row at every step: the one loop behind all music that a model makes.
+    """An endless iterator of one token a row: the one loop behind all music.
 
-    The caller decides when to stop. `steps` and `logits` (B · streams, V) are those after the prompts. Several streams
-    of one row read the same music after different beginnings; reported probabilities are those of the first.
-    All rows begin with `forced_ids`, and draw where these are -1. The model reads a forced id together with the next
-    one that rows draw, so its steps must take several at once. Raises NanError once logits are NaN or infinite.
-    """
+    `steps` and `logits` (B · streams, V) follow the prompts. The `streams` of a row read the same ids after different
+    beginnings; probabilities are those of the first. Rows draw where `forced_ids` are -1, and after them. Raises
+    NanError for NaN or infinite logits."""
 
     def __init__(
         self,
@@ -144,15 +136,15 @@ class Stream:
         return StreamStep(ids, log_p)
 
     def gains(self) -> tuple[Array, Array, Array]:
-        """The gains of rows since the last call, as in `Particles`: (B, 2) by ids that begin no note and those that do,
-        and the tally of these ids; (B,) the distance of each row from its targets."""
+        """Since the last call: the gains and the tally of ids that begin no note, and that do, (B, 2) each; the
+        distance from targets, (B,)."""
         assert self.chance.steering is not None
         gains = self.chance.ease.copy(), self.chance.tally.copy(), self.chance.steering.away()
         self.chance.ease[:] = self.chance.tally[:] = 0
         return gains
 
     def move(self, rows: RowIds) -> None:
-        """Row b becomes a copy of row rows[b], (B,), of the same prompt; each keeps its own chance."""
+        """Makes row b a copy of row rows[b], (B,), of the same prompt, but for its random numbers."""
         self.steps.move((rows[:, None] * self.streams + np.arange(self.streams)).ravel())
         self.unread = [ids[rows] for ids in self.unread]
         self.grammar.move(rows)
@@ -163,7 +155,7 @@ class Stream:
 
 
 class BatchRow(NamedTuple):
-    """Which prompt a row continues, and the key of its random numbers: (random seed, k)."""
+    """The number of a row's prompt, and its random key, (random seed, k)."""
 
     prompt: int
     key: tuple[int, int]
@@ -182,8 +174,9 @@ def begin_stream(
     fold: Callable[[Array], Array] | None = None,
     character: Character | None = None,
 ) -> Stream:
-    """A stream of rows that draw after their prompts (T,), of any lengths. With seed guidance each row is read after
-    its `bare` prompt too. The model's state has room for `room` tokens; with `rolling` for the last ones."""
+    """A stream of rows after prompts (T,) of any lengths, and `bare` ones for seed guidance.
+
+    The state has room for `room` tokens, the last ones if it is `rolling`. `fold` changes logits (B, V) first."""
     streams = 1 if sampling.strength is None else 2
     of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]
     logits, steps = prefill(player, [*prompts, *bare], of_row, room, rolling)
@@ -194,19 +187,17 @@ def begin_stream(
 def prefill(
     player: Player, prompts: Sequence[NDArray[np.int64]], of_row: Sequence[int], room: int, rolling: bool
 ) -> tuple[Logits, Steps]:
-    """Reads each prompt (T,) once -> logits (B, V) after it, and the steps of all rows; row b continues prompt
-    of_row[b]."""
-    used = sorted(set(of_row))
-    parts = [player.begin(room, rolling) for _ in used]
-    logits = [part.prefill(prompts[i][None]) for i, part in zip(used, parts, strict=True)]
-    at = [used.index(i) for i in of_row]
+    """Logits (B, V) and steps after prompts (T,), read once each; row b continues prompt of_row[b]."""
+    numbers = sorted(set(of_row))
+    parts = [player.begin(room, rolling) for _ in numbers]
+    logits = [part.prefill(prompts[i][None]) for i, part in zip(numbers, parts, strict=True)]
+    at = [numbers.index(i) for i in of_row]
     return np.concatenate([logits[k] for k in at]), player.join(parts, at)
 
 
 @contextmanager
 def enough_memory(rows: int, otherwise: str, each: int = 1) -> Iterator[None]:
-    """Raises UserError where memory runs out within it. The advice is fewer rows together; or fewer particles, where
-    one piece of music has `each` rows; or `otherwise`."""
+    """Raises UserError where memory runs out; the advice is fewer rows, fewer particles (`each`), or `otherwise`."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
@@ -224,11 +215,9 @@ BLOCK = 256  # random numbers made ahead, one a token
 
 
 class Uniforms:
-    """Random numbers in [0, 1) for a batch, one (B, 1) float64 a token; row b follows key b, (random seed, k).
+    """Random numbers in [0, 1), (B, 1) float64 a token; row b has key b, (random seed, k).
 
-    Philox counts from its key (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"), so no two keys
-    share a stream.
-    """
+    Philox (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): no two keys share a stream."""
 
     def __init__(self, keys: Sequence[tuple[int, int]]) -> None:
         self.at = BLOCK

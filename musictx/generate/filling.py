@@ -1,4 +1,4 @@
-"""Fills gaps as a `Fill` asks: a region of a piece, or a bridge between two."""
+"""The gap of a `Fill`: in a piece, or between two."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,10 +19,10 @@ from musictx.tokenizers.rules import AUTO
 
 
 def read_around(files: list[Path], tokenizer: Tokenizer, request: Fill) -> Beginning:
-    """The gap of one MIDI file, or between two. Raises UserError, which names the file."""
+    """Reads the gap of one MIDI file, or between two. Raises UserError, which names the file."""
     seeds = [read_seed(file, tokenizer, request.drums, request.only) for file in files]
     if len(files) == 1:
-        return around(seeds[0], files[0], tokenizer, request, files[0])
+        return gap_in_piece(seeds[0], files[0], tokenizer, request, files[0])
     remarks = [remark for seed in seeds for remark in seed.remarks]
     audible = [fit_model(seed, file, tokenizer, remarks.append) for seed, file in zip(seeds, files, strict=True)]
     (a, meter, project, _), (b, _, second, _) = seeds
@@ -39,8 +39,10 @@ def read_around(files: list[Path], tokenizer: Tokenizer, request: Fill) -> Begin
     return Beginning(name, gap, files[0], files[1], project, second, tuple(remarks))
 
 
-def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file: Path | None = None) -> Beginning:
-    """The gap that a request names in a piece. Raises UserError, which names the source."""
+def gap_in_piece(
+    seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file: Path | None = None
+) -> Beginning:
+    """The gap of a request in one piece. Raises UserError, which names the source."""
     if request.from_s is not None and request.to_s is not None:
         from_s, to_s = request.from_s, request.to_s
     else:
@@ -62,14 +64,13 @@ def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file
 
 
 def say_control(request: Fill, source: object, gap: Gap, tokenizer: Tokenizer, say: Callable[[str], None]) -> None:
-    """Says which settings the music before the gap decides."""
     quarter_s = gap.notes.quarter_s
     before = tokenizer.decode(gap.before, quarter_s)
     request.control.say(source, before, gap.meter, tokenizer.seconds(gap.before, quarter_s), say)
 
 
 def fit_model(seed: Seed, source: object, tokenizer: Tokenizer, say: Callable[[str], None]) -> Score:
-    """A piece as the model can hear it; says which notes are left out."""
+    """The notes of a piece that the model has; says which others are left out."""
     return fit_voices(fit_range(seed.score, tokenizer, source, say), tokenizer, source, say)
 
 
@@ -81,14 +82,13 @@ def check_fills(bundle: object, tokenizer: Tokenizer) -> None:
         )
 
 
-def hears(header: BundleHeader | None, player: Player) -> int | None:
-    """How many tokens a model was trained to fill with, both sides and the gap together; None where its memory has no
-    limit."""
-    trained: int | None = header.objective.get("length") if header is not None else None
-    return trained or player.window
+def fill_window(header: BundleHeader | None, player: Player) -> int | None:
+    """The most tokens of both sides and the gap together; None for no limit."""
+    length: int | None = header.objective.get("length") if header is not None else None
+    return length or player.window
 
 
-def how_to_fill(filled: Beginning, request: Fill, player: Player, header: BundleHeader | None) -> Continue:
-    """How the notes of a gap are drawn."""
-    assert isinstance(filled.primer, Gap)
-    return request.drawing(Length(seconds=filled.primer.seconds), hears(header, player))
+def as_continue(beginning: Beginning, request: Fill, player: Player, header: BundleHeader | None) -> Continue:
+    """The request that draws the notes of a gap."""
+    assert isinstance(beginning.primer, Gap)
+    return request.drawing(Length(seconds=beginning.primer.seconds), fill_window(header, player))

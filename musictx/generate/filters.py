@@ -1,4 +1,6 @@
-"""From logits to one id a row: filters on (B, V), and one draw for the whole batch."""
+"""Filters on logits (B, V), seed guidance, and the draw of ids."""
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,10 +9,11 @@ from musictx.errors import UserError
 from musictx.generate.requests import Sampling
 
 Array = NDArray[np.float64]
+CUT = 0.01  # share of the likeliest: below it the gain of seed guidance is noise
 
 
 def log_softmax(logits: Array) -> Array:
-    """Of (B, V), in each row. All NaN where a logit is NaN or infinity, or none is finite."""
+    """Of each row of (B, V): all NaN where a logit is NaN or infinity, or none is finite."""
     with np.errstate(invalid="ignore"):
         away = logits - logits.max(1, keepdims=True)
         log_p: Array = away - np.log(np.exp(away).sum(1, keepdims=True))
@@ -18,14 +21,14 @@ def log_softmax(logits: Array) -> Array:
 
 
 def softmax(logits: Array) -> Array:
-    """Of (B, V), in each row; -inf is 0."""
+    """Of each row of (B, V)."""
     p: Array = np.exp(logits - logits.max(1, keepdims=True))
     p /= p.sum(1, keepdims=True)
     return p
 
 
 def filter_logits(logits: Array, sampling: Sampling, temperature: Array | float) -> Array:
-    """Divides logits (B, V) by the temperature, a number or (B, 1), and sets those filtered out to -inf."""
+    """Logits (B, V) divided by the temperature, a number or (B, 1); -inf where a filter drops them."""
     logits = logits / temperature
     if sampling.top_k is not None and sampling.top_k < logits.shape[1]:
         least = np.partition(logits, -sampling.top_k, axis=1)[:, -sampling.top_k, None]
@@ -39,7 +42,7 @@ def filter_logits(logits: Array, sampling: Sampling, temperature: Array | float)
 
 
 def nucleus(logits: Array, mass: float) -> Array:
-    """The smallest set of tokens whose probability reaches `mass`, at least one (Holtzman et al. 2020, section 3.1)."""
+    """Keeps the fewest tokens that have the probability `mass` together (Holtzman et al. 2020, section 3.1)."""
     order = np.argsort(-logits, axis=1, kind="stable")
     p = np.take_along_axis(softmax(logits), order, 1)
     drop = p.cumsum(1) - p >= mass
@@ -49,8 +52,21 @@ def nucleus(logits: Array, mass: float) -> Array:
     return result
 
 
+def guide(logits: Array, bare: Array, strength: float | Array) -> Array:
+    """Seed guidance, log p + strength (log p - log p'), up to a constant: (B, V), -inf below `CUT` of the likeliest.
+
+    p reads the seed (`logits`), p' only its end (`bare`); `strength` may be (B, 1). For text this is context-aware
+    decoding (Shi et al. 2023, arXiv 2305.14739)."""
+    log_p = log_softmax(logits)
+    least = log_p.max(1, keepdims=True) + math.log(CUT)
+    with np.errstate(invalid="ignore"):
+        gain = log_p - log_softmax(bare)  # NaN where both are -inf
+        guided_log_p: Array = np.where(log_p >= least, log_p + strength * gain, -np.inf)
+    return guided_log_p
+
+
 def draw(logits: Array, sampling: Sampling, temperature: Array | float, uniform: Array) -> NDArray[np.int64]:
-    """One id a row (B,): where the distribution function of row b first exceeds `uniform` (B, 1), in [0, 1)."""
+    """One id a row (B,): the first whose cumulative probability exceeds `uniform` (B, 1), in [0, 1)."""
     if sampling.temperature == 0:
         likeliest: NDArray[np.int64] = logits.argmax(1)
         return likeliest

@@ -1,4 +1,4 @@
-"""A gap in music: the prompt of both sides, and the fill between them."""
+"""A gap in music: its prompt, of both sides, and its fill."""
 
 import math
 from dataclasses import replace
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, UserError
-from musictx.generate.prompt import Prompt, program_of
+from musictx.generate.primer import Prompt, program_of
 from musictx.model.steps import newest
 from musictx.music.beat_grid import BeatGrid
 from musictx.music.grid import STEPS_PER_QUARTER, in_steps
-from musictx.music.score import Meter, Score, marked
+from musictx.music.score import Meter, Score, merge_marked
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.gap import STEPS, clock_of, longest, most_framing, read_first, split_at, step_of
 
@@ -25,8 +25,8 @@ SPARE = 1.5  # times that density has room: of true middles of 2 to 10 s in MAES
 
 
 class Gap(NamedTuple):
-    """`notes` are all notes around the gap, in seconds, as the file has them, with those that reach into it. `before`
-    (Ta,) and `after` (Tc,) are the ids of its sides; `after` ends with EOS, where the piece ends."""
+    """The file's notes around a gap, and the ids of its sides, `before` (Ta,) and `after` (Tc,), which ends with
+    EOS."""
 
     notes: Score
     before: Ids
@@ -42,13 +42,13 @@ class Gap(NamedTuple):
 
 
 def step_s(tokenizer: Tokenizer, quarter_s: float) -> float:
-    """The shortest time between two borders, in seconds."""
+    """The least time between two borders, in seconds."""
     return quarter_s / STEPS_PER_QUARTER if tokenizer.metrical else STEPS[1]
 
 
 def cut_gap(score: Score, audible: Score, from_s: float, to_s: float, meter: Meter, tokenizer: Tokenizer) -> Gap:
-    """Cuts a gap out of a piece, with the notes in it; `audible` are the notes that the model can hear. Borders
-    move to the nearest step. Raises ConfigError for an impossible region."""
+    """Cuts a gap out of a piece, at the nearest steps; `audible` are the notes that the model has. Raises ConfigError
+    for an impossible region."""
     if not (abs(from_s) < MOST_S and abs(to_s) < MOST_S):  # refuses NaN too
         raise ConfigError("from_s", got=from_s, why=f"to_s={to_s:g}", allowed="seconds, as in from_s=8 to_s=12")
     step = step_s(tokenizer, audible.quarter_s)
@@ -64,14 +64,14 @@ def cut_gap(score: Score, audible: Score, from_s: float, to_s: float, meter: Met
     after = split_at(tokenizer, rest, (last - first) * unit)[1]
     on, off = in_steps(score, step)
     notes = score.select((on < first) | (off > last))
-    return Gap(notes, before, ended(after, tokenizer), first * step, last * step, meter)
+    return Gap(notes, before, with_eos(after, tokenizer), first * step, last * step, meter)
 
 
 def join_with_gap(
     first: tuple[Score, Score], second: tuple[Score, Score], seconds: float, meter: Meter, tokenizer: Tokenizer
 ) -> Gap:
-    """One piece, a gap of `seconds`, and another piece in its own tempo. Each comes as all its notes, and those that
-    the model can hear. Raises ConfigError for a gap shorter than a step."""
+    """One piece, a gap of `seconds`, and another piece; each as all notes, and those that the model has. Raises
+    ConfigError for a gap shorter than a step."""
     (a, audible_a), (b, audible_b) = first, second
     step = step_s(tokenizer, a.quarter_s)
     before = tokenizer.encode(audible_a)
@@ -84,20 +84,19 @@ def join_with_gap(
         raise ConfigError("Length.seconds", got=seconds, allowed=f"at least one step, {step:g} s")
     later = replace(b, onset_s=b.onset_s + to_s, offset_s=b.offset_s + to_s)
     notes = Score.merge([a, later], a.quarter_s)
-    return Gap(notes, before, ended(tokenizer.encode(audible_b), tokenizer), from_s, to_s, meter)
+    return Gap(notes, before, with_eos(tokenizer.encode(audible_b), tokenizer), from_s, to_s, meter)
 
 
-def ended(ids: Ids, tokenizer: Tokenizer) -> Ids:
+def with_eos(ids: Ids, tokenizer: Tokenizer) -> Ids:
     return np.append(ids, np.uint16(tokenizer.vocab.eos))
 
 
 def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, cycle: int = 1) -> Prompt:
-    """The ids after the gap, then those before it, as many as fit into a window beside the gap. Raises UserError for a
-    gap that leaves no room."""
+    """The ids after the gap, then those before it, as many as a window has room for. Raises UserError for no room."""
     period, vocab = max(cycle, tokenizer.group), tokenizer.vocab
-    before, after, needed = gap.before, gap.after, tokens_in(gap, tokenizer)
+    before, after, n_tokens = gap.before, gap.after, tokens_in(gap, tokenizer)
     lasts = steps_in(gap, tokenizer) * step_of(tokenizer)  # on the clock, as all that follows
-    room, room_on_clock = room_beside(gap, needed, lasts, tokenizer, window, period)
+    room, room_on_clock = room_beside(gap, n_tokens, lasts, tokenizer, window, period)
     to_gap, from_gap = clock_of(tokenizer, before[::-1]), clock_of(tokenizer, after)  # (Ta,), (Tc,) away from the gap
     of_after = max(room_on_clock / 2, room_on_clock - to_gap.max(initial=0))
     n_after = int(np.searchsorted(from_gap, of_after, side="right"))
@@ -110,7 +109,7 @@ def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, cycle: int = 
     length = float(clock_of(tokenizer, begin)[-1]) + lasts
     if len(after):
         length += float(clock_of(tokenizer, after)[-1])
-    first = read_first(tokenizer, after, len(begin) - 1 + needed, length, period)
+    first = read_first(tokenizer, after, len(begin) - 1 + n_tokens, length, period)
     context = np.concatenate([first, begin]).astype(np.int64)
     quarter_s = gap.notes.quarter_s
     program, unheard = program_of(gap.notes, tokenizer), len(before) - (len(begin) - 1)
@@ -118,18 +117,18 @@ def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, cycle: int = 
 
 
 def room_beside(
-    gap: Gap, needed: int, lasts: float, tokenizer: Tokenizer, window: int | None, period: int
+    gap: Gap, n_tokens: int, lasts: float, tokenizer: Tokenizer, window: int | None, period: int
 ) -> tuple[int, float]:
-    """How many tokens, and how much of the clock, both sides may take. The gap beside them lasts `lasts` and is about
-    `needed` tokens. Raises UserError for a gap that leaves too little."""
+    """The room of both sides, in tokens and on the clock, beside `n_tokens` that last `lasts`. Raises UserError for too
+    little."""
     room, advice = len(gap.before) + len(gap.after), "and fill more in several steps"
     if window is not None:
         # the grid knows how many tokens come; elsewhere a fill may be denser than its sides
-        reserve = needed if tokenizer.voices else int(np.ceil(SPARE * needed))
+        reserve = n_tokens if tokenizer.voices else int(np.ceil(SPARE * n_tokens))
         room = window - reserve - 1 - most_framing(period)
         if reserve > LARGEST * window or room < 2 * period:
             most = min(LARGEST * window, window - 1 - most_framing(period) - 2 * period) / reserve
-            what = f"a gap of {gap.seconds:.1f} s is about {needed} tokens, and the model hears {window} in all"
+            what = f"a gap of {gap.seconds:.1f} s is about {n_tokens} tokens, and the model hears {window} in all"
             raise UserError(what, f"give at most {math.floor(max(most, 0) * gap.seconds)} s, {advice}")
     if lasts > LARGEST * longest(tokenizer):
         most_s = LARGEST * longest(tokenizer) / lasts * gap.seconds
@@ -138,13 +137,12 @@ def room_beside(
 
 
 def steps_in(gap: Gap, tokenizer: Tokenizer) -> int:
-    """How long the gap is, in steps of time."""
+    """The length of the gap in steps of time."""
     return round(gap.seconds / step_s(tokenizer, gap.notes.quarter_s))
 
 
 def tokens_in(gap: Gap, tokenizer: Tokenizer) -> int:
-    """How many tokens fill the gap: as many as the grid has there, or as many as the music near it has in that
-    time."""
+    """The expected tokens of a fill: those of the grid, or as many as near the gap in that time."""
     if tokenizer.voices:
         return steps_in(gap, tokenizer) * tokenizer.voices
     ends_s = clock_of(tokenizer, gap.before[::-1]), clock_of(tokenizer, gap.after)  # (Ta,), (Tc,) away from the gap
@@ -154,12 +152,12 @@ def tokens_in(gap: Gap, tokenizer: Tokenizer) -> int:
 
 
 def most_tokens(gap: Gap, tokenizer: Tokenizer) -> int:
-    """The most tokens a fill may have: with more it would not be music."""
+    """The most tokens of a fill."""
     return SLACK * (tokens_in(gap, tokenizer) + 32)
 
 
 def ids_in_gap(gap: Gap, ids: Ids, tokenizer: Tokenizer) -> Ids:
-    """Keeps the drawn ids (T,) that fall into the gap."""
+    """The ids (T,) that fall into the gap."""
     return split_at(tokenizer, music_of(ids, tokenizer), steps_in(gap, tokenizer) * step_of(tokenizer))[0]
 
 
@@ -170,14 +168,11 @@ def music_of(ids: Ids, tokenizer: Tokenizer) -> Ids:
 def fill(
     gap: Gap, ids: Ids, tokenizer: Tokenizer, program: int | None, ringing: bool = False
 ) -> tuple[Score, NDArray[np.bool_]]:
-    """The whole piece, with the drawn ids (T,) as music between its sides; and which notes are new, (N,).
+    """The whole piece with the ids (T,) between its sides, and which notes are new, (N,).
 
-    `ids` may go beyond the gap: they say when notes end that ring over its second border. `ringing` is for a note that
-    is still down with the last id. It rings until another note begins after the border, for a second at most. A note
-    that rings ends where its pitch is struck again. Notes beside the gap stay as they are. A note that the file
-    sustains across a border keeps its length if the new music continues it. Else it ends at the first border, and
-    begins at the second.
-    """
+    `ids` may go beyond the gap, and end notes there. With `ringing` a note without an end rings until the next note
+    after the border, for a second at most. A note of the file that sounds across a border stays whole if the new music
+    continues it."""
     around, step = gap.notes, step_s(tokenizer, gap.notes.quarter_s)
     first, last = round(gap.from_s / step), round(gap.to_s / step)
     on, off = in_steps(around, step)
@@ -191,11 +186,11 @@ def fill(
     left_off = np.where(into, gap.from_s, left.offset_s)
     new_off, is_new = end * step, np.ones(len(middle), dtype=bool)
     right_on, right_mask = np.where(out_of, gap.to_s, right.onset_s), np.ones(len(right), dtype=bool)
-    begun_by = dict[int, int]()  # a drawn note -> the note of the left side that it continues
+    left_of = dict[int, int]()  # a new note -> the note of the left side that it continues
     for k in np.flatnonzero(begin < first).tolist():
-        free = into & (left.pitch == middle.pitch[k]) & ~np.isin(np.arange(len(left)), list(begun_by.values()))
+        free = into & (left.pitch == middle.pitch[k]) & ~np.isin(np.arange(len(left)), list(left_of.values()))
         if free.any():
-            begun_by[k], is_new[k] = int(np.flatnonzero(free)[0]), False
+            left_of[k], is_new[k] = int(np.flatnonzero(free)[0]), False
     reaching: list[int] = np.flatnonzero(end == last).tolist()
     for j in np.flatnonzero(out_of).tolist():
         alike = [k for k in reaching if middle.pitch[k] == right.pitch[j]]
@@ -209,10 +204,10 @@ def fill(
         again = right_on[right.pitch == middle.pitch[k]]
         let_go_s = max(rings[k] * step, next_s if ringing and rings[k] >= round(end_s / step) else 0.0)
         new_off[k] = min(max(let_go_s, gap.to_s), float(again.min(initial=np.inf)))
-    left_off[list(begun_by.values())] = new_off[list(begun_by)]
+    left_off[list(left_of.values())] = new_off[list(left_of)]
     new_on = np.maximum(begin, first) * step
     new = replace(middle.select(is_new), onset_s=new_on[is_new], offset_s=new_off[is_new])
     if program is not None:
         new = replace(new, program=np.array(program))
     sides = replace(left, offset_s=left_off), replace(right.select(right_mask), onset_s=right_on[right_mask])
-    return marked(Score.merge(sides, around.quarter_s), new)
+    return merge_marked(Score.merge(sides, around.quarter_s), new)

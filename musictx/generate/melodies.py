@@ -1,4 +1,4 @@
-"""Reads melodies for an `Accompany`: one line of a MIDI file or of a score, or several of four voices."""
+"""The melody of an `Accompany`: one line of notes, or some of four voices."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,6 +17,7 @@ from musictx.music.grid import (
     OPEN,
     REST,
     STEPS_PER_QUARTER,
+    VOICE_NAMES,
     VOICES,
     Grid,
     beside_grid,
@@ -24,7 +25,7 @@ from musictx.music.grid import (
     in_steps,
     score_to_grid,
 )
-from musictx.music.melody import on_grid, together, top_line
+from musictx.music.melody import on_grid, overlaps, top_line
 from musictx.music.project import Project
 from musictx.music.read import read_bytes, read_tracks, whole
 from musictx.music.score import Meter, Score
@@ -34,12 +35,10 @@ from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import VOICE_RANGES
 
 MOST_S = 1800.0  # of a song
-SINGERS = ("soprano", "alto", "tenor", "bass")
 
 
-class Again(NamedTuple):
-    """Voices that are written again: from when to when, the part of the file that each is on, by voices of SATB, and
-    the rest of these parts."""
+class Rewrite(NamedTuple):
+    """Voices to write again: their part of the file by place in SATB, and the other notes of these parts."""
 
     from_s: float
     to_s: float
@@ -48,7 +47,7 @@ class Again(NamedTuple):
 
 
 class Melody(NamedTuple):
-    """The notes that stay, and the grid that the model hears."""
+    """The notes that stay, and the grid for the model."""
 
     name: str
     score: Score
@@ -57,13 +56,12 @@ class Melody(NamedTuple):
     grid: Grid | None  # (S, 4) of all voices from step `first` on, OPEN where the model writes; None for a song
     first: int
     project: Project | None = None  # the file
-    again: Again | None = None  # what is written again
-    remarks: tuple[str, ...] = ()  # what a person should know of it
+    rewrite: Rewrite | None = None
+    remarks: tuple[str, ...] = ()
 
 
 def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
-    """The melody of a MIDI file, or all voices that it has. Raises MidiError for a file that is no music, and as
-    `take_melody` does."""
+    """Reads the melody of a MIDI file, or its voices. Raises MidiError, and as `take_melody`."""
     counts_beats = bool(tokenizer.voices)
     tracks = read_tracks(data := read_bytes(path), path, one_tempo=counts_beats)
     project, remarks = Project(whole(data, path), tracks.tempo_map), list[str]()
@@ -80,11 +78,10 @@ def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
 
 
 def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: ChoraleTokenizer) -> Melody:
-    """Several voices on the grid, and their notes that stay. Raises UserError, ConfigError and TokenError, which name
-    the file."""
+    """Several voices on the grid. Raises UserError, ConfigError and TokenError."""
     names = VOICES if request.rewrite is not None else request.voices
-    (lines, parts), meter, again = lines_of(tracks, names, path), tracks.meter(), None
-    grid, first, unheard = sung(lines, names, path)
+    (lines, parts), meter, rewrite = lines_of(tracks, names, path), tracks.meter(), None
+    grid, first, unheard = voices_grid(lines, names, path)
     if request.rewrite is not None:
         region = steps_of(request, meter, Score.merge(lines), path)
         within = grid[max(region.start - first, 0) : max(region.stop - first, 0)]
@@ -93,25 +90,28 @@ def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Chora
             raise ConfigError("from_bar", got=got, why=why, allowed="bars with music").of(path)
         within[:, [VOICES.index(name) for name in request.rewrite]] = OPEN
         lines = [
-            without(line, region) if name in request.rewrite else line for name, line in zip(names, lines, strict=True)
+            cut_region(line, region) if name in request.rewrite else line
+            for name, line in zip(names, lines, strict=True)
         ]
         step_s = meter.quarter_s / STEPS_PER_QUARTER
-        its = {VOICES.index(name): part for name, part in zip(names, parts, strict=False) if name in request.rewrite}
-        stays = [line for name, line in zip(names, lines, strict=True) if not its or name in request.rewrite]
+        part_of = {
+            VOICES.index(name): part for name, part in zip(names, parts, strict=False) if name in request.rewrite
+        }
+        stays = [line for name, line in zip(names, lines, strict=True) if not part_of or name in request.rewrite]
         remainder = Score.merge(stays, tracks.quarter_s)
-        again = Again(region.start * step_s, region.stop * step_s, its, remainder)
+        rewrite = Rewrite(region.start * step_s, region.stop * step_s, part_of, remainder)
     for name, line in zip(names, lines, strict=True):
         check_range(line, path, request, tokenizer, VOICES.index(name))
     score = Score.merge(lines, tracks.quarter_s)
     remarks = list[str]()
     request.control.say(path, Score.empty(), meter, 0.0, remarks.append)
     say_beside(score, path, unheard, remarks.append)
-    return Melody(stem_of(path), score, meter, path, grid, first, again=again, remarks=tuple(remarks))
+    return Melody(stem_of(path), score, meter, path, grid, first, rewrite=rewrite, remarks=tuple(remarks))
 
 
-def sung(lines: Sequence[Score], names: str, source: object) -> tuple[Grid, int, int]:
-    """Lines in their voices of a grid (S, 4), from which step on, and how many of their notes have no step there. Other
-    voices are OPEN. Raises UserError, which names the source."""
+def voices_grid(lines: Sequence[Score], names: str, source: object) -> tuple[Grid, int, int]:
+    """Lines in their voices of a grid (S, 4), OPEN elsewhere; its first step; the number of notes without a step.
+    Raises UserError, which names the source."""
     try:
         parts = [on_grid(line) for line in lines]
     except UserError as error:
@@ -125,8 +125,8 @@ def sung(lines: Sequence[Score], names: str, source: object) -> tuple[Grid, int,
     return grid, first, sum(part.unheard for part in parts)
 
 
-def without(line: Score, region: range) -> Score:
-    """A line without the notes in a region of sixteenths; those that cross a border are cut there."""
+def cut_region(line: Score, region: range) -> Score:
+    """A line without a region of sixteenths, whose borders cut notes."""
     step_s, (onset, end) = line.quarter_s / STEPS_PER_QUARTER, in_steps(line)
     from_s, to_s = region.start * step_s, region.stop * step_s
     stays = line.select((end <= region.start) | (onset >= region.stop))
@@ -137,10 +137,10 @@ def without(line: Score, region: range) -> Score:
 
 
 def lines_of(tracks: Tracks, names: str, path: Path) -> tuple[list[Score], list[int]]:
-    """The voices of a file, from the highest down: as many tracks of one line each, and the numbers of these parts; or
-    four by height. Raises UserError."""
+    """The voices of a file from the highest down: tracks of one line and their parts, or four by height. Raises
+    UserError."""
     parts = [track for track in tracks.tracks if len(track.score) and not track.is_drums]
-    chords = [k for k, part in enumerate(parts, 1) if len(together(part.score))]
+    chords = [k for k, part in enumerate(parts, 1) if len(overlaps(part.score))]
     if len(parts) == len(names) and not chords:
         parts.sort(key=lambda part: -float(part.score.pitch.mean()))
         return [part.score for part in parts], [part.part for part in parts]
@@ -150,7 +150,7 @@ def lines_of(tracks: Tracks, names: str, path: Path) -> tuple[list[Score], list[
             what = f"{path}: track {chords[0]} of its {len(parts)} with notes has chords"
         raise UserError(what, "give each voice a track of one line")
     try:
-        voices = apart(tracks.merge())
+        voices = split_voices(tracks.merge())
     except TokenError as error:
         raise error.of(path) from None
     if any(not len(voice) for voice in voices):
@@ -158,8 +158,8 @@ def lines_of(tracks: Tracks, names: str, path: Path) -> tuple[list[Score], list[
     return voices, []
 
 
-def apart(score: Score) -> list[Score]:
-    """The notes of four voices, each in the voice that it has by height at its onset. Raises TokenError for more."""
+def split_voices(score: Score) -> list[Score]:
+    """The notes of four voices by height. Raises TokenError for more."""
     grid, (onset, end) = by_height(score_to_grid(score)), in_steps(score)
     voice, busy_until = np.zeros(len(score), np.int64), [0] * N_VOICES
     for i in np.argsort(onset, kind="stable").tolist():
@@ -170,7 +170,7 @@ def apart(score: Score) -> list[Score]:
 
 
 def steps_of(request: Accompany, meter: Meter, score: Score, path: Path) -> range:
-    """The sixteenths of the bars to write again; without bars all. Raises ConfigError."""
+    """The sixteenths of the bars to write again, all without bars. Raises ConfigError."""
     step_s = meter.quarter_s / STEPS_PER_QUARTER
     if request.from_bar is None or request.to_bar is None:
         return range(round(score.duration_s / step_s) + 1)
@@ -186,26 +186,25 @@ def take_melody(
     name: str = "melody",
     file: Path | None = None,
 ) -> Melody:
-    """One line of notes that the model can hear, on its grid or in seconds. Raises UserError, ConfigError and
-    TokenError, which name the source."""
-    (score, left), grid, first, unheard = one_line(score, source), None, 0, 0
+    """One line of notes, on a grid or in seconds. Raises UserError, ConfigError and TokenError."""
+    (score, n_others), grid, first, unheard = one_line(score, source), None, 0, 0
     remarks = list[str]()
     request.control.say(source, Score.empty(), meter, 0.0, remarks.append)
     if isinstance(tokenizer, ChoraleTokenizer):
         check_range(score, source, request, tokenizer, VOICES.index(request.voices[0]))
-        grid, first, unheard = sung([score], request.voices[0], source)
+        grid, first, unheard = voices_grid([score], request.voices[0], source)
     elif score.duration_s > MOST_S:
         length = f"{score.duration_s / 60:,.1f} minutes long, at most {MOST_S / 60:g} can be accompanied"
         raise UserError(f"{source}: {length}", "give a part of it")
-    if left:
-        remarks.append(f"{source}: its highest {len(score)} notes are the melody, the other {left} are left out")
+    if n_others:
+        remarks.append(f"{source}: its highest {len(score)} notes are the melody, the other {n_others} are left out")
     if grid is not None:
         say_beside(score, source, unheard, remarks.append)
     return Melody(name, score, meter, file, grid, first, remarks=tuple(remarks))
 
 
 def say_beside(score: Score, source: object, unheard: int, say: Callable[[str], None]) -> None:
-    """Says how many notes are not heard where they are, or not at all."""
+    """Says how many notes the grid moves or lacks."""
     if beside := int(beside_grid(score).sum()):
         say(
             f"{source}: {beside} of its {len(score)} notes begin beside the sixteenths; the voices go by the nearest "
@@ -219,20 +218,19 @@ def say_beside(score: Score, source: object, unheard: int, say: Callable[[str], 
 
 
 def one_line(score: Score, source: object) -> tuple[Score, int]:
-    """The notes that are the melody, the highest where several sound, and how many others there are. Raises UserError
-    for none."""
+    """The highest notes, and the number of the others. Raises UserError for none."""
     if not len(score):
         raise UserError(f"{source}: no notes to accompany", "give a file with a melody in it")
     if not (score.offset_s > score.onset_s).any():
         raise UserError(f"{source}: none of its {len(score)} notes lasts", "give a melody whose notes have lengths")
-    line = top_line(score) if len(together(score)) else score
+    line = top_line(score) if len(overlaps(score)) else score
     return line, len(score) - len(line)
 
 
 def check_range(score: Score, source: object, request: Accompany, tokenizer: ChoraleTokenizer, voice: int) -> None:
-    """Raises TokenError for pitches that this voice does not sing or, without rules.voice_ranges, without a token."""
-    sung = request.rules.voice_ranges and request.rules.masks
-    low, high = VOICE_RANGES[voice] if sung else (tokenizer.lo, tokenizer.hi)
+    """Raises TokenError for pitches beyond the voice or, without rules.voice_ranges, beyond the vocabulary."""
+    has_range = request.rules.voice_ranges and request.rules.masks
+    low, high = VOICE_RANGES[voice] if has_range else (tokenizer.lo, tokenizer.hi)
     pitch = score.pitch.astype(int)
     outside = (pitch + request.transpose < low) | (pitch + request.transpose > high)
     if not outside.any():
@@ -243,13 +241,13 @@ def check_range(score: Score, source: object, request: Accompany, tokenizer: Cho
         advice = f"transpose={best} lets the model hear it there"
     raise TokenError(
         f"{source}: notes of pitch {pitches} ({int(outside.sum())} of {len(score)}) lie outside the "
-        f"{SINGERS[voice]}'s range {low} … {high}",
+        f"{VOICE_NAMES[voice]}'s range {low} … {high}",
         advice,
     )
 
 
 def nearest_within(pitch: NDArray[np.integer], low: int, high: int) -> int | None:
-    """By how many semitones, octaves first, all pitches come to lie from `low` to `high`; None where none do."""
+    """The semitones, octaves first, that move all pitches into a range; None where there are none."""
     lowest, highest = int(pitch.min()), int(pitch.max())
     fits = [n for n in range(FARTHEST[0], FARTHEST[1] + 1) if low <= lowest + n and highest + n <= high]
     return min(fits, key=lambda n: (n % 12 != 0, abs(n)), default=None)

@@ -1,13 +1,13 @@
-"""`musictx.load`: a model that continues, fills or accompanies music, from Python."""
+"""`musictx.load`: a model that continues, fills or accompanies music in Python."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from musictx.errors import BundleError, ConfigError
-from musictx.generate.accompanying import Accompanied, accompany_melody, ready, window_of
+from musictx.generate.accompanying import Accompanied, accompany_melody, check_request, window_of
 from musictx.generate.continuing import Beginning, begin_with, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.control import Control
-from musictx.generate.filling import around, check_fills, how_to_fill, read_around
+from musictx.generate.filling import as_continue, check_fills, gap_in_piece, read_around
 from musictx.generate.melodies import read_melody, take_melody
 from musictx.generate.open_player import check_device, check_task, on_onnx, open_accompanying, open_playing
 from musictx.generate.primer import Part
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 def load(
     bundle: str | Path, *, device: str = "cpu", weights: str = AUTO, graph: bool = False, attention: str = AUTO
 ) -> "Model":
-    """The model that `bundle` names, ready to continue, fill or accompany.
+    """Opens a model to continue, fill or accompany music.
 
-    `bundle` is "piano", "chorale" or "harmoniser", which are inside musictx, a file that `musictx train` made, or the
-    folder of a run. `weights` are "float32", "bfloat16", "int8", or "auto": int8 where it is faster. `graph` keeps
-    steps of one shape in a CUDA graph. `attention` is a kernel, as in `musictx train attention.impl=`.
+    `bundle` is "piano", "chorale" or "harmoniser", a file that `musictx train` made, or the folder of a run. `weights`
+    are "float32", "bfloat16", "int8", or "auto": int8 where it is faster. `graph` takes steps of one shape in a CUDA
+    graph. `attention` is a kernel, as in `musictx train attention.impl=`.
 
     Raises:
         BundleError: for a file that is missing, damaged or no bundle.
@@ -49,10 +49,10 @@ def load(
     if on_onnx(header, device, weights, graph, attention, can_play_source):
         source_player, tokenizer, header, _ = open_accompanying(path, bundle, weights=weights)
         return Model(source_player, tokenizer, header)
-    from musictx.generate.open_bundle import faster, open_bundle  # PyTorch
+    from musictx.generate.open_bundle import fast_model, open_bundle  # PyTorch
 
     opened = open_bundle(path, device, attention, continues=False)
-    return Model(faster(opened.model, weights, graph, device), opened.tokenizer, opened.header, device)
+    return Model(fast_model(opened.model, weights, graph, device), opened.tokenizer, opened.header, device)
 
 
 class Model:
@@ -78,7 +78,6 @@ class Model:
 
     @property
     def _source_player(self) -> SourcePlayer:
-        """Of a model that takes a source, as `ready` makes sure."""
         model: Any = self.model
         if isinstance(model, OnnxSourcePlayer):
             return model
@@ -88,7 +87,7 @@ class Model:
 
     @property
     def origin(self) -> str:
-        """The corpus of the weights, and their licence."""
+        """The corpus and the licence of the weights."""
         return self.header.origin if self.header is not None else "unknown"
 
     def continue_midi(
@@ -120,11 +119,10 @@ class Model:
         window: int | None = None,
         rows_at_once: int = Continue.rows_at_once,
     ) -> list[Music]:
-        """Continuations of a MIDI file, of every one in a folder or pattern, of a score, or of nothing (None).
+        """Continues a MIDI file, every one in a folder or pattern, a score, or nothing (None).
 
-        `seed` may be "elise", "gymnopedie" or "chorale", which are inside musictx. A score counts four beats a bar.
-        Give at most one of `seconds`, `bars` and `tokens`; none means 20 seconds. The other arguments mean what
-        `musictx generate --help` says of them.
+        `seed` may be "elise", "gymnopedie" or "chorale" too. A score has four beats a bar. Give at most one of
+        `seconds`, `bars` and `tokens`; none means 20 seconds. `musictx generate --help` explains the other arguments.
 
         Units:
             `seconds`, `from_s` and `seed_seconds` in seconds, `bars` and `seed_bars` in bars of the seed.
@@ -190,9 +188,7 @@ class Model:
         window: int | None = None,
         rows_at_once: int = Fill.rows_at_once,
     ) -> list[Music]:
-        """A region of a MIDI file, or of a score, with new music in it; the rest is kept as it is.
-
-        The region is `from_s` to `to_s`, or `from_bar` to `to_bar`.
+        """Replaces a region of a MIDI file or a score, `from_s` to `to_s` or `from_bar` to `to_bar`, by new music.
 
         Units:
             `from_s` and `to_s` in seconds, `from_bar` and `to_bar` in bars: the first is 1, the last is included.
@@ -220,7 +216,7 @@ class Model:
         check_fills("this model", self.tokenizer)
         if isinstance(midi, Score):
             seed = Seed(midi, Meter(midi.quarter_s))
-            return self._fill(around(seed, "the score", self.tokenizer, request), request)
+            return self._fill(gap_in_piece(seed, "the score", self.tokenizer, request), request)
         return self._fill(read_around([seed_path(str(midi))], self.tokenizer, request), request)
 
     def fill_between(
@@ -244,8 +240,7 @@ class Model:
         window: int | None = None,
         rows_at_once: int = Fill.rows_at_once,
     ) -> list[Music]:
-        """The music between two MIDI files, `a` and `b`, which are kept as they are: `seconds`, or `bars`, of new
-        music; none means 20 seconds.
+        """Joins two MIDI files, `a` and `b`, by `seconds` or `bars` of new music; none means 20 seconds.
 
         Raises:
             UserError: as the command does, in one line.
@@ -269,7 +264,7 @@ class Model:
         return self._fill(read_around([seed_path(str(midi)) for midi in (a, b)], self.tokenizer, request), request)
 
     def _fill(self, gap: Beginning, request: Fill) -> list[Music]:
-        return self._draw([gap], how_to_fill(gap, request, self.player, self.header))
+        return self._draw([gap], as_continue(gap, request, self.player, self.header))
 
     def _draw(self, beginnings: list[Beginning], request: Continue) -> list[Music]:
         own = self.header.sampling if self.header is not None else {}
@@ -299,10 +294,9 @@ class Model:
         control: Control | None = None,
         rows_at_once: int = Accompany.rows_at_once,
     ) -> list[Accompanied]:
-        """Writes the other voices around a melody, or the rest of a song with a model of songs; the melody stays.
+        """Writes the other voices around a melody, or with a model of songs the rest of a song.
 
-        `melody` is a MIDI file, or a score, which counts four beats a bar. Where several notes sound, the highest is
-        the melody's.
+        `melody` is a MIDI file, or a score in four beats a bar. Where several notes sound, the highest is the melody's.
 
         Units:
             `transpose` in semitones.
@@ -323,7 +317,7 @@ class Model:
             to_bar=to_bar,
             transpose=transpose,
         )
-        request = ready(request, self.tokenizer, self.header, "this model", self.model)
+        request = check_request(request, self.tokenizer, self.header, "this model", self.model)
         if isinstance(melody, Score):
             if request.rewrite or len(request.voices) > 1:
                 name, value = ("rewrite", request.rewrite) if request.rewrite else ("voices", request.voices)

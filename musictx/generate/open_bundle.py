@@ -1,4 +1,4 @@
-"""Finds a bundle by its name, opens it with its tokenizer and PyTorch, checks it, and puts the model on a device."""
+"""Bundles by their names, opened with PyTorch."""
 
 import glob
 from collections.abc import Sequence
@@ -28,8 +28,8 @@ class Opened(NamedTuple):
 
 
 def open_bundle(path: Path, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:
-    """Opens a bundle. Raises BundleError for a file that is none, or whose tokens this version does not make; with
-    `continues` also as `check_continues` does."""
+    """Opens a bundle. Raises BundleError for another file or unknown tokens, and with `continues` as
+    `check_continues`."""
     model, header = load_bundle(path, device, attention)
     if continues:
         check_continues(model, header, path)
@@ -37,8 +37,7 @@ def open_bundle(path: Path, device: str = "cpu", attention: str = "auto", contin
 
 
 def check_continues(model: object, header: BundleHeader | None, bundle: object) -> None:
-    """Raises BundleError for a model that takes more than the ids so far, or that was not trained to continue
-    music."""
+    """Raises BundleError for a model that takes more than ids, or was not trained to continue music."""
     if (inputs := inputs_of(model)) != ("ids",):
         takes = " and ".join(inputs)
         what = f"{bundle}: {kind_of(model)} models take {takes}, and cannot continue music"
@@ -47,18 +46,18 @@ def check_continues(model: object, header: BundleHeader | None, bundle: object) 
 
 
 def chosen_weights(weights: str, model: Model) -> tuple[str, list[str]]:
-    """The weights that `weights=` names for this model, and remarks. Raises ConfigError."""
-    chosen, remarks = choose_weights(check_weights(weights, (AUTO, *WEIGHTS)), model), []
-    if chosen not in (weights, "float32"):
-        remarks.append(f"weights: {chosen}, faster on this CPU; weights=float32 for the exact ones")
+    """The form of the weights, and remarks. Raises ConfigError."""
+    form, remarks = choose_weights(check_weights(weights, (AUTO, *WEIGHTS)), model), []
+    if form not in (weights, "float32"):
+        remarks.append(f"weights: {form}, faster on this CPU; weights=float32 for the exact ones")
     if weights == "bfloat16" and not processor().bfloat16 and on_cpu(model):
         sets = processor().sets
         remarks.append(f"weights=bfloat16: this processor ({sets}) only emulates it; float32 is exact and faster")
-    return chosen, remarks
+    return form, remarks
 
 
-def faster(model: Model, weights: str = AUTO, graph: bool = False, device: str = "cpu") -> LanguageModel:
-    """The model prepared for fast single steps. Raises ConfigError."""
+def fast_model(model: Model, weights: str = AUTO, graph: bool = False, device: str = "cpu") -> LanguageModel:
+    """The model in a form for fast steps. Raises ConfigError."""
     if graph and device != "cuda":
         raise ConfigError("graph", got=graph, why="a CPU gains nothing", allowed="device=cuda, or leave it out")
     fast = for_steps(model, choose_weights(weights, model))
@@ -71,26 +70,24 @@ def faster(model: Model, weights: str = AUTO, graph: bool = False, device: str =
     return StaticSteps(fast)  # type: ignore[arg-type] # its row in build.py says so
 
 
-def to_play(model: Model, weights: str, graph: bool, device: str) -> tuple[TorchPlayer, tuple[str, ...]]:
+def torch_player(model: Model, weights: str, graph: bool, device: str) -> tuple[TorchPlayer, tuple[str, ...]]:
     """A player of the model, and remarks. Raises ConfigError."""
-    chosen, remarks = chosen_weights(weights, model)
-    described = describe_model(model)
-    return TorchPlayer(faster(model, chosen, graph, device), device), (described, *remarks)
+    form, remarks = chosen_weights(weights, model)
+    description = describe_model(model)
+    return TorchPlayer(fast_model(model, form, graph, device), device), (description, *remarks)
 
 
-def to_accompany(model: Any, weights: str, device: str) -> tuple[TorchSourcePlayer, tuple[str, ...]]:
-    """The same of a model that takes a source."""
-    chosen, remarks = chosen_weights(weights, model)
-    described = describe_model(model)
-    return TorchSourcePlayer(for_steps(model, chosen), device), (described, *remarks)
+def torch_source_player(model: Any, weights: str, device: str) -> tuple[TorchSourcePlayer, tuple[str, ...]]:
+    form, remarks = chosen_weights(weights, model)
+    description = describe_model(model)
+    return TorchSourcePlayer(for_steps(model, form), device), (description, *remarks)
 
 
 COMPOSER = "the composer"  # all models are compared with it
 
 
 def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
-    """The bundle of each name, run folder, file or pattern, in order, each once. Raises ConfigError for a name
-    without a bundle."""
+    """The bundles of names, run folders, files and patterns, each once. Raises ConfigError where there is none."""
     if not runs:
         raise ConfigError(setting, got=[], allowed="at least one run folder, bundle or pattern of them")
     files: list[Path] = []
@@ -109,8 +106,8 @@ def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
 
 
 def name_bundles(bundles: Sequence[Path], names: Sequence[str] | None, setting: str = "runs") -> list[str]:
-    """The names that were given, or those of the folders or files. Raises ConfigError unless each bundle has one of its
-    own, which is not the composer's."""
+    """The `names`, or those of the folders or files. Raises ConfigError where two are equal, or one is the
+    composer's."""
     names = names or [p.parent.name if p.name == "model.safetensors" else p.stem for p in bundles]
     if len(names) != len(bundles) or len({*names, COMPOSER}) != len(names) + 1:
         why = f"{setting}= has {len(bundles)} bundles"
@@ -119,7 +116,7 @@ def name_bundles(bundles: Sequence[Path], names: Sequence[str] | None, setting: 
 
 
 def common_store(path: Path, bundles: Sequence[Path]) -> Store:
-    """Opens the store. Raises BundleError for a bundle that was trained on other tokens."""
+    """Opens the store. Raises BundleError for a bundle with other tokens."""
     headers = [read_header(bundle) for bundle in bundles]
     store = Store(path)
     for bundle, header in zip(bundles, headers, strict=True):

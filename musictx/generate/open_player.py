@@ -1,8 +1,4 @@
-"""Opens a bundle to play: its model gives steps, by ONNX Runtime where it can, else by PyTorch.
-
-ONNX Runtime plays decoders and encoder-decoders of ours on a CPU: it takes a third of the time, and opens before
-PyTorch is imported.
-"""
+"""Players of bundles: ONNX Runtime for our decoders and encoder-decoders on a CPU, else PyTorch."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,11 +17,11 @@ from musictx.model.steps import Player, SourcePlayer
 from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.tokenizers import TOKENIZERS, Tokenizer, build_tokenizer
 
-FEWER = "weights: int8, which are faster; weights=float32 for the exact ones"
+INT8_REMARK = "weights: int8, which are faster; weights=float32 for the exact ones"
 
 
 class Playing(NamedTuple):
-    """A model that continues music, and remarks on it."""
+    """The player of a model that continues music."""
 
     player: Player
     tokenizer: Tokenizer
@@ -36,22 +32,22 @@ class Playing(NamedTuple):
 def open_playing(
     path: Path, *, device: str = "cpu", weights: str = AUTO, graph: bool = False, attention: str = AUTO
 ) -> Playing:
-    """Opens a bundle whose model continues music. `auto` weights are int8 where these are faster. Raises BundleError
-    for a file that is none, or that continues nothing; ConfigError for settings that this machine cannot meet."""
+    """Opens a bundle that continues music. Raises BundleError for any other file, ConfigError for impossible
+    settings."""
     header = read_header(path)
     if on_onnx(header, device, weights, graph, attention):
         check_task(header, path)
-        player, tokenizer = open_player(path, fewer(weights), header=header), tokenizer_of(path, header)
-        return Playing(player, tokenizer, header, (str(player), *[FEWER] * (weights == AUTO)))
-    from musictx.generate.open_bundle import open_bundle, to_play  # PyTorch
+        player, tokenizer = open_player(path, onnx_weights(weights), header=header), tokenizer_of(path, header)
+        return Playing(player, tokenizer, header, (str(player), *[INT8_REMARK] * (weights == AUTO)))
+    from musictx.generate.open_bundle import open_bundle, torch_player  # PyTorch
 
     opened = open_bundle(path, device, attention)
-    torch_player, remarks = to_play(opened.model, weights, graph, device)
-    return Playing(torch_player, opened.tokenizer, header, remarks)
+    pytorch_player, remarks = torch_player(opened.model, weights, graph, device)
+    return Playing(pytorch_player, opened.tokenizer, header, remarks)
 
 
 class Accompanying(NamedTuple):
-    """The same of a model that writes around a melody."""
+    """The player of a model that accompanies a melody."""
 
     player: SourcePlayer
     tokenizer: Tokenizer
@@ -62,21 +58,21 @@ class Accompanying(NamedTuple):
 def open_accompanying(
     path: Path, bundle: object, *, device: str = "cpu", weights: str = AUTO, attention: str = AUTO
 ) -> Accompanying:
-    """Opens a bundle whose model accompanies; a person calls it `bundle`. Raises as `open_playing` does."""
+    """Opens a bundle that accompanies, called `bundle`. Raises as `open_playing`."""
     header = read_header(path)
     check_accompanies(header, bundle)
     if on_onnx(header, device, weights, attention=attention, able=can_play_source):
-        player = open_source_player(path, fewer(weights), header=header)
-        return Accompanying(player, tokenizer_of(path, header), header, (str(player), *[FEWER] * (weights == AUTO)))
-    from musictx.generate.open_bundle import open_bundle, to_accompany  # PyTorch
+        player, tokenizer = open_source_player(path, onnx_weights(weights), header=header), tokenizer_of(path, header)
+        return Accompanying(player, tokenizer, header, (str(player), *[INT8_REMARK] * (weights == AUTO)))
+    from musictx.generate.open_bundle import open_bundle, torch_source_player  # PyTorch
 
     opened = open_bundle(path, device, attention, continues=False)
-    torch_player, remarks = to_accompany(opened.model, weights, device)
-    return Accompanying(torch_player, opened.tokenizer, header, remarks)
+    pytorch_player, remarks = torch_source_player(opened.model, weights, device)
+    return Accompanying(pytorch_player, opened.tokenizer, header, remarks)
 
 
-def fewer(weights: str) -> str:
-    """The weights for ONNX Runtime: int8, faster there on every CPU that was tried."""
+def onnx_weights(weights: str) -> str:
+    """The weights for ONNX Runtime; int8 was faster on every CPU that was tried."""
     return "int8" if weights == AUTO else weights
 
 
@@ -88,12 +84,12 @@ def on_onnx(
     attention: str = AUTO,
     able: Callable[[BundleHeader], bool] = can_play,
 ) -> bool:
-    """Whether ONNX Runtime plays a bundle, if these are the settings. `able` says which kind of model is meant."""
+    """Whether ONNX Runtime plays a bundle; `able` tests its kind."""
     return able(header) and device == "cpu" and not graph and attention == AUTO and weights in (AUTO, *WEIGHTS)
 
 
 def tokenizer_of(path: Path, header: BundleHeader) -> Tokenizer:
-    """A bundle's tokenizer. Raises BundleError if this version does not make its tokens."""
+    """A bundle's tokenizer. Raises BundleError for tokens that this version does not have."""
     check_parts(path, header, TOKENIZERS)
     tokenizer = build_tokenizer(header.tokenizer, header.tokenizer_state, header.added)
     if tokenizer.vocab.without_added.fingerprint != header.vocab_fingerprint:
@@ -119,7 +115,7 @@ def check_task(header: BundleHeader | None, bundle: object) -> None:
 
 
 def objective_of(task: str, bundle: object) -> type[Any]:
-    """The class of the objective that a bundle was trained for. Raises BundleError for one that is not in musictx."""
+    """The class of a bundle's objective. Raises BundleError for one that is not in musictx."""
     try:
         return find_objective(task)
     except ConfigError:
@@ -128,8 +124,7 @@ def objective_of(task: str, bundle: object) -> type[Any]:
 
 
 def check_accompanies(header: BundleHeader | None, bundle: object, model: object = None) -> None:
-    """Raises BundleError for a model that was not trained to write voices or the rest of a song. Where there is no
-    header, the model is asked."""
+    """Raises BundleError for a model that was not trained to accompany."""
     task = header.objective.get("name", NEXT_TOKEN) if header is not None else "conditional"
     if not _takes_source(header, model) or task not in ("conditional", "voices"):
         raise BundleError(
@@ -151,18 +146,18 @@ def _takes_source(header: BundleHeader | None, model: object) -> bool:
 
 
 def own_settings(sampling: Sampling, own: Own) -> str:
-    """Which settings of the sampler are the bundle's `own`, since a person leaves them to it; "" for none."""
-    suited = sampling.suited(own)
+    """A remark on the settings that come from the bundle, `own`; "" for none."""
+    whole = sampling.suited(own)
     remarks = [
         f"sampler.{name}={'null' if value is None else f'{value:g}'}"
         for name, value in own.items()
-        if getattr(suited, name) == value != getattr(sampling, name) and (value is not None or name == "top_p")
+        if getattr(whole, name) == value != getattr(sampling, name) and (value is not None or name == "top_p")
     ]
     return f"{' '.join(remarks)}, as its bundle says" if remarks else ""
 
 
 def check_device(device: str) -> str:
-    """The device, if this machine has it. Raises ConfigError otherwise."""
+    """The device. Raises ConfigError for one that this machine lacks."""
     if device == "cpu":
         return device
     if device != "cuda":

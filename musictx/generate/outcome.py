@@ -1,4 +1,4 @@
-"""The effect of a `Control` on new music: each chord with its share of the sound, and all of it in words."""
+"""The effect of a `Control` on new music, in numbers and words."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -7,18 +7,17 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from musictx.generate.chords import CLOSE
 from musictx.generate.control import Control
 from musictx.music.curve import along
 from musictx.music.harmony import ChordLine, pitch_name
 from musictx.music.score import Meter, Score
 
-CLOSE = 1e-6  # of a bar or a second: times are sums of floats
 MOST_SPANS = 2000  # more are not seen in a picture
 
 
 class ChordSpan(NamedTuple):
-    """A chord that was asked for, its time in seconds, and the share of the new notes' sounding time in it that belongs
-    to it."""
+    """A requested chord, and its share of the new notes' sounding time."""
 
     name: str
     from_s: float
@@ -32,9 +31,10 @@ class ChordSpan(NamedTuple):
 def outcome(
     control: Control, new: Score, from_s: float, to_s: float, meter: Meter, line: ChordLine | None = None
 ) -> tuple[tuple[ChordSpan, ...], str]:
-    """The chords from `from_s` to `to_s` after a seed in this meter, and words as in `92% in chords, 97% in D minor,
-    3.1 to 5.8 notes a second`. Of chords these are shares of the time for which new notes sound, of a key shares of the
-    new notes; of a curve its first and last third. `line`: the chords, where the text does not say them."""
+    """The chords from `from_s` to `to_s`, and words: `92% in chords, 97% in D minor, 3.1 to 5.8 notes a second`.
+
+    Chords count sounding time, keys count notes, curves show their first and last third. `line`: the chords, where
+    `control` does not spell them."""
     spans, phrases = list[ChordSpan](), list[str]()
     line = line or control.line
     if line is not None:
@@ -52,15 +52,15 @@ def outcome(
     for name, curve in control.curves().items():
         third_s = (to_s - from_s) / 3
         parts = [(from_s, from_s + third_s), (to_s - third_s, to_s)] if len(set(curve.values)) > 1 else [(from_s, to_s)]
-        if from_s < to_s and any(became := [_measured(name, new, *part) for part in parts]):
-            phrases += [PHRASES[name].format(" to ".join(x or "–" for x in became))]
+        if from_s < to_s and any(values := [_measure(name, new, *part) for part in parts]):
+            phrases += [PHRASES[name].format(" to ".join(value or "–" for value in values))]
     return tuple(spans), ", ".join(phrases)
 
 
 def changes(
     line: ChordLine, lines_s: NDArray[np.float64], from_s: float, to_s: float
 ) -> Iterator[tuple[int, float, float]]:
-    """The number of each chord and its time, from `from_s` to `to_s`; `lines_s` are those that the line counts."""
+    """The number and time of each chord from `from_s` to `to_s`; `lines_s` are bar lines or seconds."""
     units = np.arange(len(lines_s), dtype=np.float64)
     rounds = int(np.ceil(along(np.array([to_s]), lines_s, units)[0] / line.length))
     begins = (np.arange(max(rounds, 0))[:, None] * line.length + np.array(line.begins)).ravel()
@@ -78,16 +78,16 @@ PHRASES = {
 }
 
 
-def _measured(name: str, new: Score, from_s: float, to_s: float) -> str | None:
-    """The measure that CURVES name, between two moments; None for the mean of no notes."""
-    begun = (new.onset_s >= from_s - CLOSE) & (new.onset_s < to_s - CLOSE)
+def _measure(name: str, new: Score, from_s: float, to_s: float) -> str | None:
+    """One of `CURVES` measured between two moments; None for the mean of no notes."""
+    inside = (new.onset_s >= from_s - CLOSE) & (new.onset_s < to_s - CLOSE)
     if name == "density":
-        return f"{begun.sum() / (to_s - from_s):.1f}"
+        return f"{inside.sum() / (to_s - from_s):.1f}"
     if name == "polyphony":
         sounds_s = np.minimum(new.offset_s, to_s) - np.maximum(new.onset_s, from_s)
         return f"{sounds_s.clip(min=0).sum() / (to_s - from_s):.1f}"
-    if not begun.any():
+    if not inside.any():
         return None
     if name == "register":
-        return pitch_name(round(float(new.pitch[begun].mean())))
-    return f"{new.velocity[begun].mean():.0f}"
+        return pitch_name(round(float(new.pitch[inside].mean())))
+    return f"{new.velocity[inside].mean():.0f}"

@@ -1,17 +1,19 @@
-"""The primer: the part of a seed that the model continues, and the moment at which it ends."""
+"""The primer, the part of a seed that a model continues, and its prompt, the ids."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, UserError
-from musictx.music.beat_grid import BeatGrid, find_grid, named
+from musictx.model.steps import newest
+from musictx.music.beat_grid import BeatGrid, find_grid, grid_by_name
 from musictx.music.ending import ending_s
-from musictx.music.score import Meter, Score
+from musictx.music.score import DRUMS, Meter, Score
 from musictx.setting import check_types
-from musictx.tokenizers import Tokenizer
+from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.rules import AUTO, OFF, Rules
 
 ENDS = ("start", "end")
@@ -20,10 +22,11 @@ ON_LINE_S = 0.02  # a note that ends so little after a line ends on it
 ANY_MOMENT = "rules.grid=off for any moment"
 ROUNDED_S = 0.01  # a time that a line printed may be so much later than what it means
 AMOUNTS = ("seconds", "bars")
+BARE = 17  # tokens at the seed's end that both streams of seed guidance read
 
 
 def only_one(request: object, names: Iterable[str], prefix: str) -> dict[str, float]:
-    """The one amount that is given, by its name, or none. Raises ConfigError for more; `prefix` begins their names."""
+    """The one amount of a request, by its name, or none. Raises ConfigError for more."""
     amounts = {name: value for name in names if (value := getattr(request, name)) is not None}
     if len(amounts) > 1:
         (name, value), (other, too) = list(amounts.items())[:2]
@@ -32,36 +35,30 @@ def only_one(request: object, names: Iterable[str], prefix: str) -> dict[str, fl
 
 
 class Primer(NamedTuple):
-    """Music that begins at time 0, and the second at which it ends and new music begins. On the seed's own clock, it
-    begins at `start_s`, and the ending of a finished seed at `left_out_s`; None: nothing is left out. New notes keep to
-    the `grid`."""
+    """Music from time 0 to `end_s`, where new music begins."""
 
     score: Score
     end_s: float
     meter: Meter
-    left_out_s: float | None = None
-    start_s: float = 0.0
-    grid: BeatGrid | None = None
+    left_out_s: float | None = None  # of the seed: where its ending begins, if it is left out
+    start_s: float = 0.0  # of the seed: where the primer begins
+    grid: BeatGrid | None = None  # of new notes
 
 
 @dataclass(frozen=True)
 class Part:
-    """How much of a seed: at most one of the two (none: all of it), taken from its `start` or its `end`. Raises
-    ConfigError for more than one, and for impossible amounts and sides.
+    """The part of a seed: `seconds`, `bars` or all, from one `side`.
 
-    The seed ends at `until_s`, and the part is the last of it. None: it ends with its last note, but a finished piece,
-    taken whole or from its end, ends before its ending. With `on_beat` the primer begins on a beat, and a shorter seed
-    ends on one, if need be a little earlier.
-
-    New music begins at the next bar line or beat at or after the `start`, or right there (`end`). Auto: on a grid at a
-    bar line after a whole file, at a beat after a part of it; right there after a free performance."""
+    The seed ends at `until_s`; None: with its last note, or before the ending of a finished piece. New music begins at
+    the next bar line or beat, or at once (`end`). Auto: on a grid at a bar line, after a part at a beat; else at once.
+    Raises ConfigError for both amounts, and for impossible values."""
 
     seconds: float | None = None
     bars: int | None = None
     side: str = "start"
     until_s: float | None = None
     start: str = AUTO
-    on_beat: bool = False  # for models of a grid, which read every primer from a beat on
+    on_beat: bool = False  # begins and ends on beats, for models of a grid
 
     def __post_init__(self) -> None:
         check_types(self, {**{name: f"seed_{name}" for name in AMOUNTS}, "side": "seed_from", "until_s": "from_s"})
@@ -77,8 +74,8 @@ class Part:
 
 
 def grid_of(rules: Rules, score: Score, meter: Meter, tokenizer: Tokenizer) -> BeatGrid | None:
-    """The grid that new notes keep to, beside such music; None: they may begin at any moment, or the encoding has a
-    grid of its own. Raises ConfigError for one that the encoding cannot keep."""
+    """The grid of new notes; None for any moment, or the encoding's own grid. Raises ConfigError for one that the
+    encoding cannot keep."""
     if tokenizer.metrical or tokenizer.pace is None:
         if rules.grid in (AUTO, OFF):
             return None
@@ -86,7 +83,7 @@ def grid_of(rules: Rules, score: Score, meter: Meter, tokenizer: Tokenizer) -> B
         raise ConfigError("grid", got=rules.grid, why=why, allowed="auto or off")
     if rules.grid == OFF or not rules.masks:
         return None
-    return find_grid(score, meter) if rules.grid == AUTO else named(rules.grid)
+    return find_grid(score, meter) if rules.grid == AUTO else grid_by_name(rules.grid)
 
 
 def say_grid(grid: BeatGrid) -> str:
@@ -95,7 +92,7 @@ def say_grid(grid: BeatGrid) -> str:
 
 
 def begin_s(end_s: float, meter: Meter, part: Part, whole: bool, grid: BeatGrid | None) -> float:
-    """When new music begins after music that ends at `end_s`."""
+    """Where new music begins after music that ends at `end_s`."""
     start = part.start
     if start == AUTO:
         start = "end" if grid is None else "bar" if whole else "beat"
@@ -106,9 +103,8 @@ def begin_s(end_s: float, meter: Meter, part: Part, whole: bool, grid: BeatGrid 
 
 
 def choose_primer(score: Score, meter: Meter, part: Part = Part(), grid: BeatGrid | None = None) -> Primer:
-    """The part of a seed that is asked for. It ends at `until_s` or where an ending begins; otherwise bars end at their
-    bar line, all else with the last note at the latest. Then at the line where new music begins.
-    Raises ConfigError for an end beyond the music, UserError for a part without notes."""
+    """The requested part of a seed. Raises ConfigError for an end beyond the music, UserError for a part without
+    notes."""
     if part.until_s is not None and len(score) and part.until_s > score.duration_s + ROUNDED_S:
         allowed = f"more than 0 and at most {score.duration_s:.2f}, where the music ends"
         raise ConfigError("from_s", got=part.until_s, allowed=allowed)
@@ -148,8 +144,7 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part(), grid: BeatGri
 
 
 def borders_s(first: int, last: int, score: Score, meter: Meter, source: object) -> tuple[float, float]:
-    """Where bars of a piece begin and end, in seconds. They count from 1, an upbeat is none, and the last is included.
-    Raises ConfigError, which names the source."""
+    """The borders of bars in seconds; bar 1 follows an upbeat. Raises ConfigError, which names the source."""
     lines = meter.bars_s(score.duration_s)
     lines = lines[meter.first_bar(lines) :]
     if not 1 <= first <= last < len(lines):
@@ -161,3 +156,52 @@ def borders_s(first: int, last: int, score: Score, meter: Meter, source: object)
 def _beat(at_s: float, score: Score) -> float:
     """The beat at a moment, or the one before it."""
     return float(max(np.floor(at_s / score.quarter_s + 1e-6), 0) * score.quarter_s)
+
+
+class Prompt(NamedTuple):
+    """A primer as the model reads it."""
+
+    ids: Ids  # (T,)
+    context: NDArray[np.int64]  # (P,) BOS and the ids, or the `newest` of them
+    start_s: float  # where the new music begins
+    quarter_s: float
+    meter: Meter
+    program: int | None  # for all notes, if ids do not say it
+    unheard: int  # number of oldest ids that the model does not read
+
+
+def make_prompt(primer: Primer | None, tokenizer: Tokenizer, window: int | None, cycle: int = 1) -> Prompt:
+    """The prompt of a primer, None for none. Raises TokenError for a primer beyond the vocabulary."""
+    bos = np.array([tokenizer.vocab.bos])
+    if primer is None:
+        silence = tokenizer.decode(np.zeros(0, np.uint16))
+        primer = Primer(silence, 0.0, Meter(silence.quarter_s))
+    quarter_s = primer.score.quarter_s
+    ids = tokenizer.encode(primer.score)
+    ids = np.concatenate([ids, tokenizer.silence(primer.end_s - tokenizer.seconds(ids, quarter_s), quarter_s)])
+    context = np.concatenate([bos, ids])
+    period = max(cycle, tokenizer.group)
+    if window is not None and len(context) > max(window, period):
+        context = ids[newest(len(ids), window, period) :]
+    return Prompt(
+        ids.astype(np.uint16),
+        context.astype(np.int64),
+        tokenizer.seconds(ids, quarter_s),
+        quarter_s,
+        primer.meter,
+        program_of(primer.score, tokenizer),
+        max(len(ids) - len(context), 0),
+    )
+
+
+def program_of(score: Score, tokenizer: Tokenizer) -> int | None:
+    """The program of most notes; None if ids have programs, or there are no notes."""
+    melodic = score.program[score.program != DRUMS]
+    return int(np.bincount(melodic).argmax()) if len(melodic) and not tokenizer.programs else None
+
+
+def bare_prompt(context: NDArray[np.int64], period: int, n_new: int = 0) -> NDArray[np.int64]:
+    """The end of a context (P,) and `n_new` tokens after it, for the second stream of seed guidance; a short context
+    whole, which guides nothing."""
+    ids, most = context[1:], BARE + n_new  # after BOS, or the token in its place
+    return ids[newest(len(ids), most, period) :] if len(ids) > max(most, period) else context

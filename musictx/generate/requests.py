@@ -1,4 +1,4 @@
-"""The requests `Continue`, `Fill` and `Accompany`. Python, commands and the page share their defaults."""
+"""The requests `Continue`, `Fill` and `Accompany`, which Python, commands and the page share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -20,8 +20,8 @@ MOST_TOKENS = 1_000_000  # of all rows together
 
 @dataclass(frozen=True)
 class Length:
-    """How much new music: at most one of the three; none means 20 seconds. Raises ConfigError for more, and for
-    impossible amounts."""
+    """The length of new music in one unit; none means 20 seconds. Raises ConfigError for more units, and for impossible
+    amounts."""
 
     seconds: float | None = None
     bars: float | None = None
@@ -34,24 +34,21 @@ class Length:
                 raise ConfigError(f"Length.{name}", got=value, allowed=f"more than 0 and at most {MOST[name]:g}")
 
     def in_seconds(self, meter: Meter, from_s: float = 0.0) -> float | None:
-        """The seconds asked for, from a moment on; None for tokens."""
+        """The length in seconds, from a moment on; None for tokens."""
         if self.bars is not None:
             return meter.after(from_s, self.bars) - from_s
         return DEFAULT_S if self.tokens is None and self.seconds is None else self.seconds
 
 
 TOP_P = 0.98  # where neither a person nor the bundle says
-Own = Mapping[str, float | None]  # what a bundle says of the sampler: BundleHeader.sampling
+Own = Mapping[str, float | None]  # a bundle's settings of the sampler: BundleHeader.sampling
 UNSAID: Own = MappingProxyType({})
 SHARES = ("top_p", "min_p")
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is drawn: the filters act after the temperature, one after the other, from top_k to min_p.
-
-    Raises ConfigError for impossible values.
-    """
+    """The temperature of a draw, then its filters from top_k to min_p. Raises ConfigError for impossible values."""
 
     temperature: float = setting(
         1.0, "below 1 the likely tokens come more often, above 1 the unlikely; 0: always the likeliest"
@@ -97,19 +94,18 @@ class Sampling:
 
     @property
     def strength(self) -> float | None:
-        """The strength of seed guidance; None if it is off, or still left to the bundle."""
+        """The strength of seed guidance; None if it is off, or the bundle's."""
         return None if self.seed_guidance is None or isinstance(self.seed_guidance, str) else float(self.seed_guidance)
 
     @property
     def nucleus(self) -> float | None:
-        """The share of top_p; None: draw from all."""
+        """The share of top_p; None for all."""
         if self.top_p == AUTO:
             return TOP_P
         return None if self.top_p is None else float(self.top_p)
 
     def suited(self, own: Own) -> "Sampling":
-        """With the bundle's `own` settings where these say auto; a top_p that a person gives goes without the bundle's
-        min_p."""
+        """Replaces auto by the bundle's `own` settings; a person's top_p excludes its min_p."""
         out = self
         if self.seed_guidance == AUTO:
             out = replace(out, seed_guidance=own.get("seed_guidance"))
@@ -151,7 +147,7 @@ class Request:
 
     @property
     def rows_each(self) -> int:
-        """How many rows each piece of new music has, as in `Particles`; one where all would be the same."""
+        """The rows of each variation, as in `Particles`; one where all would be the same."""
         return self.control.rows if self.sampling.temperature else 1
 
 
@@ -160,7 +156,7 @@ class NewMusic(Request):
     """The settings of continuations and fills."""
 
     length: Length = field(default=Length(), kw_only=False)
-    max_tokens: int | None = None  # of one variation, even if it is shorter than asked
+    max_tokens: int | None = None  # of one variation, even if it is shorter than requested
     window: int | None = None  # tokens that the model sees at once; None: its own
     drums: bool = False  # the seed's drums are heard
     only: str | None = None  # the name or number of the one part of a file that is heard and written; None: all
@@ -174,7 +170,7 @@ class NewMusic(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class Continue(NewMusic):
-    """New music after a seed, or from nothing. Raises ConfigError for an impossible one."""
+    """New music after a seed, or from nothing. Raises ConfigError."""
 
     part: Part = field(default_factory=Part)  # of the seed, which is the primer
     include_seed: bool = True  # the primer comes before the new music
@@ -182,7 +178,7 @@ class Continue(NewMusic):
 
 @dataclass(frozen=True, kw_only=True)
 class Fill(NewMusic):
-    """A region of a piece, or `length` of music between two pieces. Raises ConfigError for an impossible one."""
+    """A region of a piece, or `length` of music between two. Raises ConfigError."""
 
     from_s: float | None = None  # of one piece: seconds
     to_s: float | None = None
@@ -197,12 +193,12 @@ class Fill(NewMusic):
             raise ConfigError("Length.tokens", got=tokens, why="a gap lasts seconds or bars", hint="leave it out")
 
     def drawing(self, length: Length, window: int | None = None) -> Continue:
-        """How its notes are drawn; a `window` counts where none is asked for."""
+        """The request that draws a gap; `window` counts where it has none."""
         common = {each.name: getattr(self, each.name) for each in fields(NewMusic)}
         return Continue(**common | {"length": length, "window": self.window or window})
 
     def check_region(self) -> None:
-        """Raises ConfigError unless it names a region of a piece, in seconds or in bars."""
+        """Raises ConfigError unless the region is in seconds or in bars."""
         seconds, bars = [self.from_s, self.to_s], [self.from_bar, self.to_bar]
         if (None in seconds) == (None in bars) or [None, None] not in (seconds, bars):
             allowed = "it with to_s=, or from_bar= with to_bar=, the region to write"
@@ -211,15 +207,15 @@ class Fill(NewMusic):
 
 @dataclass(frozen=True, kw_only=True)
 class Accompany(Request):
-    """The other voices around those of a file, or the rest of a song. Raises ConfigError for an impossible request."""
+    """The other voices around those of a file, or the rest of a song. Raises ConfigError."""
 
     sampling: Sampling = field(default_factory=lambda: Sampling(guard=False), kw_only=False)
-    rules: Rules = field(  # what goes with a melody may wait, since the melody moves
+    rules: Rules = field(  # an accompaniment may wait, since the melody moves
         default_factory=lambda: Rules(max_still_s=None, voice_order=True, voice_ranges=True, no_parallels=True)
     )
     voices: str = "S"  # the voices that the file has, of S, A, T and B
     rewrite: str | None = None  # voices of a file with all four, which are written again
-    from_bar: int | None = None  # of what is written again; the first is 1, the last is included
+    from_bar: int | None = None  # of the rewritten bars; the first is 1, the last is included
     to_bar: int | None = None
     transpose: int = 0  # semitones by which the model hears the melody higher
 

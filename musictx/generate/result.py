@@ -1,4 +1,4 @@
-"""A piece of music that a model has made: its notes, facts about them, and how to write it to a file."""
+"""A model's piece of music: its notes, facts about them, and its files."""
 
 import os
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ import numpy as np
 
 from musictx.errors import UserError
 from musictx.files import replacing
-from musictx.generate.draw import Continuation, from_then
+from musictx.generate.draw import Continuation, notes_after
 from musictx.music.beat_grid import bars_of
-from musictx.music.bridge import bridged
-from musictx.music.gap import Filled, fill_in
-from musictx.music.grid import STEPS_PER_QUARTER
+from musictx.music.bridge import join_files
+from musictx.music.gap import GapNotes, fill_in
+from musictx.music.grid import STEPS_PER_QUARTER, VOICE_NAMES
 from musictx.music.notation.midi import from_midi
 from musictx.music.notation.notation import MUSICXML
 from musictx.music.project import NAME, Line, Project
@@ -25,18 +25,16 @@ from musictx.viz.sound import write_wav
 
 MIDI = (".mid", ".midi")
 STEADY = 0.1  # of a sixteenth: the mean distance of a seed that keeps to its beat; by chance it is 0.25
-VOICES = ("soprano", "alto", "tenor", "bass")
 
 
 class Place(NamedTuple):
-    """Where music lies in a person's file: its time 0 is `later_s` of the file's clock. `step_s`: as in `Filled`.
-    Without the `seed` the file has the new notes alone. With a `second` file the gap lies between the two."""
+    """The place of music in a person's file."""
 
     project: Project
-    later_s: float = 0.0
-    step_s: float = 0.0
-    seed: bool = True
-    second: Project | None = None
+    later_s: float = 0.0  # of the file's clock: time 0 of the music
+    step_s: float = 0.0  # as in `GapNotes`
+    seed: bool = True  # whether the file has the seed's notes too
+    second: Project | None = None  # the file after a gap between two
 
     def at(self, score: Score) -> Score:
         """The notes where they lie in the file."""
@@ -60,7 +58,7 @@ class Music(Continuation):
     after: Path | None = None  # the second file, if it goes between two
     meter: Meter | None = field(default=None, repr=False)  # of the seed, from time 0 on; None: there is no seed
     place: Place | None = field(default=None, repr=False)  # in the file of the seed; None: there is no such file
-    remarks: tuple[str, ...] = field(default=(), repr=False)  # what a person should know of the seed and the drawing
+    remarks: tuple[str, ...] = field(default=(), repr=False)  # on the seed and the drawing
 
     @property
     def title(self) -> str:
@@ -68,40 +66,40 @@ class Music(Continuation):
         return f"{self.name}: {self.became}" if self.became else self.name
 
     def midi(self, text: str = "", *, alone: bool = False, pedal: bool = False) -> bytes:
-        """The person's file with the new notes in it, as the bytes of a MIDI file. `alone`, and where there is no such
-        file, the music from its time 0 on, at one tempo. `pedal` writes long notes as keys and sustain pedal. `text` is
-        a remark for people."""
+        """The person's MIDI file with the new notes; `alone`, or without a file, the music at one tempo.
+
+        `pedal` writes long notes as keys and sustain pedal, `text` a remark for people."""
         place = self.place
         if place is None or alone:
             whole = Project.new(self.score.quarter_s, self.signature)
             return whole.beside(self.tracks(self.score, self.lines), text, pedal=pedal)
         if place.second is not None:
             lines = self.tracks(self.new_notes, ())
-            return bridged(place.project, place.second, lines, self.new_from_s, self.new_to_s, text, pedal=pedal)
+            return join_files(place.project, place.second, lines, self.new_from_s, self.new_to_s, text, pedal=pedal)
         if self.is_new is not None:
             return fill_in(place.project, self.gap(place), text, pedal=pedal)
         from_s = self.new_from_s + place.later_s
         lines = [Line(name, place.at(line)) for name, line in self.tracks(self.new_notes, self.new_lines)]
-        return place.project.continued(lines, from_s, text, pedal=pedal, seed=place.seed)
+        return place.project.continue_at(lines, from_s, text, pedal=pedal, seed=place.seed)
 
     @property
     def new_lines(self) -> list[Score]:
         """The new notes of each voice."""
         at_s = self.new_from_s
-        lines = [from_then(line, at_s) for line in self.lines]
+        lines = [notes_after(line, at_s) for line in self.lines]
         return [replace(line, onset_s=line.onset_s + at_s, offset_s=line.offset_s + at_s) for line in lines]
 
     def tracks(self, score: Score, lines: Sequence[Score]) -> list[Line]:
-        """Tracks of a file: one for each voice, if the model has voices."""
+        """The tracks of a file, one a voice."""
         if not any(map(len, lines)):
             return [Line(NAME, score)]
-        return [Line(name, line) for name, line in zip(VOICES, lines, strict=True) if len(line)]
+        return [Line(name, line) for name, line in zip(VOICE_NAMES, lines, strict=True) if len(line)]
 
-    def gap(self, place: Place) -> Filled:
+    def gap(self, place: Place) -> GapNotes:
         """The filled gap, where it lies in the seed's file."""
         is_new = np.asarray(self.is_new, dtype=bool)
-        new, others = (place.at(self.score.select(of)) for of in (is_new, ~is_new))
-        return Filled(
+        new, others = (place.at(self.score.select(mask)) for mask in (is_new, ~is_new))
+        return GapNotes(
             place.project.by_register(new),
             others,
             self.new_from_s + place.later_s,
@@ -111,16 +109,16 @@ class Music(Continuation):
 
     @property
     def bars(self) -> Bars | None:
-        """The bar lines of the seed's file and those after it, where its notes keep to a beat."""
+        """The bar lines, from the seed on; None of a free performance."""
         return None if self.meter is None else bars_of(self.score, self.meter, self.score.duration_s)
 
     @property
     def beat(self) -> str:
-        """Where the seed keeps to its beat: how near the new notes begin to the sixteenths, in words."""
+        """A remark on the distance of new notes from the sixteenths; "" without a beat."""
         if self.place is None or self.is_new is not None or not len(new := self.new_notes):
             return ""
         old = self.score.select(self.score.onset_s < self.new_from_s)
-        seed_s, new_s = (self.place.project.beside_beat_s(self.place.at(of)) for of in (old, new))
+        seed_s, new_s = (self.place.project.beside_beat_s(self.place.at(notes)) for notes in (old, new))
         steady_s = STEADY * self.score.quarter_s / STEPS_PER_QUARTER
         if seed_s is None or new_s is None or seed_s > steady_s:
             return ""
@@ -129,11 +127,10 @@ class Music(Continuation):
         )
 
     def write(self, path: str | Path, text: str = "", *, alone: bool = False, pedal: bool = False) -> str:
-        """A MIDI file, a picture (.png .svg .pdf), a film (.gif .mp4), sound (.wav .flac) or a score (.musicxml).
+        """Writes a MIDI file, picture (.png .svg .pdf), film (.gif .mp4), sound (.wav .flac) or score (.musicxml).
 
-        The suffix of `path` says which. The MIDI file is that of `midi`, and the score is that file's.
-
-        A file that is there is replaced, whole or not at all. Returns what a score lacks, in words, or nothing.
+        The suffix of `path` says which; the MIDI file and the score have the notes of `midi`. It replaces an existing
+        file, whole or not at all. Returns what a score lacks, in words, or nothing.
 
         Raises:
             UserError: for another suffix, for the seed's file, and for a performance as a score.

@@ -1,4 +1,4 @@
-"""Finds the seed files, reads the music in them, and names the new files."""
+"""Seeds: their files, the music in these, and the names of the new files."""
 
 import glob
 import os
@@ -26,17 +26,17 @@ T = TypeVar("T")
 
 
 class Seed(NamedTuple):
-    """The music of a file that has tokens in the model, and the file, into which new notes go; a score has none."""
+    """The notes of a file that the model has, and the file, into which new notes go."""
 
     score: Score
     meter: Meter
     project: Project | None = None
-    remarks: tuple[str, ...] = ()  # what a person should know of it
+    remarks: tuple[str, ...] = ()
 
 
 def find_seeds(seed_midi: str | None) -> list[Path]:
-    """The files that `seed_midi` names: that of `seed_path`, all in and below a folder, or those of a pattern; `new`
-    for None. Raises ConfigError when a folder or pattern has none."""
+    """The files of `seed_midi`: one, all below a folder, or those of a pattern; `NEW` for None. Raises ConfigError for
+    none."""
     if seed_midi is not None and not seed_midi.strip():
         raise ConfigError("seed_midi", got="", allowed="a file, a folder or a pattern")
     if seed_midi is None:
@@ -57,7 +57,7 @@ def find_seeds(seed_midi: str | None) -> list[Path]:
 
 
 class Targets(NamedTuple):
-    """The files written for one seed: MIDI and perhaps sound and score for each variation, and perhaps one picture."""
+    """The files of one seed: MIDI, sound and score of each variation, and one picture."""
 
     midi: list[Path]
     wav: list[Path]
@@ -75,7 +75,7 @@ def name_targets(
     overwrite: bool,
     musicxml: bool = False,
 ) -> list[Targets]:
-    """The files written for each seed. Raises UserError if two get one name, or one exists already or is a seed."""
+    """The new files of each seed. Raises UserError if two have one name, or one exists or is a seed."""
     out = []
     for seed in seeds:
         midi = [folder / f"{stem_of(seed)}-{k + 1}.mid" for k in range(variations)]
@@ -86,17 +86,16 @@ def name_targets(
     twice, count = Counter(str(path).lower() for path in files).most_common(1)[0]
     if count > 1:
         raise UserError(f"{twice} would be the continuation of two seeds", "rename one, or continue them one by one")
-    read = {os.path.realpath(seed) for seed in seeds}
+    sources = {os.path.realpath(seed) for seed in seeds}
     for path in files:
-        if os.path.realpath(path) in read:
+        if os.path.realpath(path) in sources:
             raise UserError(f"{path} is a seed and would be overwritten", "give another out=")
     check_new(overwrite, *files)
     return out
 
 
 def check_apart(seed_midi: str | None, seeds: Sequence[Path], folder: Path) -> None:
-    """Raises ConfigError for a folder of new music whose files a folder or pattern of seeds would find in the next
-    run."""
+    """Raises ConfigError for a folder of new music that would be seeds in the next run."""
     if seed_midi is None or seeds == [Path(seed_midi)] or seed_midi in SEEDS:
         return
     place, above = os.path.realpath(folder), {os.path.realpath(seed.parent) for seed in seeds}
@@ -112,19 +111,19 @@ def check_apart(seed_midi: str | None, seeds: Sequence[Path], folder: Path) -> N
 
 
 def read_each(seeds: Sequence[Path], read: Callable[[Path], T]) -> tuple[dict[Path, T], list[UserError]]:
-    """The result of reading each seed, and the errors of the others."""
-    made, errors = dict[Path, T](), list[UserError]()
+    """The results of `read`, and the errors of the other seeds."""
+    results, errors = dict[Path, T](), list[UserError]()
     for seed in seeds:
         try:
-            made[seed] = read(seed)
+            results[seed] = read(seed)
         except UserError as error:
             errors.append(error)
-    return made, errors
+    return results, errors
 
 
 def read_seed(path: Path, tokenizer: Tokenizer, drums: bool = False, part: str | None = None) -> Seed:
-    """Reads the seed, or one `part` of it alone; its remarks say which notes are dropped. Raises MidiError for a
-    file that is not music, UserError for one without a note that the model can hear."""
+    """Reads a seed, or one `part` of it, with remarks. Raises MidiError for a file without music, UserError for no
+    notes that the model has."""
     tracks = read_tracks(data := read_bytes(path), path, one_tempo=tokenizer.metrical)
     project = Project(whole(data, path), tracks.tempo_map, part, drums)
     if part is not None:
@@ -147,7 +146,7 @@ def read_seed(path: Path, tokenizer: Tokenizer, drums: bool = False, part: str |
 def fit_instruments(
     score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object, drums: bool, say: Callable[[str], None]
 ) -> Score:
-    """The score as a model hears it that may know only the piano. Says how instruments, drums, pedal, tempo change."""
+    """The score in the model's instruments; says how instruments, drums, pedal and tempo change."""
     sounding = [track for track in tracks.tracks if len(track.score)]
     parts = [track for track in sounding if drums or not track.is_drums]
     remarks = []
@@ -182,7 +181,7 @@ def fit_range(score: Score, tokenizer: Tokenizer, source: object, say: Callable[
 
 
 def in_range(score: Score, tokenizer: Tokenizer) -> tuple[Score, str]:
-    """The notes that the vocabulary has, and a remark on the others or "". Raises UserError where none is left."""
+    """The notes of the vocabulary, and a remark on the others. Raises UserError for none."""
     inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
     if inside.all():
         return score, ""
@@ -195,7 +194,7 @@ def in_range(score: Score, tokenizer: Tokenizer) -> tuple[Score, str]:
 
 
 def fit_grid(score: Score, tokenizer: Tokenizer, source: object, say: Callable[[str], None]) -> Score:
-    """The notes that fit the grid of a chorale model; says which the grid changes. Other models hear every note."""
+    """The notes on the grid of a chorale model, all for other models; says which ones it changes."""
     if not tokenizer.voices:
         return score
     on_grid = quantise(score)
@@ -213,8 +212,7 @@ def fit_voices(score: Score, tokenizer: Tokenizer, source: object, say: Callable
 
 
 def in_voices(score: Score, tokenizer: Tokenizer) -> tuple[Score, list[str]]:
-    """The notes that fit the voices of a chorale model, the outer and newest of more at once, and remarks on the
-    others. Other models hear every note as it is."""
+    """The notes of a chorale model's voices, the outer and newest of more, all for other models; and remarks."""
     remarks = list[str]()
     if not tokenizer.voices:
         return score, remarks

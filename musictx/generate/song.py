@@ -1,7 +1,4 @@
-"""An accompaniment in seconds, drawn by a model of a source and a target: window by window.
-
-A window is as long as in training. Each but the first continues the second half of the one before.
-"""
+"""The rest of a song, in windows as long as in training; each continues the second half of the last."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -15,7 +12,7 @@ from musictx.generate.batch import Batch, Progress
 from musictx.generate.choir import Report
 from musictx.generate.engine import ByChance, Stream
 from musictx.generate.requests import Accompany, Length
-from musictx.generate.steering import Steering, beside
+from musictx.generate.steering import Steering, steer_accompaniment
 from musictx.model.steps import SourcePlayer
 from musictx.music.score import Meter, Score
 from musictx.tokenizers.gap import split_at
@@ -31,34 +28,34 @@ STEP_S = 0.01
 
 @dataclass
 class Windows:
-    """One accompaniment of a melody's ids (T,), as it is written. `steer` gives its steering after the ids so far."""
+    """The ids of an accompaniment so far; `melody` (T,) has those of its melody."""
 
     melody: Ids
     player: SourcePlayer
     tokenizer: MelodyTokenizer
     rules: Rules
     chance: ByChance
-    steer: Callable[[Ids], Steering | None] = lambda written: None
-    written: Ids = field(default_factory=lambda: np.zeros(0, np.uint16))
+    steer: Callable[[Ids], Steering | None] = lambda ids: None
+    ids: Ids = field(default_factory=lambda: np.zeros(0, np.uint16))
     log_p: list[float] = field(default_factory=list)
 
     def extend(self, start_s: float, end_s: float) -> None:
-        """Draws from the last written moment up to `end_s`, hearing melody and writing from `start_s` on. A wait that
-        reaches the end is left to the next window. Raises NanError, and UserError for a model that hardly lets time
-        pass, or that ends."""
+        """Draws a window from `start_s` to `end_s`, but for a wait at its end.
+
+        Raises NanError, and UserError for a model that hardly lets time pass, or that ends."""
         tokenizer = self.tokenizer
-        self.written = self.until(start_s)
+        self.ids = self.until(start_s)
         melody_ids = split_at(tokenizer, self.melody, start_s)[1]
         if tokenizer.seconds(melody_ids) > end_s - start_s + STEP_S / 2:  # it continues behind this window
             melody_ids = tokenizer.certain(split_at(tokenizer, melody_ids, end_s - start_s)[0])
         source = one_row(melody_ids if len(melody_ids) else [tokenizer.vocab.pad])
-        before, here = split_at(tokenizer, self.written, start_s)
+        before, here = split_at(tokenizer, self.ids, start_s)
         prompt = one_row([before[-1] if len(before) else tokenizer.vocab.bos, *here])
         most, clock_s = int(MOST_PER_S * (end_s - start_s)) + 1, tokenizer.seconds(here)
         steps = self.player.begin(source, prompt.shape[1] + most)
         logits = steps.prefill(prompt)
-        grammar = EventRules(tokenizer, self.rules, [self.written])
-        self.chance.steering = self.steer(self.written)
+        grammar = EventRules(tokenizer, self.rules, [self.ids])
+        self.chance.steering = self.steer(self.ids)
         stream = Stream(steps, logits, grammar, self.chance)
         meter = Meter()
         progress = Progress(Length(tokens=most), meter, tokenizer, here, meter.quarter_s)
@@ -79,12 +76,12 @@ class Windows:
         new_ids = take.ids[:n]
         self.log_p += take.log_p[:n].tolist()
         last = max((n for n, i in enumerate(new_ids, 1) if not tokenizer.pace[i]), default=0)
-        self.written = np.concatenate([self.written, new_ids[:last]])
+        self.ids = np.concatenate([self.ids, new_ids[:last]])
 
     def until(self, end_s: float) -> Ids:
-        """All that is written, and silence up to this end."""
-        missing_s = end_s - self.tokenizer.seconds(self.written)
-        return np.concatenate([self.written, self.tokenizer.silence(missing_s)])
+        """The ids so far, and silence up to `end_s`."""
+        missing_s = end_s - self.tokenizer.seconds(self.ids)
+        return np.concatenate([self.ids, self.tokenizer.silence(missing_s)])
 
 
 def one_row(ids: NDArray[np.integer] | list[int]) -> NDArray[np.int64]:
@@ -101,9 +98,10 @@ def draw_rest(
     meter: Meter | None = None,
     report: Report = lambda done, of: None,
 ) -> list[tuple[Score, float]]:
-    """The rest for a melody, as often as a request asks, as long as the melody. Each is a piano's notes, and nats a
-    token under the model alone. Variation k is a function of melody, seed and k alone. `report` gets how many windows
-    of how many are drawn, and may raise to end it. Raises ConfigError, NanError, UserError."""
+    """The rest of a song, once a variation: its notes, and their mean log-probability in nats a token.
+
+    Variation k depends on melody, seed and k alone. `report` gets the windows drawn and their total, and may raise.
+    Raises ConfigError, NanError, UserError."""
     rules = replace(request.rules, voice_order=False, voice_ranges=False, no_parallels=False)  # these are for chorales
     if not rules.masks:
         raise ConfigError("masks", got=False, why="the model would write notes of the melody", hint="leave it out")
@@ -113,7 +111,7 @@ def draw_rest(
     hop_s = max(round(window_s / 2 / STEP_S), 1) * STEP_S
     end_s = tokenizer.seconds(ids)
     starts = np.arange(0, max(end_s - hop_s, STEP_S), hop_s).tolist()
-    steer = partial(beside, request.control, tokenizer, meter=meter or Meter(melody.quarter_s))
+    steer = partial(steer_accompaniment, request.control, tokenizer, meter=meter or Meter(melody.quarter_s))
     out = []
     for k in range(request.variations):
         chance = ByChance(request.sampling, [(request.random_seed, k)])

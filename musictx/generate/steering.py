@@ -1,9 +1,7 @@
-"""Leads a batch to the wishes of a `Control`: adds to the logits of each row, step by step.
+"""Steering: terms on logits that lead the rows of a batch to the targets of a `Control`.
 
-A key, chords, register and loudness choose among notes, and among velocities. The probability that a note begins stays
-the model's, but where a chord begins. Density makes all notes likelier and waits unlikelier, or the other way round.
-Polyphony makes beginnings unlikelier and ends likelier where enough notes sound, and ends unlikelier where too few do.
-"""
+Key, chords, register and loudness move probability among notes or velocities; density and polyphony change that of
+beginnings, ends and waits."""
 
 from collections.abc import Sequence
 
@@ -11,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
-from musictx.generate.chord_changes import ChordChanges
-from musictx.generate.chord_clock import CLOSE, ChordClock
+from musictx.generate.chords import CLOSE, ChordChanges, ChordClock
 from musictx.generate.control import Control
-from musictx.generate.prompt import Prompt
+from musictx.generate.primer import Prompt
 from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.harmony import Classes
 from musictx.music.score import Meter
@@ -33,10 +30,9 @@ Bools = NDArray[np.bool_]
 
 
 class Steering:
-    """The place of each row of a batch in its chords, and its density. Raises ConfigError as `check_encoding` does."""
+    """The state of each row; the model hears music `higher` semitones up. Raises as `check_encoding`."""
 
     def __init__(self, control: Control, tokenizer: Tokenizer, prompts: Sequence[Prompt], higher: int = 0) -> None:
-        """The model hears the music so many semitones `higher`."""
         check_encoding(control, tokenizer)
         assert tokenizer.pace is not None  # refused above
         strikes, velocities = strikes_of(tokenizer), velocities_of(tokenizer)  # (V,)
@@ -48,7 +44,7 @@ class Steering:
         self.clock = ChordClock(control, tokenizer, prompts)
         chords, pitch = self.clock.chords, tokenizer.pitch - higher
         self.strength = control.strength
-        self.of_notes = -self.strength * strikes * unwelcome(chords, control.classes, pitch)  # (U, V)
+        self.of_notes = -self.strength * strikes * outside_count(chords, control.classes, pitch)  # (U, V)
         self.curves = curves = control.curves()
         groups = {"register": (strikes, tokenizer.pitch), "loudness": (velocities >= 0, velocities)}
         # by curve: the ids that it leads, and their values, (V,) each
@@ -65,17 +61,17 @@ class Steering:
         self.near_s = 0.0 if tokenizer.metrical else float(tokenizer.pace[self.waits].min()) / 2
         self.changes = None
         if control.chords is not None and self.ends.any():
-            outside = unwelcome(chords, None, pitch) > 0  # (U, V)
+            outside = outside_count(chords, None, pitch) > 0  # (U, V)
             self.changes = ChordChanges(self.strength, outside, pitch, strikes, self.ends, self.keys, self.down)
         # (B, voices) the last id of each voice of a grid, first that of the voice which comes next
-        self.held = np.array([held_by(p, tokenizer) for p in prompts]) if tokenizer.voices else None
+        self.voice_ids = np.array([voice_ids(p, tokenizer) for p in prompts]) if tokenizer.voices else None
         self.chord = self.clock.at(self.now_s + self.near_s)[0]  # (B, 1)
         self.since_s = self.now_s - 1.0  # (B, 1) when it began; the first one is none that begins
         self.reach(self.now_s)
 
     def __call__(self, logits: Floats) -> tuple[Floats, Floats]:
-        """Logits (B, V), -inf where illegal -> led logits. And (B, V) the logarithm of the share that the model itself
-        gave to the wish, in the groups of ids."""
+        """Logits (B, V), -inf where illegal -> steered logits (B, V), and logarithms of the targets' share under the
+        model (B, V)."""
         of_notes = self.of_notes[self.chord[:, 0]]  # (B, V)
         if self.changes is not None:
             ends, strikes, waits = self.changes.lead(self.down)
@@ -83,65 +79,64 @@ class Steering:
             logits, _ = lead(logits, np.where(past, -self.strength, 0.0), self.waits)
             logits = logits + ends + waits * self.waits
             of_notes = of_notes + strikes
-        logits, eased = lead(logits, of_notes, self.begins_note())
+        logits, ease = lead(logits, of_notes, self.begins_note())
         for name, (group, values) in self.aims.items():
             away = (values - self.now(name)) / SPREAD[name]  # (B, V)
-            logits, ease = lead(logits, -self.strength * away**2, group)
-            eased = eased + ease
+            logits, more = lead(logits, -self.strength * away**2, group)
+            ease = ease + more
         if "density" in self.curves:
             logits = logits + gap(self.now("density"), self.rate) * self.of_density
         if "polyphony" in self.curves:
             logits = logits + self.of_polyphony()
-        return logits, eased
+        return logits, ease
 
     def begins_note(self) -> Bools:
-        """(B, V) the ids that begin a note now; on a grid a voice that keeps its pitch begins none, but where a chord
-        begins."""
+        """(B, V) the ids that begin a note now; on a grid the same pitch counts only where a chord begins."""
         begins = np.repeat(self.strikes[None], len(self.rows), 0)
-        if self.held is not None:
-            begins[self.rows, self.held[:, 0]] = (self.since_s == self.step_now_s)[:, 0]
+        if self.voice_ids is not None:
+            begins[self.rows, self.voice_ids[:, 0]] = (self.since_s == self.step_now_s)[:, 0]
         return begins
 
     def away(self) -> Floats:
-        """(B,) the distance of density and polyphony from their targets: squares of logarithms, times the strength."""
+        """(B,) the squared distance of density and polyphony from their targets, as logarithms, times the strength."""
         away = np.zeros_like(self.rate)
-        now = {"density": self.rate, "polyphony": np.maximum(self.down.sum(1, keepdims=True), 0.5)}
-        for name, is_ in now.items():
+        values = {"density": self.rate, "polyphony": np.maximum(self.down.sum(1, keepdims=True), 0.5)}
+        for name, value in values.items():
             if name in self.curves:
-                away += gap(self.now(name), is_) ** 2
+                away += gap(self.now(name), value) ** 2
         return self.strength * away[:, 0]
 
     def now(self, name: str) -> Floats:
-        """(B, 1) where a curve is now."""
+        """(B, 1) the value of a curve now."""
         now: Floats = np.interp(self.now_s, self.curves[name].at_s, self.curves[name].values)
         return now
 
     def of_polyphony(self) -> Floats:
-        """(B, V)."""
+        """(B, V) the terms of polyphony."""
         target, sounding = self.now("polyphony"), self.down.sum(1, keepdims=True)
         begins, ends = np.minimum(gap(target, sounding + 1), 0), -gap(target, sounding + 0.5)
         of_polyphony: Floats = self.strength * (begins * self.sounds + ends * self.ends)
         return of_polyphony
 
     def update(self, ids: NDArray[np.int64]) -> None:
-        """One more token a row, (B,)."""
+        """Takes one more token a row, (B,)."""
         wait_s = self.wait[self.rows, ids][:, None]  # (B, 1)
-        struck = self.strikes[ids]  # (B,)
+        is_strike = self.strikes[ids]  # (B,)
         if "density" in self.curves:
-            self.rate = self.rate * np.exp(-wait_s / RECENT_S) + struck[:, None] / RECENT_S
+            self.rate = self.rate * np.exp(-wait_s / RECENT_S) + is_strike[:, None] / RECENT_S
         if self.changes is not None or "polyphony" in self.curves:
-            self.down[self.rows, self.keys[ids]] = struck
-        if self.held is not None:
-            self.held = np.concatenate([self.held[:, 1:], ids[:, None]], 1)
+            self.down[self.rows, self.keys[ids]] = is_strike
+        if self.voice_ids is not None:
+            self.voice_ids = np.concatenate([self.voice_ids[:, 1:], ids[:, None]], 1)
         if self.changes is not None:
             self.changes.strike(ids)
         if wait_s.any():
             self.reach(self.now_s + wait_s)
 
     def reach(self, now_s: Floats) -> None:
-        """It is so many seconds after the prompts, (B, 1)."""
+        """Moves each row to `now_s` seconds after its prompt, (B, 1)."""
         self.now_s = now_s
-        if self.held is not None:  # all voices of a step take one chord
+        if self.voice_ids is not None:  # all voices of a step take one chord
             now_s = np.floor(now_s / self.step_s + CLOSE) * self.step_s
         chord, self.next_s = self.clock.at(now_s + self.near_s)  # (B, 1) each
         self.since_s = np.where(chord != self.chord, now_s, self.since_s)
@@ -150,61 +145,62 @@ class Steering:
             self.changes.reach(self.chord, self.down)
 
     def move(self, rows: NDArray[np.int64]) -> None:
-        """Row b becomes a copy of row rows[b], (B,), of the same prompt."""
+        """Makes row b a copy of row rows[b], (B,), of the same prompt."""
         for name in MOVING:
             setattr(self, name, getattr(self, name)[rows])
         if self.changes is not None:
             self.changes.move(rows)
-        self.held = None if self.held is None else self.held[rows]
+        self.voice_ids = None if self.voice_ids is None else self.voice_ids[rows]
 
 
-def beside(
+def steer_accompaniment(
     control: Control,
     tokenizer: Tokenizer,
-    written: Ids,
+    ids: Ids,
     meter: Meter,
     *,
     rows: int = 1,
     from_s: float = 0.0,
     higher: int = 0,
 ) -> Steering | None:
-    """Leads rows that go with a melody, after the ids `written` from `from_s` on; None without a wish."""
+    """The steering of an accompaniment after `ids` that begin at `from_s`; None without targets."""
     if not control.is_active:
         return None
-    now_s = from_s + tokenizer.seconds(written, meter.quarter_s)
-    prompt = Prompt(written, np.zeros(0, np.int64), 0.0, meter.quarter_s, meter, None, 0)
+    now_s = from_s + tokenizer.seconds(ids, meter.quarter_s)
+    prompt = Prompt(ids, np.zeros(0, np.int64), 0.0, meter.quarter_s, meter, None, 0)
     steering = Steering(control, tokenizer, [prompt] * rows, higher)
     steering.reach(steering.now_s + now_s)
     return steering
 
 
 def lead(logits: Floats, more: Floats, group: Bools) -> tuple[Floats, Floats]:
-    """Logits (B, V) with `more` on the ids of a group (B or 1, V), whose probability together stays as it is. And for
-    these ids the logarithm of the mean exp(more) under their probabilities, (B, V), 0 for others."""
+    """Logits (B, V) with `more` on a group (B or 1, V) of ids, whose sum of probabilities stays.
+
+    Also the logarithm of the mean exp(more) under their probabilities, (B, V), 0 for other ids."""
     if not more.any():
         return logits, np.zeros_like(logits)
     with np.errstate(invalid="ignore"):  # NaN where none of them is legal, or a logit is no number
         inside = np.where(group, logits, -np.inf)
-        led = inside + more
-        back = log_sum_exp(inside) - log_sum_exp(led)  # (B, 1)
+        total = inside + more
+        back = log_sum_exp(inside) - log_sum_exp(total)  # (B, 1)
         can = group & np.isfinite(back)
-        return np.where(can, led + back, logits), np.where(can, -back, 0.0)
+        return np.where(can, total + back, logits), np.where(can, -back, 0.0)
 
 
 def log_sum_exp(logits: Floats) -> Floats:
-    """(B, 1)."""
+    """(B, 1) the logarithm of the sum of exp(logits)."""
     most = logits.max(1, keepdims=True)
     total: Floats = np.log(np.exp(np.maximum(logits - most, NOTHING)).sum(1, keepdims=True)) + most
     return total
 
 
-def gap(target: Floats, is_: Floats) -> Floats:
-    """(B, 1) how far numbers are from those asked for, as logarithms."""
-    return np.log(target / np.maximum(is_, LEAST)).clip(-MOST_GAP, MOST_GAP)
+def gap(target: Floats, value: Floats) -> Floats:
+    """(B, 1) the distance of values from their targets, as logarithms."""
+    return np.log(target / np.maximum(value, LEAST)).clip(-MOST_GAP, MOST_GAP)
 
 
 def check_encoding(control: Control, tokenizer: Tokenizer) -> None:
-    """Raises ConfigError for a wish that an encoding cannot take."""
+    """Raises ConfigError for a target that an encoding cannot have."""
     name, hint = tokenizer.name, "leave it out"
     if tokenizer.pace is None or not strikes_of(tokenizer).any():
         raise ConfigError("control", why=f"the ids of {name} do not say when each note begins", hint=hint)
@@ -220,7 +216,7 @@ def check_encoding(control: Control, tokenizer: Tokenizer) -> None:
 
 
 def strikes_of(tokenizer: Tokenizer) -> NDArray[np.bool_]:
-    """(V,) the ids that begin a note, or let it sound on in a grid."""
+    """(V,) the ids that begin a note, or continue it in a grid."""
     return tokenizer.vocab.mask("NOTE_ON", "MELODY_ON", "PITCH")
 
 
@@ -230,7 +226,7 @@ def ends_of(tokenizer: Tokenizer) -> NDArray[np.bool_]:
 
 
 def strike_ids(tokenizer: Tokenizer) -> NDArray[np.int64]:
-    """(V,) for a strike itself, for the end of a note its strike, V for other ids."""
+    """(V,) the strike of each strike and end, V of other ids."""
     vocab, keys = tokenizer.vocab, np.full(tokenizer.vocab.size, tokenizer.vocab.size)
     for on, off in (("NOTE_ON", "NOTE_OFF"), ("MELODY_ON", "MELODY_OFF")):
         strikes, ends = vocab.mask(on), vocab.mask(off)
@@ -240,25 +236,25 @@ def strike_ids(tokenizer: Tokenizer) -> NDArray[np.int64]:
 
 
 def velocities_of(tokenizer: Tokenizer) -> NDArray[np.int64]:
-    """(V,) the velocity that an id gives to notes; -1 where it gives none."""
+    """(V,) the velocity of an id, -1 for none."""
     bins = tokenizer.vocab.values(*(row.type for row in tokenizer.vocab.events if row.type.endswith("VELOCITY")))
     return np.where(bins >= 0, bins * VELOCITY_BIN + VELOCITY_BIN // 2, -1)
 
 
-def unwelcome(chords: Sequence[Classes], key: Classes | None, pitch: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(U, V) 1 for pitches outside each chord, and 1 more for those outside the key."""
+def outside_count(chords: Sequence[Classes], key: Classes | None, pitch: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(U, V) 1 for pitches outside each chord, plus 1 outside the key."""
     outside = [np.isin(pitch % 12, list(classes), invert=True) for classes in (*chords, key or range(12))]
     return np.array(outside[:-1], float) + outside[-1]
 
 
 def rate_after(prompt: Prompt, tokenizer: Tokenizer) -> float:
-    """Notes a second at a prompt's end."""
+    """The density at a prompt's end, in notes a second."""
     assert tokenizer.pace is not None
     ago = np.cumsum(tokenizer.pace[prompt.ids][::-1])[::-1]
     return float(np.exp(-ago / RECENT_S)[strikes_of(tokenizer)[prompt.ids]].sum() / RECENT_S)
 
 
-def held_by(prompt: Prompt, tokenizer: Tokenizer) -> list[int]:
+def voice_ids(prompt: Prompt, tokenizer: Tokenizer) -> list[int]:
     """The last id of each voice of a grid; PAD before the first."""
     ids = [*[tokenizer.vocab.pad] * tokenizer.voices, *prompt.ids.tolist()]
     return ids[-tokenizer.voices :]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, Progress
 from musictx.generate.engine import ByChance, Stream
-from musictx.generate.guidance import bare_prompt
+from musictx.generate.primer import bare_prompt
 from musictx.generate.requests import MOST_TOKENS, Length, Sampling
 from musictx.model.steps import Logits, Player, Steps, newest
 from musictx.music.score import Meter

@@ -16,8 +16,7 @@ from torch import Tensor
 from musictx.lessons import Finding
 from musictx.lessons.descend import descend
 from musictx.lessons.hymns import hymns
-from musictx.music.harmony import Chord
-from musictx.music.recognition import named
+from musictx.music.harmony import Chord, exact_chord
 from musictx.viz.curves import COLOURS
 from musictx.viz.figure import new_figure
 
@@ -31,7 +30,7 @@ def windows() -> tuple[Tensor, Tensor]:
     """(N,) chords and (N, 2 SPAN) their neighbours, one chord for each change of harmony, each hymn in all keys."""
     found = []
     for grid in hymns():
-        chords = [named(row.tolist()) for row in grid[::4] if (row >= 0).all()]
+        chords = [exact_chord(row.tolist()) for row in grid[::4] if (row >= 0).all()]
         chords = [chord for chord in chords if chord in NUMBER]
         chords = [chord for n, chord in enumerate(chords) if n == 0 or chord != chords[n - 1]]
         for key in range(12):

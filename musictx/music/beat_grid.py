@@ -1,7 +1,4 @@
-"""The grid that music keeps to: places of its beat at which all of its notes begin, as in what a person has quantised.
-
-A free performance has none. Recordings keep to no places, and those of a file's tempo fall anywhere in them.
-"""
+"""The grid of quantised music: places of its beat at which its notes begin."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,21 +29,20 @@ FEWEST = 4  # moments: fewer are on a grid by chance
 
 
 class BeatGrid(NamedTuple):
-    """Places in every quarter at which notes may begin, and end too unless the music has shorter notes."""
+    """Places in every quarter at which notes begin, and end too unless the music has shorter notes."""
 
     name: str
     places: tuple[float, ...]  # of a quarter, in `UNITS`
     ends: bool = True
 
     def lines_s(self, meter: Meter, to_s: float) -> NDArray[np.float64]:
-        """All places from the first quarter on, up to one after `to_s`, or of as many quarters as are listed."""
+        """The places up to one after `to_s`, or of `MOST_QUARTERS`, in seconds."""
         quarters = np.arange(min(int(meter.quarters(to_s)) + 2, MOST_QUARTERS))
         # rounded, so that sums of floats do not choose between two steps of a clock
         return meter.seconds((quarters[:, None] + np.array(self.places) / UNITS).ravel()).round(9)
 
     def put_on(self, score: Score, meter: Meter, from_s: float, off_s: float) -> Score:
-        """The notes from a moment on, with their beginnings exactly on places that lie at most `off_s` away. Where the
-        grid has ends, theirs are on the nearest places after them."""
+        """The notes from a moment on, moved to places at most `off_s` away."""
         lines = self.lines_s(meter, score.duration_s)
 
         def nearest(at_s: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -61,7 +57,7 @@ class BeatGrid(NamedTuple):
         return replace(score, onset_s=onset_s, offset_s=np.where(ends, lines[off], score.offset_s))
 
     def has(self, at_s: NDArray[np.float64], meter: Meter) -> bool:
-        """Whether nearly all of these moments are on it."""
+        """Whether nearly all moments are on the grid."""
         quarters = np.floor(meter.quarters(at_s))
         # not the first tempo: that of a count-in may be another
         quarter_s = float(np.median(meter.seconds(quarters + 1) - meter.seconds(quarters)))
@@ -70,7 +66,7 @@ class BeatGrid(NamedTuple):
         return spacing_s >= LEAST_S and bool(near.mean() >= SHARE)
 
     def away_s(self, meter: Meter, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How far moments lie from the nearest place."""
+        """The distance of moments from the nearest place."""
         quarters = meter.quarters(at_s)
         whole = np.floor(quarters)
         places = np.array([*self.places, UNITS]) / UNITS
@@ -79,34 +75,33 @@ class BeatGrid(NamedTuple):
         return away
 
 
-def named(name: str) -> BeatGrid:
-    """A grid that a person names."""
+def grid_by_name(name: str) -> BeatGrid:
     return BeatGrid(name, GRIDS.get(name, (0, 16)))
 
 
 def find_grid(score: Score, meter: Meter) -> BeatGrid | None:
-    """The coarsest grid on which notes begin, None for a free performance."""
+    """The coarsest grid of a score; None for a free performance."""
     moments = np.unique(score.onset_s)
     if len(moments) < FEWEST:
         return None
-    first, *others = map(named, GRIDS)
-    for grid in (first, *swung(moments, meter), *others):
+    first, *others = map(grid_by_name, GRIDS)
+    for grid in (first, *swing_grids(moments, meter), *others):
         if grid.has(moments, meter):
             return grid._replace(ends=grid.has(score.offset_s, meter))
     return None
 
 
 def keeps_beat(score: Score, meter: Meter) -> bool:
-    """Whether notes keep to the beat of a meter, as in what a person has quantised or played to a click."""
+    """Whether notes keep to the beat, as in quantised music or with a click."""
     return meter.whole_s is not None or find_grid(score, meter) is not None
 
 
 def bars_of(score: Score, meter: Meter, until_s: float) -> Bars | None:
-    """A file's bar lines up to the first at or after a moment; None for a free performance, and without a file."""
+    """A file's bar lines up to one at or after a moment; None for a free performance."""
     return meter.numbered(until_s) if meter.lines_s is not None and keeps_beat(score, meter) else None
 
 
-def swung(moments_s: NDArray[np.float64], meter: Meter) -> Sequence[BeatGrid]:
+def swing_grids(moments_s: NDArray[np.float64], meter: Meter) -> Sequence[BeatGrid]:
     """Eighths whose second is as late as in this music, if some are."""
     within = meter.quarters(moments_s) % 1 * UNITS
     late = within[(within > LATE[0] - 1) & (within < LATE[1] + 1)]

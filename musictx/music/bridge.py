@@ -1,5 +1,4 @@
-"""Two files become one: the first as it is, new notes on a track of their own, then the second with its own tracks,
-tempo map and meters."""
+"""Two files joined to one, with new notes between them."""
 
 from collections.abc import Sequence
 from math import lcm
@@ -7,7 +6,7 @@ from math import lcm
 import numpy as np
 
 from musictx.music import midi_file as midi
-from musictx.music.channel_use import fresh
+from musictx.music.channel_use import reset_events
 from musictx.music.midi_file import Event, EventFile, EventTrack, in_order, meta, with_events
 from musictx.music.pedal import lifts
 from musictx.music.project import NAME, Line, Project
@@ -19,11 +18,11 @@ MOST = 0x7FFF  # ticks a quarter
 DEFAULTS = {TEMPO: b"\x03" + (500_000).to_bytes(3), SIGNATURE: b"\x04\x04\x02\x18\x08"}  # of a file that says nothing
 
 
-def bridged(
+def join_files(
     first: Project, second: Project, lines: Sequence[Line], from_s: float, to_s: float, text: str, *, pedal: bool
 ) -> bytes:
-    """The first file, new lines from `from_s` on, and the second, whose beginning lies at `to_s` of the first one's
-    clock; there all that the first one plays has ended. Ticks become finer where that keeps both files exact."""
+    """The first file, new lines from `from_s` on, and the second from `to_s` of the first one's clock on; ticks become
+    finer to keep both exact."""
     one, other = in_quarters(first), in_quarters(second)
     ticks = [project.clock.ticks_per_quarter for project in (one, other)]
     fine = lcm(*ticks) if lcm(*ticks) <= MOST else ticks[0] * (MOST // ticks[0])
@@ -33,17 +32,18 @@ def bridged(
     before = one.tracks_until(later, whole=False)
     before = [EventTrack([e for e in t.events if e.tick < later or not _is_clock(e)], t.end) for t in before]
     before[0] = with_events(before[0], [], clock)
-    after = [_later(track, later) for track in other.file.tracks]
-    new = one.written(lines, join, before + after, text=text, pedal=pedal, shares=len(lines) == 1)
-    used = sorted({event.channel for track in after for event in track.events if event.channel is not None})
-    state = [*lifts(one.raw.channels, later), *(event for channel in used for event in fresh(before, channel, later))]
+    after = [_shift(track, later) for track in other.file.tracks]
+    new = one.new_tracks(lines, join, before + after, text=text, pedal=pedal, shares=len(lines) == 1)
+    channels = sorted({event.channel for track in after for event in track.events if event.channel is not None})
+    resets = [event for channel in channels for event in reset_events(before, channel, later)]
+    state = [*lifts(one.raw.channels, later), *resets]
     new = new or [EventTrack([meta(0, midi.NAME, NAME), *([meta(0, midi.TEXT, text)] if text else [])], later)]
     new[0] = with_events(new[0], [], [event for event in state if event not in new[0].events])
     return midi.write_events(EventFile(fine.to_bytes(2), before + new + after))
 
 
 def in_quarters(project: Project) -> Project:
-    """The file with the same ticks at the same times, also one whose ticks are parts of film frames."""
+    """The file in ticks a quarter, not parts of film frames."""
     if project.clock.ticks_per_quarter:
         return project
     frames, ticks = 256 - project.file.division[0], max(project.file.division[1], 1)
@@ -76,7 +76,7 @@ def at_ticks(project: Project, per_quarter: int) -> Project:
 
 
 def clock_of(project: Project, later: int) -> list[Event]:
-    """The tempo map and the meters of a file that begins at a tick; a file is read by its first track's."""
+    """The tempos and meters of a file that begins at the tick `later`; readers look in the first track."""
     events = in_order(event for track in project.file.tracks for event in track.events if _is_clock(event))
     kinds = {event.data[1] for event in events if event.tick == 0}
     defaults = [Event(0, bytes([midi.META, kind]) + body) for kind, body in DEFAULTS.items() if kind not in kinds]
@@ -87,7 +87,7 @@ def _is_clock(event: Event) -> bool:
     return event.kind == midi.META and event.data[1] in DEFAULTS
 
 
-def _later(track: EventTrack, by: int) -> EventTrack:
+def _shift(track: EventTrack, by: int) -> EventTrack:
     heads = [e for e in track.events if e.tick == 0 and e.kind == midi.META and e.data[1] in HEADS]
     rest = [e for e in track.events if e not in heads and not _is_clock(e)]
     return EventTrack([*heads, *(e._replace(tick=e.tick + by) for e in rest)], track.end + by)

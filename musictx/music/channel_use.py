@@ -1,4 +1,4 @@
-"""What a MIDI channel is when new notes come to it: in use or free, and in which state."""
+"""A file's use of a MIDI channel, and its state where new notes come."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -20,10 +20,10 @@ RESTS = {1: 0, 11: 127, PEDAL: 0, 66: 0, 67: 0}  # modulation, expression and pe
 def place_for(
     tracks: Sequence[EventTrack], notes: Sequence[Note], tick: int, used: set[int], shared: int | None, like: int | None
 ) -> tuple[int, bool]:
-    """A channel for new notes from a tick on, and whether nothing of the file comes on it later, so that its sound may
-    be changed. That is the `shared` one, one that the file has not, or one that has ended. Otherwise they sound as
-    another channel does, best as `like`, where they meet none of its notes; or they have a channel of another port,
-    with a number from `CHANNELS` on."""
+    """A channel for new notes from a tick on, and whether its sound may change since no note of the file follows.
+
+    The `shared` one, an unused one, or one that has ended; else one without other notes meanwhile, best `like`; else
+    one of another port, from `CHANNELS` on."""
     last = dict.fromkeys((c for c in range(CHANNELS) if c != DRUM_CHANNEL), -1)
     for track in tracks:
         for event in track.events:
@@ -36,8 +36,8 @@ def place_for(
         return quiet[0], True
     sounding = [note for track in tracks for note in notes_of(track)]
     for channel in sorted(last, key=lambda c: c != like):
-        alone = all(is_free(n, channel, sounding, ()) and lasts(tracks, channel, n.on, n.off) for n in notes)
-        if channel not in used and alone:
+        is_alone = all(is_free(n, channel, sounding, ()) and lasts(tracks, channel, n.on, n.off) for n in notes)
+        if channel not in used and is_alone:
             return channel, False
     ports = [e.data[-1] for track in tracks for e in track.events if e.data[:2] == bytes([midi.META, midi.PORT])]
     beyond = count(CHANNELS * (max(ports, default=0) + 1))
@@ -47,12 +47,12 @@ def place_for(
 def value_of(
     tracks: Sequence[EventTrack], channel: int, tick: int, kind: int, control: int | None = None, default: int = 0
 ) -> int:
-    """What a channel has at a tick: its program, or the value of a control; the default if nothing says it."""
+    """A channel's program, or value of a control, at a tick."""
     return (last_of(tracks, channel, tick, kind, control) or bytes([default]))[-1]
 
 
 def last_of(tracks: Sequence[EventTrack], channel: int, tick: int, kind: int, control: int | None = None) -> bytes:
-    """The last event of a kind up to a tick; empty without any."""
+    """The last event of a kind up to a tick, or nothing."""
     latest = (-1, b"")
     for track in tracks:
         for event in track.events:
@@ -64,8 +64,8 @@ def last_of(tracks: Sequence[EventTrack], channel: int, tick: int, kind: int, co
 
 
 def is_down(tracks: Sequence[EventTrack], channel: int, first: int, last: int) -> bool:
-    """Whether a channel's pedal is down at a moment between two ticks."""
-    pressed = any(
+    """Whether a channel's pedal is down between two ticks."""
+    is_pressed = any(
         first <= event.tick < last
         and event.kind == midi.CONTROL
         and event.channel == channel
@@ -74,21 +74,21 @@ def is_down(tracks: Sequence[EventTrack], channel: int, first: int, last: int) -
         for track in tracks
         for event in track.events
     )
-    return pressed or value_of(tracks, channel, first, midi.CONTROL, PEDAL) >= PEDAL_DOWN
+    return is_pressed or value_of(tracks, channel, first, midi.CONTROL, PEDAL) >= PEDAL_DOWN
 
 
 def lasts(tracks: Sequence[EventTrack], channel: int, on: int, off: int) -> bool:
-    """Whether a note of a channel sounds as long as its key is down: no pedal holds it, nothing ends it earlier."""
-    cut = any(
+    """Whether a note lasts from `on` to `off`: no pedal holds it, and nothing ends it earlier."""
+    is_cut = any(
         on < event.tick < off and event.kind == midi.CONTROL and event.channel == channel and event.data[1] in CUTS
         for track in tracks
         for event in track.events
     )
-    return not cut and not is_down(tracks, channel, off, off + 1)
+    return not is_cut and not is_down(tracks, channel, off, off + 1)
 
 
-def at_rest(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[Event]:
-    """What lets new notes of a channel sound as they are: pedals up, no bend, no fade."""
+def rest_events(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[Event]:
+    """Events that end a channel's pedals, bends and fades."""
     out = []
     for control, rest in RESTS.items():
         if value_of(tracks, channel, tick, midi.CONTROL, control, rest) != rest:
@@ -100,13 +100,11 @@ def at_rest(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[Event
     return out
 
 
-def fresh(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[Event]:
-    """What makes a channel as it is at the beginning of a file: its program, its controls, the reach of its bends."""
-    to, out = midi.CONTROL | channel, at_rest(tracks, channel, tick)
+def reset_events(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[Event]:
+    """Events that set a channel back to its state at the beginning of a file."""
+    to, out = midi.CONTROL | channel, rest_events(tracks, channel, tick)
     if last_of(tracks, channel, tick, midi.CONTROL, DATA):
-        out += [
-            Event(tick, bytes([to, *each])) for each in ((101, 0), (100, 0), (DATA, 2), (38, 0), (101, 127), (100, 127))
-        ]
+        out += [Event(tick, bytes([to, *each])) for each in REACH]
     out += [
         Event(tick, bytes([to, control, value]))
         for control, value in BEGINS.items()
@@ -118,7 +116,7 @@ def fresh(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[Event]:
 
 
 def sound_of(tracks: Sequence[EventTrack], like: int | None, channel: int, tick: int) -> list[Event]:
-    """What makes one channel sound like another: bank, volume and place, where the file says them."""
+    """Events that give a channel the bank, volume and place of another."""
     if like is None or like == channel:
         return []
     values = ((control, last_of(tracks, like, tick, midi.CONTROL, control)) for control in SOUND)
@@ -127,6 +125,6 @@ def sound_of(tracks: Sequence[EventTrack], like: int | None, channel: int, tick:
 
 
 def is_free(note: Note, channel: int, sounding: Sequence[Note], new: Sequence[Note]) -> bool:
-    """Whether a channel plays no other note of this pitch meanwhile."""
+    """Whether a channel has no other note of this pitch meanwhile."""
     others = [each for each in sounding if each.channel == channel] + [each for each in new if each is not note]
     return not any(each.pitch == note.pitch and each.on < note.off and note.on < each.off for each in others)

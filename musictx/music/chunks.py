@@ -1,4 +1,4 @@
-"""The chunks of a MIDI file: its header and its tracks, also where a length or the count of tracks is wrong."""
+"""The chunks of a MIDI file, also with wrong lengths or counts."""
 
 import zlib
 from collections import Counter
@@ -12,14 +12,14 @@ SEQUENCES = 2  # the format whose tracks are pieces, which share nothing
 
 
 class Chunks(NamedTuple):
-    """A header's format and division, and each track: its bytes, and the events in them."""
+    """A header's format and division, and the bytes and events of each track."""
 
     format: int
     division: int
     tracks: list[tuple[bytes, Events]]
 
     def write(self) -> bytes:
-        """The same file with nothing wrong in its lengths and counts: for readers that trust them."""
+        """The file with right lengths and counts, for other readers."""
         head = b"".join(n.to_bytes(2) for n in (self.format, len(self.tracks), self.division))
         bodies = [body if body.endswith(END[1:]) else body + END for body, _ in self.tracks]
         chunks = [TRACK + len(body).to_bytes(4) + body for body in bodies]
@@ -27,8 +27,8 @@ class Chunks(NamedTuple):
 
 
 def unwrap(data: bytes, most_bytes: int) -> bytes:
-    """The MIDI file inside a gzip or RIFF (RMID) file; other data unchanged. What is unpacked has at most one byte more
-    than `most_bytes`. Raises ValueError for a damaged gzip file."""
+    """The MIDI file inside a gzip or RIFF (RMID) file, at most one byte more than `most_bytes`. Raises ValueError for a
+    damaged gzip file."""
     if data[:2] == GZIP:
         data = _unpack(data, most_bytes + 1)
     at = 12
@@ -42,8 +42,7 @@ def unwrap(data: bytes, most_bytes: int) -> bytes:
 
 
 def _unpack(data: bytes, most: int) -> bytes:
-    """At most so many bytes of a gzip file, which may have several members; of one that was cut short what there
-    is."""
+    """At most so many bytes of a gzip file, perhaps of several members or cut short."""
     out = b""
     while data[:2] == GZIP and len(out) < most:
         member = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -58,7 +57,7 @@ def _unpack(data: bytes, most: int) -> bytes:
 
 
 def read_chunks(data: bytes, repairs: Counter[str]) -> Chunks:
-    """A MIDI file's header and tracks; counts what is repaired. Raises ValueError for data that is no MIDI file."""
+    """A MIDI file's header and tracks; counts repairs. Raises ValueError for other data."""
     if data[:4] != HEAD:
         raise ValueError(f"not a MIDI file: it begins with {data[:4]!r}, MIDI files begin with {HEAD!r}")
     if len(data) < 14:
@@ -83,7 +82,7 @@ def read_chunks(data: bytes, repairs: Counter[str]) -> Chunks:
 
 
 def next_track(data: bytes, at: int) -> int:
-    """Where the next track begins, other chunks being left out; the end of the data without one."""
+    """The place of the next track, past other chunks; else the end of the data."""
     while is_chunk(data, at) and data[at : at + 4] != TRACK:
         after = at + 8 + int.from_bytes(data[at + 4 : at + 8])
         if after > len(data):
@@ -99,8 +98,7 @@ def is_chunk(data: bytes, at: int) -> bool:
 
 
 def read_track(data: bytes, at: int, repairs: Counter[str]) -> tuple[bytes, Events, int]:
-    """The bytes and events of the track at `at`, and where it ends. If its length cannot be right, this is where it
-    says so itself, or before the next track."""
+    """The bytes, events and end of the track at `at`, also with a wrong length."""
     begin = at + 8
     length = int.from_bytes(data[at + 4 : begin])
     is_sound = is_chunk(data, begin + length)

@@ -1,4 +1,4 @@
-"""Numbers that change over time, as a person writes them: `0 3, 10 8`."""
+"""Numbers that change over time in text: `0 3, 10 8`."""
 
 import re
 from dataclasses import dataclass
@@ -15,15 +15,14 @@ NUMBER = r"\d+(?:\.\d+)?"
 
 @dataclass(frozen=True)
 class Curve:
-    """Values at moments, linear between two of them. The last value continues."""
+    """Values at moments in seconds, linear in between; the last one continues."""
 
     at_s: tuple[float, ...]
     values: tuple[float, ...]
 
 
 def parse_curve(field: str, setting: object, least: float, most: float, unit: str) -> Curve:
-    """A number, or text such as `0 3, 10 8`, with values from `least` to `most`. Raises ConfigError, which names the
-    field."""
+    """A number, or text such as `0 3, 10 8`. Raises ConfigError, which names the field."""
     allowed = f"{least:g} to {most:g} {unit}, or a curve with seconds, as in '0 {least:g}, 10 {most:g}', or null"
     is_number = isinstance(setting, int | float | str | np.number) and not isinstance(setting, bool | np.bool_)
     if isinstance(setting, str) and not re.fullmatch(NUMBER, setting.strip(), re.ASCII):
@@ -41,15 +40,14 @@ def parse_curve(field: str, setting: object, least: float, most: float, unit: st
 
 
 def along(at: NDArray[np.float64], xs: NDArray[np.float64], ys: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(N,) where the line through points (K,) is at each of N places; its first and last piece continue."""
+    """(N,) the line through points (K,) at N places, also beyond them."""
     k = (np.searchsorted(xs, at, side="right") - 1).clip(0, len(xs) - 2)
     result: NDArray[np.float64] = ys[k] + (at - xs[k]) / (xs[k + 1] - xs[k]) * (ys[k + 1] - ys[k])
     return result
 
 
 def in_seconds(field: str, text: str, allowed: str) -> tuple[tuple[float, ...], tuple[str, ...]]:
-    """Seconds from 0 on, each with a word after it: `0 C, 4 Am` gives (0.0, 4.0) and ("C", "Am"). Raises
-    ConfigError."""
+    """Seconds with a word each: `0 C, 4 Am` gives (0.0, 4.0) and ("C", "Am"). Raises ConfigError."""
     pairs = [pair.split() for pair in text.split(",")]
     if not all(len(pair) == 2 and re.fullmatch(NUMBER, pair[0], re.ASCII) for pair in pairs):
         raise ConfigError(field, got=text, allowed=allowed)

@@ -1,14 +1,10 @@
-"""Where the ending of a finished piece begins: its last chord, and the slow chords before it. Or all that rings to the
-end, where that is much, and for long.
-
-After an ending a model only sustains the last chord. So a finished seed is continued from where its ending begins.
-Only the times of notes count, so that music of any style is heard alike.
-"""
+"""The ending of a finished piece: its last chord and the slow ones before it, or all that rings long to the end."""
 
 import numpy as np
 
 from musictx.music.score import Score
 
+# new music begins before an ending: after one a model only sustains the last chord
 TOGETHER_S = 0.05  # notes that begin so close together are one chord
 FEW = 8  # chords; with fewer nothing is known of the pace
 RECENT_S = 30.0  # the pace is that of so much music at the end
@@ -21,8 +17,9 @@ RINGING, RINGING_S = 8, 2.0  # so many notes that sound at the end, half of them
 MOST_S = 12.0  # an ending is no longer than this, nor than a third of the music
 
 
+# only the times of notes count, so that it serves music of any style
 def ending_s(score: Score) -> float | None:
-    """When the ending begins, in seconds: new music may begin there. None for music that is not finished."""
+    """The second at which the ending begins; None for music that is not finished."""
     onset_s = np.unique(score.onset_s)
     onset_s = onset_s[np.diff(onset_s, prepend=-np.inf) > TOGETHER_S]
     end_s = score.duration_s

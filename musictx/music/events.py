@@ -1,4 +1,4 @@
-"""The events in the bytes of a MIDI track, as arrays. numpy looks at all places together, Python only follows them."""
+"""The events of a MIDI track as arrays."""
 
 from typing import NamedTuple
 
@@ -15,8 +15,7 @@ Ints = NDArray[np.int64]
 
 
 class Events(NamedTuple):
-    """The whole events of one track. A channel's events have its number in `status`, also where the file leaves the
-    status out; 0 is an event without any."""
+    """The whole events of a track; `status` is 0 for none, and repeated where the file leaves it out."""
 
     tick: Ints  # (N,)
     status: Ints  # (N,)
@@ -27,18 +26,16 @@ class Events(NamedTuple):
 
     @property
     def ends_of_track(self) -> Ints:
-        """Where events that say that the track ends, end themselves."""
         ends: Ints = self.end[(self.status == META) & (self.first == END_OF_TRACK)]
         return ends
 
     def upto(self, end: int) -> "Events":
-        """The events that end there or before."""
         n = int(np.searchsorted(self.end, end, side="right"))
         return Events(*(column[:n] for column in self))
 
 
 def parse_events(track: bytes) -> Events:
-    """The events of a track's bytes; an event that its end cuts off is none."""
+    """The events of a track's bytes, without one that is cut off."""
     data = np.frombuffer(track + bytes(AHEAD), np.uint8)
     places, after = follow(data, len(track))
     index = np.arange(len(places))
@@ -58,7 +55,7 @@ def parse_events(track: bytes) -> Events:
 
 
 def follow(data: NDArray[np.uint8], size: int) -> tuple[Ints, int]:
-    """Where the events in the first `size` bytes begin (N,), and where the last one ends."""
+    """The places of the events in the first `size` bytes (N,), and the end of the last."""
     places, state = [np.zeros(0, np.int64)], 0
     for start in range(0, size, BLOCK):
         step = steps(data[start : start + BLOCK + AHEAD]).data
@@ -73,8 +70,8 @@ def follow(data: NDArray[np.uint8], size: int) -> tuple[Ints, int]:
 
 
 def steps(data: NDArray[np.uint8]) -> Ints:
-    """(2N,) for every place where an event might begin, the place of the next one. A place is twice its position, and
-    one more where an event without status has one data byte, not two."""
+    """(2N,) the next event of every place: a place is twice its position, plus one where an event without status has
+    one data byte."""
     places = np.arange(len(data) - AHEAD)
     at = places + numbers(data, places)[1]  # of the status, or of the first data byte without one
     status = data[at]
@@ -94,10 +91,9 @@ def steps(data: NDArray[np.uint8]) -> Ints:
 
 
 def numbers(data: NDArray[np.uint8], places: Ints) -> tuple[Ints, Ints]:
-    """The numbers of variable length that begin at `places` (N,), and how many bytes they have. The format allows
-    four, but programs write 2 ** 28 ticks with a fifth."""
+    """The numbers of variable length at `places` (N,), and their bytes."""
     value, size, more = np.zeros(len(places), np.int64), np.zeros(len(places), np.int64), np.ones(len(places), bool)
-    for k in range(5):
+    for k in range(5):  # the format allows four bytes, but programs write 2 ** 28 ticks with a fifth
         byte = data[np.minimum(places + k, len(data) - 1)]
         value = np.where(more, value << 7 | byte & 127, value)
         size += more

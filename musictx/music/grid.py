@@ -1,6 +1,4 @@
-"""The chorale grid, sixteenths of soprano, alto, tenor and bass: notes to grid and back, and what the grid changes in
-other music.
-"""
+"""The chorale grid, sixteenths of soprano, alto, tenor and bass."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -20,6 +18,7 @@ REST = -1
 OPEN = -2  # a place of a grid that is yet to be written
 N_VOICES = 4
 VOICES = "SATB"
+VOICE_NAMES = ("soprano", "alto", "tenor", "bass")
 VOICE_SETS = ["".join(some) for n in range(1, N_VOICES) for some in combinations(VOICES, n)]  # S, A, …, ATB
 STEPS_PER_QUARTER = 4
 VELOCITY = 80
@@ -29,7 +28,7 @@ CENTRES = (71, 65, 59, 50)  # where each voice is expected before its first note
 
 
 def grid_to_score(grid: NDArray[np.integer], quarter_s: float = 0.6) -> Score:
-    """A grid (steps, 4) of any integers as notes; equal pitches in a row are one long note of a voice."""
+    """A grid (steps, 4) as notes; equal pitches in a row are one note."""
     if not len(grid):
         return Score.empty()
     changes = np.diff(grid, axis=0, prepend=np.int16(REST - 1), append=np.int16(REST - 1)) != 0  # (steps + 1, 4)
@@ -37,8 +36,8 @@ def grid_to_score(grid: NDArray[np.integer], quarter_s: float = 0.6) -> Score:
     starts = np.append(voice[1:] == voice[:-1], False)  # the last edge of a voice only ends
     onset, end = edge[starts], edge[np.flatnonzero(starts) + 1]
     pitch = grid[onset, voice[starts]]
-    sung = pitch != REST
-    return _score(onset[sung], end[sung], pitch[sung], quarter_s)
+    is_note = pitch != REST
+    return _score(onset[is_note], end[is_note], pitch[is_note], quarter_s)
 
 
 def lines_of_grid(grid: NDArray[np.integer], quarter_s: float = 0.6) -> list[Score]:
@@ -48,9 +47,8 @@ def lines_of_grid(grid: NDArray[np.integer], quarter_s: float = 0.6) -> list[Sco
 
 
 def score_to_grid(score: Score) -> Grid:
-    """Notes as a grid; each keeps one voice for its whole length, the nearest free one. Raises TokenError when more
-    than four notes sound at once."""
-    notes = held_notes(score)
+    """Notes as a grid, each in the nearest free voice. Raises TokenError for more than four at once."""
+    notes = notes_in_steps(score)
     steps = max((end for _, end, _ in notes), default=0)
     if steps > MAX_STEPS:
         raise TokenError(f"{steps:,} sixteenths long, at most {MAX_STEPS:,} can be written")
@@ -75,8 +73,7 @@ def score_to_grid(score: Score) -> Grid:
 
 
 def by_height(grid: Grid) -> Grid:
-    """The same pitches with no voice above a higher one. Where fewer than four sound, the voices that last sang nearest
-    have them."""
+    """The same pitches in voices by height; fewer than four go to those that last sang nearest."""
     result = np.full_like(grid, REST)
     last = np.array(CENTRES)
     for step, row in enumerate(grid):
@@ -87,15 +84,16 @@ def by_height(grid: Grid) -> Grid:
 
 
 def in_steps(score: Score, step_s: float | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(N,) the steps, sixteenths if none are given, at which notes begin and end; each is at least one long."""
+    """(N,) the steps, of `step_s` or sixteenths, where notes begin and end, one or more long."""
     step_s = score.quarter_s / STEPS_PER_QUARTER if step_s is None else step_s
     onset = np.rint(score.onset_s / step_s).astype(np.int64)
     return onset, np.maximum(np.rint(score.offset_s / step_s).astype(np.int64), onset + 1)
 
 
-def held_notes(score: Score) -> list[Note]:
+def notes_in_steps(score: Score) -> list[Note]:
+    """The notes in steps; those of one pitch that touch are one."""
     onset, end = in_steps(score)
-    held: list[list[int]] = []
+    notes: list[list[int]] = []
     ends: dict[tuple[int, int], list[list[int]]] = defaultdict(list)  # (pitch, step) -> notes that end there
     for start, stop, pitch in sorted(zip(onset.tolist(), end.tolist(), score.pitch.tolist(), strict=True)):
         if touching := ends[pitch, start]:
@@ -103,9 +101,9 @@ def held_notes(score: Score) -> list[Note]:
             note[1] = stop
         else:
             note = [start, stop, pitch]
-            held.append(note)
+            notes.append(note)
         ends[pitch, stop].append(note)
-    return sorted((start, stop, pitch) for start, stop, pitch in held)
+    return sorted((start, stop, pitch) for start, stop, pitch in notes)
 
 
 def _score(onset: NDArray[np.int64], end: NDArray[np.int64], pitch: NDArray[np.integer], quarter_s: float) -> Score:
@@ -117,12 +115,11 @@ PIANO = 0  # its program number
 
 
 def thin_to_voices(score: Score) -> tuple[Score, int]:
-    """The score on the grid, and how many notes are left out or cut short. Where more than four notes sound, the
-    highest, the lowest and the newest are kept. All notes get the score's commonest program."""
+    """The score on the grid, of more than four notes the outer and the newest, and the number of the others."""
     notes: list[list[int]] = []  # onset step, end step, pitch
     sounding: list[list[int]] = []
     cut = 0
-    for step, group in groupby(held_notes(score), key=lambda note: note[0]):
+    for step, group in groupby(notes_in_steps(score), key=lambda note: note[0]):
         new = [list(note) for note in group]
         notes += new
         sounding = sorted((note for note in sounding + new if note[1] > step), key=lambda note: note[2])
@@ -136,7 +133,7 @@ def thin_to_voices(score: Score) -> tuple[Score, int]:
 
 
 def one_piano(score: Score) -> Score:
-    """Gives notes of several programs the piano's; notes of a single program keep it."""
+    """Gives notes of several programs the piano's."""
     return replace(score, program=np.array(PIANO)) if len(set(score.program.tolist())) > 1 else score
 
 
@@ -144,7 +141,7 @@ BESIDE = 0.1  # sixteenths that a note may begin beside the grid: enough for rou
 
 
 class Quantised(NamedTuple):
-    """The notes that the grid has room for, still in their own time, and how many it leaves out, moves or ties."""
+    """The notes of a grid in their own time, and the numbers that it leaves out, moves or ties."""
 
     score: Score
     lost: int
@@ -152,7 +149,7 @@ class Quantised(NamedTuple):
     tied: int
 
     def remark(self) -> str:
-        """What the grid changes, in words; "" if it changes nothing."""
+        """The changes of the grid in words; "" for none."""
         phrases = (
             (self.lost, f"leaves out {self.lost} as too short"),
             (self.moved, f"moves {self.moved} to its nearest step"),
@@ -163,10 +160,11 @@ class Quantised(NamedTuple):
 
 
 def quantise(score: Score) -> Quantised:
-    """Leaves out the shortest notes where rounding makes more than four sound at once."""
+    """Leaves out the shortest notes where rounding makes more than four sound."""
     survivors = score.select(~_graces(score))
     moved = int(beside_grid(survivors).sum())
-    return Quantised(survivors, len(score) - len(survivors), moved, len(survivors) - len(held_notes(survivors)))
+    tied = len(survivors) - len(notes_in_steps(survivors))
+    return Quantised(survivors, len(score) - len(survivors), moved, tied)
 
 
 def beside_grid(score: Score) -> NDArray[np.bool_]:
@@ -177,8 +175,7 @@ def beside_grid(score: Score) -> NDArray[np.bool_]:
 
 
 def _graces(score: Score) -> NDArray[np.bool_]:
-    """(N,) the notes that rounding to the grid makes too many. At a step where more than four sound, the shortest of
-    those that begin and end there. But none in whose middle more than four sound before rounding."""
+    """(N,) the notes that rounding makes too many: the shortest of a step, unless more than four sounded before."""
     step_s, middle_s = score.quarter_s / STEPS_PER_QUARTER, (score.onset_s + score.offset_s) / 2
     onset, offset = np.rint(score.onset_s / step_s), np.rint(score.offset_s / step_s)
     in_truth = _sounding(score.onset_s, score.offset_s, middle_s)
@@ -192,6 +189,6 @@ def _graces(score: Score) -> NDArray[np.bool_]:
 
 
 def _sounding(begin: NDArray[Any], end: NDArray[Any], at: NDArray[Any]) -> NDArray[np.int64]:
-    """(K,) how many of the N notes sound at each of K times; a note no longer sounds at its end."""
-    begun: NDArray[np.int64] = np.searchsorted(np.sort(begin), at, side="right")
-    return begun - np.searchsorted(np.sort(end), at, side="right")
+    """(K,) how many of N notes sound at each time."""
+    n_begun: NDArray[np.int64] = np.searchsorted(np.sort(begin), at, side="right")
+    return n_begun - np.searchsorted(np.sort(end), at, side="right")

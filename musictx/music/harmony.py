@@ -1,10 +1,16 @@
-"""Keys and chords in letters, as musicians write them: `F# minor`, `Bbmaj7`, `C | Am F | G7`."""
+"""Keys and chords in letters, `F# minor`, `C | Am F | G7`, and the chords of music."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.music.curve import LEAST_S, MOST_S, NUMBER, in_seconds
+from musictx.music.score import Score
 
 NATURALS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 ACCIDENTALS = {"#": 1, "b": -1}
@@ -41,17 +47,16 @@ Classes = frozenset[int]  # pitch classes: 0 is C
 
 
 def pitch_class(letter: str, accidentals: str = "") -> int:
-    """The pitch class of a letter with its accidentals."""
     return (NATURALS[letter] + sum(ACCIDENTALS[each] for each in accidentals)) % 12
 
 
 def pitch_name(pitch: int) -> str:
-    """A pitch as pianists write it: C4 is 60, the middle C."""
+    """A pitch as pianists write it: 60 is C4."""
     return f"{LETTERS[pitch % 12]}{pitch // 12 - 1}"
 
 
 def key_classes(name: str) -> Classes:
-    """The notes of a key: `D minor`, `Dm`, `F# major` or `Bb`. Raises ConfigError."""
+    """The pitch classes of a key: `D minor`, `Dm`, `Bb`. Raises ConfigError."""
     words = re.fullmatch(r"([A-G])([#b]?) *(\w*)", name.strip())
     if not words or words[3] not in MODE_OF:
         raise ConfigError("key", got=name, allowed="a key such as 'D minor', Dm, 'F# major' or Bb")
@@ -60,14 +65,14 @@ def key_classes(name: str) -> Classes:
 
 @dataclass(frozen=True)
 class Chord:
-    """A root and a quality of `QUALITIES`, or a bass with the other notes, as in `+D+G`."""
+    """A root and a quality of `QUALITIES`, or a bass and other notes, `+D+G`."""
 
     root: int
     quality: str = ""
-    written: str = field(default="", compare=False)  # as a person writes it: G#dim is Abdim too
+    spelling: str = field(default="", compare=False)  # as a person writes it: G#dim is Abdim too
 
     def __str__(self) -> str:
-        return self.written or LETTERS[self.root] + self.quality
+        return self.spelling or LETTERS[self.root] + self.quality
 
     @property
     def classes(self) -> Classes:
@@ -89,7 +94,7 @@ def parse_chord(name: str) -> Chord:
 
 @dataclass(frozen=True)
 class ChordLine:
-    """Chords one after the other, again and again: when each begins, and how long all last, in bars or in seconds."""
+    """Chords that repeat, their beginnings and length, in bars or seconds."""
 
     chords: tuple[Chord, ...]
     begins: tuple[float, ...]
@@ -98,8 +103,7 @@ class ChordLine:
 
 
 def parse_chords(text: str) -> ChordLine:
-    """A line of chords: bars, `C | Am F | G7`, whose chords share each bar; or seconds, `0 C, 4 Am, 8 G7`. The last
-    chord is as long as the one before, or ends where a number after it says, `0 C, 4 Am, 8 G7, 10`. Raises
+    """A line of chords: bars, `C | Am F | G7`, or seconds, `0 C, 4 Am`, perhaps with an end, `0 C, 4 Am, 8`. Raises
     ConfigError."""
     line = _in_seconds(text) if re.match(r"[\s\d.,-]*\d", text, re.ASCII) else _in_bars(text)
     if len(line.chords) > MOST_CHORDS:
@@ -128,9 +132,59 @@ def _in_seconds(text: str) -> ChordLine:
 
 
 def spell(classes: Classes) -> str:
-    """Pitch classes in letters."""
     return ", ".join(LETTERS[each] for each in sorted(classes))
 
 
 def _above(root: int, steps: tuple[int, ...]) -> Classes:
     return frozenset((root + step) % 12 for step in steps)
+
+
+# each chord of `QUALITIES` but 9 has such notes
+COMMON_QUALITIES = ("", "m", "7", "maj7", "m7", "dim", "m7b5", "aug", "sus4")
+COMMON_CHORDS = [Chord(root, quality) for quality in COMMON_QUALITIES for root in range(12)]
+CHORD_NOTES = np.array([[pitch in chord.classes for pitch in range(12)] for chord in COMMON_CHORDS], float)  # (K, 12)
+ROOTS = np.array([chord.root for chord in COMMON_CHORDS])  # (K,)
+OF_ROOT = 0.1  # how much a root that sounds counts beside the cosine: chooses among chords that share notes
+TOGETHER_S = 0.05  # notes of one chord begin so close to each other
+
+
+def chords_by_bar(score: Score, lines_s: NDArray[np.float64]) -> str:
+    """The chord of each bar between lines (bars + 1,), `C | Am | F`, for a score with notes."""
+    from_s, to_s = lines_s[:-1, None], lines_s[1:, None]
+    sounds_s = np.minimum(score.offset_s, to_s) - np.maximum(score.onset_s, from_s)  # (bars, N)
+    classes = np.eye(12)[score.pitch % 12]  # (N, 12)
+    seconds = np.maximum(sounds_s, 0.0) @ classes  # (bars, 12)
+    chord = nearest_chord((score.offset_s - score.onset_s) @ classes)
+    chords = [chord := nearest_chord(each) if each.any() else chord for each in seconds]
+    return " | ".join(map(str, chords))
+
+
+def nearest_chord(seconds: NDArray[np.floating]) -> Chord:
+    """The chord nearest to the seconds of each pitch class, (12,), by the cosine; a long root counts more."""
+    cosine_times_norm = CHORD_NOTES @ seconds / np.sqrt(CHORD_NOTES.sum(1))
+    return COMMON_CHORDS[int((cosine_times_norm + OF_ROOT * seconds[ROOTS]).argmax())]
+
+
+def chord_track(score: Score) -> str:
+    """The notes that sound together as chords, `0 C, 2 Am, 4 C+D+G, 6`, for a score with notes."""
+    onset_s = np.unique(score.onset_s)
+    changes = list[tuple[float, Chord]]()
+    first_s = onset_s[np.diff(onset_s, prepend=-np.inf) > TOGETHER_S].tolist()
+    for at_s, next_s in pairwise([*first_s, max(score.duration_s, first_s[-1] + TOGETHER_S)]):
+        begins = (score.onset_s >= at_s) & (score.onset_s <= at_s + TOGETHER_S)
+        rings = (score.onset_s < at_s) & (score.offset_s > (at_s + next_s) / 2)  # legato and pedal end sooner
+        chord = exact_chord(score.pitch[begins | rings].tolist())
+        if not changes or chord.classes != changes[-1][1].classes:
+            changes.append((at_s - onset_s[0], chord))
+    end_s = max(score.duration_s - onset_s[0], changes[-1][0] + TOGETHER_S)
+    return ", ".join([*(f"{round(at_s, 2):g} {chord}" for at_s, chord in changes), f"{round(end_s, 2):g}"])
+
+
+def exact_chord(pitches: Sequence[int]) -> Chord:
+    """The chord of exactly these pitches, best on the bass."""
+    bass, classes = min(pitches) % 12, frozenset(pitch % 12 for pitch in pitches)
+    for root in (bass, *range(12)):
+        for quality in QUALITIES:
+            if (chord := Chord(root, quality)).classes == classes:
+                return chord
+    return Chord(bass, "".join(f"+{LETTERS[each]}" for each in sorted(classes - {bass}) or [bass]))

@@ -1,4 +1,4 @@
-"""Names in a MIDI file as text: the format does not say which letters their bytes are, so they are guessed."""
+"""The letters of names in a MIDI file, which names no encoding."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ AROUND = "\ufeff\0 \t\r\n"  # some programs write a mark of UTF-8, zeros or spac
 
 
 def guess_encoding(texts: Sequence[bytes]) -> str:
-    """The encoding of a file's texts, those that are not UTF-8: Russian, Shift-JIS or that of Western Europe."""
+    """The encoding of texts beside UTF-8: Russian, Shift-JIS or that of Western Europe."""
     russian = "\n".join(text.decode("cp1251", "replace") for text in texts)
     if RUSSIAN.search(russian) and not NO_RUSSIAN.search(russian):
         return "cp1251"
@@ -33,8 +33,7 @@ def is_utf8(text: bytes) -> bool:
 
 
 def as_text(text: bytes, encoding: str) -> str:
-    """A text in UTF-8, or else in `encoding`, without what is `AROUND` it; a byte that this lacks is a letter of
-    Latin-1."""
+    """A text in UTF-8, `encoding` or Latin-1, without the marks `AROUND` it."""
     for name in ("utf-8", encoding):
         try:
             return text.decode(name).strip(AROUND)

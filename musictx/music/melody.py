@@ -1,4 +1,4 @@
-"""One line of notes on a grid of sixteenths: finds notes that sound together, and cuts music to its top line."""
+"""One line of notes, also on a grid of sixteenths."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -13,44 +13,41 @@ from musictx.music.score import Score
 MOST_STEPS = 2048  # 128 bars of four quarters; a model looks at all of them at once
 
 
-class Line(NamedTuple):
-    """A melody on the grid: its pitches (S,) or REST from step `first` on, which is on a beat. Also how many of its
-    notes have no step there."""
+class GridLine(NamedTuple):
+    """Pitches (S,) or REST from step `first` on, which is on a beat; and the number of notes without a step."""
 
     pitch: NDArray[np.int16]
     first: int
     unheard: int
 
 
-def together(score: Score) -> NDArray[np.int64]:
-    """The notes that overlap an earlier one for more than half of the shorter of the two. Legato does not count, a
-    slightly spread chord does. In order of onset."""
-    onset, offset, overlaps, sounding = score.onset_s, score.offset_s, list[int](), list[int]()
+def overlaps(score: Score) -> NDArray[np.int64]:
+    """The notes that overlap an earlier one for more than half of the shorter: chords, but not legato."""
+    onset, offset, notes, sounding = score.onset_s, score.offset_s, list[int](), list[int]()
     length = offset - onset
     for i in range(len(score)):
         sounding = [j for j in sounding if offset[j] > onset[i]]
         if any(min(offset[j], offset[i]) - onset[i] > min(length[j], length[i]) / 2 for j in sounding):
-            overlaps.append(i)
+            notes.append(i)
         sounding.append(i)
-    return np.array(overlaps, dtype=np.int64)
+    return np.array(notes, dtype=np.int64)
 
 
 def top_line(score: Score) -> Score:
-    """The notes with no higher one above them at their onset, each cut off at the next of them."""
+    """The notes with no higher one above them at their onset, cut off at the next."""
     line_notes, sounding = list[int](), list[int]()
     for i in np.lexsort((-score.pitch.astype(int), score.onset_s)).tolist():  # of a chord the highest comes first
         sounding = [j for j in sounding if score.offset_s[j] > score.onset_s[i]]
-        struck = bool(line_notes) and score.onset_s[line_notes[-1]] == score.onset_s[i]
-        if not struck and all(score.pitch[j] <= score.pitch[i] for j in sounding):
+        same_onset = bool(line_notes) and score.onset_s[line_notes[-1]] == score.onset_s[i]
+        if not same_onset and all(score.pitch[j] <= score.pitch[i] for j in sounding):
             line_notes.append(i)
         sounding.append(i)
     line = score.select(np.isin(np.arange(len(score)), line_notes))
     return replace(line, offset_s=np.minimum(line.offset_s, np.append(line.onset_s[1:], np.inf)))
 
 
-def on_grid(line: Score) -> Line:
-    """One line of notes on the grid; of several notes in one step the longest sounds. Raises UserError for a line that
-    is too long."""
+def on_grid(line: Score) -> GridLine:
+    """One line of notes on the grid, in each step the longest. Raises UserError for a long line."""
     onset, end = in_steps(line)
     if end.max() > MOST_STEPS:
         what = f"{end.max():,} sixteenths long, at most {MOST_STEPS:,} can be accompanied"
@@ -59,8 +56,8 @@ def on_grid(line: Score) -> Line:
     pitch = np.full(int(end.max()) - first, REST, np.int16)
     by_length = np.lexsort((line.offset_s - line.onset_s, onset))  # within a step the longest comes last
     is_longest = np.append(np.diff(onset[by_length]) > 0, True)
-    chosen = by_length[is_longest]
-    until = np.minimum(end[chosen], np.append(onset[chosen[1:]], end.max()))  # a later note ends the one before
-    for i, stop in zip(chosen.tolist(), until.tolist(), strict=True):
+    notes = by_length[is_longest]
+    until = np.minimum(end[notes], np.append(onset[notes[1:]], end.max()))  # a later note ends the one before
+    for i, stop in zip(notes.tolist(), until.tolist(), strict=True):
         pitch[onset[i] - first : stop - first] = line.pitch[i]
-    return Line(pitch, first, int((~is_longest).sum()))
+    return GridLine(pitch, first, int((~is_longest).sum()))

@@ -1,4 +1,4 @@
-"""A MIDI file as its events: bytes with the tick at which each comes, nothing of them interpreted or lost."""
+"""A MIDI file as its events, bytes with their ticks."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,14 +19,14 @@ NAME, TEXT, PORT = 0x03, 0x01, 0x21  # of meta events
 
 
 class Event(NamedTuple):
-    """`data` begins with the status, also where the file leaves it out."""
+    """`data` begins with the status, also where a file leaves it out."""
 
     tick: int
     data: bytes
 
     @property
     def kind(self) -> int:
-        """NOTE_ON and so on, for all channels; META or the first byte of a system message as it is."""
+        """NOTE_ON and so on without the channel, or META or a system message."""
         return self.data[0] & 0xF0 if self.data[0] < 0xF0 else self.data[0]
 
     @property
@@ -60,7 +60,7 @@ class EventTrack(NamedTuple):
 
 
 class EventFile(NamedTuple):
-    """`division` are the two bytes that say what a tick is."""
+    """`division` are the two bytes for the length of a tick."""
 
     division: bytes
     tracks: list[EventTrack]
@@ -75,8 +75,8 @@ def as_number(value: int) -> bytes:
 
 
 def read_events(data: bytes) -> EventFile:
-    """The events of a MIDI file, as far as they make sense. Sequences, which share no channels, have a port each.
-    Raises ValueError for data that is none."""
+    """The events of a MIDI file; sequences, which share no channels, get a port each. Raises ValueError for other
+    data."""
     chunks = read_chunks(data, Counter())
     tracks = [_read_track(body, events) for body, events in chunks.tracks]
     if chunks.format == SEQUENCES and len(tracks) > 1:
@@ -102,7 +102,6 @@ def _read_track(body: bytes, events: Events) -> EventTrack:
 
 
 def write_events(file: EventFile) -> bytes:
-    """The bytes of a file of several tracks."""
     chunks = [b"MTrk" + len(body).to_bytes(4) + body for body in map(_bytes_of, file.tracks)]
     return b"MThd" + (6).to_bytes(4) + (1).to_bytes(2) + len(chunks).to_bytes(2) + file.division + b"".join(chunks)
 
@@ -122,13 +121,12 @@ def _bytes_of(track: EventTrack) -> bytes:
 
 
 def meta(tick: int, kind: int, text: str) -> Event:
-    """An event with a text."""
     body = text.encode()
     return Event(tick, bytes([META, kind]) + as_number(len(body)) + body)
 
 
 class Note(NamedTuple):
-    """A note of a track: its ticks, and the places of both of its events; `last` is None for one that never ends."""
+    """A note of a track: its ticks, and the places of its events; `last` is None without an end."""
 
     on: int
     off: int
@@ -140,8 +138,8 @@ class Note(NamedTuple):
 
 
 def notes_of(track: EventTrack) -> list[Note]:
-    """The notes of a track, in order of their ends; of two that sound, an end is that of the one that began first. An
-    end before its strike is that of a note without length."""
+    """The notes of a track by their ends: an end is for the note that began first; an end before its strike makes a
+    note without length."""
     sounding: dict[tuple[int, int], list[int]] = {}
     out = list[Note]()
 
@@ -153,16 +151,16 @@ def notes_of(track: EventTrack) -> list[Note]:
         event = track.events[k]
         if event.begins:
             sounding.setdefault((event.data[0] & 15, event.data[1]), []).append(k)
-        elif event.ends and (begun := sounding.get((event.data[0] & 15, event.data[1]))):
-            end(begun.pop(0), event.tick, k)
-    for begun in sounding.values():
-        for first in begun:
+        elif event.ends and (strikes := sounding.get((event.data[0] & 15, event.data[1]))):
+            end(strikes.pop(0), event.tick, k)
+    for strikes in sounding.values():
+        for first in strikes:
             end(first, track.end, None)
     return out
 
 
 def _in_pairs(events: Sequence[Event]) -> list[int]:
-    """The places of strikes and ends, in which each end comes after its strike."""
+    """The places of strikes and ends, each end after its strike."""
     places = np.array([k for k, event in enumerate(events) if event.begins or event.ends], np.int64)
     rows = ((e.data[0] % 16 * 128 + e.data[1], e.tick, e.begins) for e in (events[k] for k in places.tolist()))
     key, tick, is_on = np.array(list(rows), np.int64).reshape(-1, 3).T
@@ -174,13 +172,12 @@ def _in_pairs(events: Sequence[Event]) -> list[int]:
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
-    """Events by tick. At the same tick they keep their order, but notes end before others begin."""
+    """Events by tick, then ends of notes before beginnings."""
     return sorted(events, key=lambda event: (event.tick, event.begins - event.ends))
 
 
 def with_events(track: EventTrack, without: Sequence[int], more: Sequence[Event]) -> EventTrack:
-    """The track without the events at some places, and with more of them, which come last at their tick, ends of notes
-    first."""
+    """The track without the events at some places, and with `more`, the last of their ticks."""
     gone = set(without)
     events = [event for k, event in enumerate(track.events) if k not in gone]
     for event in in_order(more):
@@ -190,7 +187,7 @@ def with_events(track: EventTrack, without: Sequence[int], more: Sequence[Event]
 
 
 def _place(events: list[Event], new: Event) -> int:
-    """Where an event belongs: behind all of its tick, an end before the notes that begin there."""
+    """The place of an event behind its tick, of an end before the notes that begin there."""
     low = len(events)
     while low and events[low - 1].tick > new.tick:
         low -= 1

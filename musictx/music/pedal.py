@@ -1,5 +1,4 @@
-"""Long notes as a player plays them: keys that are let go early, and the sustain pedal. A reader that lengthens notes
-by the pedal hears the same music, also where a file is cut while the pedal is down."""
+"""The sustain pedal in a file: for long notes, and where a file is cut."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -17,33 +16,32 @@ TOGETHER = 2  # notes that begin one after the other and end at once: a pedal, n
 
 
 class Press(NamedTuple):
-    """The ticks between which the pedal is down."""
+    """The ticks of a pedal's press and lift."""
 
     down: int
     up: int
 
 
-def pedalled(notes: Sequence[Note], clock: TempoMap, from_tick: int = 0) -> tuple[list[Note], list[Press]]:
-    """Keys and presses. The pedal is down where several notes end together with it, and no other note ends meanwhile,
-    unless its pitch is struck again. It is pressed 50 ms after its last lift, or after the last end of a note. What was
-    there before `from_tick` has ended by then."""
+def with_pedal(notes: Sequence[Note], clock: TempoMap, from_tick: int = 0) -> tuple[list[Note], list[Press]]:
+    """Keys and presses: the pedal goes down 50 ms after its last lift, or the last end of a note, and up where several
+    notes end, if no others end meanwhile but those that are struck again."""
     out, presses = list(notes), list[Press]()
     strikes: dict[int, list[int]] = {}
     for note in sorted(notes, key=lambda note: note.on):
         strikes.setdefault(note.pitch, []).append(note.on)
-    again = [note.off in strikes[note.pitch] for note in notes]  # it ends where its pitch is struck again
-    ends = sorted({note.off for note, struck in zip(notes, again, strict=True) if not struck})
+    repeats = [note.off in strikes[note.pitch] for note in notes]  # it ends where its pitch is struck again
+    ends = sorted({note.off for note, repeat in zip(notes, repeats, strict=True) if not repeat})
     for before, up in pairwise([from_tick, *ends]):
         free_s = float(clock.seconds(np.array([before]))[0]) + UP_S * bool(before)
         down = int(np.ceil(clock.ticks_at(np.array([free_s]))[0]))
-        held = [k for k, note in enumerate(notes) if note.off == up and not again[k]]
-        begun = {notes[k].on for k in held}
+        group = [k for k, note in enumerate(notes) if note.off == up and not repeats[k]]
+        n_onsets = len({notes[k].on for k in group})
         is_long = np.diff(clock.seconds(np.array([down, up])))[0] > FORGOTTEN_S
-        if down >= up - 1 or is_long or len(begun) < TOGETHER:
+        if down >= up - 1 or is_long or n_onsets < TOGETHER:
             continue
         presses.append(Press(down, up))
         onsets = sorted({note.on for note in notes if note.on <= up})
-        for k in [*held, *(k for k, note in enumerate(notes) if again[k] and down < note.off <= up)]:
+        for k in [*group, *(k for k, note in enumerate(notes) if repeats[k] and down < note.off <= up)]:
             note = notes[k]
             later = next((on for on in onsets if on > note.on), note.off)
             out[k] = note._replace(off=min(max(later, down + 1, note.on + 1), note.off))
@@ -51,19 +49,18 @@ def pedalled(notes: Sequence[Note], clock: TempoMap, from_tick: int = 0) -> tupl
 
 
 def lifts(channels: Sequence[RawChannel], tick: int | None = None) -> list[Event]:
-    """The ends of pedals that are down at a tick, or at the end, and would sound for ever. What is over by then keeps
-    its length: a reader lets go a pedal that nothing lifts with the last note of its channel."""
+    """The lifts of pedals that are down at a tick, or at the end."""
     out = list[Event]()
     for raw in channels:
         before = raw.pedal if tick is None else raw.pedal[:, raw.pedal[0] < tick]
-        if before[1, -1:].max(initial=0) >= PEDAL_DOWN:
+        if before[1, -1:].max(initial=0) >= PEDAL_DOWN:  # readers lift it with the last note of its channel
             end = max(int(raw.notes[:2].max()), int(raw.pedal[0, -1]))
             out.append(_pedal(raw, end if tick is None else min(tick, end), 0))
     return out
 
 
 def let_go(tracks: Sequence[EventTrack], channels: Sequence[RawChannel], tick: int | None = None) -> list[EventTrack]:
-    """The tracks with these `lifts`, each in the last track that moves the pedal of its channel."""
+    """The tracks with `lifts`, each where the last pedal of its channel is."""
     more: dict[int, list[Event]] = {}
     for lift in lifts(channels, tick):
         moves = [
@@ -75,8 +72,8 @@ def let_go(tracks: Sequence[EventTrack], channels: Sequence[RawChannel], tick: i
     return [with_events(track, [], more[t]) if t in more else track for t, track in enumerate(tracks)]
 
 
-def forgotten(channels: Sequence[RawChannel], clock: TempoMap, tick: int) -> set[Event]:
-    """The presses of pedals that a reader takes as forgotten, and would hear if they ended at a tick."""
+def forgotten_presses(channels: Sequence[RawChannel], clock: TempoMap, tick: int) -> set[Event]:
+    """The presses that are too long for a reader, but would count if they ended at a tick."""
     out = set[Event]()
     for raw in channels:
         spans = sounding(raw, clock)[2]

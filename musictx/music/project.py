@@ -1,5 +1,4 @@
-"""A person's MIDI file, into which new notes are written: at its own tempo, on a track of their own or among the notes
-of a part. All else that is in the file stays, event for event."""
+"""A person's MIDI file for new notes; all else in it stays."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,22 +11,23 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.music import midi_file as midi
-from musictx.music.channel_use import at_rest, place_for, sound_of, value_of
+from musictx.music.channel_use import place_for, rest_events, sound_of, value_of
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.chunks import read_chunks
 from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.midi_file import Event, EventFile, EventTrack, Note, in_order, meta, notes_of, with_events
-from musictx.music.pedal import Press, forgotten, let_go, lifts, pedalled
+from musictx.music.pedal import Press, forgotten_presses, let_go, lifts, with_pedal
 from musictx.music.raw import read_raw
 from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import PEDAL, RawMidi, TempoMap
-from musictx.music.write import MAX_MSPQ, TICKS_PER_QUARTER
 
 NAME = "musictx"  # of the track of new notes
+TICKS_PER_QUARTER = 480
+MAX_MSPQ = 0xFFFFFF  # a MIDI tempo has 24 bits
 
 
 class Part(NamedTuple):
-    """A channel of a track that has notes; `number` counts them from 1."""
+    """A channel of a track that has notes, by its number from 1."""
 
     number: int
     track: int
@@ -38,7 +38,7 @@ class Part(NamedTuple):
 
 
 class Line(NamedTuple):
-    """New notes of a track of its own."""
+    """The notes of a new track."""
 
     name: str
     score: Score
@@ -46,8 +46,8 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Project:
-    """`clock` is that by which the file's notes became seconds; `part` (a name or number) the only one that is heard
-    and written, None: all, of which `drums` only if they are asked for."""
+    """`clock` turns ticks into seconds; `part`, a name or number, is the only one of the model, None: all, with `drums`
+    or without."""
 
     data: bytes
     clock: TempoMap
@@ -55,7 +55,7 @@ class Project:
     drums: bool = False
 
     def __reduce__(self) -> tuple[type["Project"], tuple[object, ...]]:
-        """Without what is found again from the bytes: equal files are equal bytes then."""
+        """Equal files are equal bytes."""
         return Project, (self.data, self.clock, self.part, self.drums)
 
     @cached_property
@@ -64,12 +64,10 @@ class Project:
 
     @cached_property
     def notes(self) -> list[list[Note]]:
-        """Of each track."""
         return [notes_of(track) for track in self.file.tracks]
 
     @cached_property
     def raw(self) -> RawMidi:
-        """What the channels play, as a reader hears it."""
         return read_raw(read_chunks(self.data, Counter()), Counter())
 
     @cached_property
@@ -86,19 +84,19 @@ class Project:
 
     @cached_property
     def model_parts(self) -> list[Part]:
-        """The parts that a model hears, and that a fill writes again. Raises ConfigError for one that is not there."""
+        """The parts of the model. Raises ConfigError for a missing one."""
         if self.part is None:
             return [part for part in self.parts if self.drums or not part.is_drums]
-        named = [part for part in self.parts if self.part == str(part.number)]
-        named = named or [part for part in self.parts if self.part == part.name]
-        if len({part.track for part in named}) != 1:
+        matches = [part for part in self.parts if self.part == str(part.number)]
+        matches = matches or [part for part in self.parts if self.part == part.name]
+        if len({part.track for part in matches}) != 1:
             there = ", ".join(f"{part.number} {part.name}".strip() for part in self.parts)
-            why = "several tracks have this name" if named else ""
+            why = "several tracks have this name" if matches else ""
             raise ConfigError("part", got=self.part, why=why, allowed=f"the name or number of one: {there}")
-        return named
+        return matches
 
     def alone(self) -> bytes:
-        """The file with the notes of the heard parts only."""
+        """The file with the notes of the model's parts only."""
         channels = {(part.track, part.channel) for part in self.model_parts}
         tracks = []
         for t, track in enumerate(self.file.tracks):
@@ -108,7 +106,7 @@ class Project:
 
     @classmethod
     def new(cls, quarter_s: float, signature: tuple[int, int] | None = None) -> "Project":
-        """A file of a tempo and a meter, without notes."""
+        """A file without notes."""
         mspq = min(max(round(quarter_s * 1e6), 1), MAX_MSPQ)
         events = [Event(0, b"\xff\x51\x03" + mspq.to_bytes(3))]
         beats, unit = signature or (4, 4)
@@ -117,14 +115,13 @@ class Project:
         clock = TempoMap(RawMidi([], TICKS_PER_QUARTER, np.array([0]), np.array([mspq])))
         return cls(midi.write_events(EventFile(division, [EventTrack(events, 0)])), clock)
 
-    def continued(
+    def continue_at(
         self, lines: Sequence[Line], from_s: float, text: str = "", *, pedal: bool = False, seed: bool = True
     ) -> bytes:
-        """The file up to `from_s`, and new lines after it; without the `seed` its clock, markers and names alone.
-        Channels end there; tempo, meter and markers stay."""
+        """The file up to `from_s`, without the `seed` only its clock, markers and names, and new lines."""
         join = self.tick(from_s)
         tracks = self.tracks_until(join)
-        new = self.written(lines, join, tracks, text=text, pedal=pedal, shares=len(lines) == 1)
+        new = self.new_tracks(lines, join, tracks, text=text, pedal=pedal, shares=len(lines) == 1)
         if new:
             new[0] = with_events(
                 new[0], [], [lift for lift in lifts(self.raw.channels, join) if lift not in new[0].events]
@@ -134,28 +131,28 @@ class Project:
         return midi.write_events(self.file._replace(tracks=tracks + new))
 
     def tracks_until(self, tick: int, *, whole: bool = True) -> list[EventTrack]:
-        """The tracks without the music from a tick on; a `whole` file stays as it is if its notes end before."""
-        tracks, gone = list(self.file.tracks), forgotten(self.raw.channels, self.clock, tick)
+        """The tracks without the music from a tick on; a `whole` file stays if its notes end before."""
+        tracks, gone = list(self.file.tracks), forgotten_presses(self.raw.channels, self.clock, tick)
         if not whole or any(note.on >= tick or note.off > tick for notes in self.notes for note in notes):
             tracks = [_cut(*each, tick) for each in zip(tracks, self.notes, strict=True)]
         return [EventTrack([e for e in t.events if e not in gone], t.end) for t in tracks] if gone else tracks
 
     def until(self, at_s: float) -> "Project":
-        """The file without the music after a moment; its clock and markers stay."""
+        """The file without the music after a moment, but for clock and markers."""
         tick = self.tick(at_s)
         tracks = self.tracks_until(tick)
         if tracks == self.file.tracks:
             return self
         return replace(self, data=midi.write_events(self.file._replace(tracks=let_go(tracks, self.raw.channels, tick))))
 
-    def keeping(self, score: Score) -> "Project":
-        """The file without the notes of the heard parts that are not in a score; all else stays."""
-        left = Counter(zip(self.clock.ticks(score.onset_s).tolist(), score.pitch.tolist(), strict=True))
+    def with_only(self, score: Score) -> "Project":
+        """The file without notes of the model's parts that a score lacks."""
+        counts = Counter(zip(self.clock.ticks(score.onset_s).tolist(), score.pitch.tolist(), strict=True))
         gone: dict[int, list[int]] = {}
         for part in sorted(self.model_parts, key=lambda part: -float(part.pitches.mean())):
             for note in (each for each in self.notes[part.track] if each.channel == part.channel):
-                if left[note.on, note.pitch] > 0:
-                    left[note.on, note.pitch] -= 1
+                if counts[note.on, note.pitch] > 0:
+                    counts[note.on, note.pitch] -= 1
                 else:
                     gone.setdefault(part.track, []).extend(k for k in (note.first, note.last) if k is not None)
         tracks = [with_events(track, gone.get(t, []), []) for t, track in enumerate(self.file.tracks)]
@@ -165,12 +162,12 @@ class Project:
     def beside(
         self, lines: Sequence[Line], text: str = "", *, pedal: bool = False, channel: int | None = None
     ) -> bytes:
-        """The file, and new lines from its beginning on, on a `channel` if the file leaves it free."""
-        new = self.written(lines, 0, self.file.tracks, text=text, pedal=pedal, wished=channel)
+        """The file and new lines from its beginning on, on a `channel` if it is free."""
+        new = self.new_tracks(lines, 0, self.file.tracks, text=text, pedal=pedal, wished=channel)
         return midi.write_events(self.file._replace(tracks=self.file.tracks + new))
 
     def by_register(self, score: Score) -> list[tuple[int, Score]]:
-        """New notes of the heard parts: each belongs to the part whose middle pitch is nearest."""
+        """New notes by the part whose median pitch is nearest."""
         middle = np.array([np.median(part.pitches) for part in self.model_parts])  # (P,)
         nearest = np.abs(score.pitch[:, None].astype(np.int64) - middle).argmin(1)
         return [
@@ -178,7 +175,7 @@ class Project:
         ]
 
     def beside_beat_s(self, score: Score) -> float | None:
-        """How far onsets lie from the nearest sixteenths of the file's beat, on average; None where it has no beat."""
+        """The mean distance of onsets from the file's sixteenths, in seconds; None without a beat."""
         per = self.clock.ticks_per_quarter / STEPS_PER_QUARTER
         if not per or not len(score):
             return None
@@ -189,13 +186,13 @@ class Project:
         return int(self.clock.ticks(np.array([at_s]))[0])
 
     def in_ticks(self, score: Score) -> list[Note]:
-        """Notes of a score in ticks, each at least one long."""
+        """Notes in ticks, one or more long."""
         on = self.clock.ticks(score.onset_s)
         off = np.maximum(self.clock.ticks(score.offset_s), on + 1)
         columns = zip(*(x.tolist() for x in (on, off, score.pitch, score.velocity)), strict=True)
         return [Note(on, off, 0, pitch, velocity, 0, None) for on, off, pitch, velocity in columns]
 
-    def written(
+    def new_tracks(
         self,
         lines: Sequence[Line],
         from_tick: int,
@@ -206,9 +203,10 @@ class Project:
         shares: bool = False,
         wished: int | None = None,
     ) -> list[EventTrack]:
-        """New tracks: one for each line and program, and for notes of one pitch that overlap. Each has a channel of its
-        own that sounds like the part of this program, or `shares` that part's, or has the
-        `wished` one, if nothing comes on it later."""
+        """A track on its own channel for each line and program, and for overlaps of one pitch.
+
+        It sounds like the part of this program, and `shares` that part's channel, or has the `wished` one, if nothing
+        follows there."""
         out, used = list[EventTrack](), set[int]()
         each = [
             (name, int(program), layer)
@@ -223,7 +221,7 @@ class Project:
                 shared = like if shares and value_of(tracks, like or 0, from_tick, midi.PROGRAM) == program else wished
                 number, is_quiet = place_for(tracks, notes, from_tick, used, shared, like)
                 if is_quiet:
-                    rest = at_rest(tracks, number, from_tick) if number < CHANNELS else []
+                    rest = rest_events(tracks, number, from_tick) if number < CHANNELS else []
                     change = Event(from_tick, bytes([midi.PROGRAM | number % CHANNELS, program]))
                     state = [*sound_of(tracks, like, number, from_tick), change, *rest]
             used.add(number)
@@ -231,13 +229,13 @@ class Project:
             head = [meta(0, midi.NAME, name)]
             head += [Event(0, bytes([midi.META, midi.PORT, 1, number // CHANNELS]))] if number >= CHANNELS else []
             head += [meta(0, midi.TEXT, text)] if text and not out else []
-            keys, presses = pedalled(notes, self.clock, from_tick) if pedal and is_quiet else (notes, [])
-            events = in_order([*head, *state, *events_of(keys, channel), *_pressed(presses, channel)])
+            keys, presses = with_pedal(notes, self.clock, from_tick) if pedal and is_quiet else (notes, [])
+            events = in_order([*head, *state, *events_of(keys, channel), *_pedal_events(presses, channel)])
             out.append(EventTrack(events, max(from_tick, events[-1].tick)))
         return out
 
     def _channel(self, program: int, tick: int, tracks: Sequence[EventTrack]) -> int | None:
-        """The channel with the most notes of those that play this program at a tick; without one, of all heard."""
+        """The channel with the most notes of this program at a tick, or of all."""
         of, other = Counter[int](), Counter[int]()
         for part in self.model_parts:
             plays = value_of(tracks, part.channel, tick, midi.PROGRAM) == program
@@ -250,7 +248,7 @@ OF_PLACE = {0x06, 0x07, 0x51, 0x54, 0x58, 0x59}
 
 
 def _cut(track: EventTrack, notes: Sequence[Note], tick: int) -> EventTrack:
-    """The track without what comes with its notes from a tick on; notes that still sound end there."""
+    """The track without its music from a tick on, where sounding notes end."""
     gone = [k for k, e in enumerate(track.events) if e.tick >= tick and not _stays(e, tick)]
     if not gone and not any(note.off > tick for note in notes):
         return track
@@ -270,14 +268,14 @@ def events_of(notes: Iterable[Note], channel: int) -> Iterable[Event]:
         yield Event(note.off, bytes([midi.NOTE_OFF | channel, note.pitch, 64]))
 
 
-def _pressed(presses: Iterable[Press], channel: int) -> Iterable[Event]:
+def _pedal_events(presses: Iterable[Press], channel: int) -> Iterable[Event]:
     for press in presses:
         yield Event(press.down, bytes([midi.CONTROL | channel, PEDAL, 127]))
         yield Event(press.up, bytes([midi.CONTROL | channel, PEDAL, 0]))
 
 
 def _layers(notes: list[Note]) -> list[list[Note]]:
-    """Notes apart, so that no pitch overlaps itself on a channel."""
+    """Notes in layers without overlaps of one pitch."""
     layers, ends = list[list[Note]](), list[dict[int, int]]()
     for note in sorted(notes, key=lambda note: note[:5]):
         layer = next((i for i, end in enumerate(ends) if end.get(note.pitch, 0) <= note.on), len(layers))

@@ -1,11 +1,11 @@
-"""A MIDI file in ticks: what its channels play, its clock, and the names of its tracks."""
+"""A MIDI file in ticks: its channels, clock and names."""
 
 from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
 
-from musictx.music.channels import CHANNELS, DRUM_CHANNEL, PORTS, Rhythm, play_together, read_channels
+from musictx.music.channels import CHANNELS, DRUM_CHANNEL, PORTS, Rhythm, merge_tracks, read_channels
 from musictx.music.chunks import SEQUENCES, Chunks
 from musictx.music.events import META, SYSEX, Events, Ints
 from musictx.music.letters import as_text, guess_encoding, is_utf8
@@ -17,7 +17,7 @@ DROP_FRAME_RATE = 29.97  # frames a second of what is written as 29
 
 
 class SongEvents(NamedTuple):
-    """What the events say that belong to no channel."""
+    """The messages that belong to no channel."""
 
     tempos: list[tuple[int, int]]  # tick, microseconds per quarter
     signatures: list[tuple[int, int, int]]  # tick, beats, unit; 0 for one that cannot be
@@ -27,7 +27,7 @@ class SongEvents(NamedTuple):
 
 
 def read_raw(chunks: Chunks, repairs: Counter[str]) -> RawMidi:
-    """A MIDI file in ticks; counts what is repaired. Raises ValueError for a division of zero."""
+    """A MIDI file in ticks; counts repairs. Raises ValueError for a division of zero."""
     song, names, ports = SongEvents([], [], [], [], set()), list[bytes](), list[Ints]()
     for number, (body, events) in enumerate(chunks.tracks):
         first_port = number * PORTS if chunks.format == SEQUENCES else 0
@@ -37,7 +37,7 @@ def read_raw(chunks: Chunks, repairs: Counter[str]) -> RawMidi:
     tracks = [events for _, events in chunks.tracks]
     ends = np.array([events.tick[-1] if len(events.tick) else 0 for events in tracks], np.int64)
     is_xg = True if "XG" in song.makers else False if "GS" in song.makers else None
-    channels = read_channels(play_together(tracks, ports, repairs), song.rhythms, is_xg, ends, repairs)
+    channels = read_channels(merge_tracks(tracks, ports, repairs), song.rhythms, is_xg, ends, repairs)
     tempos = [tempo for tempo in song.tempos if tempo[1]]
     signatures = [signature for signature in song.signatures if signature[1] and signature[2]]
     repairs["tempo"] += len(song.tempos) - len(tempos)
@@ -59,7 +59,7 @@ def read_raw(chunks: Chunks, repairs: Counter[str]) -> RawMidi:
 
 
 def tick_of(division: int) -> float | None:
-    """How many seconds a tick lasts in SMPTE time; None where a division is ticks per quarter."""
+    """The seconds of a tick in SMPTE time, else None."""
     if division < 0x8000:
         return None
     frames, ticks = 256 - (division >> 8), division & 255
@@ -67,7 +67,7 @@ def tick_of(division: int) -> float | None:
 
 
 def listen(body: bytes, events: Events, port: Ints, song: SongEvents) -> bytes:
-    """Adds what a track's events say, sets the port (N,) that each belongs to, and returns the track's name."""
+    """Adds a track's messages to `song`, sets the port (N,) of its events, and returns its name."""
     name = b""
     for i in np.flatnonzero((events.status == META) | (events.status == SYSEX)).tolist():
         tick, kind, content = int(events.tick[i]), int(events.first[i]), body[events.begin[i] : events.end[i]]
@@ -86,8 +86,7 @@ def listen(body: bytes, events: Events, port: Ints, song: SongEvents) -> bytes:
 
 
 def follow_maker(content: bytes, tick: int, port: int, song: SongEvents) -> None:
-    """Takes a SysEx of Roland's GS or of Yamaha's XG, which may make a channel a drum kit; or one, of GM too, that sets
-    all channels back."""
+    """Takes a SysEx of Roland's GS or Yamaha's XG that makes a channel a drum kit, or a reset."""
     part = None
     if is_reset(content):
         channels = range(port * CHANNELS, (port + 1) * CHANNELS)
@@ -107,7 +106,7 @@ def follow_maker(content: bytes, tick: int, port: int, song: SongEvents) -> None
 
 
 def is_reset(content: bytes) -> bool:
-    """Whether a SysEx switches a synthesizer to GM, GS or XG, where channel 10 alone is for drums."""
+    """Whether a SysEx resets to GM, GS or XG, where only channel 10 is for drums."""
     return (
         (content[:1] == b"\x7e" and content[2:4] in (b"\x09\x01", b"\x09\x03"))
         or (content[:1] == b"\x41" and content[2:7] in (b"\x42\x12\x40\x00\x7f", b"\x42\x12\x00\x00\x7f"))

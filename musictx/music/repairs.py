@@ -1,4 +1,4 @@
-"""What can be wrong in a MIDI file: its kinds, and what is done about each."""
+"""The faults of a MIDI file or a score, by kinds, and their repairs in words."""
 
 from collections import Counter
 

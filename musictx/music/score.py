@@ -1,4 +1,4 @@
-"""A piece of music: arrays of notes in seconds, and the bars they are counted in."""
+"""A piece of music: notes in seconds, and bars."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ DRUMS = 128  # the program of a drum kit; 0 … 127 are General MIDI's instrumen
 
 @dataclass(frozen=True, eq=False, init=False)
 class Score:
-    """Notes sorted by onset, then pitch. Frozen, with read-only arrays; every edit returns a new Score.
+    """Notes sorted by onset, then pitch, in read-only arrays (N,); every edit returns a new Score.
 
-    Every array is (N,), a row a note; `program` may be given as one number for all. Times are seconds from the
-    beginning, `quarter_s` seconds a quarter note; the others are MIDI's. Raises ValueError for what is no music.
-    """
+    `program` may be one number for all. Times are seconds from the beginning, `quarter_s` seconds a quarter note; the
+    others are MIDI's. Raises ValueError for invalid values."""
 
     onset_s: NDArray[Any]  # (N,) float64
     offset_s: NDArray[Any]  # (N,) float64
@@ -54,12 +53,12 @@ class Score:
 
     @classmethod
     def empty(cls) -> Score:
-        """No notes."""
+        """A score without notes."""
         return cls(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0))
 
     @classmethod
     def merge(cls, scores: Sequence[Score], quarter_s: float = 0.5) -> Score:
-        """All notes of several scores together, at a tempo of `quarter_s` seconds a quarter note."""
+        """All notes of several scores, at a tempo of `quarter_s` seconds a quarter note."""
         if not scores:
             return replace(cls.empty(), quarter_s=quarter_s)
         if len(scores) == 1 and scores[0].quarter_s == quarter_s:
@@ -71,14 +70,14 @@ class Score:
         return len(self.pitch)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the notes are exactly the same; the tempo they are written in does not count."""
+        """Whether the notes are the same; the tempo does not count."""
         if not isinstance(other, Score):
             return NotImplemented
         return all(np.array_equal(getattr(self, n), getattr(other, n)) for n in COLUMNS)
 
     @property
     def duration_s(self) -> float:
-        """When the last note ends; 0 without notes."""
+        """The end of the last note in seconds; 0 without notes."""
         return float(self.offset_s.max(initial=0.0))
 
     def clip(self, start_s: float, end_s: float) -> Score:
@@ -92,7 +91,7 @@ class Score:
         return replace(self, **{name: getattr(self, name)[keep] for name in COLUMNS})
 
     def transpose(self, semitones: int) -> Score:
-        """Every pitch moved, drums too. Raises ValueError when one would leave 0 … 127."""
+        """Moves every pitch, drums too. Raises ValueError when one would leave 0 … 127."""
         return replace(self, pitch=self.pitch.astype(np.int64) + semitones)
 
     def stretch(self, factor: float) -> Score:
@@ -102,15 +101,15 @@ class Score:
 
 
 class Filled(NamedTuple):
-    """Which notes are new (N,), and the borders of the region that they fill."""
+    """The new notes (N,), and the borders of their region."""
 
     is_new: NDArray[np.bool_]
     from_s: float
     to_s: float
 
 
-def marked(old: Score, new: Score) -> tuple[Score, NDArray[np.bool_]]:
-    """The notes of both scores, at the tempo of the first, and which of them belong to the second (N,)."""
+def merge_marked(old: Score, new: Score) -> tuple[Score, NDArray[np.bool_]]:
+    """The notes of both scores, and which of them are the second's (N,)."""
     both, columns = (old, new), ("program", "velocity", "offset_s", "pitch", "onset_s")
     order = np.lexsort([np.concatenate([getattr(each, name) for each in both]) for name in columns])
     return Score.merge(both, old.quarter_s), order >= len(old)
@@ -138,42 +137,37 @@ UNITS = 24  # of a quarter: thirty-seconds and triplets of sixteenths are whole 
 
 
 class Bars(NamedTuple):
-    """Bar lines in seconds, and the number of the bar that each begins, as musicians count; 0 is an upbeat's."""
+    """Bar lines in seconds, and the number of the bar after each, 0 for an upbeat."""
 
     lines_s: NDArray[np.float64]  # (K,)
     numbers: NDArray[np.int64]  # (K,)
 
 
 def beat_of(beats: int, unit: int) -> float:
-    """How many quarters a beat of a time signature has: in 6/8, 9/8 and 12/8 three eighths."""
+    """The quarters in a beat of a time signature: 1.5 in 6/8, 9/8 and 12/8."""
     return 4 / unit * (3 if unit == 8 and beats % 3 == 0 and beats > 3 else 1)
 
 
 @dataclass(frozen=True)
 class Meter:
-    """Four quarters a bar unless a file says otherwise. `lines_s` are a file's bar lines, through all its changes of
-    tempo and time signature, up to the first one after its music. Without them all bars are equal. `whole_s` is where
-    the first bar after an upbeat begins; None: the notes keep to no bar lines, as in a free performance. `units_s` are
-    a file's twenty-fourths of quarters, through its changes of tempo, from a quarter on. So many bars of a whole come
-    `before` the first line of its part."""
+    """The bars and beats of music, four quarters a bar without a file."""
 
     quarter_s: float = 0.5
     signature: tuple[int, int] = (4, 4)
-    lines_s: NDArray[np.float64] | None = None  # (K,)
-    whole_s: float | None = None
-    units_s: NDArray[np.float64] | None = field(default=None, compare=False)  # (U,)
+    lines_s: NDArray[np.float64] | None = None  # (K,) a file's bar lines and one after its music; None: equal bars
+    whole_s: float | None = None  # of bar 1, after an upbeat; None: the notes keep to no bar lines
+    units_s: NDArray[np.float64] | None = field(default=None, compare=False)  # (U,) a file's twenty-fourths of quarters
     beats: NDArray[np.float64] | None = field(default=None, compare=False)  # (K,) quarters a beat, of each bar
-    before: int = 0
+    before: int = 0  # bars of the whole before the first line of its part
 
     @property
     def bar_s(self) -> float:
-        """The length of a bar at the first tempo and in the first time signature."""
+        """The length of the first bar."""
         beats, unit = self.signature
         return max(self.quarter_s * 4 * beats / unit, LEAST_BAR_S)
 
     def bars_s(self, until_s: float, more: int = 0) -> NDArray[np.float64]:
-        """Bar lines in seconds up to the first at or after `until_s`, and so many `more`. After those of a file bars
-        are as long as its last one."""
+        """Bar lines in seconds up to one at or after `until_s`, and `more`; the last bar repeats."""
         lines = self.lines_s if self.lines_s is not None and len(self.lines_s) else np.zeros(1)
         bar_s = float(np.diff(lines[-2:]).sum()) or self.bar_s
         missing = int(np.ceil(min(max(until_s - lines[-1], 0.0) / bar_s, MOST_BARS))) + more
@@ -182,22 +176,22 @@ class Meter:
         return upto
 
     def after(self, from_s: float, bars: float) -> float:
-        """The moment so many bars after another: from bar line to bar line, in parts of a bar in between."""
+        """The second that lies `bars` after a moment."""
         lines = self.bars_s(from_s, more=min(int(np.ceil(bars)), MOST_BARS) + 1)
         at = np.interp(from_s, lines, np.arange(len(lines))) + bars
         return float(np.interp(at, np.arange(len(lines)), lines))
 
     def first_bar(self, lines_s: NDArray[np.float64]) -> int:
-        """The place of bar 1 among bar lines: an upbeat is none."""
+        """The place of bar 1, after an upbeat."""
         return 0 if self.whole_s is None else int(np.searchsorted(lines_s, self.whole_s - 1e-6))
 
     def numbered(self, until_s: float) -> Bars:
-        """All bar lines up to the first at or after `until_s`."""
+        """All bar lines up to one at or after `until_s`."""
         lines = self.bars_s(until_s)
         return Bars(lines, np.arange(len(lines)) + 1 + self.before - self.first_bar(lines))
 
     def part(self, start_s: float, end_s: float) -> Meter:
-        """The bars of a part that ends at `end_s`, and those of the whole after it; its time 0 is `start_s`."""
+        """The bars from `start_s`, its time 0, to `end_s` and after."""
         units_s = self._units()[0] - start_s
         if self.lines_s is None:
             return replace(self, units_s=units_s)
@@ -210,8 +204,7 @@ class Meter:
         return replace(self, lines_s=moved, whole_s=whole_s, units_s=units_s, before=before, beats=beats)
 
     def beats_s(self, until_s: float) -> NDArray[np.float64]:
-        """The beats of all bars up to the first beat at or after `until_s`; in 6/8, 9/8 and 12/8 a beat has three
-        eighths."""
+        """The beats in seconds up to one at or after `until_s`."""
         bars = self.quarters(self.bars_s(until_s, more=1))
         bar_beats = self.beats if self.beats is not None else np.array([beat_of(*self.signature)])
         steps = bar_beats[np.minimum(np.arange(len(bars) - 1), len(bar_beats) - 1)]
@@ -221,20 +214,20 @@ class Meter:
         return upto
 
     def quarters(self, at_s: ArrayLike) -> NDArray[np.float64]:
-        """How many quarters come before each moment; after a file's music its last quarter goes on."""
+        """The quarters before each moment; the last one repeats."""
         seconds, (units, last_s) = np.asarray(at_s, dtype=np.float64), self._units()
         within = np.interp(seconds, units, np.arange(len(units)))
         before: NDArray[np.float64] = (within + np.maximum(seconds - units[-1], 0) / last_s) / UNITS
         return before
 
     def seconds(self, quarters: ArrayLike) -> NDArray[np.float64]:
-        """The moments after so many quarters."""
+        """The seconds after so many quarters."""
         at, (units, last_s) = np.asarray(quarters, dtype=np.float64) * UNITS, self._units()
         within = np.interp(at, np.arange(len(units)), units)
         moments: NDArray[np.float64] = within + np.maximum(at - (len(units) - 1), 0) * last_s
         return moments
 
     def _units(self) -> tuple[NDArray[np.float64], float]:
-        """Twenty-fourths of quarters, and how long those after them last."""
+        """Twenty-fourths of quarters, and the length of later ones."""
         units: NDArray[np.float64] = np.array([0.0, self.quarter_s / UNITS]) if self.units_s is None else self.units_s
         return units, float(units[-1] - units[-2])

@@ -1,4 +1,4 @@
-"""A MIDI file in ticks, as its readers return it, made into tracks of notes in seconds, the sustain pedal applied."""
+"""A MIDI file in ticks as tracks of notes in seconds, with the sustain pedal."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -23,26 +23,25 @@ def sustain(
     spans: NDArray[np.float64],
     is_before: NDArray[np.bool_] | bool = False,
 ) -> NDArray[np.float64]:
-    """Where the notes of a channel (N,) end with its pedal. A note released while the pedal is down sounds until the
-    pedal comes up or its pitch is struck again.
+    """The ends of a channel's notes (N,) with its pedal: its lift, or the next strike of the pitch.
 
-    `spans` (P, 2) are those of `pedal_spans`. A pedal that is lifted and pressed again in one moment lets go the notes
-    that are released in it, where this `is_before` (N,) the press. A pedal that stays down for more than a minute was
-    forgotten, and is not heard. No note gets shorter.
-    """
+    `spans` (P, 2) are those of `pedal_spans`; a press beyond `FORGOTTEN_S` does not count. Where the pedal is lifted
+    and pressed in one moment, a note released in it ends if that `is_before` (N,) the press."""
     down_s, up_s = spans[spans[:, 1] - spans[:, 0] <= FORGOTTEN_S].T
     if not len(onset_s) or not len(down_s):
         return offset_s
     last_down = np.searchsorted(down_s, offset_s, side="right") - 1
-    held = (last_down >= 0) & (offset_s < up_s[last_down])
-    held &= ~(np.isin(offset_s, spans[:, 1]) & (offset_s == down_s[last_down]) & is_before)
+    is_sustained = (last_down >= 0) & (offset_s < up_s[last_down])
+    is_sustained &= ~(np.isin(offset_s, spans[:, 1]) & (offset_s == down_s[last_down]) & is_before)
     until = np.minimum(up_s[last_down], _next_strike_s(onset_s, pitch))
-    return np.where(held, np.maximum(until, offset_s), offset_s)
+    return np.where(is_sustained, np.maximum(until, offset_s), offset_s)
 
 
 def pedal_spans(pedal_s: NDArray[np.float64], pedal_value: NDArray[np.integer], end_s: float) -> NDArray[np.float64]:
-    """From when to when the pedal is down (P, 2). `pedal_s`, `pedal_value` (K,): controller 64 in time. A pedal that
-    never comes up lifts at the end of the music (as in Oore et al. 2018, section 3.1) or of the pedal's messages."""
+    """The spans (P, 2) of the pedal, from the values of controller 64 (K,).
+
+    A pedal that never comes up lifts at the end of the music (as in Oore et al. 2018, section 3.1) or of its
+    messages."""
     turns = np.flatnonzero(np.diff(pedal_value >= PEDAL_DOWN, prepend=False))  # down, up, down, up …
     times = pedal_s[turns]
     if len(times) % 2:
@@ -51,7 +50,7 @@ def pedal_spans(pedal_s: NDArray[np.float64], pedal_value: NDArray[np.integer], 
 
 
 def _next_strike_s(onset_s: NDArray[np.float64], pitch: NDArray[np.integer]) -> NDArray[np.float64]:
-    """When the pitch of each note is struck next, strictly later; infinity if never."""
+    """The next strike of each note's pitch, or infinity."""
     out = np.empty(len(onset_s))
     for each in np.unique(pitch):
         at = np.flatnonzero(pitch == each)
@@ -74,7 +73,7 @@ Ticks = NDArray[Any]
 
 @dataclass(frozen=True)
 class RawChannel:
-    """The notes of one channel, in whichever tracks they are, and its sustain pedal (controller 64)."""
+    """The notes and the sustain pedal of a channel."""
 
     number: int
     notes: Ticks  # (6, N) onset, offset, pitch, velocity, program, track
@@ -84,7 +83,7 @@ class RawChannel:
 
 @dataclass(frozen=True)
 class RawMidi:
-    """Channels, and the clock: tempo changes and ticks per quarter; or, for SMPTE time, only `tick_s`."""
+    """Channels, and the clock: tempos and ticks a quarter, or `tick_s` of SMPTE time."""
 
     channels: list[RawChannel]
     ticks_per_quarter: int
@@ -98,7 +97,7 @@ class RawMidi:
 
 @dataclass(frozen=True)
 class Track:
-    """One instrument of a file; every note of `score` has the same program."""
+    """The notes of one instrument of a file."""
 
     name: str
     score: Score
@@ -117,7 +116,7 @@ class Track:
 
 @dataclass(frozen=True)
 class Tracks:
-    """The instruments of one file, its clock and its time signatures (K, 3): tick, beats, unit."""
+    """The instruments of a file, its clock and its time signatures (K, 3): tick, beats, unit."""
 
     tracks: list[Track]
     tempo_map: "TempoMap"
@@ -126,22 +125,20 @@ class Tracks:
 
     @property
     def quarter_s(self) -> float:
-        """The first tempo."""
         return self.tempo_map.quarter_s
 
     def merge(self, drums: bool = False) -> Score:
-        """All notes together, with drums only if asked for."""
+        """All notes, drums only with `drums`."""
         return Score.merge([t.score for t in self.tracks if drums or not t.is_drums], self.quarter_s)
 
     def remark(self, drums: bool = False) -> str:
-        """What a person should know: what is wrong in the file, and whether a press of the pedal is not heard in
-        `merge(drums)`. Empty if there is nothing."""
+        """The repairs of the file, and a pedal forgotten in `merge(drums)`."""
         audible = [track for track in self.tracks if drums or not track.is_drums]
-        forgotten = [FORGOTTEN] if any(track.pedal_forgotten for track in audible) else []
-        return "; ".join(say_repairs(self.repairs) + forgotten)
+        pedal = [FORGOTTEN] if any(track.pedal_forgotten for track in audible) else []
+        return "; ".join(say_repairs(self.repairs) + pedal)
 
     def meter(self) -> Meter:
-        """The bars of the file, up to the first line after its last note."""
+        """The bars of the file."""
         end_s = max((track.score.duration_s for track in self.tracks), default=0.0)
         meter = self.tempo_map.meter(self.signatures, end_s)
         onset_s = np.unique((self.merge() or self.merge(drums=True)).onset_s)
@@ -158,7 +155,7 @@ class Tracks:
 
 
 class TempoMap:
-    """Ticks -> seconds in float64. Raises ValueError for a division of zero."""
+    """Ticks to seconds in float64. Raises ValueError for a division of zero."""
 
     def __init__(self, midi: RawMidi, one_tempo: bool = False) -> None:
         if midi.tick_s is None and midi.ticks_per_quarter <= 0:
@@ -186,7 +183,7 @@ class TempoMap:
         return result
 
     def ticks_at(self, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Moments in ticks, with fractions: the inverse of `seconds`."""
+        """Moments in ticks, with fractions."""
         at = np.maximum(np.searchsorted(self.base_s, at_s, side="right") - 1, 0)
         return np.asarray(self.tempo[at] + (at_s - self.base_s[at]) / self.tick_s[at])
 
@@ -195,11 +192,11 @@ class TempoMap:
         return np.rint(np.maximum(self.ticks_at(at_s), 0)).astype(np.int64)
 
     def quarters(self, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(N,) how many quarters come before each moment (N,) of a file that has quarters."""
+        """(N,) the quarters before each moment (N,)."""
         return self.ticks_at(at_s) / self.ticks_per_quarter
 
     def meter(self, signatures: Ticks, end_s: float) -> Meter:
-        """Bar lines up to the first at or after `end_s`. SMPTE time has no quarters, so its bars are equal."""
+        """Bar lines up to one at or after `end_s`; in SMPTE time equal bars."""
         changes = signatures[(signatures[:, 1:] > 0).all(1)]
         changes = changes[np.argsort(changes[:, 0], kind="stable")]
         changes = changes[np.diff(changes[:, 0], append=-1) != 0]  # of several at one tick the last
@@ -227,7 +224,7 @@ Seconds = NDArray[np.float64]
 
 
 def sounding(raw: RawChannel, tempo_map: TempoMap) -> tuple[Seconds, Seconds, Seconds]:
-    """When the notes of a channel (N,) begin and end, with its pedal, and from when to when that is down (P, 2)."""
+    """The beginnings and ends of a channel's notes (N,) with its pedal, and the pedal's spans (P, 2)."""
     onset, offset, pitch = raw.notes[:3]
     onset_s = tempo_map.seconds(onset)
     offset_s = np.maximum(tempo_map.seconds(offset), onset_s)
@@ -236,20 +233,21 @@ def sounding(raw: RawChannel, tempo_map: TempoMap) -> tuple[Seconds, Seconds, Se
 
 
 def tracks_in_seconds(midi: RawMidi, one_tempo: bool) -> Tracks:
-    """The notes of every track, channel and program, each with the pedal of its channel."""
+    """The notes of every track, channel and program, with the pedal."""
     tempo_map = TempoMap(midi, one_tempo)
     rows: list[tuple[tuple[int, int, int], Track]] = []
     for raw in midi.channels:
         _, _, pitch, velocity, program, number = raw.notes
         onset_s, offset_s, spans = sounding(raw, tempo_map)
-        forgotten = int((np.diff(spans) > FORGOTTEN_S).sum())
+        n_forgotten = int((np.diff(spans) > FORGOTTEN_S).sum())
         columns = onset_s, offset_s, pitch, velocity
         part = number * (DRUMS + 1) + program
         for each in np.unique(part).tolist():
             track, sound = divmod(each, DRUMS + 1)
             on_s, off_s, keys, loudness = (column[part == each] for column in columns)
             score = Score(on_s, off_s, keys, loudness, tempo_map.quarter_s, sound)
-            rows.append(((track, raw.number, sound), Track(printable(midi.names[track]), score, len(spans), forgotten)))
+            name, place = printable(midi.names[track]), (track, raw.number, sound)
+            rows.append((place, Track(name, score, len(spans), n_forgotten)))
     rows.sort(key=lambda item: item[0])
     parts = dict.fromkeys(place[:2] for place, _ in rows)
     numbers = {place: number for number, place in enumerate(parts, 1)}

@@ -21,7 +21,7 @@ from musictx.config.app import settings
 from musictx.data.store import Corpus, Piece, write_store
 from musictx.generate.engine import prefill
 from musictx.generate.model import load
-from musictx.generate.open_bundle import faster, open_bundle
+from musictx.generate.open_bundle import fast_model, open_bundle
 from musictx.model.onnx.graph import BLOCK
 from musictx.model.packaged import CHORALE, packaged_bundle, seed_path
 from musictx.model.sizes import WEIGHTS
@@ -52,7 +52,7 @@ def player(device: str, weights: str, way: str) -> tuple[Player, torch.dtype]:
     """As `musictx generate` opens the chorale model, in one way; and the type of its logits."""
     if way == ONNX:
         return load(CHORALE, weights=weights).player, torch.float32
-    model: Any = faster(open_bundle(packaged_bundle(CHORALE), device).model, weights)
+    model: Any = fast_model(open_bundle(packaged_bundle(CHORALE), device).model, weights)
     return TorchPlayer(model if way == "PyTorch" else StaticSteps(model), device), next(model.parameters()).dtype
 
 

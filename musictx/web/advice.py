@@ -1,4 +1,4 @@
-"""Errors in the words of the page: settings have the names of its controls, and advice asks for no others."""
+"""Errors in the words of the page: its labels, and no advice that it cannot follow."""
 
 import re
 from copy import copy
@@ -26,23 +26,23 @@ CLAUSE = re.compile(r", or |; |, ")
 
 
 def on_page(error: UserError) -> str:
-    """The error in one line."""
-    shown = copy(error)
-    shown.hint = possible(error.hint)
-    if isinstance(shown, ConfigError):
-        shown.allowed, shown.why = possible(shown.allowed), possible(shown.why)
-        if shown.field not in CONTROLS:
-            name = shown.field.rpartition(".")[2].replace("_", " ")
-            advice = "; ".join(part for part in (shown.allowed and f"give {shown.allowed}", shown.hint) if part)
-            shown = UserError(
-                ": ".join(filter(None, [f"{name} {as_word(shown.got)}", named(shown.why, CONTROLS)])), advice
+    """An error in one line of the page."""
+    answer = copy(error)
+    answer.hint = page_clauses(error.hint)
+    if isinstance(answer, ConfigError):
+        answer.allowed, answer.why = page_clauses(answer.allowed), page_clauses(answer.why)
+        if answer.field not in CONTROLS:
+            name = answer.field.rpartition(".")[2].replace("_", " ")
+            advice = "; ".join(part for part in (answer.allowed and f"give {answer.allowed}", answer.hint) if part)
+            answer = UserError(
+                ": ".join(filter(None, [f"{name} {as_word(answer.got)}", named(answer.why, CONTROLS)])), advice
             )
-            shown.source = error.source
-    return shown.line(CONTROLS)
+            answer.source = error.source
+    return answer.line(CONTROLS)
 
 
-def possible(text: str) -> str:
-    """The text without its clauses that name settings which the page lacks."""
+def page_clauses(text: str) -> str:
+    """The text without clauses on settings that the page lacks."""
     separators = ["", *CLAUSE.findall(text)]
     clauses = [
         (separator, clause)

@@ -1,4 +1,4 @@
-"""Arcs from a note to the notes that the model looked at while it made it."""
+"""Arcs from a note to the notes of the model's attention."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +23,9 @@ MOTIF_NOTES = 4
 
 @dataclass
 class AttentionReader:
-    """Reads the attention of a note to the music before it. The read-out hangs hooks into the model, which drawing must
-    not meet."""
+    """Reads the attention of a note to the music before it."""
 
-    model: Any  # None if it has no attention over its past
+    model: Any  # reading hangs hooks into it, which drawing must not meet; None without attention over its past
     tokenizer: Tokenizer
     first: ClassVar[int] = 1  # note that can look at something
 
@@ -35,34 +34,33 @@ class AttentionReader:
         return int(self.model.config.n_layers) if self.model else 0
 
     def plot(self, score: Score, name: str, note: int, layer: int | None, path: Path) -> None:
-        """Arcs of the note number `note`, of all heads' mean or of each head of a layer. Raises UserError."""
+        """Arcs of note number `note`, by the mean of all heads or each head of a layer. Raises UserError."""
         if self.model is None:
             raise UserError("this model has no attention over its past to look at")
-        traced = self.traced(score)
-        note = min(max(note, self.first), len(traced.score) - 1)
-        heads, _ = choose_heads(self.look(score, traced, note), layer)
-        where = f"note {note + 1} of {len(traced.score)}, at {traced.score.onset_s[note]:.2f} s"
-        plot_arcs(f"{name}: {where}", traced.score, note, heads, self.motif(traced, note), path)
+        trace = self.trace(score)
+        note = min(max(note, self.first), len(trace.score) - 1)
+        heads, _ = choose_heads(self.look(score, trace, note), layer)
+        where = f"note {note + 1} of {len(trace.score)}, at {trace.score.onset_s[note]:.2f} s"
+        plot_arcs(f"{name}: {where}", trace.score, note, heads, self.motif(trace, note), path)
 
-    def look(self, score: Score, traced: Trace, note: int) -> NDArray[Any]:
-        """The weight (layers, heads, N) on each of the N notes. Raises UserError for a note that cannot look at any."""
-        if traced.struck_by[note] == 0:
+    def look(self, score: Score, trace: Trace, note: int) -> NDArray[Any]:
+        """The weight (layers, heads, N) on each of N notes. Raises UserError for a note without any before it."""
+        if trace.struck_by[note] == 0:
             raise UserError("this note is the first, which has nothing before it to look at", "click a later one")
         ids = self.tokenizer.encode(score)
         most = min(self.model.reach or MOST_TOKENS, MOST_TOKENS)
-        return attention_to_past(self.model, self.tokenizer, ids, traced, note, max_tokens=most).weight
+        return attention_to_past(self.model, self.tokenizer, ids, trace, note, max_tokens=most).weight
 
-    def motif(self, traced: Trace, note: int) -> list[NDArray[Any]]:
-        """Where the motif was before that leads to the note."""
-        return list(repeats(traced.score, MOTIF_NOTES).get(note, []))
+    def motif(self, trace: Trace, note: int) -> list[NDArray[Any]]:
+        """The earlier places of the motif that leads to the note."""
+        return list(repeats(trace.score, MOTIF_NOTES).get(note, []))
 
-    def traced(self, score: Score) -> Trace:
+    def trace(self, score: Score) -> Trace:
         return self.tokenizer.trace(self.tokenizer.encode(score), score.quarter_s)
 
     def nearest(self, score: Score, seconds: float, pitch: float) -> int:
-        """The note at a place of a roll, or the one closest to it; a semitone counts as much as a twentieth of a
-        second."""
-        notes = self.traced(score).score
+        """The note nearest to a place of a roll; a semitone counts as a twentieth of a second."""
+        notes = self.trace(score).score
         away_s = np.maximum(np.maximum(notes.onset_s - seconds, seconds - notes.offset_s), 0)
         return int((away_s + 0.05 * np.abs(notes.pitch - pitch)).argmin())
 
@@ -79,15 +77,15 @@ class MelodyReader(AttentionReader):
         assert isinstance(self.tokenizer, ChoraleTokenizer)
         return self.tokenizer.encode_grid(np.where(self.take.grid == REST, REST, self.take.grid + transpose))
 
-    def look(self, score: Score, traced: Trace, note: int) -> NDArray[Any]:
+    def look(self, score: Score, trace: Trace, note: int) -> NDArray[Any]:
         voice = VOICES.index(self.take.melody_voices)
-        if traced.struck_by[note] % self.tokenizer.voices == voice:
+        if trace.struck_by[note] % self.tokenizer.voices == voice:
             raise UserError("this note is one of the melody, which was given", "click another")
         ids = self.ids(self.take.transposed)
-        return attention_to_melody(self.model, self.tokenizer, ids, traced, note, "cpu", voice).weight
+        return attention_to_melody(self.model, self.tokenizer, ids, trace, note, "cpu", voice).weight
 
-    def motif(self, traced: Trace, note: int) -> list[NDArray[Any]]:
+    def motif(self, trace: Trace, note: int) -> list[NDArray[Any]]:
         return []
 
-    def traced(self, score: Score) -> Trace:
+    def trace(self, score: Score) -> Trace:
         return self.tokenizer.trace(self.ids(), score.quarter_s)

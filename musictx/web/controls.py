@@ -1,22 +1,24 @@
-"""The controls of the page: music to begin with, and wishes for new music."""
+"""The parts of the page: the controls for the music and the request, and a line of status."""
 
+import html
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from gradio_client.utils import is_file_obj_with_meta, traverse
 
-from musictx.generate.melodies import SINGERS
 from musictx.generate.requests import DEFAULT_S, Accompany, Sampling
 from musictx.music.beat_grid import bars_of
-from musictx.music.grid import VOICES
+from musictx.music.grid import VOICE_NAMES, VOICES
 from musictx.music.harmony import pitch_name
 from musictx.music.read import SUFFIXES
 from musictx.tokenizers.rules import Rules
 from musictx.web import session
-from musictx.web.components import slider
-from musictx.web.draw import HOW_CLOSE, LEAST_S, SLIDER_S, usual_top_p
-from musictx.web.harmonise import HOW_CLOSE_MELODY
+from musictx.web.draw import HOW_CLOSE, HOW_CLOSE_MELODY, LEAST_S, SLIDER_S, usual_top_p
 from musictx.web.session import PageMusic
 from musictx.web.studio import Studio
+from musictx.web.uploads import Uploads
 
 MOST_GUIDANCE = 4.0
 MOST_BARS = 16  # until there is music with bars
@@ -34,7 +36,7 @@ PIANO = """<div class="piano"><div class="keys"></div><span class="played" role=
 
 
 class Controls:
-    """Components, made where the page is being laid out."""
+    """Components, made within the layout of the page."""
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
@@ -71,7 +73,7 @@ class Controls:
                 with gr.Row():
                     lowest = gr.Dropdown([("any", Rules.lowest), *PITCHES], value=Rules.lowest, label="lowest note")
                     highest = gr.Dropdown([("any", Rules.highest), *PITCHES], value=Rules.highest, label="highest note")
-                self.led = [key, density, lowest, highest]
+                self.targets = [key, density, lowest, highest]
             self.variations = self._how_many()
             with gr.Accordion("more", open=False, elem_id="more"):
                 self.temperature = slider(BOLDNESS, 0, 2, Sampling.temperature, 0.05)
@@ -84,7 +86,7 @@ class Controls:
         return {self.seconds: gr.update(visible=unit == SECONDS), self.bars: gr.update(visible=unit == BARS)}
 
     def lengths_of(self, music: PageMusic) -> dict[Any, Any]:
-        """Updates to the length of new music: in bars where the music has some."""
+        """Updates to the length of new music, in bars if the music has some."""
         bars = bars_of(music.score, music.meter, music.score.duration_s)
         unit = SECONDS if bars is None else BARS
         updates = self.count_in(unit) | {self.unit: gr.update(value=unit, visible=bars is not None)}
@@ -102,7 +104,7 @@ class Controls:
             guides = below is not None and below.header.hides_source
             own = below.header.seed_guidance or 0.0 if below else 0.0
             seed_guidance = slider(HOW_CLOSE_MELODY, 0, MOST_GUIDANCE, own, 0.25, visible=guides)
-            singers = list(zip(SINGERS, VOICES, strict=True))
+            singers = list(zip(VOICE_NAMES, VOICES, strict=True))
             voice = gr.Dropdown(singers, value=Accompany.voices, label="the highest notes are the")
             key, variations = gr.Dropdown(KEYS, value="", label="key of the voices"), self._how_many()
             with gr.Accordion("more", open=False):
@@ -113,3 +115,38 @@ class Controls:
     def _how_many(self) -> Any:
         most = self.studio.limits.variations
         return slider("variations", 1, max(most, 2), min(most, VARIATIONS), 1, interactive=most > 1)
+
+
+class Closed(gr.Blocks):  # type: ignore[misc]
+    """Blocks that take no file but those of the page: Gradio would fetch, or copy, any file that a request names."""
+
+    def __init__(self, uploads: Uploads, **how: Any) -> None:
+        self.uploads = uploads
+        super().__init__(**how)
+
+    async def preprocess_data(self, block_fn: Any, inputs: list[Any], *args: Any, **kwargs: Any) -> Any:
+        traverse(inputs, self._refuse_others, is_file_obj_with_meta)
+        return await super().preprocess_data(block_fn, inputs, *args, **kwargs)
+
+    def _refuse_others(self, file: dict[str, Any]) -> None:
+        if not self.uploads.owns(Path(file["path"])):
+            raise gr.Error("this is no file that a page has sent", print_exception=False)
+
+
+def slider(label: str, low: float, high: float, value: float, step: float, **how: Any) -> Any:
+    return gr.Slider(low, high, value=min(value, high), step=step, label=label, buttons=[], **how)
+
+
+NUMBERS = count()  # the same words again are another line
+TO_WRONG = """watch("value", () => element.querySelector(".wrong")?.scrollIntoView({ block: "nearest" }))"""
+
+
+def status_line(what: str, wrong: bool = False) -> str:
+    """A line of status, red if it is `wrong`; `TO_WRONG` brings that into the window."""
+    role, look = ("alert", "status wrong") if wrong else ("status", "status")
+    return f'<p role="{role}" class="{look}" data-number="{next(NUMBERS)}">{html.escape(what)}</p>'
+
+
+def come_far(seconds: float, of_s: float) -> None:
+    """Shows the progress of the music to the person of this thread's request."""
+    gr.Progress()(min(seconds / of_s, 1.0), desc=f"{seconds:.0f} of {of_s:.0f} s of music")

@@ -1,4 +1,4 @@
-"""Music as the page takes it: shortened to its limits, and as a model hears it."""
+"""Music within the limits of the page, in notes that a model has."""
 
 import numpy as np
 
@@ -14,23 +14,29 @@ from musictx.web.session import PageMusic, Reading
 
 
 def shorten(music: PageMusic, limits: Limits) -> PageMusic:
-    """As much of the music as the page takes, its file too, and a line if it was longer. Raises UserError if nothing
-    remains."""
-    whole, written, left = music.reading(in_beats=False), music.written, ""
-    played = begun(whole, limits)
-    if not len(played.score):
+    """The music within the limits, its file too, and a line if it was longer. Raises UserError for no notes."""
+    whole, beats_reading, note = music.reading(in_beats=False), music.beats_reading, ""
+    reading = cut_reading(whole, limits)
+    if not len(reading.score):
         most = f"{limits.music_s:g} s, or more begin at once than the page takes"
         raise UserError(f"{music.name}: no note begins in its first {most}")
-    if played is not whole:
-        first = f"first {played.score.duration_s:.0f} s"
-        left = f"The page takes no longer music: it shows and downloads the {first}."
-    written = begun(written, limits) if written is not None else None
-    written = written if written and len(written.score) else None
-    return music._replace(score=played.score, played=played, written=written, note=left, project=played.project)
+    if reading is not whole:
+        first = f"first {reading.score.duration_s:.0f} s"
+        note = f"The page takes no longer music: it shows and downloads the {first}."
+    if beats_reading is not None:
+        beats_reading = cut_reading(beats_reading, limits)
+        beats_reading = beats_reading if len(beats_reading.score) else None
+    return music._replace(
+        score=reading.score,
+        seconds_reading=reading,
+        beats_reading=beats_reading,
+        note=note,
+        project=reading.project,
+    )
 
 
-def begun(reading: Reading, limits: Limits) -> Reading:
-    """As much as the page takes, of the notes and of their file; the same where that is all."""
+def cut_reading(reading: Reading, limits: Limits) -> Reading:
+    """A reading within the limits; the same if it is."""
     score = beginning(reading.score, limits)
     if score == reading.score:
         return reading
@@ -39,27 +45,27 @@ def begun(reading: Reading, limits: Limits) -> Reading:
 
 
 def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
-    """The music as a model hears it, and remarks on notes that are left out or changed. Raises UserError if nothing
-    remains, TokenError for anything else beyond the vocabulary."""
-    score, meter, left, project = music.reading(tokenizer.metrical)
+    """The music in notes that a model has, and remarks on others. Raises UserError for none, TokenError for anything
+    else beyond the vocabulary."""
+    score, meter, note, project = music.reading(tokenizer.metrical)
     try:
         score, beyond = in_range(score, tokenizer)
     except UserError as error:
         raise error.of(music.name) from None
     score, changes = in_voices(score, tokenizer)
-    left += "".join(sentence(remark) for remark in (beyond, *changes) if remark)
+    note += "".join(sentence(remark) for remark in (beyond, *changes) if remark)
     if knows_one_piano(tokenizer):
         if (instruments := len(set(score.program.tolist()))) > 1:
-            left += f" Its {instruments} instruments are heard as one piano."
+            note += f" Its {instruments} instruments are heard as one piano."
         score = one_piano(score)
         if program := int(score.program[0]):
-            left += f" Its instrument, program {program}, is heard as a piano, and kept in what is written."
+            note += f" Its instrument, program {program}, is heard as a piano, and kept in what is written."
     tokenizer.encode(score)
     grid = grid_of(Rules(), score, meter, tokenizer)
     if grid is not None:
-        left += sentence(say_grid(grid))
-    played = music.reading(in_beats=False)
-    return music._replace(score=score, meter=meter, note=left.strip(), played=played, project=project)
+        note += sentence(say_grid(grid))
+    reading = music.reading(in_beats=False)
+    return music._replace(score=score, meter=meter, note=note.strip(), seconds_reading=reading, project=project)
 
 
 def sentence(remark: str) -> str:
@@ -67,14 +73,14 @@ def sentence(remark: str) -> str:
 
 
 def beginning(score: Score, limits: Limits) -> Score:
-    """The music up to where it becomes more than the page takes."""
+    """The music before its limits."""
     return score.clip(0.0, end_of(score, limits))
 
 
 def end_of(score: Score, limits: Limits) -> float:
-    """The moment at which music becomes more than the page takes, in seconds."""
+    """The second at which music reaches a limit."""
     sounding_s = np.cumsum(np.minimum(score.offset_s, limits.music_s) - score.onset_s)
     few = np.arange(len(score)) < limits.notes
-    taken = few & (score.onset_s < limits.music_s) & (sounding_s <= limits.sounding_s)
-    beyond: list[float] = score.onset_s[~taken].tolist()
+    fits = few & (score.onset_s < limits.music_s) & (sounding_s <= limits.sounding_s)
+    beyond: list[float] = score.onset_s[~fits].tolist()
     return min([limits.music_s, *beyond])

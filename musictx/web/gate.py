@@ -1,10 +1,7 @@
-"""Lets in only requests of our own hosts and pages, to the few addresses that the page needs.
+"""The gate of the page: only its own hosts, and the addresses that it needs.
 
-Gradio answers many more. Some run a handler at once, past its queue (/run, /api, /component_server). Some free a place
-in the queue while the handler still runs (/cancel). Some fetch addresses for whoever asks (/file=http…, /proxy=).
-
-Also says where the page listens, and under which names it answers: it never looks a name up.
-"""
+Gradio answers many more. Some run a handler at once, past its queue (/run, /api, /component_server), or free a place in
+the queue while the handler runs (/cancel). Others fetch addresses for anybody (/file=http…, /proxy=)."""
 
 import re
 import sys
@@ -22,7 +19,7 @@ from musictx.terminal import say
 
 API = "/gradio_api"
 UPLOAD, PROGRESS, JOIN = f"{API}/upload", f"{API}/upload_progress", f"{API}/queue/join"
-SEEN = {"/", "/config", "/theme.css", "/favicon.ico", f"{API}/app_id", f"{API}/queue/data", PROGRESS}
+GET_PATHS = {"/", "/config", "/theme.css", "/favicon.ico", f"{API}/app_id", f"{API}/queue/data", PROGRESS}
 BELOW = ("/assets/", "/static/", f"{API}/heartbeat/", f"{API}/file=/")
 JOIN_BYTES = 2**18  # a long phrase of the keyboard is half of it
 FORM_BYTES = 2**13  # around a file
@@ -39,41 +36,41 @@ class Gate:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        refused, begun, failed = self.refused(scope), False, False
+        refusal, has_begun, has_failed = self.refusal(scope), False, False
 
-        async def noted(message: Message) -> None:
-            nonlocal begun, failed
-            failed = failed or message.get("status") == 500
-            if not failed:
-                begun = True
+        async def watch(message: Message) -> None:
+            nonlocal has_begun, has_failed
+            has_failed = has_failed or message.get("status") == 500
+            if not has_failed:
+                has_begun = True
                 await send(message)
 
-        if refused is None:
+        if refusal is None:
             try:
-                await self.app(scope, at_most(self.posts.get(scope["path"], 0), receive), noted)
+                await self.app(scope, at_most(self.posts.get(scope["path"], 0), receive), watch)
             except Exception:  # a request that the libraries do not expect
-                failed = True
+                has_failed = True
                 say_failure()
-            if begun or not failed:
+            if has_begun or not has_failed:
                 return
-            refused = 400, "this request does not come from the page"
-        status, why = refused
+            refusal = 400, "this request does not come from the page"
+        status, why = refusal
         # the rest of the body is not read: the connection closes
         answer = PlainTextResponse(f"{why}\n", status, headers={"Connection": "close"})
         await answer(scope, receive, send)
 
-    def refused(self, scope: Scope) -> tuple[int, str] | None:
+    def refusal(self, scope: Scope) -> tuple[int, str] | None:
         """Status and reason; None for a request that may pass."""
         headers = Headers(scope=scope)
-        named, origins, lengths = map(headers.getlist, ("host", "origin", "content-length"))
-        if len(named) != 1 or host_of(named[0]) not in self.hosts:
+        hosts, origins, lengths = map(headers.getlist, ("host", "origin", "content-length"))
+        if len(hosts) != 1 or host_of(hosts[0]) not in self.hosts:
             return 421, "no page of this name is here; allowed_hosts= of musictx serve sets the names"
         if len(origins) > 1 or any(host_of(origin, "https?://") not in self.hosts for origin in origins):
             return 421, "another site's page may not use this one"
         if "transfer-encoding" in headers or len(lengths) > 1:
             return 411, "the request does not say once how long it is: send Content-Length, and no Transfer-Encoding"
         method, path = scope["method"], scope["path"]
-        if method in ("GET", "HEAD") and (path in SEEN or path.startswith(BELOW)):
+        if method in ("GET", "HEAD") and (path in GET_PATHS or path.startswith(BELOW)):
             return None
         if method != "POST" or path not in self.posts:
             return 404, "there is no such address; only the page's queue reaches the model"
@@ -85,24 +82,23 @@ class Gate:
 
 
 def at_most(n_bytes: int, receive: Receive) -> Receive:
-    """A receiver of a body of so many bytes; a longer one ends as if its sender had gone."""
-    taken = 0
+    """A receiver of at most `n_bytes`; a longer body ends as if its sender had gone."""
+    n_read = 0
 
-    async def counted() -> Message:
-        nonlocal taken
+    async def receive_more() -> Message:
+        nonlocal n_read
         message = await receive()
-        taken += len(message.get("body", b""))
-        return message if taken <= n_bytes else {"type": "http.disconnect"}
+        n_read += len(message.get("body", b""))
+        return message if n_read <= n_bytes else {"type": "http.disconnect"}
 
-    return counted
+    return receive_more
 
 
 FAILURES = set[str]()
 
 
 def say_failure() -> None:
-    """Prints the kind of the error that is being handled, and where it was raised, once for each place. Its text and
-    its traceback can hold a stranger's words."""
+    """Prints the kind and place of the error at hand, once a place; its text can hold a stranger's words."""
     kind, _, trace = sys.exc_info()
     if kind is None:
         return
@@ -117,8 +113,8 @@ LOCAL = ("localhost", "127.0.0.1", "[::1]")  # names of this machine in its own 
 NAME = r"\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*"
 
 
-def listening(host: str) -> str:
-    """The address to listen at. Raises ConfigError for names other than localhost, since they would need a look-up."""
+def listen_address(host: str) -> str:
+    """The address to listen at. Raises ConfigError for names but localhost, which would need a look-up."""
     if host == "localhost":
         return "127.0.0.1"
     try:
@@ -128,10 +124,9 @@ def listening(host: str) -> str:
         raise ConfigError("host", got=host, why="names are not looked up", allowed=allowed) from None
 
 
-def answered(address: str, allowed: str | Iterable[object] | None) -> tuple[str, ...]:
-    """The hosts that requests may name; the first is the one to show. On loopback these are this machine's own
-    names; elsewhere other machines reach the page, so a person must give the names that they use. Raises
-    ConfigError."""
+def host_names(address: str, allowed: str | Iterable[object] | None) -> tuple[str, ...]:
+    """The hosts that requests may name, the first for show: this machine's own on loopback, else those of a person.
+    Raises ConfigError."""
     names = tuple(_plain(str(name)) for name in ([allowed] if isinstance(allowed, str) else allowed or ()))
     own = _plain(address)
     if own in LOCAL:
@@ -143,7 +138,7 @@ def answered(address: str, allowed: str | Iterable[object] | None) -> tuple[str,
 
 
 def _plain(name: str) -> str:
-    """A name or an address as a browser writes it."""
+    """A name or an address in a browser's form."""
     try:
         address = ip_address(name.strip("[]"))
     except ValueError:
@@ -155,7 +150,7 @@ def _plain(name: str) -> str:
 
 
 def host_of(header: str, before: str = "") -> str | None:
-    """The host that a header names after `before`, a pattern; None if it names none, or an impossible port."""
+    """The host of a header after the pattern `before`; None for none, or an impossible port."""
     match = re.fullmatch(rf"{before}({NAME})(?::([0-9]{{1,5}}))?", header, re.ASCII | re.IGNORECASE)
     if match is None or (match[2] and not 0 < int(match[2]) < 2**16):
         return None

@@ -1,4 +1,4 @@
-"""The page itself: its parts, and which action each of them calls. Gradio is known here and in `server`."""
+"""The page: its parts, and the actions that they call. Only this file, `controls` and `server` know Gradio."""
 
 import html
 import math
@@ -15,10 +15,8 @@ from musictx.generate.requests import Continue, Fill, Length
 from musictx.tokenizers.rules import AUTO
 from musictx.web import stage
 from musictx.web.advice import on_page
-from musictx.web.components import TO_WRONG, Closed, come_far, slider, status_line
-from musictx.web.controls import BARS, Controls
-from musictx.web.draw import LEAST_S, SLIDER_S, request_settings, usual_top_p
-from musictx.web.harmonise import voices_request
+from musictx.web.controls import BARS, TO_WRONG, Closed, Controls, come_far, slider, status_line
+from musictx.web.draw import LEAST_S, SLIDER_S, request_settings, usual_top_p, voices_request
 from musictx.web.session import Session, Step, Visit, are_same, is_number
 from musictx.web.studio import Answer, Studio
 from musictx.web.uploads import Uploads
@@ -74,19 +72,19 @@ class Page:
 
     def _connect(self) -> None:
         asks = self.controls
-        how = [asks.model, asks.temperature, asks.top_p, asks.guard, asks.variations, self.chords, *asks.led]
+        how = [asks.model, asks.temperature, asks.top_p, asks.guard, asks.variations, self.chords, *asks.targets]
         parts = [self.visit, self.status, self.stage, asks.primer, asks.go, self.on, self.undo]
         parts += [self.looking, self.note, self.layer, self.arcs, asks.file, asks.model, asks.seed_guidance, asks.top_p]
         parts += [asks.unit, asks.seconds, asks.bars, asks.accompany, self.filling, *self.region, self.chords]
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
 
         def on(event: Any, action: Callable[..., Updates | Showing], *inputs: Any, **how: Any) -> None:
-            event(self._answered(action), [self.visit, *inputs], parts, **(quiet | how))
+            event(self._handler(action), [self.visit, *inputs], parts, **(quiet | how))
 
         on(asks.file.upload, self.upload, asks.file)
         for name, button in asks.examples.items():
             on(button.click, partial(self.pick_example, name=name))
-        on(asks.piano.take, self.take_played)
+        on(asks.piano.take, self.take_phrase)
         on(asks.model.input, self.choose_model, asks.model)
         on(asks.unit.input, self.choose_unit, asks.unit)
         for moved in (asks.primer.input, asks.primer.change):
@@ -132,8 +130,8 @@ class Page:
         header = self.studio.models[name].header
         return {self.controls.seed_guidance: header.seed_guidance or 0.0, self.controls.top_p: usual_top_p(header)}
 
-    def take_played(self, visit: Visit, event: gr.EventData) -> Updates:
-        return self._begin(visit, self.studio.played(visit.session, (event._data or {}).get("notes")))
+    def take_phrase(self, visit: Visit, event: gr.EventData) -> Updates:
+        return self._begin(visit, self.studio.phrase(visit.session, (event._data or {}).get("notes")))
 
     def go_on(
         self, visit: Visit, from_s: Any, unit: str, seconds: Any, bars: Any, guidance: Any, model: str, *how: Any
@@ -160,8 +158,7 @@ class Page:
         return self._arrive(visit, before, after, what)
 
     def _arrive(self, visit: Visit, before: Session, after: Session, what: str = "") -> Updates:
-        """Shows the newest step of `after`, which was asked for in the session `before`; or its place if the person did
-        something else meanwhile."""
+        """Shows the newest step of `after`, or says where it is if the person left the session `before` meanwhile."""
         step = after.now
         assert step
         session = visit.change(lambda now: now.arrive(step, before))
@@ -172,9 +169,9 @@ class Page:
         updates = self._show(session, new=not step.takes) | self._layers_of(session)
         if not are_same(visit.session.now, step):  # while it was pictured
             return {self.status: line}
-        if step.filled:
-            done = step.takes[0]
-            borders = round(done.new_from_s, 2), round(done.new_to_s, 2)  # those that the model can keep to
+        if step.is_fill:
+            take = step.takes[0]
+            borders = round(take.new_from_s, 2), round(take.new_to_s, 2)  # those that the model can keep to
             updates |= dict(zip(self.region, borders, strict=True))
         elif not step.takes:
             updates |= dict.fromkeys(self.region)
@@ -183,8 +180,8 @@ class Page:
     def _under_way(
         self, visit: Visit, before: Session, answer: Answer
     ) -> Generator[Updates, None, tuple[Session, str]]:
-        """Shows music while it is drawn, unless the person does something else meanwhile."""
-        sketched = False
+        """Shows music while it is drawn, unless the person does something else."""
+        has_sketch = False
         while True:
             try:
                 step = next(answer)
@@ -192,13 +189,13 @@ class Page:
                 whole: tuple[Session, str] = end.value
                 return whole
             except UserError:
-                if sketched and are_same(visit.session.now, before.now):
+                if has_sketch and are_same(visit.session.now, before.now):
                     yield {self.stage: self.studio.show(visit.session)}  # in place of a sketch
                 raise
             if are_same(visit.session.now, before.now):
                 sketch = stage.sketch(step)
                 if are_same(visit.session.now, before.now):
-                    sketched = True
+                    has_sketch = True
                     yield {self.stage: sketch, self.status: status_line(stage.SO_FAR)}
 
     def choose(self, visit: Visit, event: gr.EventData) -> Updates:
@@ -206,15 +203,15 @@ class Page:
 
     def pick_note(self, visit: Visit, layer: int, event: gr.EventData) -> Updates:
         before = visit.session
-        chosen = before.choose(int(event._data["take"]))
-        updates = self._show(chosen, new=False) if chosen.now != before.now else {}
-        if chosen.now and chosen.now.filled:
+        session = before.choose(int(event._data["take"]))
+        updates = self._show(session, new=False) if session.now != before.now else {}
+        if session.now and session.now.is_fill:
             updates |= {self.status: status_line(BOTH_SIDES)}
         else:
-            reader, now = self.studio.reader(chosen)
+            reader, now = self.studio.reader(session)
             note = reader.nearest(now.score, float(event._data["seconds"]), float(event._data["pitch"]))
-            updates |= self._attention(chosen, note + 1, layer)
-        visit.change(lambda session: chosen if session is before else session)
+            updates |= self._attention(session, note + 1, layer)
+        visit.change(lambda now: session if now is before else now)
         return updates
 
     def show_attention(self, visit: Visit, note: int, layer: int) -> Updates:
@@ -223,7 +220,7 @@ class Page:
     def _attention(self, session: Session, note: int, layer: int) -> Updates:
         arcs = self.studio.arcs(session, int(note) - 1, None if layer < 0 else layer)
         reader, now = self.studio.reader(session)
-        most = max(len(reader.traced(now.score).score), 3)
+        most = max(len(reader.trace(now.score).score), 3)
         slider = gr.update(maximum=most, value=min(max(int(note), 2), most))
         looking = gr.update(visible=True)
         return {self.visit: session, self.arcs: arcs, self.note: slider, self.looking: looking}
@@ -235,13 +232,13 @@ class Page:
         return self._show(visit.change(Session.undo))
 
     def _begin(self, visit: Visit, after: Session) -> Updates:
-        """Other music, of which no region is chosen yet."""
+        """Shows other music, without a region."""
         steps = after.steps[-1:]
         return self._show(visit.change(lambda now: now.push(*steps))) | dict.fromkeys(self.region)
 
     def _show(self, session: Session, new: bool = True) -> Updates:
-        """Everything that depends on the newest step, and the session, which `_answered` compares with the person's
-        later steps. `new` music comes with its model."""
+        """Updates of all that depends on the newest step, and the session, for `_handler`. `new` music comes with its
+        model."""
         now = session.now
         updates: Updates = {
             self.visit: session,
@@ -257,11 +254,11 @@ class Page:
         if now:
             about = f"{now.name}: {len(now.score)} notes, {now.score.duration_s:.1f} s. {now.music.note}"
             updates[self.status] = status_line(about)
-        if now and (new or not now.continued):
-            begun = Step(now.to_continue)
-            whole_s = round(max(math.ceil(begun.score.duration_s / SLIDER_S) * SLIDER_S, 2 * LEAST_S), 2)
-            from_s = stage.begins_s(begun)
-            at_s = whole_s if from_s >= begun.score.duration_s else max(round(from_s, 2), LEAST_S)
+        if now and (new or not now.is_continuation):
+            start = Step(now.to_continue)
+            whole_s = round(max(math.ceil(start.score.duration_s / SLIDER_S) * SLIDER_S, 2 * LEAST_S), 2)
+            from_s = stage.begins_s(start)
+            at_s = whole_s if from_s >= start.score.duration_s else max(round(from_s, 2), LEAST_S)
             updates[self.controls.primer] = gr.update(maximum=whole_s, value=at_s, interactive=True)
             if at_s < whole_s:
                 updates[self.status] = status_line(f"{about} {FINISHED.format(at_s)}")
@@ -274,20 +271,20 @@ class Page:
         each = [(f"layer {k}, each head", k) for k in range(self.studio.reader(session)[0].layers)]
         return {self.layer: gr.update(choices=[(ALL_HEADS, -1), *each], value=-1)}
 
-    def _answered(self, action: Callable[..., Updates | Showing]) -> Callable[..., Iterator[Updates]]:
-        """The action, with a person's mistakes in the status line and nothing else changed. It shows nothing of a
-        session that the same person has left meanwhile."""
+    def _handler(self, action: Callable[..., Updates | Showing]) -> Callable[..., Iterator[Updates]]:
+        """The action, with a person's mistakes in the status line; it shows nothing of a session that the person has
+        left."""
 
         @wraps(action)
         def safely(visit: Visit, *args: Any, **kwargs: Any) -> Iterator[Updates]:
             try:
                 with self.studio.work.action():
-                    shown = action(visit, *args, **kwargs)
-                    if not isinstance(shown, dict):
-                        shown = yield from shown
-                    if shown.get(self.visit, visit.session) is not visit.session:
-                        shown = {}
-                    yield {self.status: gr.skip()} | shown | {self.visit: visit}
+                    updates = action(visit, *args, **kwargs)
+                    if not isinstance(updates, dict):
+                        updates = yield from updates
+                    if updates.get(self.visit, visit.session) is not visit.session:
+                        updates = {}
+                    yield {self.status: gr.skip()} | updates | {self.visit: visit}
             except UserError as error:
                 yield {self.status: status_line(on_page(error), wrong=True)}
 

@@ -1,4 +1,4 @@
-"""Serves the page at an address, only to this machine unless settings say otherwise; fetches nothing from elsewhere."""
+"""The server of the page, for this machine unless settings say more; it fetches nothing from elsewhere."""
 
 import asyncio
 import os
@@ -32,8 +32,7 @@ NAME_LENGTH = 64  # of a session: pages give themselves eleven letters
 
 
 def run_page(studio: Studio, title: str, address: str, port: int, hosts: tuple[str, ...], uploads: Path) -> None:
-    """Answers at an address for `hosts` until Ctrl-C or SIGTERM, whose handler then runs. Raises UserError for an
-    address that it cannot use."""
+    """Serves the page for `hosts` until Ctrl-C or SIGTERM. Raises UserError for an address that it cannot use."""
     with listen(address, port) as door:
         page = Page(studio, title, Uploads(uploads, studio.limits))
         gate = Gate(application(page), hosts, studio.limits.upload_bytes)
@@ -56,13 +55,13 @@ def listen(address: str, port: int) -> socket.socket:
 
 
 def application(page: Page) -> FastAPI:
-    """Gradio's application below ours, which handles uploads: Gradio keeps equal files of two people in one place."""
+    """Gradio's application below ours, which takes uploads: Gradio puts equal files of two people in one place."""
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        forgetting = asyncio.create_task(page.uploads.keep_forgetting())
+        task = asyncio.create_task(page.uploads.keep_forgetting())
         yield
-        forgetting.cancel()
+        task.cancel()
 
     # gradio prints tracebacks, with what a stranger sent in them
     for module in (gradio.queueing, gradio.route_utils, gradio.routes):
@@ -75,7 +74,7 @@ def application(page: Page) -> FastAPI:
     blocks = page.blocks.queue(max_size=limits.queue, default_concurrency_limit=limits.queue, api_open=False)
     blocks.state_session_capacity = SESSIONS
     blocks._queue.pending_messages_per_session = gradio.queueing.LRUCache(SESSIONS)
-    blocks._queue.push = pushing(blocks._queue)
+    blocks._queue.push = safe_push(blocks._queue)
     gr.mount_gradio_app(
         app,
         blocks,
@@ -92,12 +91,12 @@ def application(page: Page) -> FastAPI:
     return app
 
 
-def pushing(queue: Any) -> Callable[..., Any]:
-    """A queue's `push` that refuses actions which the page lacks, and sessions of long names, which it would keep. The
-    queue forgets the session that came first, so one that comes again is made the last."""
+def safe_push(queue: Any) -> Callable[..., Any]:
+    """A queue's `push` that refuses unknown actions and long names of sessions, and forgets the session that is idle
+    longest."""
     push, messages = queue.push, queue.pending_messages_per_session
 
-    async def refusing(body: Any, **more: Any) -> Any:
+    async def push_known(body: Any, **more: Any) -> Any:
         if len(body.session_hash or "") > NAME_LENGTH:
             return False, f"give the session a name of at most {NAME_LENGTH} letters", "error"
         if body.session_hash in messages:
@@ -107,11 +106,11 @@ def pushing(queue: Any) -> Callable[..., Any]:
         except KeyError:  # gradio looks for an action's number in a dict
             return False, "the page has no such action", "error"
 
-    return refusing
+    return push_known
 
 
 class Server(uvicorn.Server):
-    """Prints when the page is ready; at the end it closes all connections, so that no browser waits."""
+    """Prints when the page is ready; at its end it closes all connections, so that no browser waits."""
 
     def __init__(self, config: uvicorn.Config, page: Page, address: str) -> None:
         super().__init__(config)
@@ -130,7 +129,7 @@ class Server(uvicorn.Server):
 
 
 def theme() -> gr.themes.Base:
-    """A quiet theme, dense enough for one screen, in the machine's own fonts."""
+    """A dense theme in the machine's own fonts."""
     theme = gr.themes.Default(
         primary_hue="amber",
         spacing_size="sm",

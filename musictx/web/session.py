@@ -1,4 +1,4 @@
-"""One person's session at the page: the music to begin with, dropped, played or chosen, its continuations, and undo."""
+"""A person's session at the page: music, its continuations, and undo."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAME_LENGTH = 60  # limits the name of a continuation of a continuation of …
 
 
 class Reading(NamedTuple):
-    """Notes and their bars, remarks on the rest of the file, and the file."""
+    """Notes and bars of a file, remarks on the rest, and the file."""
 
     score: Score
     meter: Meter
@@ -34,24 +34,28 @@ class Reading(NamedTuple):
 
 
 class PageMusic(NamedTuple):
-    """Music to begin with, as the model of that name hears it, and a remark on it."""
+    """Music to begin with, in the notes of a model, and a remark."""
 
     name: str
     score: Score
     meter: Meter
     note: str = ""
     model: str = ""
-    played: Reading | None = None  # as it sounds, for other models; None: the score itself
-    written: Reading | None = None  # at its first tempo, for models that count beats; None: as it sounds
+    seconds_reading: Reading | None = None  # as it sounds, for other models; None: the score itself
+    beats_reading: Reading | None = None  # at its first tempo, for models that count beats; None: as it sounds
     project: Project | None = None  # the file that new music goes into
 
     def reading(self, in_beats: bool) -> Reading:
-        """The notes before any model has heard them; `in_beats`: at their first tempo."""
-        return (in_beats and self.written) or self.played or Reading(self.score, self.meter, project=self.project)
+        """The notes of the file, or `in_beats` those at its first tempo."""
+        return (
+            (in_beats and self.beats_reading)
+            or self.seconds_reading
+            or Reading(self.score, self.meter, project=self.project)
+        )
 
 
 class Step(NamedTuple):
-    """Music, and its continuations or harmonisations if there are any yet."""
+    """Music, and its takes, if there are any."""
 
     music: PageMusic
     takes: tuple[Continuation | Accompanied, ...] = ()
@@ -59,7 +63,7 @@ class Step(NamedTuple):
 
     @property
     def score(self) -> Score:
-        """The notes that the person hears: the chosen continuation, or the music itself."""
+        """The notes of the chosen take, or of the music."""
         return self.takes[self.chosen].score if self.takes else self.music.score
 
     @property
@@ -67,40 +71,38 @@ class Step(NamedTuple):
         return f"{self.music.name}-{self.chosen + 1}" if self.takes else self.music.name
 
     @property
-    def filled(self) -> bool:
-        """Whether the takes are the music with new music in a region."""
+    def is_fill(self) -> bool:
+        """Whether the takes fill a region."""
         return bool(self.takes) and self.takes[0].is_new is not None
 
     @property
-    def continued(self) -> bool:
-        """Whether the takes are continuations of the music."""
-        return bool(self.takes) and not (self.filled or self.accompanied)
+    def is_continuation(self) -> bool:
+        """Whether the takes continue the music."""
+        return bool(self.takes) and not (self.is_fill or self.is_accompaniment)
 
     @property
-    def accompanied(self) -> bool:
-        """Whether the takes are the music with voices around it."""
+    def is_accompaniment(self) -> bool:
+        """Whether the takes have voices around the music."""
         return bool(self.takes) and isinstance(self.takes[0], Accompanied)
 
     @property
     def to_continue(self) -> PageMusic:
-        """The music that Continue continues: the notes that the person hears; after a continuation the same music once
-        more."""
-        return self.music if self.continued else self.as_music
+        """The music for Continue: the chosen notes, after a continuation the same music again."""
+        return self.music if self.is_continuation else self.as_music
 
     @property
     def to_accompany(self) -> PageMusic:
-        """The music that Accompany accompanies: the notes that the person hears; after an accompaniment the same
-        melody."""
-        return self.music if self.accompanied else self.as_music
+        """The music for Accompany: the chosen notes, after an accompaniment the same melody."""
+        return self.music if self.is_accompaniment else self.as_music
 
     @property
     def meter(self) -> Meter:
-        """The bars in which the notes that the person hears are counted."""
-        return self.music.reading(in_beats=True).meter if self.accompanied else self.music.meter
+        """The bars of the chosen notes."""
+        return self.music.reading(in_beats=True).meter if self.is_accompaniment else self.music.meter
 
     @property
     def as_music(self) -> PageMusic:
-        """The same notes as music to begin with."""
+        """The chosen notes as music to begin with."""
         if not self.takes:
             return self.music
         name = self.name if len(self.name) <= NAME_LENGTH else self.music.name
@@ -109,13 +111,13 @@ class Step(NamedTuple):
 
     @property
     def place(self) -> Place | None:
-        """Where the chosen take lies in a person's file."""
+        """The place of the chosen take in a person's file."""
         take = self.takes[self.chosen] if self.takes else None
         return take.place if isinstance(take, Music) else None
 
     @property
     def midi(self) -> bytes:
-        """The bytes of a MIDI file: the person's own, with the new notes in it."""
+        """The bytes of the person's MIDI file with the new notes."""
         take = self.takes[self.chosen] if self.takes else None
         if isinstance(take, Music):
             return take.midi()
@@ -125,14 +127,14 @@ class Step(NamedTuple):
 
 
 def are_same(one: Step | None, other: Step | None) -> bool:
-    """Whether they are one step, whichever variation is chosen."""
+    """Whether they are one step, whatever its variation."""
     if one is None or other is None:
         return one is other
     return one.music is other.music and one.takes is other.takes
 
 
 class Session(NamedTuple):
-    """The steps a person took, the newest last. Every change returns a new Session."""
+    """The steps of a person, the newest last. Every change returns a new Session."""
 
     steps: tuple[Step, ...] = ()
 
@@ -144,8 +146,8 @@ class Session(NamedTuple):
         return Session((*self.steps, step)[-MOST_STEPS:])
 
     def arrive(self, step: Step, before: Session) -> Session:
-        """With a step that was asked for in the session `before`, on top if the person did nothing meanwhile. A later
-        choice stays on top, and the step is the one below. New music out of a step that they undid is left out."""
+        """Adds a step of the session `before`: on top, below a later choice, or not at all if the person undid its
+        music."""
         if are_same(self.now, before.now):
             return self.push(step)
         if step.takes and not any(are_same(each, before.now) for each in self.steps):
@@ -156,13 +158,13 @@ class Session(NamedTuple):
         return Session(self.steps[:-1])
 
     def choose(self, variation: int) -> Session:
-        """Chooses another of the newest continuations; one that does not exist changes nothing."""
+        """Chooses another take; one that does not exist changes nothing."""
         if self.now is None or not 0 <= variation < len(self.now.takes):
             return self
         return Session((*self.steps[:-1], self.now._replace(chosen=variation)))
 
     def go_on(self) -> Session:
-        """Begins with the chosen continuation; without one nothing changes."""
+        """Begins with the chosen take; without one nothing changes."""
         if self.now is None or not self.now.takes:
             return self
         return self.push(Step(self.now.as_music))
@@ -173,12 +175,11 @@ CHANGE = Lock()
 
 @dataclass
 class Visit:
-    """One person at the page. Their actions may overlap, and each of them changes the session as it then is."""
+    """One person at the page; their actions may overlap, and each changes the session of its moment."""
 
     session: Session = field(default_factory=Session)
 
     def change(self, how: Callable[[Session], Session]) -> Session:
-        """The session after a change of it."""
         with CHANGE:
             self.session = how(self.session)
             return self.session
@@ -189,8 +190,8 @@ MOST_NOTES, MOST_S = 2000, 120.0
 SHORTEST_S = 0.03
 
 
-def read_played(notes: Any) -> PageMusic:
-    """[onset_s, offset_s, pitch, velocity] for each note; time begins with the first. Raises UserError."""
+def read_phrase(notes: Any) -> PageMusic:
+    """The music of [onset_s, offset_s, pitch, velocity] notes, from the first on. Raises UserError."""
     if not isinstance(notes, list) or not notes:
         raise UserError("nothing was played", "play a few notes, then take them")
     if len(notes) > MOST_NOTES:
@@ -207,7 +208,7 @@ def read_played(notes: Any) -> PageMusic:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a browser's value is a number that can be seconds."""
+    """Whether a browser's value can be seconds."""
     return isinstance(value, int | float) and abs(value) < 1e9
 
 
@@ -231,26 +232,26 @@ ODE = (64, 64, 65, 67, 67, 65, 64, 62, 60, 60, 62, 64)
 
 
 def examples() -> dict[str, PageMusic]:
-    """The music of the page by its title."""
-    shipped = {}
+    """The music of the page by title."""
+    files = {}
     for name, title in SHIPPED.items():
         path = FOLDER / f"{name}.mid"
         tracks = read_tracks(data := read_bytes(path), path)
         project = Project(whole(data), tracks.tempo_map)
-        shipped[title] = PageMusic(name, tracks.merge(), tracks.meter(), project=project)
+        files[title] = PageMusic(name, tracks.merge(), tracks.meter(), project=project)
     beat_s = 0.5 * np.arange(len(ODE))
-    made = {
+    phrases = {
         "Old Hundredth, in four voices": grid_to_score(np.repeat(OLD_HUNDREDTH, 4, axis=0)),
         "Prelude in C, broken chords": _prelude(),
         "Ode to Joy": Score(beat_s, beat_s + 0.45, np.array(ODE), np.full(len(ODE), 80)),
     }
-    return shipped | {
-        title: PageMusic(title.partition(",")[0], score, Meter(score.quarter_s)) for title, score in made.items()
+    return files | {
+        title: PageMusic(title.partition(",")[0], score, Meter(score.quarter_s)) for title, score in phrases.items()
     }
 
 
 def _prelude() -> Score:
-    """Each bar plays the same eight notes twice and sustains the two lowest."""
+    """Bars of eight notes twice, the two lowest sustained."""
     step_s, order = 0.2, (0, 1, 2, 3, 4, 2, 3, 4)
     pitch = np.array([bar[k] for bar in PRELUDE for _ in range(2) for k in order])
     onset_s = step_s * np.arange(len(pitch))

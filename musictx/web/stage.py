@@ -1,4 +1,4 @@
-"""Shows and plays a step, as HTML: rolls to click, a player, files to download and how long they stay."""
+"""A step as HTML: rolls to click, a player, and files to download."""
 
 import base64
 import html
@@ -39,24 +39,23 @@ WELCOME = '<p class="welcome">Drop a MIDI file, pick an example or play a phrase
 
 
 def stage(step: Step | None, folder: Path) -> str:
-    """Writes a step's files below `folder` and returns its HTML; without a step, a word of welcome. The same step is
-    written once, however often and by however many people it is shown."""
+    """The HTML of a step, whose files are written once below `folder`; without a step, a welcome."""
     if step is None:
         return WELCOME
     name = blake2b(SECRET + pickle.dumps(step), digest_size=16).hexdigest()
-    with alone(name):
+    with step_lock(name):
         with PLACES:
             place = new_place(folder, name)
         page = place / "stage.html"
         if not page.exists():
             with LONG if is_long(step) else nullcontext():
-                page.write_text(shown(step, place), encoding="utf-8")
+                page.write_text(step_html(step, place), encoding="utf-8")
         os.utime(place)
         return page.read_text(encoding="utf-8")
 
 
-def shown(step: Step, place: Path) -> str:
-    """The HTML of a step, whose files are written into `place`."""
+def step_html(step: Step, place: Path) -> str:
+    """The HTML of a step, with its files in `place`."""
     picture, boxes = rolls(step, place / "roll.svg")
     narrow, narrow_boxes = rolls(step, place / "narrow.svg", PHONE_IN)
     midi, wav = place / f"{step.name}.mid", place / f"{step.name}.wav"
@@ -71,7 +70,7 @@ def shown(step: Step, place: Path) -> str:
         f'<a href="{_address(path)}" download="{html.escape(path.name)}">{kind}</a>'
         for kind, path in (("MIDI", midi), ("WAV", wav))
     )
-    whole_s = None if step.continued else step.score.duration_s  # a primer can be chosen from it
+    whole_s = None if step.is_continuation else step.score.duration_s  # a primer can be chosen from it
     data = {"boxes": boxes, "narrow": narrow_boxes, "chosen": step.chosen}
     data |= {"whole_s": whole_s, "from_s": begins_s(step), "beats": beats_of(step.score, step.meter)}
     return (
@@ -85,15 +84,14 @@ SO_FAR = "The music so far. More is under way."  # beside a sketch, in place of 
 
 
 def sketch(step: Step) -> str:
-    """The HTML of a step that is under way: only its rolls."""
+    """The HTML of a step under way: only its rolls."""
     with TemporaryDirectory() as place:
         picture, _ = rolls(step, Path(place, "roll.svg"))
     return f'<div class="sketch"><img alt="the music so far" src="{picture}"></div>'
 
 
 def begins_s(step: Step) -> float:
-    """Where new music begins until a person chooses another place: at the end, or before the ending of a finished
-    piece, at a beat if it has beats."""
+    """The place of new music: the end, or before the ending of a finished piece, at a beat if it has beats."""
     ending_at_s = ending_s(step.score)
     if ending_at_s is None:
         return step.score.duration_s
@@ -101,8 +99,8 @@ def begins_s(step: Step) -> float:
 
 
 def rolls(step: Step, path: Path, width_in: float = WIDTH_IN) -> tuple[str, list[dict[str, float]]]:
-    """The picture as a data address, and where its panels lie: fractions of its size from the upper left, and the
-    seconds and pitches at their edges."""
+    """The picture as a data address, and its panels: their places as fractions from the upper left, seconds and pitches
+    at their edges."""
     wide, takes = width_in == WIDTH_IN, enumerate(step.takes, 1)
     panels: list[Panel] = [
         (f"{'variation ' * wide}{k}: {take.became}".rstrip(": "), take.score, take.new) for k, take in takes
@@ -146,13 +144,13 @@ SECRET = os.urandom(16)  # so that the name of a step's folder cannot be guessed
 
 
 def is_long(step: Step) -> bool:
-    """Whether its pictures and its sound take seconds."""
+    """Whether its pictures and sound take seconds."""
     return sum(map(len, [take.score for take in step.takes] or [step.score])) > LONG_NOTES
 
 
 @contextmanager
-def alone(name: str) -> Iterator[None]:
-    """Within it no one else shows the step of that name; whoever shows another does not wait."""
+def step_lock(name: str) -> Iterator[None]:
+    """Holds the lock of a step's name."""
     with PLACES:
         lock, people = SHOWING.get(name, (Lock(), 0))
         SHOWING[name] = lock, people + 1
@@ -167,12 +165,11 @@ def alone(name: str) -> Iterator[None]:
 
 
 def new_place(folder: Path, name: str) -> Path:
-    """A folder of that name; removes folders that are old, or beyond the limit, unless someone
-    shows them just now. Called under `PLACES`."""
-    held = 0
+    """A folder of that name, under `PLACES`; removes old folders, or those beyond the limit, but for shown ones."""
+    n_bytes = 0
     for old in sorted(folder.iterdir(), key=lambda place: place.stat().st_mtime, reverse=True):
-        held += sum(file.stat().st_size for file in old.iterdir())
-        if old.name not in SHOWING and (held > KEEP_BYTES or old.stat().st_mtime < time.time() - KEEP_S):
+        n_bytes += sum(file.stat().st_size for file in old.iterdir())
+        if old.name not in SHOWING and (n_bytes > KEEP_BYTES or old.stat().st_mtime < time.time() - KEEP_S):
             shutil.rmtree(old, ignore_errors=True)
     place = folder / name
     place.mkdir(exist_ok=True)
@@ -180,5 +177,4 @@ def new_place(folder: Path, name: str) -> Path:
 
 
 def as_data(svg: Path) -> str:
-    """An SVG file as a data address."""
     return "data:image/svg+xml;base64," + base64.b64encode(svg.read_bytes()).decode()

@@ -1,7 +1,4 @@
-"""The actions of the page, without a page: each takes a Session and returns the next one, or raises UserError.
-
-Actions under way are counted, so that the end of the server can wait for the files that they write.
-"""
+"""The actions of the page: each takes a Session and returns the next, or raises UserError."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,10 +21,9 @@ from musictx.model.steps import Player, SourcePlayer
 from musictx.model.torch_steps import TorchPlayer, TorchSourcePlayer
 from musictx.tokenizers.gap import knows_gaps
 from musictx.web.arcs import AttentionReader, MelodyReader
-from musictx.web.draw import Report, Turn, draw_takes, fill_takes, went_by
+from musictx.web.draw import Report, Turn, draw_takes, fill_takes, harmonise, time_limit
 from musictx.web.fit import fit, shorten
-from musictx.web.harmonise import harmonise
-from musictx.web.session import PageMusic, Session, Step, examples, read_played
+from musictx.web.session import PageMusic, Session, Step, examples, read_phrase
 from musictx.web.stage import PEN, as_data, stage
 from musictx.web.uploads import read_upload
 
@@ -35,7 +31,7 @@ Answer = Generator[Step, None, tuple[Session, str]]  # yields steps under way; t
 
 
 class Studio:
-    """Models by their names, and a folder for their music. All people at the page share these."""
+    """The models of the page, and a folder for its music; all people share them."""
 
     def __init__(
         self,
@@ -46,8 +42,7 @@ class Studio:
         players: Mapping[str, Player] = MappingProxyType({}),
         source_player: SourcePlayer | None = None,
     ) -> None:
-        """`players` and `source_player`, the harmoniser's, play them, else PyTorch does. `models` and
-        `harmoniser` show their attention."""
+        """`models` and `harmoniser` show their attention; PyTorch plays them without `players` and `source_player`."""
         self.models, self.folder, self.limits, self.harmoniser = models, folder, limits, None
         if harmoniser is not None:
             model: Any
@@ -71,12 +66,12 @@ class Studio:
     def example(self, session: Session, name: str) -> Session:
         return self._begin(session, self.examples[name])
 
-    def played(self, session: Session, notes: Any) -> Session:
-        return self._begin(session, read_played(notes))
+    def phrase(self, session: Session, notes: Any) -> Session:
+        return self._begin(session, read_phrase(notes))
 
     def go_on(self, session: Session, request: Continue, report: Report, model: str = "") -> Answer:
-        """Continues the person's music, or the same music once more, with its own model unless one is named."""
-        whole, turn = self._begun(session, "no music to continue", lambda now: now.to_continue), self._turn(report)
+        """Continues the person's music with its own model, or another."""
+        whole, turn = self._music_of(session, "no music to continue", lambda now: now.to_continue), self._turn(report)
         music = self.for_model(whole, model or whole.model)
         takes = yield from draw_takes(music, request, self.playing[music.model], turn)
         sentence = self._sentence(takes, request.variations, f"of {music.name}", turn, CLICK)
@@ -86,35 +81,34 @@ class Studio:
         """Writes a region of the music again."""
         now, turn = self._now(session, "no music to fill"), self._turn(report)
         whole = now.as_music
-        if now.filled:
+        if now.is_fill:
             whole = whole._replace(name=now.music.name)  # filled again
         music = self.for_model(whole, model or whole.model)
-        takes = yield from fill_takes(music, request, self._filling(music.model), turn)
+        takes = yield from fill_takes(music, request, self._filler(music.model), turn)
         where = f"of {music.name} from {takes[0].new_from_s:.2f} to {takes[0].new_to_s:.2f} s"
         sentence = self._sentence(takes, request.variations, where, turn, "The rest is kept.")
         return session.push(Step(music, takes)), sentence + self._remark(music, whole)
 
     def harmonise(self, session: Session, request: Accompany, report: Report) -> tuple[Session, str]:
-        """Voices around the person's music, or around the same melody once more; and the outcome in words."""
-        music, turn = self._begun(session, "no melody", lambda now: now.to_accompany), self._turn(report)
+        """Voices around the person's melody, and the outcome in words."""
+        music, turn = self._music_of(session, "no melody", lambda now: now.to_accompany), self._turn(report)
         if self.harmoniser is None:
             raise UserError("no model here writes voices")
         takes, note = harmonise(music, request, self.harmoniser, turn)
         if turn.ending():
             raise UserError(ENDS)
-        made = "1 accompaniment" if len(takes) == 1 else f"{len(takes)} accompaniments"
-        what = f"{made} of {music.name}, in {turn.took_s:.1f} s. {note}"
+        count = "1 accompaniment" if len(takes) == 1 else f"{len(takes)} accompaniments"
+        what = f"{count} of {music.name}, in {turn.took_s:.1f} s. {note}"
         return session.push(Step(music, takes)), f"{what} Click a voice to see what it heard of the melody.".strip()
 
     def _now(self, session: Session, without: str) -> Step:
-        """The newest step. Raises UserError before there is one."""
+        """The newest step. Raises UserError for none."""
         if session.now is None:
             raise UserError(f"there is {without} yet", "drop a file, pick an example or play a phrase")
         return session.now
 
-    def _begun(self, session: Session, without: str, of: Callable[[Step], PageMusic]) -> PageMusic:
-        """The music that the newest step begins with. Raises UserError for music that has grown longer than the page
-        takes."""
+    def _music_of(self, session: Session, without: str, of: Callable[[Step], PageMusic]) -> PageMusic:
+        """The music of the newest step. Raises UserError for music longer than the page takes."""
         now = self._now(session, without)
         music = of(now)
         if music is not now.music and music.score.duration_s > self.limits.music_s:
@@ -124,7 +118,7 @@ class Studio:
     def _turn(self, report: Report) -> Turn:
         return Turn(self.limits, report, lambda: self.work.ending)
 
-    def _filling(self, name: str) -> Playing:
+    def _filler(self, name: str) -> Playing:
         """The model of that name. Raises UserError for one that was not trained to fill."""
         able = [other for other, each in self.models.items() if knows_gaps(each.tokenizer.vocab)]
         if name in able:
@@ -133,25 +127,23 @@ class Studio:
         raise UserError(f"the model {name} was not trained to fill a region", advice)
 
     def _sentence(self, takes: tuple[Continuation, ...], variations: int, what: str, turn: Turn, then: str) -> str:
-        """The outcome in words. Raises UserError at the end of the server: to picture it, and to write its sound, would
-        take longer than to draw it."""
+        """The outcome in words. Raises UserError at the end of the server, which has no time for pictures."""
         if turn.ending():
             raise UserError(ENDS)
         if stopped := {take.stopped for take in takes} - {""}:
             in_time = f"at the time limit of {self.limits.seconds:g} s"
-            why = in_time if stopped == {went_by(self.limits)} else f"early, {', '.join(sorted(stopped))}"
+            why = in_time if stopped == {time_limit(self.limits)} else f"early, {', '.join(sorted(stopped))}"
             return f"Stopped {why}: this is all the music so far."
-        made = f"{len(takes)} of {variations}" if len(takes) < variations else str(len(takes))
-        return f"{made} variation{'s' * (made != '1')} {what}, in {turn.took_s:.1f} s. {then}"
+        count = f"{len(takes)} of {variations}" if len(takes) < variations else str(len(takes))
+        return f"{count} variation{'s' * (count != '1')} {what}, in {turn.took_s:.1f} s. {then}"
 
     def _remark(self, music: PageMusic, before: PageMusic) -> str:
-        """The remark on the music of another model."""
         return f" {music.note}".rstrip() if music.model != before.model else ""
 
     def begin_from_take(self, session: Session) -> Session:
-        """The chosen continuation as music to begin with."""
+        """The chosen take as music to begin with."""
         if session.now:
-            self._begun(session, "", lambda now: now.as_music)
+            self._music_of(session, "", lambda now: now.as_music)
         return session.go_on()
 
     def show(self, session: Session) -> str:
@@ -159,7 +151,7 @@ class Studio:
         return stage(session.now, self.folder)
 
     def arcs(self, session: Session, note: int, layer: int | None) -> str:
-        """The HTML of the arcs of note number `note`, counted from 0."""
+        """The HTML of the arcs of note number `note`, from 0."""
         reader, now = self.reader(session)
         with PEN, TemporaryDirectory() as place:
             path = Path(place, "arcs.svg")
@@ -167,7 +159,7 @@ class Studio:
             return f'<img alt="attention arcs" src="{as_data(path)}">'
 
     def reader(self, session: Session) -> tuple[AttentionReader, Step]:
-        """The reader of attention for the model behind the newest step, and this step."""
+        """The reader of attention for the newest step, and this step."""
         now = self._now(session, "no music")
         take = now.takes[now.chosen] if now.takes else None
         if isinstance(take, Accompanied) and self.harmoniser is not None:
@@ -175,18 +167,18 @@ class Studio:
         return self.readers[now.music.model], now
 
     def _begin(self, session: Session, music: PageMusic) -> Session:
-        """With the model that suits the music, as `generate` chooses it."""
+        """Begins with the model that suits the music."""
         name, why = next(iter(self.models)), ""
         music = shorten(music, self.limits)
         if len(self.models) > 1:
             name, reason = choose_bundle(music.reading(in_beats=True).score, music.name)
             why = f"The {name} model plays, since {reason}."
-        fitted = self.for_model(music, name)
-        note = " ".join(part for part in (music.note, fitted.note, why) if part)
-        return session.push(Step(fitted._replace(note=note)))
+        model_music = self.for_model(music, name)
+        note = " ".join(part for part in (music.note, model_music.note, why) if part)
+        return session.push(Step(model_music._replace(note=note)))
 
     def for_model(self, music: PageMusic, name: str) -> PageMusic:
-        """The music as the model of that name hears it."""
+        """The music in the notes of a model."""
         return music if music.model == name else fit(music, self.models[name].tokenizer)._replace(model=name)
 
 
@@ -196,7 +188,7 @@ ENDS = "the server ends just now"
 
 
 class Work:
-    """Counts actions. `ending` asks long ones to end."""
+    """The actions under way; `ending` asks long ones to end, and the server waits for their files."""
 
     def __init__(self) -> None:
         self.ending = False
@@ -204,7 +196,7 @@ class Work:
 
     @contextmanager
     def action(self) -> Iterator[None]:
-        """The time of one action. Raises UserError when the end has come."""
+        """Counts one action. Raises UserError at the end."""
         with self._changed:
             if self.ending:
                 raise UserError(ENDS)
@@ -217,7 +209,7 @@ class Work:
                 self._changed.notify_all()
 
     def end(self) -> None:
-        """Returns when nothing is under way any more."""
+        """Waits until no action is under way."""
         self.ending = True
         with self._changed:
             self._changed.wait_for(lambda: not self._under_way)

@@ -1,4 +1,4 @@
-"""Uploaded files: limited in total, read by `READERS` with its limits, and soon removed."""
+"""Uploaded files, limited in total, read within the limits of `READERS`, and soon removed."""
 
 import asyncio
 import os
@@ -41,10 +41,9 @@ class Uploads:
         self._lock = Lock()  # one thread adds and removes files, others read them
 
     async def receive(self, request: Request) -> Response:
-        """Keeps a form's file for its page and answers with a list of its path, as Gradio's own /upload
-        does."""
+        """Keeps a form's file for its page and answers with a list of its path, as Gradio's own /upload does."""
         length = int(request.headers["content-length"])  # the gate refuses requests without it
-        if self.held() + self.arriving + length > self.limits.uploads_bytes:
+        if self.n_bytes() + self.arriving + length > self.limits.uploads_bytes:
             return PlainTextResponse("the server has too many files just now: drop yours again in a minute", 503)
         self.arriving += length
         try:
@@ -59,11 +58,11 @@ class Uploads:
             self.arriving -= length
 
     async def progress(self, _: Request) -> Response:
-        """A page asks how much of its file has arrived: files are small, so the answer is all."""
+        """The progress of an upload: files are small, so it is done."""
         return PlainTextResponse('data: {"msg": "done"}\n\n', media_type="text/event-stream")
 
     def keep(self, name: str, data: bytes) -> Path:
-        """A separate place for a file, under a safe form of its name."""
+        """Keeps a file in its own place, under a safe name."""
         place = self.folder / uuid.uuid4().hex
         place.mkdir()
         path = place / plain_name(name)
@@ -71,11 +70,11 @@ class Uploads:
         return path
 
     def owns(self, path: Path) -> bool:
-        """Whether a path is one of this folder's files, which may be gone."""
+        """Whether a path is one of this folder's files, even a removed one."""
         return Path(os.path.abspath(path)).parent.parent == self.folder
 
     def take(self, path: Path) -> bytes | None:
-        """Returns a file's contents and removes it; None if it was gone already, or never an upload."""
+        """A file's contents, which it removes; None if it is gone, or no upload."""
         if not self.owns(path):
             return None
         with self._lock:
@@ -83,8 +82,8 @@ class Uploads:
             shutil.rmtree(path.parent, ignore_errors=True)
         return data
 
-    def held(self) -> int:
-        """Bytes of all files together."""
+    def n_bytes(self) -> int:
+        """The bytes of all files."""
         with self._lock:
             return sum(path.stat().st_size + PLACE_BYTES for path in self.folder.glob("*/*"))
 
@@ -107,27 +106,27 @@ FIRST_TEMPO = "It is heard at its first tempo, since the model counts beats."
 
 def read_upload(data: bytes, name: str, limits: Limits) -> PageMusic:
     """Reads an uploaded file. Raises UserError, which names the fault."""
-    allowed = FileLimits(limits.file_seconds, limits.memory_mb)
+    file_limits = FileLimits(limits.file_seconds, limits.memory_mb)
     with AT_ONCE:
-        read = cast(PageMusic | str, READERS.read(cast(Any, read_music), data, allowed))
-    if isinstance(read, str):
-        raise UserError(f"{name}: {read}", "give another MIDI file")
-    return read._replace(name=Path(name).stem.strip())
+        music = cast(PageMusic | str, READERS.read(cast(Any, read_music), data, file_limits))
+    if isinstance(music, str):
+        raise UserError(f"{name}: {music}", "give another MIDI file")
+    return music._replace(name=Path(name).stem.strip())
 
 
 def read_music(data: bytes) -> PageMusic | str:
-    """Runs where files are read: the music without drums and without a name, or why there is none."""
+    """The music without drums and name, or why there is none; runs in a reader."""
     try:
         tracks = read_tracks(data, "")
         even = read_tracks(data, "", one_tempo=True) if tracks.tempo_map.changes else None
     except MidiError as error:
         return error.reason
-    played = reading_of(tracks, data)
-    if not len(played.score):
+    music = reading_of(tracks, data)
+    if not len(music.score):
         only_drums = len(tracks.merge(drums=True)) > 0
         return "there are only drums in it" if only_drums else "there are no notes in it"
-    written = reading_of(even, data, FIRST_TEMPO) if even is not None else None
-    return PageMusic("", played.score, played.meter, played=played, written=written, project=played.project)
+    beats = reading_of(even, data, FIRST_TEMPO) if even is not None else None
+    return PageMusic("", music.score, music.meter, seconds_reading=music, beats_reading=beats, project=music.project)
 
 
 def reading_of(tracks: Tracks, data: bytes, remarks: str = "") -> Reading:
@@ -140,6 +139,6 @@ def reading_of(tracks: Tracks, data: bytes, remarks: str = "") -> Reading:
 
 
 def plain_name(name: str) -> str:
-    """A file's name as any disk accepts it: letters, digits and characters that are safe in titles too."""
+    """A file's name in letters that any disk accepts."""
     plain = " ".join(re.sub(r"[^\w.-]+", " ", re.split(r"[/\\]", name)[-1]).split())
     return plain[-NAME_LENGTH:].strip(" .") or "music.mid"

@@ -6,8 +6,7 @@ from strategies import split_of
 
 from musictx.analysis.continuations import beginnings
 from musictx.errors import UserError
-from musictx.generate.primer import Primer
-from musictx.generate.prompt import make_prompt
+from musictx.generate.primer import Primer, make_prompt
 from musictx.music.score import Meter, Score
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.performance import PerformanceTokenizer

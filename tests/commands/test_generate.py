@@ -12,7 +12,7 @@ from musictx.config.command import find
 from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError
 from musictx.generate.model import load
-from musictx.generate.open_bundle import faster, open_bundle
+from musictx.generate.open_bundle import fast_model, open_bundle
 from musictx.model.bundle import add_notes
 from musictx.model.onnx.steps import OnnxSteps
 from musictx.model.recurrent import Recurrent, RecurrentConfig
@@ -171,8 +171,8 @@ def test_ctrl_c_writes_what_exists_and_says_so(world, tmp_path, monkeypatch, cap
 
 
 def test_a_graph_is_for_models_with_a_cache_of_keys(opened):
-    assert isinstance(faster(opened.model, graph=True, device="cuda"), StaticSteps)
+    assert isinstance(fast_model(opened.model, graph=True, device="cuda"), StaticSteps)
     recurrent = Recurrent(RecurrentConfig(vocab_size=9, d_model=8, n_layers=1))
     for model, device, why in ((recurrent, "cuda", "recurrent"), (opened.model, "cpu", "CPU")):
         with pytest.raises(ConfigError, match=f"^graph=true: .*{why}"):
-            faster(model, graph=True, device=device)
+            fast_model(model, graph=True, device=device)

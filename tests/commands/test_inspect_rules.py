@@ -104,6 +104,6 @@ def test_a_seed_and_the_four_tracks_after_it_are_read_each_in_its_way(tmp_path):
     ]
     it = Project.new(0.5)
     it = Project(it.beside([Line("seed", seed)]), it.clock)
-    grid, voices = read_voices(read_tracks(it.continued(lines, 2.0), "a test", one_tempo=True))
+    grid, voices = read_voices(read_tracks(it.continue_at(lines, 2.0), "a test", one_tempo=True))
     assert voices == "tracks and height"
     assert [grid[at].tolist() for at in (0, 16, 24)] == [[72, 67, 64, 48], [74, 67, 60, 50], [76, 61, 64, 50]]

@@ -15,8 +15,7 @@ from musictx.errors import ConfigError, MidiError
 from musictx.generate.control import Control
 from musictx.generate.draw import continue_primers
 from musictx.generate.engine import ByChance
-from musictx.generate.primer import Primer
-from musictx.generate.prompt import make_prompt
+from musictx.generate.primer import Primer, make_prompt
 from musictx.generate.requests import PLAIN, Continue, Fill, Length
 from musictx.generate.steering import Steering, check_encoding, lead
 from musictx.music.harmony import parse_chord, parse_chords

@@ -12,10 +12,8 @@ from test_music import LONGER, SEED, build, same
 from musictx.errors import ConfigError
 from musictx.generate.draw import continue_primers
 from musictx.generate.engine import BatchRow, Uniforms, begin_stream
-from musictx.generate.filters import draw, softmax
-from musictx.generate.guidance import BARE, CUT, bare_prompt, guided
-from musictx.generate.primer import Primer
-from musictx.generate.prompt import make_prompt
+from musictx.generate.filters import CUT, draw, guide, softmax
+from musictx.generate.primer import BARE, Primer, bare_prompt, make_prompt
 from musictx.generate.requests import PLAIN, Continue, Length, Sampling
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.static_steps import StaticSteps
@@ -36,10 +34,10 @@ def ln(*p):
 
 def test_what_the_seed_makes_likelier_is_raised_among_what_is_likely_at_all():
     with_seed, without = ln(0.6, 0.3, 0.095, 0.005), ln(0.3, 0.6, 0.099, 0.001)
-    p = softmax(guided(with_seed, without, 1.0))[0]
+    p = softmax(guide(with_seed, without, 1.0))[0]
     odds = np.array([0.6**2 / 0.3, 0.3**2 / 0.6, 0.095**2 / 0.099, 0.0])  # 0.005 is below a hundredth of 0.6
     np.testing.assert_allclose(p, odds / odds.sum())
-    cut_alone = softmax(guided(with_seed, without, 0.0))[0]
+    cut_alone = softmax(guide(with_seed, without, 0.0))[0]
     np.testing.assert_allclose(cut_alone, np.array([0.6, 0.3, 0.095, 0.0]) / 0.995)
 
 

@@ -11,8 +11,8 @@ from musictx.errors import ConfigError
 from musictx.generate.control import Control
 from musictx.generate.draw import continue_primers
 from musictx.generate.engine import BatchRow, begin_stream
-from musictx.generate.particles import Particles, compared, random_keys
-from musictx.generate.prompt import make_prompt
+from musictx.generate.particles import Particles, random_keys, relative_gain
+from musictx.generate.primer import make_prompt
 from musictx.generate.requests import PLAIN, Continue, Length
 from musictx.generate.steering import Steering
 from musictx.model.build import build_model, model_config
@@ -139,10 +139,10 @@ def test_a_row_with_many_notes_is_no_worse_than_one_with_few():
     ease = np.array([[0.0, -8.0], [-6.0, -2.0], [0.0, -1.0]])
     drawn = np.array([[0.0, 4.0], [3.0, 1.0], [2.0, 2.0]])
     both, all_three = np.ones(2, dtype=bool), np.ones(3, dtype=bool)
-    gained = compared(ease[:2], drawn[:2], 2, both)
+    gained = relative_gain(ease[:2], drawn[:2], 2, both)
     np.testing.assert_allclose(gained, [0.0, 0.0], atol=1e-12)
-    assert compared(ease, drawn, 3, all_three).argmax() == 2
-    assert compared(ease, drawn, 3, np.array([True, True, False])).tolist() == pytest.approx([0.0, 0.0, 0.0])
+    assert relative_gain(ease, drawn, 3, all_three).argmax() == 2
+    assert relative_gain(ease, drawn, 3, np.array([True, True, False])).tolist() == pytest.approx([0.0, 0.0, 0.0])
 
 
 def test_one_row_of_each_weight_survives():

@@ -96,7 +96,7 @@ def test_what_the_model_is_asked_is_what_it_learns():
     asked = build_objective("conditional", None, TOK)
     (source, _), targets = asked.example(torch.tensor([BOS, *both.tolist()]), np.random.default_rng(0))
     assert source.tolist() == melody.tolist()
-    ids = torch.tensor([BOS, *music.written.tolist()])
+    ids = torch.tensor([BOS, *music.ids.tolist()])
     with torch.inference_mode():
         log_p = model(source[None], ids[None, :-1])[0].log_softmax(-1).gather(1, ids[1:, None])[:, 0]
     assert len(targets) > 50
@@ -119,7 +119,7 @@ def test_windows_hear_the_melody_from_where_they_begin_and_what_was_written_ther
     monkeypatch.setattr(model, "init_state", init_state)
     monkeypatch.setattr(model, "prefill", prefill)
     music, melody = written(model, 4.0), TOK.as_melody(TOK.normalise(TOK.as_melody(MELODY)))
-    rest = TOK.decode(music.written)
+    rest = TOK.decode(music.ids)
     assert len(heard) == 4  # from 0, 2, 4 and, to the end of the melody, 6 seconds on
     assert heard[0][1].tolist() == [BOS]
     for start_s, (source, prompt) in zip((0, 2, 4, 6), heard, strict=True):
@@ -140,9 +140,9 @@ def test_a_wait_that_reaches_the_end_of_a_window_is_left_to_the_next(monkeypatch
     monkeypatch.setattr(model, "prefill", lambda ids, state: read(ids, state) + 1e4 * (torch.arange(V) == wait))
     music = begin(model)
     music.extend(0.0, 4.0)
-    assert music.written.size == 0
+    assert music.ids.size == 0
     music.extend(2.0, 4.5)
-    assert TOK.seconds(music.written) == 2.0  # from where the second window begins
+    assert TOK.seconds(music.ids) == 2.0  # from where the second window begins
 
 
 def test_a_model_that_lets_no_time_pass_is_said(monkeypatch):

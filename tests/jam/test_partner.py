@@ -9,7 +9,7 @@ from session_parts import make_partner, phrase_score
 
 from musictx.generate.engine import BatchRow, begin_stream
 from musictx.generate.filters import NanError
-from musictx.generate.guidance import bare_prompt
+from musictx.generate.primer import bare_prompt
 from musictx.tokenizers.grammar import build_grammar
 
 BOTH = ["performance", "chorale"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musictx.music.beat_grid import GRIDS, SWING, bars_of, find_grid, keeps_beat, named
+from musictx.music.beat_grid import GRIDS, SWING, bars_of, find_grid, grid_by_name, keeps_beat
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import UNITS, Meter, Score
 
@@ -29,9 +29,9 @@ def moments(meter, places, quarters=16, chance=0):
 @pytest.mark.parametrize("name", GRIDS)
 def test_each_grid_is_found(name, meter):
     onset_s = moments(meter, GRIDS[name])
-    assert find_grid(music(onset_s), meter) == named(name)._replace(ends=False)
+    assert find_grid(music(onset_s), meter) == grid_by_name(name)._replace(ends=False)
     legato = Score(onset_s[:-1], onset_s[1:], np.full(len(onset_s) - 1, 60), np.full(len(onset_s) - 1, 80))
-    assert find_grid(legato, meter) == named(name)
+    assert find_grid(legato, meter) == grid_by_name(name)
 
 
 @pytest.mark.parametrize("late", [13.5, 15, 16, 17])
@@ -50,7 +50,7 @@ def test_a_free_performance_has_none(chance):
 def test_few_notes_are_no_grid_and_small_errors_are():
     assert find_grid(music(np.array([0.0, 0.5, 1.0])), Meter(0.5)) is None
     played = np.arange(64) * 0.25 + np.random.default_rng(0).normal(0, 0.004, 64).clip(-0.01, 0.01)
-    assert find_grid(music(np.abs(played)), Meter(0.5)) == named("1/8")._replace(ends=False)
+    assert find_grid(music(np.abs(played)), Meter(0.5)) == grid_by_name("1/8")._replace(ends=False)
     rubato = np.arange(64) * 0.25 + np.random.default_rng(0).normal(0, 0.03, 64)
     assert find_grid(music(np.abs(rubato)), Meter(0.5)) is None
 
@@ -58,7 +58,7 @@ def test_few_notes_are_no_grid_and_small_errors_are():
 @given(st.sampled_from([*GRIDS, SWING]), st.sampled_from([Meter(0.5), Meter(0.43), SLOWING]), st.integers(0, 999))
 def test_times_of_the_clock_become_exact_places(name, meter, chance):
     """The clock has steps of 10 ms; a score of rounded places is put on them again, and only what is new."""
-    grid = named(name)
+    grid = grid_by_name(name)
     lines = grid.lines_s(meter, 15.0)
     assert np.all(np.diff(lines) > 0.02)
     rng = np.random.default_rng(chance)
@@ -107,7 +107,7 @@ def test_quarters_of_no_length_are_no_beat_and_take_no_memory():
     meter = Meter(1e-6)
     assert meter.quarters([86_400.0])[0] == pytest.approx(86_400e6)
     assert find_grid(music(np.arange(16) * 0.5), meter) is None
-    assert len(named("1/32").lines_s(meter, 86_400.0)) == 8 * 10**6
+    assert len(grid_by_name("1/32").lines_s(meter, 86_400.0)) == 8 * 10**6
 
 
 @pytest.mark.parametrize("ticks", [1, 2, 3, 4, 5, 8, 10, 12, 100, 480])
@@ -119,14 +119,14 @@ def test_files_of_few_ticks_have_quarters_too(tmp_path, ticks):
     tracks = read_tracks(read_bytes(tmp_path / "a.mid"), tmp_path / "a.mid")
     meter = tracks.meter()
     np.testing.assert_allclose(meter.quarters([0.25, 3.0, 3.5, 9.0]), [0.5, 6, 7, 18], atol=1e-9)
-    assert find_grid(tracks.merge(), meter) == named("1/8")
+    assert find_grid(tracks.merge(), meter) == grid_by_name("1/8")
 
 
 @pytest.mark.parametrize("first_s", [1e-3, 0.05, 3.0])
 def test_the_tempo_of_a_count_in_hides_no_grid(first_s):
     units_s = np.cumsum(np.repeat([0.0, first_s / UNITS, 0.5 / UNITS], [1, UNITS, UNITS * 12]))
     meter = Meter(first_s, units_s=units_s)
-    assert find_grid(music(meter.seconds(1 + np.arange(40) / 4)), meter) == named("1/16")._replace(ends=False)
+    assert find_grid(music(meter.seconds(1 + np.arange(40) / 4)), meter) == grid_by_name("1/16")._replace(ends=False)
 
 
 def test_beats_and_places_follow_the_map_beyond_the_notes(tmp_path):
@@ -140,5 +140,5 @@ def test_beats_and_places_follow_the_map_beyond_the_notes(tmp_path):
     midi.save(tmp_path / "it.mid")
     meter = read_tracks((tmp_path / "it.mid").read_bytes(), "").meter()
     np.testing.assert_allclose(meter.beats_s(4.3), [0, 0.75, 1.5, 2, 2.5, 3, 3.5, 3.75, 4, 4.25, 4.5])
-    np.testing.assert_allclose(named("1/8").lines_s(meter, 3.9)[-6:-2], [3.5, 3.625, 3.75, 3.875])
+    np.testing.assert_allclose(grid_by_name("1/8").lines_s(meter, 3.9)[-6:-2], [3.5, 3.625, 3.75, 3.875])
     np.testing.assert_allclose(meter.part(1.5, 2.0).beats_s(1.0), [0, 0.5, 1.0])

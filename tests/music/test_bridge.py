@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from player import play
 from projects import SLOW, band, files, heard, note, tempo, track, without_lifts
 
-from musictx.music.bridge import bridged
+from musictx.music.bridge import join_files
 from musictx.music.midi_file import Event, EventFile, meta, read_events, write_events
 from musictx.music.project import Line, Project
 from musictx.music.read import read_tracks
@@ -35,7 +35,7 @@ def joined(one, other, gap_s=1.5, new=((0.0, 1.0, 60),), **how):
     from_s = heard(one.data).merge().duration_s
     on, off, pitch = np.array(new).reshape(-1, 3).T
     score = Score(from_s + on, from_s + off, pitch, np.full(len(pitch), 77))
-    data = bridged(one, other, [Line("musictx", score)], from_s, from_s + gap_s, "", **{"pedal": False} | how)
+    data = join_files(one, other, [Line("musictx", score)], from_s, from_s + gap_s, "", **{"pedal": False} | how)
     return data, from_s, from_s + gap_s
 
 

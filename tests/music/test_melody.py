@@ -5,7 +5,7 @@ import pytest
 
 from musictx.errors import UserError
 from musictx.music.grid import REST
-from musictx.music.melody import on_grid, together, top_line
+from musictx.music.melody import on_grid, overlaps, top_line
 from musictx.music.score import Score
 
 STEP = 0.125  # of a quarter of half a second
@@ -17,10 +17,10 @@ def score(*notes) -> Score:
 
 
 def test_legato_and_a_repeated_note_are_one_line_and_a_chord_is_not():
-    assert len(together(score((0, 4.4, 70), (4, 4, 72), (8, 4, 72)))) == 0
-    assert together(score((0, 4, 70), (0, 4, 60))).tolist() == [1]
-    assert together(score((0, 16, 70), (4, 4, 72), (8, 2, 71))).tolist() == [1, 2]  # below or above a held note
-    assert together(score((0, 4, 70), (0.2, 4, 60), (8, 4, 70))).tolist() == [1]  # a chord that is spread a little
+    assert len(overlaps(score((0, 4.4, 70), (4, 4, 72), (8, 4, 72)))) == 0
+    assert overlaps(score((0, 4, 70), (0, 4, 60))).tolist() == [1]
+    assert overlaps(score((0, 16, 70), (4, 4, 72), (8, 2, 71))).tolist() == [1, 2]  # below or above a held note
+    assert overlaps(score((0, 4, 70), (0.2, 4, 60), (8, 4, 70))).tolist() == [1]  # a chord that is spread a little
 
 
 def test_the_top_of_several_lines():
@@ -30,7 +30,7 @@ def test_the_top_of_several_lines():
     assert top_line(held).pitch.tolist() == [72, 60]
     cut = top_line(score((0, 8, 60), (4, 4, 72)))  # a line that another climbs over ends there
     assert (cut.offset_s / STEP).tolist() == [4, 8]
-    assert len(together(top_line(bach))) == 0
+    assert len(overlaps(top_line(bach))) == 0
 
 
 def test_a_line_is_heard_from_the_beat_on_in_which_it_begins():

@@ -14,7 +14,7 @@ from player import play
 from projects import QUARTER, band, heard, note, project, tempo, track
 
 from musictx.errors import ConfigError
-from musictx.music.gap import Filled, fill_in
+from musictx.music.gap import GapNotes, fill_in
 from musictx.music.midi_file import Event, EventFile, meta, read_events, write_events
 from musictx.music.project import Line, Project
 from musictx.music.read import whole
@@ -40,7 +40,7 @@ def test_a_continuation_is_a_track_at_the_files_tempo_and_the_rest_stays():
     it = band()
     end_s = heard(it.data).merge(True).duration_s
     new = Score([end_s, end_s + 1], [end_s + 1, end_s + 2], [79, 81], [70, 71], program=40)
-    got = read_events(it.continued([Line("musictx", new)], end_s, "a remark"))
+    got = read_events(it.continue_at([Line("musictx", new)], end_s, "a remark"))
     assert got.tracks[:-1] == it.file.tracks
     added = got.tracks[-1]
     assert added.name == "musictx"
@@ -55,7 +55,7 @@ def test_a_seed_that_ends_early_is_cut_there_but_not_its_tempo_and_markers():
     it = band()
     join = 240  # within notes of both
     at_s = float(it.clock.seconds(np.array([join]))[0])
-    got = read_events(it.continued([Line("musictx", Score([at_s], [at_s + 1], [60], [64], program=0))], at_s))
+    got = read_events(it.continue_at([Line("musictx", Score([at_s], [at_s + 1], [60], [64], program=0))], at_s))
     assert got.tracks[0] == it.file.tracks[0]
     for was, now in zip(it.file.tracks[1:], got.tracks[1:-1], strict=True):
         before = [e for e in was.events if e.tick < join]
@@ -64,7 +64,7 @@ def test_a_seed_that_ends_early_is_cut_there_but_not_its_tempo_and_markers():
     assert max(t.score.duration_s for t in heard(write_events(got)).tracks[:-1]) == pytest.approx(at_s)
     free = next(e.channel for e in got.tracks[-1].events if e.begins)
     assert free not in (0, 1, 9)  # no channel plays program 0
-    alone = read_events(it.continued([Line("musictx", Score([at_s], [at_s + 1], [60], [64]))], at_s, seed=False))
+    alone = read_events(it.continue_at([Line("musictx", Score([at_s], [at_s + 1], [60], [64]))], at_s, seed=False))
     assert [e for t in alone.tracks[:-1] for e in t.events if e.channel is not None] == []
     assert alone.tracks[0] == it.file.tracks[0]
     assert alone.tracks[-1].events[-1].tick > join
@@ -74,9 +74,9 @@ def test_new_notes_sound_as_they_are_whatever_the_seed_left_behind():
     pedal, bend = Event(50, b"\xb0\x40\x7f"), Event(60, b"\xe0\x00\x60")
     it = project(track(note(0, 96, 60), pedal, bend))
     new = Score([1.0, 1.5], [1.2, 1.7], [64, 65], [80, 80])
-    back = heard(it.continued([Line("musictx", new)], 1.0))
+    back = heard(it.continue_at([Line("musictx", new)], 1.0))
     assert back.tracks[-1].score.offset_s.tolist() == pytest.approx([1.2, 1.7], abs=0.01)
-    (bent,) = (e for e in read_events(it.continued([Line("musictx", new)], 1.0)).tracks[-1].events if e.kind == 0xE0)
+    (bent,) = (e for e in read_events(it.continue_at([Line("musictx", new)], 1.0)).tracks[-1].events if e.kind == 0xE0)
     assert bent.data[1:] == b"\x00\x40"
 
 
@@ -87,7 +87,7 @@ def test_a_fill_takes_the_notes_of_its_gap_and_nothing_else():
     others = Score.merge([t.score for t in heard(it.data).tracks if not t.is_drums])
     others = others.select((others.onset_s < from_s - 1e-6) | (others.onset_s > to_s - 1e-6))
     new = Score([from_s, from_s], [to_s, to_s - 0.5], [49, 80], [60, 61])
-    gap = Filled(it.by_register(new), others, from_s, to_s, 0.005)
+    gap = GapNotes(it.by_register(new), others, from_s, to_s, 0.005)
     got = read_events(fill_in(it, gap))
     assert len(got.tracks) == 4
     assert (got.tracks[0], got.tracks[3]) == (it.file.tracks[0], it.file.tracks[3])
@@ -105,7 +105,7 @@ def test_notes_over_the_borders_of_a_gap_end_and_begin_there():
     it = project(track(note(0, 400, 60), note(150, 250, 64), note(390, 500, 67)))
     from_s, to_s = 1.0, 2.0  # 192 to 384
     others = Score([0, 150 / 192, to_s, 390 / 192], [from_s, from_s, 400 / 192, 500 / 192], [60, 64, 60, 67], [80] * 4)
-    gap = Filled([(1, Score([1.2], [1.8], [72], [80]))], others, from_s, to_s, 0.005)
+    gap = GapNotes([(1, Score([1.2], [1.8], [72], [80]))], others, from_s, to_s, 0.005)
     (track_of,) = heard(fill_in(it, gap)).tracks
     rows = zip(track_of.score.onset_s * 192, track_of.score.offset_s * 192, track_of.score.pitch.tolist(), strict=True)
     assert sorted((p, round(a), round(b)) for a, b, p in rows) == [
@@ -122,7 +122,7 @@ def test_the_pedal_of_a_gap_goes_and_the_persons_own_comes_back_at_its_end():
     it = project(track(note(0, 100, 60), note(220, 260, 64), note(400, 500, 67), pedal, Event(0, b"\xc0\x05")))
     others = Score([0, 400 / 192], [1.0, 600 / 192], [60, 67], [80, 80])
     new = Score([1.2], [2.0], [72], [80], program=5)
-    data = fill_in(it, Filled([(1, new)], others, 1.0, 2.0, 0.005))
+    data = fill_in(it, GapNotes([(1, new)], others, 1.0, 2.0, 0.005))
     (only,) = read_events(data).tracks
     assert [(e.tick, e.data[2]) for e in only.events if e.kind == 0xB0] == [(50, 100), (192, 0), (384, 90), (600, 0)]
     assert [(s.on, s.off, s.pitch) for s in play(data)] == [(0, 192, 60), (230, 383, 72), (400, 600, 67)]
@@ -133,7 +133,7 @@ def test_another_hand_on_the_same_channel_keeps_its_pedal():
     right, left = track(meta(0, 3, "RH"), note(0, 180, 72)), track(meta(0, 3, "LH"), note(100, 200, 40), pedal)
     it = project(right, left, part="RH")
     new = [(1, Score([1.2], [1.4], [74], [80]))]
-    data = fill_in(it, Filled(new, Score([0], [1.0], [72], [80]), 1.0, 2.0, 0.0))
+    data = fill_in(it, GapNotes(new, Score([0], [1.0], [72], [80]), 1.0, 2.0, 0.0))
     assert read_events(data).tracks[1] == it.file.tracks[1]
     assert [(s.on, s.off, s.pitch) for s in play(data)] == [(0, 192, 72), (100, 500, 40), (230, 269, 74)]
 
@@ -208,14 +208,14 @@ def test_a_file_of_the_package_stays_as_it_is(path: Path):
     data = whole(path.read_bytes())
     it = Project(data, heard(data).tempo_map)
     end_s = heard(data).merge().duration_s
-    got = read_events(it.continued([Line("musictx", Score([end_s], [end_s + 1], [60], [80]))], end_s))
+    got = read_events(it.continue_at([Line("musictx", Score([end_s], [end_s + 1], [60], [80]))], end_s))
     assert got.tracks[:-1] == it.file.tracks
 
 
 def test_no_pedal_stays_down_and_a_deep_bend_ends_where_new_music_begins():
     down = [Event(10, bytes([0xB0 | channel, 64, 127])) for channel in (0, 1)]
     it = project(track(note(0, 96, 60), note(0, 96, 48, 1), *down, Event(20, b"\xe0\x00\x00")))
-    (added,) = read_events(it.continued([Line("musictx", Score([1.0], [1.5], [64], [80]))], 1.0)).tracks[1:]
+    (added,) = read_events(it.continue_at([Line("musictx", Score([1.0], [1.5], [64], [80]))], 1.0)).tracks[1:]
     lifted = {event.channel for event in added.events if event.data[1:] == b"\x40\x00" and event.kind == 0xB0}
     assert lifted == {0, 1}
     assert [event.data for event in added.events if event.kind == 0xE0] == [b"\xe0\x00\x40"]
@@ -224,7 +224,7 @@ def test_no_pedal_stays_down_and_a_deep_bend_ends_where_new_music_begins():
 def test_what_comes_later_on_a_channel_mutes_no_new_note_and_what_was_there_bends_none():
     fade = [Event(200, b"\xb0\x07\x00"), Event(210, b"\xb0\x78\x00")]
     it = project(track(Event(0, b"\xc0\x05"), Event(0, b"\xb0\x00\x08"), note(0, 96, 60), fade))
-    got = it.continued([Line("musictx", Score([1.0], [2.0], [64], [80], program=5))], 1.0)
+    got = it.continue_at([Line("musictx", Score([1.0], [2.0], [64], [80], program=5))], 1.0)
     assert read_events(got).tracks[:1] == it.file.tracks
     new = play(got)[-1]
     assert (new.off - new.on, new.program, new.expression) == (192, 5, 127)
@@ -232,7 +232,7 @@ def test_what_comes_later_on_a_channel_mutes_no_new_note_and_what_was_there_bend
     assert b"\x00\x08" in [e.data[1:] for e in read_events(got).tracks[1].events if e.kind == 0xB0]  # its bank
     before = [Event(5, b"\xb0\x0b\x00"), Event(6, b"\xe0\x00\x00"), Event(7, b"\xb0\x42\x7f")]
     it = project(track(note(0, 96, 60), before))
-    new = play(it.continued([Line("musictx", Score([1.0], [2.0], [64], [80]))], 1.0))[-1]
+    new = play(it.continue_at([Line("musictx", Score([1.0], [2.0], [64], [80]))], 1.0))[-1]
     assert (new.channel, new.bend, new.expression) == (0, 0, 127)
 
 
@@ -254,17 +254,19 @@ def test_where_all_channels_are_in_use_the_persons_own_sound_as_they_did():
     was = play(it.data)
     for data in (
         it.beside([Line("alto", Score([0.3], [0.4], [80], [80]))]),
-        fill_in(it, Filled([(1, Score([2.1], [2.2], [50], [80]))], heard(it.data).merge(), 2.0, 2.5, 0.0)),
+        fill_in(it, GapNotes([(1, Score([2.1], [2.2], [50], [80]))], heard(it.data).merge(), 2.0, 2.5, 0.0)),
     ):
         assert [sound for sound in was if sound not in play(data)] == []
-    late = it.continued([Line("musictx", Score([9.0], [9.5], [80], [80], program=77))], 9.0)
+    late = it.continue_at([Line("musictx", Score([9.0], [9.5], [80], [80], program=77))], 9.0)
     assert play(late)[-1].program == 77  # after the seed a channel is free
 
 
 def test_a_hand_that_is_not_asked_for_keeps_its_notes():
     right, left = track(meta(0, 3, "RH"), note(0, 90, 72)), track(meta(0, 3, "LH"), note(0, 90, 40), note(192, 380, 64))
     it = project(right, left, part="RH")
-    got = fill_in(it, Filled([(1, Score([1.2], [1.4], [64], [80]))], Score([0], [90 / 192], [72], [80]), 1.0, 2.0, 0.0))
+    got = fill_in(
+        it, GapNotes([(1, Score([1.2], [1.4], [64], [80]))], Score([0], [90 / 192], [72], [80]), 1.0, 2.0, 0.0)
+    )
     assert read_events(got).tracks[1] == it.file.tracks[1]
     assert [(s.on, s.off) for s in play(got) if s.pitch == 64 and s.channel == 0] == [(192, 380)]
 
@@ -275,7 +277,7 @@ def test_lyrics_and_system_messages_end_with_the_notes_of_a_seed_that_is_cut():
         track(tempo(0, 500_000), meta(500, 6, "chorus")),
         track(*words, *(note(96 * k, 96 * k + 90, 60) for k in range(8)), Event(600, b"\xf0\x01\xf7")),
     )
-    conductor, notes, new = read_events(it.continued([Line("musictx", Score([1.0], [1.5], [64], [80]))], 1.0)).tracks
+    conductor, notes, new = read_events(it.continue_at([Line("musictx", Score([1.0], [1.5], [64], [80]))], 1.0)).tracks
     assert conductor == it.file.tracks[0]
     assert [e.tick for e in notes.events if e.data[:2] == b"\xff\x05"] == [0, 96]
     assert all(e.kind != 0xF0 for e in notes.events)
@@ -319,7 +321,7 @@ def test_whatever_the_seed_nothing_of_it_changes_and_new_notes_sound_as_they_are
     at_s = join / 192 * 96
     at = it.tick(at_s)
     new = Score(at_s + np.array([0.0, 0.5]), at_s + np.array([0.5, 1.0]), [90, 91], [80, 80])
-    data = it.continued([Line("musictx", new)], at_s, pedal=pedal)
+    data = it.continue_at([Line("musictx", new)], at_s, pedal=pedal)
     for was, now in zip(it.file.tracks, read_events(data).tracks, strict=False):
         assert [e for e in now.events if e.tick < at] == [e for e in was.events if e.tick < at]
         assert now == was or all(e.ends and e.tick == at for e in now.events if e.tick >= at)
@@ -336,7 +338,9 @@ def test_music_of_more_instruments_than_a_file_has_channels_is_written_whole():
     back = heard(Project.new(0.5).beside([Line("musictx", score)])).merge()
     assert sorted(back.program.tolist()) == programs.tolist()
     late = heard(
-        full().continued([Line("musictx", replace(score, onset_s=score.onset_s + 9, offset_s=score.offset_s + 9))], 9.0)
+        full().continue_at(
+            [Line("musictx", replace(score, onset_s=score.onset_s + 9, offset_s=score.offset_s + 9))], 9.0
+        )
     ).tracks
     assert {t.program for t in late if t.name == "musictx"} == {*programs.tolist()}
 
@@ -344,7 +348,7 @@ def test_music_of_more_instruments_than_a_file_has_channels_is_written_whole():
 def test_what_is_not_of_a_melody_is_silent_and_all_else_stays():
     it = band()
     melody = heard(it.data).tracks[0].score
-    kept = it.keeping(melody)
+    kept = it.with_only(melody)
     assert [kept.file.tracks[n] for n in (0, 1, 3)] == [it.file.tracks[n] for n in (0, 1, 3)]
     assert [e for e in kept.file.tracks[2].events if e.begins or e.ends] == []
-    assert it.keeping(heard(it.data).merge()) is it
+    assert it.with_only(heard(it.data).merge()) is it

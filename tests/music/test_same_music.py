@@ -10,7 +10,7 @@ from projects import LONGEST, SLOW, files, note, project, tempo, track, without_
 
 from musictx.generate.gap import cut_gap, fill
 from musictx.generate.result import Music, Place
-from musictx.music.gap import Filled, fill_in
+from musictx.music.gap import GapNotes, fill_in
 from musictx.music.midi_file import CONTROL, Event, read_events
 from musictx.music.project import Line
 from musictx.music.read import read_tracks
@@ -104,14 +104,14 @@ def test_what_is_left_of_a_file_sounds_as_before(tracks, forgets, mspq, pitches)
     assert sounds(read_tracks(alone, "a test").merge(), it.clock) == sounds(heard.tracks[0].score, it.clock)
     whole = heard.merge()
     left = whole.select(~np.isin(whole.pitch, list(pitches)))
-    assert sounds(read_tracks(it.keeping(left).data, "a test").merge(), it.clock) == sounds(left, it.clock)
+    assert sounds(read_tracks(it.with_only(left).data, "a test").merge(), it.clock) == sounds(left, it.clock)
 
 
 def test_a_pedal_that_nothing_lifts_ends_as_before_the_fill():
     pedal = Event(5, b"\xb1\x40\x7f")  # for longer than a minute, if the last note stays
     part = track(note(0, 8, 40, 1), note(2, 200, 41, 1), note(300, 900, 42, 1), pedal)
     it = project(track(tempo(0, SLOW)), part, track(note(1500, 1600, 32)))
-    gap = Filled(
+    gap = GapNotes(
         [], read_tracks(it.data, "a test").merge().select(np.array([True, True, False, True])), 31.25, 118.75, 0.01
     )
     assert sounds(read_tracks(fill_in(it, gap), "a test").merge(), it.clock) == [
@@ -140,7 +140,7 @@ def test_a_pedal_that_is_forgotten_stays_so_in_what_is_cut_and_written(tracks, j
     mine = sounds(heard.clip(0.0, at_s), it.clock)
     more = sounds(new, it.clock)
     for data, rows in (
-        (it.continued([Line("musictx", new)], at_s, pedal=pedal), mine + more),
+        (it.continue_at([Line("musictx", new)], at_s, pedal=pedal), mine + more),
         (it.until(at_s).data, mine),
     ):
         assert sounds(read_tracks(data, "a test").merge(), it.clock) == sorted(rows)
@@ -154,6 +154,6 @@ def test_up_to_the_join_a_file_sounds_as_on_the_page(tracks, join, pedal, forget
     join = max(join, it.tick(heard.onset_s[0]) + 1)
     at_s = float(it.clock.seconds(np.array([join]))[0])
     new = Score(at_s + np.array([0.0, 0.5]), [at_s + 1.0, at_s + 1.0], [90, 91], [80, 80])
-    got = [(s.on, s.off, s.pitch) for s in play(it.continued([Line("musictx", new)], at_s, pedal=pedal))]
+    got = [(s.on, s.off, s.pitch) for s in play(it.continue_at([Line("musictx", new)], at_s, pedal=pedal))]
     mine = sounds(heard.clip(0.0, at_s), it.clock) + [(join, join + 192, 90), (join + 96, join + 192, 91)]
     assert sorted(got, key=key) == sorted(mine, key=key)

@@ -6,11 +6,11 @@ import pytest
 from alive_measures import Setting, measure
 from strategies import score_of
 
-from musictx.music.beat_grid import named
+from musictx.music.beat_grid import grid_by_name
 from musictx.music.score import Meter, Score
 
 METER = Meter(0.5)  # a bar of 2 s
-AT = Setting(METER, named("1/16"), 8.0, 16.0)
+AT = Setting(METER, grid_by_name("1/16"), 8.0, 16.0)
 BAR = ((0, 1, 60), (1, 2, 64), (2, 3, 67), (3, 4, 72))  # a note a beat
 PHRASE = tuple(
     (k, k + 1, pitch) for k, pitch in enumerate((60, 62, 64, 65, 67, 69, 71, 72, 74, 72, 71, 67, 69, 65, 62, 60))

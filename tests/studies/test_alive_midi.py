@@ -14,7 +14,7 @@ from quantised_scores import midi_of
 from strategies import score_of
 from trials import trial
 
-from musictx.music.beat_grid import named
+from musictx.music.beat_grid import grid_by_name
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Meter
 
@@ -23,7 +23,7 @@ LONG = score_of(*((k / 2, (k + 1) / 2, 60 + k % 8) for k in range(40)))  # of 20
 
 
 def file_of(score):
-    return File(Path("x.mid"), read_tracks(midi_bytes(loop(0)), "x"), score, METER, named("1/8"))
+    return File(Path("x.mid"), read_tracks(midi_bytes(loop(0)), "x"), score, METER, grid_by_name("1/8"))
 
 
 def midi_bytes(piece):

@@ -1,22 +1,22 @@
-"""Hosts, origins and addresses that are answered, asked of the gate alone."""
+"""Hosts, origins and addresses that are host_names, asked of the gate alone."""
 
 import asyncio
 
 import pytest
 
 from musictx.errors import ConfigError
-from musictx.web.gate import LOCAL, answered, listening
+from musictx.web.gate import LOCAL, host_names, listen_address
 
 gate = pytest.importorskip("musictx.web.gate", reason="needs the extra web: pip install 'musictx[web]'")
 
-HERE = answered("127.0.0.1", [])
+HERE = host_names("127.0.0.1", [])
 
 
 def refused(*headers, method="GET", path="/", hosts=HERE):
     """The status; None for a request that passes. Without `headers` it names this machine."""
     raw = [(name.encode(), value.encode("latin-1")) for name, value in headers or [("host", "localhost:7860")]]
     scope = {"type": "http", "method": method, "path": path, "headers": raw}
-    answer = gate.Gate(None, hosts, 1000).refused(scope)
+    answer = gate.Gate(None, hosts, 1000).refusal(scope)
     return answer and answer[0]
 
 
@@ -84,7 +84,7 @@ def test_a_post_says_its_length_once():
 
 
 def heard(app):
-    """What a request to the gate is answered, in front of an application."""
+    """What a request to the gate is host_names, in front of an application."""
     sent, bodies = [], iter([b"x" * 6000, b"y" * 6000, b"z" * 6000])
     headers = [(b"host", b"localhost"), (b"content-length", b"5")]
     scope = {"type": "http", "method": "POST", "path": "/gradio_api/upload", "headers": headers}
@@ -129,18 +129,18 @@ def test_an_error_is_a_line_without_what_a_stranger_sent(app, capsys):
 
 
 def test_elsewhere_only_the_hosts_that_a_person_allows():
-    hosts = answered("0.0.0.0", ["Music.Example.org", "2001:DB8::0:1"])
+    hosts = host_names("0.0.0.0", ["Music.Example.org", "2001:DB8::0:1"])
     assert hosts == ("music.example.org", "[2001:db8::1]")
     theirs = ("host", "music.example.org:443"), ("origin", "https://music.example.org")
     assert refused(*theirs, hosts=hosts) is None
     assert refused(HOST, hosts=hosts) == 421
-    assert answered("::1", ["proxy.example"]) == ("[::1]", *LOCAL, "proxy.example")
+    assert host_names("::1", ["proxy.example"]) == ("[::1]", *LOCAL, "proxy.example")
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.5", "127.0.0.2"])
 def test_elsewhere_they_are_required(address):
     with pytest.raises(ConfigError, match=f"^host={address}: .* allowed_hosts="):
-        answered(address, [])
+        host_names(address, [])
 
 
 @pytest.mark.parametrize(
@@ -148,14 +148,14 @@ def test_elsewhere_they_are_required(address):
 )
 def test_a_host_is_a_name(name):
     with pytest.raises(ConfigError) as caught:
-        answered("0.0.0.0", [name])
+        host_names("0.0.0.0", [name])
     assert (caught.value.field, caught.value.got) == ("allowed_hosts", name)
 
 
 def test_no_name_is_looked_up():
-    assert listening("localhost") == "127.0.0.1"
-    assert listening("[::1]") == listening("::1") == "::1"
+    assert listen_address("localhost") == "127.0.0.1"
+    assert listen_address("[::1]") == listen_address("::1") == "::1"
     for name in ("music.example.org", "", "127.0.0.1:80", "*"):
         with pytest.raises(ConfigError) as caught:
-            listening(name)
+            listen_address(name)
         assert (caught.value.field, caught.value.got) == ("host", name)

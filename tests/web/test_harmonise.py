@@ -18,7 +18,7 @@ from musictx.model.onnx.source_player import open_source_player
 from musictx.music.grid import REST
 from musictx.music.score import Score
 from musictx.music.write import write_midi
-from musictx.web import harmonise
+from musictx.web import draw
 from musictx.web.session import Session
 from musictx.web.studio import Studio
 
@@ -54,7 +54,7 @@ def test_of_four_voices_the_highest_are_the_melody_and_a_note_below_looks_at_it(
     after, what = studio.harmonise(studio.example(Session(), HYMN), voices(), quiet)
     assert re.search(r"its highest \d+ notes", what)
     assert studio.reader(after)[0].layers == 2
-    traced = studio.reader(after)[0].traced(after.now.score)
+    traced = studio.reader(after)[0].trace(after.now.score)
     voice = traced.struck_by % 4
     below, melody = (int(np.flatnonzero(which)[3]) for which in (voice == 3, voice == 0))
     assert studio.arcs(after, below, None).startswith('<img alt="attention arcs" src="data:image/svg')
@@ -69,13 +69,13 @@ def test_a_bass_gets_voices_above_that_look_at_it(models, tmp_path):
     below = open_bundle(write_harmoniser(tmp_path / "any.safetensors"), continues=False)
     studio = studio_of((models[0], below), tmp_path)
     late = [[k + 1.0, k + 2.0, p, 90] for k, p in enumerate((31, 36, 38, 31)) if k != 2]  # an octave below; a rest
-    played = studio.played(Session(), late)
+    played = studio.phrase(Session(), late)
     after, _ = studio.harmonise(played, voices(voices="B", variations=1), quiet)
     take = after.now.takes[0]
     assert take.melody == played.now.music.score
     assert (take.melody_voices, take.transposed) == ("B", 12)
     reader = studio.reader(after)[0]
-    traced = reader.traced(take.score)
+    traced = reader.trace(take.score)
     bass = traced.struck_by % 4 == 3
     assert traced.score.pitch[bass].tolist() == [31, 36, 31]
     assert traced.score.onset_s[bass].tolist() == pytest.approx(take.melody.onset_s.tolist(), abs=0.1)
@@ -95,15 +95,15 @@ def test_another_player_writes_the_voices_and_the_model_shows_where_it_looked(mo
     studio = Studio(models[0], tmp_path, harmoniser=models[1], source_player=player)
     after, _ = studio.harmonise(studio.example(Session(), HYMN), voices(), quiet)
     player.begin.assert_called_once()
-    inner = int(np.flatnonzero(studio.reader(after)[0].traced(now(after).score).struck_by % 4 == 1)[2])
+    inner = int(np.flatnonzero(studio.reader(after)[0].trace(now(after).score).struck_by % 4 == 1)[2])
     assert studio.arcs(after, inner, None).startswith("<img")
 
 
 def test_the_slider_guides_and_at_0_does_not(models, tmp_path, monkeypatch):
     asked = Mock(side_effect=accompany_melody)
-    monkeypatch.setattr(harmonise, "accompany_melody", asked)
+    monkeypatch.setattr(draw, "accompany_melody", asked)
     studio = studio_of(models, tmp_path)
-    played = studio.played(Session(), [[0, 0.5, 67, 90], [0.5, 1.0, 69, 90]])
+    played = studio.phrase(Session(), [[0, 0.5, 67, 90], [0.5, 1.0, 69, 90]])
     after, what = studio.harmonise(played, voices(temperature=0.5, seed_guidance=1.5, variations=1), quiet)
     assert what.startswith("1 accompaniment of played, in ")
     assert len(after.now.takes) == 1

@@ -12,7 +12,7 @@ from wishes import HYMN, quiet, voices
 import musictx
 from musictx.errors import SETTING, ConfigError, UserError
 from musictx.generate.open_bundle import open_bundle
-from musictx.web.advice import CONTROLS, on_page, possible
+from musictx.web.advice import CONTROLS, on_page, page_clauses
 
 WORDS = {"hint", "allowed", "why"}
 
@@ -79,7 +79,7 @@ def test_what_is_left_is_advice():
         "lowest note=C5: give a note below highest note=C3"
     )
     assert on_page(ConfigError("max_tokens", got=5, allowed="more")).startswith("max tokens 5: give more")
-    assert possible("as it was, or not") == "as it was, or not"
+    assert page_clauses("as it was, or not") == "as it was, or not"
 
 
 def test_bars_of_chords_around_a_melody_are_said_without_the_command_line(world, tmp_path):

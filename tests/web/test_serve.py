@@ -20,7 +20,7 @@ from musictx.model.build import can
 from musictx.model.onnx.player import OnnxPlayer
 from musictx.model.onnx.source_player import OnnxSourcePlayer
 from musictx.model.packaged import BUNDLES, is_packaged
-from musictx.web.gate import answered
+from musictx.web.gate import host_names
 
 
 def test_a_port_that_is_taken():
@@ -60,7 +60,7 @@ def test_impossible_amounts(change):
 @pytest.mark.parametrize("word", ["allowed_hosts=music.example", "allowed_hosts=[music.example]"])
 def test_one_host_or_a_list(word):
     given = settings("serve", "host=0.0.0.0", word)
-    assert answered(given.host, given.allowed_hosts) == ("music.example",)
+    assert host_names(given.host, given.allowed_hosts) == ("music.example",)
 
 
 @pytest.mark.skipif(not all(map(is_packaged, BUNDLES)), reason="built without a model")
@@ -103,7 +103,7 @@ def test_a_session_that_is_in_use_is_not_the_first_to_be_forgotten():
         if body.session_hash not in kept:  # as gradio does
             kept[body.session_hash] = "messages"
 
-    ask = server.pushing(SimpleNamespace(push=push, pending_messages_per_session=kept))
+    ask = server.safe_push(SimpleNamespace(push=push, pending_messages_per_session=kept))
     for name in ("mine", "another", "mine", "third"):
         asyncio.run(ask(SimpleNamespace(session_hash=name)))
     assert list(kept) == ["mine", "third"]

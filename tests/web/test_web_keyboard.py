@@ -3,11 +3,11 @@
 import pytest
 
 from musictx.errors import UserError
-from musictx.web.session import read_played
+from musictx.web.session import read_phrase
 
 
 def test_time_begins_with_the_first_note():
-    music = read_played([[103.5, 103.6, 64, 90], [103.0, 103.5, 60, 80.4], [104, 104, 300, 0]])
+    music = read_phrase([[103.5, 103.6, 64, 90], [103.0, 103.5, 60, 80.4], [104, 104, 300, 0]])
     assert music.score.onset_s.tolist() == [0, 0.5, 1]
     assert music.score.pitch.tolist() == [60, 64, 127]
     assert music.score.velocity.tolist() == [80, 90, 1]
@@ -29,4 +29,4 @@ def test_time_begins_with_the_first_note():
 )
 def test_anything_else_is_refused(notes, reason):
     with pytest.raises(UserError, match=reason):
-        read_played(notes)
+        read_phrase(notes)

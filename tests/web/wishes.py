@@ -4,8 +4,7 @@ from typing import Any
 
 from musictx.generate.primer import Part
 from musictx.generate.requests import Continue, Fill, Length
-from musictx.web.draw import request_settings
-from musictx.web.harmonise import voices_request
+from musictx.web.draw import request_settings, voices_request
 from musictx.web.session import Session, Step
 
 HYMN = "Old Hundredth, in four voices"
