@@ -46,7 +46,9 @@ def row_of(key):
 def card_of(name):
     """What docs/results/models.md says of a model."""
     (card,) = re.findall(
-        rf"^## The {name} .*?(?=^## |\Z)", (ROOT / "docs" / "results" / "models.md").read_text(), re.DOTALL | re.MULTILINE
+        rf"^## The {name} .*?(?=^## |\Z)",
+        (ROOT / "docs" / "results" / "models.md").read_text(),
+        re.DOTALL | re.MULTILINE,
     )
     return card
 

@@ -99,7 +99,7 @@ def accompany(config: AccompanyConfig) -> None:
 def write(pieces: list[Accompanied], files: Targets, alone: bool, pedal: bool) -> None:
     for path, music in zip(files.midi, pieces, strict=True):
         music.write(path, alone=alone, pedal=pedal)
-        given = "given notes" if music.again or len(music.melody_voices) > 1 else "notes of the melody"
+        given = "given notes" if music.rewrite or len(music.melody_voices) > 1 else "notes of the melody"
         notes = f"{len(music.melody)} {given}, unchanged, {len(music.voices)} new ones"
         became = f" ({music.became})" if music.became else ""
         say(f"{path}: {notes}{became}, {-music.mean_log_p:.3f} nats a token")
