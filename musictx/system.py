@@ -28,18 +28,18 @@ LIMITS = resource is not None and sys.platform == "linux"  # whether a process c
 
 
 @contextmanager
-def locked(path: Path, taken: UserError) -> Iterator[None]:
-    """Makes a file and locks it for this process. Raises `taken` if another has it. Where files cannot be locked it
-    says so and continues."""
+def locked(path: Path, error: UserError) -> Iterator[None]:
+    """Makes a file and locks it for this process; prints a line where files cannot be locked. Raises `error` where
+    another process has the lock."""
     with open(path, "a") as file:
         try:
             if fcntl is None:
                 raise OSError("this system has no such locks")
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise taken from None
-        except OSError as error:
-            say(f"{path} cannot be locked ({error}): make sure that no other process writes there")
+            raise error from None
+        except OSError as reason:
+            say(f"{path} cannot be locked ({reason}): make sure that no other process writes there")
         yield
 
 

@@ -25,7 +25,7 @@ from musictx.terminal import say
 from musictx.training.failure import TrainingError
 from musictx.training.fit import fit
 from musictx.training.run_folder import RunFolder
-from musictx.training.start import check_given
+from musictx.training.start import check_words
 
 
 def train(*words: str, **values: Any) -> Path | None:
@@ -39,7 +39,7 @@ def train(*words: str, **values: Any) -> Path | None:
     """
     said = [*words, *_as_words(values)]
     config = alone(settings("train", *words, **values), said)
-    check_given(config, said)
+    check_words(config, said)
     bundle = fit(config)
     return None if getattr(rank_zero_only, "rank", 0) else bundle
 
@@ -55,7 +55,7 @@ def run(config: TrainConfig) -> float | None:
     hydra = HydraConfig.get()
     words = list(hydra.overrides.task)
     config = alone(config, words)
-    check_given(config, words)
+    check_words(config, words)
     one_job = hydra.mode == RunMode.MULTIRUN
     if one_job:
         done = RunFolder(Path(config.out))

@@ -164,7 +164,7 @@ def holding(folder):
     hear, tell = os.pipe()
     if (other := os.fork()) == 0:
         try:
-            with RunFolder(folder).held():
+            with RunFolder(folder).lock():
                 os.write(tell, b"held")
                 signal.pause()
         finally:
@@ -189,7 +189,7 @@ def test_a_run_in_which_another_process_trains_is_left_alone(world, stopped):
 
 def test_a_folder_is_held_from_its_beginning_to_its_end(world, tmp_path, monkeypatch):
     def try_it(*_):
-        with pytest.raises(ConfigError, match=HELD), RunFolder(tmp_path / "run").held():
+        with pytest.raises(ConfigError, match=HELD), RunFolder(tmp_path / "run").lock():
             pass
         tried.append(True)
 
@@ -199,7 +199,7 @@ def test_a_folder_is_held_from_its_beginning_to_its_end(world, tmp_path, monkeyp
     monkeypatch.setattr(RunFolder, "close", try_it)
     fit(config_of(world, tmp_path / "run"))
     assert len(tried) == 2
-    with RunFolder(tmp_path / "run").held():
+    with RunFolder(tmp_path / "run").lock():
         pass
 
 

@@ -41,8 +41,8 @@ class Journal:
         Where files cannot be locked it says so and continues. Raises UserError when there is another run."""
         self._made = [folder for folder in self.folder.parents if not folder.exists()]
         self.folder.mkdir(parents=True, exist_ok=True)
-        taken = UserError(f"another run is writing there ({self.folder})", "wait for it or give another out=")
-        with locked(self.folder / "lock", taken):
+        error = UserError(f"another run is writing there ({self.folder})", "wait for it or give another out=")
+        with locked(self.folder / "lock", error):
             try:
                 yield
             except UserError:
