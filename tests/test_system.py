@@ -86,7 +86,7 @@ def test_a_store_is_made_and_learned_music_is_made_and_heard_and_the_page_reads_
 
 def test_a_preparation_that_cannot_be_locked_says_so_and_continues(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("musictx.system.fcntl", None)
-    with Journal(tmp_path / "store", "recipe").locked():
+    with Journal(tmp_path / "store", "recipe").lock():
         assert "cannot be locked" in capsys.readouterr().out
 
 

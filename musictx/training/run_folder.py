@@ -22,7 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from musictx.config.model import schemas
 from musictx.config.train import TrainConfig
-from musictx.data.store import Store, whole_split
+from musictx.data.store import Store, check_split
 from musictx.errors import ConfigError, UserError
 from musictx.files import real, replacing, write_json
 from musictx.model.packaged import BUNDLE
@@ -54,7 +54,7 @@ def store_hash(store: Store) -> str:
     """Hash of the ids and of the unfinished pieces' numbers. Raises StoreError for ids that have changed."""
     digest = sha256(store.manifest.vocab_fingerprint.encode())
     for name in ("train", "validation"):
-        split = whole_split(store, name)
+        split = check_split(store, name)
         digest.update(split.offsets.tobytes())
         digest.update(split.ids.data)
         if split.unfinished:

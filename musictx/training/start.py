@@ -144,8 +144,8 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
     corpus, licence, citation = manifest.corpus.name, manifest.corpus.licence, manifest.corpus.citation
     if config.init_from is not None:
         before = read_header(bundle_path(config.init_from))
-        corpus, licence = joined(before.corpus, corpus), joined(before.licence, licence)
-        citation = joined(before.notes.get("citation", ""), citation)
+        corpus, licence = merge(before.corpus, corpus), merge(before.licence, licence)
+        citation = merge(before.notes.get("citation", ""), citation)
     # guidance by the source works only after this training
     source = {"hide_source": config.trainer.hide_source} if config.trainer.hide_source else {}
     own = scripts_of(model, objective.tokenizer)
@@ -178,6 +178,6 @@ def objective_notes(config: TrainConfig, objective: Objective, manifest: Manifes
     return notes | {"length": config.data.length}
 
 
-def joined(before: str, now: str) -> str:
+def merge(before: str, now: str) -> str:
     """Two origins in one text, the older first, without repeats."""
     return " + ".join(dict.fromkeys(part for part in (*before.split(" + "), *now.split(" + ")) if part))

@@ -17,7 +17,7 @@ from musictx.tokenizers import EventRange, build_tokenizer, with_added
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import Vocab
 from musictx.training.fit import new_model
-from musictx.training.start import check_words, joined, sized_as_bundle, with_initial_weights
+from musictx.training.start import check_words, merge, sized_as_bundle, with_initial_weights
 
 
 def starting_model(config, tokenizer):
@@ -115,7 +115,7 @@ def test_a_cycle_needs_tokens_that_keep_one(world, tmp_path):
     ("before", "now", "together"), [("a", "a", "a"), ("a", "b", "a + b"), ("a + b", "b", "a + b"), ("", "b", "b")]
 )
 def test_no_origin_is_said_twice(before, now, together):
-    assert joined(before, now) == together
+    assert merge(before, now) == together
 
 
 @pytest.mark.parametrize(
