@@ -13,7 +13,7 @@ from musictx.errors import ConfigError, UserError
 from musictx.files import check_new as check_new
 from musictx.files import check_suffix as check_suffix
 from musictx.files import printable
-from musictx.terminal import say, shown
+from musictx.terminal import encodable, say
 
 if TYPE_CHECKING:
     from musictx.generate.control import Control
@@ -59,7 +59,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], right
     from rich.console import Console  # commands without a table need not wait for it
     from rich.table import Table
 
-    names, *cells = [[shown(printable(str(cell))) for cell in row] for row in (headings, *rows)]
+    names, *cells = [[encodable(printable(str(cell))) for cell in row] for row in (headings, *rows)]
     table = Table(box=None, pad_edge=False)
     for k, name in enumerate(names):
         table.add_column(name, justify="left" if k < len(names) - right else "right")

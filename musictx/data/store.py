@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from musictx.data.similar import Signature
 from musictx.errors import ConfigError, StoreError
-from musictx.files import all_printable, fits, real
+from musictx.files import all_printable, fits, real_path
 from musictx.tokenizers import Ids, Tokenizer, build_tokenizer
 
 FORMAT = 1
@@ -82,7 +82,7 @@ COUNTED = {  # what a preparation adds to `extra`
 
 def own_folders(out: Path) -> list[Path]:
     """The folders that a preparation writes: store, journal, partial store, old store."""
-    out = real(out)
+    out = real_path(out)
     return [out, *(out.with_name(f".{out.name}.{end}") for end in ("work", "partial", "old"))]
 
 
@@ -94,7 +94,7 @@ def beside_store(path: Path, end: str) -> Path:
 
 def check_target(out: Path, overwrite: bool) -> None:
     """Raises ConfigError where a store at `out` would destroy files; called before the long work."""
-    folder = next(p for p in (out, *real(out).parents) if p.exists())
+    folder = next(p for p in (out, *real_path(out).parents) if p.exists())
     if not os.access(folder, os.W_OK) or not (out.exists() or folder.is_dir()):
         why = f"{folder} is not a folder that can be written to"
         raise ConfigError("out", got=out, why=why, allowed="another")

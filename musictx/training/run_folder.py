@@ -24,7 +24,7 @@ from musictx.config.model import schemas
 from musictx.config.train import TrainConfig
 from musictx.data.store import Store, check_split
 from musictx.errors import ConfigError, UserError
-from musictx.files import real, replacing, write_json
+from musictx.files import real_path, replacing, write_json
 from musictx.model.packaged import BUNDLE
 from musictx.system import locked
 from musictx.terminal import say
@@ -226,7 +226,7 @@ class RunFolder:
     @property
     def _aside(self) -> Path:
         """The place of the old run while a new one replaces it."""
-        folder = real(self.path)
+        folder = real_path(self.path)
         return folder.with_name(f".{folder.name}.old")
 
     def _check_same(self, config: TrainConfig, record: Record) -> None:

@@ -3,7 +3,7 @@
 import re
 from copy import copy
 
-from musictx.errors import SETTING, ConfigError, UserError, as_word, named
+from musictx.errors import SETTING, ConfigError, UserError, as_word, with_keys
 
 CONTROLS = {  # setting -> how the label of its control begins
     "temperature": "boldness",
@@ -35,7 +35,7 @@ def on_page(error: UserError) -> str:
             name = shown.field.rpartition(".")[2].replace("_", " ")
             advice = "; ".join(part for part in (shown.allowed and f"give {shown.allowed}", shown.hint) if part)
             shown = UserError(
-                ": ".join(filter(None, [f"{name} {as_word(shown.got)}", named(shown.why, CONTROLS)])), advice
+                ": ".join(filter(None, [f"{name} {as_word(shown.got)}", with_keys(shown.why, CONTROLS)])), advice
             )
             shown.source = error.source
     return shown.line(CONTROLS)

@@ -12,8 +12,8 @@ from musictx.data.recipe import Encoded
 from musictx.data.source import Item
 from musictx.data.store import Piece
 from musictx.errors import ConfigError, MidiError
-from musictx.neighbour import usable_cores
 from musictx.terminal import say
+from musictx.threads import usable_cores
 from musictx.waiting import Waiting
 
 A_CORE = 16  # most workers a core: each is a process
