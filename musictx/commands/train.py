@@ -13,7 +13,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from musictx.config.app import settings, typed
+from musictx.config.app import settings, to_schema
 from musictx.config.command import Command
 from musictx.config.fields import setting_keys
 from musictx.config.model import schema_of
@@ -97,7 +97,7 @@ def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
     stored = begun_in.config()
     try:
         schema = OmegaConf.structured(TrainConfig(model=schema_of(stored.model.kind)))
-        begun: TrainConfig = typed(OmegaConf.merge(schema, stored), TrainConfig)  # type: ignore[arg-type]
+        begun: TrainConfig = to_schema(OmegaConf.merge(schema, stored), TrainConfig)  # type: ignore[arg-type]
         if ":" not in begun.objective:
             find_objective(begun.objective)
     except (OmegaConfBaseException, ConfigError) as error:

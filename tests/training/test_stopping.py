@@ -20,7 +20,7 @@ from runs import STEPS, config_of, fit, losses, stop
 from musictx.cli import main
 from musictx.commands.runs import list_runs
 from musictx.commands.train import alone, train
-from musictx.config.mistakes import explained
+from musictx.config.mistakes import to_user_error
 from musictx.errors import ConfigError
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.bundle import load_bundle
@@ -213,6 +213,6 @@ def test_a_full_disk_leaves_the_former_checkpoint(tmp_path):
             io.save_checkpoint({"weights": torch.ones(100_000)}, path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert re.search("disk is full", str(explained(caught.value)))
+    assert re.search("disk is full", str(to_user_error(caught.value)))
     assert [p.name for p in tmp_path.iterdir()] == ["last.ckpt"]
     assert torch.load(path, weights_only=True)["weights"].tolist() == [0.0] * 10
