@@ -25,7 +25,7 @@ class LessonConfig:
 
 
 def lesson(config: LessonConfig) -> None:
-    """Prints what the lesson found and writes its picture; without a name, lists all. Raises ConfigError."""
+    """Prints a lesson's table and writes its picture; without a name, lists all. Raises ConfigError."""
     if config.name is None:
         print_table(["lesson", "what it shows"], sorted(lessons().items()))
         say("musictx lesson NAME runs one; docs/lessons.md shows them all")

@@ -46,8 +46,8 @@ def render(config: RenderConfig) -> None:
     tracks = read_tracks(data, source)
     drums = suffix in sound.FORMATS or config.drums
     score = tracks.merge(drums)
-    if said := tracks.remark(drums):
-        say(f"{source}: {said}")
+    if remark := tracks.remark(drums):
+        say(f"{source}: {remark}")
     if config.score or suffix == MUSICXML:
         notation = from_midi(whole(data, source), source).on_two_staves()
         engraving.write_notation(notation, out, source.stem)

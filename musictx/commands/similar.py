@@ -1,6 +1,5 @@
 """musictx similar: find the pieces and passages of a store that sound like a MIDI file."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,16 +7,7 @@ import numpy as np
 from omegaconf import MISSING
 
 from musictx.analysis.embedding import Embedder, Passage
-from musictx.analysis.nearest import (
-    MOST_PASSAGES,
-    PASSAGE_S,
-    Index,
-    Near,
-    build_index,
-    load_index,
-    names_of,
-    path_of,
-)
+from musictx.analysis.nearest import MOST_PASSAGES, PASSAGE_S, Near, names_of, open_index
 from musictx.commands import check_new, check_way, check_within, open_and_print, print_table
 from musictx.config.command import Command
 from musictx.data.store import Store
@@ -74,51 +64,38 @@ def similar(config: SimilarConfig) -> None:
     mine = embedder.passages(music, config.passage_seconds)
     if not mine:
         raise UserError(f"{source}: no passage of four notes that the model can read", "give more music")
-    heard = embedder.vectors([part for _, part in mine])
-    names, index = names_of(store), prepared(config, store, bundle, embedder)
+    vectors = embedder.vectors([part for _, part in mine])
+    names, model_sha256 = names_of(store), tensors_hash(bundle_path(bundle))
+    index, remark = open_index(store, embedder, model_sha256, config.passage_seconds, config.passages)
+    if remark:
+        say(remark)
     if index.alike:
         say("the passages heard of the store are all alike: likeness has nothing to compare with; give more passages=")
-    pieces = index.pieces(heard, names, config.most)
-    rows = index.passages(heard, names, config.most)
+    pieces = index.pieces(vectors, names, config.most)
+    rows = index.passages(vectors, names, config.most)
     pairs = [(near, at) for at, row in zip(mine, rows, strict=True) for near in row]
     best = sorted(pairs, key=lambda pair: -pair[0].likeness)[: config.most]
     print_table(["likeness", "piece"], [(f"{near.likeness:.3f}", near.name) for near in pieces])
-    found = [(f"{near.likeness:.3f}", f"{at.from_s:.1f} s", f"{near.from_s:.1f} s", near.name) for near, at in best]
-    print_table(["likeness", "of", "is like", "in"], found)
+    table = [(f"{near.likeness:.3f}", f"{at.from_s:.1f} s", f"{near.from_s:.1f} s", near.name) for near, at in best]
+    print_table(["likeness", "of", "is like", "in"], table)
     write(out, source.stem, store, pieces, best, config.passage_seconds)
     say(f"{out}: the nearest passages as a picture, as MIDI files and in similar.json; likeness 1 is the same")
-
-
-def prepared(config: SimilarConfig, store: Store, bundle: str, embedder: Embedder) -> Index:
-    """The store's passages, as an earlier search kept them, or heard now."""
-    model_sha256 = tensors_hash(bundle_path(bundle))
-    path = path_of(store, model_sha256, embedder.layer, config.passage_seconds, config.passages)
-    keeps = os.access(path.parent, os.W_OK)
-    kept = load_index(path, len(names_of(store)), embedder.model.config.d_model)
-    if kept is not None:
-        return kept
-    index = build_index(store, embedder, config.passage_seconds, config.passages)
-    if keeps:
-        path.unlink(missing_ok=True)  # a damaged one
-        index.save(path)
-    say(f"{path}: {'kept for the next search' if keeps else 'not kept, its folder cannot be written to'}")
-    return index
 
 
 def write(
     out: Path, stem: str, store: Store, pieces: list[Near], best: list[tuple[Near, Passage]], length_s: float
 ) -> None:
-    """The picture, the passages and the figures."""
+    """Writes the picture, the passages as MIDI files, and the figures."""
     all_ids = [ids for split in store.manifest.splits for ids in store.split(split)]
-    found = []
+    scores = []
     for n, (near, _) in enumerate(best):
         piece = store.tokenizer.decode(np.asarray(all_ids[near.number]))
-        found.append(piece.clip(near.from_s, near.from_s + length_s))
+        scores.append(piece.clip(near.from_s, near.from_s + length_s))
         with replacing(out / f"{stem}-{n + 1}.mid") as partial:
-            write_midi(found[-1], partial)
+            write_midi(scores[-1], partial)
     first = best[0][1]
     panels = [(f"{stem}, from {first.from_s:.1f} s", first.score, np.inf)]
-    for (near, passage), score in zip(best[:DRAWN], found, strict=False):
+    for (near, passage), score in zip(best[:DRAWN], scores, strict=False):
         like = f"like {passage.from_s:.1f} s: {near.likeness:.2f}, {near.name[-80:]} from {near.from_s:.1f} s"
         panels.append((like, score, 0.0))
     piano_roll(panels, out / f"{stem}.png")

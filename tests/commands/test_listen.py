@@ -12,14 +12,12 @@ import pytest
 import soundfile
 from conftest import ok
 
-from musictx.analysis.held_out import Beginnings
 from musictx.commands import listen as command
-from musictx.commands.listen import from_first_note, orders
 from musictx.config.app import settings
 from musictx.config.fields import setting_keys
 from musictx.errors import UserError
 from musictx.music.score import Score
-from musictx.viz.sheet import loudness
+from musictx.viz.sheet import from_first_note, loudness, make_trials, orders
 
 SMALL = ["split=train", "pieces=2", "seed_seconds=2", "length_seconds=1"]
 
@@ -133,9 +131,8 @@ def test_a_late_first_note_is_no_sign():
     very = from_first_note(Score([10.0], [11.0], [60], [80]))
     assert very.onset_s.tolist() == [7.0]  # a pause that long is music
     seeds = [Score([0.0], [1.0], [55], [80])]
-    words = ["bundles=[x]", "store=x", "seed_seconds=1", "length_seconds=2"]
     heard = {"the composer": [late], "model": [soon]}
-    (trial,) = command.trials(Beginnings(seeds, [late], 1.0, 5.0), heard, settings("listen", *words))
+    (trial,) = make_trials(seeds, 1.0, heard, 2.0, [["model", "the composer"]])
     a, b = (soundfile.read(io.BytesIO(sound))[0] for sound in trial.sounds)
     assert np.allclose(a, b, atol=1e-3)
 

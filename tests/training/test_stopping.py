@@ -19,7 +19,7 @@ from runs import STEPS, config_of, fit, losses, stop
 
 from musictx.cli import main
 from musictx.commands.runs import list_runs
-from musictx.commands.train import alone, train
+from musictx.commands.train import train, with_resume
 from musictx.config.mistakes import to_user_error
 from musictx.errors import ConfigError
 from musictx.generate.open_bundle import open_bundle
@@ -130,7 +130,7 @@ def test_what_other_versions_wrote_is_read(world, stopped):
     assert RunFolder(stopped).differences(config) == ["model.kind=transformer (was pair)"]
     assert [run.state for run in list_runs(stopped)] == ["unfinished"]
     with pytest.raises(ConfigError, match="^resume=.*settings .*model.kind=pair: give one of .*: start a new run$"):
-        alone(config_of(world, "x", f"resume={stopped}"), ["resume"])
+        with_resume(config_of(world, "x", f"resume={stopped}"), ["resume"])
 
 
 def test_other_data_is_refused_and_the_same_in_another_place_is_not(world, tmp_path, stopped):

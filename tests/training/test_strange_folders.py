@@ -12,7 +12,7 @@ import yaml
 from runs import STEPS, config_of, fit, stop
 
 from musictx.commands.runs import list_runs, show
-from musictx.commands.train import alone
+from musictx.commands.train import with_resume
 from musictx.config.app import settings
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError, StoreError, UserError
@@ -35,7 +35,7 @@ def change(folder, **values):
 def resume(folder, *more):
     words = [f"resume={folder}", *more]
     objective = dict(word.split("=", 1) for word in more).get("objective", "next_token")
-    return alone(replace(TrainConfig(out="x"), resume=str(folder), objective=objective), words)
+    return with_resume(replace(TrainConfig(out="x"), resume=str(folder), objective=objective), words)
 
 
 @pytest.mark.parametrize("split", ["train", "validation"])
