@@ -90,17 +90,17 @@ def compare(config: CompareConfig) -> None:
         parameters = sum(p.numel() for p in opened.model.parameters())
         knows = knowledge(opened, cut, part_s, device)
         player, own = TorchPlayer(for_steps(opened.model), device), opened.header.sampling
-        drawn = continue_beginnings(player, opened.tokenizer, held_out, request, own=own)
-        scores[name] = drawn.scores
+        continued = continue_beginnings(player, opened.tokenizer, held_out, request, own=own)
+        scores[name] = continued.scores
         row = ModelReport(
             name=name,
             nll=nll,
             parameters=parameters,
-            generate_tokens_per_s=drawn.tokens_per_s,
-            distances=compare_all(real, features(drawn.scores, metrical)),
-            memory=memory(drawn.scores, held_out, index, span_s, metrical),
+            generate_tokens_per_s=continued.tokens_per_s,
+            distances=compare_all(real, features(continued.scores, metrical)),
+            memory=memory(continued.scores, held_out, index, span_s, metrical),
             knows=knows,
-            frechet=compare_passages(true_vectors, passage_vectors(ear, drawn.scores)) if ear else NO_EAR,
+            frechet=compare_passages(true_vectors, passage_vectors(ear, continued.scores)) if ear else NO_EAR,
         )
         rows.append(row)
         say(f"{name}: {nll.per_token.mean:.4f} nats per token")

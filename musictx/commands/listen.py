@@ -77,11 +77,11 @@ def listen(config: ListenConfig) -> None:
         say(f"{name}: {opened.header.origin}")
         own = opened.header.sampling
         suited[name] = config.sampler.suited(own)
-        drawn = continue_beginnings(
+        continued = continue_beginnings(
             TorchPlayer(for_steps(opened.model), device), opened.tokenizer, held_out, request, own=own
         )
-        music[name] = drawn.scores
-        say(f"{name}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
+        music[name] = continued.scores
+        say(f"{name}: {len(continued.scores)} continuations, {continued.tokens_per_s:.0f} tokens/s")
     corpus = store.manifest.corpus
     about = f"{config.split} split of {corpus.name}, seeds of {held_out.seed_s:.4g} s; {drawn_with(config, suited)}."
     order = orders(list(music), config.pieces, config.random_seed)
@@ -99,8 +99,8 @@ def drawn_with(config: ListenConfig, suited: dict[str, Sampling]) -> str:
     ruled = {name: value for name, value in asdict(config.rules).items() if value != usual[name]}
     words = {name: in_words(asdict(each) | ruled) for name, each in suited.items()}
     same = len(set(words.values())) == 1
-    drawn = words.popitem()[1] if same else "; ".join(f"{name}: {text}" for name, text in words.items())
-    return f"random_seed={config.random_seed}, {drawn}"
+    samplers = words.popitem()[1] if same else "; ".join(f"{name}: {text}" for name, text in words.items())
+    return f"random_seed={config.random_seed}, {samplers}"
 
 
 def in_words(values: dict[str, Any]) -> str:

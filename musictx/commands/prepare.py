@@ -44,11 +44,10 @@ usage: musictx prepare CORPUS [PATH] KEY=VALUE …      musictx prepare CORPUS -
 def prepare(corpus: str, /, *words: str, **values: Any) -> Store:
     """`musictx prepare` from Python: `prepare("folder", "filters=piano", path="my_midi_files", out="my_store")`.
 
-    `corpus` is what is prepared, `words` are settings as the command takes them, `values` the same as Python has them.
-    Returns the store.
+    `corpus` is `folder` or a corpus, `words` are settings as the command takes them, `values` the same as Python has
+    them. Returns the store.
 
-    Raises:
-        UserError: as the command does, in one line.
+    Raises: UserError: as the command does, in one line.
     """
     return run(check_corpus(corpus), settings(f"prepare_{corpus}", *words, **values))
 

@@ -52,8 +52,8 @@ def read_run(run: RunFolder) -> Run:
         rows, settings = run.metrics(), run.settings()
         nll = [float(row["val/nll"]) for row in rows if "val/nll" in row]
         steps = max((int(row["step"]) + 1 for row in rows if "train/loss" in row or "val/nll" in row), default=0)
-        kept = nll[-1:] if settings.get("trainer.keep") == "last" else nll
-        return Run(str(run.path), str(settings["name"]), run.state, steps, min(kept, default=None), settings, rows)
+        choice = nll[-1:] if settings.get("trainer.keep") == "last" else nll
+        return Run(str(run.path), str(settings["name"]), run.state, steps, min(choice, default=None), settings, rows)
     except (UserError, ValueError, TypeError, KeyError, OSError):
         return Run(str(run.path), "", "damaged", 0, None)
 

@@ -104,12 +104,17 @@ class NotASetting(ConfigError):
 
     def __init__(self, key: str, allowed: Sequence[str]) -> None:
         super().__init__(key)
-        self.args, self.known = (key, allowed), allowed
+        self.args, self.choices = (key, allowed), allowed
 
     def _parts(self, keys: Mapping[str, str] | None) -> tuple[str, ...]:
         group, _, name = self.field.rpartition(".")
         within = {} if group else keys or {}  # temperature is sampler.temperature
-        moved = {each: key for each, key in within.items() if key.partition(".")[0] in self.known}
-        close = [name] if name in moved else get_close_matches(name, self.known, 1) or get_close_matches(name, moved, 1)
+        moved = {each: key for each, key in within.items() if key.partition(".")[0] in self.choices}
+        close = (
+            [name] if name in moved else get_close_matches(name, self.choices, 1) or get_close_matches(name, moved, 1)
+        )
         hint = f"did you mean {moved.get(close[0], close[0])}? " if close else ""
-        return f"{self.field}=…", f"it is not a setting: {hint}{group or 'this command'} has {', '.join(self.known)}"
+        return (
+            f"{self.field}=…",
+            f"it is not a setting: {hint}{group or 'this command'} has {', '.join(self.choices)}",
+        )

@@ -27,8 +27,8 @@ class Recipe:
     filters: FilterConfig
 
     def __str__(self) -> str:
-        chosen = {"tokenizer": self.tokenizer.name, "select": asdict(self.select), "filters": asdict(self.filters)}
-        return json.dumps([chosen, self.tokenizer.vocab.fingerprint], sort_keys=True)
+        settings = {"tokenizer": self.tokenizer.name, "select": asdict(self.select), "filters": asdict(self.filters)}
+        return json.dumps([settings, self.tokenizer.vocab.fingerprint], sort_keys=True)
 
 
 def encode_midi(data: bytes, recipe: Recipe) -> Encoded:

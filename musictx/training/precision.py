@@ -1,4 +1,4 @@
-"""The precision of a training, and what it costs where the processor only emulates bfloat16."""
+"""The precision of a training, and its cost where the processor only emulates bfloat16."""
 
 from time import perf_counter
 
@@ -24,7 +24,7 @@ def check_precision(trainer: TrainerConfig, model: nn.Module | None = None) -> N
 
 
 def emulation(trainer: TrainerConfig) -> str:
-    """A line that says what emulated bfloat16 costs; "" where the processor has it."""
+    """A line on the cost of emulated bfloat16; "" where the processor has it."""
     if trainer.accelerator != "cpu" or not trainer.precision.startswith("bf16") or processor().bfloat16:
         return ""
     times = _seconds(torch.bfloat16) / _seconds(torch.float32)
