@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from musictx.errors import ConfigError, UserError
-from musictx.files import check_new as check_new
-from musictx.files import check_suffix as check_suffix
 from musictx.files import printable
 from musictx.terminal import encodable, say
 

@@ -19,10 +19,10 @@ from musictx.analysis.heads import (
     position_vectors,
     repeats,
 )
-from musictx.commands import check_new, open_and_print, print_table
+from musictx.commands import open_and_print, print_table
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
-from musictx.files import only_new
+from musictx.files import check_new, only_new
 from musictx.generate.choose_bundle import name_bundle
 from musictx.generate.melodies import SINGERS
 from musictx.generate.open_bundle import Opened

@@ -9,10 +9,10 @@ from omegaconf import MISSING
 from musictx.analysis.deciding import Answer, ask, softmax
 from musictx.analysis.embedding import Embedder
 from musictx.analysis.probe import Probe, load_probe
-from musictx.commands import check_new, check_way, check_within, open_and_print, print_table
+from musictx.commands import check_way, check_within, open_and_print, print_table
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
-from musictx.files import only_new, printable, write_json
+from musictx.files import check_new, only_new, printable, write_json
 from musictx.generate.open_player import check_device
 from musictx.generate.seeds import fit_grid
 from musictx.model.packaged import BUNDLES, bundle_path, seed_path

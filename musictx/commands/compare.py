@@ -14,11 +14,10 @@ from musictx.analysis.held_out import beginnings
 from musictx.analysis.repeats import CorpusIndex
 from musictx.analysis.report import FILES, JSON, ModelReport, write_report
 from musictx.analysis.statistics import features
-from musictx.commands import check_new
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig, DataConfig
 from musictx.errors import ConfigError
-from musictx.files import only_new, write_json
+from musictx.files import check_new, only_new, write_json
 from musictx.generate.open_bundle import COMPOSER, common_store, find_bundles, name_bundles, open_bundle
 from musictx.generate.open_player import check_device
 from musictx.generate.requests import Continue, Sampling

@@ -9,12 +9,12 @@ from omegaconf import MISSING
 
 from musictx.analysis.evaluation import evaluate_split, scoring_objective
 from musictx.analysis.likelihood import Evaluation
-from musictx.commands import check_new, open_and_print
+from musictx.commands import open_and_print
 from musictx.config.app import settings
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig, DataConfig
 from musictx.data.store import Store
-from musictx.files import only_new, write_json
+from musictx.files import check_new, only_new, write_json
 from musictx.generate.open_bundle import chosen_weights
 from musictx.generate.open_player import check_device
 from musictx.model.build import describe_model

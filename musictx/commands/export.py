@@ -5,10 +5,10 @@ from pathlib import Path
 
 from omegaconf import MISSING
 
-from musictx.commands import check_new, check_suffix, print_table
+from musictx.commands import print_table
 from musictx.config.command import Command
 from musictx.errors import ConfigError
-from musictx.files import only_new
+from musictx.files import check_new, check_suffix, only_new
 from musictx.model.onnx.graph import WEIGHTS
 from musictx.model.onnx.position import FORMS
 from musictx.model.onnx.settings import can_play_source

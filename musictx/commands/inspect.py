@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from musictx.analysis.facts import bundle_facts, midi_facts, rules_facts, store_facts
-from musictx.commands import check_new, check_suffix, print_table
+from musictx.commands import print_table
 from musictx.config.command import Command
 from musictx.config.train import TokenizerConfig
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store, beside_store
 from musictx.errors import ConfigError, UserError
-from musictx.files import all_printable, only_new
+from musictx.files import all_printable, check_new, check_suffix, only_new
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.music.repairs import say_repairs
 from musictx.setting import setting

@@ -11,10 +11,10 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from musictx.commands import check_new, check_suffix, check_within
+from musictx.commands import check_within
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
-from musictx.files import only_new
+from musictx.files import check_new, check_suffix, only_new
 from musictx.generate.choose_bundle import name_bundle
 from musictx.generate.open_player import check_device, open_playing
 from musictx.generate.requests import MAX_SEED, Sampling

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from musictx.commands import check_new, print_table
+from musictx.commands import print_table
 from musictx.config.command import Command
 from musictx.errors import ConfigError
-from musictx.files import only_new
+from musictx.files import check_new, only_new
 from musictx.lessons import lessons, run
 from musictx.model.sizes import one_of
 from musictx.setting import setting

@@ -9,10 +9,10 @@ from omegaconf import MISSING
 
 from musictx.analysis.continued import continue_beginnings
 from musictx.analysis.held_out import beginnings
-from musictx.commands import check_new, check_suffix, check_within
+from musictx.commands import check_within
 from musictx.config.command import Command
 from musictx.errors import ConfigError
-from musictx.files import only_new, replacing
+from musictx.files import check_new, check_suffix, only_new, replacing
 from musictx.generate.open_bundle import COMPOSER, common_store, find_bundles, name_bundles, open_bundle
 from musictx.generate.open_player import check_device
 from musictx.generate.primer import Part

@@ -9,12 +9,12 @@ from omegaconf import MISSING
 from musictx.analysis.embedding import Embedder, Passage
 from musictx.analysis.folds import Figures, LabelledVectors, choose_strength, held_out, in_words
 from musictx.analysis.probe import MOST_SECONDS, About, Probe
-from musictx.commands import check_new, check_suffix, check_way, check_within, open_and_print, print_table
+from musictx.commands import check_way, check_within, open_and_print, print_table
 from musictx.config.command import Command
 from musictx.data.labelled import Labelled, check_labels, each_readable, folder_of, group_files, label_of
 from musictx.data.source import Item, open_source
 from musictx.errors import MidiError
-from musictx.files import only_new
+from musictx.files import check_new, check_suffix, only_new
 from musictx.generate.open_player import check_device
 from musictx.generate.seeds import fit_grid
 from musictx.model.packaged import PIANO, bundle_path

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from omegaconf import MISSING
 
-from musictx.commands import check_new, check_suffix, check_within
+from musictx.commands import check_within
 from musictx.config.command import Command
-from musictx.files import only_new
+from musictx.files import check_new, check_suffix, only_new
 from musictx.model.packaged import seed_path
 from musictx.music.beat_grid import bars_of
 from musictx.music.notation.midi import from_midi

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from musictx.commands import check_new, check_suffix, print_table
+from musictx.commands import print_table
 from musictx.config.command import Command
 from musictx.errors import UserError, as_word
-from musictx.files import only_new
+from musictx.files import check_new, check_suffix, only_new
 from musictx.setting import setting
 from musictx.terminal import say
 from musictx.training.metrics import Metrics

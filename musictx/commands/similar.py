@@ -8,11 +8,11 @@ from omegaconf import MISSING
 
 from musictx.analysis.embedding import Embedder, Passage
 from musictx.analysis.nearest import MOST_PASSAGES, PASSAGE_S, Near, names_of, open_index
-from musictx.commands import check_new, check_way, check_within, open_and_print, print_table
+from musictx.commands import check_way, check_within, open_and_print, print_table
 from musictx.config.command import Command
 from musictx.data.store import Store
 from musictx.errors import UserError
-from musictx.files import only_new, replacing, write_json
+from musictx.files import check_new, only_new, replacing, write_json
 from musictx.generate.open_player import check_device
 from musictx.generate.seeds import fit_grid
 from musictx.model.packaged import CHORALE, PIANO, bundle_path, seed_path

@@ -10,7 +10,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import MISSING
 
 from musictx.analysis.gain import FEWEST, PASSAGE, Gain, different, gain
-from musictx.commands import check_new, check_way, check_within
+from musictx.commands import check_way, check_within
 from musictx.commands.generate import generate
 from musictx.config.app import settings
 from musictx.config.command import Command
@@ -20,7 +20,7 @@ from musictx.data.corpora.folder import OTHER, prepare_folder
 from musictx.data.prepare import assign_splits, print_summary
 from musictx.data.store import Split, Store
 from musictx.errors import ConfigError, StoreError
-from musictx.files import printable, replacing, write_json
+from musictx.files import check_new, printable, replacing, write_json
 from musictx.generate.open_bundle import Opened, open_bundle
 from musictx.generate.open_player import check_device
 from musictx.model.bundle import add_notes
