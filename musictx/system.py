@@ -43,8 +43,8 @@ def peak_gib() -> float | None:
     """This process's peak memory; None on Windows."""
     if resource is None:
         return None
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return used / (2**20 if sys.platform == "linux" else 2**30)  # KiB on Linux, bytes on macOS
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "linux" else 2**30)  # KiB on Linux, bytes on macOS
 
 
 def limit_memory(memory_mb: int) -> None:

@@ -46,8 +46,8 @@ class InspectConfig:
 
 def print_midi(facts: dict[str, Any]) -> None:
     say(f"{facts['file']}: {facts['seconds']:.2f} s, {facts['quarters_per_minute']:g} quarters a minute")
-    for said in say_repairs(Counter(facts["discarded"])):
-        say(said)
+    for remark in say_repairs(Counter(facts["discarded"])):
+        say(remark)
     rows = []
     for track in facts["tracks"]:
         pitches = f"{track['lowest']} … {track['highest']}" if track["notes"] else ""

@@ -175,9 +175,9 @@ def summarise(playback: Playback, conversation: Conversation, real: bool) -> Non
     """Prints counts and latencies of the session."""
     times_ms = [1000 * latency_s for latency_s in playback.latencies_s]
     if times_ms:
-        broken = f", {conversation.interrupted} interrupted" if conversation.interrupted else ""
+        interruptions = f", {conversation.interrupted} interrupted" if conversation.interrupted else ""
         figures = f"median {median(times_ms):.0f} ms, worst {max(times_ms):.0f} ms"
-        say(f"replies: {len(times_ms)}{broken}; first note after the pause: {figures}")
+        say(f"replies: {len(times_ms)}{interruptions}; first note after the pause: {figures}")
     else:
         say("replies: none; no phrase ended with a pause")
     if times_ms and real:

@@ -41,8 +41,8 @@ def lesson(config: LessonConfig) -> None:
     say(finding.words)
     save_figure(finding.figure, picture)
     package = Path(__file__).parents[1]
-    mine, *others = (str(package / each) for each in (f"lessons/{config.name}.py", *finding.read))
-    say(f"{picture}: its picture", f"the lesson: {mine}", *[f"in the toolkit: {', '.join(others)}"] * bool(others))
+    own, *others = (str(package / each) for each in (f"lessons/{config.name}.py", *finding.read))
+    say(f"{picture}: its picture", f"the lesson: {own}", *[f"in the toolkit: {', '.join(others)}"] * bool(others))
 
 
 COMMAND = Command("lesson", only_new(lesson), LessonConfig, main="name")

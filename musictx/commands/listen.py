@@ -98,8 +98,8 @@ def drawn_with(config: ListenConfig, suited: dict[str, Sampling]) -> str:
     usual = asdict(Rules())
     ruled = {name: value for name, value in asdict(config.rules).items() if value != usual[name]}
     words = {name: in_words(asdict(each) | ruled) for name, each in suited.items()}
-    same = len(set(words.values())) == 1
-    samplers = words.popitem()[1] if same else "; ".join(f"{name}: {text}" for name, text in words.items())
+    is_same = len(set(words.values())) == 1
+    samplers = words.popitem()[1] if is_same else "; ".join(f"{name}: {text}" for name, text in words.items())
     return f"random_seed={config.random_seed}, {samplers}"
 
 

@@ -58,8 +58,8 @@ def probe(config: ProbeConfig) -> None:
         embedder = Embedder(model, tokenizer, config.layer, config.bundle)
         files = list(each_readable(items, lambda item: read(item, tokenizer, embedder, config)))
     check_labels(config.path, [file.label for file in files], labels)
-    alike = group_files(files, labels)
-    vectors = embed(files, labels, alike, embedder)
+    first = group_files(files, labels)
+    vectors = embed(files, labels, first, embedder)
     figures = held_out(vectors, len(labels))
     sentence = show(figures, vectors, labels)
     strength = choose_strength(vectors, len(labels))
@@ -80,12 +80,12 @@ def read(item: Item, tokenizer: Tokenizer, embedder: Embedder, config: ProbeConf
     return LabelledPassages(item.name, label, score, passages)
 
 
-def embed(files: list[LabelledPassages], labels: list[str], alike: list[int], embedder: Embedder) -> LabelledVectors:
+def embed(files: list[LabelledPassages], labels: list[str], first: list[int], embedder: Embedder) -> LabelledVectors:
     """The vectors of all passages of all files."""
     ids = [embedder.tokenizer.encode(part.score).astype(np.int64) for file in files for part in file.passages]
     vectors = embedder.embed(ids)
     number = np.repeat(np.arange(len(files)), [len(file.passages) for file in files])
-    return LabelledVectors(vectors, number, np.array([labels.index(file.label) for file in files]), np.array(alike))
+    return LabelledVectors(vectors, number, np.array([labels.index(file.label) for file in files]), np.array(first))
 
 
 def show(figures: Figures, vectors: LabelledVectors, labels: list[str]) -> str:

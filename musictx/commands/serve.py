@@ -96,15 +96,15 @@ def serve(config: ServeConfig) -> None:
     for line in dict.fromkeys(remarks):
         say(line)
     with sigterm_exit(), TemporaryDirectory(prefix="musictx-") as name:
-        made, uploads = Path(name) / "made", Path(name) / "uploads"
-        made.mkdir()
+        music_folder, uploads = Path(name) / "made", Path(name) / "uploads"
+        music_folder.mkdir()
         os.environ["GRADIO_TEMP_DIR"] = str(uploads)  # when imported, gradio makes folders there, and others elsewhere
         from musictx.web.server import run_page  # it takes seconds to import
         from musictx.web.studio import Studio
 
         origins = "; ".join(f"{name}, {each.header.origin}" for name, each in opened.items())
         below = opened.pop(HARMONISER, None) if config.bundle is None else None
-        studio = Studio(opened, made, limits, below, players, source_player)
+        studio = Studio(opened, music_folder, limits, below, players, source_player)
         run_page(studio, origins, address, config.port, hosts, uploads)
 
 

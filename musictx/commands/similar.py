@@ -61,10 +61,10 @@ def similar(config: SimilarConfig) -> None:
     embedder = Embedder(model, tokenizer, bundle=bundle)
     tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
     music = fit_grid(tracks.merge(config.drums), tokenizer, source, say)
-    mine = embedder.passages(music, config.passage_seconds)
-    if not mine:
+    passages = embedder.passages(music, config.passage_seconds)
+    if not passages:
         raise UserError(f"{source}: no passage of four notes that the model can read", "give more music")
-    vectors = embedder.vectors([part for _, part in mine])
+    vectors = embedder.vectors([part for _, part in passages])
     names, model_sha256 = names_of(store), tensors_hash(bundle_path(bundle))
     index, remark = open_index(store, embedder, model_sha256, config.passage_seconds, config.passages)
     if remark:
@@ -73,7 +73,7 @@ def similar(config: SimilarConfig) -> None:
         say("the passages heard of the store are all alike: likeness has nothing to compare with; give more passages=")
     pieces = index.pieces(vectors, names, config.most)
     rows = index.passages(vectors, names, config.most)
-    pairs = [(near, at) for at, row in zip(mine, rows, strict=True) for near in row]
+    pairs = [(near, at) for at, row in zip(passages, rows, strict=True) for near in row]
     best = sorted(pairs, key=lambda pair: -pair[0].likeness)[: config.most]
     print_table(["likeness", "piece"], [(f"{near.likeness:.3f}", near.name) for near in pieces])
     table = [(f"{near.likeness:.3f}", f"{at.from_s:.1f} s", f"{near.from_s:.1f} s", near.name) for near, at in best]

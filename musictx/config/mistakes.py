@@ -109,11 +109,10 @@ class NotASetting(ConfigError):
     def _parts(self, keys: Mapping[str, str] | None) -> tuple[str, ...]:
         group, _, name = self.field.rpartition(".")
         within = {} if group else keys or {}  # temperature is sampler.temperature
-        moved = {each: key for each, key in within.items() if key.partition(".")[0] in self.choices}
-        close = (
-            [name] if name in moved else get_close_matches(name, self.choices, 1) or get_close_matches(name, moved, 1)
-        )
-        hint = f"did you mean {moved.get(close[0], close[0])}? " if close else ""
+        by_name = {each: key for each, key in within.items() if key.partition(".")[0] in self.choices}
+        close = get_close_matches(name, self.choices, 1) or get_close_matches(name, by_name, 1)
+        close = [name] if name in by_name else close
+        hint = f"did you mean {by_name.get(close[0], close[0])}? " if close else ""
         return (
             f"{self.field}=…",
             f"it is not a setting: {hint}{group or 'this command'} has {', '.join(self.choices)}",

@@ -81,8 +81,8 @@ def _is_setting(command: Command, word: str) -> bool:
         if group not in command.groups and find_setting(command.schema, group):
             raise UserError(f"{word} cannot be removed", f"give another value, {group}=VALUE; {SEE}")
         return group in command.groups or name == "hydra"
-    ours = {each.name for each in fields(command.schema)} | {*command.groups, "hydra"}
-    if not equals or (name not in ours and exists(word)):
+    names = {each.name for each in fields(command.schema)} | {*command.groups, "hydra"}
+    if not equals or (name not in names and exists(word)):
         return False
     if not KEY.fullmatch(key):
         raise UserError(f"{word} {'is no setting' if key.lstrip('+') else 'has no key'}", f"give KEY=VALUE; {SEE}")

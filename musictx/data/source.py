@@ -87,13 +87,13 @@ def _walk(top: Path, suffixes: tuple[str, ...], without: Sequence[Path]) -> Iter
         folders.sort()
         for name in [*folders, *(name for name in names if name.lower().endswith(suffixes))]:
             path = os.path.join(root, name)
-            shown, is_folder = printable(os.path.relpath(path, top)), name in folders
+            label, is_folder = printable(os.path.relpath(path, top)), name in folders
             if os.path.islink(path) and not Path(path).resolve().is_relative_to(inside):
-                shown += os.sep * is_folder
+                label += os.sep * is_folder
                 folders[:] = [each for each in folders if each != name]
-                yield Item(shown, "outside", partial(_refuse, shown, "a link that leads out of the folder"))
+                yield Item(label, "outside", partial(_refuse, label, "a link that leads out of the folder"))
             elif not is_folder:
-                yield _file(shown, path)
+                yield _file(label, path)
     for error in closed:
         name = printable(os.path.relpath(error.filename, top)) + os.sep
         yield Item(name, "closed", partial(_refuse, name, f"{UNREADABLE}: {error.strerror}"))

@@ -103,8 +103,8 @@ def check_target(out: Path, overwrite: bool) -> None:
     if not (out / "manifest.json").is_file():
         raise ConfigError("out", got=out, why="it exists and is not a token store", allowed="another")
     splits = _read_manifest(out).splits  # raises for a foreign manifest
-    ours = {"manifest.json", *(f"{s}.{end}" for s in splits for end in ("ids.bin", "offsets.npy"))}
-    if foreign := sorted({path.name for path in out.iterdir()} - ours):
+    own_files = {"manifest.json", *(f"{s}.{end}" for s in splits for end in ("ids.bin", "offsets.npy"))}
+    if foreign := sorted({path.name for path in out.iterdir()} - own_files):
         why = f"it has {foreign[0]}, which does not belong to a token store"
         raise ConfigError("out", got=out, why=why, allowed="another")
     if not overwrite:

@@ -38,7 +38,7 @@ from musictx.training.preflight import carries, check_trainer
 from musictx.training.progress import build_progress
 from musictx.training.run_folder import RunFolder, make_record
 from musictx.training.samples import Samples
-from musictx.training.start import header_of, keys_of, moved_ids, sized_as_bundle, with_initial_weights
+from musictx.training.start import header_of, ids_of_bundle, keys_of, sized_as_bundle, with_initial_weights
 from musictx.training.trainer import build_loggers, build_trainer, check_logger, close_logger
 from musictx.viz.curves import plot_curves
 
@@ -95,7 +95,7 @@ def new_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     keyboard = config.model.keyboard
     if keys is None and keyboard != "none":
         if config.init_from is not None:  # its ids are the reason, not a setting
-            moved_ids(config, read_header(bundle_path(config.init_from)), tokenizer)
+            ids_of_bundle(config, read_header(bundle_path(config.init_from)), tokenizer)
         why = f"{tokenizer.name} tokens do not strike and release keys in seconds"
         raise ConfigError("keyboard", got=keyboard, why=why, allowed="none, or tokenizer=performance")
     check_memory(settings)

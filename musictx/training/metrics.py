@@ -45,18 +45,18 @@ class MetricsFile(Logger):
     def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
         if not self.columns:
             self._begin()
-        same = self.row.get("step") == step
+        same_step = self.row.get("step") == step
         seconds = self.before_s + perf_counter() - self.start
         time = {} if isnan(seconds) else {"seconds": f"{seconds:.2f}"}
-        self.row = {**(self.row if same else {}), **metrics, "step": step, **time}
+        self.row = {**(self.row if same_step else {}), **metrics, "step": step, **time}
         line = _lines(self.columns, [self.row]) if self.row.keys() <= set(self.columns) else b""
         # a line that is written again must cover the old one, wherever a process is killed
-        if not line or (same and len(line) < len(self.line)) or not self.path.is_file():
+        if not line or (same_step and len(line) < len(self.line)) or not self.path.is_file():
             rows = read_metrics(self.path)
-            self._write([*(rows[:-1] if same else rows), self.row])
+            self._write([*(rows[:-1] if same_step else rows), self.row])
             return
         with open(self.path, "r+b", buffering=0) as file:
-            self.line, self.line_start = line, file.seek(self.line_start if same else 0, 0 if same else 2)
+            self.line, self.line_start = line, file.seek(self.line_start if same_step else 0, 0 if same_step else 2)
             file.write(line)
 
     def _begin(self) -> None:

@@ -106,8 +106,8 @@ class LanguageModelTraining(L.LightningModule):
         """Replaces the source of some examples by PAD (Ho and Salimans 2022, section 3.2)."""
         at = self.objective.inputs.index("source")  # check_trainer has refused others
         inputs = list(example.inputs)
-        hidden = torch.rand(len(inputs[at]), 1, device=inputs[at].device) < self.config.hide_source
-        inputs[at] = inputs[at].masked_fill(hidden, self.objective.tokenizer.vocab.pad)
+        without_source = torch.rand(len(inputs[at]), 1, device=inputs[at].device) < self.config.hide_source
+        inputs[at] = inputs[at].masked_fill(without_source, self.objective.tokenizer.vocab.pad)
         return example._replace(inputs=inputs)
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:

@@ -137,9 +137,9 @@ class RunFolder:
 
     def differences(self, config: TrainConfig) -> list[str]:
         """The settings that differ from the run's, each as `name=now (was then)`."""
-        begun, now = self.settings(), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
-        default = TrainConfig(model=schemas().get(begun["model.kind"], {}))  # for settings newer than the run
-        then = _flat(OmegaConf.to_container(OmegaConf.structured(default))) | begun
+        settings, now = self.settings(), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
+        default = TrainConfig(model=schemas().get(settings["model.kind"], {}))  # for settings newer than the run
+        then = _flat(OmegaConf.to_container(OmegaConf.structured(default))) | settings
         names = sorted(name for name in {**then, **now} if name not in FREE and then.get(name) != now.get(name))
         if "model.kind" in names:  # another kind brings other settings
             names = [name for name in names if name == "model.kind" or not name.startswith("model.")]

@@ -65,9 +65,9 @@ def with_initial_weights(model: Model, config: TrainConfig, tokenizer: Tokenizer
     ConfigError for a bundle of other tokens."""
     if config.init_from is not None:
         path = bundle_path(config.init_from)
-        moved = moved_ids(config, read_header(path), tokenizer)
+        new_ids = ids_of_bundle(config, read_header(path), tokenizer)
         fresh = model.state_dict()
-        weights = with_rows(fresh, load_bundle(path).model.state_dict(), moved)
+        weights = with_rows(fresh, load_bundle(path).model.state_dict(), new_ids)
         keyboard = {name: tensor for name, tensor in fresh.items() if name.startswith("keyboard.")}
         model.load_state_dict(keyboard | weights)
     if config.trainer.checkpoint_activations:
@@ -94,23 +94,23 @@ def keys_of(tokenizer: Tokenizer) -> Keys | None:
     return Keys(*(torch.from_numpy(x.astype(np.int64)) for x in (key, act, wait_us)))
 
 
-def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -> Tensor:
+def ids_of_bundle(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -> Tensor:
     """(V_old,) the tokenizer's id for each id of the bundle; -1 for an added id that it lacks. Raises ConfigError where
     other ids differ."""
     base, old = tokenizer.vocab.without_added, _vocab_of(header, tokenizer)
-    moved = None if old is None else tokenizer.vocab.moved_from(old)
-    if moved is None and old is not None and (plain := tokenizer.vocab.moved_from(old.without_added)) is not None:
+    new_ids = None if old is None else tokenizer.vocab.moved_from(old)
+    if new_ids is None and old is not None and (plain := tokenizer.vocab.moved_from(old.without_added)) is not None:
         if tokenizer.vocab.added and find_objective(config.objective).continues:
             extra, name = ", ".join(row.type for row in old.added), header.objective.get("name")
             why = f"it has ids of objective={name} ({extra}), which objective={config.objective} does not have"
             raise ConfigError("init_from", got=config.init_from, why=why, allowed=f"objective={name}, or leave it out")
-        moved = np.pad(plain, (0, old.size - len(plain)), constant_values=-1)
-    if moved is None:
+        new_ids = np.pad(plain, (0, old.size - len(plain)), constant_values=-1)
+    if new_ids is None:
         theirs = f"{header.tokenizer} tokens ({header.vocab_fingerprint})"
         why = f"it has {theirs}, the store has {tokenizer.name} ({base.fingerprint})"
         hint = f"prepare your music with tokenizer={header.tokenizer}, or leave it out"
         raise ConfigError("init_from", got=config.init_from, why=why, hint=hint)
-    return torch.from_numpy(moved)
+    return torch.from_numpy(new_ids)
 
 
 def _vocab_of(header: BundleHeader, tokenizer: Tokenizer) -> Vocab | None:
@@ -125,12 +125,12 @@ def _vocab_of(header: BundleHeader, tokenizer: Tokenizer) -> Vocab | None:
     return old if old.without_added.fingerprint == header.vocab_fingerprint else None
 
 
-def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> dict[str, Tensor]:
+def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], new_ids: Tensor) -> dict[str, Tensor]:
     """The tensors of `old`; in those with a row for each id, new ids keep their row of `new`."""
-    known, same = moved >= 0, torch.equal(moved, torch.arange(len(moved), device=moved.device))
+    has_id, is_same = new_ids >= 0, torch.equal(new_ids, torch.arange(len(new_ids), device=new_ids.device))
     return {
-        name: new[name].index_copy(0, moved[known], tensor[known])
-        if tensor.shape != new[name].shape or (name.endswith(BY_ID) and not same)
+        name: new[name].index_copy(0, new_ids[has_id], tensor[has_id])
+        if tensor.shape != new[name].shape or (name.endswith(BY_ID) and not is_same)
         else tensor
         for name, tensor in old.items()
     }
