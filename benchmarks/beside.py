@@ -28,10 +28,10 @@ from facts import check_out, versions
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
 from musictx.files import write_json
-from musictx.neighbour import usable_cores
 from musictx.setting import setting
 from musictx.system import processor
 from musictx.terminal import say
+from musictx.threads import usable_cores
 
 COMMANDS = {
     "generate": "generate elise seed_seconds=5 length_seconds=5 out=o overwrite=true",

@@ -9,9 +9,9 @@
 Nothing else is imported before one of these names is used: to import PyTorch takes seconds.
 """
 
-from musictx.neighbour import be_a_neighbour
+from musictx.threads import set_thread_policy
 
-be_a_neighbour()  # before PyTorch is imported
+set_thread_policy()  # before PyTorch is imported
 
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest of this
 

@@ -1,4 +1,4 @@
-"""The `musictx` command: a screenful of help, and one Hydra app per command. A command is a file of `commands/`."""
+"""The `musictx` command: help, version, and one Hydra app for each file of `commands/`."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # help needs no library
     from musictx.config.command import Command
 
 FOLDER = Path(__file__).parent / "commands"
-FIRST = [
+ORDER = [
     *("prepare", "train", "tune", "runs", "generate", "accompany", "jam", "evaluate", "compare", "inspect"),
     *("similar", "probe", "classify", "attend", "render", "listen", "export", "serve", "lesson", "check", "demo"),
 ]
@@ -35,7 +35,6 @@ examples
 
 
 def main() -> None:
-    """Passes the words after the command to it."""
     with any_terminal():
         _main()
 
@@ -53,20 +52,20 @@ def _main() -> None:
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
-    """Ends the process at once: libraries that are just being imported make a traceback of Ctrl-C."""
+    """Ends the process at once: in an import, Ctrl-C would give a traceback."""
     os.write(2, b"interrupted\n")
     os._exit(130)
 
 
 def names() -> list[str]:
-    """Every command: the file names of `commands/`, in the order in which people meet them."""
-    there = {file.stem for file in FOLDER.glob("*.py")} - {"__init__"}
-    known = [name for name in FIRST if name in there]
-    return known + sorted(there - {*known})
+    """All commands, those of `ORDER` first."""
+    files = {file.stem for file in FOLDER.glob("*.py")} - {"__init__"}
+    first = [name for name in ORDER if name in files]
+    return first + sorted(files - {*first})
 
 
 def rows() -> str:
-    """A line for each command: the first line of its file, which is `musictx NAME WHAT: what it does.`"""
+    """A line for each command, the first of its file: `musictx NAME WORDS: sentence.`"""
     lines = []
     for name in names():
         with open(FOLDER / f"{name}.py", encoding="utf-8") as file:
@@ -76,7 +75,6 @@ def rows() -> str:
 
 
 def _task(words: list[str]) -> Callable[[], None]:
-    """What the words ask for, imported."""
     if not words or words[0] in ("-h", "--help", "help"):
         return lambda: _print_page(HELP.format(commands=rows()))
     if words[0] == "--version":
@@ -87,7 +85,7 @@ def _task(words: list[str]) -> Callable[[], None]:
     if hasattr(module, "overview") and (not rest or rest[0] in ("-h", "--help")):
         return lambda: _print_page(module.overview())
     run = import_module("musictx.config.app").run
-    return lambda: run(_named(name, module, rest))
+    return lambda: run(_command(name, module, rest))
 
 
 def _print_page(text: str) -> None:
@@ -99,8 +97,8 @@ def _print_page(text: str) -> None:
         sys.exit(2)
 
 
-def _named(name: str, module: Any, rest: list[str]) -> "Command":
-    """A command of `commands/`, one of two words, `prepare folder`, or a person's own."""
+def _command(name: str, module: Any, rest: list[str]) -> "Command":
+    """A command of `commands/`, also `prepare folder`, or of a person's file."""
     from musictx.config.command import load
     from musictx.config.mistakes import in_one_line
     from musictx.errors import UserError

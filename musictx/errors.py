@@ -1,4 +1,4 @@
-"""Errors that a person can cause, as data: what was given, what is allowed, what to do next. Other errors are bugs."""
+"""Errors that a person can cause, in one line; any other error is a bug."""
 
 import re
 from collections.abc import Mapping
@@ -9,20 +9,19 @@ SETTING = re.compile(r"(?<![\w./\\=-])((?:[A-Z]\w*\.)?)([a-z]\w*)=")  # lr=, Con
 
 
 class UserError(Exception):
-    """A person's mistake in one line: `what` is wrong, and a `hint` at what to do.
+    """A person's mistake in one line: `what` is wrong, and a `hint` at the remedy.
 
-    A hint names settings as Python does, `batch_size=4`. A command prints the keys that a person types,
-    `trainer.batch_size=4`; `what` may have words of strangers in it, and is printed as it is.
+    A hint names settings as Python does, `batch_size=4`; a command prints their keys, `trainer.batch_size=4`.
     """
 
-    source = ""  # the file, or other origin, of what was given
+    source = ""  # the file, or another origin, of the mistake
 
     def __init__(self, what: str, hint: str = "") -> None:
         super().__init__(what, hint)
         self.what, self.hint = what, hint
 
     def of(self, source: object) -> Self:
-        """The same error, which begins with its source."""
+        """A copy that begins with its source."""
         error = copy(self)
         error.source = str(source)
         return error
@@ -31,19 +30,18 @@ class UserError(Exception):
         return self.line()
 
     def line(self, keys: Mapping[str, str] | None = None) -> str:
-        """The sentence, with the key of each setting; None: its name in Python."""
+        """The line with the key of each setting, or its name in Python."""
         return ": ".join(part for part in (self.source, *self._parts(keys)) if part)
 
     def _parts(self, keys: Mapping[str, str] | None) -> tuple[str, ...]:
-        return self.what, named(self.hint, keys)
+        return self.what, with_keys(self.hint, keys)  # `what` may have words of strangers
 
 
 class ConfigError(UserError):
-    """A setting that does not exist, has an impossible value, or cannot be met on this machine.
+    """A setting that does not exist or has an impossible value; without `got` the value is not printed.
 
     `ConfigError("temperature", got=5, allowed="0, or 0.001 to 1000")` reads `temperature=5: give 0, or 0.001 to 1000`.
-    `why` says what is wrong where `allowed` does not. Without `got` the value is not known, or too long to print. A
-    field whose name several groups of settings have comes with its class, `LoggerConfig.name`.
+    A field of several groups comes with its class, `LoggerConfig.name`.
     """
 
     def __init__(self, field: str, *, got: object = ..., allowed: str = "", why: str = "", hint: str = "") -> None:
@@ -53,11 +51,11 @@ class ConfigError(UserError):
 
     def _parts(self, keys: Mapping[str, str] | None) -> tuple[str, ...]:
         advice = "; ".join(part for part in (self.allowed and f"give {self.allowed}", self.hint) if part)
-        return named(f"{self.field}=", keys) + as_word(self.got), named(self.why, keys), named(advice, keys)
+        return with_keys(f"{self.field}=", keys) + as_word(self.got), with_keys(self.why, keys), with_keys(advice, keys)
 
 
 def as_word(value: Any) -> str:
-    """A value as the command line accepts it; Ellipsis, for a value that is not known, is `…`."""
+    """A value as the command line accepts it; Ellipsis as `…`."""
     if value is ... or value is None:
         return "null" if value is None else "…"
     if isinstance(value, bool):
@@ -67,14 +65,14 @@ def as_word(value: Any) -> str:
     return f"'{value}'" if " " in str(value) and not isinstance(value, dict) else str(value)
 
 
-def named(text: str, keys: Mapping[str, str] | None) -> str:
-    """The text with the key of each setting in it, `name=`; without keys, its name without its class."""
-    known = keys or {}
-    return SETTING.sub(lambda found: f"{known.get(found[1] + found[2]) or found[2]}=", text)
+def with_keys(text: str, keys: Mapping[str, str] | None) -> str:
+    """The text with the key of each setting, `name=`, or its name without the class."""
+    table = keys or {}
+    return SETTING.sub(lambda match: f"{table.get(match[1] + match[2]) or match[2]}=", text)
 
 
 class MidiError(UserError):
-    """A file whose music we cannot read: carries the path and the reason."""
+    """A file whose music cannot be read."""
 
     def __init__(self, path: object, reason: str, hint: str = "") -> None:
         super().__init__(f"{path}: {reason}", hint)
@@ -87,7 +85,7 @@ class TokenError(UserError):
 
 
 class StoreError(UserError):
-    """A token store that is missing, damaged, or made by another tokenizer."""
+    """A token store that is missing, damaged, or of another tokenizer."""
 
 
 class BundleError(UserError):
@@ -95,6 +93,7 @@ class BundleError(UserError):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the GPU or the machine ran out of memory. Knows PyTorch's error by name: importing it takes a second."""
+    """Whether the GPU or the machine ran out of memory."""
+    # by name: to import PyTorch takes a second
     kind = type(error).__name__ == "OutOfMemoryError" or isinstance(error, MemoryError)
     return kind or "can't allocate memory" in str(error)

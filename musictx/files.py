@@ -1,4 +1,4 @@
-"""Writes a file whole or not at all. Where a person asks, only if no other has appeared under its name."""
+"""Files written whole or not at all; printable text of strangers."""
 
 import json
 import os
@@ -19,15 +19,14 @@ JOINERS = "\u200c\u200d"  # between letters, as in Persian
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    """Text of a stranger as any terminal and any JSON reader accepts it: control characters, and bytes that are not
-    UTF-8, become \\xNN. `lines` keeps line breaks and tabs."""
-    whole = text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    kept = JOINERS + ("\n\t" if lines else "")
-    return "".join(c if c.isprintable() or c in kept or category(c) == "Zs" else ascii(c)[1:-1] for c in whole)
+    """Text for terminals and JSON: control characters and invalid UTF-8 become \\xNN; `lines` keeps breaks and tabs."""
+    valid = text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    extra = JOINERS + ("\n\t" if lines else "")
+    return "".join(c if c.isprintable() or c in extra or category(c) == "Zs" else ascii(c)[1:-1] for c in valid)
 
 
 def all_printable(value: Any) -> Any:
-    """Values as JSON has them, every text in them one printable line of at most `MOST` letters."""
+    """A JSON value whose texts are printable lines of at most `MOST` letters."""
     if isinstance(value, str):
         return printable(value[:MOST])[:MOST]
     if isinstance(value, list | tuple):
@@ -38,7 +37,7 @@ def all_printable(value: Any) -> Any:
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Whether a value that JSON gave is of the type that is written beside a field: `list[str]`, a dataclass …"""
+    """Whether a JSON value has the type of a field."""
     of, args = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
         return all(fits(getattr(value, name), each) for name, each in get_type_hints(kind).items())
@@ -52,23 +51,22 @@ def fits(value: Any, kind: Any) -> bool:
     return kind is Any or type(value) is kind
 
 
-def real(path: Path) -> Path:
-    """Where a path leads. Raises ConfigError for a link to itself."""
-    found = Path(os.path.realpath(path))
-    if found.is_symlink():
+def real_path(path: Path) -> Path:
+    """The path without links. Raises ConfigError for a link to itself."""
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
         raise ConfigError("out", got=path, why="it is a link to itself", allowed="another place")
-    return found
+    return target
 
 
 def check_suffix(field: str, name: str | Path, suffixes: Sequence[str]) -> None:
-    """Raises ConfigError for the name of another kind of file."""
+    """Raises ConfigError for a name with another suffix."""
     if Path(name).suffix.lower() not in suffixes:
         raise ConfigError(field, got=name, allowed=f"a name that ends in {' or '.join(suffixes)}")
 
 
 def check_new(overwrite: bool, *paths: Path, field: str = "out") -> None:
-    """Called before the long work with the files that the setting `field` asks for. Raises UserError for a file or a
-    link that is there already, and for a place where none can be written, whether `overwrite` or not."""
+    """Raises UserError for a file that exists, unless `overwrite`, and for a place where none can be written."""
     another = f"give another {field}="
     for path in paths:
         for folder in path.parents:
@@ -79,7 +77,7 @@ def check_new(overwrite: bool, *paths: Path, field: str = "out") -> None:
             if os.path.lexists(folder):
                 kind = "file" if os.path.exists(folder) else "link to nothing"
                 raise ConfigError(field, got=folder, why=f"a {kind} is in its way", allowed="another place")
-        if path.suffix and os.path.isdir(path):  # what has no suffix is a folder of ours
+        if path.suffix and os.path.isdir(path):  # a name without a suffix is a folder of ours
             raise ConfigError(field, got=path, why="it is a folder", allowed="the name of a file")
         if os.path.lexists(path) and not overwrite:
             kind = "" if os.path.exists(path) else ", a link to nothing"
@@ -91,8 +89,8 @@ _ONLY_NEW = ContextVar("_ONLY_NEW", default=False)
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Gives a temporary name beside `path`; renames it to `path` if the block succeeds, else removes it. Raises
-    UserError within a task of `only_new` if such a file has appeared meanwhile."""
+    """A temporary name beside `path`, renamed to it if the block succeeds. Raises UserError within `only_new` for a new
+    file there."""
     partial = path.with_name(f".{path.stem}.{get_native_id()}.partial{path.suffix}")
     try:
         yield partial
@@ -104,7 +102,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_json(path: Path, facts: Any) -> None:
-    """Facts as JSON, in a folder that is made if there is none."""
+    """Writes facts as JSON, and makes the folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as partial:
         text = json.dumps(facts, indent=1, ensure_ascii=False)
@@ -112,7 +110,7 @@ def write_json(path: Path, facts: Any) -> None:
 
 
 def only_new(task: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The task of a command, whose files take the place of no others unless its `overwrite` is true."""
+    """A command's task, whose files replace others only with its `overwrite`."""
 
     @wraps(task)
     def run(config: Any) -> Any:
@@ -126,7 +124,7 @@ def only_new(task: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _take(path: Path) -> None:
-    """Makes an empty file, which two processes cannot both do. Raises UserError if there is one."""
+    """Makes an empty file. Raises UserError where it exists."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     except FileExistsError:

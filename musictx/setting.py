@@ -1,4 +1,4 @@
-"""Keeps a setting's default beside its meaning in a schema, and prints both in `--help`."""
+"""Settings of a schema: default, meaning, type, and text for `--help`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, field, fields, is_dataclass
@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 import numpy as np
 
 from musictx.errors import ConfigError, as_word
-from musictx.terminal import wrapped
+from musictx.terminal import wrap
 
 T = TypeVar("T")
 COLUMN, BELOW = 34, 6  # where the meanings begin, beside their keys or below them
@@ -18,12 +18,11 @@ MORE = "From Hydra: --cfg job shows the settings as YAML, --hydra-help explains 
 
 
 def setting(default: T, meaning: str, *, path: bool = False, commas: bool = False) -> T:
-    """A field of a dataclass. The default may be a list: each instance gets its own copy. `path`: it names files or
-    folders, so empty text is refused, which would be the current folder. `commas`: they stand between values of its
-    own, never between jobs."""
-    how: dict[str, Any] = {"default_factory": default.copy} if isinstance(default, list) else {"default": default}
-    made: T = field(metadata={"meaning": meaning, "path": path, "commas": commas}, **how)
-    return made
+    """A field of a dataclass; a default list is copied. `path`: a name of files or folders, never empty. `commas`: they
+    separate its own values, never jobs."""
+    options: dict[str, Any] = {"default_factory": default.copy} if isinstance(default, list) else {"default": default}
+    row: T = field(metadata={"meaning": meaning, "path": path, "commas": commas}, **options)
+    return row
 
 
 WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", type(None): "null"}
@@ -32,23 +31,22 @@ NUMBERS = {int: (int, np.integer), float: (int, float, np.integer, np.floating)}
 
 @cache
 def types_of(schema: Any) -> dict[str, tuple[Any, ...]]:
-    """The types that each field of a dataclass may have."""
+    """The types of each field of a dataclass."""
     return {name: get_args(hint) or (hint,) for name, hint in get_type_hints(schema).items()}
 
 
 def find_setting(schema: Any, key: str) -> tuple[Any, Field[Any]] | None:
-    """The type and the field of a setting by its key: `data.path` is the path within data. None if there is none."""
+    """The type and field of a key, as data.path; None for another word."""
     name, _, within = key.partition(".")
-    found = {each.name: each for each in fields(schema)} if is_dataclass(schema) else {}
-    if name not in found:
+    rows = {each.name: each for each in fields(schema)} if is_dataclass(schema) else {}
+    if name not in rows:
         return None
     kind = get_type_hints(schema)[name]
-    return find_setting(kind, within) if within else (kind, found[name])
+    return find_setting(kind, within) if within else (kind, rows[name])
 
 
 def check_types(request: Any, names: Mapping[str, str] = {}) -> None:
-    """Raises ConfigError for a field of a dataclass with a value of another type than its own; `names` has the fields
-    that a person knows by another name."""
+    """Raises ConfigError for a field with a value of another type; `names`: the names to print."""
     schema: Any = type(request)
     for name, types in types_of(schema).items():
         value = getattr(request, name)
@@ -67,14 +65,12 @@ def help_text(
     width: int,
     main: str = "",
 ) -> str:
-    """Every setting of a command with its value and its meaning. `groups` are the settings with a separate schema,
-    `presets` the options of each group; a group outside the schema sets many settings at once. `main` is what the line
-    of usage has before the settings."""
+    """The text of `--help`; `groups` have schemas of their own, `main` is the main input in the line of usage."""
     title = about(schema)
-    own, grouped = [], []
+    own, in_groups = [], []
     for each in fields(schema):
         if each.name in groups:
-            grouped += ["", *_group(each.name, groups[each.name], values[each.name], presets, width)]
+            in_groups += ["", *_group(each.name, groups[each.name], values[each.name], presets, width)]
         else:
             own += _row(f"{each.name}={as_word(values[each.name])}", each.metadata.get("meaning", ""), width)
     for name in [name for name in presets if name not in {each.name for each in fields(schema)}]:
@@ -82,16 +78,16 @@ def help_text(
     usage = " ".join(["usage:", title.partition(":")[0], *filter(None, [main]), "KEY=VALUE …"])
     return "\n".join(
         [
-            *wrapped(title, width),
+            *wrap(title, width),
             "",
-            *wrapped(usage, width),
+            *wrap(usage, width),
             "",
-            *wrapped(HOW, width),
+            *wrap(HOW, width),
             "",
             *own,
-            *grouped,
+            *in_groups,
             "",
-            *wrapped(MORE, width),
+            *wrap(MORE, width),
         ]
     )
 
@@ -100,7 +96,7 @@ def _group(
     name: str, schema: Any, values: Mapping[str, Any], presets: Mapping[str, Sequence[str]], width: int
 ) -> Iterator[str]:
     options = f" Presets: {name}={', '.join(presets[name])}" if name in presets else ""
-    yield from wrapped(f"{name}: {about(schema)}{options}", width)
+    yield from wrap(f"{name}: {about(schema)}{options}", width)
     for each in fields(schema):
         yield from _row(f"{name}.{each.name}={as_word(values[each.name])}", each.metadata.get("meaning", ""), width)
 
@@ -111,9 +107,9 @@ def about(schema: Any) -> str:
     return " ".join(first.split())
 
 
-def _row(given: str, meaning: str, width: int) -> list[str]:
-    """`key=value` and its meaning, on the same line where there is room."""
+def _row(word: str, meaning: str, width: int) -> list[str]:
+    """A word `key=value` and its meaning, on one line where it fits."""
     column = COLUMN if width >= NARROW else BELOW
-    first, *more = [" " * column + line for line in wrapped(meaning, width - column)] or [""]
-    beside = f"  {given}".ljust(column - 2) + "  "
-    return [beside + first[column:], *more] if len(beside) == column else [f"  {given}", first, *more]
+    first, *more = [" " * column + line for line in wrap(meaning, width - column)] or [""]
+    beside = f"  {word}".ljust(column - 2) + "  "
+    return [beside + first[column:], *more] if len(beside) == column else [f"  {word}", first, *more]

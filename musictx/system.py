@@ -1,7 +1,4 @@
-"""What only some machines have, and others do without: locks of files, limits of memory, fast kinds of numbers.
-
-Whoever chooses a precision or a number of threads asks `processor()`.
-"""
+"""Differences between machines: locks, limits of memory, number formats, cores."""
 
 import os
 import re
@@ -14,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from musictx.errors import UserError
-from musictx.neighbour import usable_cores
 from musictx.terminal import say
+from musictx.threads import usable_cores
 
 try:
     import fcntl
@@ -28,31 +25,30 @@ LIMITS = resource is not None and sys.platform == "linux"  # whether a process c
 
 
 @contextmanager
-def locked(path: Path, taken: UserError) -> Iterator[None]:
-    """Makes a file and locks it for this process. Raises `taken` if another has it. Where files cannot be locked it
-    says so and continues."""
+def locked(path: Path, error: UserError) -> Iterator[None]:
+    """Locks a file, or prints a line where the system cannot. Raises `error` where another process has it."""
     with open(path, "a") as file:
         try:
             if fcntl is None:
                 raise OSError("this system has no such locks")
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise taken from None
-        except OSError as error:
-            say(f"{path} cannot be locked ({error}): make sure that no other process writes there")
+            raise error from None
+        except OSError as reason:
+            say(f"{path} cannot be locked ({reason}): make sure that no other process writes there")
         yield
 
 
 def peak_gib() -> float | None:
-    """The most memory that this process has used; None where the system does not count."""
+    """This process's peak memory; None on Windows."""
     if resource is None:
         return None
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return used / (2**20 if sys.platform == "linux" else 2**30)  # KiB on Linux, bytes on macOS
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "linux" else 2**30)  # KiB on Linux, bytes on macOS
 
 
 def limit_memory(memory_mb: int) -> None:
-    """Gives this process so much memory beyond what it has now, and no core file; nothing where `LIMITS` is False."""
+    """Limits this process to so much more memory, where `LIMITS` is true."""
     if LIMITS:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with open("/proc/self/statm") as file:
@@ -64,14 +60,13 @@ ROWS_A_THREAD = 16  # rows whose step a second thread makes no faster; beside ot
 
 
 def threads_for(rows: int = 1) -> int:
-    """How many threads steps of so many rows need here."""
+    """The number of threads for steps of so many rows."""
     return max(min(cores(), rows // ROWS_A_THREAD), 1)
 
 
 @contextmanager
 def few_threads(rows: int = 1) -> Iterator[None]:
-    """Within it, PyTorch takes no more threads than steps of so many rows need. For a command, which draws alone: the
-    number is one for all threads of a process. Where nothing has imported PyTorch, it does nothing."""
+    """Limits PyTorch, if it is imported, to the threads for steps of so many rows."""
     if (torch := sys.modules.get("torch")) is None:
         yield
         return
@@ -84,13 +79,13 @@ def few_threads(rows: int = 1) -> Iterator[None]:
 
 
 class Processor(NamedTuple):
-    """What the processor of this machine can do, as far as PyTorch and oneDNN use it."""
+    """The processor as PyTorch and oneDNN use it."""
 
     name: str
     sets: str  # of instructions: "AVX2", or "AVX512, bfloat16, AMX"
-    bfloat16: bool  # whether it multiplies bfloat16; else each product is emulated, and float32 is faster
-    int8: bool  # whether PyTorch's kernel of int8 weights is faster here than that of float32
-    cores: int  # real ones that this process may use; hyperthreads of a core count once
+    bfloat16: bool  # in hardware; else each product is emulated, and float32 is faster
+    int8: bool  # whether PyTorch's kernel of int8 weights is faster than that of float32
+    cores: int  # usable ones; hyperthreads of a core count once
 
     def __str__(self) -> str:
         return f"{self.name} ({self.sets}), {self.cores} cores"
@@ -99,41 +94,40 @@ class Processor(NamedTuple):
 ONLY_EMULATED = {"AVX512_CORE", "AVX512_CORE_VNNI"}  # oneDNN has kernels of bfloat16 for these, a fifth as fast
 
 
-def _most() -> str:
-    """The most that a person lets oneDNN use: its variable has two names; "" for all."""
+def _isa_limit() -> str:
+    """The person's limit on oneDNN's instruction sets; "" for none."""
     return (os.environ.get("ONEDNN_MAX_CPU_ISA") or os.environ.get("DNNL_MAX_CPU_ISA") or "").upper()
 
 
 @cache
 def processor() -> Processor:
-    """This machine's. ONEDNN_MAX_CPU_ISA and ATEN_CPU_CAPABILITY can make it a lesser one, as a test of what laptops
-    do. Imports PyTorch."""
+    """This machine's processor, as ONEDNN_MAX_CPU_ISA and ATEN_CPU_CAPABILITY limit it. Imports PyTorch."""
     import platform
 
     import torch
 
-    able = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    able = able and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    bfloat16 = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    bfloat16 = bfloat16 and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
     amx = bool(getattr(torch.cpu, "_is_amx_tile_supported", bool)())
     if platform.machine().lower() in ("x86_64", "amd64"):
         native = amx or bool(getattr(torch.cpu, "_is_avx512_bf16_supported", bool)())
-        able = able and native and _most() not in ONLY_EMULATED
-    amx = able and amx and (_most() in ("", "ALL", "DEFAULT") or "AMX" in _most())
+        bfloat16 = bfloat16 and native and _isa_limit() not in ONLY_EMULATED
+    amx = bfloat16 and amx and (_isa_limit() in ("", "ALL", "DEFAULT") or "AMX" in _isa_limit())
     kernels = torch.backends.cpu.get_cpu_capability()
-    sets = [kernels, *(["bfloat16"] if able else []), *(["AMX"] if amx else [])]
-    name = _name() or platform.processor() or platform.machine()
-    return Processor(name, ", ".join(sets), able, kernels.startswith("AVX"), cores())
+    sets = [kernels, *(["bfloat16"] if bfloat16 else []), *(["AMX"] if amx else [])]
+    name = _processor_name() or platform.processor() or platform.machine()
+    return Processor(name, ", ".join(sets), bfloat16, kernels.startswith("AVX"), cores())
 
 
 def cores() -> int:
-    """How many real cores this process may use; hyperthreads of a core count once."""
+    """The number of usable cores; hyperthreads of a core count once."""
     import psutil
 
     return min(_real_cores() or psutil.cpu_count(logical=False) or usable_cores(), usable_cores())
 
 
 def _real_cores() -> int:
-    """How many cores the usable hyperthreads belong to, as Linux says; 0 elsewhere."""
+    """The number of cores of the usable hyperthreads on Linux; 0 elsewhere."""
     try:
         threads = os.sched_getaffinity(0)
         return len({Path(f"/sys/devices/system/cpu/cpu{n}/topology/core_cpus_list").read_text() for n in threads})
@@ -141,10 +135,10 @@ def _real_cores() -> int:
         return 0
 
 
-def _name() -> str:
-    """The name that its maker gave it, as Linux says; "" elsewhere."""
+def _processor_name() -> str:
+    """The processor's name on Linux; "" elsewhere."""
     try:
-        named = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        match = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:
-        named = None
-    return " ".join(named[1].split()) if named else ""
+        match = None
+    return " ".join(match[1].split()) if match else ""

@@ -1,4 +1,4 @@
-"""Any terminal, of any width: lines that do not steer it, look-alikes of what it lacks, streams that may be closed."""
+"""Output for any terminal: look-alikes of missing letters, widths, closed streams."""
 
 import codecs
 import functools
@@ -30,11 +30,11 @@ NARROWEST = 20
 
 
 class ReaderLeft(BrokenPipeError):
-    """Who reads stdout or stderr has ended. Any other broken pipe, as that of a dead worker, is an error."""
+    """The reader of stdout or stderr has ended."""
 
 
 def lookalike(error: UnicodeError) -> tuple[str, int]:
-    """ASCII for the letters that an encoding lacks: — becomes -, é becomes e, and 夜 the escape \\u591c."""
+    """ASCII for letters that an encoding lacks: — becomes -, é becomes e, 夜 becomes \\u591c."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(map(_plain, error.object[error.start : error.end])), error.end
@@ -48,8 +48,8 @@ def _plain(sign: str) -> str:
 codecs.register_error(LOOKALIKE, lookalike)
 
 
-def shown(text: str) -> str:
-    """The text as stdout can show it, which a table must know before it lays out its columns."""
+def encodable(text: str) -> str:
+    """The text with look-alikes of the letters that stdout lacks."""
     encoding = sys.stdout.encoding or "utf-8"
     return text.encode(encoding, LOOKALIKE).decode(encoding)
 
@@ -60,16 +60,14 @@ def shows_all() -> bool:
 
 
 def say(*lines: object, file: TextIO | None = None, flush: bool = False) -> None:
-    """Prints each line, to stdout or another stream. None of it steers the terminal: names of files and of tracks come
-    from strangers."""
+    """Prints lines as printable text."""
     for line in lines:
         print(printable(str(line), lines=True), file=file, flush=flush)
 
 
 @contextmanager
 def any_terminal() -> Iterator[None]:
-    """Within it, any letter can be printed. If its reader ends, as `head` does, so does the program, quietly.
-    Raises OSError at its end for what could not be written."""
+    """Prints any letter, and exits quietly where the reader ends. Raises OSError for lost output."""
     try:
         _set_up()
         try:
@@ -92,29 +90,29 @@ def _set_up() -> None:
         if stream is None:  # closed by the shell: the next file that opens would get its number
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - until the end
         elif mode == "w" and isinstance(stream, io.TextIOWrapper):
-            for act in ("write", "flush"):  # its own: other streams keep theirs
-                if act not in vars(stream):  # we may be within ourselves
-                    setattr(stream, act, _tells_who_left(getattr(stream, act)))
+            for method in ("write", "flush"):  # its own: other streams keep theirs
+                if method not in vars(stream):  # we may be within ourselves
+                    setattr(stream, method, _with_reader_left(getattr(stream, method)))
             stream.reconfigure(errors=LOOKALIKE)  # flushes
     if os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
         os.environ.setdefault("TTY_COMPATIBLE", "0")  # for rich: no bars that are drawn again and again
 
 
-def _tells_who_left(act: Callable[..., Any]) -> Callable[..., Any]:
-    """The act of a stream, which raises ReaderLeft where its pipe is broken."""
+def _with_reader_left(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A stream's method, which raises ReaderLeft for a broken pipe."""
 
-    @functools.wraps(act)
-    def told(*what: Any) -> Any:
+    @functools.wraps(method)
+    def call(*arguments: Any) -> Any:
         try:
-            return act(*what)
+            return method(*arguments)
         except BrokenPipeError as error:
             raise ReaderLeft(*error.args) from error
 
-    return told
+    return call
 
 
 def _print_nowhere() -> None:
-    """Leads streams that cannot be written nowhere: the interpreter flushes them at its end."""
+    """Leads broken streams nowhere."""  # the interpreter flushes them at its end
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -129,13 +127,13 @@ def columns(most: int) -> int:
 
 
 def fold(text: str, width: int) -> str:
-    """The text, whose lines that are longer than the width continue on the next one, further in."""
+    """The text with long lines wrapped, the continuation indented."""
     lines = []
     for line in text.splitlines():
-        further_in = " " * (len(line) - len(line.lstrip()) + 4)
-        lines += wrapped(line, width, further_in) or [""]
+        indent = " " * (len(line) - len(line.lstrip()) + 4)
+        lines += wrap(line, width, indent) or [""]
     return "\n".join(lines)
 
 
-def wrapped(text: str, width: int, further_in: str = "") -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent=further_in, break_long_words=False, break_on_hyphens=False)
+def wrap(text: str, width: int, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

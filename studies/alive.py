@@ -37,7 +37,7 @@ from bundles import with_notes
 from shared import asked, options
 
 from musictx.analysis.repeats import CorpusIndex
-from musictx.commands.generate import asked as asked_by
+from musictx.commands.generate import continue_request
 from musictx.config.app import settings
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
@@ -204,7 +204,7 @@ def study(args: Any, words: list[str]) -> None:
             write_json(args.out / "alive.json", facts)
         for path, (form, form_words) in product(stores_of(args), FORMS.items()):
             store = Store(path, opened.header.tokenizer)
-            request = asked_by(settings("generate", "seed_midi=null", "out=x", *form_words, *words))
+            request = continue_request(settings("generate", "seed_midi=null", "out=x", *form_words, *words))
             at = args.out / of / f"{path.name}-{form.replace(' ', '-')}"
             how = store.manifest.splits["validation"].sha256, args.pieces, args.copies, opened.header.sampling, request
             corpus = path if args.copies else None

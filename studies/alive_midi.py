@@ -24,7 +24,7 @@ import numpy as np
 import timed
 from alive_measures import CLOSE_S, Row, Setting, measure
 
-from musictx.commands.generate import asked as asked_by
+from musictx.commands.generate import continue_request
 from musictx.config.app import settings
 from musictx.files import replacing
 from musictx.generate.continuing import continue_all, read_beginning
@@ -227,7 +227,7 @@ def study_files(
     kinds = by_kind([path for folder in folders for path in find_seeds(str(folder))], args.pieces)
     for form in args.forms or FORMS:
         own = [f"length_seconds={args.length}", f"variations={args.draws}", *FORMS[form], *words]
-        request, by = asked_by(settings("generate", "seed_midi=null", "out=x", *own)), dict[str, Any]()
+        request, by = continue_request(settings("generate", "seed_midi=null", "out=x", *own)), dict[str, Any]()
         of_form = dict[str, Any]()
         for kind, paths in kinds.items():
             place = at / f"{folders[0].name}-{form.replace(' ', '-')}-{kind}"

@@ -9,9 +9,8 @@ for whoever wants to see its figures again. Each part is commands that a person 
 rest. `--only` makes some parts. All of them take about five hours of two cores, most of it for `alive`. `--test` reads
 the test split too, once for the same weights. All lies in `--out`; `--place` also copies it to where the project shows
 it, over what is there. `tests/test_packaged.py` then names each figure of the card (`docs/results/models.md`) that is
-another. Pictures of the page need Chromium. `guidance` takes a store outputs/stores/quantised: of the set that `quantised.py`
-makes, by `musictx prepare folder outputs/quantised out=outputs/stores/quantised`.
-"""
+another. Pictures of the page need Chromium. `guidance` takes a store outputs/stores/quantised: of the set that
+`quantised.py` makes, by `musictx prepare folder outputs/quantised out=outputs/stores/quantised`."""
 
 import os
 import shlex

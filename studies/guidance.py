@@ -24,10 +24,11 @@ from alive import STILL_S, waits_s
 from bundles import with_notes
 from shared import asked, options
 
+from musictx.analysis.comparison import memory
 from musictx.analysis.continuations import Beginnings, beginnings, continue_beginnings
 from musictx.analysis.distance import compare_all
 from musictx.analysis.statistics import features
-from musictx.commands.compare import CompareConfig, memory
+from musictx.commands.compare import CompareConfig
 from musictx.config.app import settings
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Split, Store
@@ -104,7 +105,7 @@ def measured(
 
 
 def _kept(scores: list[Score], held_out: Beginnings, config: CompareConfig, opened: Playing) -> dict[str, Any]:
-    kept = memory(scores, held_out, None, config, opened.tokenizer.metrical)
+    kept = memory(scores, held_out, None, config.span_seconds, opened.tokenizer.metrical)
     if kept.retained is None:
         raise UserError(kept.unmeasured)
     return {"retained": kept.retained, "from_seed": kept.from_seed, "repeated": kept.repeated}

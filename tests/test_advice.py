@@ -12,7 +12,7 @@ from apps import APPS
 from conftest import ROOT
 from omegaconf import OmegaConf
 
-from musictx.config.app import compose, typed
+from musictx.config.app import compose, to_schema
 from musictx.config.command import find
 from musictx.config.fields import setting_keys
 from musictx.errors import ConfigError
@@ -66,7 +66,7 @@ def accepted(app, word):
         OmegaConf.update(config, key, ["x"] if several else "x")
     key = typed_word.partition("=")[0]
     value = OmegaConf.select(config, key)
-    typed(config, find(app).schema)
+    to_schema(config, find(app).schema)
     return value
 
 

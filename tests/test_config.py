@@ -11,7 +11,7 @@ from conftest import refused
 
 from musictx.commands.generate import GenerateConfig
 from musictx.config import PRESETS
-from musictx.config.app import conf_dir, options, refuse_no_path, settings
+from musictx.config.app import check_paths, conf_dir, options, settings
 from musictx.config.command import find
 from musictx.config.mistakes import in_one_line
 from musictx.errors import ConfigError, UserError
@@ -152,7 +152,7 @@ def test_a_setting_that_names_files_refuses_empty_text_and_no_other_does(name):
         for word in f"{key}=", f"+{key}='  '":
             if is_path:
                 with pytest.raises(ConfigError) as error:
-                    refuse_no_path(command, [word])
+                    check_paths(command, [word])
                 assert (error.value.field, error.value.got) == (key, "")
             else:
-                refuse_no_path(command, [word])
+                check_paths(command, [word])

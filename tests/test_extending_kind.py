@@ -7,7 +7,7 @@ from conftest import QUICK, ROOT, ok, refused
 from proofs import assert_cached_steps_equal_one_pass, assert_causal, tokens
 
 import musictx
-from musictx.config.app import helped
+from musictx.config.app import command_help
 from musictx.config.command import find
 from musictx.model.build import KINDS, build_model, model_config
 from musictx.model.header import read_header
@@ -43,7 +43,7 @@ def test_it_is_trained_and_continues_a_seed_by_command_and_from_python(place):
 
 
 def test_a_person_sets_its_settings_and_nothing_else(place):
-    said = helped(find("train"), ["model=gru_schema"])
+    said = command_help(find("train"), ["model=gru_schema"])
     assert "model: The model to train: a net of gated cells." in said
     assert re.findall(r"^  model\.(\S+)", said, re.MULTILINE) == ["kind=gru", "width=64"]
 

@@ -23,7 +23,7 @@ def test_importing_it_imports_nothing_else():
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import musictx; {said}"
     command = [sys.executable, "-S", "-c", code]  # without what other packages have Python do at its start
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert {*done.stdout.split()} == {"musictx", "musictx.neighbour"}  # which lets threads sleep
+    assert {*done.stdout.split()} == {"musictx", "musictx.threads"}  # which lets threads sleep
 
 
 def test_every_name_is_there_typed_and_no_module_takes_its_place():

@@ -11,7 +11,7 @@ import musictx
 
 PACKAGE = Path(musictx.__file__).parent
 NO_TENSORS = {"music", "tokenizers", "viz"}
-BESIDE = {"errors", "files", "neighbour", "setting", "system", "terminal", "waiting"}
+BESIDE = {"errors", "files", "setting", "system", "terminal", "threads", "waiting"}
 LIBRARIES = {
     "numpy",
     "symusic",

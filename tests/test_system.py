@@ -12,13 +12,13 @@ import torch
 from conftest import QUICK, ROOT, TINY, ok, write_tunes
 from torch import nn
 
-from musictx import neighbour, system
+from musictx import system, threads
 from musictx.config.train import TrainerConfig
 from musictx.data.parallel.journal import Journal
 from musictx.errors import ConfigError
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.neighbour import SPINS, be_a_neighbour, quota, usable_cores
 from musictx.system import few_threads, processor
+from musictx.threads import SPINS, quota, set_thread_policy, usable_cores
 from musictx.training.precision import check_precision, emulation
 
 HIDE = """
@@ -86,7 +86,7 @@ def test_a_store_is_made_and_learned_music_is_made_and_heard_and_the_page_reads_
 
 def test_a_preparation_that_cannot_be_locked_says_so_and_continues(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("musictx.system.fcntl", None)
-    with Journal(tmp_path / "store", "recipe").locked():
+    with Journal(tmp_path / "store", "recipe").lock():
         assert "cannot be locked" in capsys.readouterr().out
 
 
@@ -124,22 +124,22 @@ def test_a_person_decides_how_threads_wait(monkeypatch, name):
     for each in SPINS:
         monkeypatch.delenv(each, raising=False)
     monkeypatch.setenv(name, "active")
-    be_a_neighbour()
+    set_thread_policy()
     assert {each: os.environ[each] for each in SPINS & os.environ.keys()} == {name: "active"}
 
 
 def test_a_share_of_a_large_machine_is_no_more_threads_than_that_share(monkeypatch):
     monkeypatch.setenv("OMP_WAIT_POLICY", "active")
-    monkeypatch.setattr(neighbour, "cores_in_sight", lambda: 64)
-    for share, cores, threads in ((1.5, 2, "2"), (0.2, 1, "1"), (float("inf"), 64, None), (128.0, 64, None)):
+    monkeypatch.setattr(threads, "visible_cores", lambda: 64)
+    for share, cores, number in ((1.5, 2, "2"), (0.2, 1, "1"), (float("inf"), 64, None), (128.0, 64, None)):
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-        monkeypatch.setattr(neighbour, "quota", lambda share=share: share)
-        be_a_neighbour()
+        monkeypatch.setattr(threads, "quota", lambda share=share: share)
+        set_thread_policy()
         assert usable_cores() == cores
-        assert os.environ.get("OMP_NUM_THREADS") == threads
+        assert os.environ.get("OMP_NUM_THREADS") == number
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    monkeypatch.setattr(neighbour, "quota", lambda: 2.0)
-    be_a_neighbour()
+    monkeypatch.setattr(threads, "quota", lambda: 2.0)
+    set_thread_policy()
     assert os.environ["OMP_NUM_THREADS"] == "7"  # a person has said so
 
 
@@ -199,7 +199,7 @@ def test_a_container_says_how_many_cores_it_has(monkeypatch, tmp_path, place, fi
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
     (tmp_path / "here").write_text(place + "\n")
-    monkeypatch.setattr(neighbour, "GROUPS", str(tmp_path))
+    monkeypatch.setattr(threads, "GROUPS", str(tmp_path))
     assert quota(str(tmp_path / "here")) == share
     assert quota(str(tmp_path / "nothing")) == math.inf
 

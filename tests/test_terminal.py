@@ -20,7 +20,7 @@ from rich.console import Console
 
 from musictx.cli import main
 from musictx.commands import print_table
-from musictx.config.app import helped
+from musictx.config.app import command_help
 from musictx.config.command import find
 from musictx.files import printable, write_json
 from musictx.music.project import Line, Project
@@ -187,7 +187,7 @@ def test_a_picture_of_any_name_is_drawn_without_a_word(suffix, tmp_path):
 @pytest.mark.parametrize("app", APPS)
 def test_help_has_forty_columns(app, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
-    lines = helped(find(app), []).splitlines()
+    lines = command_help(find(app), []).splitlines()
     prose = [line for line in lines if " " in line.strip() and "=" not in line]
     assert max(map(len, prose)) <= 40
     assert min(len(line) - len(line.lstrip()) for line in prose) == 0

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from musictx.cli import main
 from musictx.commands.prepare import CORPORA
-from musictx.config.app import as_text, helped, settings
+from musictx.config.app import as_text, command_help, settings
 from musictx.config.command import find
 from musictx.config.words import sort_words
 from musictx.errors import ConfigError
@@ -54,7 +54,7 @@ def test_every_command_names_a_setting_or_nothing(app):
     command = find(app)
     assert command.main == MAIN.get(app, "")
     assert not command.main or find_setting(command.schema, command.main)
-    usage = next(line for line in helped(command, []).splitlines() if line.startswith("usage: "))
+    usage = next(line for line in command_help(command, []).splitlines() if line.startswith("usage: "))
     said = rf"(\[{command.main.upper()}\]|{command.main.upper()}( …)?) KEY" if command.main else "KEY"
     assert re.fullmatch(rf"usage: musictx {app.replace('_', ' ')} {said}=VALUE …", usage), usage
 

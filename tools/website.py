@@ -14,7 +14,7 @@ from pathlib import Path
 import musictx
 from musictx.cli import names
 from musictx.commands.prepare import CORPORA
-from musictx.config.app import helped
+from musictx.config.app import command_help
 from musictx.config.command import find
 from musictx.config.mistakes import in_one_line
 from musictx.errors import UserError
@@ -74,7 +74,7 @@ def write_reference(pages: Path) -> None:
     commands = [name for name in names() if name != "prepare"] + [f"prepare_{corpus}" for corpus in CORPORA]
     settings = ["# Settings", "What `musictx COMMAND --help` prints, for every command."]
     for name in sorted(commands):
-        settings += [f"## {name.replace('_', ' ')}", f"```text\n{helped(find(name), []).strip()}\n```"]
+        settings += [f"## {name.replace('_', ' ')}", f"```text\n{command_help(find(name), []).strip()}\n```"]
     python = ["# From Python", "What `import musictx` gives."]
     python += [f"::: musictx.{name}" for name in musictx.__all__ if not name.startswith("_")]
     reference = {"settings": settings, "python": python}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from musictx.analysis.embedding import Embedder, Passage, Vectors
 from musictx.analysis.probe import Layer, Probe
+from musictx.music.harmony import pitch_name
 from musictx.music.score import Score
 from musictx.waiting import Waiting
 
@@ -41,6 +42,28 @@ class Answer(NamedTuple):
     @property
     def decisive(self) -> NDArray[np.int64]:
         return self.ranking[self.fall[self.ranking] > 0][:MOST_NOTES]
+
+    def facts(self, score: Score) -> dict[str, Any]:
+        """All figures as JSON; the notes that decided most come first."""
+
+        def by_label(logits: NDArray[Any]) -> dict[str, float]:
+            return dict(zip(self.labels, softmax(logits).round(6).tolist(), strict=True))
+
+        def note(n: int) -> dict[str, Any]:
+            pitch = int(score.pitch[n])
+            place = {"onset_s": float(score.onset_s[n]), "pitch": pitch, "note": pitch_name(pitch)}
+            return place | {"log_odds": float(self.fall[n])}
+
+        return {
+            "label": self.label,
+            "probability": by_label(self.mean),
+            "log_odds": float(log_odds(self.mean, int(self.mean.argmax()))),
+            "passages": [
+                {"from_s": from_s, "probability": by_label(logits)}
+                for from_s, logits in zip(self.from_s, self.logits, strict=True)
+            ],
+            "notes": [note(n) for n in self.ranking.tolist()],
+        }
 
 
 def attribute(score: Score, passages: Sequence[Passage], probe: Probe, embedder: Embedder) -> Answer:

@@ -1,4 +1,4 @@
-"""Facts of a MIDI file and of a store, as `musictx inspect` shows them."""
+"""Facts of a MIDI file, a store and a bundle, for `musictx inspect`."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from musictx.analysis.part_writing_report import rules_report
 from musictx.data.store import Store, verify_split
-from musictx.errors import StoreError, TokenError
+from musictx.errors import StoreError, TokenError, UserError
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer, build_tokenizer
@@ -89,3 +90,26 @@ def store_facts(path: Path, png: Path) -> dict[str, Any]:
     counts = {name: {"counts": c.tolist(), "edges": e.tolist()} for name, (c, e) in histograms.items()}
     facts = {"histograms": counts, "pieces_counted": len(sample), "png": str(png), "whole": hashes}
     return asdict(store.manifest) | facts
+
+
+def rules_facts(path: Path, beside: Store | None) -> dict[str, Any]:
+    """The broken rules of part-writing in a MIDI file. Raises MidiError, StoreError; UserError unless in four
+    voices."""
+    from musictx.generate.choose_bundle import not_four_voices
+
+    tracks = read_tracks(read_bytes(path), path, one_tempo=True)
+    if why := not_four_voices(tracks.merge()):
+        raise UserError(f"{path} is not four voices on a grid: {why}", "give a file of soprano, alto, tenor and bass")
+    return {"file": str(path)} | rules_report(tracks, beside)
+
+
+def bundle_facts(path: Path) -> dict[str, Any]:
+    """A bundle's header, and its model in words. Raises BundleError."""
+    from musictx.generate.open_bundle import open_bundle
+    from musictx.model.build import describe_model  # PyTorch: a second for those who need it
+    from musictx.objectives import NEXT_TOKEN
+
+    opened = open_bundle(path, continues=False)
+    facts = {"file": str(path), "described": describe_model(opened.model)} | asdict(opened.header)
+    del facts["tokenizer_state"]  # merges by the thousand
+    return facts | {"objective": facts["objective"] or {"name": NEXT_TOKEN}}

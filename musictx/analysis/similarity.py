@@ -1,6 +1,7 @@
 """Embeddings of a store's passages in one file, and their similarity to other music."""
 
 import json
+import os
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -151,3 +152,18 @@ def build_index(store: Store, embedder: Embedder, length_s: float, most: int) ->
         raise UserError(f"{store.path} has no passage that this model can read", "give more music or another bundle=")
     vectors = embedder.embed(ids)
     return Index(vectors, np.array([n for n, _ in origins], np.int32), np.array([s for _, s in origins], np.float32))
+
+
+def open_index(store: Store, embedder: Embedder, model_sha256: str, length_s: float, most: int) -> tuple[Index, str]:
+    """The index of an earlier search, or a new one beside the store, with a remark on its file. Raises UserError."""
+    path = index_path(store, model_sha256, embedder.layer, length_s, most)
+    is_writable = os.access(path.parent, os.W_OK)
+    index = load_index(path, len(piece_names(store)), embedder.model.config.d_model)
+    if index is not None:
+        return index, ""
+    index = build_index(store, embedder, length_s, most)
+    if is_writable:
+        path.unlink(missing_ok=True)  # a damaged one
+        index.save(path)
+    fate = "kept for the next search" if is_writable else "not kept, its folder cannot be written to"
+    return index, f"{path}: {fate}"

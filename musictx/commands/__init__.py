@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from musictx.errors import ConfigError, UserError
-from musictx.files import check_new as check_new
-from musictx.files import check_suffix as check_suffix
 from musictx.files import printable
-from musictx.terminal import say, shown
+from musictx.terminal import encodable, say
 
 if TYPE_CHECKING:
     from musictx.generate.control import Control
@@ -23,20 +21,20 @@ if TYPE_CHECKING:
 
 
 def check_within(config: Any, name: str, least: float, most: float = inf) -> None:
-    """Raises ConfigError for a number beyond these bounds; null is none."""
+    """Raises ConfigError for a number beyond these bounds."""
     value = getattr(config, name)
     if value is not None and not (least <= value <= most and value < inf):  # refuses NaN too
         raise ConfigError(name, got=value, allowed=f"{least:g} {'or more' if most == inf else f'to {most}'}")
 
 
-def check_way(field: str, given: str | None, folder: Path) -> None:
+def check_way(field: str, value: str | None, folder: Path) -> None:
     """Raises ConfigError where a file is in the way of a folder."""
     if any(os.path.lexists(each) and not os.path.isdir(each) for each in (folder, *folder.parents)):
-        raise ConfigError(field, got=given, why="a file is in its way", allowed="another place")
+        raise ConfigError(field, got=value, why="a file is in its way", allowed="another place")
 
 
 def open_and_print(bundle: str, device: str = "cpu", attention: str = "auto", continues: bool = True) -> "Opened":
-    """Opens what `bundle=` says, a name or a path, as a model of PyTorch; prints its corpus and licence."""
+    """A bundle by name or path as a model of PyTorch; prints its corpus and licence."""
     from musictx.generate.open_bundle import open_bundle  # PyTorch: a second for those who need it
     from musictx.model.packaged import bundle_path
 
@@ -46,37 +44,37 @@ def open_and_print(bundle: str, device: str = "cpu", attention: str = "auto", co
 
 
 def read_chords(control: "Control") -> "Control":
-    """With the chords of its MIDI file, if it names one, which are printed. Raises what `Control.read` does."""
-    read = control.read()
+    """The controls with the chords of their MIDI file, which it prints. Raises the errors of `Control.read`."""
+    whole = control.read()
     if control.chord_file is not None:
-        say(f"{control.chord_file}: its chords are {read.chords}")
-    return read
+        say(f"{control.chord_file}: its chords are {whole.chords}")
+    return whole
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], right: int = 0) -> None:
-    """Prints rows below their headings; the last `right` columns are numbers. Cells may come from strangers. A terminal
-    that is too narrow gets a line for each cell."""
+    """Prints rows below their headings, with `right` columns of numbers at the end; on a narrow terminal a line a
+    cell."""
     from rich.console import Console  # commands without a table need not wait for it
     from rich.table import Table
 
-    names, *cells = [[shown(printable(str(cell))) for cell in row] for row in (headings, *rows)]
+    names, *cells = [[encodable(printable(str(cell))) for cell in row] for row in (headings, *rows)]
     table = Table(box=None, pad_edge=False)
     for k, name in enumerate(names):
         table.add_column(name, justify="left" if k < len(names) - right else "right")
     for row in cells:
         table.add_row(*row)
-    drawn, at_terminal = StringIO(), sys.stdout.isatty()  # where a reader has left, rich ends the program its own way
-    draws = at_terminal and not Console().legacy_windows  # such a console shows escape codes as letters
-    console = Console(file=drawn, force_terminal=draws, highlight=False, markup=False, width=1000)
+    output, at_terminal = StringIO(), sys.stdout.isatty()  # where a reader has left, rich ends the program its own way
+    styled = at_terminal and not Console().legacy_windows  # such a console shows escape codes as letters
+    console = Console(file=output, force_terminal=styled, highlight=False, markup=False, width=1000)
     if at_terminal and console.measure(table).maximum > shutil.get_terminal_size().columns:
         say("\n\n".join("\n".join(map(": ".join, zip(names, row, strict=True))) for row in cells))
     else:
         console.print(table)
-        sys.stdout.write(drawn.getvalue())
+        sys.stdout.write(output.getvalue())
 
 
 def write_beside(pieces: "Sequence[Music]", files: "Targets", what: str) -> None:
-    """Writes the sound and score of each piece, and one picture of all, where they were asked for."""
+    """Writes the sound and score of each piece, and a picture of all, as `files` names them."""
     for path, music in zip(files.wav, pieces, strict=False):
         music.write(path)
     for path, music in zip(files.musicxml, pieces, strict=False):

@@ -82,15 +82,15 @@ def accompany(config: AccompanyConfig) -> None:
     source = seed_path(config.melody)
     extras = {"wav": config.wav, "png": config.png, "musicxml": config.musicxml, "overwrite": config.overwrite}
     (targets,) = name_targets([source], Path(config.out), config.variations, **extras)
-    how = {"device": device, "weights": config.weights, "attention": config.attention.impl}
-    player, tokenizer, header, said = open_accompanying(bundle_path(config.bundle), config.bundle, **how)
+    options = {"device": device, "weights": config.weights, "attention": config.attention.impl}
+    player, tokenizer, header, remarks = open_accompanying(bundle_path(config.bundle), config.bundle, **options)
     say(f"{config.bundle}: {header.origin}")
     request = check_request(request, tokenizer, header, config.bundle)
     melody = read_melody(source, request, tokenizer)  # before anything is written
     say(*melody.remarks)
     if own := own_settings(config.sampler, header.sampling):
         say(own)
-    say(*said)
+    say(*remarks)
     with few_threads(min(config.rows_at_once, config.variations)):
         pieces = accompany_melody(melody, player, tokenizer, request, window_s=window_of(header))
     write(pieces, targets, config.alone, config.pedal)

@@ -19,10 +19,10 @@ from musictx.analysis.heads import (
     position_vectors,
     repeats,
 )
-from musictx.commands import check_new, open_and_print, print_table
+from musictx.commands import open_and_print, print_table
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
-from musictx.files import only_new
+from musictx.files import check_new, only_new
 from musictx.generate.choose_bundle import name_bundle
 from musictx.generate.open_bundle import Opened
 from musictx.generate.open_player import check_device
@@ -69,19 +69,19 @@ MOST_TOKENS = 2048  # that the model sees
 Map = tuple[str, NDArray[Any], str]  # a title, a figure of each head (L, H), and its format
 
 
-class Music(NamedTuple):
-    """A file as the model reads it, what a person asked of it, and where its pictures go."""
+class Piece(NamedTuple):
+    """A file as the model reads it, and the paths of its pictures."""
 
     config: AttendConfig
     tokenizer: Tokenizer
     ids: Ids
-    traced: Trace
+    trace: Trace
     stem: str
     pictures: list[Path]
 
     @property
     def score(self) -> Score:
-        return self.traced.score
+        return self.trace.score
 
     def where(self, note: int) -> str:
         return f"note {note + 1} of {len(self.score)}, at {self.score.onset_s[note]:.2f} s"
@@ -112,17 +112,16 @@ def attend(config: AttendConfig) -> None:
     score = tracks.merge(config.drums)
     if not len(score):
         raise UserError(f"{source}: no notes to look at", "give a file with music in it")
-    if said := tracks.remark(config.drums):
-        say(f"{source}: {said}")
+    if remark := tracks.remark(config.drums):
+        say(f"{source}: {remark}")
     score = fit_grid(score, tokenizer, source, say)
     ids = ids_by_height(tokenizer, score) if harmonises else tokenizer.encode(score)
-    music = Music(config, tokenizer, ids, tokenizer.trace(ids, score.quarter_s), source.stem, pictures)
-    (show_melody if harmonises else show_past)(model, music)
+    piece = Piece(config, tokenizer, ids, tokenizer.trace(ids, score.quarter_s), source.stem, pictures)
+    (show_melody if harmonises else show_past)(model, piece)
 
 
 def is_harmoniser(opened: Opened, bundle: str) -> bool:
-    """Whether the notes of its model look at a melody; else they look at their past. Raises ConfigError for a model
-    whose attention cannot be read."""
+    """Whether the model's notes look at a melody, not at their past. Raises ConfigError for unreadable attention."""
     grid = isinstance(opened.tokenizer, ChoraleTokenizer)
     if grid and can(opened.model, "voices") and opened.header.objective.get("name") == Voices.name:
         return True
@@ -132,47 +131,47 @@ def is_harmoniser(opened: Opened, bundle: str) -> bool:
     return False
 
 
-def show_melody(model: EncoderDecoder, music: Music) -> None:
-    """Draws and prints what a note beside a melody looks at in the melody."""
-    tokenizer, traced, voice = music.tokenizer, music.traced, VOICES.index(music.config.voice)
-    if not (traced.struck_by % tokenizer.voices == voice).any():
-        raise ConfigError("voice", got=music.config.voice, why="the file has no note of this voice", allowed="another")
-    note = last_beside(traced, tokenizer, voice) if music.config.at is None else find_note(music.score, music.config.at)
-    looked = attention_to_melody(model, tokenizer, music.ids, traced, note, music.config.device, voice)
-    share = f"{looked.sounding.mean():.1%} of the weight lies on the melody's sixteenth it begins with"
-    say(f"{music.where(note)}; {share}; the melody is the {VOICE_NAMES[voice]}")
-    sounding = "on the sixteenth it begins with", looked.sounding, ".0%"
-    draw(music, note, looked.weight, [sounding, ("sixteenths away", looked.steps_away, ".1f")])
+def show_melody(model: EncoderDecoder, piece: Piece) -> None:
+    """Draws and prints the attention of a note to its melody."""
+    tokenizer, trace, voice = piece.tokenizer, piece.trace, VOICES.index(piece.config.voice)
+    if not (trace.struck_by % tokenizer.voices == voice).any():
+        raise ConfigError("voice", got=piece.config.voice, why="the file has no note of this voice", allowed="another")
+    note = last_beside(trace, tokenizer, voice) if piece.config.at is None else find_note(piece.score, piece.config.at)
+    looks = attention_to_melody(model, tokenizer, piece.ids, trace, note, piece.config.device, voice)
+    share = f"{looks.sounding.mean():.1%} of the weight lies on the melody's sixteenth it begins with"
+    say(f"{piece.where(note)}; {share}; the melody is the {VOICE_NAMES[voice]}")
+    sounding = "on the sixteenth it begins with", looks.sounding, ".0%"
+    draw(piece, note, looks.weight, [sounding, ("sixteenths away", looks.steps_away, ".1f")])
 
 
-def show_past(model: Any, music: Music) -> None:
-    """Draws and prints what a note looks at before it."""
-    note, most = find_note(music.score, music.config.at), min(model.reach or MOST_TOKENS, MOST_TOKENS)
-    looks = attention_to_past(model, music.tokenizer, music.ids, music.traced, note, max_tokens=most)
-    say(f"{music.where(note)}; means over {looks.queries} notes up to it")
+def show_past(model: Any, piece: Piece) -> None:
+    """Draws and prints the attention of a note to its past."""
+    note, most = find_note(piece.score, piece.config.at), min(model.reach or MOST_TOKENS, MOST_TOKENS)
+    looks = attention_to_past(model, piece.tokenizer, piece.ids, piece.trace, note, max_tokens=most)
+    say(f"{piece.where(note)}; means over {looks.queries} notes up to it")
     maps = [("seconds back", looks.distance_s, ".2f"), ("weight on notes", looks.on_notes, ".1%")]
     if looks.repeated:
         maps.append(("on the motif's last occurrence", looks.on_repeat, ".1%"))
         even = f"{looks.even_repeat:.1%}"
         say(f"the motif had occurred before {looks.repeated} of them; even attention would put {even} there")
-    layer, head, end = music.config.layer, music.config.head, int(music.traced.struck_by[note])
-    weight, first = attention_map(model, music.tokenizer, music.ids, end, layer=layer, head=head, max_tokens=most)
-    draw(music, note, looks.weight, maps, repeats(music.score, MOTIF_NOTES).get(note, ()))
-    *_, path, positions = music.pictures
-    plot_map(f"{music.stem}: up to {music.where(note)}, {head_names(layer, head)}", weight, first, path)
+    layer, head, end = piece.config.layer, piece.config.head, int(piece.trace.struck_by[note])
+    weight, first = attention_map(model, piece.tokenizer, piece.ids, end, layer=layer, head=head, max_tokens=most)
+    draw(piece, note, looks.weight, maps, repeats(piece.score, MOTIF_NOTES).get(note, ()))
+    *_, path, positions = piece.pictures
+    plot_map(f"{piece.stem}: up to {piece.where(note)}, {head_names(layer, head)}", weight, first, path)
     say(f"{path}: the weights between the newest {len(weight)} tokens")
-    if (known := position_vectors(model, layer or 0)) is not None:
-        vectors, last, counted = known
+    if (position := position_vectors(model, layer or 0)) is not None:
+        vectors, last, unit = position
         title = f"position={model.config.position}, layer {layer or 0}"
-        plot_positions(title, vectors if head is None else vectors[head % len(vectors)][None], last, counted, positions)
-        say(f"{positions}: what that layer adds for each {counted.partition(',')[0]}")
+        plot_positions(title, vectors if head is None else vectors[head % len(vectors)][None], last, unit, positions)
+        say(f"{positions}: what that layer adds for each {unit.partition(',')[0]}")
 
 
-def draw(music: Music, note: int, weight: NDArray[Any], maps: list[Map], motif: Iterable[NDArray[Any]] = ()) -> None:
-    """Draws arcs from a note by the weight (L, H, N) on each note, and maps of all heads, which it prints too."""
-    arcs, heads, *_ = music.pictures
-    chosen, what = choose_heads(weight, music.config.layer, music.config.head)
-    plot_arcs(f"{music.stem}: {music.where(note)}, {what}", music.score, note, chosen, list(motif), arcs)
+def draw(piece: Piece, note: int, weight: NDArray[Any], maps: list[Map], motif: Iterable[NDArray[Any]] = ()) -> None:
+    """Draws arcs by the weight (L, H, N) on each note, and draws and prints maps of all heads."""
+    arcs, heads, *_ = piece.pictures
+    weights, what = choose_heads(weight, piece.config.layer, piece.config.head)
+    plot_arcs(f"{piece.stem}: {piece.where(note)}, {what}", piece.score, note, weights, list(motif), arcs)
     plot_heads(maps, heads)
     rows = [(*at, *(format(figure[at], how) for _, figure, how in maps)) for at in np.ndindex(weight.shape[:2])]
     print_table(["layer", "head", *(title for title, *_ in maps)], rows, right=len(maps))
@@ -194,11 +193,11 @@ def find_note(score: Score, at: str | None) -> int:
         return len(score) - 1
     kind, value = ("note", at[4:]) if at.startswith("note") else ("second", at)
     try:
-        wanted = float(value)
+        number = float(value)
     except ValueError:
-        wanted = np.nan
-    n = int(np.searchsorted(score.onset_s, wanted - 1e-6)) if kind == "second" else wanted - 1
-    if not (0 <= n < len(score) and n == int(n) and (kind == "note" or wanted >= 0)):
+        number = np.nan
+    n = int(np.searchsorted(score.onset_s, number - 1e-6)) if kind == "second" else number - 1
+    if not (0 <= n < len(score) and n == int(n) and (kind == "note" or number >= 0)):
         until = f"{score.onset_s.max():.2f}, when the last note begins"
         raise ConfigError("at", got=at, allowed=f"a second up to {until}, or note1 to note{len(score)}")
     return int(n)

@@ -41,10 +41,10 @@ def check(config: CheckConfig) -> None:
 
 
 def report(device: str, count: Counter[str]) -> Iterator[str]:
-    """All lines, each as soon as it is known. Counts the rows by their state."""
-    start, found = perf_counter(), {each.name: each.version for each in distributions()}
-    found["torch"] = torch.__version__  # which also names the build
-    versions = [f"{name} {found.get(name, 'none')}" for name in ("musictx", "torch", "triton", "lightning", "numpy")]
+    """All lines, each as soon as it is measured. Counts the rows by their state."""
+    start, packages = perf_counter(), {each.name: each.version for each in distributions()}
+    packages["torch"] = torch.__version__  # which also names the build
+    versions = [f"{name} {packages.get(name, 'none')}" for name in ("musictx", "torch", "triton", "lightning", "numpy")]
     yield f"versions  {', '.join(versions)}, Python {platform.python_version()}"
     yield f"commit    {git_commit() or 'none: installed from a package'}"
     yield f"machine   {platform.platform()}, {processor()}, {torch.get_num_threads()} threads"
@@ -57,18 +57,18 @@ def report(device: str, count: Counter[str]) -> Iterator[str]:
 
 
 def row(what: str, measure: Callable[[], Outcome], count: Counter[str]) -> str:
-    """The line, whatever happens; only Ctrl-C gets through."""
+    """The line of a check, also for any error but Ctrl-C."""
     start, error, limit = perf_counter(), "-", "-"
     try:
-        found = measure()
-        error, limit, said = f"{found.error:.3g}", f"{found.limit:.3g}", found.said
-        state = "ok" if found.error <= found.limit else "FAILED"  # never ok for NaN
+        outcome = measure()
+        error, limit, remark = f"{outcome.error:.3g}", f"{outcome.limit:.3g}", outcome.said
+        state = "ok" if outcome.error <= outcome.limit else "FAILED"  # never ok for NaN
     except Unable as reason:
-        state, said = "not here", str(reason)
+        state, remark = "not here", str(reason)
     except Exception as problem:
-        state, said = "FAILED", " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
+        state, remark = "FAILED", " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
     count[state] += 1
-    return TABLE.format(what, error, limit, f"{perf_counter() - start:.1f}", f"{state}: {said}" if said else state)
+    return TABLE.format(what, error, limit, f"{perf_counter() - start:.1f}", f"{state}: {remark}" if remark else state)
 
 
 COMMAND = Command("check", check, CheckConfig, main="device")

@@ -2,19 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from omegaconf import MISSING
 
-from musictx.analysis.attribution import Answer, attribute, log_odds, softmax
+from musictx.analysis.attribution import Answer, attribute, softmax
 from musictx.analysis.embedding import Embedder
 from musictx.analysis.probe import Probe, load_probe
-from musictx.commands import check_new, check_way, check_within, open_and_print, print_table
+from musictx.commands import check_way, check_within, open_and_print, print_table
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
-from musictx.files import only_new, printable, write_json
+from musictx.files import check_new, only_new, printable, write_json
 from musictx.generate.open_player import check_device
 from musictx.generate.seeds import fit_grid
 from musictx.model.packaged import BUNDLES, bundle_path, seed_path
@@ -57,27 +55,27 @@ def classify(config: ClassifyConfig) -> None:
     score = fit_grid(
         read_tracks(data, source, one_tempo=tokenizer.metrical).merge(config.drums), tokenizer, source, say
     )
-    said = {"midi": config.midi, "labels": config.labels, "held_out": probe.about.held_out}
-    say(f"{config.labels}: {said['held_out']}")
+    facts = {"midi": config.midi, "labels": config.labels, "held_out": probe.about.held_out}
+    say(f"{config.labels}: {facts['held_out']}")
     length_s = probe.about.passage_seconds
-    heard = embedder.passages(score, length_s, config.passages)
-    if not heard:
+    passages = embedder.passages(score, length_s, config.passages)
+    if not passages:
         raise UserError(f"{config.midi}: no passage of four notes that the model can read", "give more music")
     if score.duration_s < length_s:
         what = f"shorter than the passages of {length_s:g} s that were learned"
         say(f"{source}: {score.duration_s:.1f} s, {what}")
-    answer = attribute(score, heard, probe, embedder)
+    answer = attribute(score, passages, probe, embedder)
     show(answer, score)
     out.mkdir(parents=True, exist_ok=True)
     title = f"{source.stem}: {answer.label} {softmax(answer.mean).max():.2f}"
     what = f"log-odds of {answer.label} that it adds"
     plot_attribution(printable(title), score, answer.fall, answer.decisive.tolist(), picture, printable(what), PALE)
-    write_json(path, said | as_json(answer, score))
+    write_json(path, facts | answer.facts(score))
     say(f"{picture}: the notes that decided, in colour\n{path}: all figures")
 
 
 def open_labels(config: ClassifyConfig, device: str) -> tuple[Probe, Embedder]:
-    """Labels and the ears that hear them. Raises BundleError, ConfigError."""
+    """The labels, and the model that hears them. Raises BundleError, ConfigError."""
     path = Path(config.labels)
     probe = load_probe(path)
     bundle = config.bundle or probe.about.bundle
@@ -100,29 +98,6 @@ def show(answer: Answer, score: Score) -> None:
         (f"{score.onset_s[n]:.2f}", pitch_name(int(score.pitch[n])), f"{answer.fall[n]:+.3f}") for n in answer.decisive
     ]
     print_table(["second", "note", f"log-odds of {answer.label} that it adds"], rows)
-
-
-def as_json(answer: Answer, score: Score) -> dict[str, Any]:
-    """All figures; the notes that decided most come first."""
-
-    def named(logits: NDArray[Any]) -> dict[str, float]:
-        return dict(zip(answer.labels, softmax(logits).round(6).tolist(), strict=True))
-
-    def note(n: int) -> dict[str, Any]:
-        pitch = int(score.pitch[n])
-        where = {"onset_s": float(score.onset_s[n]), "pitch": pitch, "note": pitch_name(pitch)}
-        return where | {"log_odds": float(answer.fall[n])}
-
-    return {
-        "label": answer.label,
-        "probability": named(answer.mean),
-        "log_odds": float(log_odds(answer.mean, int(answer.mean.argmax()))),
-        "passages": [
-            {"from_s": from_s, "probability": named(logits)}
-            for from_s, logits in zip(answer.from_s, answer.logits, strict=True)
-        ],
-        "notes": [note(n) for n in answer.ranking.tolist()],
-    }
 
 
 COMMAND = Command("classify", only_new(classify), ClassifyConfig, main="midi")

@@ -89,8 +89,7 @@ Next:
 
 
 def check_store(store: Store) -> None:
-    """Raises before the training what would stop the last step: StoreError for a store without test chorales, UserError
-    if music21, which knows their bars, is not installed."""
+    """Raises StoreError for a store without test chorales, UserError without music21, which knows their bars."""
     test = store.manifest.splits.get("test")
     if store.manifest.corpus.name != CORPUS.name or not (test and test.tokens):
         hint = "give another store=, or delete it and the demo prepares it again"

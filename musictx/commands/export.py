@@ -5,10 +5,10 @@ from pathlib import Path
 
 from omegaconf import MISSING
 
-from musictx.commands import check_new, check_suffix, print_table
+from musictx.commands import print_table
 from musictx.config.command import Command
 from musictx.errors import ConfigError
-from musictx.files import only_new
+from musictx.files import check_new, check_suffix, only_new
 from musictx.model.onnx.graph import WEIGHTS
 from musictx.model.onnx.position import FORMS
 from musictx.model.onnx.settings import can_play_source
@@ -48,10 +48,10 @@ def export(config: ExportConfig) -> None:
         why, allowed = f"position={position} has no graph", f"a model with one of {', '.join(FORMS)}"
     if why:
         raise ConfigError("bundle", got=config.bundle, why=why, allowed=allowed)
-    whole = replace(header, model={"kind": kind_of(model), **asdict(model.config)})
+    full_header = replace(header, model={"kind": kind_of(model), **asdict(model.config)})
     tensors = {name: x.detach().numpy() for name, x in model.state_dict().items()}
     out.parent.mkdir(parents=True, exist_ok=True)
-    graph = write_onnx(out, model.config, asdict(whole), tensors, config.weights)
+    graph = write_onnx(out, model.config, asdict(full_header), tensors, config.weights)
     rows = [
         (way, each.name, each.dtype, " ".join(map(str, each.shape)))
         for way, values in (("in", graph.inputs), ("out", graph.outputs))

@@ -1,8 +1,9 @@
 """musictx generate: continue a seed MIDI file, or fill a gap."""
 
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from musictx.analysis.repeats import Provenance
 from musictx.commands import read_chords, write_beside
@@ -20,8 +21,8 @@ from musictx.generate.open_player import check_device, open_playing, own_setting
 from musictx.generate.primer import Part
 from musictx.generate.requests import DEFAULT_S, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
-from musictx.generate.seeds import NEW, Targets, check_apart, find_seeds, name_targets, read_each
-from musictx.model.packaged import bundle_path, seed_path
+from musictx.generate.seeds import NEW, Targets, check_apart, find_seeds, find_sides, name_targets, read_each
+from musictx.model.packaged import bundle_path
 from musictx.model.tensors import tensors_hash
 from musictx.music.read import read_bytes, read_tracks
 from musictx.setting import setting
@@ -117,73 +118,38 @@ class GenerateConfig:
 OF_SEEDS = ("seed_midi", "seed_seconds", "seed_bars", "seed_from", "start", "include_seed")
 LENGTHS = ("length_seconds", "length_bars")
 REGION = ("from_s", "to_s", "from_bar", "to_bar")
+SHARED = ("rules", "control", "random_seed", "variations", "rows_at_once", "window", "drums")
 DEFAULT = {field.name: field.default for field in fields(GenerateConfig)}
 
 
-def asked(config: GenerateConfig) -> Continue:
-    """What the settings ask for. Raises ConfigError."""
+def continue_request(config: GenerateConfig) -> Continue:
+    """The request for continuations. Raises ConfigError."""
     for name in REGION[1:]:
         if (value := getattr(config, name)) is not None:
             raise ConfigError(name, got=value, why="it is for a gap", hint="give infill=, or leave it out")
     part = Part(config.seed_seconds, config.seed_bars, config.seed_from, config.from_s, config.start)
     length = Length(config.length_seconds, config.length_bars, config.length_tokens)
-    return Continue(
-        config.sampler,
-        length,
-        rules=config.rules,
-        control=config.control,
-        random_seed=config.random_seed,
-        variations=config.variations,
-        rows_at_once=config.rows_at_once,
-        window=config.window,
-        drums=config.drums,
-        only=config.part,
-        part=part,
-        include_seed=config.include_seed,
-    )
+    return Continue(config.sampler, length, part=part, include_seed=config.include_seed, **shared(config))
 
 
-def asked_fill(config: GenerateConfig) -> Fill:
-    """The same of a gap. Raises ConfigError."""
+def fill_request(config: GenerateConfig) -> Fill:
+    """The request for a gap. Raises ConfigError."""
     if config.infill is not None and config.between is not None:
         raise ConfigError("between", got=config.between, why="infill= is given too", hint="leave one of them out")
     way = "infill=" if config.infill is not None else "between="
     for name in (*OF_SEEDS, "length_tokens", *(LENGTHS if way == "infill=" else REGION)):
         if (value := getattr(config, name)) != DEFAULT[name]:
             raise ConfigError(name, got=value, why=f"it does not go with {way}", hint="leave it out")
-    length = Length(config.length_seconds, config.length_bars)
-    request = Fill(
-        config.sampler,
-        length,
-        rules=config.rules,
-        control=config.control,
-        random_seed=config.random_seed,
-        variations=config.variations,
-        rows_at_once=config.rows_at_once,
-        window=config.window,
-        drums=config.drums,
-        only=config.part,
-        from_s=config.from_s,
-        to_s=config.to_s,
-        from_bar=config.from_bar,
-        to_bar=config.to_bar,
-    )
+    region = {name: getattr(config, name) for name in REGION}
+    request = Fill(config.sampler, Length(config.length_seconds, config.length_bars), **region, **shared(config))
     if way == "infill=":
         request.check_region()
     return request
 
 
-def sides(config: GenerateConfig) -> list[Path]:
-    """The file of `infill=`, or the two of `between=`. Raises ConfigError, MidiError."""
-    if config.infill is not None:
-        return [seed_path(config.infill)]
-    assert config.between is not None
-    words = config.between.split(",")
-    splits = [(",".join(words[:k]), ",".join(words[k:])) for k in range(1, len(words))]
-    if not all(name.strip() for name in words) or not splits:
-        raise ConfigError("between", got=config.between, allowed="two files with a comma between them, a.mid,b.mid")
-    there = [pair for pair in splits if all(Path(name).exists() for name in pair)]  # a name may contain commas
-    return [seed_path(name.strip()) for name in (there or splits)[0]]
+def shared(config: GenerateConfig) -> dict[str, Any]:
+    """The fields of both requests."""
+    return {name: getattr(config, name) for name in SHARED} | {"only": config.part}
 
 
 def generate(config: GenerateConfig) -> None:
@@ -192,31 +158,33 @@ def generate(config: GenerateConfig) -> None:
     if config.seed_midi == "" and not fills:
         why = "it is required and was not given, nor infill= or between="
         raise ConfigError("seed_midi", why=why, hint="see --help")
-    request = asked_fill(config) if fills else asked(config)
+    request = fill_request(config) if fills else continue_request(config)
     if isinstance(request, Continue) and config.seed_midi is None:
         refuse_part(request)
     if config.wav and (config.length_seconds or 0) > MOST_S:
         raise ConfigError("length_seconds", got=config.length_seconds, why="wav=true", allowed=f"at most {MOST_S:g}")
     device = check_device(config.device)
-    sources = sides(config) if fills else find_seeds(config.seed_midi)
-    read = sources if fills or config.seed_midi is not None else []
-    named = [sources[0].with_name("-to-".join(map(stem_of, sources)) + ".mid")] if fills else sources
+    sources = find_sides(config.infill, config.between) if fills else find_seeds(config.seed_midi)
+    files = sources if fills or config.seed_midi is not None else []
+    names = [sources[0].with_name("-to-".join(map(stem_of, sources)) + ".mid")] if fills else sources
     extras = {"wav": config.wav, "png": config.png, "musicxml": config.musicxml, "overwrite": config.overwrite}
     if not fills:
         check_apart(config.seed_midi, sources, Path(config.out))
-    targets = dict(zip(named, name_targets(named, Path(config.out), config.variations, **extras), strict=True))
+    targets = dict(zip(names, name_targets(names, Path(config.out), config.variations, **extras), strict=True))
     errors = list[UserError]()
-    if read:  # reports a missing or damaged one before the model loads
-        whole, errors = read_each(read, lambda file: read_tracks(read_bytes(file), file))
-        if not whole or (fills and errors):
-            refuse_left_out(errors, 1 if fills else len(sources))
-        read = [*whole]
-    known = [Provenance(Store(config.known_store))] if config.known_store is not None else []
-    choice = name_bundle(config.bundle, read, config.drums)
+    if files:  # reports a missing or damaged one before the model loads
+        readable, errors = read_each(files, lambda file: read_tracks(read_bytes(file), file))
+        if not readable or (fills and errors):
+            check_all_read(errors, 1 if fills else len(sources))
+        files = [*readable]
+    origins: list[Provenance | Neighbours] = []
+    if config.known_store is not None:
+        origins.append(Provenance(Store(config.known_store)))
+    choice = name_bundle(config.bundle, files, config.drums)
     if choice.remark:
         say(choice.remark)
     bundle = choice.bundle
-    player, tokenizer, header, said = open_playing(
+    player, tokenizer, header, remarks = open_playing(
         bundle_path(bundle),
         device=device,
         weights=config.weights,
@@ -224,11 +192,12 @@ def generate(config: GenerateConfig) -> None:
         attention=config.attention.impl,
     )
     say(f"{bundle}: {header.origin}")
-    origins: list[Provenance | Neighbours] = [*known, *neighbours(config.known_store, bundle, device)]
+    if config.known_store is not None:
+        origins += neighbours(config.known_store, bundle, device)
     if fills:
         check_fills(bundle, tokenizer)
-    say(*said)
-    own = header.sampling if read and not fills else header.sampling | {"seed_guidance": None}
+    say(*remarks)
+    own = header.sampling if files and not fills else header.sampling | {"seed_guidance": None}
     if settings := own_settings(config.sampler, own):
         say(settings)
     if not tokenizer.ruled and config.rules.masks:
@@ -237,41 +206,38 @@ def generate(config: GenerateConfig) -> None:
         beginnings = [read_around(sources, tokenizer, request)]
         request = as_continue(beginnings[0], request, player, header)
     else:
-        wish = request
-        begun, more = read_each(read, lambda file: read_beginning(file, tokenizer, wish)) if read else ({}, [])
-        errors += more
-        if read and not begun:
-            refuse_left_out(errors, len(sources))
-        beginnings, named = [*begun.values()] or [Beginning(NEW.stem)], [*begun] or named
+        seeds, seed_errors = read_each(files, partial(read_beginning, tokenizer=tokenizer, request=request))
+        errors += seed_errors
+        if files and not seeds:
+            check_all_read(errors, len(sources))
+        beginnings, names = [*seeds.values()] or [Beginning(NEW.stem)], [*seeds] or names
     for beginning in beginnings:
         say(*beginning.remarks)
     with few_threads(min(config.rows_at_once, config.variations * len(beginnings))):
-        kept = continue_all(beginnings, player, tokenizer, request, own=header.sampling)
-    for source, beginning, pieces in zip(named, beginnings, kept, strict=True):
-        say(*dict.fromkeys(each for music in pieces for each in music.remarks if each not in beginning.remarks))
+        music = continue_all(beginnings, player, tokenizer, request, own=header.sampling)
+    for source, beginning, pieces in zip(names, beginnings, music, strict=True):
+        say(*dict.fromkeys(each for piece in pieces for each in piece.remarks if each not in beginning.remarks))
         write(source, targets[source], pieces, origins, config.alone, config.pedal)
-    if is_interrupted(kept, config.variations):
+    if is_interrupted(music, config.variations):
         say("interrupted: what existed by then is written, the rest is missing")
         raise KeyboardInterrupt
-    for reason in sorted({music.stopped for pieces in kept for music in pieces} - {""}):
+    for reason in sorted({piece.stopped for pieces in music for piece in pieces} - {""}):
         say(f"stopped before {'the gap was full' if fills else 'the asked length'}: {reason}")
-    refuse_left_out(errors, len(sources))
+    check_all_read(errors, len(sources))
 
 
-def refuse_left_out(errors: list[UserError], of: int) -> None:
-    """Raises UserError where some of so many files were left out."""
+def check_all_read(errors: list[UserError], of: int) -> None:
+    """Raises UserError for the errors of some of so many files."""
     if errors and of == 1:
         raise errors[0]
     if errors:
         keys = setting_keys("generate")
-        said = "; ".join(error.line(keys) for error in errors)
-        raise UserError(f"{len(errors)} of {of} seeds left out: {said}")
+        lines = "; ".join(error.line(keys) for error in errors)
+        raise UserError(f"{len(errors)} of {of} seeds left out: {lines}")
 
 
-def neighbours(known_store: str | None, bundle: str, device: str) -> "list[Neighbours]":
-    """The passages of `known_store`, as `musictx similar` heard them with this model. Where it did not, prints how."""
-    if known_store is None:
-        return []
+def neighbours(known_store: str, bundle: str, device: str) -> "list[Neighbours]":
+    """The passages of `known_store` by `musictx similar` with this model; prints the command where there are none."""
     from musictx.analysis.embedding import Embedder  # PyTorch hears, where a store is given
     from musictx.analysis.similarity import Neighbours
     from musictx.generate.open_bundle import open_bundle
@@ -281,11 +247,11 @@ def neighbours(known_store: str | None, bundle: str, device: str) -> "list[Neigh
         ear = Embedder(model, tokenizer)
     except ConfigError:  # it has no layer to hear with
         return []
-    found = Neighbours(Store(known_store), ear, tensors_hash(bundle_path(bundle)))
-    if found.index is None:
+    passages = Neighbours(Store(known_store), ear, tensors_hash(bundle_path(bundle)))
+    if passages.index is None:
         words = f"musictx similar … store={known_store} bundle={bundle}"
         say(f"known_store= can also name the nearest passages: run `{words}` once")
-    return [found]
+    return [passages]
 
 
 def write(
@@ -296,11 +262,11 @@ def write(
     alone: bool = False,
     pedal: bool = False,
 ) -> None:
-    """Writes one seed's continuations, or the fills of a gap, and prints what a person should know of each."""
+    """Writes a seed's continuations, or the fills of a gap, and prints a line of facts for each."""
     if pieces and pieces[0].unheard:
         say(f"{source}: longer than the model looks back; it does not hear the oldest {pieces[0].unheard} tokens")
     for path, music in zip(files.midi, pieces, strict=False):
-        origin = "; ".join(said for each in origins if (said := each.text(music.new_notes)))
+        origin = "; ".join(text for each in origins if (text := each.text(music.new_notes)))
         music.write(path, origin, alone=alone, pedal=pedal)
         begins_s = music.new_from_s if alone or music.place is None else music.new_from_s + music.place.later_s
         new = f"{len(music.new_notes)} of them new; new music from {begins_s:.2f} s on"
@@ -308,12 +274,10 @@ def write(
             new = f"{music.is_new.sum()} of them new, from {music.new_from_s:.2f} to {music.new_to_s:.2f} s"
         became = f" ({music.became})" if music.became else ""
         say(f"{path}: {len(music.score)} notes, {new}{became}")
-        for said in (music.beat, origin):
-            if said:
-                say(f"{path}: {said}")
-    named = [replace(m, name=path.stem) for path, m in zip(files.midi, pieces, strict=False)]
-    shown = "the seed and its continuations" if pieces and pieces[0].is_new is None else "what is kept and what is new"
-    write_beside(named, files, f"{shown}, as piano rolls")
+        say(*(f"{path}: {remark}" for remark in (music.beat, origin) if remark))
+    renamed = [replace(m, name=path.stem) for path, m in zip(files.midi, pieces, strict=False)]
+    title = "the seed and its continuations" if pieces and pieces[0].is_new is None else "what is kept and what is new"
+    write_beside(renamed, files, f"{title}, as piano rolls")
 
 
 COMMAND = Command(

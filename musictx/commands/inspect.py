@@ -3,22 +3,20 @@
 import json
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from musictx.analysis.facts import midi_facts, store_facts
-from musictx.analysis.part_writing_report import rules_report
-from musictx.commands import check_new, check_suffix, print_table
+from musictx.analysis.facts import bundle_facts, midi_facts, rules_facts, store_facts
+from musictx.commands import print_table
 from musictx.config.command import Command
 from musictx.config.train import TokenizerConfig
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store, beside_store
 from musictx.errors import ConfigError, UserError
-from musictx.files import all_printable, only_new
+from musictx.files import all_printable, check_new, check_suffix, only_new
 from musictx.model.packaged import bundle_path, seed_path
-from musictx.music.read import read_bytes, read_tracks
 from musictx.music.repairs import say_repairs
 from musictx.setting import setting
 from musictx.terminal import say, shows_all
@@ -46,34 +44,10 @@ class InspectConfig:
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
 
 
-def inspect_rules(path: Path, beside: Store | None) -> dict[str, Any]:
-    """The rules of part-writing that a MIDI file in four voices breaks. Raises MidiError, StoreError, and UserError for
-    other music."""
-    from musictx.generate.choose_bundle import not_four_voices
-
-    tracks = read_tracks(read_bytes(path), path, one_tempo=True)
-    if why := not_four_voices(tracks.merge()):
-        raise UserError(f"{path} is not four voices on a grid: {why}", "give a file of soprano, alto, tenor and bass")
-    return {"file": str(path)} | rules_report(tracks, beside)
-
-
-def inspect_bundle(bundle: str) -> dict[str, Any]:
-    """What a bundle's header says, and what its model is made of. Raises BundleError."""
-    from musictx.generate.open_bundle import open_bundle
-    from musictx.model.build import describe_model  # PyTorch: a second for those who need it
-    from musictx.objectives import NEXT_TOKEN
-
-    path = bundle_path(bundle)
-    opened = open_bundle(path, continues=False)
-    facts = {"file": str(path), "described": describe_model(opened.model)} | asdict(opened.header)
-    del facts["tokenizer_state"]  # merges by the thousand
-    return facts | {"objective": facts["objective"] or {"name": NEXT_TOKEN}}
-
-
 def print_midi(facts: dict[str, Any]) -> None:
     say(f"{facts['file']}: {facts['seconds']:.2f} s, {facts['quarters_per_minute']:g} quarters a minute")
-    for said in say_repairs(Counter(facts["discarded"])):
-        say(said)
+    for remark in say_repairs(Counter(facts["discarded"])):
+        say(remark)
     rows = []
     for track in facts["tracks"]:
         pitches = f"{track['lowest']} … {track['highest']}" if track["notes"] else ""
@@ -128,10 +102,10 @@ def print_store(path: Path, facts: dict[str, Any]) -> None:
 
 
 def inspect(config: InspectConfig) -> None:
-    """Raises UserError unless it is asked for one thing, and as the readers of that thing do."""
-    given = [name for name in ("midi", "store", "bundle") if getattr(config, name) is not None]
-    if len(given) != 1:
-        got = " and ".join(f"{name}=" for name in given) or "nothing"
+    """Prints facts of one thing. Raises UserError for none or several, MidiError, StoreError, BundleError."""
+    inputs = [name for name in ("midi", "store", "bundle") if getattr(config, name) is not None]
+    if len(inputs) != 1:
+        got = " and ".join(f"{name}=" for name in inputs) or "nothing"
         raise UserError(f"got {got}", "give one of midi=, store= and bundle=")
     if config.midi is not None and (
         Path(config.midi).is_dir() or Path(config.midi).suffix in (".safetensors", ".ckpt")
@@ -156,11 +130,11 @@ def inspect(config: InspectConfig) -> None:
         facts, show = store_facts(path, png), partial(print_store, path)
     elif config.rules:
         other = Store(Path(config.beside)) if config.beside is not None else None
-        facts, show = inspect_rules(seed_path(str(config.midi)), other), print_rules
+        facts, show = rules_facts(seed_path(str(config.midi)), other), print_rules
     elif config.midi is not None:
         facts, show = midi_facts(seed_path(config.midi), config.tokenizer.name), print_midi
     else:
-        facts, show = inspect_bundle(str(config.bundle)), print_bundle
+        facts, show = bundle_facts(bundle_path(str(config.bundle))), print_bundle
     if config.json:
         say(json.dumps(all_printable(facts), indent=1, ensure_ascii=not shows_all()))
     else:

@@ -11,10 +11,10 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from musictx.commands import check_new, check_suffix, check_within
+from musictx.commands import check_within
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
-from musictx.files import only_new
+from musictx.files import check_new, check_suffix, only_new
 from musictx.generate.choose_bundle import name_bundle
 from musictx.generate.open_player import check_device, open_playing
 from musictx.generate.requests import MAX_SEED, Sampling
@@ -85,8 +85,8 @@ def jam(config: JamConfig) -> None:
     if choice.remark:
         say(choice.remark)
     bundle = choice.bundle
-    playing, tokenizer, header, said = open_playing(bundle_path(bundle), device=device, weights=config.weights)
-    say(f"{bundle}: {header.origin}", *said)
+    playing, tokenizer, header, remarks = open_playing(bundle_path(bundle), device=device, weights=config.weights)
+    say(f"{bundle}: {header.origin}", *remarks)
     idiom = tokenizer.idiom(quarter_s)
     recording = Recording(quarter_s, config.channel - 1, player.project if player is not None else None)
     clock = RealClock() if is_real(config) else VirtualClock()
@@ -117,7 +117,7 @@ def jam(config: JamConfig) -> None:
 
 
 def _open_output(config: JamConfig, stack: ExitStack) -> Callable[[Any], None]:
-    """Where messages go: to a port, which closes with the stack, or nowhere."""
+    """The output of messages: a port, which closes with the stack, or nothing."""
     if is_file(config.output):
         return lambda message: None
     port = stack.enter_context(closing(open_port("output", config.output, config.virtual)))
@@ -126,7 +126,7 @@ def _open_output(config: JamConfig, stack: ExitStack) -> Callable[[Any], None]:
 
 @contextmanager
 def _quick_threads() -> Iterator[None]:
-    """Runs the model on one thread. The sender waits for it no longer than one can hear."""
+    """Runs the model on one thread, and lets the sender's thread interrupt it within `SWITCH_S`."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_S)
     try:
@@ -141,12 +141,12 @@ def is_file(name: str) -> bool:
 
 
 def is_real(config: JamConfig) -> bool:
-    """Whether time passes as it does for a person; between two files a clock jumps."""
+    """Whether time passes as for a person; between two files the clock jumps."""
     return not (is_file(config.input) and is_file(config.output))
 
 
 def check(config: JamConfig) -> None:
-    """Raises ConfigError for settings that no model can meet."""
+    """Raises ConfigError for settings that are impossible with any model."""
     spans = ("pause_s", 0.05, 60), ("reply_seconds", 0.1, 3600), ("bpm", 10, 1000)
     for name, *bounds in (*spans, ("channel", 1, 16), ("random_seed", 0, MAX_SEED)):
         check_within(config, name, *bounds)
@@ -159,7 +159,7 @@ def check(config: JamConfig) -> None:
 
 
 def check_files(files: list[Path], config: JamConfig) -> None:
-    """Checks the files before anything is played. Raises UserError for those that cannot be written."""
+    """Raises UserError for files that cannot be written."""
     if is_file(config.output):
         check_suffix("output", config.output, WRITTEN)
     if config.record is not None:
@@ -167,17 +167,17 @@ def check_files(files: list[Path], config: JamConfig) -> None:
     if len({os.path.realpath(path) for path in (*map(str, files), config.input)}) <= len(files):
         raise UserError("a file has two uses", "give different files as input=, output= and record=")
     for path in files:
-        recorded = config.record is not None and path == Path(config.record)
-        check_new(config.overwrite, path, field="record" if recorded else "output")
+        is_record = config.record is not None and path == Path(config.record)
+        check_new(config.overwrite, path, field="record" if is_record else "output")
 
 
 def summarise(playback: Playback, conversation: Conversation, real: bool) -> None:
-    """Prints how it went."""
+    """Prints counts and latencies of the session."""
     times_ms = [1000 * latency_s for latency_s in playback.latencies_s]
     if times_ms:
-        broken = f", {conversation.interruptions} interrupted" if conversation.interruptions else ""
+        interruptions = f", {conversation.interruptions} interrupted" if conversation.interruptions else ""
         figures = f"median {median(times_ms):.0f} ms, worst {max(times_ms):.0f} ms"
-        say(f"replies: {len(times_ms)}{broken}; first note after the pause: {figures}")
+        say(f"replies: {len(times_ms)}{interruptions}; first note after the pause: {figures}")
     else:
         say("replies: none; no phrase ended with a pause")
     if times_ms and real:
@@ -188,10 +188,10 @@ def summarise(playback: Playback, conversation: Conversation, real: bool) -> Non
 
 def save(recording: Recording, files: list[Path]) -> None:
     """Writes the session, unless nothing was played."""
-    own, replied = recording.notes
+    own, replies = recording.notes
     for path in files if own else []:
         recording.write(path)
-        say(f"{path}: {recording.duration_s:.2f} s, {own} notes of the player, {replied} of the replies")
+        say(f"{path}: {recording.duration_s:.2f} s, {own} notes of the player, {replies} of the replies")
     if not own:
         say("nothing was played, nothing is recorded")
 

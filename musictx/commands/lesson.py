@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from musictx.commands import check_new, print_table
+from musictx.commands import print_table
 from musictx.config.command import Command
 from musictx.errors import ConfigError
-from musictx.files import only_new
+from musictx.files import check_new, only_new
 from musictx.lessons import lessons, run
 from musictx.model.sizes import one_of
 from musictx.setting import setting
@@ -25,7 +25,7 @@ class LessonConfig:
 
 
 def lesson(config: LessonConfig) -> None:
-    """Prints what the lesson found and writes its picture; without a name, lists all. Raises ConfigError."""
+    """Prints a lesson's table and writes its picture; without a name, lists all. Raises ConfigError."""
     if config.name is None:
         print_table(["lesson", "what it shows"], sorted(lessons().items()))
         say("musictx lesson NAME runs one; docs/lessons.md shows them all")
@@ -41,8 +41,8 @@ def lesson(config: LessonConfig) -> None:
     say(finding.words)
     save_figure(finding.figure, picture)
     package = Path(__file__).parents[1]
-    mine, *others = (str(package / each) for each in (f"lessons/{config.name}.py", *finding.read))
-    say(f"{picture}: its picture", f"the lesson: {mine}", *[f"in the toolkit: {', '.join(others)}"] * bool(others))
+    own, *others = (str(package / each) for each in (f"lessons/{config.name}.py", *finding.read))
+    say(f"{picture}: its picture", f"the lesson: {own}", *[f"in the toolkit: {', '.join(others)}"] * bool(others))
 
 
 COMMAND = Command("lesson", only_new(lesson), LessonConfig, main="name")

@@ -5,15 +5,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from omegaconf import MISSING
 
-from musictx.analysis.continuations import Beginnings, beginnings, continue_beginnings
-from musictx.commands import check_new, check_suffix, check_within
+from musictx.analysis.continuations import beginnings, continue_beginnings
+from musictx.commands import check_within
 from musictx.config.command import Command
 from musictx.errors import ConfigError
-from musictx.files import only_new, replacing
+from musictx.files import check_new, check_suffix, only_new, replacing
 from musictx.generate.open_bundle import COMPOSER, common_store, find_bundles, name_bundles, open_bundle
 from musictx.generate.open_player import check_device
 from musictx.generate.primer import Part
@@ -24,8 +22,7 @@ from musictx.music.score import Score
 from musictx.setting import setting
 from musictx.terminal import say
 from musictx.tokenizers.rules import Rules
-from musictx.viz.sheet import MOST, Trial, excerpt, listening_sheet, match_loudness, mp3
-from musictx.waiting import estimated
+from musictx.viz.sheet import LATE_S, MOST, excerpt, listening_sheet, make_trials, mp3, orders
 
 
 @dataclass
@@ -50,9 +47,6 @@ class ListenConfig:
     rules: Rules = field(default_factory=Rules)
 
 
-LATE_S = 3.0  # in MAESTRO's validation split the first note after a ten-second seed is never later
-
-
 def listen(config: ListenConfig) -> None:
     request = plan(config)
     device = check_device(config.device)
@@ -65,9 +59,9 @@ def listen(config: ListenConfig) -> None:
     split, out = store.split(config.split), Path(config.out)
     length_s, tokenizer = config.length_seconds + LATE_S, store.tokenizer
     held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, length_s, least=0)
-    if (found := len(held_out.seeds)) < config.pieces:
+    if (n := len(held_out.seeds)) < config.pieces:
         lasts = f"seed_seconds={config.seed_seconds:g}, length_seconds={config.length_seconds:g} and {LATE_S:g} s more"
-        why = f"{found} of the {len(split)} in the {config.split} split last for {lasts}"
+        why = f"{n} of the {len(split)} in the {config.split} split last for {lasts}"
         raise ConfigError("pieces", got=config.pieces, why=why, allowed="less")
     if config.split == "train":
         say("split=train: models trained on this store have heard these pieces, and may know how they continue")
@@ -76,36 +70,36 @@ def listen(config: ListenConfig) -> None:
         raise ConfigError("out", got=out, why="it cannot be written", allowed="another")
     font = Path(config.soundfont) if config.soundfont else None
     mp3(excerpt(Score.empty(), 1.0, font))  # reports what prevents sound before the first model draws
-    heard, suited = {COMPOSER: held_out.true}, {}
+    music, suited = {COMPOSER: held_out.true}, {}
     for name, bundle in zip(names, bundles, strict=True):
         opened = open_bundle(bundle, device)
         say(f"{name}: {opened.header.origin}")
         own = opened.header.sampling
         suited[name] = config.sampler.suited(own)
-        drawn = continue_beginnings(
+        continued = continue_beginnings(
             TorchPlayer(for_steps(opened.model), device), opened.tokenizer, held_out, request, own=own
         )
-        heard[name] = drawn.scores
-        say(f"{name}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
+        music[name] = continued.scores
+        say(f"{name}: {len(continued.scores)} continuations, {continued.tokens_per_s:.0f} tokens/s")
     corpus = store.manifest.corpus
     about = f"{config.split} split of {corpus.name}, seeds of {held_out.seed_s:.4g} s; {drawn_with(config, suited)}."
-    page = listening_sheet(
-        trials(held_out, heard, config, font), COMPOSER, about, f"Music: {corpus.name}, {corpus.licence}."
-    )
+    order = orders(list(music), config.pieces, config.random_seed)
+    rows = make_trials(held_out.seeds, held_out.seed_s, music, config.length_seconds, order, font)
+    page = listening_sheet(rows, COMPOSER, about, f"Music: {corpus.name}, {corpus.licence}.")
     with replacing(out) as partial:
         partial.write_text(page, encoding="utf-8")
-    what = f"{config.pieces} pieces with {len(heard)} continuations each, {out.stat().st_size / 1e6:.1f} MB"
+    what = f"{config.pieces} pieces with {len(music)} continuations each, {out.stat().st_size / 1e6:.1f} MB"
     say(f"{out}: {what}; open it in a browser, the key is at its end")
 
 
 def drawn_with(config: ListenConfig, suited: dict[str, Sampling]) -> str:
-    """The settings of all music in words; `suited` has the sampler's settings of each model by name."""
+    """The settings of all music in words; `suited`: the sampler's of each model."""
     usual = asdict(Rules())
     ruled = {name: value for name, value in asdict(config.rules).items() if value != usual[name]}
     words = {name: in_words(asdict(each) | ruled) for name, each in suited.items()}
-    same = len(set(words.values())) == 1
-    drawn = words.popitem()[1] if same else "; ".join(f"{name}: {said}" for name, said in words.items())
-    return f"random_seed={config.random_seed}, {drawn}"
+    is_same = len(set(words.values())) == 1
+    samplers = words.popitem()[1] if is_same else "; ".join(f"{name}: {text}" for name, text in words.items())
+    return f"random_seed={config.random_seed}, {samplers}"
 
 
 def in_words(values: dict[str, Any]) -> str:
@@ -113,44 +107,13 @@ def in_words(values: dict[str, Any]) -> str:
 
 
 def plan(config: ListenConfig) -> Continue:
-    """What is asked of each model; checks every setting that needs neither store nor models. Raises UserError."""
+    """The request to each model. Raises UserError for settings that are wrong for any store and model."""
     check_suffix("out", config.out, [".html", ".htm"])
     check_new(config.overwrite, Path(config.out))
     check_within(config, "pieces", 1)
     Part(seconds=config.seed_seconds)  # raises for an impossible one
     length = Length(seconds=config.length_seconds)
     return Continue(config.sampler, length, rules=config.rules, random_seed=config.random_seed)
-
-
-def trials(
-    held_out: Beginnings, heard: dict[str, list[Score]], config: ListenConfig, font: Path | None = None
-) -> list[Trial]:
-    """Each seed with its continuations, as sound, in the order in which people hear them."""
-    out = []
-    rows = list(enumerate(orders(list(heard), len(held_out.seeds), config.random_seed)))
-    for i, order in estimated(rows, f"sound of {len(rows)} pieces"):
-        sounds = [excerpt(held_out.seeds[i], held_out.seed_s, font)]
-        sounds += [excerpt(from_first_note(heard[name][i]), config.length_seconds, font) for name in order]
-        first, *others = map(mp3, match_loudness(sounds))
-        out.append(Trial(first, others, order))
-    return out
-
-
-def orders(sources: list[str], pieces: int, random_seed: int) -> list[list[str]]:
-    """A random order for each piece, in which every source gets every letter about equally often. People prefer the
-    first or the last of several, whoever made it."""
-    chance, n = np.random.default_rng(random_seed), len(sources)
-    rows: list[NDArray[np.int64]] = []
-    while len(rows) < pieces:
-        square = chance.permutation(n)
-        rows += [np.roll(square, k) for k in range(n)]
-    return [[sources[k] for k in rows[i]] for i in chance.permutation(pieces)]
-
-
-def from_first_note(score: Score) -> Score:
-    """Cuts silence off the beginning. After a cut through long notes a piece's next note comes late. Models hear the
-    notes end at the cut, and continue at once."""
-    return score.clip(min(float(score.onset_s.min(initial=LATE_S)), LATE_S), np.inf)
 
 
 COMMAND = Command("listen", only_new(listen), ListenConfig, {"sampler": "auto"}, main="bundles")

@@ -44,13 +44,12 @@ usage: musictx prepare CORPUS [PATH] KEY=VALUE …      musictx prepare CORPUS -
 def prepare(corpus: str, /, *words: str, **values: Any) -> Store:
     """`musictx prepare` from Python: `prepare("folder", "filters=piano", path="my_midi_files", out="my_store")`.
 
-    `corpus` is what is prepared, `words` are settings as the command takes them, `values` the same as Python has them.
-    Returns the store.
+    `corpus` is `folder` or a corpus, `words` are settings as the command takes them, `values` the same as Python has
+    them. Returns the store.
 
-    Raises:
-        UserError: as the command does, in one line.
+    Raises: UserError: as the command does, in one line.
     """
-    return run(known(corpus), settings(f"prepare_{corpus}", *words, **values))
+    return run(check_corpus(corpus), settings(f"prepare_{corpus}", *words, **values))
 
 
 def run(corpus: str, config: Any) -> Store:
@@ -58,8 +57,8 @@ def run(corpus: str, config: Any) -> Store:
     return Store(Path(config.out))
 
 
-def known(corpus: str) -> str:
-    """Raises UserError for a corpus that does not exist."""
+def check_corpus(corpus: str) -> str:
+    """The corpus. Raises UserError for an unknown one."""
     if corpus not in CORPORA:
         raise UserError(f"prepare {corpus}", f"give one of {', '.join(CORPORA)}; musictx prepare explains each")
     return corpus
@@ -67,7 +66,7 @@ def known(corpus: str) -> str:
 
 def command(corpus: str) -> Command:
     """`musictx prepare CORPUS`, and the script of that name in data_prep/. Raises UserError."""
-    _, schema, groups = CORPORA[known(corpus)]
+    _, schema, groups = CORPORA[check_corpus(corpus)]
     main = "path" if find_setting(schema, "path") else ""
     return Command(f"prepare_{corpus}", partial(run, corpus), schema, groups, main)
 

@@ -9,12 +9,12 @@ from omegaconf import MISSING
 from musictx.analysis.embedding import Embedder, Passage
 from musictx.analysis.folds import Figures, LabelledVectors, choose_strength, cross_validate, in_words
 from musictx.analysis.probe import MOST_SECONDS, About, Probe
-from musictx.commands import check_new, check_suffix, check_way, check_within, open_and_print, print_table
+from musictx.commands import check_way, check_within, open_and_print, print_table
 from musictx.config.command import Command
 from musictx.data.labelled import Labelled, check_labels, each_readable, folder_of, group_files, label_of
 from musictx.data.source import Item, open_source
 from musictx.errors import MidiError
-from musictx.files import only_new
+from musictx.files import check_new, check_suffix, only_new
 from musictx.generate.open_player import check_device
 from musictx.generate.seeds import fit_grid
 from musictx.model.packaged import PIANO, bundle_path
@@ -41,8 +41,8 @@ class ProbeConfig:
 
 
 @dataclass(frozen=True)
-class Listened(Labelled):
-    heard: list[Passage]
+class LabelledPassages(Labelled):
+    passages: list[Passage]
 
 
 def probe(config: ProbeConfig) -> None:
@@ -59,45 +59,45 @@ def probe(config: ProbeConfig) -> None:
         files = list(each_readable(items, lambda item: read(item, tokenizer, embedder, config)))
     check_labels(config.path, [file.label for file in files], labels)
     alike = group_files(files, labels)
-    heard = hear(files, labels, alike, embedder)
-    figures = cross_validate(heard, len(labels))
-    said = show(figures, heard, labels)
-    strength = choose_strength(heard, len(labels))
-    (layer,) = heard.fit(len(labels), [strength])
-    made_with = config.bundle, tensors_hash(bundle_path(config.bundle)), embedder.layer, config.passage_seconds
-    Probe(layer, About(labels, *made_with, said)).save(out)
+    vectors = embed(files, labels, alike, embedder)
+    figures = cross_validate(vectors, len(labels))
+    sentence = show(figures, vectors, labels)
+    strength = choose_strength(vectors, len(labels))
+    (layer,) = vectors.fit(len(labels), [strength])
+    origin = config.bundle, tensors_hash(bundle_path(config.bundle)), embedder.layer, config.passage_seconds
+    Probe(layer, About(labels, *origin, sentence)).save(out)
     say(f"{out}: {len(labels)} labels; L2 {strength:g}, chosen by held-out files")
 
 
-def read(item: Item, tokenizer: Tokenizer, embedder: Embedder, config: ProbeConfig) -> Listened:
-    """A file that the model can read. Raises MidiError for any other."""
+def read(item: Item, tokenizer: Tokenizer, embedder: Embedder, config: ProbeConfig) -> LabelledPassages:
+    """The passages of a file. Raises MidiError for one that the model cannot read."""
     label = folder_of(item)
     tracks = read_tracks(item.load(MOST_BYTES), item.name, one_tempo=tokenizer.metrical)
     score = fit_grid(tracks.merge(config.drums), tokenizer, item.name, say)
-    heard = embedder.passages(score, config.passage_seconds, config.passages)
-    if not heard:
+    passages = embedder.passages(score, config.passage_seconds, config.passages)
+    if not passages:
         raise MidiError(item.name, f"no passage of four notes that {tokenizer.name} ids can write")
-    return Listened(item.name, label, score, heard)
+    return LabelledPassages(item.name, label, score, passages)
 
 
-def hear(files: list[Listened], labels: list[str], alike: list[int], embedder: Embedder) -> LabelledVectors:
-    """What the model hears in all passages of all files."""
-    ids = [embedder.tokenizer.encode(part.score).astype(np.int64) for file in files for part in file.heard]
+def embed(files: list[LabelledPassages], labels: list[str], first: list[int], embedder: Embedder) -> LabelledVectors:
+    """The vectors of all passages of all files."""
+    ids = [embedder.tokenizer.encode(part.score).astype(np.int64) for file in files for part in file.passages]
     vectors = embedder.embed(ids)
-    number = np.repeat(np.arange(len(files)), [len(file.heard) for file in files])
-    return LabelledVectors(vectors, number, np.array([labels.index(file.label) for file in files]), np.array(alike))
+    number = np.repeat(np.arange(len(files)), [len(file.passages) for file in files])
+    return LabelledVectors(vectors, number, np.array([labels.index(file.label) for file in files]), np.array(first))
 
 
-def show(figures: Figures, heard: LabelledVectors, labels: list[str]) -> str:
+def show(figures: Figures, vectors: LabelledVectors, labels: list[str]) -> str:
     """Prints the held-out figures of all labels and of each; returns those of all, in a sentence."""
     rows = []
     for k, label in enumerate(labels):
-        said = figures.answers[heard.label == k]
-        wrong = np.bincount(said[said != k], minlength=len(labels))
-        taken = f"{labels[wrong.argmax()]}, {wrong.max()}" if wrong.any() else ""
-        rows.append((label, len(said), (said == k).sum(), taken))
+        answers = figures.answers[vectors.label == k]
+        mistakes = np.bincount(answers[answers != k], minlength=len(labels))
+        other = f"{labels[mistakes.argmax()]}, {mistakes.max()}" if mistakes.any() else ""
+        rows.append((label, len(answers), (answers == k).sum(), other))
     print_table(["label", "files", "right", "most often taken for"], rows)
-    sentence = in_words(figures, labels, f"{len(heard.label)} files")
+    sentence = in_words(figures, labels, f"{len(vectors.label)} files")
     say(sentence)
     return sentence
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from omegaconf import MISSING
 
-from musictx.commands import check_new, check_suffix, check_within
+from musictx.commands import check_within
 from musictx.config.command import Command
-from musictx.files import only_new
+from musictx.files import check_new, check_suffix, only_new
 from musictx.model.packaged import seed_path
 from musictx.music.beat_grid import bars_of
 from musictx.music.notation.notation import MUSICXML
@@ -46,8 +46,8 @@ def render(config: RenderConfig) -> None:
     tracks = read_tracks(data, source)
     drums = suffix in sound.FORMATS or config.drums
     score = tracks.merge(drums)
-    if said := tracks.remark(drums):
-        say(f"{source}: {said}")
+    if remark := tracks.remark(drums):
+        say(f"{source}: {remark}")
     if config.score or suffix == MUSICXML:
         notation, losses = score_of(data, source)
         notation = notation.on_two_staves()

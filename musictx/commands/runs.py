@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from musictx.commands import check_new, check_suffix, print_table
+from musictx.commands import print_table
 from musictx.config.command import Command
 from musictx.errors import UserError, as_word
-from musictx.files import only_new
+from musictx.files import check_new, check_suffix, only_new
 from musictx.setting import setting
 from musictx.terminal import say
 from musictx.training.metrics import Metrics
@@ -47,23 +47,23 @@ def list_runs(root: Path) -> list[Run]:
 
 
 def read_run(run: RunFolder) -> Run:
-    """A run whose files are damaged is no reason to hide the others."""
+    """The row of a run; its state may be damaged."""
     try:
         rows, settings = run.metrics(), run.settings()
         nll = [float(row["val/nll"]) for row in rows if "val/nll" in row]
         steps = max((int(row["step"]) + 1 for row in rows if "train/loss" in row or "val/nll" in row), default=0)
-        kept = nll[-1:] if settings.get("trainer.keep") == "last" else nll
-        return Run(str(run.path), str(settings["name"]), run.state, steps, min(kept, default=None), settings, rows)
+        choice = nll[-1:] if settings.get("trainer.keep") == "last" else nll
+        return Run(str(run.path), str(settings["name"]), run.state, steps, min(choice, default=None), settings, rows)
     except (UserError, ValueError, TypeError, KeyError, OSError):
         return Run(str(run.path), "", "damaged", 0, None)
 
 
 def differences(runs: list[Run]) -> list[str]:
-    """Of each run the settings in which the readable ones differ, as a person would type them."""
-    known = [run.settings for run in runs if run.settings]
-    names = sorted({name for each in known for name in each} - FREE - {"name"})
-    differ = [name for name in names if len({repr(each.get(name)) for each in known}) > 1]
-    return [" ".join(f"{n}={as_word(run.settings[n])}" for n in differ if n in run.settings) for run in runs]
+    """The words of each run for the settings in which the readable ones differ."""
+    settings = [run.settings for run in runs if run.settings]
+    names = sorted({name for each in settings for name in each} - FREE - {"name"})
+    names = [name for name in names if len({repr(each.get(name)) for each in settings}) > 1]
+    return [" ".join(f"{n}={as_word(run.settings[n])}" for n in names if n in run.settings) for run in runs]
 
 
 def show(config: RunsConfig) -> None:
@@ -86,7 +86,7 @@ def show(config: RunsConfig) -> None:
 
 
 def validations(run: Run) -> tuple[list[int], list[float], list[float]]:
-    """Step, seconds and NLL of each; the seconds are NaN for runs from before they were written."""
+    """Step, seconds and NLL of each validation; NaN seconds for runs of older versions."""
     rows = [row for row in run.metrics if "val/nll" in row]
     seconds = [float(row.get("seconds", "nan")) for row in rows]
     return [int(row["step"]) + 1 for row in rows], seconds, [float(row["val/nll"]) for row in rows]

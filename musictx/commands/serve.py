@@ -70,49 +70,48 @@ def serve(config: ServeConfig) -> None:
     hosts = host_names(address, config.allowed_hosts)
     device = check_device(config.device)
     torch.set_num_threads(1)  # as in `few_threads`; the page draws in threads of its own, which all begin with this
-    names = {Path(name).stem: name for name in offered(config.bundle)}
+    names = {Path(name).stem: name for name in page_bundles(config.bundle)}
 
     def continues(stem: str) -> bool:
         return config.bundle is not None or names[stem] != HARMONISER
 
     opened = {stem: open_and_print(name, device, continues=continues(stem)) for stem, name in names.items()}
-    players, said = dict[str, Player](), list[str]()
+    players, remarks = dict[str, Player](), list[str]()
     source_player: SourcePlayer | None = None
     for stem, each in opened.items():
         if on_onnx(each.header, device, config.weights):
             players[stem] = open_player(bundle_path(names[stem]), onnx_weights(config.weights), header=each.header)
-            said += [INT8_REMARK] * (config.weights == AUTO)
+            remarks += [INT8_REMARK] * (config.weights == AUTO)
         elif on_onnx(each.header, device, config.weights, able=can_play_source):
             source_player = open_source_player(
                 bundle_path(names[stem]), onnx_weights(config.weights), header=each.header
             )
-            said += [INT8_REMARK] * (config.weights == AUTO)
+            remarks += [INT8_REMARK] * (config.weights == AUTO)
         else:
-            chosen, more = chosen_weights(config.weights, each.model)
-            said += more
-            plays: Any = for_steps(copy.deepcopy(each.model), chosen)  # that of `opened` is read for its attention
+            weights, more = chosen_weights(config.weights, each.model)
+            remarks += more
+            plays: Any = for_steps(copy.deepcopy(each.model), weights)  # that of `opened` is read for its attention
             if continues(stem):
                 players[stem] = TorchPlayer(plays, device)
             else:
                 source_player = TorchSourcePlayer(plays, device)
-    for line in dict.fromkeys(said):
+    for line in dict.fromkeys(remarks):
         say(line)
-    with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:
-        made, uploads = Path(name) / "made", Path(name) / "uploads"
-        made.mkdir()
+    with sigterm_exit(), TemporaryDirectory(prefix="musictx-") as name:
+        music_folder, uploads = Path(name) / "made", Path(name) / "uploads"
+        music_folder.mkdir()
         os.environ["GRADIO_TEMP_DIR"] = str(uploads)  # when imported, gradio makes folders there, and others elsewhere
         from musictx.web.server import run_page  # it takes seconds to import
         from musictx.web.studio import Studio
 
         origins = "; ".join(f"{name}, {each.header.origin}" for name, each in opened.items())
         below = opened.pop(HARMONISER, None) if config.bundle is None else None
-        studio = Studio(opened, made, limits, below, players, source_player)
+        studio = Studio(opened, music_folder, limits, below, players, source_player)
         run_page(studio, origins, address, config.port, hosts, uploads)
 
 
-def offered(bundle: str | None) -> list[str]:
-    """The model that `bundle=` says, or those inside musictx and the harmoniser; prints which of them this package
-    lacks."""
+def page_bundles(bundle: str | None) -> list[str]:
+    """The models of the page: `bundle`, or those inside musictx; prints a line for a missing one."""
     if bundle is not None:
         return [bundle]
     for name in NAMES:
@@ -122,8 +121,8 @@ def offered(bundle: str | None) -> list[str]:
 
 
 @contextmanager
-def ended_by_sigterm() -> Iterator[None]:
-    """Within it, SIGTERM unwinds as Ctrl-C does; the exit status is 143, as shells expect."""
+def sigterm_exit() -> Iterator[None]:
+    """Lets SIGTERM unwind the block as Ctrl-C does, with exit status 143."""
 
     def leave(number: int, _: object) -> None:
         signal.signal(number, signal.SIG_IGN)  # it may come again while the temporary folder is removed

@@ -1,6 +1,5 @@
 """musictx similar: find the pieces and passages of a store that sound like a MIDI file."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,21 +7,12 @@ import numpy as np
 from omegaconf import MISSING
 
 from musictx.analysis.embedding import Embedder, Passage
-from musictx.analysis.similarity import (
-    MOST_PASSAGES,
-    PASSAGE_S,
-    Index,
-    Match,
-    build_index,
-    index_path,
-    load_index,
-    piece_names,
-)
-from musictx.commands import check_new, check_way, check_within, open_and_print, print_table
+from musictx.analysis.similarity import MOST_PASSAGES, PASSAGE_S, Match, open_index, piece_names
+from musictx.commands import check_way, check_within, open_and_print, print_table
 from musictx.config.command import Command
 from musictx.data.store import Store
 from musictx.errors import UserError
-from musictx.files import only_new, replacing, write_json
+from musictx.files import check_new, only_new, replacing, write_json
 from musictx.generate.open_player import check_device
 from musictx.generate.seeds import fit_grid
 from musictx.model.packaged import CHORALE, PIANO, bundle_path, seed_path
@@ -71,54 +61,41 @@ def similar(config: SimilarConfig) -> None:
     embedder = Embedder(model, tokenizer, bundle=bundle)
     tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
     music = fit_grid(tracks.merge(config.drums), tokenizer, source, say)
-    mine = embedder.passages(music, config.passage_seconds)
-    if not mine:
+    passages = embedder.passages(music, config.passage_seconds)
+    if not passages:
         raise UserError(f"{source}: no passage of four notes that the model can read", "give more music")
-    heard = embedder.vectors([part for _, part in mine])
-    names, index = piece_names(store), prepared(config, store, bundle, embedder)
+    vectors = embedder.vectors([part for _, part in passages])
+    names, model_sha256 = piece_names(store), tensors_hash(bundle_path(bundle))
+    index, remark = open_index(store, embedder, model_sha256, config.passage_seconds, config.passages)
+    if remark:
+        say(remark)
     if index.is_uniform:
         say("the passages heard of the store are all alike: likeness has nothing to compare with; give more passages=")
-    pieces = index.pieces(heard, names, config.most)
-    rows = index.passages(heard, names, config.most)
-    pairs = [(near, at) for at, row in zip(mine, rows, strict=True) for near in row]
+    pieces = index.pieces(vectors, names, config.most)
+    rows = index.passages(vectors, names, config.most)
+    pairs = [(near, at) for at, row in zip(passages, rows, strict=True) for near in row]
     best = sorted(pairs, key=lambda pair: -pair[0].likeness)[: config.most]
     print_table(["likeness", "piece"], [(f"{near.likeness:.3f}", near.name) for near in pieces])
-    found = [(f"{near.likeness:.3f}", f"{at.from_s:.1f} s", f"{near.from_s:.1f} s", near.name) for near, at in best]
-    print_table(["likeness", "of", "is like", "in"], found)
+    table = [(f"{near.likeness:.3f}", f"{at.from_s:.1f} s", f"{near.from_s:.1f} s", near.name) for near, at in best]
+    print_table(["likeness", "of", "is like", "in"], table)
     write(out, source.stem, store, pieces, best, config.passage_seconds)
     say(f"{out}: the nearest passages as a picture, as MIDI files and in similar.json; likeness 1 is the same")
-
-
-def prepared(config: SimilarConfig, store: Store, bundle: str, embedder: Embedder) -> Index:
-    """The store's passages, as an earlier search kept them, or heard now."""
-    model_sha256 = tensors_hash(bundle_path(bundle))
-    path = index_path(store, model_sha256, embedder.layer, config.passage_seconds, config.passages)
-    keeps = os.access(path.parent, os.W_OK)
-    kept = load_index(path, len(piece_names(store)), embedder.model.config.d_model)
-    if kept is not None:
-        return kept
-    index = build_index(store, embedder, config.passage_seconds, config.passages)
-    if keeps:
-        path.unlink(missing_ok=True)  # a damaged one
-        index.save(path)
-    say(f"{path}: {'kept for the next search' if keeps else 'not kept, its folder cannot be written to'}")
-    return index
 
 
 def write(
     out: Path, stem: str, store: Store, pieces: list[Match], best: list[tuple[Match, Passage]], length_s: float
 ) -> None:
-    """The picture, the passages and the figures."""
+    """Writes the picture, the passages as MIDI files, and the figures."""
     all_ids = [ids for split in store.manifest.splits for ids in store.split(split)]
-    found = []
+    scores = []
     for n, (near, _) in enumerate(best):
         piece = store.tokenizer.decode(np.asarray(all_ids[near.number]))
-        found.append(piece.clip(near.from_s, near.from_s + length_s))
+        scores.append(piece.clip(near.from_s, near.from_s + length_s))
         with replacing(out / f"{stem}-{n + 1}.mid") as partial:
-            write_midi(found[-1], partial)
+            write_midi(scores[-1], partial)
     first = best[0][1]
     panels = [(f"{stem}, from {first.from_s:.1f} s", first.score, np.inf)]
-    for (near, passage), score in zip(best[:DRAWN], found, strict=False):
+    for (near, passage), score in zip(best[:DRAWN], scores, strict=False):
         like = f"like {passage.from_s:.1f} s: {near.likeness:.2f}, {near.name[-80:]} from {near.from_s:.1f} s"
         panels.append((like, score, 0.0))
     piano_roll(panels, out / f"{stem}.png")

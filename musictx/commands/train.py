@@ -13,7 +13,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from musictx.config.app import settings, typed
+from musictx.config.app import settings, to_schema
 from musictx.config.command import Command
 from musictx.config.fields import setting_keys
 from musictx.config.model import schema_of
@@ -25,7 +25,7 @@ from musictx.terminal import say
 from musictx.training.failure import TrainingError
 from musictx.training.fit import fit
 from musictx.training.run_folder import RunFolder
-from musictx.training.start import check_given
+from musictx.training.start import check_words
 
 
 def train(*words: str, **values: Any) -> Path | None:
@@ -37,9 +37,9 @@ def train(*words: str, **values: Any) -> Path | None:
     Raises:
         UserError: as the command does, in one line.
     """
-    said = [*words, *_as_words(values)]
-    config = alone(settings("train", *words, **values), said)
-    check_given(config, said)
+    typed = [*words, *_as_words(values)]
+    config = with_resume(settings("train", *words, **values), typed)
+    check_words(config, typed)
     bundle = fit(config)
     return None if getattr(rank_zero_only, "rank", 0) else bundle
 
@@ -51,17 +51,17 @@ def _as_words(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def run(config: TrainConfig) -> float | None:
-    """The best validation NLL, for a sweep to minimise."""
+    """Trains, and returns the best validation NLL for a sweep to minimise."""
     hydra = HydraConfig.get()
     words = list(hydra.overrides.task)
-    config = alone(config, words)
-    check_given(config, words)
+    config = with_resume(config, words)
+    check_words(config, words)
     one_job = hydra.mode == RunMode.MULTIRUN
     if one_job:
-        done = RunFolder(Path(config.out))
-        if done.is_finished and not config.overwrite and not done.differences(config):
-            say(f"{done.path} is finished already")
-            return read_header(done.bundle).val_nll
+        folder = RunFolder(Path(config.out))
+        if folder.is_finished and not config.overwrite and not folder.differences(config):
+            say(f"{folder.path} is finished already")
+            return read_header(folder.bundle).val_nll
     try:
         bundle = fit(config)
     except TrainingError as error:
@@ -84,31 +84,30 @@ def run(config: TrainConfig) -> float | None:
     return header.val_nll
 
 
-def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
-    """For `resume=FOLDER` and nothing else but `objective=`, the settings of that run. Other words must agree with
-    them. The folder is data: code from outside musictx runs only when a person names it."""
-    named = [word for word in words if word.startswith("objective=")]
+def with_resume(config: TrainConfig, words: list[str]) -> TrainConfig:
+    """The settings of the run that `resume=FOLDER` names, if no other words but `objective=` come with it."""
+    objective = [word for word in words if word.startswith("objective=")]
     if config.resume is None:
         return config
-    begun_in = RunFolder(Path(config.resume))
-    begun_in.check_unfinished()
-    if len(words) > 1 + len(named):
+    folder = RunFolder(Path(config.resume))
+    folder.check_unfinished()
+    if len(words) > 1 + len(objective):
         return config
-    stored = begun_in.config()
+    values = folder.config()
     try:
-        schema = OmegaConf.structured(TrainConfig(model=schema_of(stored.model.kind)))
-        begun: TrainConfig = typed(OmegaConf.merge(schema, stored), TrainConfig)  # type: ignore[arg-type]
-        if ":" not in begun.objective:
-            find_objective(begun.objective)
+        schema = OmegaConf.structured(TrainConfig(model=schema_of(values.model.kind)))
+        run: TrainConfig = to_schema(OmegaConf.merge(schema, values), TrainConfig)  # type: ignore[arg-type]
+        if ":" not in run.objective:
+            find_objective(run.objective)
     except (OmegaConfBaseException, ConfigError) as error:
         why = f"its settings are not those of this version ({str(error).splitlines()[0]})"
         raise ConfigError("resume", got=config.resume, why=why, hint="start a new run") from None
-    if ":" in begun.objective and not named:
-        why = f"it was begun with objective={begun.objective}, which is not in musictx"
-        allowed = f"objective={begun.objective} too to run it"
+    if ":" in run.objective and not objective:  # a folder is data: only a person runs code from outside musictx
+        why = f"it was begun with objective={run.objective}, which is not in musictx"
+        allowed = f"objective={run.objective} too to run it"
         raise ConfigError("resume", got=config.resume, why=why, allowed=allowed)
     return replace(
-        begun, resume=config.resume, overwrite=False, objective=config.objective if named else begun.objective
+        run, resume=config.resume, overwrite=False, objective=config.objective if objective else run.objective
     )
 
 

@@ -10,7 +10,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import MISSING
 
 from musictx.analysis.likelihood import FEWEST, PASSAGE, Gain, distinct_pieces, gain
-from musictx.commands import check_new, check_way, check_within
+from musictx.commands import check_way, check_within
 from musictx.commands.generate import generate
 from musictx.config.app import settings
 from musictx.config.command import Command
@@ -20,7 +20,7 @@ from musictx.data.corpora.folder import OTHER, prepare_folder
 from musictx.data.prepare import assign_splits, print_summary
 from musictx.data.store import Split, Store
 from musictx.errors import ConfigError, StoreError
-from musictx.files import printable, replacing, write_json
+from musictx.files import check_new, printable, replacing, write_json
 from musictx.generate.open_bundle import Opened, open_bundle
 from musictx.generate.open_player import check_device
 from musictx.model.bundle import add_notes
@@ -73,7 +73,7 @@ def tune(config: TuneConfig) -> Path:
     if ":" in (name := before.header.objective.get("name", NEXT_TOKEN)):
         why = f"it learned objective={name}, which is not in musictx"
         raise ConfigError("bundle", got=config.bundle, why=why, hint="musictx train with init_from= and objective=")
-    store = prepared(config, before)
+    store = prepare_store(config, before)
     training = train_config(config, before, store)
     done = not config.overwrite and is_done(run, training, store)
     try:
@@ -95,29 +95,29 @@ def tune(config: TuneConfig) -> Path:
 
 
 def finish(config: TuneConfig, before: Opened, run: RunFolder, store: Store) -> None:
-    """Measures the model, and lets it continue a piece that it has not learned."""
+    """Measures the model, and continues a held-out piece with it."""
     out, device = Path(config.out), config.device
     seed = out / SEED
     add_notes(run.bundle, **{x: before.header.notes[x] for x in OWN if x in before.header.notes})
     test = distinct_pieces(store)
-    found = gain(before.model, open_bundle(run.bundle, device).model, before.tokenizer, test, device)
-    show_gain(found, config, test)
-    said = {"begun_with": config.bundle, "held_out": [printable(name) for name in test.names], **found._asdict()}
-    write_json(out / GAIN, said)
+    result = gain(before.model, open_bundle(run.bundle, device).model, before.tokenizer, test, device)
+    show_gain(result, config, test)
+    facts = {"begun_with": config.bundle, "held_out": [printable(name) for name in test.names], **result._asdict()}
+    write_json(out / GAIN, facts)
     write_midi(store.tokenizer.decode(np.asarray(test[0])), seed)
     words = [f"device={device}", "seed_seconds=15", "variations=3", "png=true", "overwrite=true"]
     generate(settings("generate", *words, bundle=str(run.bundle), seed_midi=str(seed), out=str(out / MUSIC)))
 
 
-def is_done(run: RunFolder, asked: TrainConfig, store: Store) -> bool:
-    """Whether that very training has ended already, and the rest was cut short."""
-    return run.is_finished and not run.differences(sized_as_bundle(asked)) and run.record().store == store_hash(store)
+def is_done(run: RunFolder, config: TrainConfig, store: Store) -> bool:
+    """Whether this very training is finished."""
+    return run.is_finished and not run.differences(sized_as_bundle(config)) and run.record().store == store_hash(store)
 
 
-def prepared(config: TuneConfig, before: Opened) -> Store:
+def prepare_store(config: TuneConfig, before: Opened) -> Store:
     """The person's music as a store. Raises StoreError for fewer than four different pieces."""
     store = Path(config.out) / "store"
-    asked = PrepareFolderConfig(
+    preparation = PrepareFolderConfig(
         out=str(store),
         path=config.path,
         licence=config.licence,
@@ -125,7 +125,7 @@ def prepared(config: TuneConfig, before: Opened) -> Store:
         tokenizer=TokenizerConfig(name=before.header.tokenizer),
         select=SelectConfig(drums=config.drums),
     )
-    manifest = prepare_folder(asked, lambda _, keys: held_out(keys, config.random_seed))
+    manifest = prepare_folder(preparation, lambda _, keys: held_out(keys, config.random_seed))
     print_summary(store, manifest)
     for name, reason in manifest.dropped:
         if reason != OTHER:
@@ -134,8 +134,8 @@ def prepared(config: TuneConfig, before: Opened) -> Store:
 
 
 def held_out(keys: Sequence[str], random_seed: int) -> list[str]:
-    """The split of each piece: two different ones measure, a tenth says when to stop, the rest is learned. Pieces of
-    one key stay together. Raises StoreError."""
+    """The split of each piece by its key: two different ones for the test, a tenth for validation. Raises
+    StoreError."""
     different = len(set(keys))
     if different < HELD_OUT + 2:
         what = f"too few different pieces, {different}: {HELD_OUT} measure, one says when to stop, another is learned"
@@ -149,7 +149,7 @@ def train_config(config: TuneConfig, before: Opened, store: Store) -> TrainConfi
     length = 512 if voices else 1024
     reading = max(store.manifest.splits["train"].tokens // (BATCH * length), 1)  # steps
     steps = config.max_steps or min(max(READINGS * reading, STEPS[0]), STEPS[1])
-    trained: TrainConfig = settings(
+    training: TrainConfig = settings(
         "train",
         f"data={'chorales' if voices else 'performances'}",
         f"trainer={'gpu' if config.device == 'cuda' else 'cpu'}",
@@ -171,23 +171,23 @@ def train_config(config: TuneConfig, before: Opened, store: Store) -> TrainConfi
             "lr": RATE,
         },
     )
-    return trained
+    return training
 
 
-def show_gain(found: Gain, config: TuneConfig, test: Split) -> None:
-    """Prints the gain, and says `better` only where this is sure."""
-    names, d = ", ".join(printable(Path(name).stem) for name in test.names), found.difference
-    passages = f"{found.passages} passages of {PASSAGE} tokens, nats a token"
+def show_gain(result: Gain, config: TuneConfig, test: Split) -> None:
+    """Prints the gain, and `better` only where this is sure."""
+    names, d = ", ".join(printable(Path(name).stem) for name in test.names), result.difference
+    passages = f"{result.passages} passages of {PASSAGE} tokens, nats a token"
     say(f"held-out pieces, which no step has seen: {names}; {passages}")
-    say(f"  {config.bundle:<12} {found.before:.3f}")
+    say(f"  {config.bundle:<12} {result.before:.3f}")
     change = f"difference {d.mean:+.3f}, 95 % of resamples {d.low:+.3f} to {d.high:+.3f}"
-    say(f"  {'tuned':<12} {found.after:.3f}   {change}")
-    if found.is_better:
+    say(f"  {'tuned':<12} {result.after:.3f}   {change}")
+    if result.is_better:
         say("better on each of these pieces; other pieces of yours were not asked")
     elif d.low > 0:
         say("worse: your pieces may differ too much from each other; more of them would help")
-    elif found.passages < FEWEST:
-        say(f"not surely better: {found.passages} passages are too few, {FEWEST} are the least; give longer pieces")
+    elif result.passages < FEWEST:
+        say(f"not surely better: {result.passages} passages are too few, {FEWEST} are the least; give longer pieces")
     else:
         say("not surely better: the interval reaches 0, or one of the pieces is no better; more pieces would help")
 

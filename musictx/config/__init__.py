@@ -1,9 +1,4 @@
-"""Presets of a few settings, and the schemas under Hydra: each setting with its type and meaning.
-
-The YAML files of `conf/` have the longer presets. Hydra refuses a key or type that is not in a schema. Training, the
-preparations and the page read settings from here. Models, tokenizers and `generate` import nothing from here: their
-settings are dataclasses beside their code, and `config/model.py` makes a schema of each model's.
-"""
+"""Hydra's registry of commands: their schemas, and the presets of a single setting; `conf/` has the longer ones."""
 
 from functools import cache
 from typing import Any
@@ -32,7 +27,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {  # group -> preset -> its valu
 
 @cache
 def register_presets() -> None:
-    """Registers with Hydra the presets that have no YAML."""
+    """Registers the presets without YAML."""
     store = ConfigStore.instance().store
     for group, presets in PRESETS.items():
         for name, values in presets.items():
@@ -40,7 +35,7 @@ def register_presets() -> None:
 
 
 def unfreeze(settings: DictConfig) -> None:
-    """Lets the settings inside those of a command take other values, also where their class is frozen."""
+    """Lets settings within a command's take other values, also of a frozen class."""
     for name in settings:
         if not OmegaConf.is_missing(settings, name) and OmegaConf.is_dict(inner := settings[name]):
             OmegaConf.set_readonly(inner, None)
@@ -48,8 +43,8 @@ def unfreeze(settings: DictConfig) -> None:
 
 
 def register(command: Command) -> None:
-    """Registers a command with Hydra: its schema, and the groups that it begins with, unless conf/ has its YAML. Each
-    kind of model becomes the preset `<kind>_schema`."""
+    """Registers a command's schema and, without its YAML in `conf/`, its first presets; each kind of model becomes the
+    preset `<kind>_schema`."""
     register_presets()
     store = ConfigStore.instance().store
     if "model" in command.groups:
@@ -61,6 +56,6 @@ def register(command: Command) -> None:
     unfreeze(settings)
     store(name=f"{command.name}_schema", node=settings)
     if command.name != "train":
-        chosen = [{group: preset} for group, preset in command.groups.items()]
-        node = {"defaults": [f"{command.name}_schema", "quiet", *chosen, "_self_"]}
+        presets = [{group: preset} for group, preset in command.groups.items()]
+        node = {"defaults": [f"{command.name}_schema", "quiet", *presets, "_self_"]}
         store(name=command.name, node=node | {"hydra": {"job": {"name": command.name}}})

@@ -1,4 +1,4 @@
-"""A command as one record: what it does, its settings, and the presets that it begins with."""
+"""A command as a record: its function, settings, first presets and main input."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from musictx.setting import find_setting
 
 
 class Command(NamedTuple):
-    """A command of `musictx`. Its file is `musictx/commands/NAME.py`, or any file whose path a person types."""
+    """A command of `musictx/commands/NAME.py`, or of a person's own file."""
 
     name: str  # as Hydra composes it: generate, prepare_folder
     run: Callable[[Any], object]  # a sweep minimises what it returns
@@ -24,11 +24,10 @@ class Command(NamedTuple):
     @property
     def takes_several(self) -> bool:
         """Whether its main input may be several words."""
-        found = find_setting(self.schema, self.main)
-        return found is not None and get_origin(found[0]) is list
+        entry = find_setting(self.schema, self.main)
+        return entry is not None and get_origin(entry[0]) is list
 
     def __call__(self) -> None:
-        """Runs it on the words of the command line."""
         import_module("musictx.config.app").run(self)
 
 
@@ -36,7 +35,7 @@ OWN: dict[str, Command] = {}  # those of a person's own files
 
 
 def load(path: str) -> Command:
-    """The COMMAND of a person's own file. Raises UserError."""
+    """The COMMAND of a person's file. Raises UserError."""
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file", "give a command, or a Python file with one")
     folder, name = str(Path(path).resolve().parent), Path(path).stem
@@ -52,17 +51,17 @@ def load(path: str) -> Command:
         spec.loader.exec_module(module)
     except Exception as error:  # a person's own file may raise anything
         raise UserError(f"{path} cannot be imported ({type(error).__name__}: {error})") from None
-    found = getattr(module, "COMMAND", None)
-    if not isinstance(found, Command):
+    command = getattr(module, "COMMAND", None)
+    if not isinstance(command, Command):
         raise UserError(f"{path} has no COMMAND", "docs/extend/command.md shows one")
-    if not found.name.isidentifier() or find_spec(f"musictx.commands.{found.name}") is not None:
-        raise UserError(f"{path}: its command cannot have the name {found.name!r}", "give a new word")
-    if not is_dataclass(found.schema):
-        raise UserError(f"{path}: {found.schema} is no dataclass", "docs/extend/command.md shows one")
-    if found.main and find_setting(found.schema, found.main) is None:
-        raise UserError(f"{path}: main={found.main!r} is not one of its settings", "give the name of one")
-    OWN[found.name] = found
-    return found
+    if not command.name.isidentifier() or find_spec(f"musictx.commands.{command.name}") is not None:
+        raise UserError(f"{path}: its command cannot have the name {command.name!r}", "give a new word")
+    if not is_dataclass(command.schema):
+        raise UserError(f"{path}: {command.schema} is no dataclass", "docs/extend/command.md shows one")
+    if command.main and find_setting(command.schema, command.main) is None:
+        raise UserError(f"{path}: main={command.main!r} is not one of its settings", "give the name of one")
+    OWN[command.name] = command
+    return command
 
 
 def find(name: str) -> Command:
@@ -74,9 +73,9 @@ def find(name: str) -> Command:
     if first.isidentifier() and find_spec(f"musictx.commands.{first}") is not None:
         module = import_module(f"musictx.commands.{first}")
     if rest and hasattr(module, "command"):  # one for each corpus
-        named: Command = module.command(rest)
-        return named
+        of_corpus: Command = module.command(rest)
+        return of_corpus
     if rest or not hasattr(module, "COMMAND"):
         raise UserError(f"{name} is not a command", "musictx --help lists them")
-    found: Command = module.COMMAND
-    return found
+    command: Command = module.COMMAND
+    return command

@@ -1,8 +1,4 @@
-"""The keys of a command for the fields that a library names in its errors: temperature is sampler.temperature.
-
-A library does not know which command called it, if any: its errors name its own arguments (`musictx/errors.py`). A
-command knows the tree of its settings, and so how a person types each of them.
-"""
+"""The keys of a command for the fields in a library's errors: temperature is sampler.temperature."""
 
 import sys
 from collections.abc import Mapping
@@ -22,15 +18,13 @@ OTHERWISE = {  # what has another name among the settings, or no schema
 
 @cache
 def setting_keys(command: str) -> Mapping[str, str]:
-    """Each field's key in the settings of a command. For a field that it has not, the key of `musictx train`, since
-    many errors advise to train otherwise."""
+    """Each field's key in the settings of a command, or else of `musictx train`, which many errors advise."""
     keys = OTHERWISE | _keys(TrainConfig) | _keys(find(command).schema)
     return keys | {"TransformerConfig.attention": keys["impl"]}  # the kernel, which a person gives as `impl`
 
 
 def _keys(schema: type[Any]) -> dict[str, str]:
-    """temperature and Sampling.temperature -> sampler.temperature. A setting outside all groups comes before one
-    in a group. A name that two groups have means neither: it needs its class."""
+    """Keys by field and Class.field: first of settings outside groups; a field of two groups needs its class."""
     keys: dict[str, str] = {}
     settings = get_type_hints(schema)
     for group, hint in settings.items():

@@ -1,4 +1,4 @@
-"""Errors of Hydra, OmegaConf and the system as a person reads them: one line on stderr, exit status 2."""
+"""A person's mistake as one line on stderr with exit status 2, also from Hydra, OmegaConf and the system."""
 
 import errno
 import re
@@ -28,8 +28,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def in_one_line(name: str = "train") -> Iterator[None]:
-    """Within it, a person's mistake becomes one line on stderr and exit status 2, Ctrl-C status 130. The line has the
-    keys of the command called `name`; scripts take those of `train`."""
+    """Turns a person's mistake into one line, with the keys of the command `name`, and status 2; Ctrl-C into status
+    130."""
     try:
         with any_terminal():
             yield
@@ -44,14 +44,14 @@ def in_one_line(name: str = "train") -> Iterator[None]:
 
 
 def mistake_of(error: Exception) -> UserError | None:
-    """What a person did wrong; None for an error that is not theirs."""
+    """A person's mistake; None for another error."""
     if isinstance(error, UserError):
         return error
-    return explained(error) if isinstance(error, HydraException | OmegaConfBaseException | OSError) else None
+    return to_user_error(error) if isinstance(error, HydraException | OmegaConfBaseException | OSError) else None
 
 
-def explained(error: BaseException) -> UserError:
-    """An error of Hydra, OmegaConf or the system as a person reads it."""
+def to_user_error(error: BaseException) -> UserError:
+    """The UserError for an error of Hydra, OmegaConf or the system."""
     causes = [error]
     while (cause := causes[-1].__cause__) is not None:
         causes.append(cause)
@@ -62,8 +62,8 @@ def explained(error: BaseException) -> UserError:
             return ConfigError(f"{cause.full_key}", got=cause.value, allowed=f"a list, [{cause.value}]")
         if isinstance(cause, ValidationError):
             allowed = next((kind for words, kind in KINDS.items() if words in str(cause)), "")
-            said = {"allowed": allowed} if allowed else {"why": str(cause).splitlines()[0], "hint": SEE}
-            return ConfigError(f"{cause.full_key}", got=cause.value, **said)
+            advice = {"allowed": allowed} if allowed else {"why": str(cause).splitlines()[0], "hint": SEE}
+            return ConfigError(f"{cause.full_key}", got=cause.value, **advice)
     if isinstance(error, OSError) and is_full(error):
         place = f"{error.filename}: " if error.filename else ""
         what = f"the disk is full ({place}{error.strerror or error})"
@@ -72,24 +72,24 @@ def explained(error: BaseException) -> UserError:
         return UserError(f"{error.filename}: {error.strerror}", "give a path that can be read and written")
     text = str(error)
     if missing := re.search(r"missing mandatory value: (\S+)", text):
-        key = re.search(r"full_key: (\S+)", text)
-        return ConfigError(key[1] if key else missing[1], why="it is required and was not given", hint=SEE)
+        full_key = re.search(r"full_key: (\S+)", text)
+        return ConfigError(full_key[1] if full_key else missing[1], why="it is required and was not given", hint=SEE)
     if isinstance(error, OverrideParseException):
-        typed, equals, value = error.override.partition("=")
-        if equals and KEY.fullmatch(typed):
-            return ConfigError(typed.lstrip("+~"), got=value, why="its value cannot be read", hint=SEE)
+        key, equals, value = error.override.partition("=")
+        if equals and KEY.fullmatch(key):
+            return ConfigError(key.lstrip("+~"), got=value, why="its value cannot be read", hint=SEE)
         hint = f"settings are KEY=VALUE, as midi=FILE, seed_midi=FILE or path=FOLDER; {SEE}"
         return UserError(f"{error.override} is no setting", hint)
     if preset := re.search(
         r"Could not find '([\w/]+)/([^/']+)'\s+Available options in '[^']+':\s+([\w\s]+?)\s+Config", text
     ):
-        there = [name for name in preset[3].split() if not name.endswith("_schema")]
-        return ConfigError(preset[1], got=preset[2], allowed=f"one of {', '.join(there)}")
+        names = [name for name in preset[3].split() if not name.endswith("_schema")]
+        return ConfigError(preset[1], got=preset[2], allowed=f"one of {', '.join(names)}")
     return UserError(" ".join(text.split()))
 
 
 def is_full(error: OSError) -> bool:
-    """Whether a write failed because the disk is full; numpy hides the error's number."""
+    """Whether the disk is full."""  # numpy hides the error's number
     return error.errno in FULL or re.search(r"\d+ requested and \d+ written", str(error)) is not None
 
 
@@ -100,16 +100,20 @@ def _unknown_key(error: OmegaConfBaseException) -> ConfigError:
 
 
 class NotASetting(ConfigError):
-    """A key that the command has not; the line keeps it as it was typed."""
+    """A word that is no key of the command."""
 
     def __init__(self, key: str, allowed: Sequence[str]) -> None:
         super().__init__(key)
-        self.args, self.known = (key, allowed), allowed
+        self.args, self.choices = (key, allowed), allowed
 
     def _parts(self, keys: Mapping[str, str] | None) -> tuple[str, ...]:
         group, _, name = self.field.rpartition(".")
         within = {} if group else keys or {}  # temperature is sampler.temperature
-        moved = {each: key for each, key in within.items() if key.partition(".")[0] in self.known}
-        close = [name] if name in moved else get_close_matches(name, self.known, 1) or get_close_matches(name, moved, 1)
-        hint = f"did you mean {moved.get(close[0], close[0])}? " if close else ""
-        return f"{self.field}=…", f"it is not a setting: {hint}{group or 'this command'} has {', '.join(self.known)}"
+        by_name = {each: key for each, key in within.items() if key.partition(".")[0] in self.choices}
+        close = get_close_matches(name, self.choices, 1) or get_close_matches(name, by_name, 1)
+        close = [name] if name in by_name else close
+        hint = f"did you mean {by_name.get(close[0], close[0])}? " if close else ""
+        return (
+            f"{self.field}=…",
+            f"it is not a setting: {hint}{group or 'this command'} has {', '.join(self.choices)}",
+        )

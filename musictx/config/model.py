@@ -1,4 +1,4 @@
-"""The schema of each kind of model: of its config in `musictx/model/`, those fields that a person sets."""
+"""The schema of each kind of model: the fields of its config that a person sets."""
 
 import dataclasses
 from copy import copy
@@ -14,7 +14,7 @@ SCHEMA = "_schema"  # `transformer_schema` is what a preset of `conf/model/` beg
 
 
 class Settings:
-    """What training reads in the settings of any kind; a kind that lets a person choose has the setting itself."""
+    """Defaults for the kinds without these settings."""
 
     clock = "index"
     cycle = 1
@@ -27,7 +27,7 @@ def schemas() -> dict[str, type[Any]]:
 
 
 def schema_of(kind: str) -> type[Any]:
-    """The schema of a kind of model. Raises ConfigError for an unknown kind."""
+    """The schema of a kind. Raises ConfigError for an unknown one."""
     config: Any = KINDS[one_of("model.kind", kind, KINDS)].config
     return _schema(kind, config)
 
@@ -45,14 +45,14 @@ def _schema(kind: str, config: Any) -> type[Any]:
 
 
 def __getattr__(name: str) -> Any:
-    """The schema of that name: where pickle looks for it, in the jobs of a launcher that has processes."""
+    """The schema of this name, for pickle."""
     if name.endswith(SCHEMA) and (kind := name.removesuffix(SCHEMA)) in KINDS:
         return schema_of(kind)
     raise AttributeError(name)
 
 
 def check_settings(model: Any) -> None:
-    """Raises ConfigError unless these are the settings of the kind of model that they name."""
+    """Raises ConfigError for other settings than those of the kind that they name."""
     kind = getattr(model, "kind", None)
     if kind is None or type(model) is not schema_of(kind):
         raise ConfigError(

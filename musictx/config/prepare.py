@@ -41,7 +41,7 @@ class FilterConfig:
 
 @dataclass
 class PrepareConfig:
-    """Settings of every preparation: how many processes read the files, and what one file may use."""
+    """Settings of every preparation: processes, and limits for a file."""
 
     workers: int | None = setting(None, "readers at once; null: one per core")
     file_seconds: float = setting(60.0, "most time to read one file")

@@ -1,4 +1,4 @@
-"""The words of a command line: settings, KEY=VALUE; a command's main input, which needs no key; flags for Hydra."""
+"""The words of a command line: settings, KEY=VALUE; a command's main input; flags of Hydra."""
 
 import os
 import re
@@ -26,16 +26,16 @@ KEY = re.compile(r"(\+{0,2}|~)[a-zA-Z_$][\w$-]*([./]\w[\w$-]*)*(@[\w$.:-]*)?", r
 
 
 def sort_words(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The settings among the words, with the main input as one of them, and the flags with their values. Raises
-    ConfigError, and UserError for a word that is neither."""
+    """The settings among the words, the main input too, and the flags with their values. Raises ConfigError,
+    UserError."""
     settings: list[str] = []
     flags: list[str] = []
     inputs: list[str] = []
-    left = [*words]
-    while left:
-        word = _at_home(left.pop(0))
+    rest = [*words]
+    while rest:
+        word = _with_home(rest.pop(0))
         if word.partition("=")[0] in FLAGS:
-            flags += _flag(word, left)
+            flags += _flag(word, rest)
         elif word == "help" and not exists(word):
             flags.append("--help")
         elif word.startswith("-") and not exists(word):
@@ -48,31 +48,30 @@ def sort_words(command: Command, words: Sequence[str]) -> tuple[list[str], list[
     return settings + _main(command, inputs, settings), flags
 
 
-def _at_home(word: str) -> str:
-    """The word; `~/` before a name is the home folder, as a shell has it that leaves no quoted word alone."""
+def _with_home(word: str) -> str:
+    """The word, with the home folder for `~/`."""
     is_home = word.startswith(("~/", f"~{os.sep}")) and not exists(word)
     return expanduser(word) if is_home else word
 
 
-def _flag(word: str, left: list[str]) -> list[str]:
-    """A flag and its value, which is taken from what is left. Raises UserError."""
+def _flag(word: str, rest: list[str]) -> list[str]:
+    """A flag and its value, which leaves `rest`. Raises UserError."""
     flag, equals, value = word.partition("=")
-    known = FLAGS[flag]
+    values = FLAGS[flag]
     words = [word]
-    if not equals and left and (known is None or left[0] in known):
-        value = left.pop(0)
+    if not equals and rest and (values is None or rest[0] in values):
+        value = rest.pop(0)
         words.append(value)
-    if known == ("",) and equals:
+    if values == ("",) and equals:
         raise UserError(f"{flag} takes no value", f"give {flag} alone; {SEE}")
-    if (equals and not value) or (value not in known if known else not value):
-        allowed = " or ".join(filter(None, known or ["one"]))
+    if (equals and not value) or (value not in values if values else not value):
+        allowed = " or ".join(filter(None, values or ["one"]))
         raise UserError(f"{flag} cannot be {value}" if value else f"{flag} needs a value", f"give {allowed}; {SEE}")
     return words
 
 
 def _is_setting(command: Command, word: str) -> bool:
-    """A file may have `=` in its name; where it begins with a setting, the file is not meant. Raises UserError for a
-    word with `=` that is neither."""
+    """Whether a word is a setting, not a file with `=` in its name. Raises UserError for a word that is neither."""
     key, equals, _ = word.partition("=")
     name = re.split("[.@/]", key.lstrip("+~"), maxsplit=1)[0]
     if word.startswith("~"):  # Hydra removes the preset of a group
@@ -82,8 +81,8 @@ def _is_setting(command: Command, word: str) -> bool:
         if group not in command.groups and find_setting(command.schema, group):
             raise UserError(f"{word} cannot be removed", f"give another value, {group}=VALUE; {SEE}")
         return group in command.groups or name == "hydra"
-    ours = {each.name for each in fields(command.schema)} | {*command.groups, "hydra"}
-    if not equals or (name not in ours and exists(word)):
+    names = {each.name for each in fields(command.schema)} | {*command.groups, "hydra"}
+    if not equals or (name not in names and exists(word)):
         return False
     if not KEY.fullmatch(key):
         raise UserError(f"{word} {'is no setting' if key.lstrip('+') else 'has no key'}", f"give KEY=VALUE; {SEE}")
@@ -91,7 +90,7 @@ def _is_setting(command: Command, word: str) -> bool:
 
 
 def _main(command: Command, inputs: Sequence[str], settings: Sequence[str]) -> list[str]:
-    """The setting of the main input, if it is given. Raises ConfigError, UserError."""
+    """The setting of the main input, if there is one. Raises ConfigError, UserError."""
     for word in inputs:
         if (word in command.groups or find_setting(command.schema, word)) and not exists(word):
             raise UserError(f"{word} has no value", f"give {word}=VALUE; {SEE}")
@@ -106,24 +105,24 @@ def _main(command: Command, inputs: Sequence[str], settings: Sequence[str]) -> l
     if command.takes_several:
         return [f"{command.main}=[{','.join(map(as_name, inputs))}]"]
     if len(inputs) > 1:
-        found = find_setting(command.schema, command.main)
-        allowed = found[1].metadata.get("meaning", "one word") if found else ""
+        entry = find_setting(command.schema, command.main)
+        allowed = entry[1].metadata.get("meaning", "one word") if entry else ""
         why = f"{inputs[1]} is a second word without ="
         raise ConfigError(command.main, got=inputs[0], why=why, allowed=allowed, hint=SEE)
     return [f"{command.main}={as_name(inputs[0])}"]
 
 
 def as_name(word: str) -> str:
-    """A name as it is typed, also one that has ${ in it."""
-    return quoted(uninterpolated(word))
+    """A name for Hydra, also with ${ in it."""
+    return quote(escape(word))
 
 
-def uninterpolated(name: str) -> str:
-    """A name that OmegaConf takes as it is."""
-    return re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + "\\${", name)
+def escape(name: str) -> str:
+    """A name with ${ escaped for OmegaConf."""
+    return re.sub(r"(\\*)\$\{", lambda match: 2 * match[1] + "\\${", name)
 
 
-def quoted(value: str) -> str:
-    """A value that Hydra's grammar takes as it is."""
+def quote(value: str) -> str:
+    """A value in quotes for Hydra's grammar."""
     escaped = re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + ("\\'" if m[2] else ""), value)
     return f"'{escaped}'"

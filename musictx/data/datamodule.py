@@ -1,4 +1,4 @@
-"""A store as Lightning's train and validation loaders: which windows a process reads, and resuming in mid-epoch."""
+"""A store as Lightning's train and validation loaders, for several processes and for resuming in mid-epoch."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,10 +23,10 @@ from musictx.objectives import Example, Objective
 
 
 class MusicData(L.LightningDataModule):
-    """Random augmented crops to train on, every validation token once to score.
+    """Augmented windows for training, and every validation token once. Raises ConfigError; StoreError for an empty
+    split.
 
     Each of `world_size` processes makes batches of `batch_size` windows and scores its share of the validation.
-    Raises StoreError when a split is empty; ConfigError.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class MusicData(L.LightningDataModule):
         self.crops = RandomCrops(
             train, self.tokenizer, config.length, random_seed, config.transpose, config.stretch, cycle
         )
-        self.carried, asked = CarriedWindows(self.crops, global_batch) if carry else None, config.windows_per_epoch
-        if self.carried is not None and asked is not None:
-            raise ConfigError("windows_per_epoch", got=asked, why="it is for random windows", hint="leave it out")
+        self.carried, windows = CarriedWindows(self.crops, global_batch) if carry else None, config.windows_per_epoch
+        if self.carried is not None and windows is not None:
+            raise ConfigError("windows_per_epoch", got=windows, why="it is for random windows", hint="leave it out")
         # an epoch reads as many tokens as the split has
-        usual = max(-(-len(train.ids) // config.length), global_batch) if self.carried is None else len(self.carried)
-        self.n_items = usual if asked is None else asked
+        default = max(-(-len(train.ids) // config.length), global_batch) if self.carried is None else len(self.carried)
+        self.n_items = default if windows is None else windows
         if self.n_items < global_batch:
             why = "less than one batch of all processes"
             raise ConfigError("windows_per_epoch", got=self.n_items, why=why, allowed=f"{global_batch} or more")
@@ -77,7 +77,7 @@ class MusicData(L.LightningDataModule):
 
     @property
     def examples(self) -> Examples:
-        """The training examples, by number."""
+        """The training examples by number."""
         return Examples(self.crops if self.carried is None else self.carried, self.objective, self.random_seed)
 
     def train_dataloader(self) -> DataLoader[Any]:
@@ -85,8 +85,8 @@ class MusicData(L.LightningDataModule):
         return ResumableLoader(self.examples, batches, self.config.workers, self.examples.collate)
 
     def val_dataloader(self) -> DataLoader[Any]:
-        """Every validation token once. With `data.stride` a batch for a model that carries its state is a list of
-        examples, one after another."""
+        """Every validation token once; with `data.stride` and a carried state a batch is a list of consecutive
+        examples."""
         split, budget = self.store.split("validation"), self.config.score_batch_tokens
         share: list[Any]
         if self.carried is not None and self.config.stride is not None:  # in one process: training/preflight.py
@@ -105,10 +105,10 @@ class MusicData(L.LightningDataModule):
 
 
 class GlobalBatches(Sampler[list[int]]):
-    """`n_items` new window numbers an epoch, in batches of `batch_size` for each of `world_size` processes.
+    """`n_items` new window numbers an epoch, in whole batches of `batch_size` for each of `world_size` processes.
 
-    Row k of a global batch goes to process k // batch_size. So the processes together read what one process with their
-    batches joined would read. An incomplete global batch is left out. Lightning calls `set_epoch`.
+    Row k of a global batch goes to process k // batch_size, as if one process read them all. Lightning calls
+    `set_epoch`.
     """
 
     def __init__(self, n_items: int, batch_size: int, rank: int = 0, world_size: int = 1) -> None:
@@ -131,7 +131,7 @@ class GlobalBatches(Sampler[list[int]]):
 
 
 class ResumableLoader(DataLoader[Any]):
-    """A loader that counts the batches it has given in this epoch; Lightning keeps the count in its checkpoints."""
+    """A loader that counts its batches in this epoch; Lightning keeps the count in checkpoints."""
 
     def __init__(
         self,
@@ -148,18 +148,18 @@ class ResumableLoader(DataLoader[Any]):
             pin_memory=torch.cuda.is_available(),
             generator=torch.Generator(),  # leaves the global one alone
         )
-        self.batches, self.given = batches, 0
-        self.stopped = (-1, 0)  # the epoch of the checkpoint, and how many of its batches were given
+        self.batches, self.count = batches, 0
+        self.checkpoint = (-1, 0)  # its epoch, and the count in it
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        epoch, given = self.stopped
-        self.given = self.batches.first = given if self.batches.epoch == epoch else 0
+        epoch, count = self.checkpoint
+        self.count = self.batches.first = count if self.batches.epoch == epoch else 0
         for batch in super().__iter__():
-            self.given += 1
+            self.count += 1
             yield batch
 
     def state_dict(self) -> dict[str, int]:
-        return {"epoch": self.batches.epoch, "given": self.given}
+        return {"epoch": self.batches.epoch, "given": self.count}
 
     def load_state_dict(self, state_dict: dict[str, int]) -> None:
-        self.stopped = state_dict["epoch"], state_dict["given"]
+        self.checkpoint = state_dict["epoch"], state_dict["given"]

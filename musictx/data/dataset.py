@@ -1,6 +1,4 @@
-"""Windows of ids for training: random crops, augmented; and windows one after another for truncated back-propagation
-through time. In batches of the examples that an objective makes of them.
-"""
+"""Windows of ids for training, as examples in batches: random crops, or consecutive ones for a carried state."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -21,12 +19,10 @@ FASTEST, SLOWEST = 0.75, 1.33  # beyond these a stretched clock is another piece
 
 
 class RandomCrops(Dataset[Tensor]):
-    """Endless windows of `length + 1` ids: number `index` depends only on (random seed, index).
+    """Endless windows of `length + 1` ids; number `index` depends only on (random seed, index).
 
-    A piece is drawn in proportion to its length. Its window slides over both ends and then moves inside. So the model
-    sees first and last tokens as often as the others, and many windows begin with BOS. The others begin with the token
-    before a group (of the tokenizer's, or of `cycle` tokens), in the place of BOS. The end of an unfinished piece
-    teaches no EOS. Raises ConfigError for lengths and factors that the tokenizer cannot take.
+    A window begins with BOS, or with the token before a group of the tokenizer, or before a `cycle`. The end of an
+    unfinished piece teaches no EOS. Raises ConfigError for lengths and factors that the tokenizer cannot take.
     """
 
     def __init__(
@@ -59,15 +55,16 @@ class RandomCrops(Dataset[Tensor]):
         number = int(np.searchsorted(self.split.offsets, token, side="right")) - 1
         piece = self.split[number]
         # a faster clock needs fewer ids for the same music: read some more
-        wanted = self.length if factor >= 1 else int(self.length / factor) + 1
-        last = max(len(piece) - wanted + 1, 0)
+        n_ids = self.length if factor >= 1 else int(self.length / factor) + 1
+        last = max(len(piece) - n_ids + 1, 0)
         last += -last % self.period  # EOS is inside from here on
-        start = int(np.clip(rng.integers(-wanted, max(len(piece), last + 1)), 0, last))
+        # slides over both ends: the model sees first and last tokens as often as the others
+        start = int(np.clip(rng.integers(-n_ids, max(len(piece), last + 1)), 0, last))
         start -= start % self.period
-        body = self.augment(np.asarray(piece[max(start - 1, 0) : start + wanted]), factor, rng)
+        body = self.augment(np.asarray(piece[max(start - 1, 0) : start + n_ids]), factor, rng)
         vocab = self.tokenizer.vocab
         begin = [] if start else [vocab.bos]
-        end = [self.end_of(number)] if start + wanted > len(piece) else []
+        end = [self.end_of(number)] if start + n_ids > len(piece) else []
         window = np.array([*begin, *body.tolist(), *end], dtype=np.int64)
         # a stretched piece may have more ids than a window: the model must see its end too
         from_end = bool(end) and (start > 0 or (len(window) > self.length + 1 and rng.random() < 0.5))
@@ -75,12 +72,12 @@ class RandomCrops(Dataset[Tensor]):
         return torch.from_numpy(np.pad(window, (0, self.length + 1 - len(window)), constant_values=vocab.pad))
 
     def end_of(self, number: int) -> int:
-        """The id after the last of a piece: EOS, or PAD, which teaches nothing, where the piece is unfinished."""
+        """The id after a piece: EOS, or PAD if the piece is unfinished."""
         vocab = self.tokenizer.vocab
         return vocab.pad if number in self.split.unfinished else vocab.eos
 
     def augment(self, ids: Ids, factor: float, rng: np.random.Generator) -> Ids:
-        """Stretches, then transposes by an amount that keeps every pitch inside the vocabulary."""
+        """Stretches, then transposes within the vocabulary."""
         if factor != 1.0:
             ids = self.tokenizer.stretch(ids, factor)
         span = self.tokenizer.pitch_range(ids)
@@ -92,8 +89,7 @@ class RandomCrops(Dataset[Tensor]):
 
 
 class Examples(Dataset[Any]):
-    """The examples of a data set's windows; whatever else comes with a window stays with it. The chance in number
-    `index` depends only on (random seed, index), and is not the one that chose the window."""
+    """The examples of a data set's windows; the chance in number `index` depends only on (random seed, index)."""
 
     def __init__(self, windows: Dataset[Any], objective: Objective, random_seed: int) -> None:
         self.windows, self.objective, self.random_seed = windows, objective, random_seed
@@ -106,15 +102,15 @@ class Examples(Dataset[Any]):
         return self.objective.example(window, rng), fresh
 
     def collate(self, items: Sequence[Any]) -> Any:
-        """Examples become a batch; examples with a flag become a list, `[batch, flags (B,)]`."""
+        """Examples as a batch; with flags as `[batch, flags (B,)]`."""
         pad = self.objective.tokenizer.vocab.pad
         if isinstance(items[0], Example):
-            return joined(items, pad)
+            return batch_of(items, pad)
         examples, fresh = zip(*items, strict=True)
-        return [joined(examples, pad), torch.stack(fresh)]
+        return [batch_of(examples, pad), torch.stack(fresh)]
 
 
-def joined(examples: Sequence[Example], pad: int) -> Example:
+def batch_of(examples: Sequence[Example], pad: int) -> Example:
     """Examples of any lengths as one batch, filled up with PAD."""
     columns = zip(*(example.inputs for example in examples), strict=True)
     inputs = tuple(pad_sequence(list(column), batch_first=True, padding_value=pad) for column in columns)
@@ -125,11 +121,10 @@ Window = tuple[Tensor, Tensor]
 
 
 class CarriedWindows(Dataset[Window]):
-    """Item `step * batch_size + row` of an epoch continues the item one `batch_size` before it.
+    """Consecutive windows: item `step * batch_size + row` of an epoch continues the item one `batch_size` before it.
 
-    An epoch is every piece once, in an order and with augmentations that depend only on (random seed, epoch). Pieces
-    are cut into windows and dealt to the rows in runs of equal length. Each window comes with a flag that resets its
-    row's state: at a new piece, or at the first step of an epoch. `crops` does the augmentation.
+    An epoch is every piece once, in an order and with augmentations by `crops` that depend only on (random seed,
+    epoch). Each row gets a run of equal length; a flag resets its state at a new piece or epoch.
     """
 
     def __init__(self, crops: RandomCrops, batch_size: int) -> None:
@@ -139,7 +134,7 @@ class CarriedWindows(Dataset[Window]):
             why = f"the training pieces make {windows} windows of length={crops.length}, and each row needs one"
             raise ConfigError("batch_size", got=batch_size, why=why, hint="lower one of them")
         self.steps = -(-windows // batch_size)
-        self.epoch = lru_cache(maxsize=1)(self._epoch)  # (piece as drawn, its window) of an epoch
+        self.epoch = lru_cache(maxsize=1)(self._epoch)  # (number of the piece, number of its window) of an epoch
 
     def __len__(self) -> int:
         return self.steps * self.batch_size
@@ -157,7 +152,7 @@ class CarriedWindows(Dataset[Window]):
         return pieces, [(p, k) for p, ids in enumerate(pieces) for k in range(self._windows(len(ids) - 2))]
 
     def __getitem__(self, index: int) -> Window:
-        """(length + 1,) int64: ids, filled up with PAD; and () bool: whether the carried state is reset."""
+        """(length + 1,) int64: ids and PAD; () bool: whether the state is reset."""
         epoch, rest = divmod(index, len(self))
         step, row = divmod(rest, self.batch_size)
         pieces, windows = self.epoch(epoch)
@@ -166,5 +161,5 @@ class CarriedWindows(Dataset[Window]):
             return torch.full((length + 1,), pad), torch.tensor(True)
         piece, k = windows[at]
         ids = pieces[piece][k * length : (k + 1) * length + 1].astype(np.int64)
-        padded = np.pad(ids, (0, length + 1 - len(ids)), constant_values=pad)
-        return torch.from_numpy(padded), torch.tensor(k == 0 or step == 0)
+        window = np.pad(ids, (0, length + 1 - len(ids)), constant_values=pad)
+        return torch.from_numpy(window), torch.tensor(k == 0 or step == 0)

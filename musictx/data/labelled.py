@@ -1,4 +1,4 @@
-"""Files with labels: the first folder of a file says its label."""
+"""MIDI files with labels: the label of a file is the name of its first folder."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Labelled:
-    """A file, the label of its folder, and its music."""
+    """The music of a file, and its label."""
 
     name: str
     label: str
@@ -25,19 +25,19 @@ class Labelled:
 
 
 def label_of(item: Item) -> str:
-    """The first folder of its name; "" for a file outside all folders, or one that an archive's system added."""
+    """The first folder of the file; "" for a file in none, or in a hidden one."""
     first, slash, _ = item.name.replace(os.sep, "/").partition("/")
     return first if slash and first != "__MACOSX" and not first.startswith(".") else ""
 
 
 def check_labels(path: str, of_files: Sequence[str], labels: list[str] | None = None) -> list[str]:
-    """The labels in alphabetical order; `labels` are those that were there before files without music were left out.
-    Raises UserError."""
+    """The labels in alphabetical order, each with enough files; `labels`: those of all files, before reading. Raises
+    UserError."""
     music = " with music" * (labels is not None)
     labels = labels or sorted({*of_files} - {""})
     if len(labels) < 2:
-        found = f"one label, {labels[0]}" if labels else "no folder with MIDI files"
-        raise UserError(f"{path} has {found}", "give a folder with at least two folders, one for each label")
+        content = f"one label, {labels[0]}" if labels else "no folder with MIDI files"
+        raise UserError(f"{path} has {content}", "give a folder with at least two folders, one for each label")
     for label in labels:
         if (n := of_files.count(label)) < FEWEST:
             what = f"{path}: label {label} has {n} file{'s' * (n != 1)}{music}"
@@ -46,26 +46,26 @@ def check_labels(path: str, of_files: Sequence[str], labels: list[str] | None = 
 
 
 def each_readable(items: Iterable[Item], read: Callable[[Item], T]) -> Iterator[T]:
-    """What `read` makes of each file; prints why it raised MidiError for any other."""
+    """The result of `read` for each file; prints the MidiError of any other."""
     for item in items:
         try:
-            made = read(item)
+            result = read(item)
         except MidiError as error:
             say(f"left out: {error}")
         else:
-            yield made
+            yield result
 
 
 def folder_of(item: Item) -> str:
-    """The label of a file. Raises MidiError for a file in no folder."""
+    """The label of a file. Raises MidiError for a file without one."""
     if not (label := label_of(item)):
         raise MidiError(item.name, "in no folder, so it has no label")
     return label
 
 
 def group_files(files: Sequence[Labelled], labels: list[str]) -> list[int]:
-    """For each file the first that is nearly the same. Prints pairs of two labels; raises UserError for a label whose
-    files are all the same music."""
+    """For each file the number of its first near-duplicate; prints those of two labels. Raises UserError for a label
+    with a single piece of music."""
     signatures: list[Signature] = [signature(file.score) for file in files]
     first = group(signatures)
     for n, file in zip(first, files, strict=True):

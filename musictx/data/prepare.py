@@ -1,7 +1,4 @@
-"""The last part of every preparation: splits, near-duplicates, the store, the table that a person reads.
-
-Splits are by piece and follow a random seed; copies of one piece share a split.
-"""
+"""Files -> a store: splits by piece and random seed, in which near-duplicates stay together, and a summary."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -31,7 +28,7 @@ Assign = Callable[[Sequence[Piece], Sequence[str]], list[str]]  # (pieces, key o
 
 
 def check_work(config: PrepareConfig) -> None:
-    """Raises UserError for what cannot work, before the long work begins."""
+    """Raises UserError for impossible settings, before the long work begins."""
     check_target(Path(config.out), config.overwrite)
     cores(config.workers)
     for name, least in (("file_seconds", 0.1), ("memory_mb", 1), ("file_mb", 1e-3)):
@@ -54,23 +51,22 @@ def prepare(
     corpus: Corpus,
     assign: Assign,
     config: PrepareConfig,
-    passed_over: Sequence[tuple[str, str]] = (),
+    unread: Sequence[tuple[str, str]] = (),
 ) -> Manifest:
-    """Files -> a store at `config.out`; it keeps the work of an earlier run that was cut short.
+    """Files -> a store at `config.out`, with the chunks of an earlier run under the same `recipe`; after `check_work`.
 
-    `recipe` names everything that decides what becomes of a file. `assign` gets pieces with a key each, equal
-    for near-duplicates. `passed_over` are files left out unread, with reasons. Call `check_work` first.
-    Raises StoreError when no piece is left, ConfigError.
+    `assign` gets pieces with a key each, equal for near-duplicates. `unread` are other files, with reasons. Raises
+    ConfigError; StoreError where no piece is left.
     """
     limits = f"{config.memory_mb} {config.file_seconds} {config.file_mb}"
     versions = ", ".join(f"{name} {version(name)}" for name in ("musictx", "numpy"))
     journal = Journal(Path(config.out), f"{recipe} {limits} {versions}")
-    with journal.locked():
+    with journal.lock():
         pieces, dropped = encode_all(items, encode, journal, config)
         if not pieces:
             journal.close()
             raise StoreError(f"none of the {len(items)} files could be used; {dropped[0][0]}: {dropped[0][1]}")
-        manifest = finish(pieces, sorted([*dropped, *passed_over]), tokenizer, corpus, assign, config)
+        manifest = finish(pieces, sorted([*dropped, *unread]), tokenizer, corpus, assign, config)
         journal.close()
     return manifest
 
@@ -80,12 +76,12 @@ def prepare_midi(
     corpus: Corpus,
     assign: Assign,
     config: PrepareMidiConfig,
-    passed_over: Sequence[tuple[str, str]] = (),
+    unread: Sequence[tuple[str, str]] = (),
 ) -> Manifest:
-    """`prepare` for MIDI files, each by the recipe of the settings."""
+    """`prepare` for MIDI files by the recipe of the settings."""
     recipe = Recipe(build_tokenizer(config.tokenizer.name), config.select, config.filters)
     encode = partial(encode_midi, recipe=recipe)
-    return prepare(items, encode, str(recipe), recipe.tokenizer, corpus, assign, config, passed_over)
+    return prepare(items, encode, str(recipe), recipe.tokenizer, corpus, assign, config, unread)
 
 
 def finish(
@@ -96,34 +92,34 @@ def finish(
     assign: Assign,
     config: PrepareConfig,
 ) -> Manifest:
-    """Pieces -> splits -> a store, its report in the manifest."""
+    """Pieces -> splits -> a store with its report."""
     leader = group([piece.signature for piece in pieces])
     key_of = {i: content_key(pieces[i].ids, tokenizer) for i in set(leader)}
     keys = [key_of[i] for i in leader]
-    assigned = assign(pieces, keys)
-    splits = {s: [p for p, a in zip(pieces, assigned, strict=True) if a == s] for s in SPLITS}
+    split_of = assign(pieces, keys)  # of each piece
+    splits = {s: [p for p, own in zip(pieces, split_of, strict=True) if own == s] for s in SPLITS}
     if isinstance(config, PrepareMidiConfig) and config.tokenizer.bpe_vocab:
         # merges are learned from the training pieces only
         training = (piece.ids for piece in splits["train"])
-        tokenizer = merged = train_bpe(tokenizer.name, training, config.tokenizer.bpe_vocab)
-        splits = {s: [replace(p, ids=merged.apply_bpe(p.ids)) for p in chosen] for s, chosen in splits.items()}
-    together: dict[str, list[int]] = defaultdict(list)
+        tokenizer = with_merges = train_bpe(tokenizer.name, training, config.tokenizer.bpe_vocab)
+        splits = {s: [replace(p, ids=with_merges.apply_bpe(p.ids)) for p in split] for s, split in splits.items()}
+    by_key: dict[str, list[int]] = defaultdict(list)
     for i, key in enumerate(keys):
-        together[key].append(i)
-    same = [members for members in together.values() if len(members) > 1]
+        by_key[key].append(i)
+    duplicates = [members for members in by_key.values() if len(members) > 1]
     report = {
         "files": len(pieces) + len(dropped),
         "kept": len(pieces),
         "dropped_by_reason": dict(Counter(reason.partition(":")[0] for _, reason in dropped).most_common()),
-        "near_duplicates": [[pieces[i].name for i in members] for members in same],
-        "near_duplicates_across_splits": sum(len({assigned[i] for i in members}) > 1 for members in same),
+        "near_duplicates": [[pieces[i].name for i in members] for members in duplicates],
+        "near_duplicates_across_splits": sum(len({split_of[i] for i in members}) > 1 for members in duplicates),
         **({"seed": config.random_seed} if isinstance(config, SplitConfig) else {}),
     }
     return write_store(Path(config.out), tokenizer, corpus, splits, dropped, report, config.overwrite)
 
 
 def check_bpe(tokenizer: TokenizerConfig) -> None:
-    """Raises ConfigError when merges are asked of a tokenizer that learns none, or too few."""
+    """Raises ConfigError for merges of a tokenizer that learns none, and for too few."""
     if tokenizer.bpe_vocab is None:
         return
     if tokenizer.name not in KINDS:
@@ -133,7 +129,7 @@ def check_bpe(tokenizer: TokenizerConfig) -> None:
 
 
 def print_summary(out: Path, manifest: Manifest) -> None:
-    """Prints pieces, tokens and hours of music of each split; files in, kept, dropped by reason."""
+    """Prints pieces, tokens and hours of each split, and the counts of files."""
     extra = manifest.extra
     say(f"{out}: {manifest.corpus.name}, tokenizer {manifest.tokenizer}, licence {manifest.corpus.licence}")
     for name, info in manifest.splits.items():
@@ -149,18 +145,18 @@ def print_summary(out: Path, manifest: Manifest) -> None:
         say(f"  each file with its reason: {out / 'manifest.json'}")
     if groups := extra["near_duplicates"]:
         across = extra["near_duplicates_across_splits"]
-        placed = f"{across} groups span several official splits" if across else "each within one split"
-        say(f"{sum(map(len, groups)):,} pieces are near-duplicates in {len(groups):,} groups, {placed}")
+        place = f"{across} groups span several official splits" if across else "each within one split"
+        say(f"{sum(map(len, groups)):,} pieces are near-duplicates in {len(groups):,} groups, {place}")
 
 
 def content_key(ids: Ids, tokenizer: Tokenizer) -> str:
-    """A key that is equal for two pieces with the same notes up to transposition."""
+    """A hash that transposition does not change."""
     span = tokenizer.pitch_range(ids)
     return sha256(tokenizer.transpose(ids, tokenizer.lo - span[0]).tobytes() if span else ids.tobytes()).hexdigest()
 
 
 def check_fractions(validation_fraction: float, test_fraction: float, random_seed: int) -> None:
-    """Raises ConfigError when the fractions leave nothing to train on or to validate on."""
+    """Raises ConfigError for fractions without training or validation, and for a negative seed."""
     if not (validation_fraction > 0 and test_fraction >= 0 and validation_fraction + test_fraction < 1):  # refuses NaN
         allowed = f"a share above 0 that leaves some to train on, with test_fraction={test_fraction}"
         raise ConfigError("validation_fraction", got=validation_fraction, allowed=allowed)
@@ -169,13 +165,13 @@ def check_fractions(validation_fraction: float, test_fraction: float, random_see
 
 
 def by_piece(config: SplitConfig) -> Assign:
-    """Splits by the settings; near-duplicates share one."""
+    """Splits by the fractions of the settings; near-duplicates share one."""
     return lambda _, keys: assign_splits(keys, config.validation_fraction, config.test_fraction, config.random_seed)
 
 
 def assign_splits(keys: Sequence[str], validation_fraction: float, test_fraction: float, random_seed: int) -> list[str]:
-    """A split name for each key; equal keys share one. Every split with a fraction above 0 gets a piece. Raises
-    StoreError when there are too few different pieces."""
+    """A split for each key, one for equal keys; none with a fraction above 0 is empty. Raises StoreError for too few
+    different keys."""
     groups = sorted(set(keys))
     n_validation, n_test = (max(round(f * len(groups)), 1) if f else 0 for f in (validation_fraction, test_fraction))
     if (held_out := n_validation + n_test) >= len(groups):

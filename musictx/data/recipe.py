@@ -1,4 +1,4 @@
-"""One MIDI file: read it, choose its tracks, filter, encode. Runs in a reader process."""
+"""The recipe for one MIDI file, in a reader process: read, select tracks, filter, encode."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -13,26 +13,26 @@ from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import Tracks
 from musictx.tokenizers import Tokenizer
 
-Encoded = tuple[bytes, float, bytes] | str  # ids, seconds, signature; or why the file is left out
+Encoded = tuple[bytes, float, bytes] | str  # ids, seconds, signature; or the reason to drop the file
 PIANOS = range(8)
 POLICIES = ("merge", "piano", "longest")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides what becomes of a file; finished work is reused only under the same recipe."""
+    """All settings on which the result of a file depends; its text is part of the journal's key."""
 
     tokenizer: Tokenizer
     select: SelectConfig
     filters: FilterConfig
 
     def __str__(self) -> str:
-        chosen = {"tokenizer": self.tokenizer.name, "select": asdict(self.select), "filters": asdict(self.filters)}
-        return json.dumps([chosen, self.tokenizer.vocab.fingerprint], sort_keys=True)
+        settings = {"tokenizer": self.tokenizer.name, "select": asdict(self.select), "filters": asdict(self.filters)}
+        return json.dumps([settings, self.tokenizer.vocab.fingerprint], sort_keys=True)
 
 
 def encode_midi(data: bytes, recipe: Recipe) -> Encoded:
-    """One file as (ids, seconds, signature), or why it is left out: a kind, a colon, details."""
+    """A file as (ids, seconds, signature), or the reason to drop it: a kind, a colon, details."""
     try:
         tracks = read_tracks(data, "", one_tempo=recipe.tokenizer.metrical)
         melody = recipe.tokenizer.melody
@@ -51,9 +51,8 @@ def encode_midi(data: bytes, recipe: Recipe) -> Encoded:
 
 
 def choose(tracks: Tracks, select: SelectConfig, melody: int | None = None) -> Score:
-    """The music of a file: the tracks that the settings name, together. With `melody`, the notes of the melody's track
-    have that program, and no others."""
-    kept = [
+    """The selected tracks of a file together; with `melody`, only the melody's track has that program."""
+    selection = [
         track
         for track in tracks.tracks
         if len(track.score)
@@ -63,16 +62,16 @@ def choose(tracks: Tracks, select: SelectConfig, melody: int | None = None) -> S
         and (select.names is None or track.name.strip() in select.names)
     ]
     if select.tracks == "longest":
-        kept = sorted(kept, key=lambda track: -len(track.score))[:1]
-    scores = [track.score for track in kept]
+        selection = sorted(selection, key=lambda track: -len(track.score))[:1]
+    scores = [track.score for track in selection]
     if melody is not None:
-        programs = (melody if track.name.strip() == select.melody else 0 for track in kept)
+        programs = (melody if track.name.strip() == select.melody else 0 for track in selection)
         scores = [replace(s, program=np.array(p)) for s, p in zip(scores, programs, strict=True)]
     return Score.merge(scores, tracks.quarter_s)
 
 
 def check_select(select: SelectConfig) -> None:
-    """Raises ConfigError for a policy that does not exist or programs outside General MIDI."""
+    """Raises ConfigError for an unknown policy or program."""
     if select.tracks not in POLICIES:
         raise ConfigError("tracks", got=select.tracks, allowed=f"one of {', '.join(POLICIES)}")
     if wrong := [p for p in select.programs or [] if not 0 <= p < DRUMS]:
@@ -80,14 +79,14 @@ def check_select(select: SelectConfig) -> None:
 
 
 def check_filters(filters: FilterConfig) -> None:
-    """Raises ConfigError for a limit that is no number, or below 0."""
+    """Raises ConfigError for a limit below 0 or without a number."""
     for name, value in vars(filters).items():
         if value is not None and not 0 <= value < float("inf"):  # refuses NaN too
             raise ConfigError(name, got=value, allowed="0 or more, or null for no limit")
 
 
 def fault(score: Score, filters: FilterConfig) -> str | None:
-    """Why the filters drop a piece; None when they keep it."""
+    """The reason why the filters drop a piece; None where they keep it."""
     length_s = max(score.duration_s, 1e-3)
     density = len(score) / length_s
     low, high = int(score.pitch.min()), int(score.pitch.max())
@@ -116,6 +115,6 @@ def longest_silence_s(score: Score) -> float:
 
 
 def longest_run(score: Score) -> int:
-    """The largest number of notes of one pitch in a row, with no other note between."""
+    """The most notes of one pitch in a row."""
     breaks = np.flatnonzero(np.diff(score.pitch.astype(int))) + 1
     return int(np.diff(np.concatenate([[0], breaks, [len(score)]])).max(initial=0))

@@ -1,8 +1,5 @@
-"""What likelihood is measured on: pieces cut into segments in which every token is a target once.
-
-Segments are whole pieces, blocks that know nothing of what came before, or windows that overlap (`stride`). Blocks of a
-model that carries its state follow each other, so it hears whole pieces.
-"""
+"""Segments for scoring, in which every token of a split is a target once: whole pieces, blocks, or windows that
+overlap (`stride`)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from musictx.data.dataset import joined
+from musictx.data.dataset import batch_of
 from musictx.data.store import Split
 from musictx.errors import ConfigError, StoreError
 from musictx.objectives import Example, Objective
@@ -18,16 +15,13 @@ from musictx.tokenizers import Ids, Tokenizer
 
 
 class Segment(NamedTuple):
-    """A part of a piece to score."""
-
-    piece: int  # its number in the split
-    ids: Ids  # one more than its inputs
-    context: int = 0  # so many of the first targets are another segment's
+    piece: int  # number in the split
+    ids: Ids  # (inputs + 1,)
+    context: int = 0  # first targets, which belong to another segment
 
 
 def check_segment(segment: int | None, cycle: int, stride: int | None = None) -> None:
-    """Raises ConfigError for a segment or a stride below 1 id, or one that is not whole cycles. Also for a stride that
-    would leave tokens out."""
+    """Raises ConfigError for a segment or stride below 1 or of no whole cycles, and for a stride that skips tokens."""
     if segment is not None and segment < 1:
         raise ConfigError("segment", got=segment, allowed="1 or more, or null for whole pieces")
     if stride is not None and segment is None:
@@ -42,7 +36,7 @@ def check_segment(segment: int | None, cycle: int, stride: int | None = None) ->
 
 
 def check_stride(stride: int | None, objective: Objective) -> None:
-    """Raises ConfigError for a stride where examples do not continue one another."""
+    """Raises ConfigError for a stride with an objective that is not continuous."""
     if stride is not None and not objective.continuous:
         why = "examples of this objective do not continue one another"
         raise ConfigError("stride", got=stride, why=why, allowed="null")
@@ -51,9 +45,8 @@ def check_stride(stride: int | None, objective: Objective) -> None:
 def scoring_segments(
     split: Split, tokenizer: Tokenizer, segment: int | None, cycle: int = 1, stride: int | None = None
 ) -> list[Segment]:
-    """BOS and the events of each piece: whole (`segment` None) or in inputs of `segment` ids, which do not overlap or,
-    with a `stride`, begin so many ids after one another. Each token is a target after at least `segment` - `stride`
-    ids, where the piece has them. Raises StoreError when there are none, ConfigError."""
+    """BOS and the events of each piece, whole (`segment` None) or in inputs of `segment` ids, `stride` ids apart.
+    Raises ConfigError; StoreError for an empty split."""
     check_segment(segment, cycle, stride)
     if not len(split.ids):
         raise StoreError("the split has no tokens to score", "give another split, or prepare the data again")
@@ -69,8 +62,8 @@ def scoring_segments(
 
 
 def batch_segments(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
-    """Batches of segments of similar length, as their numbers: at most `batch_tokens` ids each, or a single segment.
-    Raises ConfigError for a budget below 1."""
+    """Numbers of segments of similar length, in batches of at most `batch_tokens` ids or one segment. Raises
+    ConfigError."""
     check_budget(batch_tokens)
     batches: list[list[int]] = [[]]
     for i in sorted(range(len(lengths)), key=lambda i: lengths[i]):
@@ -86,9 +79,8 @@ def check_budget(batch_tokens: int) -> None:
 
 
 def carried_batches(segments: Sequence[Segment], batch_tokens: int) -> list[list[list[int]]]:
-    """Batches of whole pieces, for a model that carries its state over blocks that do not overlap. A batch is a list of
-    steps, each the numbers of its blocks. A row continues that of the step before; pieces that have ended leave the
-    last rows. Raises ConfigError for a budget below 1."""
+    """Batches of pieces for a model that carries its state: each a list of steps, a step the numbers of its segments. A
+    row continues that of the step before; the last rows end first. Raises ConfigError."""
     check_budget(batch_tokens)
     pieces: dict[int, list[int]] = {}
     for i, segment in enumerate(segments):
@@ -100,7 +92,7 @@ def carried_batches(segments: Sequence[Segment], batch_tokens: int) -> list[list
 
 
 def scoring_batch(segments: Sequence[Segment], numbers: Sequence[int], objective: Objective) -> Example:
-    """Some of `segments` as a batch; the chance in each depends only on its number."""
+    """The batch of some segments; the chance in each depends only on its number."""
     examples, pad = [], objective.tokenizer.vocab.pad
     for i in numbers:
         ids = torch.from_numpy(segments[i].ids.astype(np.int64))
@@ -110,4 +102,4 @@ def scoring_batch(segments: Sequence[Segment], numbers: Sequence[int], objective
             targets[: segments[i].context] = pad
             example = example._replace(targets=targets)
         examples.append(example)
-    return joined(examples, pad)
+    return batch_of(examples, pad)

@@ -1,11 +1,8 @@
-"""Near-duplicates: pieces with the same notes, transposed or not, played faster, louder or by a human hand, or with a
-few notes changed.
+"""Near-duplicates by MinHash (Broder 1997) with locality-sensitive hashing: the same notes in any key, tempo, loudness
+or performance, with a few changes.
 
-A piece is the set of its pitch-interval 6-grams and of its streams. These are runs of 8 to 16 notes of three
-neighbouring semitones, whatever sounds between them. Milliseconds change the order of a chord's notes, and so the
-6-grams. Notes so near in pitch are hardly ever struck together, so streams keep their order. MinHash (Broder 1997)
-keeps 128 numbers of the set; the share that two sets have in common estimates their overlap. Bands of these numbers
-(locality-sensitive hashing) find the pairs without comparing all.
+A piece is the set of its pitch-interval 6-grams and of its streams: runs of 8 to 16 notes within three neighbouring
+semitones. Human timing changes the order of a chord's notes, and so the 6-grams; streams keep theirs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,18 +33,17 @@ _SHIFT = _rng.integers(0, 2**32, (N_HASHES, 1), dtype=np.uint32)
 
 
 def signature(score: Score) -> Signature:
-    """(128,) the MinHash of a piece's pitches in order, without drums unless the piece is all drums; time, tempo and
-    loudness do not count."""
+    """(128,) the MinHash of a piece's pitches in order, without drums unless it is all drums."""
     melodic = score.program != DRUMS
     pitch = score.pitch[melodic if melodic.any() else ~melodic]
-    grams = np.unique(_mixed(_interval_grams(pitch)))[:SKETCH]
-    streams = np.unique(_mixed(_streams(pitch)))[:STREAM_SKETCH]
+    grams = np.unique(_hash(_interval_grams(pitch)))[:SKETCH]
+    streams = np.unique(_hash(_streams(pitch)))[:STREAM_SKETCH]
     best: Signature = (np.append(grams, streams) * _FACTOR + _SHIFT).min(axis=1)
     return best
 
 
 class Links:
-    """Groups of numbers that links join, however long the chain. The name of a group is its smallest number."""
+    """Connected groups of numbers (union-find); a group's name is its smallest number."""
 
     def __init__(self) -> None:
         self._up: dict[int, int] = {}  # a smaller member of the same group
@@ -63,7 +59,7 @@ class Links:
 
 
 def group(signatures: Sequence[Signature]) -> list[int]:
-    """For each piece the index of its first near-duplicate, or its own index if no earlier piece is one."""
+    """For each piece the index of its first near-duplicate, or its own."""
     links = Links()
     table = np.array(signatures, np.uint32).reshape(-1, N_HASHES)  # (pieces, 128)
     for band in range(0, N_BANDS * BAND, BAND):
@@ -75,8 +71,7 @@ def group(signatures: Sequence[Signature]) -> list[int]:
 
 
 def _alike(band: NDArray[np.uint32]) -> list[NDArray[np.int64]]:
-    """The pieces of each bucket, in order: all their numbers of this band are equal. Alone in its bucket, a piece is
-    left out."""
+    """The buckets of two or more pieces whose numbers of this band (N, 2) are equal."""
     keys = np.ascontiguousarray(band).view(np.uint64).ravel()
     order = np.argsort(keys, kind="stable")
     buckets = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
@@ -84,23 +79,23 @@ def _alike(band: NDArray[np.uint32]) -> list[NDArray[np.int64]]:
 
 
 def _near(rows: NDArray[np.uint32]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Rows (M, 128) with all later ones that are near-duplicates of them. One of all near-duplicates is enough, so that
-    a thousand copies are not a million pairs."""
-    again = np.zeros(len(rows), bool)  # near an earlier one
+    """Numbers of rows (M, 128), each with those of its later near-duplicates; a copy of an earlier row has no pairs of
+    its own."""
+    is_copy = np.zeros(len(rows), bool)  # of an earlier row: a thousand copies are not a million pairs
     step = max(PAIRS // len(rows), 1)
     for start in range(0, len(rows), step):
-        firsts = start + np.flatnonzero(~again[start : start + step])
+        firsts = start + np.flatnonzero(~is_copy[start : start + step])
         near = np.count_nonzero(rows[firsts, None] == rows[start:], axis=2) >= SAME * N_HASHES
         for k in np.flatnonzero(np.count_nonzero(near, axis=1) > 1).tolist():  # each is near itself
             first = int(firsts[k])
-            if not again[first]:
+            if not is_copy[first]:
                 others = first + 1 + np.flatnonzero(near[k, first + 1 - start :])
-                again[others] = True
+                is_copy[others] = True
                 yield first, others
 
 
 def _interval_grams(pitch: NDArray[Any]) -> NDArray[np.uint64]:
-    """(N - 6,) every 6 intervals in a row as a number; a shorter piece is one number."""
+    """(N - 6,) a number for every 6 intervals in a row; a shorter piece is one number."""
     interval: NDArray[Any] = np.diff(pitch.astype(np.uint64)) + np.uint64(128)  # 1 … 255; unsigned numbers wrap round
     n = max(len(interval) - GRAM + 1, 1)
     grams = np.zeros(n, dtype=np.uint64)
@@ -110,8 +105,8 @@ def _interval_grams(pitch: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def _streams(pitch: NDArray[Any]) -> NDArray[np.uint32]:
-    """From each note on, the next 16 notes of a stream in two bits each, for all three streams with the note. Near the
-    end of a stream all that are left, at least 8. One pitch eight times in a row is left out: it says nothing."""
+    """Runs of 8 to 16 notes of a stream in two bits each, from each note on, for its three streams; without runs of a
+    single pitch."""
     lowest = np.stack([pitch + np.uint8(k) for k in reversed(range(REACH))], axis=1).ravel()  # (3N,), plus 2
     order = np.argsort(lowest, kind="stable")  # the notes of each stream together, in time
     lowest = lowest[order]
@@ -125,5 +120,5 @@ def _streams(pitch: NDArray[Any]) -> NDArray[np.uint32]:
     return runs[~one_pitch]
 
 
-def _mixed(numbers: NDArray[Any]) -> NDArray[np.uint32]:
+def _hash(numbers: NDArray[Any]) -> NDArray[np.uint32]:
     return (numbers * _MIX >> np.uint64(32)).astype(np.uint32)

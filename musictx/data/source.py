@@ -1,7 +1,4 @@
-"""Finds music files in a folder or a zip archive, at any depth, with any names, or downloads a corpus from its home.
-
-It unpacks nothing to disk. A download is checked before use.
-"""
+"""Music files in a folder or a zip archive, which is never unpacked to disk, or in a download with a checksum."""
 
 import os
 import stat
@@ -27,8 +24,8 @@ UNREADABLE = "cannot be read"
 
 @dataclass(frozen=True)
 class Item:
-    """One file: its name inside the folder or archive, a stamp that changes with its content, its bytes on demand.
-    `load(limit)` raises MidiError when the file has more bytes than that or cannot be read."""
+    """A file: its name inside the folder or archive, a stamp that changes with its content, and its bytes by
+    `load(limit)`, which raises MidiError for more bytes and for an unreadable file."""
 
     name: str
     stamp: str
@@ -37,9 +34,8 @@ class Item:
 
 @contextmanager
 def open_source(path: Path, suffixes: tuple[str, ...] = SUFFIXES, without: Sequence[Path] = ()) -> Iterator[list[Item]]:
-    """The files of a folder or zip with one of these suffixes, in any case, sorted by name; valid inside the block. It
-    skips the real folders `without`, since our output may lie below the input. Raises ConfigError when `path` is
-    neither, StoreError when it has no such file."""
+    """The files of a folder or zip with one of these suffixes, in any case, by name; valid inside the block. Skips the
+    folders `without`: output may lie below the input. Raises ConfigError; StoreError where there is no such file."""
     kinds = ", ".join(suffixes if suffixes != ("",) else SUFFIXES)
     if not path.exists():
         raise ConfigError("path", got=path, why="it does not exist", allowed=f"a folder or zip with {kinds} files")
@@ -54,16 +50,16 @@ def open_source(path: Path, suffixes: tuple[str, ...] = SUFFIXES, without: Seque
         why = f"it {is_other or f'is neither a folder nor a zip archive that can be read ({error})'}"
         raise ConfigError("path", got=path, why=why) from None
     with archive as opened:
-        found = _members(opened, suffixes) if opened else _walk(path, suffixes, without)
-        items = sorted(found, key=lambda item: item.name)
+        files = _members(opened, suffixes) if opened else _walk(path, suffixes, without)
+        items = sorted(files, key=lambda item: item.name)
         if not items:
             names = opened.namelist() if opened else [item.name for item in _walk(path, ("",), without)]
-            raise nothing(path, kinds, names)
+            raise no_file_error(path, kinds, names)
         yield items
 
 
-def nothing(path: Path, kinds: str, names: Sequence[str]) -> StoreError:
-    """The error for a folder or archive without a file of some kinds; says what to do with those that it has."""
+def no_file_error(path: Path, kinds: str, names: Sequence[str]) -> StoreError:
+    """The error for a folder or archive without a file of these kinds, with advice by the names that it has."""
     is_other = other_format(b"", path) if path.is_file() else ""
     where = f"{path}" + " or below it" * path.is_dir()
     return StoreError(f"{path} {is_other}") if is_other else StoreError(f"no {kinds} file in {where}", ways(names))
@@ -78,26 +74,26 @@ def _head(path: Path) -> bytes:
 
 
 def _walk(top: Path, suffixes: tuple[str, ...], without: Sequence[Path]) -> Iterator[Item]:
-    """Follows links to folders, each real folder once, so that a loop of links ends. A link that leads out of `top`,
-    and a folder without read permission, become items that cannot be loaded."""
-    seen, inside = set(), top.resolve()
+    """Files of a folder, through links, each real folder once. A link out of `top`, and a folder without read
+    permission, become items that cannot be loaded."""
+    visited, inside = set(), top.resolve()
     closed: list[OSError] = []
     for root, folders, names in os.walk(top, onerror=closed.append, followlinks=True):
         real = Path(root).resolve()
-        if real in seen or real in without:
+        if real in visited or real in without:
             folders.clear()
             continue
-        seen.add(real)
+        visited.add(real)
         folders.sort()
         for name in [*folders, *(name for name in names if name.lower().endswith(suffixes))]:
             path = os.path.join(root, name)
-            shown, is_folder = printable(os.path.relpath(path, top)), name in folders
+            label, is_folder = printable(os.path.relpath(path, top)), name in folders
             if os.path.islink(path) and not Path(path).resolve().is_relative_to(inside):
-                shown += os.sep * is_folder
+                label += os.sep * is_folder
                 folders[:] = [each for each in folders if each != name]
-                yield Item(shown, "outside", partial(_refuse, shown, "a link that leads out of the folder"))
+                yield Item(label, "outside", partial(_refuse, label, "a link that leads out of the folder"))
             elif not is_folder:
-                yield _file(shown, path)
+                yield _file(label, path)
     for error in closed:
         name = printable(os.path.relpath(error.filename, top)) + os.sep
         yield Item(name, "closed", partial(_refuse, name, f"{UNREADABLE}: {error.strerror}"))
@@ -158,14 +154,14 @@ TIMEOUT_S = 30
 
 
 class Download(NamedTuple):
-    """An address and the checksum of its file; none where the publisher changes the file."""
+    """An address and its file's checksum, None where the publisher changes the file."""
 
     url: str
     sha256: str | None
 
 
 def fetch(download: Download, folder: Path) -> Path:
-    """The downloaded file in `folder`; an earlier download is used again. Raises StoreError."""
+    """The file of a new or earlier download in `folder`. Raises StoreError."""
     target = folder / download.url.rpartition("/")[2]
     if target.is_file():
         return target
@@ -178,9 +174,9 @@ def fetch(download: Download, folder: Path) -> Path:
             hint = "give the same command again; or download it yourself and give path="
             raise StoreError(f"{download.url} could not be downloaded ({cause})", hint) from None
         with open(partial, "rb") as file:
-            found = file_digest(file, "sha256").hexdigest()
-        if download.sha256 and found != download.sha256:
-            what = f"{download.url} is not the expected file (SHA-256 {found[:16]}…, not {download.sha256[:16]}…)"
+            digest = file_digest(file, "sha256").hexdigest()
+        if download.sha256 and digest != download.sha256:
+            what = f"{download.url} is not the expected file (SHA-256 {digest[:16]}…, not {download.sha256[:16]}…)"
             raise StoreError(what, "try again")
     return target
 

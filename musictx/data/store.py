@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from musictx.data.similar import Signature
 from musictx.errors import ConfigError, StoreError
-from musictx.files import all_printable, fits, real
+from musictx.files import all_printable, fits, real_path
 from musictx.tokenizers import Ids, Tokenizer, build_tokenizer
 
 FORMAT = 1
@@ -29,18 +29,18 @@ SPLITS = ("train", "validation", "test")
 
 @dataclass(frozen=True)
 class Piece:
-    """One piece of music as ids, with its length in seconds."""
+    """A piece of music as ids."""
 
     name: str
     ids: Ids
     seconds: float
-    signature: Signature = field(default_factory=lambda: np.zeros(0, np.uint32))  # finds near-duplicates
-    unfinished: bool = False  # cut off before its end, so that its end teaches no EOS
+    signature: Signature = field(default_factory=lambda: np.zeros(0, np.uint32))  # for near-duplicates
+    unfinished: bool = False  # without its end, which teaches no EOS then
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Where the music comes from and what a person may do with it."""
+    """The origin and licence of the music."""
 
     name: str
     licence: str
@@ -52,9 +52,9 @@ class SplitInfo:
     tokens: int
     seconds: float
     pieces: list[str]
-    sha256: str = ""  # of the ids, as `musictx inspect` checks
+    sha256: str = ""  # of the ids
     offsets_sha256: str = ""  # of where the pieces begin and end
-    unfinished: list[int] = field(default_factory=list)  # numbers of the pieces that were cut off before their end
+    unfinished: list[int] = field(default_factory=list)  # numbers of the pieces without their end
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Manifest:
     splits: dict[str, SplitInfo]
     dropped: list[tuple[str, str]] = field(default_factory=list)  # (file, reason)
     extra: dict[str, Any] = field(default_factory=dict)
-    tokenizer_state: str = ""  # what the tokenizer keeps of the corpus
+    tokenizer_state: str = ""  # merges that the tokenizer learned from the corpus
     format: int = FORMAT
 
 
@@ -81,20 +81,20 @@ COUNTED = {  # what a preparation adds to `extra`
 
 
 def own_folders(out: Path) -> list[Path]:
-    """All folders that a preparation writes: the store, its work so far, the new store half written, the old store."""
-    out = real(out)
+    """The folders that a preparation writes: store, journal, partial store, old store."""
+    out = real_path(out)
     return [out, *(out.with_name(f".{out.name}.{end}") for end in ("work", "partial", "old"))]
 
 
 def beside_store(path: Path, end: str) -> Path:
-    """A file beside a store, with its name: `my_store-histograms.png`."""
-    whole = Path(os.path.realpath(path))
-    return whole.parent / f"{whole.name or 'store'}-{end}"
+    """A file beside a store, with its name: my_store-histograms.png."""
+    place = Path(os.path.realpath(path))
+    return place.parent / f"{place.name or 'store'}-{end}"
 
 
 def check_target(out: Path, overwrite: bool) -> None:
-    """Raises ConfigError when writing to `out` would destroy something; called before the long work begins."""
-    folder = next(p for p in (out, *real(out).parents) if p.exists())
+    """Raises ConfigError where a store at `out` would destroy files; called before the long work."""
+    folder = next(p for p in (out, *real_path(out).parents) if p.exists())
     if not os.access(folder, os.W_OK) or not (out.exists() or folder.is_dir()):
         why = f"{folder} is not a folder that can be written to"
         raise ConfigError("out", got=out, why=why, allowed="another")
@@ -103,8 +103,8 @@ def check_target(out: Path, overwrite: bool) -> None:
     if not (out / "manifest.json").is_file():
         raise ConfigError("out", got=out, why="it exists and is not a token store", allowed="another")
     splits = _read_manifest(out).splits  # raises for a foreign manifest
-    ours = {"manifest.json", *(f"{s}.{end}" for s in splits for end in ("ids.bin", "offsets.npy"))}
-    if foreign := sorted({path.name for path in out.iterdir()} - ours):
+    own_files = {"manifest.json", *(f"{s}.{end}" for s in splits for end in ("ids.bin", "offsets.npy"))}
+    if foreign := sorted({path.name for path in out.iterdir()} - own_files):
         why = f"it has {foreign[0]}, which does not belong to a token store"
         raise ConfigError("out", got=out, why=why, allowed="another")
     if not overwrite:
@@ -120,8 +120,7 @@ def write_store(
     extra: dict[str, Any] | None = None,
     overwrite: bool = False,
 ) -> Manifest:
-    """Writes the splits to a temporary folder beside `out`, then renames it. Raises StoreError when there
-    is nothing to train or validate on."""
+    """Writes a store whole or not at all. Raises ConfigError; StoreError without training or validation pieces."""
     check_target(out, overwrite)
     for split in ("train", "validation"):
         if not splits.get(split):
@@ -165,7 +164,7 @@ def write_store(
 
 
 class Split:
-    """One split of an open store; `split[i]` is the i-th piece, a read-only view on disk."""
+    """A split of a store; `split[i]` is the i-th piece, a read-only view of the file."""
 
     def __init__(
         self, ids: Ids, offsets: NDArray[np.int64], names: list[str], unfinished: Collection[int] = ()
@@ -185,8 +184,8 @@ class Split:
 
 
 class Store:
-    """An open store. Raises StoreError when the folder is missing, damaged, or made by another tokenizer than
-    `tokenizer` (None: any known one)."""
+    """A store on disk. Raises StoreError for a missing or damaged folder, and for another tokenizer than `tokenizer`
+    (None: any)."""
 
     def __init__(self, path: str | Path, tokenizer: str | None = None) -> None:
         self.path = Path(path)
@@ -195,12 +194,12 @@ class Store:
         self.tokenizer = build_tokenizer(want, self.manifest.tokenizer_state if name == want else "")
         fingerprint = self.tokenizer.vocab.fingerprint
         if name != want or self.manifest.vocab_fingerprint != fingerprint:
-            made = f"tokenizer {name} ({self.manifest.vocab_fingerprint})"
+            maker = f"tokenizer {name} ({self.manifest.vocab_fingerprint})"
             hint = f"give tokenizer={name}, or {AGAIN}"
-            raise StoreError(f"{path} was made by {made}, not by {want} ({fingerprint})", hint)
+            raise StoreError(f"{path} was made by {maker}, not by {want} ({fingerprint})", hint)
 
     def split(self, name: str) -> Split:
-        """Opens one split. Raises StoreError when it is missing or its files do not fit together."""
+        """The split of this name. Raises StoreError for a missing or damaged one."""
         if name not in self.manifest.splits:
             raise StoreError(f"{self.path} has no split {name!r}: it has {', '.join(self.manifest.splits)}")
         info = self.manifest.splits[name]
@@ -244,21 +243,21 @@ def _read_manifest(path: Path) -> Manifest:
         raise StoreError(f"{file} is damaged ({error!s:.200})", AGAIN) from None
 
 
-def whole_split(store: Store, name: str) -> Split:
-    """A split whose ids and pieces are those that were written. Reads all of them; raises StoreError."""
+def check_split(store: Store, name: str) -> Split:
+    """A split after a check of its hashes, which reads it all. Raises StoreError for another one."""
     split, info = store.split(name), store.manifest.splits[name]
-    for values, written in ((split.ids, info.sha256), (split.offsets, info.offsets_sha256)):
-        if written and sha256(values.tobytes()).hexdigest() != written:
+    for values, digest in ((split.ids, info.sha256), (split.offsets, info.offsets_sha256)):
+        if digest and sha256(values.tobytes()).hexdigest() != digest:
             raise StoreError(f"{store.path}: the {name} split has changed since it was written", AGAIN)
     return split
 
 
 def verify_split(store: Store, name: str) -> str:
-    """Checks offsets, ids and checksum of one split; returns one line of findings. Raises StoreError."""
-    split, most = whole_split(store, name), store.tokenizer.vocab.n_events
-    wrong = np.flatnonzero(split.ids >= most)
-    if len(wrong):
-        piece = int(np.searchsorted(split.offsets, wrong[0], side="right")) - 1
-        what = f"has id {split.ids[wrong[0]]} in {split.names[piece]}, where music has ids below {most}"
+    """Checks offsets, ids and hashes of a split; returns its sizes in a line. Raises StoreError."""
+    split, most = check_split(store, name), store.tokenizer.vocab.n_events
+    places = np.flatnonzero(split.ids >= most)
+    if len(places):
+        piece = int(np.searchsorted(split.offsets, places[0], side="right")) - 1
+        what = f"has id {split.ids[places[0]]} in {split.names[piece]}, where music has ids below {most}"
         raise StoreError(f"{store.path}: the {name} split {what}", AGAIN)
     return f"{name}: {len(split):,} pieces, {len(split.ids):,} ids"

@@ -56,6 +56,19 @@ def find_seeds(seed_midi: str | None) -> list[Path]:
     return sorted(files)
 
 
+def find_sides(infill: str | None, between: str | None) -> list[Path]:
+    """The file of `infill=`, or the two of `between=`. Raises ConfigError, MidiError."""
+    if infill is not None:
+        return [seed_path(infill)]
+    assert between is not None
+    words = between.split(",")
+    splits = [(",".join(words[:k]), ",".join(words[k:])) for k in range(1, len(words))]
+    if not all(name.strip() for name in words) or not splits:
+        raise ConfigError("between", got=between, allowed="two files with a comma between them, a.mid,b.mid")
+    pairs = [pair for pair in splits if all(Path(name).exists() for name in pair)]  # a name may contain commas
+    return [seed_path(name.strip()) for name in (pairs or splits)[0]]
+
+
 class Targets(NamedTuple):
     """The files of one seed: MIDI, sound and score of each variation, and one picture."""
 

@@ -19,7 +19,7 @@ LAST, BEST = "last.ckpt", "best.ckpt"
 
 
 class WholeFiles(TorchCheckpointIO):
-    """Writes a checkpoint whole or not at all, even in a power cut; the former one survives a full disk."""
+    """Writes a checkpoint whole or not at all, even in a power cut or on a full disk."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -35,35 +35,34 @@ PARTS = {"state_dict", "loops", "callbacks", "optimizer_states", "lr_schedulers"
 
 
 def check_whole(path: Path) -> None:
-    """Reads a checkpoint once, compares it with the checksums inside, and looks for its parts. Raises TrainingError."""
+    """Raises TrainingError for a checkpoint with a wrong checksum or a missing part."""
     try:
         with zipfile.ZipFile(path) as file:
-            broken = file.testzip()
-        if broken is None and PARTS - set(torch.load(path, "cpu", weights_only=True, mmap=True)):
-            broken = "it has no training"
+            defect = file.testzip()
+        if defect is None and PARTS - set(torch.load(path, "cpu", weights_only=True, mmap=True)):
+            defect = "it has no training"
     except Exception as error:  # of damage, both readers can make anything
-        broken = f"{type(error).__name__} while it was read"
-    if broken is not None:
-        raise damaged(path, broken)
+        defect = f"{type(error).__name__} while it was read"
+    if defect is not None:
+        raise damage_error(path, defect)
 
 
 def step_of(path: Path) -> int:
-    """The optimizer steps that a whole checkpoint has behind it."""
+    """The number of optimizer steps before a checkpoint."""
     return int(torch.load(path, "cpu", weights_only=True, mmap=True)["global_step"])
 
 
-def damaged(path: Path, how: str) -> TrainingError:
-    """The error for a checkpoint that no run can resume from."""
+def damage_error(path: Path, how: str) -> TrainingError:
+    """The error for a damaged checkpoint."""
     hint = "put back a copy, or remove it and the same command starts the run again"
     return TrainingError(f"{path} is damaged ({how})", hint)
 
 
 class Checkpoints(L.Callback):
-    """Saves after a whole optimizer step and, where a validation follows the step, after the validation.
+    """Saves after a whole optimizer step, or after the validation that follows it; `keep` is "best" or "last".
 
-    Lightning's own ModelCheckpoint also saves before a validation, and a run resumed from there skips that validation.
-    It also accepts NaN as a score, and forgets the best when the folder is moved. With `keep` "last" every validation
-    counts as the best so far.
+    Lightning's ModelCheckpoint saves before a validation, which a resumed run then skips. It accepts NaN as a score,
+    and forgets the best when the folder moves.
     """
 
     def __init__(self, folder: Path, every: int, keep: str) -> None:
@@ -106,6 +105,6 @@ class Checkpoints(L.Callback):
         return stopping or self.step >= self.saved + self.every
 
     def save(self, trainer: L.Trainer) -> None:
-        """The checkpoint that a stopped run resumes from."""
+        """Writes the checkpoint that a stopped run resumes from."""
         self.saved = self.step
         trainer.save_checkpoint(self.last)

@@ -1,4 +1,4 @@
-"""A bad loss (NaN, infinite or exploded) or too little memory: the run stops and says what to change."""
+"""Stops a run at a bad loss (NaN, infinite or exploded) or without memory, and says which setting to change."""
 
 import math
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class TrainingError(UserError):
 
 @dataclass
 class Guard(L.Callback):
-    """Checks each loss before it reaches the weights; writes batch and weights to `folder/failed.pt` if it is bad."""
+    """Checks each loss before it reaches the weights; writes batch and weights of a bad one to `folder/failed.pt`."""
 
     folder: Path
     vocab_size: int
@@ -55,7 +55,7 @@ class Guard(L.Callback):
 
 
 def less_memory(config: TrainConfig, validating: bool) -> TrainingError:
-    """Which setting to lower, and by how much."""
+    """The error for a lack of memory, with the setting to lower and its new value."""
     trainer, data = config.trainer, config.data
     if validating:
         segment = f", then segment={data.length}" if data.segment is None or data.segment > data.length else ""

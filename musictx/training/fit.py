@@ -29,7 +29,7 @@ from musictx.model.shapes import memory_of, without_memory
 from musictx.objectives import build_objective
 from musictx.terminal import say
 from musictx.tokenizers import Tokenizer
-from musictx.training.checkpoints import Checkpoints, damaged, step_of
+from musictx.training.checkpoints import Checkpoints, damage_error, step_of
 from musictx.training.failure import Guard, less_memory
 from musictx.training.metrics import Metrics
 from musictx.training.module import LanguageModelTraining
@@ -38,7 +38,7 @@ from musictx.training.preflight import carries, check_trainer
 from musictx.training.progress import build_progress
 from musictx.training.run_folder import RunFolder, make_record
 from musictx.training.samples import Samples
-from musictx.training.start import header_of, moved_ids, seen_keys, sized_as_bundle, with_begun_weights
+from musictx.training.start import header_of, ids_of_bundle, keys_of, sized_as_bundle, with_initial_weights
 from musictx.training.trainer import build_loggers, build_trainer, check_logger, close_logger
 from musictx.viz.curves import plot_curves
 
@@ -47,11 +47,10 @@ COPIES = 3  # of the weights, at least: gradients, and an optimizer's averages
 
 
 def fit(config: TrainConfig) -> Path:
-    """Trains, and returns the bundle of the validation with the lowest NLL, or with `trainer.keep=last` of the last.
+    """Trains or resumes a run, and returns its bundle: of the best validation, or with `trainer.keep=last` of the last.
 
-    The same config resumes a stopped run from its last checkpoint, as if it had not stopped. All settings are
-    checked before the run's folder is made. Raises ConfigError, StoreError, BundleError, TrainingError;
-    SIGTERMException on SIGTERM, KeyboardInterrupt on Ctrl-C before there is a model.
+    Raises ConfigError, StoreError, BundleError, TrainingError; SIGTERMException on SIGTERM, KeyboardInterrupt on Ctrl-C
+    before there is a model.
     """
     config = sized_as_bundle(replace(config, out=config.resume or config.out))
     check_trainer(config)
@@ -59,9 +58,9 @@ def fit(config: TrainConfig) -> Path:
     world_size = config.trainer.devices * config.trainer.num_nodes
     with own_random_numbers(config.random_seed), ExitStack() as holding:
         store = Store(Path(config.data.path), config.tokenizer.name)
-        asked = config.objective, config.objective_settings
-        objective = build_objective(*asked, store.tokenizer, config.model.cycle)
-        model = with_begun_weights(new_model(config, objective.tokenizer), config, objective.tokenizer)
+        settings = config.objective, config.objective_settings
+        objective = build_objective(*settings, store.tokenizer, config.model.cycle)
+        model = with_initial_weights(new_model(config, objective.tokenizer), config, objective.tokenizer)
         check_precision(config.trainer, model)
         batches = config.trainer.batch_size, config.random_seed, carries(config), world_size
         data = MusicData(config.data, store, objective, *batches, cycle=model.cycle)
@@ -74,7 +73,7 @@ def fit(config: TrainConfig) -> Path:
 
 @contextmanager
 def own_random_numbers(seed: int) -> Iterator[None]:
-    """Waits for the training of another thread: both would draw from one row of random numbers."""
+    """Waits for the training of another thread, which draws from the same generator."""
     if not _RANDOM.acquire(blocking=False):
         say("another training runs in this process: this one begins when it ends", flush=True)
         _RANDOM.acquire()
@@ -86,18 +85,17 @@ def own_random_numbers(seed: int) -> Iterator[None]:
 
 
 def new_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
-    """The run's model of the tokenizer's ids, before it learns. Raises ConfigError for an impossible model, UserError
-    for one that this machine could not train."""
+    """A new model of the tokenizer's ids. Raises ConfigError; UserError for one too large for this machine."""
     pace = tokenizer.pace
     if pace is None and config.model.clock == "time":
         raise ConfigError("clock", got="time", why=f"{tokenizer.name} tokens carry no time", allowed="index")
     paced = pace is not None and not tokenizer.voices  # a voice alone is not as fast as four
     settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad, paced)
-    keys = seen_keys(tokenizer)
+    keys = keys_of(tokenizer)
     keyboard = config.model.keyboard
     if keys is None and keyboard != "none":
         if config.init_from is not None:  # its ids are the reason, not a setting
-            moved_ids(config, read_header(bundle_path(config.init_from)), tokenizer)
+            ids_of_bundle(config, read_header(bundle_path(config.init_from)), tokenizer)
         why = f"{tokenizer.name} tokens do not strike and release keys in seconds"
         raise ConfigError("keyboard", got=keyboard, why=why, allowed="none, or tokenizer=performance")
     check_memory(settings)
@@ -105,17 +103,17 @@ def new_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
 
 
 def check_memory(settings: Any) -> None:
-    """Raises UserError for a model that this machine could not train, before any of it is built."""
-    needed = COPIES * memory_of(without_memory(lambda: build_model(settings)))
-    there = psutil.virtual_memory().total
-    if needed > there:
-        sizes = f"{needed / 1e9:,.0f} GB, this machine has {there / 1e9:,.0f}"
+    """Raises UserError for a model too large for this machine, before it is built."""
+    model_bytes = COPIES * memory_of(without_memory(lambda: build_model(settings)))
+    machine_bytes = psutil.virtual_memory().total
+    if model_bytes > machine_bytes:
+        sizes = f"{model_bytes / 1e9:,.0f} GB, this machine has {machine_bytes / 1e9:,.0f}"
         raise UserError(f"weights, gradients and averages take {sizes}", "give a smaller model")
 
 
 def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1, paced: bool = False) -> Any:
-    """This kind's model config, from its settings and what it asks for: the id of PAD (-1: none), whether ids are in
-    time or steps of a grid, the kernel, the longest window. Raises ConfigError for impossible sizes."""
+    """The model's config from the settings of its kind; `pad` -1: none; `paced`: ids in time, not in steps of a grid.
+    Raises ConfigError for impossible sizes."""
     settings = asdict(config.model)
     before = read_header(bundle_path(config.init_from)).model.get("trained_length") if config.init_from else None
     length = max(config.data.length, before or 0)
@@ -126,17 +124,17 @@ def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1, pace
 def _run(
     config: TrainConfig, data: MusicData, training: LanguageModelTraining, trainer: L.Trainer, holding: ExitStack
 ) -> Path:
-    """Trains in the run's folder, new or resumed."""
+    """Trains in the run's folder, from the start or from its last checkpoint."""
     run, objective, every = RunFolder(Path(config.out)), training.objective, config.trainer.sample_every
     samples = every is not None and objective.inputs == ("ids",) and objective.continues
-    opened: tuple[Path | None, str] = None, ""
+    start: tuple[Path | None, str] = None, ""
     if trainer.is_global_zero:
         if config.init_from is not None:
             before = read_header(bundle_path(config.init_from))
             say(f"init_from={config.init_from}: {before.origin}")
             if before.added and before.added != training.header.added[: len(before.added)]:
-                left, name = ", ".join(row[0] for row in before.added), before.objective["name"]
-                say(f"its ids of objective={name} are left out ({left}): objective={name} keeps them")
+                types, name = ", ".join(row[0] for row in before.added), before.objective["name"]
+                say(f"its ids of objective={name} are left out ({types}): objective={name} keeps them")
         say(describe_model(training.model))
         if slow := emulation(config.trainer):
             say(slow)
@@ -144,22 +142,22 @@ def _run(
             why = f"a model of objective={config.objective} cannot continue music"
             say(f"trainer.sample_every={every}: no samples, since {why}")
         if run.checkpoints.is_dir():
-            with run.held():  # refuse before anything in it changes
+            with run.lock():  # refuse before anything in it changes
                 pass
         go_on_from = run.open(config, make_record(data.store, config.trainer.accelerator))
-        holding.enter_context(run.held())
-        opened = go_on_from, run.record().wandb_id
-    go_on_from, wandb_id = trainer.strategy.broadcast(opened)
+        holding.enter_context(run.lock())
+        start = go_on_from, run.record().wandb_id
+    go_on_from, wandb_id = trainer.strategy.broadcast(start)
 
     checkpoints = Checkpoints(run.checkpoints, config.trainer.checkpoint_every, config.trainer.keep)
     tokenizer = objective.tokenizer
     guard = Guard(run.path, tokenizer.vocab.size)
-    shown: list[L.Callback] = [build_progress()] if config.trainer.progress_bar else []
+    displays: list[L.Callback] = [build_progress()] if config.trainer.progress_bar else []
     if every is not None and samples:
-        shown.append(Samples(run.samples, every, data.store, tokenizer, config.random_seed))
+        displays.append(Samples(run.samples, every, data.store, tokenizer, config.random_seed))
     try:
         trainer.loggers = build_loggers(config, run.path, wandb_id, step_of(go_on_from) if go_on_from else 0)
-        trainer.callbacks += [guard, *shown, checkpoints]  # type: ignore[attr-defined]
+        trainer.callbacks += [guard, *displays, checkpoints]  # type: ignore[attr-defined]
         trainer.fit(training, datamodule=data, ckpt_path=go_on_from, weights_only=True)
     except SIGTERMException:
         say(f"\nstopped by SIGTERM after step {checkpoints.saved}: the same command resumes from there")
@@ -172,7 +170,7 @@ def _run(
         return run.bundle
     except (RuntimeError, ValueError, MemoryError) as error:
         if go_on_from is not None and re.search("loading state_dict|loaded state dict", str(error)):
-            raise damaged(go_on_from, "it is of another model, or its optimizer of another musictx") from None
+            raise damage_error(go_on_from, "it is of another model, or its optimizer of another musictx") from None
         if not is_out_of_memory(error):
             raise
         raise less_memory(config, guard.validating) from None
@@ -193,18 +191,17 @@ Floats = NDArray[np.float64]
 
 
 def plot_losses(rows: list[Metrics], path: Path, name: str, choices: int) -> None:
-    """Draws training loss and validation NLL over optimizer steps, beside the NLL of guessing blindly which of the
-    `choices` a token is."""
-    curves = {label: curve(rows, key) for label, key in (("training", "train/loss"), ("validation", "val/nll"))}
-    known = {label: each for label, each in curves.items() if len(each[0])}
+    """Draws training loss and validation NLL over optimizer steps, beside the NLL of a guess among `choices`."""
+    keys = {"training": "train/loss", "validation": "val/nll"}
+    curves = {label: points for label, key in keys.items() if len((points := curve(rows, key))[0])}
     blind = math.log(choices)
-    plot_curves(known, path, "optimizer steps", "nats per token", name, [(blind, f"guessing blindly {blind:.2f}")])
+    plot_curves(curves, path, "optimizer steps", "nats per token", name, [(blind, f"guessing blindly {blind:.2f}")])
 
 
 def curve(rows: list[Metrics], key: str) -> tuple[Floats, Floats, Floats, Floats]:
-    """(W,) each: step, mean, lowest and highest of the logged values, in at most 40 groups of rows of equal length."""
-    found = np.array([(int(row["step"]) + 1, float(row[key])) for row in rows if key in row]).reshape(-1, 2)
-    parts = np.array_split(found, min(POINTS, max(len(found), 1)))
+    """(W,) each: step, mean, lowest and highest of the values in each of at most 40 groups of rows."""
+    points = np.array([(int(row["step"]) + 1, float(row[key])) for row in rows if key in row]).reshape(-1, 2)
+    parts = np.array_split(points, min(POINTS, max(len(points), 1)))
     table = [(p[:, 0].mean(), p[:, 1].mean(), p[:, 1].min(), p[:, 1].max()) for p in parts if len(p)]
     step, mean, low, high = np.array(table).reshape(-1, 4).T
     return step, mean, low, high

@@ -1,4 +1,4 @@
-"""metrics.csv: one row for each step that logs something, with the seconds of training until then."""
+"""metrics.csv: a row for each step that logs figures, with the seconds of training."""
 
 import csv
 import re
@@ -18,16 +18,16 @@ Metrics = dict[str, Any]
 
 
 class MetricsFile(Logger):
-    """Writes row by row. Lightning's CSVLogger deletes the file of a run that it resumes."""
+    """A CSV file that a resumed run goes on with, unlike that of Lightning's CSVLogger."""
 
     def __init__(self, path: Path, from_step: int = 0) -> None:
-        """A resumed run makes the steps from `from_step` on again: their old rows go."""
+        """Drops the rows from `from_step` on, which a resumed run makes again."""
         super().__init__()
         self.path, self.from_step = path, from_step
         self.columns: list[str] = []  # of the file, once we have written it
-        self.row: Metrics = {}  # the last one, how it is written, and where
-        self.line, self.begins_at = b"", 0
-        self.since, self.before_s = perf_counter(), 0.0  # seconds of the training that is resumed; NaN: not known
+        self.row: Metrics = {}  # the last one; its bytes; their place in the file
+        self.line, self.line_start = b"", 0
+        self.start, self.before_s = perf_counter(), 0.0  # seconds of the training that is resumed; NaN: not known
 
     @property
     def name(self) -> str:
@@ -39,28 +39,28 @@ class MetricsFile(Logger):
 
     @rank_zero_only
     def log_hyperparams(self, *args: Any, **kwargs: Any) -> None:
-        """They are in config.yaml."""
+        """Nothing: config.yaml has them."""
 
     @rank_zero_only
     def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
         if not self.columns:
             self._begin()
-        same = self.row.get("step") == step
-        seconds = self.before_s + perf_counter() - self.since
-        known = {} if isnan(seconds) else {"seconds": f"{seconds:.2f}"}
-        self.row = {**(self.row if same else {}), **metrics, "step": step, **known}
+        same_step = self.row.get("step") == step
+        seconds = self.before_s + perf_counter() - self.start
+        time = {} if isnan(seconds) else {"seconds": f"{seconds:.2f}"}
+        self.row = {**(self.row if same_step else {}), **metrics, "step": step, **time}
         line = _lines(self.columns, [self.row]) if self.row.keys() <= set(self.columns) else b""
         # a line that is written again must cover the old one, wherever a process is killed
-        if not line or (same and len(line) < len(self.line)) or not self.path.is_file():
+        if not line or (same_step and len(line) < len(self.line)) or not self.path.is_file():
             rows = read_metrics(self.path)
-            self._write([*(rows[:-1] if same else rows), self.row])
+            self._write([*(rows[:-1] if same_step else rows), self.row])
             return
         with open(self.path, "r+b", buffering=0) as file:
-            self.line, self.begins_at = line, file.seek(self.begins_at if same else 0, 0 if same else 2)
+            self.line, self.line_start = line, file.seek(self.line_start if same_step else 0, 0 if same_step else 2)
             file.write(line)
 
     def _begin(self) -> None:
-        """Goes on with the file of a run that is resumed."""
+        """Keeps the rows of a resumed run that stay valid."""
         rows = [row for row in read_metrics(self.path) if int(row["step"]) < self.from_step]
         self.before_s = float(rows[-1].get("seconds", "nan")) if rows else 0.0
         self._write(rows)
@@ -69,7 +69,7 @@ class MetricsFile(Logger):
         self.columns = sorted({"step", "seconds", *(name for each in rows for name in each)})
         head = ",".join(self.columns).encode() + b"\r\n"
         before, self.line = (_lines(self.columns, some) for some in (rows[:-1], rows[-1:]))
-        self.begins_at = len(head) + len(before)
+        self.line_start = len(head) + len(before)
         with replacing(self.path) as partial:
             partial.write_bytes(head + before + self.line)
 
@@ -81,8 +81,7 @@ def _lines(columns: list[str], rows: list[Metrics]) -> bytes:
 
 
 def read_metrics(path: Path) -> list[Metrics]:
-    """The rows, each with its own columns; [] without a file. A row that a power cut left unfinished is skipped. Raises
-    UserError for a file that is no table."""
+    """The complete rows, each with its own columns; [] without a file. Raises UserError for a damaged file."""
     if not path.is_file():
         return []
     try:

@@ -1,4 +1,4 @@
-"""A language model as a LightningModule: its objective's loss, optimizer, schedule, validation NLL, carried state."""
+"""A language model as a LightningModule: loss, optimizer, schedule, validation NLL, carried state."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -25,10 +25,9 @@ from musictx.training.optimizer import build_optimizer, warmup_cosine, warmup_ho
 
 
 class LanguageModelTraining(L.LightningModule):
-    """Logs `train/loss`, `val/nll` (nats per token, over every token of the split) and the learning rate.
+    """Logs `train/loss` and `val/nll`, in nats per token; checkpoints have `header`.
 
     The chance in a batch depends only on (random seed, number of the batch, process): a resumed run draws the same.
-    Checkpoints describe the model by `header`.
     """
 
     def __init__(self, model: Model, objective: Objective, config: TrainConfig, header: BundleHeader) -> None:
@@ -67,7 +66,7 @@ class LanguageModelTraining(L.LightningModule):
         )
 
     def training_step(self, batch: Example | list[Any], _: int) -> Tensor:
-        """A batch is examples, or, where a state is carried, examples and a mask (B,) of the rows that start fresh."""
+        """The loss of examples; with a carried state of `[examples, mask (B,)]`, the mask of rows to reset."""
         example, fresh = batch if isinstance(batch, list) else (batch, None)
         model: Callable[..., Tensor] = self.model if fresh is None else partial(self.carry, fresh=fresh)
         if self.config.hide_source:
@@ -83,13 +82,12 @@ class LanguageModelTraining(L.LightningModule):
 
     @property
     def _positions(self) -> int:
-        """Positions of a batch in one process. Its loss is divided by them until the step counts tokens: one number
-        for all processes and batches, whatever an objective makes of a window."""
+        """Positions of a batch in one process: one divisor for all, until the step counts tokens."""
         return self.config.batch_size * self.length
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
-        """Makes gradients per token over all batches of the step, as of one large batch. Lightning has summed those of
-        means over positions, pads included, each divided by the number of batches; they are unscaled and unclipped."""
+        """Rescales gradients to per token of the whole step, as of one large batch."""
+        # Lightning has summed means over positions, pads included, each divided by the number of batches
         scale = self._positions * self.config.accumulate / float(self._step_count)
         for p in self.parameters():
             if p.grad is not None:
@@ -97,7 +95,7 @@ class LanguageModelTraining(L.LightningModule):
         self._step_total, self._step_count = 0.0, 0.0
 
     def carry(self, ids: Tensor, fresh: Tensor) -> Tensor:
-        """Continues from the last batch's state, without its gradient: truncated back-propagation through time."""
+        """Logits (B, T, V) from the last batch's state, detached: truncated back-propagation through time."""
         model: Any = self.model  # carries a state: fit() refuses others
         if self.state is None or self.state.hidden[0].shape[1] != len(fresh):
             self.state = model.init_state(len(fresh), ids.shape[1])
@@ -105,12 +103,11 @@ class LanguageModelTraining(L.LightningModule):
         return logits
 
     def hide(self, example: Example) -> Example:
-        """Some examples without their source, PAD throughout in its place. The model also learns what a target is like
-        whatever the source is (Ho and Salimans 2022, Classifier-Free Diffusion Guidance, section 3.2)."""
+        """Replaces the source of some examples by PAD (Ho and Salimans 2022, section 3.2)."""
         at = self.objective.inputs.index("source")  # check_trainer has refused others
         inputs = list(example.inputs)
-        hidden = torch.rand(len(inputs[at]), 1, device=inputs[at].device) < self.config.hide_source
-        inputs[at] = inputs[at].masked_fill(hidden, self.objective.tokenizer.vocab.pad)
+        without_source = torch.rand(len(inputs[at]), 1, device=inputs[at].device) < self.config.hide_source
+        inputs[at] = inputs[at].masked_fill(without_source, self.objective.tokenizer.vocab.pad)
         return example._replace(inputs=inputs)
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
@@ -121,7 +118,7 @@ class LanguageModelTraining(L.LightningModule):
             trainer.should_stop = True  # Lightning validates before it stops, so the end is always validated
 
     def validation_step(self, batch: Example | list[Example], _: int) -> None:
-        """A batch is examples, or a list of them through which a state is carried."""
+        """Adds up the NLL of examples, or of a list of them through which a state is carried."""
         # batches of many lengths: to compile each would take longer than to score it
         with torch.compiler.set_stance("force_eager") if self.config.compile else nullcontext():
             if isinstance(batch, list):
@@ -152,8 +149,8 @@ class LanguageModelTraining(L.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def total_steps(self) -> int:
-        """Optimizer steps of the run. Lightning's own estimate would set up the loader before a checkpoint says where
-        to begin."""
+        """Optimizer steps of the run."""
+        # Lightning's own estimate would set up the loader before a checkpoint says where to begin
         data = self.trainer.datamodule  # type: ignore[attr-defined]
         per_epoch = -(-data.batches_per_epoch // self.config.accumulate)
         total: int = per_epoch * self.config.max_epochs

@@ -1,4 +1,4 @@
-"""The precision of a training, and what it costs where the processor only emulates bfloat16."""
+"""The precision of a training, and its cost where the processor only emulates bfloat16."""
 
 from time import perf_counter
 
@@ -14,7 +14,7 @@ PRECISIONS = ("32-true", "bf16-mixed", "bf16-true", "16-mixed")
 
 
 def check_precision(trainer: TrainerConfig, model: nn.Module | None = None) -> None:
-    """Raises ConfigError for a precision that a CPU has not, for any model or for this one."""
+    """Raises ConfigError for a precision that a CPU cannot train in, with any model or with `model`."""
     if trainer.accelerator != "cpu":
         return
     if trainer.precision == "16-mixed":  # Lightning would silently take another
@@ -24,7 +24,7 @@ def check_precision(trainer: TrainerConfig, model: nn.Module | None = None) -> N
 
 
 def emulation(trainer: TrainerConfig) -> str:
-    """A line for a person whose processor emulates the products that the training is to make; "" if none is."""
+    """A line on the cost of emulated bfloat16; "" where the processor has it."""
     if trainer.accelerator != "cpu" or not trainer.precision.startswith("bf16") or processor().bfloat16:
         return ""
     times = _seconds(torch.bfloat16) / _seconds(torch.float32)
@@ -36,11 +36,11 @@ def emulation(trainer: TrainerConfig) -> str:
 
 
 def _seconds(dtype: torch.dtype) -> float:
-    """The time of a layer's product, the shortest of nine."""
+    """The time of one matrix product, the shortest of nine."""
     x, weight = torch.ones(512, 256, dtype=dtype), torch.ones(1024, 256, dtype=dtype)
-    taken = []
+    times_s = []
     for _ in range(10):  # the first prepares the kernel
         start = perf_counter()
         nn.functional.linear(x, weight)
-        taken.append(perf_counter() - start)
-    return min(taken[1:])
+        times_s.append(perf_counter() - start)
+    return min(times_s[1:])

@@ -1,4 +1,4 @@
-"""Checks the settings of a training and refuses impossible ones before anything is written."""
+"""Checks the settings of a training before anything is written."""
 
 import math
 import sys
@@ -27,12 +27,11 @@ CHOICES = {
 
 
 def check_trainer(config: TrainConfig) -> None:
-    """Raises ConfigError for an unknown or missing accelerator and for numbers out of range. Also for a kind of model,
-    an objective or settings of theirs that do not go together."""
+    """Raises ConfigError for a choice, a number or a combination of settings that is impossible."""
     trainer = config.trainer
-    for name, known in CHOICES.items():
-        if getattr(trainer, name) not in known:
-            raise ConfigError(name, got=getattr(trainer, name), allowed=f"one of {', '.join(known)}")
+    for name, choices in CHOICES.items():
+        if getattr(trainer, name) not in choices:
+            raise ConfigError(name, got=getattr(trainer, name), allowed=f"one of {', '.join(choices)}")
     if trainer.accelerator == "cuda" and not torch.cuda.is_available():
         raise ConfigError("accelerator", got="cuda", why="this machine has no CUDA device", allowed="trainer=cpu")
     check_precision(trainer)
@@ -43,12 +42,12 @@ def check_trainer(config: TrainConfig) -> None:
 
 
 def carries(config: TrainConfig) -> bool:
-    """Whether each window starts where the last ended: wherever model and objective allow it."""
+    """Whether each window continues the last: wherever model and objective allow it."""
     return KINDS[config.model.kind].carries and bool(find_objective(config.objective).continuous)
 
 
 def _check_numbers(config: TrainConfig) -> None:
-    """Raises ConfigError for a number outside its limits. NaN is outside all; null means a default."""
+    """Raises ConfigError for a number outside its limits, as NaN is; null means a default."""
     above_0, below_1, most = sys.float_info.min, math.nextafter(1.0, 0.0), sys.float_info.max
     values = vars(config) | vars(config.data) | vars(config.trainer)
     if values["max_steps"] == -1:  # no limit
@@ -72,15 +71,14 @@ def _check_numbers(config: TrainConfig) -> None:
 
 
 def _check_model(config: TrainConfig) -> None:
-    """Raises ConfigError for what the kind of model, the objective or the schedule cannot do."""
+    """Raises ConfigError for settings that the kind of model, the objective or the schedule cannot meet."""
     trainer, objective, kind = config.trainer, find_objective(config.objective), KINDS[config.model.kind]
-    named, asked = f"kind={config.model.kind}", f"objective={config.objective}"
     check_objective(config.model.kind, config.objective, objective)
     if "source" in objective.inputs:
         _check_source(config, objective)
     for name, wrong, why in (
-        ("hide_source", "source" not in objective.inputs, f"{asked} has no source to hide"),
-        ("checkpoint_activations", not kind.blocks, f"{named} has no blocks"),
+        ("hide_source", "source" not in objective.inputs, f"objective={config.objective} has no source to hide"),
+        ("checkpoint_activations", not kind.blocks, f"kind={config.model.kind} has no blocks"),
     ):
         if wrong and (value := getattr(trainer, name)):
             raise ConfigError(name, got=value, why=why, hint="leave it out")
@@ -90,7 +88,7 @@ def _check_model(config: TrainConfig) -> None:
 
 
 def _check_source(config: TrainConfig, objective: Any) -> None:
-    """Raises ConfigError for a model that does not hear and write steps of as many voices as the objective says."""
+    """Raises ConfigError for a model with another number of source or target voices than the objective."""
     model, voices = config.model, {"source_voices": objective.source_voices}
     if not KINDS[model.kind].voices:
         if objective.source_voices > 1:
@@ -106,7 +104,7 @@ def _check_source(config: TrainConfig, objective: Any) -> None:
 
 
 def _check_processes(config: TrainConfig) -> None:
-    """Raises ConfigError for processes that nothing starts, and for what learns in one process alone."""
+    """Raises ConfigError for processes that nothing starts, and for a training that needs one process."""
     trainer = config.trainer
     processes = trainer.devices * trainer.num_nodes
     if processes == 1:

@@ -1,4 +1,4 @@
-"""What a person sees during a run: a bar in a terminal, else a line at each validation; tokens per second."""
+"""Progress of a run: a bar in a terminal, else a line at each validation; and tokens per second."""
 
 from collections import deque
 from datetime import timedelta
@@ -20,38 +20,38 @@ BATCHES = 10  # whose speed is shown
 
 
 class ProgressDisplay(L.Callback):
-    """Estimates the time left from the steps made since the start."""
+    """Figures of a run, and the time left by the pace since its start."""
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self.since, self.first_step = perf_counter(), trainer.global_step
+        self.start, self.first_step = perf_counter(), trainer.global_step
         super().on_train_start(trainer, pl_module)
 
     def figures(self, trainer: L.Trainer, training: L.LightningModule) -> dict[str, str]:
-        """The figures of a run, as text."""
+        """Name and text of each figure."""
         assert isinstance(training, LanguageModelTraining)
-        seen, total = trainer.progress_bar_metrics, training.total_steps()
-        made = trainer.global_step - self.first_step
-        left_s = (perf_counter() - self.since) / made * (total - trainer.global_step) if made else None
+        metrics, total = trainer.progress_bar_metrics, training.total_steps()
+        steps = trainer.global_step - self.first_step
+        left_s = (perf_counter() - self.start) / steps * (total - trainer.global_step) if steps else None
         figures = {"step": f"{trainer.global_step}/{total}"}
-        figures |= {name: form.format(float(seen[key])) for name, (key, form) in FIGURES.items() if key in seen}
+        figures |= {name: form.format(float(metrics[key])) for name, (key, form) in FIGURES.items() if key in metrics}
         figures["lr"] = f"{trainer.optimizers[0].param_groups[0]['lr']:.2e}"
         on_gpu = training.device.type == "cuda"
-        used = torch.cuda.max_memory_allocated(training.device) / 2**30 if on_gpu else peak_gib()
-        if used is not None:
-            figures["memory"] = f"{used:.1f}GiB"
+        memory_gib = torch.cuda.max_memory_allocated(training.device) / 2**30 if on_gpu else peak_gib()
+        if memory_gib is not None:
+            figures["memory"] = f"{memory_gib:.1f}GiB"
         figures["left"] = "?" if left_s is None else str(timedelta(seconds=round(left_s)))
         return figures
 
 
 class Bar(ProgressDisplay, RichProgressBar):
-    """Lightning's bar of the epoch, with the figures of the run."""
+    """Lightning's progress bar with the figures of the run."""
 
     def get_metrics(self, trainer: L.Trainer, pl_module: L.LightningModule) -> dict[str, Any]:
         return dict(self.figures(trainer, pl_module))
 
 
 class Lines(ProgressDisplay):
-    """A line of figures at each validation, for a file or a batch system's log; and how long it will take."""
+    """A line of figures at each validation, and an estimate of the whole time."""
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
@@ -81,8 +81,7 @@ def build_progress() -> L.Callback:
 
 
 class Throughput(L.Callback):
-    """Logs `train/tokens_per_s`: the input tokens of the last BATCHES, of all processes, over their wall time.
-    Time spent validating does not count."""
+    """Logs `train/tokens_per_s`: input tokens of the last `BATCHES` of all processes, without validation time."""
 
     def __init__(self) -> None:
         self.batches: deque[tuple[int, float]] = deque(maxlen=BATCHES)  # (tokens, seconds)

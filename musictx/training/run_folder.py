@@ -1,6 +1,4 @@
-"""A run's folder: a stopped run resumes in it, and it never mixes two runs. Its `run.json` records what made the run:
-the code, the libraries, the device, the data.
-"""
+"""A run's folder, where a stopped run resumes; `run.json` records its code, libraries, device and data."""
 
 import json
 import platform
@@ -24,9 +22,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from musictx.config.model import schemas
 from musictx.config.train import TrainConfig
-from musictx.data.store import Store, whole_split
+from musictx.data.store import Store, check_split
 from musictx.errors import ConfigError, UserError
-from musictx.files import real, replacing, write_json
+from musictx.files import real_path, replacing, write_json
 from musictx.model.packaged import BUNDLE
 from musictx.system import locked
 from musictx.terminal import say
@@ -53,11 +51,10 @@ def make_record(store: Store, accelerator: str) -> Record:
 
 
 def store_hash(store: Store) -> str:
-    """Hash of the ids themselves, and of which pieces are unfinished; not of what else the manifest says. Raises
-    StoreError for ids that have changed since they were written."""
+    """Hash of the ids and of the unfinished pieces' numbers. Raises StoreError for ids that have changed."""
     digest = sha256(store.manifest.vocab_fingerprint.encode())
     for name in ("train", "validation"):
-        split = whole_split(store, name)
+        split = check_split(store, name)
         digest.update(split.offsets.tobytes())
         digest.update(split.ids.data)
         if split.unfinished:
@@ -66,7 +63,7 @@ def store_hash(store: Store) -> str:
 
 
 def git_commit() -> str | None:
-    """The commit of the checkout that has this package, "+" with local changes; None outside one."""
+    """The commit of this package's checkout, "+" with local changes; None outside one."""
     here = Path(__file__)
     git = partial(subprocess.check_output, cwd=here.parent, text=True, stderr=subprocess.DEVNULL)
     try:
@@ -86,7 +83,7 @@ FREE = {"out", "overwrite", "resume", "data.path", "data.workers", "trainer.prog
 
 
 class RunFolder:
-    """One run's folder: the places of its files, what they say, and how far the run has come."""
+    """The files of a run, their content, and the run's state."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -96,40 +93,39 @@ class RunFolder:
 
     @property
     def failed(self) -> bool:
-        """A bad loss ended the run."""
+        """Whether a bad loss ended the run."""
         return (self.path / FAILED).exists()
 
     @property
     def has_begun(self) -> bool:
-        """In this version's format."""
+        """Whether it has a run in this version's format."""
         return (self.path / CONFIG).is_file() and (self.path / RECORD).is_file()
 
     @property
     def is_unfinished(self) -> bool:
-        """The run has begun and has not ended; it may have no checkpoint yet."""
+        """Whether its run has not ended, with or without a checkpoint."""
         return self.has_begun and (self.last_checkpoint.is_file() or not self.bundle.is_file())
 
     @property
     def is_finished(self) -> bool:
-        """The run has its bundle, and nothing is left to resume."""
+        """Whether its run has a bundle and nothing to resume."""
         return self.bundle.is_file() and (self.path / CONFIG).is_file() and not self.is_unfinished
 
     @property
     def state(self) -> str:
-        """One word: failed, finished or unfinished."""
+        """`failed`, `finished` or `unfinished`."""
         return "failed" if self.failed else "finished" if self.is_finished else "unfinished"
 
     def config(self) -> Any:
-        """The settings in config.yaml. Raises UserError for a file that is damaged, or that asks for more than
-        values: a folder may come from a stranger."""
+        """The settings in config.yaml. Raises UserError for a file that is damaged or has more than values."""
         return _values(self.path / CONFIG)
 
     def settings(self) -> dict[str, Any]:
-        """The same, each as `group.name`."""
+        """The settings in config.yaml by `group.name`."""
         return _flat(OmegaConf.to_container(self.config()))
 
     def record(self) -> Record:
-        """What made the run. Raises UserError for a damaged file."""
+        """The content of run.json. Raises UserError for a damaged file."""
         try:
             return Record(**json.loads((self.path / RECORD).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError, RecursionError) as error:
@@ -140,30 +136,28 @@ class RunFolder:
         return read_metrics(self.metrics_file)
 
     def differences(self, config: TrainConfig) -> list[str]:
-        """The settings that differ from those the run began with, each as `name=now (was then)`."""
-        begun, now = self.settings(), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
-        default = TrainConfig(model=schemas().get(begun["model.kind"], {}))  # for settings newer than the run
-        then = _flat(OmegaConf.to_container(OmegaConf.structured(default))) | begun
+        """The settings that differ from the run's, each as `name=now (was then)`."""
+        settings, now = self.settings(), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
+        default = TrainConfig(model=schemas().get(settings["model.kind"], {}))  # for settings newer than the run
+        then = _flat(OmegaConf.to_container(OmegaConf.structured(default))) | settings
         names = sorted(name for name in {**then, **now} if name not in FREE and then.get(name) != now.get(name))
         if "model.kind" in names:  # another kind brings other settings
             names = [name for name in names if name == "model.kind" or not name.startswith("model.")]
         return [f"{name}={now.get(name)} (was {then.get(name)})" for name in names]
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keeps other processes from training here. A killed process releases the lock, its loaders' workers within
-        seconds. Where files cannot be locked it says so and continues. Raises ConfigError."""
+    def lock(self) -> Iterator[None]:
+        """Locks the folder for this process; prints a line where files cannot be locked. Raises ConfigError where
+        another process has the lock."""
         self.checkpoints.mkdir(parents=True, exist_ok=True)
         why = "another process trains in this folder now"
-        taken = ConfigError("out", got=self.path, why=why, allowed="another, or wait until it ends")
-        with locked(self.checkpoints / LOCK, taken):
+        error = ConfigError("out", got=self.path, why=why, allowed="another, or wait until it ends")
+        with locked(self.checkpoints / LOCK, error):
             yield
 
     def open(self, config: TrainConfig, record: Record) -> Path | None:
-        """The checkpoint that the run resumes from; None for a new run, whose config and record it writes.
-
-        Raises ConfigError rather than mix two runs, or the data of two, in one folder; UserError for damaged files.
-        """
+        """The checkpoint to resume from; None for a new run, whose config and record it writes. Raises ConfigError for
+        another run or store than the folder's, UserError for damaged files."""
         if self._aside.exists() and not self.path.exists():  # killed between two renames
             self._aside.rename(self.path)
         if self.is_unfinished and not config.overwrite:
@@ -191,7 +185,7 @@ class RunFolder:
         return None
 
     def check_unfinished(self) -> None:
-        """Raises ConfigError where there is nothing to resume."""
+        """Raises ConfigError where no run can be resumed."""
         if self.is_finished:
             raise ConfigError("resume", got=self.path, why="its run is finished", hint=self._more)
         if not self.is_unfinished:
@@ -200,11 +194,10 @@ class RunFolder:
 
     @property
     def _more(self) -> str:
-        """How to train on from the model of a finished run."""
         return f"init_from={self.path} with another out= trains on from its model"
 
     def _check_free(self, overwrite: bool) -> None:
-        """Raises ConfigError when a new run would destroy something."""
+        """Raises ConfigError where a new run would destroy files."""
         out = self.path
         if out.is_symlink() and not out.exists():
             raise ConfigError("out", got=out, why="it is a link to nothing", allowed="another")
@@ -220,20 +213,20 @@ class RunFolder:
             raise ConfigError("out", got=out, why=f"it is not the folder of a run (it has {what})", allowed="another")
 
     def close(self) -> None:
-        """Ends the run: removes the checkpoint to resume from and the run that it replaced."""
+        """Removes the last checkpoint and the run that this one replaced."""
         self.last_checkpoint.unlink(missing_ok=True)
         shutil.rmtree(self._aside, ignore_errors=True)
 
     def undo(self) -> None:
-        """Removes a run that left no checkpoint, and puts back the run that it was to replace."""
+        """Removes a run without a checkpoint, and puts back the run that it was to replace."""
         shutil.rmtree(self.path)
         if self._aside.exists():
             self._aside.rename(self.path)
 
     @property
     def _aside(self) -> Path:
-        """Where the old run waits while a new one replaces it."""
-        folder = real(self.path)
+        """The place of the old run while a new one replaces it."""
+        folder = real_path(self.path)
         return folder.with_name(f".{folder.name}.old")
 
     def _check_same(self, config: TrainConfig, record: Record) -> None:
@@ -247,7 +240,7 @@ class RunFolder:
 
 
 def _values(path: Path) -> Any:
-    """The values of a YAML file. Raises UserError for what a run never writes: interpolations read the environment."""
+    """The values of a YAML file. Raises UserError for interpolations too: these read the environment."""
     try:
         values = yaml.load(path.read_text(encoding="utf-8"), PlainLoader)
         if "${" in str(values):
@@ -261,7 +254,7 @@ def _values(path: Path) -> Any:
 
 
 class PlainLoader(yaml.SafeLoader):  # type: ignore[misc] # its types are unknown
-    """YAML without aliases, which can grow beyond all memory, and without tags."""
+    """YAML without tags, and without aliases, which can outgrow all memory."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event = self.peek_event()
@@ -276,7 +269,7 @@ def _damaged(path: Path, error: Exception) -> UserError:
 
 
 def find_runs(root: Path) -> list[RunFolder]:
-    """Every run's folder at or below `root`, by name."""
+    """The folders of all runs at or below `root`, by name."""
     return [run for record in sorted(root.rglob(RECORD)) if (run := RunFolder(record.parent)).has_begun]
 
 

@@ -1,4 +1,4 @@
-"""Continues a held-out beginning every so many steps, so that a person hears and sees what the model learns."""
+"""Samples during a training: a held-out beginning, continued every so many steps."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,9 +37,9 @@ def held_out_seed(store: Store) -> Score:
 
 @dataclass
 class Samples(L.Callback):
-    """Writes `folder/step-N.mid`, `.wav` and `.png` every `every` optimizer steps, and hands them to wandb.
+    """Writes `folder/step-N.mid`, `.wav` and `.png` every `every` steps, with one random seed, and logs them to wandb.
 
-    All are drawn with the same random seed. Where drawing fails, it prints why, and the training continues.
+    Where it fails, it prints the reason, and the training continues.
     """
 
     folder: Path
@@ -65,9 +65,9 @@ class Samples(L.Callback):
     def _draw(self, training: LanguageModelTraining) -> Continuation:
         seed = held_out_seed(self.store)
         primer = Primer(seed, seed.duration_s, Meter(seed.quarter_s))
-        asked = Continue(SAMPLING, Length(LENGTH_S), random_seed=self.random_seed, max_tokens=MOST_TOKENS)
+        request = Continue(SAMPLING, Length(LENGTH_S), random_seed=self.random_seed, max_tokens=MOST_TOKENS)
         player = TorchPlayer(training.model, str(training.device))
-        return continue_primers([primer], player, self.tokenizer, asked)[0][0]
+        return continue_primers([primer], player, self.tokenizer, request)[0][0]
 
     def _write(self, trainer: L.Trainer, music: Continuation) -> None:
         self.folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""What a run takes from the bundle that it begins with: sizes, weights, ids; and the header of the run's own bundle."""
+"""The start of a run: sizes, weights and ids of the bundle that it begins with, and the header of its own."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
@@ -29,48 +29,47 @@ OWN = {"dropout", "attention_dropout"}  # the person chooses these, whatever the
 
 
 def sized_as_bundle(config: TrainConfig) -> TrainConfig:
-    """The config with the sizes of the bundle that it begins with; dropout stays as given."""
+    """The config with the sizes of its `init_from` bundle and its own dropout."""
     if config.init_from is None:
         return config
     header = read_header(bundle_path(config.init_from))
     check_parts(config.init_from, header)
-    before, given = header.model, asdict(config.model)
+    before, settings = header.model, asdict(config.model)
     schema = schema_of(before.get("kind", "transformer"))
     names = {each.name for each in fields(schema)}
     own = OWN | ({"keyboard"} if before.get("keyboard", "none") == "none" else set())  # a model may gain one
-    taken = {name: value for name, value in before.items() if name in names - own}
-    kept = {name: given[name] for name in own & names & given.keys()}
-    return replace(config, model=schema(**taken, **kept))
+    sizes = {name: value for name, value in before.items() if name in names - own}
+    choices = {name: settings[name] for name in own & names & settings.keys()}
+    return replace(config, model=schema(**sizes, **choices))
 
 
-def check_given(config: TrainConfig, words: Sequence[str]) -> None:
-    """Raises ConfigError where a person's own words, `model.…=…` or `model=…`, ask for another model than that of the
-    bundle. The run begins with this one."""
+def check_words(config: TrainConfig, words: Sequence[str]) -> None:
+    """Raises ConfigError where words, `model.…=…` or `model=…`, ask for another model than the `init_from` bundle's."""
     check_settings(config.model)  # else there is nothing to compare
-    sized, given = asdict(sized_as_bundle(config).model), asdict(config.model)
+    sizes, settings = asdict(sized_as_bundle(config).model), asdict(config.model)
     for word in words:
         key, _, value = word.lstrip("+").partition("=")
         group, _, setting = key.partition(".")
-        names = [setting] if setting else list(given)
+        names = [setting] if setting else list(settings)
         for name in names if group == "model" else ():
-            has = sized.get(name)
-            if has is not given[name] and has != given[name]:  # NaN is not equal to itself
+            has = sizes.get(name)
+            if has is not settings[name] and has != settings[name]:  # NaN is not equal to itself
                 has = "no such setting" if has is None else f"{name}={has}"
                 why = f"init_from={config.init_from} has {has}, and its weights fit no other model"
                 hint = f"leave {key}= out, or leave init_from= out to train from scratch"
                 raise ConfigError(key, got=value, why=why, hint=hint)
 
 
-def with_begun_weights(model: Model, config: TrainConfig, tokenizer: Tokenizer) -> Model:
-    """The new model with the weights that it begins with; ids that the bundle does not know begin with fresh rows.
-    Raises ConfigError for a bundle of other tokens."""
+def with_initial_weights(model: Model, config: TrainConfig, tokenizer: Tokenizer) -> Model:
+    """The model with the weights of `init_from`, recomputed blocks and compilation, as the settings say. Raises
+    ConfigError for a bundle of other tokens."""
     if config.init_from is not None:
         path = bundle_path(config.init_from)
-        moved = moved_ids(config, read_header(path), tokenizer)
+        new_ids = ids_of_bundle(config, read_header(path), tokenizer)
         fresh = model.state_dict()
-        known = with_rows(fresh, load_bundle(path).model.state_dict(), moved)
-        gained = {name: tensor for name, tensor in fresh.items() if name.startswith("keyboard.")}
-        model.load_state_dict(gained | known)
+        weights = with_rows(fresh, load_bundle(path).model.state_dict(), new_ids)
+        keyboard = {name: tensor for name, tensor in fresh.items() if name.startswith("keyboard.")}
+        model.load_state_dict(keyboard | weights)
     if config.trainer.checkpoint_activations:
         for block in model.blocks:  # type: ignore[union-attr] # check_trainer refuses models without
             block.forward = partial(checkpoint, block.forward, use_reentrant=False)
@@ -82,9 +81,8 @@ def with_begun_weights(model: Model, config: TrainConfig, tokenizer: Tokenizer) 
     return model
 
 
-def seen_keys(tokenizer: Tokenizer) -> Keys | None:
-    """What each id does to the keyboard; None for ids that do not say. BOS, and the ids of an objective, which join
-    music from different places, let go of all keys."""
+def keys_of(tokenizer: Tokenizer) -> Keys | None:
+    """The strike or release of each id; None for a tokenizer without them. BOS and added ids release all keys."""
     vocab = tokenizer.vocab
     strikes, releases = (vocab.mask(*(row.type for row in vocab.events if row.type in kind)) for kind in MOVES)
     if tokenizer.pace is None or not strikes.any() or not releases.any():
@@ -96,27 +94,27 @@ def seen_keys(tokenizer: Tokenizer) -> Keys | None:
     return Keys(*(torch.from_numpy(x.astype(np.int64)) for x in (key, act, wait_us)))
 
 
-def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -> Tensor:
-    """(V_old,) the tokenizer's id for each id of the bundle; -1 for ids that the bundle's objective added, where this
-    one adds none or writes no music. Raises ConfigError where other ids are missing, or mean something else."""
+def ids_of_bundle(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -> Tensor:
+    """(V_old,) the tokenizer's id for each id of the bundle; -1 for an added id that it lacks. Raises ConfigError where
+    other ids differ."""
     base, old = tokenizer.vocab.without_added, _vocab_of(header, tokenizer)
-    moved = None if old is None else tokenizer.vocab.ids_of(old)
-    if moved is None and old is not None and (plain := tokenizer.vocab.ids_of(old.without_added)) is not None:
+    new_ids = None if old is None else tokenizer.vocab.ids_of(old)
+    if new_ids is None and old is not None and (plain := tokenizer.vocab.ids_of(old.without_added)) is not None:
         if tokenizer.vocab.added and find_objective(config.objective).continues:
             extra, name = ", ".join(row.type for row in old.added), header.objective.get("name")
             why = f"it has ids of objective={name} ({extra}), which objective={config.objective} does not have"
             raise ConfigError("init_from", got=config.init_from, why=why, allowed=f"objective={name}, or leave it out")
-        moved = np.pad(plain, (0, old.size - len(plain)), constant_values=-1)
-    if moved is None:
+        new_ids = np.pad(plain, (0, old.size - len(plain)), constant_values=-1)
+    if new_ids is None:
         theirs = f"{header.tokenizer} tokens ({header.vocab_fingerprint})"
         why = f"it has {theirs}, the store has {tokenizer.name} ({base.fingerprint})"
         hint = f"prepare your music with tokenizer={header.tokenizer}, or leave it out"
         raise ConfigError("init_from", got=config.init_from, why=why, hint=hint)
-    return torch.from_numpy(moved)
+    return torch.from_numpy(new_ids)
 
 
 def _vocab_of(header: BundleHeader, tokenizer: Tokenizer) -> Vocab | None:
-    """The bundle's vocabulary; None where its tokenizer is not installed here, or in another version."""
+    """The bundle's vocabulary; None where its tokenizer is missing or of another version."""
     base = tokenizer.vocab.without_added
     if header.vocab_fingerprint == base.fingerprint and not header.added:
         return base
@@ -127,12 +125,12 @@ def _vocab_of(header: BundleHeader, tokenizer: Tokenizer) -> Vocab | None:
     return old if old.without_added.fingerprint == header.vocab_fingerprint else None
 
 
-def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> dict[str, Tensor]:
-    """The tensors of `old`; where a tensor has a row for each id, new ids keep their row of `new`."""
-    kept, same = moved >= 0, torch.equal(moved, torch.arange(len(moved), device=moved.device))
+def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], new_ids: Tensor) -> dict[str, Tensor]:
+    """The tensors of `old`; in those with a row for each id, new ids keep their row of `new`."""
+    has_id, is_same = new_ids >= 0, torch.equal(new_ids, torch.arange(len(new_ids), device=new_ids.device))
     return {
-        name: new[name].index_copy(0, moved[kept], tensor[kept])
-        if tensor.shape != new[name].shape or (name.endswith(BY_ID) and not same)
+        name: new[name].index_copy(0, new_ids[has_id], tensor[has_id])
+        if tensor.shape != new[name].shape or (name.endswith(BY_ID) and not is_same)
         else tensor
         for name, tensor in old.items()
     }
@@ -142,15 +140,14 @@ BY_ID = ("embed.weight", "head.weight", "head.bias", "pace", ".key", ".act", ".w
 
 
 def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: Objective) -> BundleHeader:
-    """The header of the run's bundle. A run that began with a bundle keeps that one's corpus, licence and citation
-    beside the store's. Raises BundleError."""
+    """The header of the run's bundle, with the corpus, licence and citation of `init_from` too. Raises BundleError."""
     corpus, licence, citation = manifest.corpus.name, manifest.corpus.licence, manifest.corpus.citation
     if config.init_from is not None:
         before = read_header(bundle_path(config.init_from))
-        corpus, licence = both(before.corpus, corpus), both(before.licence, licence)
-        citation = both(before.notes.get("citation", ""), citation)
-    # how often the source was hidden, so that guidance by it works
-    hidden = {"hide_source": config.trainer.hide_source} if config.trainer.hide_source else {}
+        corpus, licence = merge(before.corpus, corpus), merge(before.licence, licence)
+        citation = merge(before.notes.get("citation", ""), citation)
+    # guidance by the source works only after this training
+    source = {"hide_source": config.trainer.hide_source} if config.trainer.hide_source else {}
     own = scripts_of(model, objective.tokenizer)
     return BundleHeader(
         model={"kind": kind_of(model), **asdict(model.config)},
@@ -161,27 +158,26 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
         licence=licence,
         val_nll=None,
         version=version("musictx"),
-        notes={"name": config.name, "seed": config.random_seed, "citation": citation, **hidden, **own},
+        notes={"name": config.name, "seed": config.random_seed, "citation": citation, **source, **own},
         objective=objective_notes(config, objective, manifest),
     )
 
 
 def objective_notes(config: TrainConfig, objective: Objective, manifest: Manifest) -> dict[str, Any]:
-    """What a bundle says about its objective: enough to know its ids without the objective's code. Where its examples
-    are whole, also how much music is in them: in ids, and in seconds where ids mark a melody. Empty for the next
-    token."""
+    """The header's `objective`: name, settings, added ids; of whole examples `length`, and with a melody `seconds`.
+    Empty for the next token."""
     if config.objective == NEXT_TOKEN:
         return {}
     added = [list(row) for row in objective.added]
-    known = {"name": config.objective, "settings": config.objective_settings or {}, "added": added}
+    notes = {"name": config.objective, "settings": config.objective_settings or {}, "added": added}
     if objective.continuous:
-        return known
+        return notes
     if objective.tokenizer.melody is not None:
         train = manifest.splits["train"]
-        known["seconds"] = round(config.data.length * train.seconds / train.tokens, 2)
-    return known | {"length": config.data.length}
+        notes["seconds"] = round(config.data.length * train.seconds / train.tokens, 2)
+    return notes | {"length": config.data.length}
 
 
-def both(before: str, now: str) -> str:
+def merge(before: str, now: str) -> str:
     """Two origins in one text, the older first, without repeats."""
     return " + ".join(dict.fromkeys(part for part in (*before.split(" + "), *now.split(" + ")) if part))

@@ -1,5 +1,4 @@
-"""Lightning's Trainer, set up for a run, and where its numbers go: a CSV file, and TensorBoard or Weights & Biases if
-asked for."""
+"""Lightning's Trainer for a run, and its loggers: a CSV file, TensorBoard, Weights & Biases."""
 
 import logging
 import os
@@ -22,8 +21,7 @@ from musictx.training.run_folder import TENSORBOARD, RunFolder
 
 
 def check_logger(config: LoggerConfig) -> None:
-    """Raises ConfigError for an unknown logger, one that is not installed, or wandb online without a key that could be
-    one."""
+    """Raises ConfigError for an unknown or missing logger, and for wandb online without a valid key."""
     if config.name not in ("csv", "tensorboard", "wandb"):
         raise ConfigError("LoggerConfig.name", got=config.name, allowed="csv, tensorboard or wandb")
     if config.name == "tensorboard" and find_spec("tensorboard") is None:
@@ -33,20 +31,17 @@ def check_logger(config: LoggerConfig) -> None:
         import wandb
 
         try:
-            known = wandb.login(prompt=False)
+            has_key = wandb.login(prompt=False)
         except wandb.errors.Error as error:
             raise _no_wandb(error) from None
-        if not known:
+        if not has_key:
             hint = "run `wandb login`, or set mode=offline or WANDB_API_KEY"
             raise ConfigError("logger", got="wandb", why="it has no API key", hint=hint)
 
 
 def build_loggers(config: TrainConfig, folder: Path, wandb_id: str, from_step: int = 0) -> list[Logger]:
-    """`metrics.csv`, and TensorBoard or wandb where asked for; a resumed run keeps its wandb id, and makes the steps
-    from `from_step` on again.
-
-    For a config that passed `check_logger`. Raises ConfigError when wandb does not answer.
-    """
+    """The loggers of a run whose config passed `check_logger`; a resumed run makes the steps from `from_step` on again.
+    Raises ConfigError where wandb does not answer."""
     metrics, choice = MetricsFile(RunFolder(folder).metrics_file, from_step), config.logger
     if choice.name == "tensorboard":
         again = from_step or None  # what was shown from there on goes
@@ -68,7 +63,7 @@ def build_loggers(config: TrainConfig, folder: Path, wandb_id: str, from_step: i
 
 
 def close_logger(config: LoggerConfig, failed: bool) -> None:
-    """Ends wandb's own process, which writes into the run's folder; then the folder can go, or another run begin."""
+    """Ends wandb's process, which writes into the run's folder."""
     if config.name == "wandb":
         import wandb
 
@@ -76,12 +71,12 @@ def close_logger(config: LoggerConfig, failed: bool) -> None:
 
 
 def _no_wandb(error: Exception) -> ConfigError:
-    said = " ".join(str(error).split()).rstrip(".")
-    return ConfigError("logger", got="wandb", why=said, hint="mend the key or the network, or give mode=offline")
+    reason = " ".join(str(error).split()).rstrip(".")
+    return ConfigError("logger", got="wandb", why=reason, hint="mend the key or the network, or give mode=offline")
 
 
 def wandb_mode(config: LoggerConfig) -> str:
-    """As configured, else WANDB_MODE, else online. Raises ConfigError for one that does not exist."""
+    """The mode: the setting, else WANDB_MODE, else online. Raises ConfigError for another word."""
     mode = config.mode or os.environ.get("WANDB_MODE") or "online"
     if mode not in ("online", "offline", "disabled"):
         why = "" if config.mode else "the environment variable WANDB_MODE says so"
@@ -100,8 +95,7 @@ NOISE = (
 
 
 def build_trainer(config: TrainerConfig, batches_per_epoch: int, folder: str) -> L.Trainer:
-    """A Trainer without loggers and without the callbacks that write to the run's folder: those follow once the folder
-    exists."""
+    """A Trainer without the loggers and callbacks that write to the run's folder, which does not exist yet."""
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
     for message in NOISE:
         warnings.filterwarnings("ignore", f".*{message}")

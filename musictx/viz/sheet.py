@@ -6,7 +6,7 @@ Its sounds differ only in their music: all have the same length, loudness and nu
 import io
 import json
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -15,9 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 import soundfile
+from numpy.typing import NDArray
 
 from musictx.music.score import Score
 from musictx.viz.sound import PEAK, RATE, Audio, open_font, render
+from musictx.waiting import estimated
 
 RATINGS = {1: "1, badly", 2: "2", 3: "3", 4: "4", 5: "5, very well"}
 MOST = len(ascii_uppercase)  # continuations of one seed
@@ -137,3 +139,41 @@ def mp3(sound: Audio) -> bytes:
         file, sound, RATE, "MPEG_LAYER_III", format="MP3", compression_level=COMPRESSION, bitrate_mode="CONSTANT"
     )
     return file.getvalue()
+
+
+LATE_S = 3.0  # in MAESTRO's validation split the first note after a ten-second seed is never later
+
+
+def make_trials(
+    seeds: Sequence[Score],
+    seed_s: float,
+    continuations: Mapping[str, Sequence[Score]],
+    length_s: float,
+    order: Sequence[list[str]],
+    soundfont: Path | None = None,
+) -> list[Trial]:
+    """The sound of each seed and of its continuations by each source, in the `order` of the sources."""
+    trials = []
+    for i, sources in estimated(list(enumerate(order)), f"sound of {len(seeds)} pieces"):
+        sounds = [excerpt(seeds[i], seed_s, soundfont)]
+        sounds += [excerpt(from_first_note(continuations[name][i]), length_s, soundfont) for name in sources]
+        first, *others = map(mp3, match_loudness(sounds))
+        trials.append(Trial(first, others, sources))
+    return trials
+
+
+def orders(sources: list[str], pieces: int, random_seed: int) -> list[list[str]]:
+    """A random order of the sources for each piece, with each letter about equally often for each source."""
+    # people prefer the first or the last of several, whoever made it
+    chance, n = np.random.default_rng(random_seed), len(sources)
+    rows: list[NDArray[np.int64]] = []
+    while len(rows) < pieces:
+        square = chance.permutation(n)
+        rows += [np.roll(square, k) for k in range(n)]
+    return [[sources[k] for k in rows[i]] for i in chance.permutation(pieces)]
+
+
+def from_first_note(score: Score) -> Score:
+    """The music without silence at its beginning."""
+    # after a cut through long notes a piece's next note comes late; models hear the notes end and continue at once
+    return score.clip(min(float(score.onset_s.min(initial=LATE_S)), LATE_S), np.inf)

@@ -3,7 +3,7 @@
 import re
 from copy import copy
 
-from musictx.errors import SETTING, ConfigError, UserError, as_word, named
+from musictx.errors import SETTING, ConfigError, UserError, as_word, with_keys
 
 CONTROLS = {  # setting -> how the label of its control begins
     "temperature": "boldness",
@@ -35,7 +35,7 @@ def on_page(error: UserError) -> str:
             name = answer.field.rpartition(".")[2].replace("_", " ")
             advice = "; ".join(part for part in (answer.allowed and f"give {answer.allowed}", answer.hint) if part)
             answer = UserError(
-                ": ".join(filter(None, [f"{name} {as_word(answer.got)}", named(answer.why, CONTROLS)])), advice
+                ": ".join(filter(None, [f"{name} {as_word(answer.got)}", with_keys(answer.why, CONTROLS)])), advice
             )
             answer.source = error.source
     return answer.line(CONTROLS)

@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from musictx.config.web import Limits
-from musictx.data.parallel.sandbox import FileLimits, Readers, say_what_is_missing
+from musictx.data.parallel.sandbox import FileLimits, Readers, say_missing_limits
 from musictx.errors import MidiError, UserError
 from musictx.music.project import Project
 from musictx.music.read import read_tracks, whole
@@ -34,7 +34,7 @@ class Uploads:
     """A folder of files that pages have sent and not yet taken."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
-        say_what_is_missing()
+        say_missing_limits()
         folder.mkdir(exist_ok=True)
         self.folder, self.limits = folder.resolve(), limits
         self.arriving = 0  # bytes

@@ -14,7 +14,7 @@ from musictx.errors import ConfigError
 from musictx.model.build import build_model, model_config
 from musictx.objectives import build_objective
 from musictx.tokenizers import build_tokenizer
-from musictx.training.start import seen_keys
+from musictx.training.start import keys_of
 
 TOK = build_tokenizer("performance")
 SIZES: dict[str, Any] = {"vocab_size": TOK.vocab.size, "d_model": 12, "n_layers": 2, "dropout": 0.0}
@@ -30,7 +30,7 @@ CARRIES: dict[str, dict[str, Any]] = {
 def build(kind, **more) -> Any:
     """In float64, with weights far from their start: what came before counts."""
     torch.manual_seed(0)
-    model = build_model(model_config(kind, SIZES | more), keys=seen_keys(TOK)).double().eval()
+    model = build_model(model_config(kind, SIZES | more), keys=keys_of(TOK)).double().eval()
     for p in model.parameters():
         if p.dim() > 1:
             torch.nn.init.normal_(p, std=0.5)

@@ -8,7 +8,7 @@ from conftest import ROOT, refused
 
 from musictx.cli import names as names_of_commands
 from musictx.cli import rows
-from musictx.config.app import helped
+from musictx.config.app import command_help
 from musictx.config.command import find
 from musictx.config.model import schema_of
 from musictx.config.train import TrainConfig
@@ -41,7 +41,7 @@ def said(text):
 @pytest.mark.parametrize(("app", "words", "kind"), [*((a, [], "transformer") for a in APPS), LSTM])
 def test_every_setting_has_a_meaning(app, words, kind, monkeypatch):
     monkeypatch.setenv("COLUMNS", "90")
-    text = helped(find(app), words)
+    text = command_help(find(app), words)
     meanings = said(text)
     settings = list(names(SCHEMAS[app], schema_of(kind)))
     assert [name for name in settings if not meanings.get(name)] == []
@@ -53,16 +53,16 @@ def test_every_setting_has_a_meaning(app, words, kind, monkeypatch):
 
 def test_a_setting_is_said_with_its_value_and_a_group_with_its_presets(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    text = helped(find("generate"), ["sampler=plain", "variations=7"])
+    text = command_help(find("generate"), ["sampler=plain", "variations=7"])
     lines = text.splitlines()
     assert "  variations=7                    continuations of each seed" in lines
     assert any(line.startswith("  sampler.guard=false             ") for line in lines)
     assert "Presets: sampler=auto, nucleus, plain" in " ".join(text.split())
     meanings = said(text)
     assert meanings["seed_midi"].startswith("a file, a folder or a pattern")
-    assert "  midi=???" in helped(find("attend"), [])
+    assert "  midi=???" in command_help(find("attend"), [])
     assert "20 seconds" in meanings["length_seconds"]
-    many = said(helped(find("train"), []))["experiment"]
+    many = said(command_help(find("train"), []))["experiment"]
     recipes = ", ".join(sorted(path.stem for path in (ROOT / "conf/experiment").iterdir()))
     assert many == f"many settings at once: {recipes}; null: none"
 

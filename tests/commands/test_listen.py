@@ -12,13 +12,10 @@ import pytest
 import soundfile
 from conftest import ok
 
-from musictx.analysis.continuations import Beginnings
 from musictx.commands import listen as command
-from musictx.commands.listen import from_first_note, orders
 from musictx.config.app import settings
 from musictx.config.fields import setting_keys
 from musictx.errors import UserError
-from musictx.music.score import Score
 from musictx.viz.sheet import loudness
 
 SMALL = ["split=train", "pieces=2", "seed_seconds=2", "length_seconds=1"]
@@ -111,33 +108,6 @@ def test_the_key_says_which_models_have_settings_of_their_bundles():
     assert command.drawn_with(config, {"a": plain, "b": plain}) == "random_seed=0, temperature=1.0, guard=True"
     said = command.drawn_with(config, {"a": plain, "b": guided})
     assert said == "random_seed=0, a: temperature=1.0, guard=True; b: temperature=1.0, guard=True, seed_guidance=1.25"
-
-
-def test_no_letter_is_anybodys():
-    rows = orders(["a", "b", "c"], 8, 0)
-    assert [sorted(row) for row in rows] == [["a", "b", "c"]] * 8
-    for letter in range(3):
-        counts = [[row[letter] for row in rows].count(name) for name in "abc"]
-        assert sorted(counts) == [2, 3, 3]
-    assert rows == orders(["a", "b", "c"], 8, 0)
-    assert rows != orders(["a", "b", "c"], 8, 1)
-    assert len({tuple(orders(["a", "b"], 1, seed)[0]) for seed in range(20)}) == 2  # a single piece too is by chance
-
-
-def test_a_late_first_note_is_no_sign():
-    late = Score([1.5, 2.0], [1.8, 3.0], [60, 62], [80, 80])
-    soon = from_first_note(late)
-    assert soon.onset_s.tolist() == [0.0, 0.5]
-    assert soon.offset_s == pytest.approx([0.3, 1.5])
-    assert len(from_first_note(Score.empty())) == 0
-    very = from_first_note(Score([10.0], [11.0], [60], [80]))
-    assert very.onset_s.tolist() == [7.0]  # a pause that long is music
-    seeds = [Score([0.0], [1.0], [55], [80])]
-    words = ["bundles=[x]", "store=x", "seed_seconds=1", "length_seconds=2"]
-    heard = {"the composer": [late], "model": [soon]}
-    (trial,) = command.trials(Beginnings(seeds, [late], 1.0, 5.0), heard, settings("listen", *words))
-    a, b = (soundfile.read(io.BytesIO(sound))[0] for sound in trial.sounds)
-    assert np.allclose(a, b, atol=1e-3)
 
 
 @pytest.mark.parametrize(

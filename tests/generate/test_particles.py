@@ -21,7 +21,7 @@ from musictx.model.torch_steps import TorchPlayer
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
-from musictx.training.start import seen_keys as keys_seen
+from musictx.training.start import keys_of
 
 PIANO, GRID = build_tokenizer("performance"), build_tokenizer("chorale")
 ASKED = {
@@ -35,7 +35,7 @@ def build(kind, tokenizer):
     kind = "recurrent" if kind == "lstm" else "transformer"
     sizes: dict[str, Any] = {"d_model": 16, "n_layers": 2, "keyboard": "head" if tokenizer is PIANO else "none"}
     attends = {"n_heads": 2, "d_ff": 32, "conv": 3, "position": "relative_fourier"} if kind == "transformer" else {}
-    model = build_model(model_config(kind, sizes | attends, vocab_size=tokenizer.vocab.size), keys=keys_seen(tokenizer))
+    model = build_model(model_config(kind, sizes | attends, vocab_size=tokenizer.vocab.size), keys=keys_of(tokenizer))
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.2)
     return model.eval()

@@ -18,11 +18,11 @@ from musictx.model.recurrent import RecurrentState
 from musictx.model.static_steps import StaticSteps
 from musictx.tokenizers import build_tokenizer, with_added
 from musictx.tokenizers.gap import ADDED
-from musictx.training.start import seen_keys
+from musictx.training.start import keys_of
 
 
 def known_keys(tokenizer):
-    keys = seen_keys(tokenizer)
+    keys = keys_of(tokenizer)
     assert keys is not None
     return keys
 
@@ -198,7 +198,7 @@ def test_which_key_is_down_is_learned_at_any_lag():
 
 
 def test_which_tokens_move_keys():
-    assert seen_keys(build_tokenizer("chorale")) is None
+    assert keys_of(build_tokenizer("chorale")) is None
     melody = build_tokenizer("performance-melody")
     moved = known_keys(melody)
     assert int(moved.key[melody.vocab.id("MELODY_ON", 60)]) == int(moved.key[melody.vocab.id("NOTE_OFF", 60)]) == 60

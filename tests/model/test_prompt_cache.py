@@ -10,7 +10,7 @@ from musictx.model.position import FORMS as FORMS_OF
 from musictx.model.position.form import Form
 from musictx.model.prompt_cache import PromptCache
 from musictx.tokenizers import build_tokenizer
-from musictx.training.start import seen_keys
+from musictx.training.start import keys_of
 
 TOK = build_tokenizer("performance")
 OF_ROW = [0, 1, 0, 1, 2, 0, 0]
@@ -23,7 +23,7 @@ FORMS = [
 def build(**settings):
     torch.manual_seed(0)
     sizes = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "n_frequencies": 3, "dropout": 0.0}
-    model = build_model(model_config("transformer", sizes | settings, vocab_size=TOK.vocab.size), keys=seen_keys(TOK))
+    model = build_model(model_config("transformer", sizes | settings, vocab_size=TOK.vocab.size), keys=keys_of(TOK))
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.3)
     return model.double().eval()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import scores
 
-from musictx.data.dataset import joined
+from musictx.data.dataset import batch_of
 from musictx.errors import ConfigError
 from musictx.music.score import Score
 from musictx.objectives import build_objective
@@ -112,6 +112,6 @@ def test_neither_part_shows_through_the_other(music, other):
 def test_a_batch_has_sources_and_targets_of_their_own_lengths():
     objective = build_objective("conditional", None, SONG)
     examples = [objective.example(song(text), RNG) for text in (WINDOW, "BOS v9 m48+ 20 m48- EOS")]
-    (source, ids), targets = joined(examples, SPECIALS[0])
+    (source, ids), targets = batch_of(examples, SPECIALS[0])
     assert (source.shape, ids.shape, targets.shape) == ((2, 8), (2, 5), (2, 5))
     assert source[1].tolist() == [SPECIALS[0]] * 8

@@ -7,8 +7,7 @@ from torch import nn
 
 from musictx.model.build import build_model, model_config
 from musictx.model.position import FORMS
-from musictx.training.muon import Muon
-from musictx.training.optimizer import Joint, build_optimizer
+from musictx.training.optimizer import Joint, Muon, build_optimizer
 
 
 def net():
@@ -77,7 +76,7 @@ def test_muon_makes_the_steps_of_pytorch_in_the_numbers_of_either_processor(monk
     start, grads = torch.randn(shape), torch.randn(3, *shape)
 
     def learned(make, dtype):
-        monkeypatch.setattr("musictx.training.muon.iterated_in", lambda p: dtype)
+        monkeypatch.setattr("musictx.training.optimizer.iteration_dtype", lambda p: dtype)
         p = nn.Parameter(start.clone())
         optimizer = make([p], lr=0.1, weight_decay=0.01)
         for grad in grads:

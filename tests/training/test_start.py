@@ -17,11 +17,11 @@ from musictx.tokenizers import EventRange, build_tokenizer, with_added
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import Vocab
 from musictx.training.fit import new_model
-from musictx.training.start import both, check_given, sized_as_bundle, with_begun_weights
+from musictx.training.start import check_words, merge, sized_as_bundle, with_initial_weights
 
 
 def starting_model(config, tokenizer):
-    return with_begun_weights(new_model(config, tokenizer), config, tokenizer)
+    return with_initial_weights(new_model(config, tokenizer), config, tokenizer)
 
 
 def test_a_bundle_is_learned_on_with_its_own_sizes_and_origin(world, tmp_path, capsys):
@@ -86,7 +86,7 @@ def test_a_vocabulary_that_begins_with_the_bundles_keeps_its_rows_by_name(world,
 def test_a_bundle_without_a_keyboard_may_gain_one_and_begins_as_the_same_model(world, tmp_path):
     words = (f"init_from={world.bundle}", "model.keyboard=head")
     config = sized_as_bundle(config_of(world, tmp_path / "run", *words))
-    check_given(config_of(world, tmp_path / "run", *words), words)
+    check_words(config_of(world, tmp_path / "run", *words), words)
     model, ids = starting_model(config, PerformanceTokenizer()).eval(), torch.tensor([[60, 300, 188, 61]])
     old = load_bundle(world.bundle).model
     assert torch.equal(model(ids), old(ids))
@@ -115,7 +115,7 @@ def test_a_cycle_needs_tokens_that_keep_one(world, tmp_path):
     ("before", "now", "together"), [("a", "a", "a"), ("a", "b", "a + b"), ("a + b", "b", "a + b"), ("", "b", "b")]
 )
 def test_no_origin_is_said_twice(before, now, together):
-    assert both(before, now) == together
+    assert merge(before, now) == together
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_no_origin_is_said_twice(before, now, together):
 def test_a_person_who_asks_for_another_model_than_the_bundles_is_said(world, words, has):
     config = settings("train", f"init_from={world.bundle}", f"data.path={world.store}", *words)
     with pytest.raises(ConfigError, match=f"^{words[0]}: init_from={world.bundle} has {has}\\b"):
-        check_given(config, words)
+        check_words(config, words)
 
 
 def test_python_says_it_as_the_command_does(world, tmp_path):
@@ -142,8 +142,8 @@ def test_python_says_it_as_the_command_does(world, tmp_path):
 
 def test_what_is_the_bundles_or_no_matter_of_its_weights_may_be_given(world):
     words = ["model.d_model=16", "model.dropout=0.5", "model.n_heads=2", "trainer.lr=1", "name=model.x"]
-    check_given(settings("train", f"init_from={world.bundle}", f"data.path={world.store}", *words), words)
-    check_given(settings("train", "model.d_model=64", f"data.path={world.store}"), ["model.d_model=64"])
+    check_words(settings("train", f"init_from={world.bundle}", f"data.path={world.store}", *words), words)
+    check_words(settings("train", "model.d_model=64", f"data.path={world.store}"), ["model.d_model=64"])
 
 
 @pytest.mark.parametrize(("name", "tokenizer"), [("piano", "performance"), ("chorale", "chorale")])

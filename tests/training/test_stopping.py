@@ -19,8 +19,8 @@ from runs import STEPS, config_of, fit, losses, stop
 
 from musictx.cli import main
 from musictx.commands.runs import list_runs
-from musictx.commands.train import alone, train
-from musictx.config.mistakes import explained
+from musictx.commands.train import train, with_resume
+from musictx.config.mistakes import to_user_error
 from musictx.errors import ConfigError
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.bundle import load_bundle
@@ -130,7 +130,7 @@ def test_what_other_versions_wrote_is_read(world, stopped):
     assert RunFolder(stopped).differences(config) == ["model.kind=transformer (was pair)"]
     assert [run.state for run in list_runs(stopped)] == ["unfinished"]
     with pytest.raises(ConfigError, match="^resume=.*settings .*model.kind=pair: give one of .*: start a new run$"):
-        alone(config_of(world, "x", f"resume={stopped}"), ["resume"])
+        with_resume(config_of(world, "x", f"resume={stopped}"), ["resume"])
 
 
 def test_other_data_is_refused_and_the_same_in_another_place_is_not(world, tmp_path, stopped):
@@ -164,7 +164,7 @@ def holding(folder):
     hear, tell = os.pipe()
     if (other := os.fork()) == 0:
         try:
-            with RunFolder(folder).held():
+            with RunFolder(folder).lock():
                 os.write(tell, b"held")
                 signal.pause()
         finally:
@@ -189,7 +189,7 @@ def test_a_run_in_which_another_process_trains_is_left_alone(world, stopped):
 
 def test_a_folder_is_held_from_its_beginning_to_its_end(world, tmp_path, monkeypatch):
     def try_it(*_):
-        with pytest.raises(ConfigError, match=HELD), RunFolder(tmp_path / "run").held():
+        with pytest.raises(ConfigError, match=HELD), RunFolder(tmp_path / "run").lock():
             pass
         tried.append(True)
 
@@ -199,7 +199,7 @@ def test_a_folder_is_held_from_its_beginning_to_its_end(world, tmp_path, monkeyp
     monkeypatch.setattr(RunFolder, "close", try_it)
     fit(config_of(world, tmp_path / "run"))
     assert len(tried) == 2
-    with RunFolder(tmp_path / "run").held():
+    with RunFolder(tmp_path / "run").lock():
         pass
 
 
@@ -213,6 +213,6 @@ def test_a_full_disk_leaves_the_former_checkpoint(tmp_path):
             io.save_checkpoint({"weights": torch.ones(100_000)}, path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert re.search("disk is full", str(explained(caught.value)))
+    assert re.search("disk is full", str(to_user_error(caught.value)))
     assert [p.name for p in tmp_path.iterdir()] == ["last.ckpt"]
     assert torch.load(path, weights_only=True)["weights"].tolist() == [0.0] * 10

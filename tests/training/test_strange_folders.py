@@ -12,13 +12,13 @@ import yaml
 from runs import STEPS, config_of, fit, stop
 
 from musictx.commands.runs import list_runs, show
-from musictx.commands.train import alone
+from musictx.commands.train import with_resume
 from musictx.config.app import settings
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError, StoreError, UserError
 from musictx.training.failure import TrainingError
 from musictx.training.run_folder import RunFolder
-from musictx.training.start import check_given
+from musictx.training.start import check_words
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def change(folder, **values):
 def resume(folder, *more):
     words = [f"resume={folder}", *more]
     objective = dict(word.split("=", 1) for word in more).get("objective", "next_token")
-    return alone(replace(TrainConfig(out="x"), resume=str(folder), objective=objective), words)
+    return with_resume(replace(TrainConfig(out="x"), resume=str(folder), objective=objective), words)
 
 
 @pytest.mark.parametrize("split", ["train", "validation"])
@@ -164,6 +164,6 @@ def test_a_model_beyond_the_machine_is_refused_before_it_is_built(world, tmp_pat
 
 def test_a_dropout_that_is_no_number_is_its_own_mistake(world, tmp_path):
     config = config_of(world, tmp_path / "run", f"init_from={world.bundle}", "model.dropout=nan")
-    check_given(config, ["model.dropout=nan"])
+    check_words(config, ["model.dropout=nan"])
     with pytest.raises(ConfigError, match="^dropout=nan: "):
         fit(config)

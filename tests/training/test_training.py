@@ -19,7 +19,7 @@ from musictx.training.metrics import read_metrics
 from musictx.training.module import LanguageModelTraining
 from musictx.training.optimizer import warmup_cosine, warmup_hold
 from musictx.training.progress import Throughput
-from musictx.training.start import seen_keys
+from musictx.training.start import keys_of
 from musictx.training.trainer import build_loggers, check_logger, wandb_mode
 
 
@@ -229,7 +229,7 @@ def test_a_recurrent_model_is_trained_with_a_carried_state(world, tmp_path, monk
 def test_a_keyboard_is_gained_and_its_tables_stay_as_they_are(world, tmp_path):
     settings = [f"init_from={world.bundle}", "model.keyboard=head", "trainer.ema_decay=0.5"]
     model = load_bundle(fit(config_of(world, tmp_path / "run", *settings))).model
-    keys = seen_keys(build_tokenizer("performance"))
+    keys = keys_of(build_tokenizer("performance"))
     assert all(torch.equal(getattr(model.keyboard, name), getattr(keys, name)) for name in Keys._fields)
     assert model.keyboard is not None and model.keyboard.steer is not None  # noqa: PT018
     assert model.keyboard.steer.weight.abs().max() > 0

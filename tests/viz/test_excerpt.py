@@ -7,7 +7,7 @@ import pytest
 import soundfile
 
 from musictx.music.score import Score
-from musictx.viz.sheet import excerpt, loudness, match_loudness, mp3
+from musictx.viz.sheet import excerpt, from_first_note, loudness, make_trials, match_loudness, mp3
 from musictx.viz.sound import RATE
 
 
@@ -61,3 +61,18 @@ def test_mp3_has_as_many_bytes_for_silence_as_for_noise():
     assert (rate, heard.shape) == (44_100, (88_200,))
     spectrum = np.abs(np.fft.rfft(heard))
     assert np.argmax(spectrum) / 2 == 440
+
+
+def test_a_late_first_note_is_no_sign():
+    late = Score([1.5, 2.0], [1.8, 3.0], [60, 62], [80, 80])
+    soon = from_first_note(late)
+    assert soon.onset_s.tolist() == [0.0, 0.5]
+    assert soon.offset_s == pytest.approx([0.3, 1.5])
+    assert len(from_first_note(Score.empty())) == 0
+    very = from_first_note(Score([10.0], [11.0], [60], [80]))
+    assert very.onset_s.tolist() == [7.0]  # a pause that long is music
+    seeds = [Score([0.0], [1.0], [55], [80])]
+    heard = {"the composer": [late], "model": [soon]}
+    (trial,) = make_trials(seeds, 1.0, heard, 2.0, [["model", "the composer"]])
+    a, b = (soundfile.read(io.BytesIO(sound))[0] for sound in trial.sounds)
+    assert np.allclose(a, b, atol=1e-3)

@@ -6,7 +6,7 @@ import chromium
 import numpy as np
 import pytest
 
-from musictx.viz.sheet import Trial, listening_sheet, mp3
+from musictx.viz.sheet import Trial, listening_sheet, mp3, orders
 
 
 def sheet() -> str:
@@ -97,3 +97,14 @@ def test_a_person_listens_answers_downloads_and_is_scored(tmp_path):
         assert page.is_enabled("[name=choice-1][value=B]")
         assert page.input_value("#listener") == ""
         assert [message.text for message in logged if message.type == "error"] == []
+
+
+def test_no_letter_is_anybodys():
+    rows = orders(["a", "b", "c"], 8, 0)
+    assert [sorted(row) for row in rows] == [["a", "b", "c"]] * 8
+    for letter in range(3):
+        counts = [[row[letter] for row in rows].count(name) for name in "abc"]
+        assert sorted(counts) == [2, 3, 3]
+    assert rows == orders(["a", "b", "c"], 8, 0)
+    assert rows != orders(["a", "b", "c"], 8, 1)
+    assert len({tuple(orders(["a", "b"], 1, seed)[0]) for seed in range(20)}) == 2  # a single piece too is by chance

@@ -33,7 +33,7 @@ def test_a_port_that_is_taken():
 
 def test_sigterm_ends_as_ctrl_c_does():
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(SystemExit) as left, command.ended_by_sigterm():
+    with pytest.raises(SystemExit) as left, command.sigterm_exit():
         signal.raise_signal(signal.SIGTERM)
     assert left.value.code == 143
     assert signal.getsignal(signal.SIGTERM) == before

@@ -1,1 +1,1 @@
-"""One file per corpus: where it comes from, what its files are called, how it is split."""
+"""One file per corpus: its origin, its files, its splits."""

@@ -23,8 +23,8 @@ CORPUS = Corpus(
 
 
 def prepare_chorales(config: PrepareChoralesConfig) -> Manifest:
-    """Writes every chorale as a grid of sixteenths, split by piece; a chorale under two numbers stays in one split.
-    Raises UserError when music21 is not installed, ConfigError, StoreError."""
+    """Every chorale as a grid of sixteenths, split by piece. Raises UserError without music21, ConfigError,
+    StoreError."""
     check_work(config)
     chorales = chorale_list()
     if config.pieces is not None and not 0 < config.pieces <= len(chorales):
@@ -55,7 +55,7 @@ def chorale(number: int, file: str) -> Item:
 
 
 def encode_chorale(file: bytes) -> Encoded:
-    """One chorale as (ids, seconds, signature), or why it is left out. Runs in a reader process."""
+    """A chorale as (ids, seconds, signature), or the reason to drop it; in a reader process."""
     grid = read_chorale(file.decode())
     if isinstance(grid, str):
         return grid
@@ -64,7 +64,7 @@ def encode_chorale(file: bytes) -> Encoded:
 
 
 def read_chorale(file: str) -> Grid | str:
-    """A score of the music21 corpus as a grid (steps, 4), or why it cannot be one."""
+    """A score of the music21 corpus as a grid (steps, 4), or the reason for none."""
     voices = _four_voices(_parse(file))
     if voices is None:
         return "its voices are not soprano, alto, tenor, bass"
@@ -80,7 +80,7 @@ def read_chorale(file: str) -> Grid | str:
 
 
 def first_bars_steps(file: str, bars: int) -> int:
-    """The length of a chorale's upbeat and its first `bars` full bars, in sixteenths."""
+    """The length of the upbeat and the first `bars` full bars, in sixteenths."""
     first, second = list(_parse(file).parts[0].getElementsByClass("Measure"))[:2]
     bar = float(second.barDuration.quarterLength)
     upbeat = float(first.duration.quarterLength) % bar
@@ -97,5 +97,5 @@ def _four_voices(score: Any) -> list[Any] | None:
     parts = list(score.parts)
     if len(parts) == N_VOICES:
         return parts
-    named = [[p for p in parts if str(p.partName).startswith(v)] for v in ("Sopran", "Alto", "Tenor", "Bass")]
-    return [found[0] for found in named] if all(len(found) == 1 for found in named) else None
+    voices = [[p for p in parts if str(p.partName).startswith(v)] for v in ("Sopran", "Alto", "Tenor", "Bass")]
+    return [voice[0] for voice in voices] if all(len(voice) == 1 for voice in voices) else None

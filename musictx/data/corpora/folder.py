@@ -6,7 +6,7 @@ from pathlib import Path
 
 from musictx.config.prepare import PrepareFolderConfig
 from musictx.data.prepare import Assign, by_piece, check_work, prepare_midi
-from musictx.data.source import nothing, open_source
+from musictx.data.source import no_file_error, open_source
 from musictx.data.store import Corpus, Manifest, own_folders
 from musictx.errors import ConfigError
 from musictx.files import printable
@@ -16,27 +16,27 @@ OTHER = f"another kind of file: not named {', '.join(SUFFIXES)}"
 
 
 def prepare_folder(config: PrepareFolderConfig, assign: Assign | None = None) -> Manifest:
-    """Reads every MIDI file in `config.path` into a store, split by piece, or as `assign` says. Raises StoreError,
+    """Every MIDI file of `config.path` as a store, split by folders, by piece, or by `assign`. Raises StoreError,
     ConfigError."""
     path = Path(config.path)
     check_work(config)
-    with open_source(path, ("",), own_folders(Path(config.out))) as found:
-        named = [item.name.lower().endswith((*SUFFIXES, os.sep)) for item in found]
-        if not any(named):
-            raise nothing(path, ", ".join(SUFFIXES), [item.name for item in found])
-        items = [item for item, is_midi in zip(found, named, strict=True) if is_midi]
+    with open_source(path, ("",), own_folders(Path(config.out))) as files:
+        is_midi = [item.name.lower().endswith((*SUFFIXES, os.sep)) for item in files]
+        if not any(is_midi):
+            raise no_file_error(path, ", ".join(SUFFIXES), [item.name for item in files])
+        items = [item for item, midi in zip(files, is_midi, strict=True) if midi]
         return prepare_midi(
             items,
             Corpus(printable(config.corpus or path.resolve().stem), printable(config.licence)),
             assign or own_split(config, [item.name for item in items]),
             config,
-            passed_over=[(item.name, OTHER) for item, is_midi in zip(found, named, strict=True) if not is_midi],
+            unread=[(item.name, OTHER) for item, midi in zip(files, is_midi, strict=True) if not midi],
         )
 
 
 def own_split(config: PrepareFolderConfig, names: Sequence[str]) -> Assign:
-    """Validation and test as the folders of the settings say, all else for training; by chance without such a folder.
-    Raises ConfigError for a folder without a file, or with one that is in both."""
+    """Splits by the folders of the settings, or at random without these. Raises ConfigError for a folder without a
+    file, a file in two, and no file for training."""
     held_out = {name: folder for name in ("validation", "test") if (folder := getattr(config, name)) is not None}
     if not held_out:
         return by_piece(config)
@@ -53,6 +53,6 @@ def own_split(config: PrepareFolderConfig, names: Sequence[str]) -> Assign:
 
 
 def side_of(name: str, held_out: dict[str, str]) -> list[str]:
-    """The splits whose folder has the file of this name."""
+    """The splits whose folder has this file."""
     place = Path(name).parents
     return [split for split, folder in held_out.items() if Path(folder) in place]

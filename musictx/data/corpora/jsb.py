@@ -27,7 +27,7 @@ OFFICIAL = {"train": "train", "valid": "validation", "test": "test"}
 
 
 def prepare_jsb(config: PrepareJsbConfig) -> Manifest:
-    """Writes the standard JSON file as a store; downloads it without a path. Raises StoreError for another file."""
+    """The standard JSON file as a store; downloads it without a path. Raises StoreError for another file."""
     check_work(config)
     path = Path(config.path) if config.path else fetch(TABLE, Path(config.downloads))
     tokenizer, pieces, split_of = ChoraleTokenizer(), [], {}
@@ -44,7 +44,7 @@ def prepare_jsb(config: PrepareJsbConfig) -> Manifest:
 
 
 def read_table(path: Path) -> dict[str, list[Grid]]:
-    """train, valid and test as grids (steps, 4). Raises StoreError for any other file, ConfigError for none."""
+    """The grids (steps, 4) of train, valid and test. Raises StoreError for another file, ConfigError for none."""
     shape = "Jsb16thSeparated.json: {train, valid, test}, each a list of chorales, each a list of [S, A, T, B]"
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))

@@ -26,14 +26,14 @@ ARCHIVES = {
 
 
 def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
-    """Writes the archive, a zip or a folder, as a store; downloads it without a path. Raises StoreError when it is not
-    MAESTRO, or when files that its table names are missing."""
+    """The archive, zip or folder, as a store; downloads it without a path. Raises StoreError where it is not MAESTRO or
+    lacks files of its table."""
     check_work(config)
     if config.path is None and config.version not in ARCHIVES:
         raise ConfigError("version", got=config.version, allowed=f"one of {', '.join(ARCHIVES)}")
     path = Path(config.path) if config.path else fetch(ARCHIVES[config.version], Path(config.downloads))
-    with open_source(path, (".csv", ".mid", ".midi")) as found:
-        files = {item.name: item for item in found}
+    with open_source(path, (".csv", ".mid", ".midi")) as items:
+        files = {item.name: item for item in items}
         tables = sorted(n for n in files if n.rpartition("/")[2].startswith("maestro-v") and n.endswith(".csv"))
         if not tables:
             raise StoreError(f"no maestro-v*.csv in {path}", "give the archive or folder as it was downloaded")
@@ -43,8 +43,8 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
         inside = {f"{folder}/{name}".lstrip("/"): name for name in split_of}
         missing = sorted(name for member, name in inside.items() if member not in files)
         if missing or not inside:
-            listed = f", {', '.join(missing[:3])}" + ", …" * (len(missing) > 3) if missing else ""
-            what = f"{table.name} names {len(inside)} files, {len(missing)} of them missing{listed}"
+            first = f", {', '.join(missing[:3])}" + ", …" * (len(missing) > 3) if missing else ""
+            what = f"{table.name} names {len(inside)} files, {len(missing)} of them missing{first}"
             raise StoreError(what, "get the archive again, or take what you have with musictx prepare folder")
         return prepare_midi(
             [files[member] for member in sorted(inside)],
@@ -55,7 +55,7 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
 
 
 def read_table(table: Item) -> dict[str, str]:
-    """The split of each MIDI file. Raises StoreError for a table that is not MAESTRO's."""
+    """The split of each MIDI file. Raises StoreError for another table than MAESTRO's."""
     try:
         rows = list(csv.DictReader(io.StringIO(table.load(2**26).decode("utf-8"))))
         split_of = {row["midi_filename"]: row["split"] for row in rows}

@@ -21,8 +21,7 @@ SONG = re.compile(r"(?:^|/)\d{3}/[^/]+\.mid$", re.IGNORECASE)  # other versions 
 
 
 def prepare_pop909(config: PreparePop909Config) -> Manifest:
-    """Writes the archive, a zip or a folder, as a store; downloads it without a path. Songs that are near-duplicates of
-    each other share a split. Raises StoreError, ConfigError."""
+    """The archive, zip or folder, as a store; downloads it without a path. Raises StoreError, ConfigError."""
     check_work(config)
     path = Path(config.path) if config.path else fetch(ARCHIVE, Path(config.downloads))
     with open_source(path, (".mid",)) as items:
@@ -30,9 +29,9 @@ def prepare_pop909(config: PreparePop909Config) -> Manifest:
         if not songs:
             hint = "give POP909 as it was downloaded"
             raise StoreError(f"no file of {path} lies in a folder like POP909/001", hint)
-        return prepare_midi(songs, CORPUS, lambda pieces, keys: by_piece(config)(pieces, hashed(keys)), config)
+        return prepare_midi(songs, CORPUS, lambda pieces, keys: by_piece(config)(pieces, key_hashes(keys)), config)
 
 
-def hashed(keys: Sequence[str]) -> list[str]:
-    """The keys by whose order the songs of all finished stores are split."""
+def key_hashes(keys: Sequence[str]) -> list[str]:
+    """Hashes of the keys, whose order is that of the splits of all earlier stores."""
     return [sha256(key.encode()).hexdigest() for key in keys]

@@ -1,4 +1,4 @@
-"""The journal of a preparation: keeps finished chunks on disk until the store is written."""
+"""The journal of a preparation: its chunks on disk until the store is written."""
 
 import json
 import shutil
@@ -23,26 +23,25 @@ Chunk = Sequence[Item]
 
 
 def chunks_of(items: Sequence[Item]) -> Sequence[Chunk]:
-    """Runs of neighbouring files, the same for every number of workers."""
+    """The files in runs of `CHUNK_FILES`, for any number of workers."""
     return [items[start : start + CHUNK_FILES] for start in range(0, len(items), CHUNK_FILES)]
 
 
 class Journal:
-    """A hidden folder beside the store. Each finished chunk has its ids in one file, and in another, written last, what
-    these are. A chunk that cannot be read back counts as not done."""
+    """A hidden folder beside the store: each finished chunk has a file of ids and, written last, a file of facts."""
 
     def __init__(self, out: Path, recipe: str) -> None:
         self.folder, self.recipe = own_folders(out)[1], recipe
-        self._made: list[Path] = []  # folders that were not there before
+        self._new_folders: list[Path] = []
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keeps a second run away from the same store; an error before the first finished chunk leaves no folder.
-        Where files cannot be locked it says so and continues. Raises UserError when there is another run."""
-        self._made = [folder for folder in self.folder.parents if not folder.exists()]
+    def lock(self) -> Iterator[None]:
+        """Keeps other runs from the same store; an error before the first chunk leaves no folder. Raises UserError
+        where another run has the lock."""
+        self._new_folders = [folder for folder in self.folder.parents if not folder.exists()]
         self.folder.mkdir(parents=True, exist_ok=True)
-        taken = UserError(f"another run is writing there ({self.folder})", "wait for it or give another out=")
-        with locked(self.folder / "lock", taken):
+        error = UserError(f"another run is writing there ({self.folder})", "wait for it or give another out=")
+        with locked(self.folder / "lock", error):
             try:
                 yield
             except UserError:
@@ -51,15 +50,15 @@ class Journal:
                 raise
 
     def done(self, chunk: Chunk) -> bool:
-        """Whether a chunk is finished; one with a file that could not be opened is tried again."""
+        """Whether a chunk is complete, without files that could not be opened."""
         key = self._key(chunk)
         try:
             facts = self._facts(key)
-            whole: bool = 2 * sum(n for _, n, *_ in facts["pieces"]) == (self.folder / f"{key}.ids").stat().st_size
-            again = any(reason.startswith(UNREADABLE) for _, reason in facts["dropped"])
+            complete: bool = 2 * sum(n for _, n, *_ in facts["pieces"]) == (self.folder / f"{key}.ids").stat().st_size
+            has_unreadable = any(reason.startswith(UNREADABLE) for _, reason in facts["dropped"])
         except (OSError, ValueError, KeyError, TypeError):
             return False
-        return whole and not again
+        return complete and not has_unreadable
 
     def write(self, chunk: Chunk, results: Sequence[Encoded]) -> None:
         pieces = [(item.name, *r) for item, r in zip(chunk, results, strict=True) if not isinstance(r, str)]
@@ -74,16 +73,15 @@ class Journal:
             partial.write_text(json.dumps(facts), encoding="utf-8")
 
     def read(self, chunks: Sequence[Chunk]) -> tuple[list[Piece], list[tuple[str, str]]]:
-        """The pieces of finished chunks, their ids still on disk, and the left-out files with reasons."""
+        """The pieces of finished chunks, with ids on disk, and the dropped files with reasons."""
         pieces: list[Piece] = []
         dropped: list[tuple[str, str]] = []
-        keys, whole, at = [self._key(chunk) for chunk in chunks], self.folder / "ids.bin", 0
-        with open(
-            whole, "wb"
-        ) as file:  # one to be mapped: a large corpus has more chunks than a process may open files
+        keys, all_ids, at = [self._key(chunk) for chunk in chunks], self.folder / "ids.bin", 0
+        # one file for the memory map: a large corpus has more chunks than a process may open files
+        with open(all_ids, "wb") as file:
             for key in keys:
                 file.write((self.folder / f"{key}.ids").read_bytes())
-        ids = np.memmap(whole, np.uint16, "r") if whole.stat().st_size else np.zeros(0, np.uint16)
+        ids = np.memmap(all_ids, np.uint16, "r") if all_ids.stat().st_size else np.zeros(0, np.uint16)
         for key in keys:
             facts = self._facts(key)
             for name, n_ids, seconds, mark in facts["pieces"]:
@@ -94,15 +92,13 @@ class Journal:
         return pieces, dropped
 
     def close(self) -> None:
-        """Deletes the journal once the store is written, or nothing is left for one. Then the folders around it go, if
-        it made them and they are empty."""
+        """Deletes the journal, and the empty folders that it made around itself."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        for folder in self._made:
+        for folder in self._new_folders:
             with suppress(OSError):
                 folder.rmdir()
 
     def _facts(self, key: str) -> dict[str, Any]:
-        """What the ids of a chunk are. They stay on disk until they are read: those of many files take much memory."""
         facts: dict[str, Any] = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
         return facts
 

@@ -1,4 +1,4 @@
-"""Files -> pieces on this machine: each thread has a reader process. Threads return values; only we write."""
+"""Files -> pieces by a pool of threads, each with a reader process; only the main thread writes."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -7,13 +7,13 @@ from threading import Event, Lock
 
 from musictx.config.prepare import PrepareConfig
 from musictx.data.parallel.journal import Chunk, Journal, chunks_of
-from musictx.data.parallel.sandbox import FileLimits, Readers, say_what_is_missing
+from musictx.data.parallel.sandbox import FileLimits, Readers, say_missing_limits
 from musictx.data.recipe import Encoded
 from musictx.data.source import Item
 from musictx.data.store import Piece
 from musictx.errors import ConfigError, MidiError
-from musictx.neighbour import usable_cores
 from musictx.terminal import say
+from musictx.threads import usable_cores
 from musictx.waiting import Waiting
 
 A_CORE = 16  # most workers a core: each is a process
@@ -23,15 +23,15 @@ _loading = Lock()  # an archive gives one file at a time
 def encode_all(
     items: Sequence[Item], encode: Callable[[bytes], Encoded], journal: Journal, config: PrepareConfig
 ) -> tuple[list[Piece], list[tuple[str, str]]]:
-    """Runs `encode` on the bytes of files that are not in the journal; returns pieces, and left-out files with reasons,
-    in the given order. A finished chunk is kept, whatever happens to the others."""
+    """Runs `encode` on the bytes of files that are not in the journal, which keeps each finished chunk; returns pieces,
+    and dropped files with reasons, in order."""
     chunks = chunks_of(items)
     missing = [chunk for chunk in chunks if not journal.done(chunk)]
     done = len(items) - sum(map(len, missing))
     if done:
         say(f"resuming an earlier run: {done} of {len(items)} files are done")
     if missing:
-        say_what_is_missing()
+        say_missing_limits()
         workers = min(cores(config.workers), len(missing))
         pool, ended, readers = ThreadPool(workers), Event(), Readers()
         try:
@@ -49,7 +49,7 @@ def encode_all(
 def _read_all(
     read: Callable[[Item], Encoded], ended: Event, waiting: Waiting, chunk: Chunk
 ) -> tuple[Chunk, list[Encoded]]:
-    """The result of each file, as far as they come before the end."""
+    """The results of a chunk, as many as come before `ended` is set."""
     results = []
     for item in chunk:
         if not ended.is_set():
@@ -68,7 +68,7 @@ def _read(encode: Callable[[bytes], Encoded], readers: Readers, config: PrepareC
 
 
 def cores(workers: int | None) -> int:
-    """The number of workers: as asked, or one per core this process may use. Raises ConfigError."""
+    """The number of workers; None: one per core that this process may use. Raises ConfigError."""
     here = usable_cores()
     if workers is not None and not 1 <= workers <= A_CORE * here:
         allowed = f"1 to {A_CORE * here} on this machine, or leave it out for {here}"

@@ -1,7 +1,4 @@
-"""The reader process: takes one file's bytes at a time and answers with the result; a bad file may kill it.
-
-Started by `sandbox.py` as `python -m musictx.data.parallel.reader FD MEMORY_MB SECONDS`.
-"""
+"""The reader process, `python -m musictx.data.parallel.reader FD MEMORY_MB SECONDS`: bytes in, results out."""
 
 import pickle
 import signal
@@ -14,7 +11,7 @@ IDLE_S = 600  # an idle reader ends after this
 
 
 def main(fd: int, memory_mb: int, seconds: float) -> None:
-    """Serves the pipe until the other side closes it."""
+    """Answers requests from the pipe until the other side closes it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other side
     connection = Connection(fd)
     try:
@@ -35,7 +32,7 @@ def main(fd: int, memory_mb: int, seconds: float) -> None:
 
 
 def answer(encode, payload: bytes, memory_mb: int):  # type: ignore[no-untyped-def]
-    """What becomes of one file, or what is wrong with it."""
+    """The result of one file, or the reason for none."""
     try:
         return encode(payload)
     except MemoryError:

@@ -1,7 +1,6 @@
-"""A separate reader process with limits of time and memory: if a file kills it, we know which file it was.
+"""Reader processes with limits of time and memory.
 
-Each has a pipe of its own: where readers share one, as in the pools of libraries, one that dies while it answers stops
-all. Each starts without the current folder, so that no file in it is run, and without a person's own script.
+Each has its own pipe: in the pools of libraries, which share one, a reader that dies while it answers stops all.
 """
 
 import multiprocessing
@@ -34,7 +33,7 @@ class FileLimits(NamedTuple):
 
 
 class Sandbox:
-    """A running reader process for one function of a file's bytes. Raises UserError when it cannot start."""
+    """A reader process for one function of a file's bytes. Raises UserError where it cannot start."""
 
     def __init__(self, encode: Callable[[bytes], Encoded], limits: FileLimits) -> None:
         self.encode, self.limits, self.ended = encode, limits, False
@@ -42,7 +41,7 @@ class Sandbox:
         self.pipe, theirs = multiprocessing.Pipe()
         quiet, arguments = subprocess.DEVNULL, map(str, (theirs.fileno(), limits.memory_mb, limits.seconds))
         self.process = subprocess.Popen(
-            # -P: import nothing from the current folder
+            # -P: run no file of the current folder
             [sys.executable, "-P", "-m", "musictx.data.parallel.reader", *arguments],
             pass_fds=[theirs.fileno()],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -61,7 +60,7 @@ class Sandbox:
             raise UserError(f"a reader process could not start: {problem}")
 
     def run(self, data: bytes) -> Encoded:
-        """The result of one file; if the reader does not outlive it, the reason."""
+        """The result of one file, or the reason of the reader's end."""
         try:
             self.pipe.send_bytes(data)
             if self.pipe.poll(self.limits.seconds):
@@ -74,7 +73,6 @@ class Sandbox:
         return reason
 
     def close(self) -> None:
-        """Ends the reader process."""
         self.pipe.close()
         self.process.kill()
         self.process.wait()
@@ -87,15 +85,15 @@ class Sandbox:
         return signal.Signals(-code).name if code < 0 else f"exit status {code}"
 
 
-def say_what_is_missing() -> None:
-    """Prints which bad files this system cannot stop, if any."""
+def say_missing_limits() -> None:
+    """Prints a warning on a system without limits of time or memory."""
     if not LIMITS:
         what = "taking too much memory" if APART else "taking too much time or memory, or from ending this program"
         say(f"on this system nothing keeps a bad file from {what}")
 
 
 class Readers:
-    """The reader processes of one preparation, or of one page. Threads may share them."""
+    """The reader processes of a preparation or a page, which threads share."""
 
     def __init__(self) -> None:
         self._idle: list[Sandbox] = []
@@ -104,17 +102,16 @@ class Readers:
         self._closed = False
 
     def read(self, encode: Callable[[bytes], Encoded], data: bytes, limits: FileLimits) -> Encoded:
-        """The result of one file, from a reader process, or from this process where no other can be ended. A file that
-        kills its reader gets a second try: the cause may lie outside the file."""
+        """The result of one file, from a reader process, or from this one where the system can end no other."""
         if not APART:
             here: Encoded = answer(encode, data, limits.memory_mb)
             return here
         result = self._read_once(encode, data, limits)
-        died = isinstance(result, str) and result.startswith(KILLS)
+        died = isinstance(result, str) and result.startswith(KILLS)  # perhaps not by this file: a second try
         return self._read_once(encode, data, limits) if died else result
 
     def close(self) -> None:
-        """Ends all reader processes, also those that read; no more files are read."""
+        """Ends all reader processes; no more files are read."""
         with self._lock:
             self._closed = True
             while self._idle:
@@ -124,7 +121,7 @@ class Readers:
                 reader.process.kill()
 
     def _read_once(self, encode: Callable[[bytes], Encoded], data: bytes, limits: FileLimits) -> Encoded:
-        """By a reader that waits for a file, or by a new one."""
+        """The result from an idle reader or a new one."""
         sandbox = self._take(encode, limits) or Sandbox(encode, limits)
         with self._lock:
             if self._closed:  # while it started

@@ -8,7 +8,7 @@ from strategies import SHARED_DATA, part_of
 
 from musictx.config.prepare import PreparePop909Config, SelectConfig
 from musictx.config.train import TokenizerConfig
-from musictx.data.corpora.pop909 import hashed, prepare_pop909
+from musictx.data.corpora.pop909 import key_hashes, prepare_pop909
 from musictx.data.store import Store
 from musictx.errors import StoreError
 from musictx.tokenizers import build_tokenizer
@@ -28,7 +28,7 @@ def prepare(path, tmp_path, **changes):
 
 
 def test_songs_are_split_by_their_content_and_other_versions_are_left_alone(tmp_path):
-    assert hashed(["c"]) == [sha256(b"c").hexdigest()]  # the splits of finished stores depend on it
+    assert key_hashes(["c"]) == [sha256(b"c").hexdigest()]  # the splits of finished stores depend on it
     songs = write_songs(tmp_path / "in", 6)
     song = next(songs.rglob("*.mid"))
     (song.parent / "versions").mkdir()

@@ -22,7 +22,7 @@ def test_what_was_written_is_read_whatever_the_order(tmp_path):
     chunks = chunks_of([item(f"{k:03d}") for k in range(3 * CHUNK_FILES)])
     assert [len(chunk) for chunk in chunks] == [32, 32, 32]
     journal = Journal(tmp_path / "store", "recipe")
-    with journal.locked():
+    with journal.lock():
         for c in (2, 0, 1):
             results = [result(32 * c + k) for k in range(32)]
             results[5] = "no notes"
@@ -43,13 +43,13 @@ def test_what_was_written_is_read_whatever_the_order(tmp_path):
 def test_damage_counts_as_not_done(tmp_path, damaged):
     (chunk,) = chunks_of([item("a")])
     journal = Journal(tmp_path / "store", "r")
-    with journal.locked():
+    with journal.lock():
         journal.write(chunk, [result(7)])
     (file,) = journal.folder.glob(damaged)
     os.truncate(file, 4)
     again = Journal(tmp_path / "store", "r")
     assert not again.done(chunk)
-    with again.locked():
+    with again.lock():
         again.write(chunk, [result(9)])
     assert again.done(chunk)
     assert again.read([chunk])[0][0].ids.tolist() == [9, 9, 9]
@@ -57,9 +57,9 @@ def test_damage_counts_as_not_done(tmp_path, damaged):
 
 def test_two_runs_do_not_write_one_store(tmp_path):
     with (
-        Journal(tmp_path / "store", "r").locked(),
+        Journal(tmp_path / "store", "r").lock(),
         pytest.raises(UserError, match=r"\.store\.work"),
-        Journal(tmp_path / "store", "s").locked(),
+        Journal(tmp_path / "store", "s").lock(),
     ):
         pass
 
@@ -67,7 +67,7 @@ def test_two_runs_do_not_write_one_store(tmp_path):
 def test_a_file_that_could_not_be_opened_is_tried_again(tmp_path):
     (chunk,) = chunks_of([item("a"), item("b")])
     journal = Journal(tmp_path / "store", "r")
-    with journal.locked():
+    with journal.lock():
         journal.write(chunk, [result(1), "cannot be read: Permission denied"])
     assert not Journal(tmp_path / "store", "r").done(chunk)
 
@@ -76,7 +76,7 @@ def test_a_journal_of_more_chunks_than_a_process_may_open_files_is_read(tmp_path
     resource = pytest.importorskip("resource")
     chunks = [(item(str(k)),) for k in range(200)]
     journal = Journal(tmp_path / "store", "r")
-    with journal.locked():
+    with journal.lock():
         for k, chunk in enumerate(chunks):
             journal.write(chunk, [result(k)])
         before = resource.getrlimit(resource.RLIMIT_NOFILE)

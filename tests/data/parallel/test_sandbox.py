@@ -10,7 +10,7 @@ import cloudpickle
 import psutil
 import pytest
 
-from musictx.data.parallel.sandbox import FileLimits, Readers, say_what_is_missing
+from musictx.data.parallel.sandbox import FileLimits, Readers, say_missing_limits
 from musictx.errors import UserError
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # or each reader would import pytest
@@ -112,7 +112,7 @@ def test_where_no_process_can_be_ended_this_one_reads(readers, monkeypatch):
 def test_a_line_says_what_no_limit_stops(monkeypatch, capsys, apart, limits, said):
     monkeypatch.setattr("musictx.data.parallel.sandbox.APART", apart)
     monkeypatch.setattr("musictx.data.parallel.sandbox.LIMITS", limits)
-    say_what_is_missing()
+    say_missing_limits()
     out = capsys.readouterr().out
     assert out.endswith(said)
     assert bool(out) == bool(said)
