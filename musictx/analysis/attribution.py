@@ -25,10 +25,10 @@ class Answer(NamedTuple):
     """Logits of P passages, their mean, and how far the label's log-odds fall without each note."""
 
     labels: list[str]
-    from_s: list[float]
-    logits: NDArray[np.float64]
+    from_s: list[float]  # beginnings of the passages
+    logits: NDArray[np.float64]  # (P, K)
     mean: NDArray[np.float64]  # (K,)
-    fall: NDArray[np.float64]
+    fall: NDArray[np.float64]  # (N,), NaN outside all passages
 
     @property
     def label(self) -> str:
@@ -40,7 +40,7 @@ class Answer(NamedTuple):
         return np.argsort(-self.fall, kind="stable")[: np.count_nonzero(~np.isnan(self.fall))]  # NaN comes last
 
     @property
-    def decisive(self) -> NDArray[np.int64]:
+    def top_notes(self) -> NDArray[np.int64]:
         return self.ranking[self.fall[self.ranking] > 0][:MOST_NOTES]
 
     def facts(self, score: Score) -> dict[str, Any]:

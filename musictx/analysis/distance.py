@@ -79,8 +79,7 @@ class Grid:
 
 
 def _pairs(x: tuple[Floats, Floats], y: tuple[Floats, Floats]) -> tuple[Floats, Iterator[Floats]]:
-    """Distances of all pairs (P,), and their weights in each resample, (P,). A set is its values (N,) and weights (R,
-    N)."""
+    """Distances of all pairs (P,), and their weights (P,) in each resample; a set is values (N,) and weights (R, N)."""
     (a, weights_a), (b, weights_b) = x, y
     i, j = np.triu_indices(len(a), 1) if x is y else np.indices((len(a), len(b))).reshape(2, -1)
     return np.abs(a[i] - b[j]), (p[i] * q[j] for p, q in zip(weights_a, weights_b, strict=True))

@@ -69,8 +69,8 @@ def classify(config: ClassifyConfig) -> None:
     out.mkdir(parents=True, exist_ok=True)
     title = f"{source.stem}: {answer.label} {softmax(answer.mean).max():.2f}"
     what = f"log-odds of {answer.label} that it adds"
-    plot_attribution(printable(title), score, answer.fall, answer.decisive.tolist(), picture, printable(what), PALE)
-    write_json(path, facts | answer.facts(score))
+    plot_attribution(printable(title), score, answer.fall, answer.top_notes.tolist(), picture, printable(what), PALE)
+    write_json(path, said | as_json(answer, score))
     say(f"{picture}: the notes that decided, in colour\n{path}: all figures")
 
 
@@ -95,7 +95,7 @@ def show(answer: Answer, score: Score) -> None:
     ]
     print_table(["probability", "label", "likeliest in"], rows)
     rows = [
-        (f"{score.onset_s[n]:.2f}", pitch_name(int(score.pitch[n])), f"{answer.fall[n]:+.3f}") for n in answer.decisive
+        (f"{score.onset_s[n]:.2f}", pitch_name(int(score.pitch[n])), f"{answer.fall[n]:+.3f}") for n in answer.top_notes
     ]
     print_table(["second", "note", f"log-odds of {answer.label} that it adds"], rows)
 

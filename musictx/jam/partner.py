@@ -134,7 +134,7 @@ class Partner:
 
     def _read(self, ids: Ids) -> None:
         try:
-            self.logits = self.steps.prefill(ids.astype(np.int64)[None])
+            self.logits = self.steps.prefill(ids.astype(np.int64)[None])  # (1, T)
         except ConfigError:  # as in `draw`
             self._recall()
 
