@@ -24,8 +24,8 @@ UNREADABLE = "cannot be read"
 
 @dataclass(frozen=True)
 class Item:
-    """A file: its name inside the folder or archive, a stamp that changes with its content, and its bytes by
-    `load(limit)`, which raises MidiError for more bytes and for an unreadable file."""
+    """A file in a folder or archive; its stamp changes with its content. `load(limit)` gives its bytes, and raises
+    MidiError for more of them and for an unreadable file."""
 
     name: str
     stamp: str
