@@ -70,7 +70,7 @@ def classify(config: ClassifyConfig) -> None:
     title = f"{source.stem}: {answer.label} {softmax(answer.mean).max():.2f}"
     what = f"log-odds of {answer.label} that it adds"
     plot_attribution(printable(title), score, answer.fall, answer.top_notes.tolist(), picture, printable(what), PALE)
-    write_json(path, said | as_json(answer, score))
+    write_json(path, facts | answer.facts(score))
     say(f"{picture}: the notes that decided, in colour\n{path}: all figures")
 
 
