@@ -29,8 +29,7 @@ LOOKED_AT = 1 << 16
 
 
 def notation_of(data: bytes, source: object) -> str | None:
-    """music21's name of the notation of data that is no MIDI file, by what it says or by its name; None if it is
-    none."""
+    """music21's name of the notation, by the data or its name; None for all else."""
     head = _head(data)
     if any(re.search(sign, head) for sign in OTHER_SIGNS):
         return None
@@ -39,7 +38,7 @@ def notation_of(data: bytes, source: object) -> str | None:
 
 
 def other_format(data: bytes, source: object) -> str:
-    """Which format data that is not read has, and what to do, by what it says or by its name; empty if unknown."""
+    """The format of data that is not read, and a way to MIDI; empty if unknown."""
     matches = (name for sign, name in OTHER_SIGNS.items() if re.search(sign, _head(data)))
     name = next(matches, None) or SUFFIXES.get(Path(str(source)).suffix.lower())
     return f"is {name}, not a MIDI file: {FORMATS[name]}" if name else ""

@@ -56,7 +56,7 @@ def _check_size(data: bytes, source: object) -> None:
 
 
 def read_tracks(data: bytes, source: object, *, one_tempo: bool = False) -> Tracks:
-    """The tracks of a MIDI file, one per track, channel and program that has notes, and what is wrong in the file.
+    """The tracks of a MIDI file, one per track, channel and program that has notes, and the faults of the file.
     `one_tempo` keeps the first tempo throughout, so that beats stay evenly spaced. Raises MidiError, which names
     `source`."""
     try:
@@ -70,14 +70,13 @@ def read_tracks(data: bytes, source: object, *, one_tempo: bool = False) -> Trac
 
 
 def whole(data: bytes, source: object = "") -> bytes:
-    """The MIDI file as it is read: without what is around it, and with nothing wrong in its lengths and counts; that of
-    notation if it is some."""
+    """The MIDI file, or that of notation, unpacked, with its lengths and counts mended."""
     return whole_chunks(data, source).write()
 
 
 def whole_chunks(data: bytes, source: object = "", repairs: Counter[str] | None = None) -> Chunks:
-    """The header and tracks of a MIDI file, also of one that is packed; counts what is repaired. Raises MidiError for a
-    file of another format, and ValueError for data that is no MIDI file."""
+    """The header and tracks of a MIDI file, also of a packed one; counts repairs. Raises MidiError for a file of
+    another format, and ValueError for data that is no MIDI file."""
     data = unwrap(data, MOST_BYTES)
     _check_size(data, source)
     repairs = Counter() if repairs is None else repairs
@@ -91,8 +90,7 @@ def whole_chunks(data: bytes, source: object = "", repairs: Counter[str] | None 
 
 
 def score_of(data: bytes, source: object) -> tuple[Notation, Losses]:
-    """Notation as it is written, or a MIDI file as notation; and what it lost, by kinds of `REPAIRS`. Raises
-    MidiError."""
+    """Notation as it is written, or a MIDI file as notation; and its losses. Raises MidiError."""
     if data[:4] != HEAD and (kind := notation_of(data, source)):
         return _notation(data, kind, str(source))
     try:

@@ -19,7 +19,7 @@ FORMATS = (".svg", ".png", ".pdf")
 
 
 def write_notation(notation: Notation, path: Path, title: str) -> Losses:
-    """Writes MusicXML or pages, by the suffix; what these lack. Raises UserError as `engrave` and `to_musicxml` do."""
+    """Writes MusicXML or pages, by the suffix; returns losses. Raises UserError as `engrave` and `to_musicxml` do."""
     is_page = path.suffix.lower() != MUSICXML
     text, losses = to_musicxml(notation, title, tempi=not is_page)
     if is_page:

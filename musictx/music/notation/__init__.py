@@ -1,1 +1,1 @@
-"""Scores of notation programs: what they are, reading, writing."""
+"""Scores of notation programs: their parts and bars, reading, writing."""

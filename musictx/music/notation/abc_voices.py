@@ -7,14 +7,14 @@ from collections.abc import Iterator
 BODY = "IKLMmNPQRrsTUVWw+"  # fields within the music; all other letters before a colon are notes: F:| ends a repeat
 FIELD = re.compile(r"^([A-Za-z+]):(.*)")
 VOICE = re.compile(r"\[V: *([^\s\]]+)[^\]]*\]")
-# what is no music: decorations, remarks, names of endings, lyrics' and layout's fields within the line
+# not music: decorations, remarks, names of endings, lyrics' and layout's fields within the line
 NO_MUSIC = re.compile(r'![^!\n]*!|\+[a-z.]+\+|\[?"[^"\n]*"|\[[INPQrRTUw]:[^\]]*\]|(?<!\\)%.*|\by\d*')
 OVERLAY = re.compile(r"&[^|\n]*")
 HEAD = "TCMLQK"
 
 
 def each_voice(text: str, losses: Counter[str]) -> list[str]:
-    """The first tune of a file as one text a voice, in the order in which they come; counts what is left out."""
+    """The first tune of a file as one text a voice, in their order; counts losses."""
     head: dict[str, str] = {}
     voices: dict[str, list[str]] = {}
     voice, in_body, has_key = "", False, bool(re.search(r"(?m)^K:", text))

@@ -52,7 +52,7 @@ def to_midi(notation: Notation) -> bytes:
 
 
 def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
-    """The score of a MIDI file, and what it lost, as its drums; notes that end a little before a usual length get that.
+    """The score of a MIDI file, and its losses, as drums; a note that ends shortly before a usual length gets that.
     Raises MidiError for a file whose notes keep to no grid, as a performance's."""
     file = read_events(data)
     per_quarter = int.from_bytes(file.division)
@@ -101,7 +101,7 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
 
 
 def _add_staff(staves: list[tuple[str, int, list[MidiNote]]], new: tuple[str, int, list[MidiNote]]) -> None:
-    """A channel is a staff of its own, unless it has only what sounds in one already: a second voice's unisons."""
+    """A channel is a staff of its own, unless one has all of its notes already: a second voice's unisons."""
     for name, program, notes in staves:
         if (name, program) == new[:2] and len(new[2]) <= len(notes):
             strikes = {(note.pitch, note.on) for note in notes}

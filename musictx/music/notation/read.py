@@ -22,7 +22,7 @@ REFERENCES = re.compile(r"(?m)^!!.*\n?")  # one without a colon stops music21, a
 
 
 def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation, Losses]:
-    """The score, and what it lost, by kinds of `REPAIRS`; `kind` is music21's name of the format.
+    """The score and its losses; `kind` is music21's name of the format.
 
     Repeats are as they are written, once. Raises MidiError, which names `source`.
     """
@@ -142,7 +142,7 @@ def _changes(said: Iterable[tuple[int, Any]]) -> list[tuple[int, Any]]:
 
 def _notes(elements: Iterable[Any], losses: Losses, source: object) -> Iterator[Note]:
     """Notes of a staff, tied ones as one, in order of time and pitch."""
-    ended: dict[tuple[Fraction, int], list[list[Any]]] = defaultdict(list)  # those that are tied to what follows
+    ended: dict[tuple[Fraction, int], list[list[Any]]] = defaultdict(list)  # those that are tied to the next
     found: list[list[Any]] = []  # [onset, offset, pitch] in quarters
     for element in elements:
         if "Harmony" in element.classes:  # a chord's name

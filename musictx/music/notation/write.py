@@ -40,8 +40,8 @@ class Chord(NamedTuple):
 
 
 def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> tuple[bytes, Losses]:
-    """The text of a MusicXML file, and what it lacks; for a page without tempi: they have a glyph of their own, which
-    few fonts have. Raises UserError where music21 or partitura is not installed."""
+    """The text of a MusicXML file, and its losses; for a page without tempi, whose glyph few fonts have. Raises
+    UserError where music21 or partitura is not installed."""
     try:
         from music21 import layout, metadata, stream
         from music21.musicxml.m21ToXml import GeneralObjectExporter
@@ -74,7 +74,7 @@ def _on_lines(notation: Notation) -> tuple[Notation, Losses]:
 
 
 def _printable(text: str) -> str:
-    """Without what XML cannot say: control characters and halves of pairs."""
+    """Without characters that XML lacks: controls and halves of pairs."""
     return " ".join("".join(x if x.isprintable() else " " for x in text).split())
 
 
