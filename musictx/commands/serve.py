@@ -24,7 +24,7 @@ from musictx.model.onnx.player import open_player
 from musictx.model.onnx.settings import can_play_source
 from musictx.model.onnx.source_player import open_source_player
 from musictx.model.packaged import HARMONISER, NAMES, absence, bundle_path, is_packaged
-from musictx.model.sizes import AUTO
+from musictx.model.settings import AUTO
 from musictx.model.steps import Player, SourcePlayer
 from musictx.model.torch_steps import TorchPlayer, TorchSourcePlayer
 from musictx.model.weights import for_steps

@@ -13,7 +13,7 @@ from musictx.model.bundle import load_bundle
 from musictx.model.header import BundleHeader, read_header
 from musictx.model.packaged import BUNDLES, KNOWN, bundle_path
 from musictx.model.protocol import LanguageModel
-from musictx.model.sizes import AUTO, WEIGHTS
+from musictx.model.settings import AUTO, WEIGHTS
 from musictx.model.static_steps import StaticSteps
 from musictx.model.torch_steps import TorchPlayer, TorchSourcePlayer
 from musictx.model.weights import check_weights, choose_weights, for_steps, on_cpu

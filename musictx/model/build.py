@@ -4,18 +4,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.keyboard import KeyboardState, Keys
 from musictx.model.position import describe
 from musictx.model.recurrent import Recurrent, RecurrentConfig
-from musictx.model.sizes import one_of
+from musictx.model.settings import one_of
 from musictx.model.transformer import Transformer, TransformerConfig
 
 Model = Transformer | Recurrent  # these continue music; the others obey `protocol.SourceModel`
 SOURCE = ("source", "ids")  # the inputs of a model of a source and a target
+WEIGHT_BYTES = 4
+DRAWS = {"normal_", "uniform_", "kaiming_uniform_"}  # what fills a tensor with initial values
 
 
 class Kind(NamedTuple):
@@ -100,6 +104,33 @@ def build_model(config: Any, pace: Tensor | None = None, keys: Keys | None = Non
             if isinstance(part, KeyboardState):
                 part.learn(keys)
     return model
+
+
+def meta_model(config: Any) -> nn.Module:
+    """The model on the device "meta": shapes without values. Raises UserError for sizes beyond all numbers."""
+    try:
+        with torch.device("meta"), NoValues():
+            return build_model(config)
+    except (RuntimeError, OverflowError) as error:
+        why = " ".join(str(error).split())[:100]
+        raise UserError(f"a model of these sizes cannot be built ({why})") from None
+
+
+class NoValues(TorchFunctionMode):
+    """Draws no initial values: on the device "meta" that would import PyTorch's compiler, for more than a second."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func.__name__ in DRAWS:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
+
+
+def memory_of(model: nn.Module) -> int:
+    """Bytes of all parameters and tables, as float32. A model on the device "meta" has them only in its shapes."""
+    return WEIGHT_BYTES * sum(x.numel() for each in (model.parameters(), model.buffers()) for x in each)
 
 
 def _name(model: object) -> str | None:

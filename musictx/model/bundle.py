@@ -11,12 +11,10 @@ from torch import Tensor, nn
 
 from musictx.errors import BundleError, UserError
 from musictx.files import replacing
-from musictx.model.build import KINDS, Model, asked, build_model, model_config
-from musictx.model.checkpoint import checkpoint_tensors, is_checkpoint
+from musictx.model.build import KINDS, Model, asked, build_model, meta_model, model_config
 from musictx.model.header import AGAIN, DAMAGE, KEY, BundleHeader, read_header, reason
 from musictx.model.own import check_parts, maker
-from musictx.model.shapes import shapes_of, without_memory
-from musictx.model.tensors import differing, shapes
+from musictx.model.tensors import checkpoint_tensors, differing, is_checkpoint, shapes
 
 
 class Bundle(NamedTuple):
@@ -72,7 +70,8 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
     if attention:
         config = replace(config, **asked(config, {"attention": attention}))
     try:
-        if wrong := differing(shapes_of(without_memory(lambda: build_model(config))), shapes(path)):
+        expected = {name: [*x.shape] for name, x in meta_model(config).state_dict().items()}
+        if wrong := differing(expected, shapes(path)):
             raise ValueError(wrong)
         model = build_model(config)
         model.load_state_dict(_tensors(path))

@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from musictx.model.cache import Cache, KVCache, indices
-from musictx.model.encoder_decoder_settings import EncoderDecoderSettings
 from musictx.model.position import FORMS
+from musictx.model.settings import EncoderDecoderSettings
 from musictx.model.transformer import Block, TransformerConfig, initialise
 
 

@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 
 from musictx.errors import BundleError
 from musictx.files import all_printable
-from musictx.model.checkpoint import is_checkpoint, read_checkpoint
+from musictx.model.tensors import is_checkpoint, read_checkpoint
 
 FORMAT = 1
 KEY = "musictx"

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from musictx.model.cells import ResidualCells, build_cells, initialise, run_cells
 from musictx.model.keyboard import LONG_S, KeyboardState
 from musictx.model.recall import Past, Recall
-from musictx.model.sizes import check_numbers, one_of
-from musictx.model.transformer_settings import KEYBOARDS, SEEN
+from musictx.model.settings import KEYBOARDS, SEEN, check_numbers, one_of
 from musictx.setting import setting
 
 

@@ -10,13 +10,11 @@ from torch import Tensor, nn
 from musictx.errors import ConfigError
 from musictx.model.attention import AUTO, IMPLEMENTATIONS
 from musictx.model.cache import Cache, KVCache, indices
-from musictx.model.conv import ShortConv
 from musictx.model.keyboard import KeyboardState
 from musictx.model.position import FORMS, timed_forms
 from musictx.model.position.form import Form
 from musictx.model.prompt_cache import PromptCache
-from musictx.model.sizes import one_of
-from musictx.model.transformer_settings import TransformerSettings
+from musictx.model.settings import TransformerSettings, one_of
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,27 @@ class SwiGLU(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         content, gate = x.chunk(2, -1)
         return content * F.silu(gate)
+
+
+class ShortConv(nn.Module):
+    """x (B, T, C) -> x plus a weighted sum of the last `width` tokens, each channel by itself.
+
+    It begins at zero. So et al. 2021 have it after the projections; here it shows heads a whole note.
+    """
+
+    def __init__(self, width: int, channels: int) -> None:
+        super().__init__()
+        self.width = width
+        self.weight = nn.Parameter(torch.zeros(width, channels))  # the last row is for the token itself
+
+    def forward(self, x: Tensor, before: Tensor | None) -> Tensor:
+        """`before` (B, width - 1, C) are the tokens before x; None: x is at the beginning, zeros are before it."""
+        if before is None:
+            before = x.new_zeros(len(x), self.width - 1, x.shape[2])
+        seen, t = torch.cat([before, x], 1), x.shape[1]
+        for shift, weight in enumerate(self.weight.to(x.dtype)):
+            x = x + weight * seen[:, shift : shift + t]
+        return x
 
 
 class Block(nn.Module):

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from musictx.errors import ConfigError
 from musictx.model.build import can
 from musictx.model.cells import lacks_cells
-from musictx.model.sizes import AUTO, WEIGHTS, one_of
+from musictx.model.settings import AUTO, WEIGHTS, one_of
 from musictx.model.transformer import Block
 from musictx.system import processor
 

@@ -24,7 +24,7 @@ from musictx.generate.model import load
 from musictx.generate.open_bundle import faster, open_bundle
 from musictx.model.onnx.graph import BLOCK
 from musictx.model.packaged import CHORALE, packaged_bundle, seed_path
-from musictx.model.sizes import WEIGHTS
+from musictx.model.settings import WEIGHTS
 from musictx.model.static_steps import StaticSteps
 from musictx.model.steps import Player
 from musictx.model.torch_steps import TorchPlayer

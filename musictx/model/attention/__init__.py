@@ -6,7 +6,7 @@ from torch import Tensor
 from musictx.model.attention.chunked import chunked
 from musictx.model.attention.fused import suits, triton_attention
 from musictx.model.attention.relative import Age, Masked, is_emulated, reference, skew
-from musictx.model.sizes import one_of
+from musictx.model.settings import one_of
 
 IMPLEMENTATIONS = {"reference": reference, "skew": skew, "chunked": chunked, "triton": triton_attention}
 AUTO = "auto"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from musictx.model.encoder_decoder_settings import EncoderDecoderSettings
 from musictx.model.onnx.blocks import Blocks
 from musictx.model.onnx.decoder import Layers
 from musictx.model.onnx.graph import Graph
 from musictx.model.onnx.position import BOTH_WAYS, Form, to
 from musictx.model.onnx.slots import HIDDEN
+from musictx.model.settings import EncoderDecoderSettings
 
 
 def encoder(config: EncoderDecoderSettings, int8: bool = False) -> Graph:

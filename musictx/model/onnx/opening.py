@@ -17,9 +17,8 @@ from musictx.model.onnx.keyboard import KEY_TABLE, is_key_table
 from musictx.model.onnx.session import OnnxModel, start
 from musictx.model.onnx.settings import checked
 from musictx.model.onnx.write import model_of
-from musictx.model.sizes import one_of
+from musictx.model.settings import TransformerSettings, one_of
 from musictx.model.tensors import Tensors, differing
-from musictx.model.transformer_settings import TransformerSettings
 
 
 def open_graphs(

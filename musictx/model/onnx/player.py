@@ -10,7 +10,7 @@ from musictx.model.onnx.decoder import decoder
 from musictx.model.onnx.opening import open_graphs
 from musictx.model.onnx.session import OnnxModel
 from musictx.model.onnx.steps import OnnxSteps
-from musictx.model.transformer_settings import TransformerSettings
+from musictx.model.settings import TransformerSettings
 
 
 class OnnxPlayer:

@@ -12,7 +12,7 @@ import onnxruntime as onnxruntime
 from musictx.errors import ConfigError
 from musictx.model.onnx.graph import Array, Graph, Value
 from musictx.model.onnx.settings import reach
-from musictx.model.transformer_settings import TransformerSettings
+from musictx.model.settings import TransformerSettings
 
 NO_MEMORY = ("std::bad_alloc", "Failed to allocate memory")
 

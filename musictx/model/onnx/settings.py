@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from musictx.model.encoder_decoder_settings import EncoderDecoderSettings
 from musictx.model.header import BundleHeader
 from musictx.model.onnx.position import FORMS
-from musictx.model.sizes import one_of
-from musictx.model.transformer_settings import TransformerSettings
+from musictx.model.settings import EncoderDecoderSettings, TransformerSettings, one_of
 
 KIND, SOURCE_KIND = "transformer", "encoder_decoder"
 TIMED = ("relative_fourier", "rope")  # forms that can count musical time

@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import prod
 from pathlib import Path
 
-from musictx.model.encoder_decoder_settings import EncoderDecoderSettings
 from musictx.model.header import BundleHeader
 from musictx.model.onnx.encoder_decoder import encoder, target
 from musictx.model.onnx.graph import Array
 from musictx.model.onnx.opening import open_graphs
 from musictx.model.onnx.session import OnnxModel
 from musictx.model.onnx.steps import OnnxSteps
+from musictx.model.settings import EncoderDecoderSettings
 
 
 class OnnxSourcePlayer:
