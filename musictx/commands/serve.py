@@ -20,9 +20,8 @@ from musictx.config.web import LIMITS, Limits
 from musictx.errors import ConfigError, UserError
 from musictx.generate.open_bundle import chosen_weights
 from musictx.generate.open_player import FEWER, check_device, fewer, on_onnx
-from musictx.model.onnx.player import open_player
+from musictx.model.onnx.player import open_player, open_source_player
 from musictx.model.onnx.settings import can_play_source
-from musictx.model.onnx.source_player import open_source_player
 from musictx.model.packaged import HARMONISER, NAMES, absence, bundle_path, is_packaged
 from musictx.model.settings import AUTO
 from musictx.model.steps import Player, SourcePlayer

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from small import V, build
 
 from musictx.errors import BundleError
+from musictx.model.onnx.file import notes, open_onnx, write_onnx
 from musictx.model.onnx.graph import quantised
-from musictx.model.onnx.read import notes, open_onnx
 from musictx.model.onnx.session import onnxruntime as runtime
 from musictx.model.onnx.steps import OnnxSteps
-from musictx.model.onnx.write import write_onnx
 
 SAID = {"licence": "CC BY 4.0", "tokenizer": "performance", "corpus": "tunes", "version": "7"}
 CASE: dict[str, Any] = {"conv": 3, "keyboard": "head", "mlp": "swiglu"}

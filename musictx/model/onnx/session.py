@@ -11,7 +11,6 @@ import onnxruntime as onnxruntime
 
 from musictx.errors import ConfigError
 from musictx.model.onnx.graph import Array, Graph, Value
-from musictx.model.onnx.settings import reach
 from musictx.model.settings import TransformerSettings
 
 NO_MEMORY = ("std::bad_alloc", "Failed to allocate memory")
@@ -47,7 +46,7 @@ class OnnxModel(NamedTuple):
     @property
     def reach(self) -> int | None:
         """How many positions there are; None: unlimited."""
-        return reach(self.config)
+        return self.config.max_positions if self.config.position == "learned" else None
 
     def check_reach(self, n_tokens: int) -> None:
         """Raises ConfigError if there are too few positions for this many tokens of a row."""

@@ -41,8 +41,3 @@ def checked(settings: Mapping[str, Any], of: type[TransformerSettings] = Transfo
         if type(config.pad) is not int or not -1 <= config.pad < config.vocab_size:
             raise ValueError(f"pad={config.pad!r}")
     return config
-
-
-def reach(config: TransformerSettings) -> int | None:
-    """How many positions there are; None: unlimited."""
-    return config.max_positions if config.position == "learned" else None
