@@ -60,15 +60,15 @@ def row(what: str, measure: Callable[[], Outcome], count: Counter[str]) -> str:
     """The line, whatever happens; only Ctrl-C gets through."""
     start, error, limit = perf_counter(), "-", "-"
     try:
-        found = measure()
-        error, limit, said = f"{found.error:.3g}", f"{found.limit:.3g}", found.said
-        state = "ok" if found.error <= found.limit else "FAILED"  # never ok for NaN
+        outcome = measure()
+        error, limit, note = f"{outcome.error:.3g}", f"{outcome.limit:.3g}", outcome.note
+        state = "ok" if outcome.error <= outcome.limit else "FAILED"  # never ok for NaN
     except Unable as reason:
-        state, said = "not here", str(reason)
+        state, note = "not here", str(reason)
     except Exception as problem:
-        state, said = "FAILED", " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
+        state, note = "FAILED", " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
     count[state] += 1
-    return TABLE.format(what, error, limit, f"{perf_counter() - start:.1f}", f"{state}: {said}" if said else state)
+    return TABLE.format(what, error, limit, f"{perf_counter() - start:.1f}", f"{state}: {note}" if note else state)
 
 
 COMMAND = Command("check", check, CheckConfig, main="device")

@@ -1,4 +1,4 @@
-"""The only place that knows every kind of model: settings in, model out, and what each kind can do."""
+"""The kinds of model: settings in, model out, and the abilities of each kind."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -23,8 +23,7 @@ DRAWS = {"normal_", "uniform_", "kaiming_uniform_"}  # what fills a tensor with 
 
 
 class Kind(NamedTuple):
-    """A kind of model, and what commands may ask of it: its models cannot do what the row does not name. The classes
-    of its config and its model identify it."""
+    """A kind of model and its abilities. The classes of its config and its model identify it."""
 
     config: type[Any]  # a dataclass: each `setting` is a person's, training knows the other fields
     model: type[Any]
@@ -69,7 +68,7 @@ KINDS: dict[str, Kind] = {
 
 
 def check_objective(kind: str, name: str, objective: Any) -> None:
-    """Raises ConfigError for an objective, its class or an instance, that makes no sense for this kind of model."""
+    """Raises ConfigError for an objective, its class or an instance, that does not fit this kind of model."""
     row = KINDS[kind]
     if row.inputs != objective.inputs:
         gives, takes = (" and ".join(names) for names in (objective.inputs, row.inputs))
@@ -79,21 +78,20 @@ def check_objective(kind: str, name: str, objective: Any) -> None:
 
 
 def asked(config: Any, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what training knows, what a config, or its class, asks for: the fields that are no `setting` of a person."""
+    """The fields of a config, or its class, that training knows: those that are no `setting`."""
     names = {field.name for field in fields(config) if "meaning" not in field.metadata}
     return {name: value for name, value in known.items() if name in names}
 
 
 def model_config(kind: str, settings: Mapping[str, Any], **known: Any) -> Any:
-    """The config of a kind of model, from its settings and from what training knows. Raises ConfigError for an unknown
-    kind or impossible sizes, TypeError for unknown settings."""
+    """The config of a kind of model. Raises ConfigError for an unknown kind or impossible sizes, TypeError for unknown
+    settings."""
     config = KINDS[one_of("kind", kind, KINDS)].config
     return config(**settings, **asked(config, known))
 
 
 def build_model(config: Any, pace: Tensor | None = None, keys: Keys | None = None) -> Model:
-    """The model of a config, with what it asks of a tokenizer; a loaded model brings its own. `pace` (V,): how far each
-    id moves the clock. `keys`: what each id does to the keyboard, for a model that sees it."""
+    """The model of a config. `pace` (V,) is each id's step of the clock; `keys` says how ids move the keyboard."""
     (row,) = (kind for kind in KINDS.values() if kind.config is type(config))
     model: Model = row.model(config)
     tables = dict(model.named_buffers())
@@ -129,7 +127,7 @@ class NoValues(TorchFunctionMode):
 
 
 def memory_of(model: nn.Module) -> int:
-    """Bytes of all parameters and tables, as float32. A model on the device "meta" has them only in its shapes."""
+    """Bytes of all parameters and buffers as float32, also of a model on the device "meta"."""
     return WEIGHT_BYTES * sum(x.numel() for each in (model.parameters(), model.buffers()) for x in each)
 
 
@@ -138,7 +136,7 @@ def _name(model: object) -> str | None:
 
 
 def kind_of(model: object) -> str:
-    """The model's key in KINDS. Raises TypeError for a model in no row, and never takes it for another kind."""
+    """The model's key in KINDS. Raises TypeError for a model in no row."""
     if (name := _name(model)) is None:
         raise TypeError(f"{type(model).__name__} is not a kind of model: build.py has {', '.join(KINDS)}")
     return name
@@ -150,16 +148,16 @@ def can(model: object, ability: str) -> bool:
 
 
 def inputs_of(model: object) -> tuple[str, ...]:
-    """The inputs of the model; a model in no row is a person's own, which takes ids."""
+    """The inputs of the model; a model in no row takes ids."""
     return KINDS[name].inputs if (name := _name(model)) is not None else ("ids",)
 
 
 def source_voices(model: Any) -> int:
-    """How many voices of its source the model hears as one."""
+    """The number of voices that the model reads as one."""
     return int(model.config.source_voices) if can(model, "voices") else 1
 
 
 def describe_model(model: Model) -> str:
-    """One line: what the model is made of, and its size."""
+    """The model's parts and size, in a line."""
     made_of = KINDS[kind_of(model)].describe(model.config)
     return f"model: {made_of}, {sum(p.numel() for p in model.parameters()):,} parameters"

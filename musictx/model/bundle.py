@@ -1,4 +1,4 @@
-"""A bundle: a model as one `.safetensors` file whose header has all that `generate` needs. Nothing is unpickled."""
+"""A bundle: a model as one `.safetensors` file with the header that `generate` needs. Nothing is unpickled."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -32,13 +32,13 @@ def save_bundle(path: Path, model: nn.Module, header: BundleHeader, dtype: torch
 
 
 def add_notes(path: Path, **notes: Any) -> None:
-    """Writes more notes into a bundle's header; its tensors stay the same, bit for bit."""
+    """Adds notes to a bundle's header; its tensors stay the same, bit for bit."""
     header = read_header(path)
     write_header(path, replace(header, notes=header.notes | notes))
 
 
 def write_header(path: Path, header: BundleHeader) -> None:
-    """Gives a bundle another header; its tensors stay the same, bit for bit."""
+    """Replaces a bundle's header; its tensors stay the same, bit for bit."""
     content = save(_tensors(path), {KEY: header.to_json()})
     with replacing(path) as partial:
         partial.write_bytes(content)
@@ -52,9 +52,8 @@ def _tensors(path: Path) -> dict[str, Tensor]:
 
 
 def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -> Bundle:
-    """The model, ready to evaluate, and its header. `attention` chooses another implementation than in training: all
-    share weights. Raises BundleError, also for a part of a person's own that is not here; ConfigError for an unknown
-    implementation."""
+    """The model, ready to evaluate, and its header. `attention` chooses another kernel than in training. Raises
+    BundleError, also where a person's own part is missing; ConfigError for an unknown kernel."""
     header = read_header(path)
     check_parts(path, header)
     kind = header.model.get("kind", "transformer")

@@ -1,9 +1,8 @@
-"""Keys and values of the tokens seen so far, in memory that is allocated once.
+"""Keys and values of past tokens, in memory that is allocated once.
 
-A model uses a cache between `begin` and `advance`. The cache decides which keys the queries see, in which order, and
-which are masked. These are the slots of `masked` (B, seen), or none if it is None. `age` (seen,) says how many tokens
-each key is behind the one query; None: keys are in order, the query's own last. `keyboard` (B, 2, 128) is the state of
-all piano keys (`model/keyboard.py`): None before the first token, and for a model that does not see them.
+A model uses a cache between `begin` and `advance`, which sets `masked` (B, S), True where a row has no key (None:
+nowhere), `age` (S,), the tokens from each key to the one query (None: keys are in order), and `keyboard` (B, 2, 128),
+the state of the piano keys.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ def indices(start: int, t: int, device: torch.device) -> Tensor:
 
 
 class KVCache:
-    """Keys (layers, B, H, room, Dk) and values (…, D) of the last tokens; `length` counts all tokens ever seen.
+    """Keys (layers, B, H, room, Dk) and values (…, D) of the last tokens; `length` counts all tokens.
 
-    With a `window` the cache rolls: a token sees at most the last `window` tokens, itself included, and memory and time
-    per token stay constant. `clock` (B, 1) is the musical time so far.
+    With a `window` the cache rolls: a token sees the last `window` tokens, itself included, at constant cost. `clock`
+    (B, 1) is the musical time so far.
 
-    All rows end at the same slot, so that distances between tokens are the same in all. Rows of prompts of different
-    lengths (`join`) begin at different slots: `behind` (B, 1) says how many tokens fewer than `length` each has seen.
+    All rows end at the same slot, so distances are the same in all. After `join` rows begin at different slots:
+    `behind` (B, 1) is how many tokens fewer than `length` each has.
     """
 
     def __init__(
@@ -58,8 +57,7 @@ class KVCache:
         return cls(k, v, like.new_zeros((batch, 1)).double(), max_T if rolling else None)
 
     def begin(self, t: int) -> Tensor:
-        """Makes room for `t` more tokens in every layer; returns their positions in their rows, (B or 1, t) float64.
-        Raises ValueError when there is no room."""
+        """Makes room for `t` tokens; returns their positions, (B or 1, t) float64. Raises ValueError without room."""
         room = self.k.shape[3]
         if self.window is not None:
             if t > self.window:
@@ -76,7 +74,7 @@ class KVCache:
         return index if self.behind is None else index - self.behind
 
     def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores new k, v (B, H, T, D) of a layer; returns views of all that a query may see."""
+        """Stores k, v (B, H, T, D) of a layer; returns views of all visible keys and values."""
         end = self.end + k.shape[2]
         self.k[layer, :, :, self.end : end] = k
         self.v[layer, :, :, self.end : end] = v
@@ -88,7 +86,7 @@ class KVCache:
         return max(end - self.window, 0) if self.window is not None else 0
 
     def before(self, layer: int, x: Tensor, n: int) -> Tensor:
-        """Stores what a layer's convolution reads of new tokens, x (B, t, C); returns the n before them, (B, n, C)."""
+        """Stores a convolution's input x (B, t, C) of a layer; returns the n inputs before it, (B, n, C)."""
         if layer not in self.recent:
             self.recent[layer] = x.new_zeros(len(x), n, x.shape[2])
         before = self.recent[layer]
@@ -96,8 +94,7 @@ class KVCache:
         return before
 
     def _masked(self, t: int) -> Tensor | None:
-        """(B, seen) True where `append`, after `t` more tokens, returns a slot without a token of that row; None if
-        there is no such slot."""
+        """(B, S) True at slots without a token of that row, after `t` more tokens; None without such slots."""
         end = self.end + t
         first = self._first(end)
         begin = self.end - self.length  # the slot of the first token ever seen, long overwritten in an old cache
@@ -110,7 +107,7 @@ class KVCache:
         self.length, self.end, self.clock = self.length + t, self.end + t, clock
 
     def take(self, rows: Tensor) -> KVCache:
-        """The rows (n,) of this batch, in that order, as a new cache."""
+        """The rows (n,) in that order, as a new cache."""
         behind = self.behind[rows] if self.behind is not None else None
         k, v = (x.new_empty((x.shape[0], len(rows), *x.shape[2:])) for x in (self.k, self.v))
         for new, old in ((k, self.k), (v, self.v)):
@@ -120,7 +117,7 @@ class KVCache:
         return taken
 
     def move(self, rows: Tensor) -> None:
-        """Row b becomes what row rows[b] was, (B,); in place, layer by layer, so it takes little memory."""
+        """Row b becomes the former row rows[b], (B,); in place, layer by layer, so it takes little memory."""
         to = (rows != torch.arange(len(rows), device=rows.device)).nonzero()[:, 0]
         for x in (*self.k, *self.v):  # (B, H, room, ·)
             x[to, :, : self.end] = x[rows[to], :, : self.end]
@@ -128,7 +125,7 @@ class KVCache:
         self._beside([self], rows)
 
     def _beside(self, caches: Sequence[KVCache], rows: Tensor | slice = slice(None)) -> None:
-        """Takes what these caches have beside keys and values, of these rows of them all."""
+        """Copies all but keys and values from these caches, for these rows."""
         self.clock = torch.cat([c.clock for c in caches])[rows]
         keyboards = [c.keyboard for c in caches if c.keyboard is not None]
         self.keyboard = torch.cat(keyboards)[rows] if keyboards else None
@@ -136,7 +133,7 @@ class KVCache:
 
     @classmethod
     def join(cls, caches: Sequence[KVCache]) -> KVCache:
-        """Caches of one model and of equal room as one batch; each row continues as it would alone."""
+        """Caches of one model and equal room as one batch; each row continues as it would alone."""
         length, end = max(c.length for c in caches), max(c.end for c in caches)
         rows = sum(c.k.shape[1] for c in caches)
         like = caches[0]
@@ -157,11 +154,11 @@ class KVCache:
 
 
 class Ring:
-    """The last keys (layers, B, H, room, Dk) and values (…, D), token i at slot i % room. A query looks at all slots,
-    `masked` marks those its row may not see, and `age` gives the keys' order.
+    """The last keys (layers, B, H, room, Dk) and values (…, D), token i at slot i % room. A query reads all slots;
+    `masked` hides some of a row, and `age` gives the keys' order.
 
-    All that changes from step to step is on the device, in memory that stays, so a step can be a CUDA graph.
-    `length` counts all tokens ever seen; StaticSteps keeps the count.
+    All that changes in a step is on the device, at fixed addresses, so a step can be a CUDA graph. `length` counts all
+    tokens; StaticSteps keeps the count.
     """
 
     def __init__(self, like: KVCache) -> None:
@@ -205,12 +202,12 @@ class Ring:
         self.keep(cache.recent)
 
     def keep(self, recent: dict[int, Tensor]) -> None:
-        """Copies the last inputs of each layer's convolution here."""
+        """Copies the last inputs of each layer's convolution."""
         for layer, x in recent.items():
             self.recent[layer].copy_(x)  # its memory stays
 
     def move(self, rows: Tensor) -> None:
-        """Row b becomes what row rows[b] was, (B,)."""
+        """Row b becomes the former row rows[b], (B,)."""
         for x in (self.k, self.v):
             x.copy_(x[:, rows])  # its memory stays, here and below
         for x in (self.behind, self.clock, *self.recent.values()):
@@ -226,14 +223,14 @@ class Ring:
         return (self.at - self.behind).double()
 
     def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores new k, v (B, H, 1, ·) of a layer; returns all its slots."""
+        """Stores k, v (B, H, 1, ·) of a layer; returns all its slots."""
         keys, values = self.k[layer], self.v[layer]
         keys.index_copy_(2, self.slot, k)
         values.index_copy_(2, self.slot, v)
         return keys, values
 
     def before(self, layer: int, x: Tensor, n: int) -> Tensor:
-        """Stores the new token's input (B, 1, C) of a layer's convolution; returns the n before it, (B, n, C)."""
+        """Stores a convolution's input (B, 1, C) of a layer; returns the n inputs before it, (B, n, C)."""
         before = self.recent[layer].clone()
         self.recent[layer].copy_(torch.cat([before, x], 1)[:, 1:])
         return before

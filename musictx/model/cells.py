@@ -1,4 +1,4 @@
-"""Recurrent cells by PyTorch's kernels: how they begin, run and are dropped, stacked plainly or as residual layers."""
+"""LSTM cells by PyTorch's kernels, stacked plainly or as residual layers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ EMULATES = not processor().bfloat16  # asked once: a compiler of models cannot l
 
 
 def build_cells(d_model: int, n_layers: int = 1, dropout: float = 0.0) -> nn.LSTM:
-    """Layers of the cells in one call of PyTorch's kernel, with dropout between them."""
+    """Layers of cells in one call of PyTorch's kernel, with dropout between them."""
     return nn.LSTM(d_model, d_model, n_layers, batch_first=True, dropout=dropout if n_layers > 1 else 0.0)
 
 
 def run_cells(
     cells: nn.Module, x: Tensor, before: tuple[Tensor, ...] | None, weight_dropout: float = 0.0
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """The top layer's states (B, T, C) after x (B, T, C), and the hidden state of all layers, (h, c). In
-    training a share `weight_dropout` of the weights from state to state is zero, the same at all steps. Under autocast
-    they stay float32 where oneDNN has no bfloat16: it has no cells for it then."""
+    """The top layer's states (B, T, C) for x (B, T, C), and the hidden state (h, c) of all layers. In training a share
+    `weight_dropout` of the recurrent weights is zero, the same at all steps."""
     if EMULATES and x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         with torch.autocast("cpu", enabled=False):
             return run_cells(cells, x.float(), before, weight_dropout)
@@ -37,7 +36,7 @@ def run_cells(
 
 
 def lacks_cells(model: nn.Module) -> str:
-    """Why this CPU cannot run the model with weights of bfloat16; "" if it can."""
+    """The reason why this CPU cannot run the model in bfloat16; "" if it can."""
     if not EMULATES or not any(isinstance(m, nn.RNNBase) for m in model.modules()):
         return ""
     return f"PyTorch has no recurrent cells of bfloat16 for this processor ({processor().sets})"
@@ -55,11 +54,10 @@ def initialise(cells: nn.Module) -> None:
 
 
 class ResidualCells(nn.Module):
-    """Layers x + dropout(cells(norm(x))), then a last norm. The sum has a straight way past every layer, and each is
-    one call of PyTorch's kernel.
+    """Layers x + dropout(cells(norm(x))), then a last norm.
 
-    `Recall` has its place after the first layer, whose states depend most on the last few inputs: there it learned to
-    copy in a fraction of the steps. The other layers read what it found.
+    `Recall` follows the first layer, whose states depend most on the last few inputs: there it learned to copy in a
+    fraction of the steps.
     """
 
     def __init__(self, d_model: int, n_layers: int, dropout: float) -> None:

@@ -1,4 +1,4 @@
-"""Parts of a model that a person's own script adds: a bundle names the script, and never runs it."""
+"""Parts of a model from a person's own script: a bundle names the script, and never runs it."""
 
 import sys
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ OURS = __name__.partition(".")[0]
 
 
 def scripts_of(model: Any, tokenizer: object) -> dict[str, dict[str, str]]:
-    """The note of a header: the name of the script of each part that is not in musictx; empty where all are."""
+    """The header's note with the script of each part that is not in musictx; empty where all are."""
     from musictx.model.build import KINDS, kind_of
     from musictx.model.position import FORMS
 
@@ -27,7 +27,6 @@ def scripts_of(model: Any, tokenizer: object) -> dict[str, dict[str, str]]:
 
 
 def is_ours(part: Any) -> bool:
-    """Whether the class is in musictx."""
     return bool(part.__module__.partition(".")[0] == OURS)
 
 
@@ -43,7 +42,7 @@ def maker(header: BundleHeader) -> str:
 
 
 def check_parts(path: object, header: Any, tokenizers: Mapping[str, object] | None = None) -> None:
-    """Raises BundleError for a kind of model, a form of position or a tokenizer that nothing here has added."""
+    """Raises BundleError for an unknown kind of model, form of position or tokenizer."""
     ours = can_play(header) or can_play_source(header)  # no PyTorch is needed to see it
     known = {} if ours else _of_model(header)
     if tokenizers is not None:
@@ -59,7 +58,7 @@ def check_parts(path: object, header: Any, tokenizers: Mapping[str, object] | No
 
 
 def _of_model(header: Any) -> dict[str, tuple[object, Mapping[str, object]]]:
-    """The header's kind and form of position, each with all that are here."""
+    """The header's kind and form of position, each with its table."""
     from musictx.model.build import KINDS
     from musictx.model.position import FORMS
 

@@ -1,8 +1,7 @@
-"""Many rows after few prompts: the keys and values of each prompt are in memory once, and one product reads them for
-all its rows.
+"""Many rows after few prompts: each prompt's keys and values are in memory once, and one product reads them for all its
+rows.
 
-Behind a long seed, a step on a CPU mostly waits for keys and values. Rows of one seed differ only in what they add to
-it; and with guidance every second row has a prompt that is far shorter.
+Behind a long seed, a step on a CPU mostly waits for keys and values.
 """
 
 from collections.abc import Sequence
@@ -17,12 +16,12 @@ BLOCK = 4  # rows in a product, always: else a row's rounding, and so its music,
 
 
 class PromptCache(KVCache):
-    """A cache of what each row adds to its prompt, for steps of one token. All logits are products of queries and keys:
-    not for forms of position that add a table."""
+    """A cache of each row's tokens after its prompt, for steps of one token. Not for forms of position that add a table
+    to the logits."""
 
     def __init__(self, prompts: Sequence[KVCache], of_row: Sequence[int], room: int) -> None:
-        """Row b continues prompts[of_row[b]], each a cache of one row; there is room for so many new tokens, of rolling
-        caches without end."""
+        """Row b continues prompts[of_row[b]], a cache of one row; `room` is for new tokens, without end in rolling
+        caches."""
         rows, like = [prompts[i] for i in of_row], prompts[0]
         shape = like.k.shape[0], len(rows), like.k.shape[2], room * (1 + (like.window is not None))
         k, v = (x.new_empty((*shape, x.shape[4])) for x in (like.k, like.v))

@@ -1,7 +1,7 @@
-"""Attention weights, which the fused kernels never build, for chosen queries only.
+"""Attention weights for chosen queries; the fused kernels never build them.
 
-We make them again from the queries and keys that each layer passes to its attention. The layer's form of position
-gives the definition. Memory is O(queries · T) for one layer at a time.
+They are made again from the queries and keys of each layer, by the definition of its form of position. Memory is
+O(queries · T) for one layer at a time.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,8 +32,8 @@ def each_reading(model: nn.Module, kind: type[nn.Module], read: Callable[..., No
 
 @torch.inference_mode()
 def read_attention(model: Transformer, ids: Tensor, queries: Tensor, visit: Visit) -> None:
-    """Runs ids (B, T) through the model; `visit(layer, weights)` gets (B, H, Q, T) for `queries` (Q,), positions in
-    any order. A query's row says how much it looks at each position; it sums to 1 and is 0 after the query."""
+    """Runs ids (B, T) through the model; `visit(layer, weights)` gets (B, H, Q, T) for `queries` (Q,), positions in any
+    order. Each row sums to 1 and is 0 after the query."""
     layer = count()
 
     def read(attend: Form, given: tuple[Any, ...]) -> None:
@@ -54,7 +54,7 @@ def weights(attend: Form, q: Tensor, k: Tensor, phase: Phase, queries: Tensor) -
 
 @torch.inference_mode()
 def read_cross_attention(model: EncoderDecoder, source: Tensor, ids: Tensor, query: int) -> Tensor:
-    """(layers, H, S): how much the position `query` of the target looks at each id of the source, (1, S), after ids (1,
+    """(layers, H, S): the weights of the position `query` of the target on each id of the source (1, S), after ids (1,
     T). Each row sums to 1."""
     rows: list[Tensor] = []
 

@@ -1,8 +1,6 @@
-"""Attention of recurrent cells over what they have read: a state asks when the cells were in a like state before, and
-gets the input that came next then.
+"""Attention of recurrent cells over their past inputs: a state finds a like state and returns the input after it.
 
-This is one dot product, so a model can find a passage again and continue it. What follows a state is one step away:
-cells with this need no second layer to look beside what matched.
+The answer is one step after the match, so copying needs one dot product and no second layer.
 """
 
 from __future__ import annotations
@@ -15,7 +13,8 @@ from torch import Tensor, nn
 
 
 class Past:
-    """A ring of the last `window` keys and states, `rows` (B, window, A + C); `alive` (B, window): may be seen."""
+    """A ring of the last `window` keys and inputs, `rows` (B, window, A + C); `alive` (B, window) is True at visible
+    ones."""
 
     def __init__(self, rows: Tensor, alive: Tensor, end: int = 0) -> None:
         self.rows, self.alive, self.end = rows, alive, end  # end: the slot of the next token, and of the oldest
@@ -63,8 +62,8 @@ class Recall(nn.Module):
         self.value = nn.Linear(d_model, d_model, bias=False)
 
     def forward(self, h: Tensor, x: Tensor, before: Tensor, past: Past | None = None, last: bool = False) -> Tensor:
-        """`before` (B, C) is the state before x; keys and inputs are stored into `past` -> (B, T, C), or (B, 1, C) of
-        the `last` only."""
+        """`before` (B, C) is the state before x; keys and inputs go into `past` -> (B, T, C), or (B, 1, C) of the
+        `last` only."""
         rows = torch.cat([self.key(torch.cat([before[:, None].to(h.dtype), h[:, :-1]], 1)), x], -1)  # (B, T, A + C)
         h = h[:, -1:] if last else h
         if past is None:
@@ -80,7 +79,7 @@ class Recall(nn.Module):
         return self.find(self.query(h), seen, self.mask(h.shape[1], seen, alive))
 
     def mask(self, t: int, seen: Tensor, alive: Tensor | None) -> Tensor | None:
-        """Which of `seen` (B, S, A + C) the last `t` may look at, (B or 1, 1, T, S); None: all up to themselves."""
+        """(B or 1, 1, T, S) True where the last `t` may look at `seen` (B, S, A + C); None: plain causal."""
         s = seen.shape[1]
         if alive is None and t == s <= self.window:
             return None

@@ -1,4 +1,4 @@
-"""The recurrent baseline: stacked LSTM cells, alone or with attention over the inputs that they have read."""
+"""The recurrent baseline: stacked LSTM cells, alone or with attention over their past inputs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RecurrentConfig:
 
 
 class RecurrentState:
-    """The state of the cells, `hidden` (h, c), each (layers, B, C); `length` counts all tokens ever seen."""
+    """Obeys `musictx.model.protocol.State`: `hidden` (h, c) of the cells, each (layers, B, C)."""
 
     def __init__(
         self, hidden: tuple[Tensor, ...], past: Past | None, length: int = 0, keyboard: Tensor | None = None
@@ -49,18 +49,15 @@ class RecurrentState:
         self.keyboard = keyboard  # (B, 2, 128) the state of all keys, if the model sees them
 
     def take(self, rows: Tensor) -> RecurrentState:
-        """The rows (n,) of this batch, in that order, as a new state."""
         hidden = tuple(x.index_select(1, rows) for x in self.hidden)
         keyboard = None if self.keyboard is None else self.keyboard[rows]
         return RecurrentState(hidden, self.past and self.past.take(rows), self.length, keyboard)
 
     def move(self, rows: Tensor) -> None:
-        """Row b becomes what row rows[b] was, (B,)."""
         vars(self).update(vars(self.take(rows)))
 
     @classmethod
     def join(cls, states: Sequence[RecurrentState]) -> RecurrentState:
-        """States of one model as one batch; each row continues as it would alone."""
         hidden = tuple(torch.cat(parts, 1) for parts in zip(*(s.hidden for s in states), strict=True))
         pasts = [s.past for s in states if s.past is not None]
         boards = [s.keyboard for s in states if s.keyboard is not None]
@@ -68,14 +65,14 @@ class RecurrentState:
         return cls(hidden, Past.join(pasts) if pasts else None, length, torch.cat(boards) if boards else None)
 
     def detach(self) -> RecurrentState:
-        """Stops gradients to the tokens so far: the border of truncated back-propagation. Returns itself."""
+        """Stops gradients to past tokens: truncated back-propagation. Returns itself."""
         self.hidden = tuple(x.detach() for x in self.hidden)
         if self.past is not None:
             self.past.rows = self.past.rows.detach()
         return self
 
     def reset(self, rows: Tensor) -> RecurrentState:
-        """Resets the rows where `rows` (B,) bool: a new piece begins there. Returns itself."""
+        """Resets the rows where `rows` (B,) is True: a new piece begins there. Returns itself."""
         self.hidden = tuple(x.masked_fill(rows[:, None], 0.0) for x in self.hidden)
         if self.past is not None:
             self.past.alive = self.past.alive & ~rows[:, None]
@@ -119,15 +116,13 @@ class Recurrent(nn.Module):
         return RecurrentState(hidden, past)
 
     def carry(self, ids: Tensor, state: RecurrentState) -> Tensor:
-        """ids (B, T) that continue from the state -> all logits (B, T, V)."""
+        """ids (B, T) after the state -> logits (B, T, V)."""
         return self._run(ids, state)
 
     def prefill(self, ids: Tensor, state: RecurrentState) -> Tensor:
-        """Reads ids (B, T) into the state -> logits (B, V) after the last."""
         return self._run(ids, state, last=True)[:, -1]
 
     def step(self, ids: Tensor, state: RecurrentState) -> Tensor:
-        """One token a row, ids (B,) -> logits (B, V)."""
         return self._run(ids[:, None], state)[:, -1]
 
     def _run(self, ids: Tensor, state: RecurrentState | None, last: bool = False) -> Tensor:

@@ -18,8 +18,8 @@ TABLE_S = 0.1  # seconds of a row of a table of distances from target to source,
 
 
 def check_numbers(config: Any) -> None:
-    """Raises ConfigError unless each size of a config is a whole number that a model can have, and each share is from 0
-    to below 1. The settings with a whole number as default are sizes, those with a fraction are shares."""
+    """Raises ConfigError unless sizes are whole numbers in range and shares are from 0 to below 1. Settings with a
+    whole number as default are sizes, those with a fraction shares."""
     for each in fields(config):
         value, size = getattr(config, each.name), type(each.default) is int and "meaning" in each.metadata
         if size or each.name == "vocab_size" or (each.name == "trained_length" and value is not None):
@@ -31,7 +31,7 @@ def check_numbers(config: Any) -> None:
 
 
 def one_of(field: str, value: str, known: Iterable[str]) -> str:
-    """The value. Raises ConfigError for one that is not known."""
+    """The value. Raises ConfigError for an unknown one."""
     if value not in known:
         raise ConfigError(field, got=value, allowed=f"one of {', '.join(known)}")
     return value
@@ -39,8 +39,8 @@ def one_of(field: str, value: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class TransformerSettings:
-    """The settings of a Transformer. Raises ConfigError for impossible sizes and unknown words; whoever knows the forms
-    of position checks those."""
+    """The settings of a Transformer. Raises ConfigError for impossible sizes and unknown words; `TransformerConfig`
+    checks forms of position."""
 
     vocab_size: int
     d_model: int = setting(256, "width")
@@ -82,7 +82,7 @@ class TransformerSettings:
 
 @dataclass(frozen=True)
 class EncoderDecoderSettings(TransformerSettings):
-    """The settings of an encoder-decoder. Raises ConfigError for what they cannot be."""
+    """The settings of an encoder-decoder. Raises ConfigError for impossible ones."""
 
     n_layers: int = setting(4, "layers of the decoder")
     clock: str = setting(
@@ -117,16 +117,15 @@ class EncoderDecoderSettings(TransformerSettings):
 
     @property
     def per_row(self) -> float:
-        """How much time a row of a table of distances from target to source is: seconds, or steps of the grid."""
+        """The time of a row of a table of distances: seconds, or steps of the grid."""
         return TABLE_S if self.paced else 1
 
     def check_cycle(self) -> None:
-        """Raises ConfigError for a cycle that ends within a step. The config of one stream has another cycle, and is
-        not asked."""
+        """Raises ConfigError for a cycle that ends within a step. The config of a single stream may have one."""
         if self.cycle > 1 and self.cycle % self.group:
             why = f"a step has {self.group} ids"
             raise ConfigError("cycle", got=self.cycle, why=why, allowed=f"a multiple of {self.group}, or 1")
 
     def stream(self, group: int) -> Self:
-        """The config of the stream with `group` ids a step, as a Transformer: its cycle counts only these ids."""
+        """The config of the stream with `group` ids a step: its cycle counts only these ids."""
         return replace(self, cycle=max(self.cycle // self.group * group, 1))

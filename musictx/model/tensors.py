@@ -1,4 +1,5 @@
-"""The tensors of a bundle in numpy, without PyTorch: each is read when it is asked for, and none for its shape."""
+"""The tensors of a bundle or a checkpoint in numpy: each is read when it is used, and none for its shape. Of a
+checkpoint only tensors and plain values are ever opened."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def is_checkpoint(path: Path) -> bool:
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """What is in it. Raises UnpicklingError for what could run code, and all of `header.DAMAGE` for a damaged one."""
+    """The content of a checkpoint. Raises UnpicklingError for code, and all of `header.DAMAGE` for damage."""
     import torch  # only its own reader opens such a file safely
 
     with zipfile.ZipFile(path) as file:  # torch.save packs nothing, so that its tensors can be mapped
@@ -53,7 +54,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def checkpoint_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of its model, by their names there. Raises all of `header.DAMAGE`."""
+    """The tensors of its model, by name. Raises all of `header.DAMAGE`."""
     from torch import Tensor
 
     with zipfile.ZipFile(path) as file:
@@ -108,12 +109,12 @@ def _of(tensor: Tensor) -> Bytes:
 
 
 def shapes(path: Path) -> dict[str, list[int]]:
-    """Those of all tensors; of a bundle none is read for it, since a stranger's file may be larger than the memory."""
+    """The shapes of all tensors. No tensor is read: a stranger's file may be larger than the memory."""
     return {name: tensor.shape for name, tensor in stored(path).items()}
 
 
 def differing(means: Mapping[str, Sequence[int]], found: Mapping[str, Sequence[int]]) -> str:
-    """In what the shapes that settings mean differ from a file's: a few words; none if they do not."""
+    """The first difference between the shapes of settings and those of a file, in words; "" if there is none."""
     for name in sorted(means.keys() | found.keys()):
         if means.get(name) != found.get(name):
             claimed, there = (of.get(name, "no such tensor") for of in (means, found))
@@ -122,7 +123,7 @@ def differing(means: Mapping[str, Sequence[int]], found: Mapping[str, Sequence[i
 
 
 def tensors_hash(path: Path) -> str:
-    """The SHA-256 of all tensors, by name: what stays when a header changes."""
+    """The SHA-256 of all tensors, by name: a new header does not change it."""
     found = sha256()
     for name, tensor in sorted(stored(path).items()):
         found.update(name.encode())
@@ -131,7 +132,7 @@ def tensors_hash(path: Path) -> str:
 
 
 class Tensors(Mapping[str, Array]):
-    """All tensors by name; weights of any number of bits are float32."""
+    """All tensors by name; floating-point numbers of any width are float32."""
 
     def __init__(self, path: Path) -> None:
         self._stored = stored(path)

@@ -1,4 +1,4 @@
-"""Decoder-only Transformer; its form of position is one of `position.FORMS`."""
+"""The decoder-only Transformer, with a form of position of `position.FORMS`."""
 
 import math
 from dataclasses import dataclass
@@ -34,12 +34,12 @@ class TransformerConfig(TransformerSettings):
 
     @property
     def reach(self) -> int | None:
-        """How many positions there are; None: unlimited."""
+        """The number of positions; None: unlimited."""
         limit = FORMS[self.position].limit
         return getattr(self, limit) if limit else None
 
     def check_reach(self, n_tokens: int) -> None:
-        """Raises ConfigError if there are too few positions for this many tokens of a stream."""
+        """Raises ConfigError if a stream of so many tokens has too few positions."""
         if self.reach is not None and n_tokens > self.reach:
             why = f"{n_tokens} tokens are more than position={self.position} has"
             hint = "take a shorter piece, a smaller segment= or another position="
@@ -57,7 +57,8 @@ class SwiGLU(nn.Module):
 class ShortConv(nn.Module):
     """x (B, T, C) -> x plus a weighted sum of the last `width` tokens, each channel by itself.
 
-    It begins at zero. So et al. 2021 have it after the projections; here it shows heads a whole note.
+    So heads compare the tokens of a whole note (So et al. 2021 put it after the projections). It begins at zero: a
+    model that gains it begins as the same model.
     """
 
     def __init__(self, width: int, channels: int) -> None:
@@ -66,7 +67,7 @@ class ShortConv(nn.Module):
         self.weight = nn.Parameter(torch.zeros(width, channels))  # the last row is for the token itself
 
     def forward(self, x: Tensor, before: Tensor | None) -> Tensor:
-        """`before` (B, width - 1, C) are the tokens before x; None: x is at the beginning, zeros are before it."""
+        """`before` (B, width - 1, C) are the tokens before x; None: zeros."""
         if before is None:
             before = x.new_zeros(len(x), self.width - 1, x.shape[2])
         seen, t = torch.cat([before, x], 1), x.shape[1]
@@ -76,8 +77,8 @@ class ShortConv(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then a two-layer MLP, each on the normed stream and added to it. `norm=post` norms the sums instead
-    (Vaswani et al. 2017)."""
+    """Attention, then an MLP, each on the normed stream and added to it. `norm=post` norms the sums (Vaswani et al.
+    2017)."""
 
     def __init__(self, config: TransformerConfig, layer: int) -> None:
         """`layer` counts from 0; the other layers may mix the values of layer 0 into their own."""
@@ -98,7 +99,7 @@ class Block(nn.Module):
         self, x: Tensor, first_v: Tensor | None, at: Tensor, cache: Cache | None = None
     ) -> tuple[Tensor, Tensor | None]:
         """The stream (B, T, C) after this layer, and the first layer's values (B, H, T, D) where layers mix them in.
-        `at` (B or 1, T) is the clock of the tokens, which also see those of the cache."""
+        `at` (B or 1, T) is the clock of the tokens."""
         found, first_v = self.look_back(x, first_v, at, cache)
         return self.feed(self.add(x, found)), first_v
 
@@ -150,7 +151,7 @@ class Block(nn.Module):
 
 
 def initialise(model: nn.Module, config: TransformerConfig) -> None:
-    """Draws all weights except those that the form of position sets itself."""
+    """Draws all weights but those that the form of position sets itself."""
     preset = FORMS[config.position].preset
     for name, p in model.named_parameters():
         if name.endswith("conv.weight"):
@@ -195,24 +196,20 @@ class Transformer(nn.Module):
         return self._run(ids, None)
 
     def init_state(self, batch: int, max_T: int, rolling: bool = False) -> KVCache:
-        """An empty cache for `max_T` tokens in all; a rolling one has no end and shows the last `max_T`."""
         c = self.config
         widths = self.key_width, c.d_model // c.n_heads
         return KVCache.empty(c.n_layers, batch, c.n_heads, max_T, widths, self.embed.weight.detach(), rolling)
 
     @property
     def shares_prompts(self) -> bool:
-        """Whether its rows may read a prompt's keys and values together: on a CPU, where attention is a product of
-        queries and keys."""
+        """Whether rows may read a prompt together: on a CPU, where logits are products of queries and keys."""
         plain = FORMS[self.config.position].forward is Form.forward
         return plain and self.embed.weight.device.type == "cpu"
 
     def prefill(self, ids: Tensor, state: Cache) -> Tensor:
-        """Reads ids (B, T) into the cache -> logits (B, V) after the last."""
         return self._run(ids, state)[:, -1]
 
     def step(self, ids: Tensor, state: Cache) -> Tensor:
-        """One token a row, ids (B,) -> logits (B, V)."""
         return self._run(ids[:, None], state)[:, -1]
 
     def _run(self, ids: Tensor, cache: Cache | None) -> Tensor:

@@ -49,7 +49,7 @@ def steps(device: str) -> Iterator[Check]:
 
 
 def player(device: str, weights: str, way: str) -> tuple[Player, torch.dtype]:
-    """As `musictx generate` opens the chorale model, in one way; and the type of its logits."""
+    """The chorale model as `musictx generate` opens it, in one way; and the type of its logits."""
     if way == ONNX:
         return load(CHORALE, weights=weights).player, torch.float32
     model: Any = faster(open_bundle(packaged_bundle(CHORALE), device).model, weights)
@@ -58,7 +58,7 @@ def player(device: str, weights: str, way: str) -> tuple[Player, torch.dtype]:
 
 @torch.inference_mode()
 def logits(device: str, weights: str, way: str) -> Outcome:
-    """Logits (T, B, V) along the seed of the same name, in rows of different age."""
+    """Logits (T, B, V) along the chorale seed, in rows of different age."""
     check_able(device, weights)
     ids = ChoraleTokenizer().encode(read_midi(seed_path(CHORALE))).astype(np.int64)  # (T,)
     then = np.stack([ids[n : n + STEPS] for n in ROWS], 1)  # (T, B)
@@ -84,14 +84,14 @@ def logits(device: str, weights: str, way: str) -> Outcome:
 
 
 def rounded(x: Tensor, n: int, dtype: torch.dtype = torch.float64) -> Tensor:
-    """By definition: of each `n` of the last axis the largest is 127 steps. `dtype` is the step's."""
+    """The definition of 8 bits: of each `n` of the last axis the largest is 127 steps. `dtype` is the step's."""
     parts = x.reshape(*x.shape[:-1], -1, n)
     step = parts.abs().amax(-1, keepdim=True) / 127
     return ((parts / step.clamp(min=1e-12)).round() * step.to(dtype).to(x.dtype)).flatten(-2)
 
 
 class InBlocks(TorchFunctionMode):
-    """All linear maps, that to the logits too, as ONNX Runtime is asked for them: 8 bits in blocks of 32."""
+    """All linear maps in ONNX Runtime's 8 bits, in blocks of 32."""
 
     def __init__(self, inputs: bool) -> None:
         super().__init__()
@@ -114,8 +114,7 @@ def training(device: str) -> Iterator[Check]:
 
 
 def learned(device: str, precision: str) -> Outcome:
-    """Whether the loss falls by a tenth: the mean of the last fifth of steps on the seed in ten keys; two more
-    validate."""
+    """The loss must fall by a tenth: the mean of the last fifth of steps on the seed in ten keys; two more validate."""
     check_able(device, precision)
     tokenizer, seed = ChoraleTokenizer(), read_midi(seed_path(CHORALE))
     keys = [tokenizer.transpose(tokenizer.encode(seed), shift) for shift in range(-5, 7)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from proofs import assert_same, results
+from proofs import assert_same
 from torch import Tensor
 
 from musictx.errors import ConfigError
@@ -17,6 +17,7 @@ from musictx.model.attention import choose, fused, relative_attention
 from musictx.model.attention.chunked import DRAWS, Chunked, Dropout, chunked
 from musictx.model.attention.relative import reference, skew
 from musictx.model.attention.triton_tuning import Card
+from musictx.proof.kernels import random_inputs, results
 
 FAST = ["skew", "chunked", "auto"]
 impls = pytest.mark.parametrize("impl", ["reference", *FAST])  # triton has its own tests
@@ -27,11 +28,8 @@ BIG = [*SHAPES, (7, 7, 64, 7), (1, 9, 8, 20), (129, 300, 59, 64), (257, 257, 16,
 HIDDEN = torch.tensor([[False] * 12, [True] * 5 + [False] * 7])  # the second row began five tokens later
 
 
-def inputs(tq, tk, d, m) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    g = torch.Generator().manual_seed(tq * 1000 + tk)
-    shapes = ((2, 3, tq, d), (2, 3, tk, d), (2, 3, tk, d), (3, m, d))
-    q, k, v, rel = (torch.randn(s, generator=g, dtype=torch.float64).requires_grad_() for s in shapes)
-    return q, k, v, rel
+def inputs(*shape) -> list[Tensor]:
+    return random_inputs(*shape, n_heads=3)
 
 
 def together(q, k, v, rel, masked, block):

@@ -1,7 +1,7 @@
 """Relative attention in blocks of queries, recomputed in the backward pass: exact, pure PyTorch, any device.
 
-A block of rows needs logits only against the keys up to its end, so the upper triangle is never touched. The backward
-pass keeps nothing: it makes the dropout masks again too. Memory beyond inputs and output grows as T · block.
+A block needs logits only for the keys up to its end. The backward pass keeps nothing: it makes the dropout masks again
+too. Memory beyond inputs and output grows as T · block.
 """
 
 import math
@@ -21,7 +21,7 @@ DRAWS = 2**16  # values of a draw: the probability is a multiple of 1 / DRAWS
 
 
 class Dropout(NamedTuple):
-    """Drops `dropped` of DRAWS weights on average; 0: none. The same random seed keeps the same weights."""
+    """Drops `dropped` of DRAWS weights on average. The same random seed keeps the same weights."""
 
     dropped: int
     random_seed: int
@@ -34,14 +34,12 @@ class Dropout(NamedTuple):
 
     @property
     def share_kept(self) -> float:
-        """The share by which to divide sums of the kept weights."""
+        """The divisor of sums of kept weights."""
         return 1 - self.dropped / DRAWS
 
     def kept(self, like: Tensor, block: int) -> Tensor:
-        """1 or 0 for each weight of block number `block`.
-
-        Random numbers take most of dropout's time on a CPU: one of 64 bits takes the time of a float32 and serves
-        four weights."""
+        """1 or 0 for each weight of a block. One random number of 64 bits serves four weights: drawing takes most of
+        dropout's time on a CPU."""
         generator = torch.Generator(like.device).manual_seed(self.random_seed + block)
         four = torch.empty(-(-like.numel() // 4), dtype=torch.int64, device=like.device)
         draws = four.random_(-(2**63), None, generator=generator).view(torch.int16)[: like.numel()]
@@ -62,8 +60,8 @@ def chunked(
     *,
     block: int | None = None,
 ) -> Tensor:
-    """Shapes as in `relative_attention`. On a CPU it takes one row of the batch after the other: a block stays in the
-    cache. Raises ConfigError for keys that are not in order: its blocks need consecutive distances."""
+    """Shapes as in `relative_attention`. On a CPU it takes the rows of the batch one by one: a block stays in the
+    cache. Raises ConfigError for keys out of order: blocks need consecutive distances."""
     if age is not None:
         raise ConfigError("impl", got="chunked", why=OUT_OF_ORDER, allowed=ANY_ORDER)
     on_cpu = q.device.type == "cpu"
@@ -78,8 +76,8 @@ def chunked(
 
 
 class _Rows(NamedTuple):
-    """A block of query rows: `start:end` of Tq, the number of `keys` it may see, the first `far` of them beyond the
-    table for all its rows; `table` is the slice of the widened table for the other keys."""
+    """Query rows `start:end`, the number of visible `keys`, the first `far` of them beyond the table for all rows, and
+    the slice of the widened `table` for the others."""
 
     start: int
     end: int
@@ -108,7 +106,7 @@ def _widen(rel: Tensor, near: int, block: int) -> tuple[Tensor, Tensor]:
 
 
 def _skewed(by_distance: Tensor, n: int) -> Tensor:
-    """A view (…, R, n) of (…, R, n + R - 1): each row begins one column further left than the one above."""
+    """A view (…, R, n) of (…, R, n + R - 1): each row begins one column left of the row above."""
     r, w = by_distance.shape[-2:]
     return by_distance.as_strided((*by_distance.shape[:-2], r, n), (*by_distance.stride()[:-2], w - 1, 1), r - 1)
 

@@ -1,9 +1,9 @@
-"""Plain causal attention: PyTorch's fastest kernel for a device and a shape; on a CPU, for queries wider than values
-and in bfloat16, blocks of queries: exact, pure PyTorch.
+"""Plain causal attention by PyTorch's kernels, or on a CPU by blocks of queries: for queries wider than values, and in
+bfloat16.
 
-Our blocks never touch the upper triangle; they keep the weights of the lower one for the backward pass, half of what
-plain attention keeps. PyTorch's own kernel needs one width and takes 1.3 times as long in bfloat16. In float32, where
-the widths are equal, blocks take 1.3 to 3 times as long as it does, with AVX2 and with AVX-512.
+Blocks never touch the upper triangle, and keep half of plain attention's weights for the backward pass. PyTorch's
+kernel needs one width and takes 1.3 times as long in bfloat16; in float32 with equal widths blocks take 1.3 to 3 times
+as long as it does, with AVX2 and with AVX-512.
 """
 
 from typing import Any
@@ -20,8 +20,8 @@ KEPT_BYTES = 2**28  # up to this size a CPU keeps a layer's attention weights fo
 
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, scale: float, masked: Masked = None) -> Tensor:
-    """Queries (B, H, Tq, E), keys (B, H, Tk, E), values (B, H, Tk, D) -> (B, H, Tq, D). The queries are the last Tq of
-    the Tk positions; for a single query the keys' order does not matter."""
+    """Queries (B, H, Tq, E), keys (B, H, Tk, E), values (B, H, Tk, D) -> (B, H, Tq, D). The queries are the last Tq
+    positions; for a single query the keys' order does not matter."""
     if is_emulated(q):
         with torch.autocast("cpu", enabled=False):
             return causal_attention(q.float(), k.float(), v.float(), dropout_p, scale, masked).to(q.dtype)
@@ -63,8 +63,7 @@ BLOCK = 128  # rows; 64 to 192 are as fast within the noise
 
 
 def causal_blocks(q: Tensor, k: Tensor, v: Tensor, scale: float, dropout_p: float = 0.0) -> Tensor:
-    """Queries (B, H, Tq, E), keys (B, H, Tk, E), values (B, H, Tk, D) -> (B, H, Tq, D). The queries are the last Tq of
-    the Tk positions. Keeps B·H·Tq·Tk/2 weights for the backward pass, and none without gradients."""
+    """Shapes as in `causal_attention`. Keeps B·H·Tq·Tk/2 weights for the backward pass, and none without gradients."""
     b, h, t, _ = q.shape
     rows = (x.reshape(b * h, x.shape[2], -1) for x in (q * scale, k, v))
     out: Tensor = _Blocks.apply(*rows, Dropout.draw(dropout_p))  # type: ignore[no-untyped-call]
@@ -72,7 +71,7 @@ def causal_blocks(q: Tensor, k: Tensor, v: Tensor, scale: float, dropout_p: floa
 
 
 def _spans(tq: int, tk: int) -> list[tuple[slice, int]]:
-    """Each block of query rows, and how many keys its last row may see."""
+    """Each block of query rows, and the number of keys that its last row sees."""
     return [(slice(s, min(s + BLOCK, tq)), tk - tq + min(s + BLOCK, tq)) for s in range(0, tq, BLOCK)]
 
 

@@ -24,13 +24,13 @@ def reference(
 
 
 def is_emulated(q: Tensor) -> bool:
-    """Whether this processor only emulates products of such numbers; in float32 attention is ten times as fast then."""
+    """Whether this processor only emulates such products; attention in float32 is ten times as fast then."""
     return EMULATES and q.device.type == "cpu" and q.dtype == torch.bfloat16
 
 
 def distances(q: Tensor, k: Tensor, age: Age = None) -> Tensor:
-    """(Tq, Tk) how many tokens each key is behind each query, the last Tq of Tk positions; below 0 for keys ahead.
-    With `age` there is one query."""
+    """(Tq, Tk) tokens from each key to each of the last Tq queries; below 0 for keys ahead. With `age` there is one
+    query."""
     if age is not None:
         return age[None]
     tq, tk = q.shape[2], k.shape[2]
@@ -65,7 +65,7 @@ def skew(
 
 
 def _by_age(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float, masked: Masked, age: Tensor) -> Tensor:
-    """One query: computes the logit of each distance once and gathers it by the keys' age instead of shifting."""
+    """One query: gathers the logit of each distance by the keys' age instead of shifting."""
     by_distance = torch.einsum("bhqd,hmd->bhqm", q, rel)  # (B, H, 1, M)
     row = age.clamp(max=rel.shape[1] - 1).expand(*q.shape[:2], 1, -1)  # (B, H, 1, Tk)
     logits = (k @ q.mT).mT + by_distance.gather(-1, row)  # (B, H, 1, Tk)

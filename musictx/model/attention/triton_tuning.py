@@ -1,8 +1,7 @@
 """Tiles, warps and stages of the Triton kernels for each card.
 
-Each kernel gets the largest tile that Triton's compiler keeps within the card's shared memory. A thread may spill 100
-bytes from registers at most. `make kernels` compiles all of them on any machine and prints what they take; none has
-been timed on a GPU.
+Each kernel gets the largest tile that the compiler keeps within the card's shared memory and within 100 spilled bytes a
+thread. `make kernels` compiles all of them on any machine and prints their use; none has been timed on a GPU.
 """
 
 from collections.abc import Sequence
@@ -27,7 +26,7 @@ class Launch(NamedTuple):
 
 
 class Tuning(NamedTuple):
-    """How to launch the four kernels. The table's has the tiles of the queries', since it completes their gradients."""
+    """The launches of the four kernels. The table's has the queries' tiles, since it completes their gradients."""
 
     forward: Launch
     queries: Launch
@@ -72,10 +71,9 @@ TUNING: dict[int, dict[tuple[int, int], Tuning]] = {
 
 
 def tuning_for(capability: int, shared_bytes: int, d: int, number_bytes: int) -> Tuning:
-    """The tuning for a card of compute capability 80 or more (8.0 is 80) with `shared_bytes` of shared memory for a
-    block; d is padded.
+    """The tuning for a card of compute capability 80 or more (8.0 is 80) with `shared_bytes` for a block; d is padded.
 
-    A card with less than Hopper's takes Ampere's tuning, however new it is; a newer one with as much takes Blackwell's.
+    A card with less than Hopper's memory takes Ampere's tuning; a newer one with as much takes Blackwell's.
     """
     generation = 80 if shared_bytes < ROOMY or capability < 90 else 90 if capability < 100 else 100
     return TUNING[generation][d, number_bytes]
@@ -88,7 +86,7 @@ class Card(NamedTuple):
 
     @classmethod
     def of(cls, t: Tensor) -> "Card | None":
-        """The card that has `t`; None in the interpreter."""
+        """The card of `t`; None in the interpreter."""
         if not t.is_cuda:
             return None
         card = torch.cuda.get_device_properties(t.device)
@@ -97,8 +95,7 @@ class Card(NamedTuple):
 
 
 def launches(q: Tensor, asked: Sequence[int]) -> Sequence[int]:
-    """The numbers of a tuning: those asked for or, if none, those of q's card. Raises ConfigError if the card of q
-    (…, D) is too old, whatever is asked for."""
+    """The numbers of a given tuning, else those of q's card. Raises ConfigError if the card of q (…, D) is too old."""
     card = Card.of(q)
     if card and card.capability < OLDEST:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""What the layers of an encoder and of a decoder have in common, as nodes of a graph: all but where they look."""
+"""The parts of a layer that an encoder and a decoder share, as nodes of a graph."""
 
 from __future__ import annotations
 
@@ -42,15 +42,14 @@ class Blocks:
 
     @cached_property
     def scale(self) -> str:
-        """What queries and keys are multiplied by: the scale of their products is in the queries. It is one number a
-        head and not a scalar: that one ONNX Runtime would move into the product, which is slower then."""
+        """The factors of queries and keys; queries also have that of their products. One number a head: ONNX Runtime
+        would move a scalar into the product, which is slower then."""
         scale = np.ones((2, 1, self.n_heads, 1, 1))
         scale[0] = self.d_head**-0.5
         return self.g.const(scale * (self.d_head**0.5 if self.config.qk_norm else 1), "float32")
 
     @cached_property
     def no_gain(self) -> str:
-        """That of keys."""
         return self.g.const(np.ones((1, 1, self.n_heads, 1, 1)), "float32")
 
     def scaled(self, layer: int, qk: str) -> str:

@@ -1,4 +1,4 @@
-"""A decoder as one graph: some more tokens after a cache that the caller keeps."""
+"""A decoder as one graph: more tokens after a cache that the caller keeps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from musictx.model.onnx.slots import Slots
 
 
 def decoder(config: Any, int8: bool = False) -> Graph:
-    """The graph of a `TransformerConfig`, or of what has its fields.
+    """The graph of a `TransformerConfig`, or of its fields.
 
     It takes ids (B, T), their index in their rows, and the caches. It gives logits (B, V) after the last, and the new
     keys and values of all layers, (L, B, H, Dk, T) and (L, B, H, T, D).
@@ -39,7 +39,7 @@ def decoder(config: Any, int8: bool = False) -> Graph:
 
 
 class Layers(Blocks):
-    """Layers that see a cache, and what they share."""
+    """Layers that read a cache."""
 
     def __init__(self, g: Graph, config: Any, ids: str, name: str = "blocks") -> None:
         super().__init__(g, config, ids, name)
@@ -51,7 +51,7 @@ class Layers(Blocks):
         self.new: dict[str, list[str]] = {"keys": [], "values": [], "recent": []}  # of each layer
 
     def clock(self, ids: str) -> str:
-        """(B, T) float64 after each id; a clock of musical time goes on from where it stood."""
+        """(B, T) float64 after each id; musical time goes on from the input `clock`."""
         g = self.g
         if self.config.clock != "time":
             return g.op("Cast", self.index, to=to("float64"))
@@ -91,7 +91,7 @@ class Layers(Blocks):
         return g.shaped(x, -1, c.d_model)
 
     def put_out(self) -> None:
-        """Makes outputs of what each layer has for the cache."""
+        """Makes outputs of each layer's new cache."""
         g, c, h, d = self.g, self.config, self.n_heads, self.d_head
         sizes: dict[str, tuple[int | str, ...]] = {
             "keys": (h, d + self.form.more_key_width, "T"),

@@ -1,7 +1,7 @@
-"""An encoder-decoder as two graphs: a source that is read once, and a decoder that looks into it at every step.
+"""An encoder-decoder as two graphs: the source is read once, the decoder attends to it at every step.
 
-The first gives what the second takes: `source_keys_0`, `source_values_0` and so on of each layer of the decoder,
-`source_hidden`, -inf where a row has ended, and `source_at`, the time of each place, where a table counts distances.
+The first gives the inputs of the second: `source_keys_0`, `source_values_0` and so on, `source_hidden`, -inf where a
+row has ended, and `source_at`, the time of each place, where a table counts distances.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def encoder(config: EncoderDecoderSettings, int8: bool = False) -> Graph:
 
 
 def _put_out(g: Graph, config: EncoderDecoderSettings, layers: Blocks, form: Form, x: str) -> None:
-    """Makes outputs of what each layer of the decoder looks into, of the encoder's own output (B · S, C)."""
+    """Makes outputs of the source's keys and values for each layer of the decoder, from the encoder's output (B · S,
+    C)."""
     c, d = config, layers.d_head
     for layer in range(c.n_layers):
         name = f"decoder.{layer}.cross"
@@ -66,7 +67,7 @@ def _put_out(g: Graph, config: EncoderDecoderSettings, layers: Blocks, form: For
 
 
 def target(config: EncoderDecoderSettings, int8: bool = False) -> Graph:
-    """The graph of the decoder, as `decoder` makes one. It also takes what `encoder` gives."""
+    """The graph of the decoder, as `decoder` makes one. It also takes the outputs of `encoder`."""
     g, c = Graph(int8), config.stream(config.target_group)
     ids = g.input("ids", "int64", "B", "T")
     layers = Listening(g, c, ids, "decoder")
@@ -81,10 +82,10 @@ def target(config: EncoderDecoderSettings, int8: bool = False) -> Graph:
 
 
 class Listening(Layers):
-    """Layers that look into the source after they have looked back."""
+    """Layers with cross-attention after their self-attention."""
 
     def clock(self, ids: str) -> str:
-        """Also finds the time `at` (B, T) that the next token after each id is for. The token before all takes none."""
+        """Also sets `at` (B, T), the time of the next token after each id. The first id takes none."""
         g, c = self.g, self.config
         self.hidden = g.input("source_hidden", "float32", "B", 1, 1, "S")
         self.source_at = g.input("source_at", "float64", "B", "S") if BOTH_WAYS[c.position].by_distance else ""
@@ -100,7 +101,7 @@ class Listening(Layers):
         return self.listen(layer, super().attend(layer, x))
 
     def listen(self, layer: int, x: str) -> str:
-        """Adds to the stream what its tokens find in the source."""
+        """Adds cross-attention's output to the stream."""
         g, c, name = self.g, self.config, f"{self.name}.{layer}.cross"
         if layer + 1 == c.n_layers:  # of which only the last tokens are here
             self.at = g.op("Gather", self.at, g.const([-1]), axis=1)
@@ -129,14 +130,14 @@ def _steps(g: Graph, index: str, group: int) -> str:
 
 
 def _pace(g: Graph, config: EncoderDecoderSettings, ids: str, takes: str = "") -> str:
-    """Seconds (B, T) float64 until after each id; those that are 0 in `takes` take none."""
+    """Seconds (B, T) float64 to the end of each id; those that are 0 in `takes` take none."""
     pace = g.op("Gather", g.weight("pace", config.vocab_size), ids, axis=0)
     pace = g.op("Cast", pace, to=to("float64"))
     return g.op("CumSum", g.op("Mul", pace, takes) if takes else pace, g.const(1))
 
 
 def _placed(g: Graph, config: EncoderDecoderSettings, form: Form, x: str, index: str, side: str) -> str:
-    """The stream (B · T, C) of embeddings (B, T, C) with their places in it."""
+    """The stream (B · T, C) of embeddings (B, T, C) with their places."""
     if config.cycle > 1:
         table = g.weight(f"{side}.beat.weight", config.cycle, config.d_model)
         x = g.op("Add", x, g.op("Gather", table, g.op("Mod", index, g.const(config.cycle)), axis=0))
@@ -153,7 +154,7 @@ def _hidden(g: Graph, config: EncoderDecoderSettings, chords: str, index: str) -
 
 
 def _find(g: Graph, form: Form, q: str, k: str, v: str, distance: str, hidden: str) -> str:
-    """What queries (B, H, T, Dk) find among keys (B, H, Dk, S) on both sides, (B, H, T, D)."""
+    """The output (B, H, T, D) of queries (B, H, T, Dk) over keys (B, H, Dk, S), without a causal mask."""
     logits = g.op("MatMul", q, k)
     if more := form.logits(q, distance):
         logits = g.op("Add", logits, more)

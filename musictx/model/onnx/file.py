@@ -1,7 +1,7 @@
 """An ONNX file of ours: a graph with its weights, written and opened.
 
-The graph of a file must be the one that its own settings mean. This is checked before ONNX Runtime gets it. So a
-stranger's file computes nothing of its own, names no other file, and takes no more memory than its bytes.
+The graph of a file must be the one of its settings, before ONNX Runtime gets it. So a stranger's file computes nothing
+of its own, names no other file, and takes no more memory than its bytes.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def model_of(graph: Graph, weights: Mapping[str, Array] | None = None) -> Any:
 
 
 def write_onnx(path: Path, config: Any, header: Mapping[str, Any], tensors: Mapping[str, Array], weights: str) -> Graph:
-    """Writes a model, the whole file or nothing. `header` is that of its bundle, `tensors` has those of its state.
-    Raises UserError for a model that is too large for one file."""
+    """Writes a model, the whole file or nothing, with its bundle's header. Raises UserError if it is too large for one
+    file."""
     graph = decoder(config, int8=weights == "int8")
     if (size := sum(each.size for each in graph.weights.values())) > MOST:
         raise UserError(
@@ -67,8 +67,8 @@ def write_onnx(path: Path, config: Any, header: Mapping[str, Any], tensors: Mapp
 
 
 def open_onnx(path: Path, threads: int = 1) -> OnnxModel:
-    """Opens a file that `write_onnx` wrote. Raises BundleError for another, for a damaged one, and for one whose graph
-    or sizes are not those of its settings."""
+    """Opens a file of `write_onnx`. Raises BundleError for another, for a damaged one, and for one whose graph or sizes
+    are not those of its settings."""
     if not path.is_file():
         raise BundleError(f"{path}: no such file", "musictx export writes one")
     try:
@@ -94,7 +94,7 @@ def open_onnx(path: Path, threads: int = 1) -> OnnxModel:
 
 
 def _content(path: Path, graph: Graph, version: str) -> bytes:
-    """The bytes of a file whose graph is this one. Raises BundleError for others."""
+    """The bytes of a file with this graph. Raises BundleError for another graph."""
     expected, size = model_of(graph), path.stat().st_size
     least = sum(each.size for each in graph.weights.values())
     if not least < size < least + expected.ByteSize() + 64 * len(graph.weights) + 2 * MOST_TEXT:
@@ -121,7 +121,7 @@ def _content(path: Path, graph: Graph, version: str) -> bytes:
 
 
 def notes(path: Path) -> dict[str, str]:
-    """The notes of an ONNX file, of which no more is read. Raises ValueError, EOFError."""
+    """The notes of an ONNX file; no more is read. Raises ValueError, EOFError."""
     found = {}
     with open(path, "rb") as file:
         for number in _fields(file, path.stat().st_size):
@@ -133,7 +133,7 @@ def notes(path: Path) -> dict[str, str]:
 
 
 def _fields(file: BinaryIO, end: int) -> Iterator[int]:
-    """The number of each field of a protobuf message whose content is bytes; goes on where this ends, read or not."""
+    """The number of each field of a protobuf message with content of bytes; the caller may read the field or not."""
     while file.tell() < end:
         number, kind = divmod(_varint(file), 8)
         if kind == 0:

@@ -1,4 +1,4 @@
-"""Collects the nodes of an ONNX graph. It knows names and shapes of weights, and no numbers of theirs."""
+"""The nodes of an ONNX graph, with names and shapes of weights, and without their numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 
 class Value(NamedTuple):
-    """An input, an output or a weight; a size that is a word is known only when it runs."""
+    """An input, an output or a weight; a size that is a word is known only at run time."""
 
     name: str
     dtype: str
@@ -55,12 +55,11 @@ class Graph:
 
     @property
     def n_parameters(self) -> int:
-        """How many numbers its model has learned: all but tables of the tokenizer."""
+        """The number of learned numbers: all but tables of the tokenizer."""
         tables = {v.name for v in self.weights.values() if v.dtype == "int64"} | {"pace"}
         return sum(prod(shape) for name, shape in self.tensors.items() if name not in tables)
 
     def input(self, name: str, dtype: str, *shape: int | str) -> str:
-        """An input; returns its name."""
         self.inputs.append(Value(name, dtype, shape))
         return name
 
@@ -76,14 +75,14 @@ class Graph:
         return result
 
     def split(self, x: str, axis: int, n: int, sizes: str = "") -> list[str]:
-        """n parts along an axis, alike or of these sizes."""
+        """n parts along an axis, of equal or these sizes."""
         parts = [f"split_{len(self.nodes)}_{k}" for k in range(n)]
         alike = {} if sizes else {"num_outputs": n}
         self.nodes.append(Node("Split", [x, sizes] if sizes else [x], parts, {"axis": axis} | alike))
         return parts
 
     def const(self, value: Any, dtype: str = "int64") -> str:
-        """Numbers that belong to the graph itself, each only once."""
+        """Numbers of the graph itself, each only once."""
         array = np.array(value, dtype)
         key = dtype, array.shape, array.tobytes()
         if key not in self._known:
@@ -125,7 +124,7 @@ class Graph:
 
 
 def numbers(graph: Graph, tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """All weights of a graph, from the tensors of its model. Raises UserError for int8 of what is no number."""
+    """All weights of a graph, from the tensors of its model. Raises UserError for int8 of NaN or infinity."""
     found: dict[str, Array] = {}
     for name in graph.tensors:
         tensor, whole, scale = tensors[name], f"{name}:int8", f"{name}:scale"

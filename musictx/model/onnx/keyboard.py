@@ -1,4 +1,4 @@
-"""The head that reads the keyboard (`model/keyboard.py`) as nodes of a graph, for the last of some tokens."""
+"""The head of `model/keyboard.py` as nodes of a graph, for the last of some tokens."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ N_FEATURES, REACH, HIDDEN, RANK = 4, 12, 32, 16
 
 
 def features(g: Graph, config: Any, ids: str, before: str) -> str:
-    """ids (B, T) after the keys' state (B, 2, 128) float64 -> features (B, 4, 128) after the last; puts out the new
-    state."""
+    """ids (B, T) after the keys' state (B, 2, 128) float64 -> features (B, 4, 128) after the last; the new state is an
+    output."""
 
     def table(name: str) -> str:
         return g.op("Gather", g.weight(f"keyboard.{name}", config.vocab_size, dtype="int64"), ids, axis=0)
@@ -59,7 +59,7 @@ def features(g: Graph, config: Any, ids: str, before: str) -> str:
 
 
 def onto(g: Graph, config: Any, logits: str, y: str, seen: str) -> str:
-    """Logits (B, V) with what the head adds, after the model's output y (B, C) and the features (B, 4, 128)."""
+    """Logits (B, V) plus the head's, from the model's output y (B, C) and the features (B, 4, 128)."""
     near = g.weight("keyboard.near.weight", HIDDEN, N_FEATURES, 2 * REACH + 1)
     around = g.op("Relu", g.op("Conv", seen, near, g.weight("keyboard.near.bias", HIDDEN), pads=[REACH, REACH]))
     rows = g.shaped(g.op("Transpose", around, perm=[0, 2, 1]), -1, HIDDEN)
@@ -76,5 +76,5 @@ def onto(g: Graph, config: Any, logits: str, y: str, seen: str) -> str:
 
 
 def is_key_table(keys: Array) -> bool:
-    """Whether it names keys that there are."""
+    """Whether all its keys exist."""
     return bool(np.isin(keys, np.arange(N_KEYS)).all())

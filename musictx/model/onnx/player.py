@@ -33,33 +33,28 @@ class OnnxPlayer:
 
     @property
     def window(self) -> int:
-        """How many tokens back it should look in endless music."""
         return self.model.window
 
     @property
     def cycle(self) -> int:
-        """After how many tokens its places repeat; 1: it has none."""
         return self.model.config.cycle
 
     def __str__(self) -> str:
-        """One line: what the model is made of, and its size."""
+        """The model's parts and size, in a line."""
         c = self.model.config
         return f"model: {c.n_layers} layers, attention: {c.position}, {self.model.graph.n_parameters:,} parameters"
 
     def begin(self, room: int, rolling: bool = False) -> OnnxSteps:
-        """One row that has seen nothing, for `room` tokens in all; a rolling one has no end, and each token sees so
-        many."""
         return OnnxSteps(self.model, 1, room if rolling else None)
 
     def join(self, parts: Sequence[OnnxSteps], of_row: Sequence[int]) -> OnnxSteps:
-        """Steps whose row b goes on from parts[of_row[b]], each of one row, as it would alone."""
         return OnnxSteps.join(parts, of_row)
 
 
 def open_player(
     path: Path, weights: str = "float32", threads: int = 1, header: BundleHeader | None = None
 ) -> OnnxPlayer:
-    """The player of a bundle for which `can_play` holds. Raises what `open_graphs` does."""
+    """The player of a bundle for which `can_play` holds. Raises the errors of `open_graphs`."""
     return OnnxPlayer(*open_graphs(path, TransformerSettings, [decoder], weights, threads, header))
 
 
@@ -71,15 +66,14 @@ class OnnxSourcePlayer:
         self.encoder, self.decoder, self.config = encoder, decoder, decoder.config
 
     def __str__(self) -> str:
-        """One line: what the model is made of, and its size."""
+        """The model's parts and size, in a line."""
         c, tensors = self.config, self.encoder.graph.tensors | self.decoder.graph.tensors
         size = sum(prod(shape) for name, shape in tensors.items() if name != "pace")
         layers = f"{c.n_encoder_layers} layers of encoder and {c.n_layers} of decoder"
         return f"model: {layers}, attention: {c.position}, {size:,} parameters"
 
     def begin(self, source: Array, room: int) -> OnnxSteps:
-        """Rows for a source each (B, S), PAD where it has ended. Raises ConfigError for more tokens than the model has
-        positions."""
+        """Raises ConfigError for more tokens than the model has positions."""
         self.encoder.check_reach(source.shape[1] // self.config.source_voices)
         return OnnxSteps(self.decoder, len(source), source=self.encoder.run({"source": source}))
 
@@ -87,7 +81,7 @@ class OnnxSourcePlayer:
 def open_source_player(
     path: Path, weights: str = "float32", threads: int = 1, header: BundleHeader | None = None
 ) -> OnnxSourcePlayer:
-    """The player of a bundle for which `can_play_source` holds. Raises what `open_graphs` does."""
+    """The player of a bundle for which `can_play_source` holds. Raises the errors of `open_graphs`."""
     graphs = [encoder, target]
     return OnnxSourcePlayer(*open_graphs(path, EncoderDecoderSettings, graphs, weights, threads, header))
 
@@ -100,10 +94,10 @@ def open_graphs(
     threads: int,
     header: BundleHeader | None,
 ) -> list[OnnxModel]:
-    """A model of each graph; all have the settings and the weights of one bundle, or checkpoint.
+    """A model of each graph, with the settings and weights of one bundle or checkpoint. A known `header` is not read
+    again.
 
-    Raises BundleError for a file that is damaged, or that is not what its header says; ConfigError for unknown weights.
-    A `header` that was read before need not be read again.
+    Raises BundleError for a file that is damaged, or that is not as its header says; ConfigError for unknown weights.
     """
     one_of("weights", weights, WEIGHTS)
     header = header or read_header(path)
@@ -130,7 +124,7 @@ def open_graphs(
 
 
 def _without_weights(graph: Graph) -> bytes:
-    """The graph's bytes, whose weights are outside of it."""
+    """The graph's bytes, with weights outside of it."""
     model = model_of(graph)
     for tensor in model.graph.initializer:
         if tensor.name in graph.weights:

@@ -21,11 +21,11 @@ class Form:
         self.n_heads, self.d_head = config.n_heads, config.d_model // config.n_heads
 
     def place(self, x: str, name: str = "places") -> str:
-        """Puts places into the embeddings (B, T, C); their table has this name."""
+        """Adds places to the embeddings (B, T, C); their table has this name."""
         return x
 
     def begin(self, name: str) -> None:
-        """Makes what keys and queries of a layer share; its weights are called after `name`."""
+        """Makes the nodes that keys and queries of a layer share; its weights are called after `name`."""
         self.name = name
 
     def keys(self, k: str) -> str:
@@ -37,7 +37,7 @@ class Form:
         return q
 
     def logits(self, q: str, distance: str) -> str | None:
-        """What the distance (B, 1, T, S) of keys adds to the products, (B, H, T, S); None: nothing."""
+        """The logits (B, H, T, S) of the distances (B, 1, T, S) to keys; None without any."""
         return None
 
     def phases(self, frequency: str) -> tuple[str, str]:
@@ -117,7 +117,7 @@ class Table(Form):
         return self.of_rows(q, distance, 0)
 
     def of_rows(self, q: str, distance: str, nearest: int) -> str:
-        """Rows are for distances from `nearest` to the longest one."""
+        """The logits of a table with rows for distances from `nearest` to the longest one."""
         g, farthest = self.g, self.config.max_distance - 1
         rel = g.weight(f"{self.name}.rel", self.n_heads, farthest - nearest + 1, self.d_head)
         by_distance = g.op("MatMul", q, g.op("Transpose", rel, perm=[0, 2, 1]))  # (B, H, T, M)

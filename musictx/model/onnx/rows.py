@@ -1,8 +1,8 @@
 """Rows of a decoder that one call of ONNX Runtime reads together, in numpy.
 
-The cache is whole arrays that the graph reads as they lie: nothing of them is copied for a step. They grow by blocks of
-slots, one array after another, so that memory holds no second cache meanwhile. With a window they end at its size, and
-new tokens take the oldest slots. The first rows may share the slots of their prompt, which nothing is written into.
+The graph reads the cache's arrays as they lie: nothing is copied for a step. They grow by blocks of slots, one array
+after another, so that memory holds no second cache. With a window new tokens take the oldest slots. The first rows may
+share the slots of their prompt, which are never written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ State = dict[str, Array]  # by the names of the graph's inputs; all has rows fir
 
 
 class OnnxRows:
-    """What some rows have seen, and their next tokens."""
+    """The caches of some rows."""
 
     def __init__(self, model: OnnxModel, window: int | None, state: State, shared: State, sharing: int) -> None:
         """The first `sharing` rows see the slots of `shared` too."""
@@ -62,7 +62,7 @@ class OnnxRows:
         return logits
 
     def move(self, rows: Array) -> None:
-        """Row b becomes what row rows[b] was, (B,), of the same prompt."""
+        """Row b becomes the former row rows[b], (B,), of the same prompt."""
         to = np.flatnonzero(rows != np.arange(len(self)))
         for name, x in self.state.items():
             by_row = np.moveaxis(x, row_axis(name), 0)
@@ -75,7 +75,7 @@ class OnnxRows:
 
 
 def fresh(model: OnnxModel, rows: int) -> State:
-    """The state of rows that have seen nothing, without slots."""
+    """The state of empty rows, without slots."""
     sizes: dict[int | str, int] = {"B": rows, "R": 0}
     state: State = {
         "held": np.zeros((rows, 0), np.int64),  # the index of the token in each slot
@@ -91,12 +91,12 @@ def fresh(model: OnnxModel, rows: int) -> State:
 
 
 def slots_of(state: State) -> int:
-    """How many slots each row has."""
+    """The number of slots of each row."""
     return int(state["held"].shape[1])
 
 
 def emptied(state: State) -> State:
-    """A row that goes on after slots that it shares, and has none of its own."""
+    """A row that goes on after shared slots, and has none of its own."""
     none = {name: x.take(np.arange(0), axis) for name, x in state.items() if (axis := slot_axis(name))}
     return state | none | {"start": state["length"]}
 

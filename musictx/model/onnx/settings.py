@@ -1,4 +1,4 @@
-"""Which models have a graph, and whether settings make sense, as a file says them: without PyTorch."""
+"""Which models have a graph, and whether a file's settings make sense, without PyTorch."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ TIMED = ("relative_fourier", "rope")  # forms that can count musical time
 
 
 def can_play(header: BundleHeader) -> bool:
-    """Whether a bundle's model has a graph: a decoder of the packaged forms, and nothing of a person's own."""
+    """Whether a bundle's model has a graph: a decoder with a packaged form of position."""
     return _is(header, KIND)
 
 
 def can_play_source(header: BundleHeader) -> bool:
-    """The same of an encoder-decoder, whose graphs are two."""
+    """The same of an encoder-decoder, which has two graphs."""
     return _is(header, SOURCE_KIND)
 
 
@@ -28,7 +28,7 @@ def _is(header: BundleHeader, kind: str) -> bool:
 
 
 def checked(settings: Mapping[str, Any], of: type[TransformerSettings] = TransformerSettings) -> TransformerSettings:
-    """The settings of a model that has a graph, as a file has them. Raises UserError, TypeError, ValueError."""
+    """The settings of a file's model. Raises UserError, TypeError, ValueError."""
     config = of(**{name: value for name, value in settings.items() if name != "kind"})
     one_of("position", config.position, FORMS)
     if config.clock == "time" and config.position not in TIMED:

@@ -1,7 +1,7 @@
 """Steps of a decoder in numpy, on ONNX Runtime, without PyTorch.
 
-Rows after few prompts read each long prompt's cache where it lies: one call of ONNX Runtime for each. Short prompts are
-copied for their rows, which are read along with those of the first long one.
+Rows after few prompts read each long prompt's cache where it lies, with one call each. Short prompts are copied for
+their rows, which join those of the first long one.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ SHORT = 64  # tokens of a prompt that each of its rows may have as its own: anot
 
 
 class OnnxSteps:
-    """Some rows of a decoder: what they have seen, and their next steps. Cached steps equal one full pass."""
+    """Obeys `musictx.model.steps.Steps`."""
 
     def __init__(self, model: OnnxModel, rows: int = 1, window: int | None = None, source: State | None = None) -> None:
-        """With a `window` each token sees at most so many, itself included, and memory stays constant. A `source` is
-        what an encoder gives, for each row."""
+        """With a `window` a token sees so many, itself included, and memory stays constant. `source` has an encoder's
+        outputs."""
         state = fresh(model, rows) | (source or {})
         self.runs = [(np.arange(rows), OnnxRows(model, window, state, fresh(model, 1), 0))]  # which rows, and they
 
@@ -32,8 +32,7 @@ class OnnxSteps:
         return sum(len(at) for at, _ in self.runs)
 
     def prefill(self, ids: Array) -> Array:
-        """Reads ids (B, T) in blocks -> logits (B, V) after the last. Raises ConfigError for more tokens than the model
-        has positions."""
+        """Reads ids (B, T) in blocks. Raises ConfigError for more tokens than the model has positions."""
         (_, first), *_ = self.runs
         first.model.check_reach(max(int(run.state["length"].max()) for _, run in self.runs) + ids.shape[1])
         for start in range(0, ids.shape[1], BLOCK):
@@ -43,16 +42,13 @@ class OnnxSteps:
         return logits
 
     def step(self, ids: Array) -> Array:
-        """One token a row, ids (B,) -> logits (B, V)."""
         return self.prefill(ids[:, None])
 
     def move(self, rows: Array) -> None:
-        """Row b becomes what row rows[b] was, (B,), of the same prompt."""
         for at, run in self.runs:
             run.move(np.argsort(at)[np.searchsorted(np.sort(at), rows[at])])
 
     def take(self, rows: Array) -> OnnxSteps:
-        """These rows (n,), in that order, with a state of their own."""
         runs = []
         for at, run in self.runs:
             new, old = np.nonzero(rows[:, None] == at)
@@ -63,8 +59,7 @@ class OnnxSteps:
 
     @staticmethod
     def join(parts: Sequence[OnnxSteps], of_row: Sequence[int]) -> OnnxSteps:
-        """Steps of one model and window whose row b goes on from parts[of_row[b]], each of one row and not joined
-        itself, as it would alone."""
+        """Row b goes on from parts[of_row[b]], each of one row and not joined itself; all of one model and window."""
         alone, of, runs = [part.runs[0][1] for part in parts], np.array(of_row), []
         assert not any(part.sharing for part in alone), "joined rows are not joined again"
         used = sorted(set(of_row))
@@ -79,7 +74,7 @@ class OnnxSteps:
 
 
 def _run(rows: Sequence[OnnxRows], shared: OnnxRows | None) -> OnnxRows:
-    """Rows that go on together after these, of which the first may share what they are."""
+    """Rows that go on together after these; the first may share their cache."""
     states = [emptied(row.state) if row is shared else row.state for row in rows]
     model, window, sharing = rows[0].model, rows[0].window, sum(row is shared for row in rows)
     prompt = fresh(model, 1) if shared is None else shared.state
