@@ -28,7 +28,8 @@ from musictx.generate.open_bundle import Opened, chosen_weights
 from musictx.generate.open_player import check_device, objective_of
 from musictx.model.build import check_objective, describe_model, kind_of, source_voices
 from musictx.model.packaged import bundle_path
-from musictx.model.weights import check_weights, describe_weights, with_weights
+from musictx.model.settings import WEIGHTS, one_of
+from musictx.model.weights import describe_weights, with_weights
 from musictx.objectives import NEXT_TOKEN, Objective, build_objective, find_objective
 from musictx.objectives.next_token import NextToken
 from musictx.setting import setting
@@ -146,7 +147,7 @@ def evaluate(*words: str, **values: Any) -> Evaluation:
 def run(config: EvaluateConfig) -> Evaluation:
     if config.out:
         check_new(config.overwrite, Path(config.out))
-    device, weights = check_device(config.device), check_weights(config.weights)
+    device, weights = check_device(config.device), one_of("weights", config.weights, WEIGHTS)
     opened = open_and_print(config.bundle, device, config.attention.impl, continues=False)
     say(describe_model(opened.model))
     for line in chosen_weights(weights, opened.model)[1]:

@@ -36,7 +36,7 @@ class Kind(NamedTuple):
     voices: bool = False  # its config says how many voices of its source it hears as one, and writes as one step
     readout: bool = False  # its attention over the past can be read
     onnx: bool = False  # `musictx export`
-    settled: Mapping[str, Any] = {}  # settings that it had, with the value that it has now
+    former_settings: Mapping[str, Any] = {}  # settings that it had, with the value that it has now
 
 
 def _layers_of_cells(config: RecurrentConfig) -> str:
@@ -61,7 +61,7 @@ KINDS: dict[str, Kind] = {
         onnx=True,
     ),
     "recurrent": Kind(
-        RecurrentConfig, Recurrent, _layers_of_cells, carries=True, settled={"cell": "lstm", "additive": False}
+        RecurrentConfig, Recurrent, _layers_of_cells, carries=True, former_settings={"cell": "lstm", "additive": False}
     ),
     "encoder_decoder": Kind(EncoderDecoderConfig, EncoderDecoder, _both_sides, inputs=SOURCE, voices=True, packed=True),
 }
@@ -77,17 +77,17 @@ def check_objective(kind: str, name: str, objective: Any) -> None:
         raise ConfigError("objective", got=name, why=why, allowed=f"another, or kind={able}" if able else "another")
 
 
-def asked(config: Any, known: Mapping[str, Any]) -> dict[str, Any]:
+def training_fields(config: Any, training_values: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a config, or its class, that training knows: those that are no `setting`."""
     names = {field.name for field in fields(config) if "meaning" not in field.metadata}
-    return {name: value for name, value in known.items() if name in names}
+    return {name: value for name, value in training_values.items() if name in names}
 
 
-def model_config(kind: str, settings: Mapping[str, Any], **known: Any) -> Any:
+def model_config(kind: str, settings: Mapping[str, Any], **training_values: Any) -> Any:
     """The config of a kind of model. Raises ConfigError for an unknown kind or impossible sizes, TypeError for unknown
     settings."""
     config = KINDS[one_of("kind", kind, KINDS)].config
-    return config(**settings, **asked(config, known))
+    return config(**settings, **training_fields(config, training_values))
 
 
 def build_model(config: Any, pace: Tensor | None = None, keys: Keys | None = None) -> Model:

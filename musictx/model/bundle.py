@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from musictx.errors import BundleError, UserError
 from musictx.files import replacing
-from musictx.model.build import KINDS, Model, asked, build_model, meta_model, model_config
+from musictx.model.build import KINDS, Model, build_model, meta_model, model_config, training_fields
 from musictx.model.header import AGAIN, DAMAGE, KEY, BundleHeader, read_header, reason
 from musictx.model.own import check_parts, maker
-from musictx.model.tensors import checkpoint_tensors, differing, is_checkpoint, shapes
+from musictx.model.tensors import checkpoint_tensors, is_checkpoint, shape_difference, shapes
 
 
 class Bundle(NamedTuple):
@@ -59,7 +59,7 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
     kind = header.model.get("kind", "transformer")
     settings = {name: value for name, value in header.model.items() if name != "kind"}
     for name in sorted(settings.keys() - {each.name for each in fields(KINDS[kind].config)}):
-        if (value := settings.pop(name)) != KINDS[kind].settled.get(name, ...):
+        if (value := settings.pop(name)) != KINDS[kind].former_settings.get(name, ...):
             what = f"{path}: kind={kind} has no {f'{name}={value}'[:50]} in musictx"
             raise BundleError(what, f"use {maker(header)}")
     try:
@@ -67,10 +67,10 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
     except (TypeError, ValueError, AttributeError, UserError) as error:
         raise BundleError(f"{path}: its model config is damaged ({error})", AGAIN) from None
     if attention:
-        config = replace(config, **asked(config, {"attention": attention}))
+        config = replace(config, **training_fields(config, {"attention": attention}))
     try:
         expected = {name: [*x.shape] for name, x in meta_model(config).state_dict().items()}
-        if wrong := differing(expected, shapes(path)):
+        if wrong := shape_difference(expected, shapes(path)):
             raise ValueError(wrong)
         model = build_model(config)
         model.load_state_dict(_tensors(path))

@@ -1,8 +1,8 @@
 """Keys and values of past tokens, in memory that is allocated once.
 
-A model uses a cache between `begin` and `advance`, which sets `masked` (B, S), True where a row has no key (None:
-nowhere), `age` (S,), the tokens from each key to the one query (None: keys are in order), and `keyboard` (B, 2, 128),
-the state of the piano keys.
+A model uses a cache between `begin` and `advance`. `masked` (B, S) is True where a row has no key (None: nowhere).
+`age` (S,) is the tokens from each key to the one query (None: keys are in order). `keyboard` (B, 2, 128) is the state
+of the piano keys.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class KVCache:
             if t > self.window:
                 raise ValueError(f"{t} tokens at once do not fit a window of {self.window}: give them in parts")
             if self.end + t > room:
-                kept = self.window - 1
+                n_kept = self.window - 1
                 for x in (self.k, self.v):
-                    x[:, :, :, :kept] = x[:, :, :, self.end - kept : self.end].clone()
-                self.end = kept
+                    x[:, :, :, :n_kept] = x[:, :, :, self.end - n_kept : self.end].clone()
+                self.end = n_kept
         elif self.end + t > room:
             raise ValueError(f"{self.end + t} tokens do not fit a cache of {room}: raise max_T in init_state")
         self.masked = self._masked(t)
@@ -78,8 +78,8 @@ class KVCache:
         end = self.end + k.shape[2]
         self.k[layer, :, :, self.end : end] = k
         self.v[layer, :, :, self.end : end] = v
-        seen = slice(self._first(end), end)
-        return self.k[layer, :, :, seen], self.v[layer, :, :, seen]
+        slots = slice(self._first(end), end)
+        return self.k[layer, :, :, slots], self.v[layer, :, :, slots]
 
     def _first(self, end: int) -> int:
         """The first slot that the token before slot `end` sees."""
@@ -112,9 +112,9 @@ class KVCache:
         k, v = (x.new_empty((x.shape[0], len(rows), *x.shape[2:])) for x in (self.k, self.v))
         for new, old in ((k, self.k), (v, self.v)):
             new[:, :, :, : self.end] = old[:, rows, :, : self.end]
-        taken = KVCache(k, v, self.clock, self.window, self.length, self.end, behind)
-        taken._beside([self], rows)
-        return taken
+        new_cache = KVCache(k, v, self.clock, self.window, self.length, self.end, behind)
+        new_cache._beside([self], rows)
+        return new_cache
 
     def move(self, rows: Tensor) -> None:
         """Row b becomes the former row rows[b], (B,); in place, layer by layer, so it takes little memory."""
@@ -190,11 +190,11 @@ class Ring:
         return (self.k.shape, self.k.dtype) == ((layers, b, h, cache.window or n, width), cache.k.dtype)
 
     def fill(self, cache: KVCache) -> None:
-        held = min(cache.end, self.room)
-        slots = torch.arange(cache.length - held, cache.length, device=self.slots.device) % self.room
-        for mine, theirs in ((self.k, cache.k), (self.v, cache.v)):
-            mine.zero_()  # masked slots must be finite too
-            mine[:, :, :, slots] = theirs[:, :, :, cache.end - held : cache.end]
+        n_tokens = min(cache.end, self.room)
+        slots = torch.arange(cache.length - n_tokens, cache.length, device=self.slots.device) % self.room
+        for target, source in ((self.k, cache.k), (self.v, cache.v)):
+            target.zero_()  # masked slots must be finite too
+            target[:, :, :, slots] = source[:, :, :, cache.end - n_tokens : cache.end]
         self.at.fill_(cache.length)
         self.behind.copy_(cache.behind if cache.behind is not None else torch.zeros_like(self.behind))
         self.clock.copy_(cache.clock)

@@ -28,8 +28,8 @@ def run_cells(
             return run_cells(cells, x.float(), before, weight_dropout)
     if weight_dropout and cells.training:
         weights = {name: p for name, p in cells.named_parameters() if name.startswith("weight_hh")}
-        dropped = {name: F.dropout(p, weight_dropout) for name, p in weights.items()}
-        states, after = functional_call(cells, dropped, (x, before))
+        recurrent_weights = {name: F.dropout(p, weight_dropout) for name, p in weights.items()}
+        states, after = functional_call(cells, recurrent_weights, (x, before))
     else:
         states, after = cells(x, before)
     return states, after

@@ -90,8 +90,8 @@ class EncoderBlock(Block):
         index = indices(0, x.shape[1], x.device)  # (1, S)
         distance = (index.mT - index).long()  # (S, S)
         k = self.attend.keys(k, phase)
-        found = self.attend.attend_to(q, k, v, phase, distance, self.attention_dropout, masked)
-        return self.feed(self.add(x, found)), first_v
+        output = self.attend.attend_to(q, k, v, phase, distance, self.attention_dropout, masked)
+        return self.feed(self.add(x, output)), first_v
 
 
 class CrossAttention(nn.Module):
@@ -127,8 +127,8 @@ class CrossAttention(nn.Module):
         q = self.queries(x)
         dropout = self.config.attention_dropout if self.training else 0.0
         phase, distance = self.attend.phase(at, q.dtype), self.distance(at, source_at)
-        found = self.attend.attend_to(q, k, v, phase, distance, dropout, masked)
-        joined: Tensor = self.dropout(self.project(found.transpose(1, 2).flatten(2)))
+        output = self.attend.attend_to(q, k, v, phase, distance, dropout, masked)
+        joined: Tensor = self.dropout(self.project(output.transpose(1, 2).flatten(2)))
         return x + joined
 
 
@@ -144,9 +144,9 @@ class DecoderBlock(Block):
     ) -> tuple[Tensor, Tensor | None]:
         """As `forward`. `own` (B or 1, T) is the tokens' place on the target's clock, `at` (B or 1, T) the times to
         predict."""
-        found, first_v = self.look_back(x, first_v, own, cache)
+        output, first_v = self.look_back(x, first_v, own, cache)
         layer = source.k[self.layer], source.v[self.layer]
-        x = self.cross(self.add(x, found), *layer, source.masked, source.at, at)
+        x = self.cross(self.add(x, output), *layer, source.masked, source.at, at)
         return self.feed(x), first_v
 
 
@@ -183,10 +183,10 @@ class EncoderDecoder(nn.Module):
         n, c = config.source_voices, config.d_model
         self.chord = nn.Linear(n * c, c) if n > 1 else nn.Identity()  # a sum would forget which voice has which note
         self.dropout = nn.Dropout(config.dropout)
-        heard, written = config.stream(config.source_group), config.stream(config.target_group)
-        self.source, self.target = Side(heard), Side(written)
-        self.encoder = nn.ModuleList([EncoderBlock(heard, layer) for layer in range(config.n_encoder_layers)])
-        self.decoder = nn.ModuleList([DecoderBlock(written, layer) for layer in range(config.n_layers)])
+        source_config, target_config = config.stream(config.source_group), config.stream(config.target_group)
+        self.source, self.target = Side(source_config), Side(target_config)
+        self.encoder = nn.ModuleList([EncoderBlock(source_config, layer) for layer in range(config.n_encoder_layers)])
+        self.decoder = nn.ModuleList([DecoderBlock(target_config, layer) for layer in range(config.n_layers)])
         initialise(self, config)
 
     def forward(self, source: Tensor, ids: Tensor) -> Tensor:
@@ -199,8 +199,8 @@ class EncoderDecoder(nn.Module):
         index = indices(0, chords.shape[1], source.device)  # (1, S)
         at = self.pace[source].double().cumsum(1) if self.config.paced else index // self.config.source_group
         masked = padding(chords, self.config.pad)
-        heard = self.chord(self.embed(chords).flatten(2))  # (B, S, C)
-        x, first_v = self.dropout(self.source(heard, index)), None
+        embedding = self.chord(self.embed(chords).flatten(2))  # (B, S, C)
+        x, first_v = self.dropout(self.source(embedding, index)), None
         for block in self.encoder:
             x, first_v = block(x, first_v, self._own(index, at), None, masked)
         x = self.source.norm(x)

@@ -10,12 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-N_KEYS = 128
-STRIKE, RELEASE, CLEAR = 1, 2, 3  # what an id does to its key; CLEAR: other music begins, and all keys are up
-N_FEATURES = 4
-LONG_S = 1e4  # a key that was never struck counts as struck so long ago
+from musictx.model.settings import CLEAR, HIDDEN, LONG_S, N_FEATURES, N_KEYS, RANK, REACH, RELEASE, STRIKE
+
 MANY = 1024  # tokens for which a GPU takes a product in place of a convolution
-REACH, HIDDEN, RANK = 12, 32, 16  # of the head: keys on each side, width, numbers that steer each key
 
 
 class Keys(NamedTuple):
@@ -84,8 +81,8 @@ class KeyboardState(nn.Module):
         up = torch.maximum(released, cleared)
         down = torch.where(torch.maximum(struck, up) > 0, (struck > up).double(), was_down)
         pressed, age_s = down.float(), since_s.float()
-        held = [pressed, pressed * torch.exp(-age_s), pressed * torch.log1p(age_s)]
-        features = torch.stack([*held, torch.exp(-age_s / 2)], 2)
+        features_down = [pressed, pressed * torch.exp(-age_s), pressed * torch.log1p(age_s)]
+        features = torch.stack([*features_down, torch.exp(-age_s / 2)], 2)
         return features, torch.stack([down[:, -1], since_s[:, -1]], 1)
 
     def onto(self, logits: Tensor, y: Tensor, ids: Tensor, state: Any) -> Tensor:

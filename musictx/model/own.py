@@ -8,7 +8,7 @@ from typing import Any
 
 from musictx.errors import BundleError
 from musictx.files import fits
-from musictx.model.header import BundleHeader
+from musictx.model.header import AGAIN, BundleHeader
 from musictx.model.onnx.settings import can_play, can_play_source
 
 ADDED_BY = "added_by"  # the note of a header: the script of each part
@@ -22,8 +22,8 @@ def scripts_of(model: Any, tokenizer: object) -> dict[str, dict[str, str]]:
 
     form = FORMS.get(getattr(model.config, "position", ""))
     parts = {"kind": KINDS[kind_of(model)].config, "position": form, "tokenizer": type(tokenizer)}
-    named = {name: _script(part.__module__) for name, part in parts.items() if part and not is_ours(part)}
-    return {ADDED_BY: named} if named else {}
+    scripts = {name: _script(part.__module__) for name, part in parts.items() if part and not is_ours(part)}
+    return {ADDED_BY: scripts} if scripts else {}
 
 
 def is_ours(part: Any) -> bool:
@@ -37,17 +37,21 @@ def _script(module: str) -> str:
 
 def maker(header: BundleHeader) -> str:
     """The musictx that made a bundle, in words."""
-    mine = version("musictx")
-    return "the older musictx that made it" if header.version == mine else f"musictx {header.version}, which made it"
+    own_version = version("musictx")
+    return (
+        "the older musictx that made it"
+        if header.version == own_version
+        else f"musictx {header.version}, which made it"
+    )
 
 
 def check_parts(path: object, header: Any, tokenizers: Mapping[str, object] | None = None) -> None:
     """Raises BundleError for an unknown kind of model, form of position or tokenizer."""
     ours = can_play(header) or can_play_source(header)  # no PyTorch is needed to see it
-    known = {} if ours else _of_model(header)
+    parts = {} if ours else _of_model(header)
     if tokenizers is not None:
-        known["tokenizer"] = header.tokenizer, tokenizers
-    for name, (value, table) in known.items():
+        parts["tokenizer"] = header.tokenizer, tokenizers
+    for name, (value, table) in parts.items():
         if isinstance(value, str) and value not in table:
             script = header.notes.get(ADDED_BY, {})
             script = script.get(name, "") if fits(script, dict[str, str]) else ""
@@ -63,9 +67,9 @@ def _of_model(header: Any) -> dict[str, tuple[object, Mapping[str, object]]]:
     from musictx.model.position import FORMS
 
     kind = header.model.get("kind", "transformer")
-    known: dict[str, tuple[object, Mapping[str, object]]] = {"kind": (kind, KINDS)}
+    parts: dict[str, tuple[object, Mapping[str, object]]] = {"kind": (kind, KINDS)}
     if not isinstance(kind, str):
-        raise BundleError(f"kind={str(kind)[:50]} is no kind of model", "copy or train it again")
+        raise BundleError(f"kind={str(kind)[:50]} is no kind of model", AGAIN)
     if kind in KINDS and is_ours(KINDS[kind].config):
-        known["position"] = header.model.get("position", "none"), FORMS
-    return known
+        parts["position"] = header.model.get("position", "none"), FORMS
+    return parts

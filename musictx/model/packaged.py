@@ -55,8 +55,8 @@ def bundle_path(bundle: str) -> Path:
     if bundle and path.is_dir():
         return _of_run(path)
     if not path.is_file():
-        known = f"{', '.join(BUNDLES[:-1])} or {BUNDLES[-1]}, the models inside musictx"
-        hint = f"give {known}, or train one, `musictx train`, and give its run's folder or its file"
+        names = f"{', '.join(BUNDLES[:-1])} or {BUNDLES[-1]}, the models inside musictx"
+        hint = f"give {names}, or train one, `musictx train`, and give its run's folder or its file"
         raise BundleError(f"{bundle}: no such bundle", hint)
     return path
 

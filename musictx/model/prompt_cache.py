@@ -45,18 +45,18 @@ class PromptCache(KVCache):
         """One query a row, (B, H, 1, Dk), over its prompt and its own keys and values (B, H, T, ·) -> (B, H, 1, D)."""
         assert q.shape[2] == 1, "a prompt cache takes steps of one token"
         q, t = q * scale, k.shape[2]
-        own = (k @ q.mT)[..., 0]  # (B, H, T)
-        found, weighs = v.new_empty(*q.shape[:2], v.shape[3]), v.new_empty(*q.shape[:2], t)  # (B, H, ·)
+        own_logits = (k @ q.mT)[..., 0]  # (B, H, T)
+        outputs, own_weights = v.new_empty(*q.shape[:2], v.shape[3]), v.new_empty(*q.shape[:2], t)  # (B, H, ·)
         n_own = self.length - self.longest + 1
         for prompt, rows in self.blocks:
             most = prompt.end if self.window is None else min(self.window - n_own, prompt.end)
-            seen = slice(prompt.end - max(most, 0), prompt.end)
-            keys, values = prompt.k[layer, 0, :, seen], prompt.v[layer, 0, :, seen]  # (H, S, ·)
+            slots = slice(prompt.end - max(most, 0), prompt.end)
+            keys, values = prompt.k[layer, 0, :, slots], prompt.v[layer, 0, :, slots]  # (H, S, ·)
             n, empty = len(rows), (0, 0, 0, 0, 0, BLOCK - len(rows))  # which fill the block up
-            asked = F.pad(q[rows, :, 0], empty).permute(1, 2, 0)  # (H, Dk, BLOCK)
-            logits = torch.cat([(keys @ asked).permute(2, 0, 1)[:n], own[rows]], 2)  # (N, H, S + T)
+            queries = F.pad(q[rows, :, 0], empty).permute(1, 2, 0)  # (H, Dk, BLOCK)
+            logits = torch.cat([(keys @ queries).permute(2, 0, 1)[:n], own_logits[rows]], 2)  # (N, H, S + T)
             weights = logits.to(torch.promote_types(q.dtype, torch.float32)).softmax(2).to(v.dtype)
-            weighs[rows] = weights[..., -t:]
+            own_weights[rows] = weights[..., -t:]
             of_prompt = F.pad(weights[..., :-t], empty).transpose(0, 1)  # (H, BLOCK, S)
-            found[rows] = (of_prompt @ values).transpose(0, 1)[:n]
-        return found[:, :, None] + weighs[:, :, None] @ v
+            outputs[rows] = (of_prompt @ values).transpose(0, 1)[:n]
+        return outputs[:, :, None] + own_weights[:, :, None] @ v

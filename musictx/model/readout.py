@@ -36,8 +36,8 @@ def read_attention(model: Transformer, ids: Tensor, queries: Tensor, visit: Visi
     order. Each row sums to 1 and is 0 after the query."""
     layer = count()
 
-    def read(attend: Form, given: tuple[Any, ...]) -> None:
-        q, k, _, phase = given[:4]
+    def read(attend: Form, inputs: tuple[Any, ...]) -> None:
+        q, k, _, phase = inputs[:4]
         visit(next(layer), weights(attend, q, k, phase, queries))
 
     with each_reading(model, Form, read):
@@ -58,8 +58,8 @@ def read_cross_attention(model: EncoderDecoder, source: Tensor, ids: Tensor, que
     T). Each row sums to 1."""
     rows: list[Tensor] = []
 
-    def read(cross: CrossAttention, given: tuple[Any, ...]) -> None:
-        x, k, _, masked, source_at, at = given
+    def read(cross: CrossAttention, inputs: tuple[Any, ...]) -> None:
+        x, k, _, masked, source_at, at = inputs
         here = at[:, query : query + 1]
         phase = cross.attend.phase(here, k.dtype)
         distance = cross.distance(here, source_at)  # (1, 1, 1, S)

@@ -10,9 +10,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from musictx.model.cells import ResidualCells, build_cells, initialise, run_cells
-from musictx.model.keyboard import LONG_S, KeyboardState
+from musictx.model.keyboard import KeyboardState
 from musictx.model.recall import Past, Recall
-from musictx.model.settings import KEYBOARDS, SEEN, check_numbers, one_of
+from musictx.model.settings import KEYBOARDS, LONG_S, SEEN, check_numbers, one_of
 from musictx.setting import setting
 
 
@@ -135,8 +135,8 @@ class Recurrent(nn.Module):
             h, after = run_cells(self.cells, x, hidden, share)
             if self.recall is not None:
                 before = torch.zeros_like(h[:, 0]) if hidden is None else hidden[0][-1]
-                found = self.recall(h, x, before, state and state.past, last)
-                h = (h[:, -1:] if last else h) + found
+                recalled = self.recall(h, x, before, state and state.past, last)
+                h = (h[:, -1:] if last else h) + recalled
         if state is not None:
             # autocast gives them less precision than the carried state has
             state.hidden = tuple(new.to(old.dtype) for new, old in zip(after, state.hidden, strict=True))

@@ -13,6 +13,10 @@ WEIGHTS, AUTO = ("float32", "bfloat16", "int8"), "auto"  # how a model keeps its
 LARGEST, MOST_LAYERS = 2**20, 2**10  # no model of any size known comes near
 CLOCKS, MLPS, NORMS, KEYBOARDS = ("index", "time"), ("gelu", "relu", "swiglu"), ("pre", "post"), ("none", "head")
 WIDEST = 64  # tokens that a convolution reads; each takes a product of the whole input
+N_KEYS, N_FEATURES = 128, 4  # of the keyboard that a model sees
+STRIKE, RELEASE, CLEAR = 1, 2, 3  # the acts of ids on its keys; CLEAR: other music begins, and all keys are up
+LONG_S = 1e4  # a key that was never struck counts as struck so long ago
+REACH, HIDDEN, RANK = 12, 32, 16  # of its head: keys on each side, width, numbers that steer each key
 SEEN = "head: the model sees which keys are down, and since when; or none"
 TABLE_S = 0.1  # seconds of a row of a table of distances from target to source, where time is in seconds
 
@@ -30,10 +34,10 @@ def check_numbers(config: Any) -> None:
             raise ConfigError(each.name, got=value, allowed="a share from 0 up to below 1")
 
 
-def one_of(field: str, value: str, known: Iterable[str]) -> str:
+def one_of(field: str, value: str, words: Iterable[str]) -> str:
     """The value. Raises ConfigError for an unknown one."""
-    if value not in known:
-        raise ConfigError(field, got=value, allowed=f"one of {', '.join(known)}")
+    if value not in words:
+        raise ConfigError(field, got=value, allowed=f"one of {', '.join(words)}")
     return value
 
 
@@ -76,8 +80,8 @@ class TransformerSettings:
             raise ConfigError("conv", got=self.conv, allowed=f"1 to {WIDEST}")
         if self.d_model % self.n_heads:
             raise ConfigError("d_model", got=self.d_model, allowed=f"a multiple of n_heads={self.n_heads}")
-        for name, known in {"clock": CLOCKS, "mlp": MLPS, "norm": NORMS, "keyboard": KEYBOARDS}.items():
-            one_of(name, getattr(self, name), known)
+        for name, words in {"clock": CLOCKS, "mlp": MLPS, "norm": NORMS, "keyboard": KEYBOARDS}.items():
+            one_of(name, getattr(self, name), words)
 
 
 @dataclass(frozen=True)

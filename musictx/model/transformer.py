@@ -70,9 +70,9 @@ class ShortConv(nn.Module):
         """`before` (B, width - 1, C) are the tokens before x; None: zeros."""
         if before is None:
             before = x.new_zeros(len(x), self.width - 1, x.shape[2])
-        seen, t = torch.cat([before, x], 1), x.shape[1]
+        window, t = torch.cat([before, x], 1), x.shape[1]
         for shift, weight in enumerate(self.weight.to(x.dtype)):
-            x = x + weight * seen[:, shift : shift + t]
+            x = x + weight * window[:, shift : shift + t]
         return x
 
 
@@ -100,8 +100,8 @@ class Block(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """The stream (B, T, C) after this layer, and the first layer's values (B, H, T, D) where layers mix them in.
         `at` (B or 1, T) is the clock of the tokens."""
-        found, first_v = self.look_back(x, first_v, at, cache)
-        return self.feed(self.add(x, found)), first_v
+        output, first_v = self.look_back(x, first_v, at, cache)
+        return self.feed(self.add(x, output)), first_v
 
     def look_back(
         self, x: Tensor, first_v: Tensor | None, at: Tensor, cache: Cache | None
@@ -139,9 +139,9 @@ class Block(nn.Module):
             v = own * v + first * first_v
         return q, k, v
 
-    def add(self, x: Tensor, found: Tensor) -> Tensor:
+    def add(self, x: Tensor, output: Tensor) -> Tensor:
         """Adds attention's output (B, H, T, D) to the stream (B, T, C)."""
-        joined: Tensor = x + self.dropout(self.project(found.transpose(1, 2).flatten(2)))
+        joined: Tensor = x + self.dropout(self.project(output.transpose(1, 2).flatten(2)))
         return self.norm_1(joined) if self.post else joined
 
     def feed(self, x: Tensor) -> Tensor:

@@ -20,11 +20,6 @@ from musictx.system import processor
 M = TypeVar("M", bound=nn.Module)
 
 
-def check_weights(weights: str, allowed: tuple[str, ...] = WEIGHTS) -> str:
-    """The kind of weights. Raises ConfigError for an unknown one."""
-    return one_of("weights", weights, allowed)
-
-
 def choose_weights(weights: str, model: nn.Module) -> str:
     """The kind of `weights=auto`: int8 for a Transformer where that is faster, with the same likelihood
     (docs/results.md), else float32. It depends only on model and processor, so that a random seed gives the same music
@@ -37,14 +32,14 @@ def choose_weights(weights: str, model: nn.Module) -> str:
 def with_weights(model: M, weights: str) -> M:
     """Changes the model's weights to fewer bits, in place: int8 in all linear layers, bfloat16 in a Transformer's
     linear layers on a CPU, else everywhere. Raises ConfigError."""
-    if check_weights(weights) != "float32" and any(isinstance(m, PackedLinear) for m in model.modules()):
+    if one_of("weights", weights, WEIGHTS) != "float32" and any(isinstance(m, PackedLinear) for m in model.modules()):
         raise ConfigError("weights", got=weights, why="this model was packed already", hint="open its bundle again")
     if weights == "int8":
         if not on_cpu(model):
             raise ConfigError("weights", got="int8", why="it is for a CPU", allowed="bfloat16, or device=cpu")
-        if not (found := _linear_layers(model)):
+        if not (layers := _linear_layers(model)):
             raise ConfigError("weights", got="int8", why="this model has no linear layers to shrink", allowed="float32")
-        for parent, name, layer in found:
+        for parent, name, layer in layers:
             setattr(parent, name, Int8Linear(layer))
     elif weights == "bfloat16":
         if on_cpu(model) and can(model, "packed") and can_pack(torch.bfloat16):
@@ -87,8 +82,8 @@ class Int8Linear(nn.Module):
         full = linear.weight.detach().float()
         scale = full.abs().amax(1).clamp(min=1e-12) / 127
         self.fill = -linear.in_features % WIDTH
-        rounded = F.pad((full / scale[:, None]).round(), (0, self.fill))
-        self.register_buffer("weight", rounded.to(torch.int8))
+        whole = F.pad((full / scale[:, None]).round(), (0, self.fill))
+        self.register_buffer("weight", whole.to(torch.int8))
         self.register_buffer("scale", scale.bfloat16())
         self.bias = linear.bias
 

@@ -192,5 +192,5 @@ def test_dropout_keeps_the_mean_and_drops_something():
 
 
 def test_two_blocks_do_not_drop_alike():
-    one, next_block = (Dropout(DRAWS // 2, 5).kept(torch.zeros(1, 2, 50, 50), block) for block in (0, 50))
+    one, next_block = (Dropout(DRAWS // 2, 5).mask(torch.zeros(1, 2, 50, 50), block) for block in (0, 50))
     assert float((one == next_block).double().mean()) == pytest.approx(0.5, abs=0.03)

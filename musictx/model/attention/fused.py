@@ -125,7 +125,7 @@ class _Tiles(NamedTuple):
         return cls(lead, ahead, min(1 + math.ceil(max(m - 2, 0) / n), ahead + queries), queries)
 
 
-def _readable(t: Tensor) -> Tensor:
+def _dense_rows(t: Tensor) -> Tensor:
     return t if t.stride(-1) == 1 else t.contiguous()
 
 
@@ -151,7 +151,7 @@ def attend(
 ) -> tuple[Tensor, Tensor]:
     """The output (B, H, Tq, D) and log₂ of the softmax's denominator (B, H, Tq), D a power of two."""
     (b, h, tq, d), tk, m = q.shape, k.shape[2], rel.shape[1]
-    q, k, v, rel = _readable(q), _readable(k), _readable(v), rel.contiguous()
+    q, k, v, rel = _dense_rows(q), _dense_rows(k), _dense_rows(v), rel.contiguous()
     out, lse = _empty(q), q.new_empty(b, h, tq, dtype=torch.float32)
     n, options = _launch(launches(q, tuning), 0, d)
     tiles = _Tiles.of(tq, tk, m, n)
@@ -181,7 +181,7 @@ def backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The gradients of q, k, v and rel."""
     (b, h, tq, d), tk, m = q.shape, k.shape[2], rel.shape[1]
-    q, k, v, rel = _readable(q), _readable(k), _readable(v), rel.contiguous()
+    q, k, v, rel = _dense_rows(q), _dense_rows(k), _dense_rows(v), rel.contiguous()
     grad, out = (t.transpose(1, 2).contiguous() for t in (grad, out))  # (B, T, H, D), as `out` is stored: no copy
     dq, dk, dv = _empty(q), _empty(k), _empty(v)
     far, delta = torch.empty_like(lse), torch.empty_like(lse)

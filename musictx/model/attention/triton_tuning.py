@@ -34,25 +34,25 @@ class Tuning(NamedTuple):
     table: Launch
 
 
-def _alike(launch: Launch) -> Tuning:
+def _same_launches(launch: Launch) -> Tuning:
     return Tuning(*[launch] * 4)
 
 
-INTERPRETED = _alike(Launch(16, 1, 1))  # small: several tiles in a test of a hundred positions
+INTERPRETED = _same_launches(Launch(16, 1, 1))  # small: several tiles in a test of a hundred positions
 
 _ALL_CARDS = {
     (16, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2), Launch(64, 8, 2)),
-    (16, 4): _alike(Launch(32, 8, 2)),  # no card's tensor cores take float32, which compiles nearly the same for all
-    (32, 4): _alike(Launch(32, 8, 2)),
+    (16, 4): _same_launches(Launch(32, 8, 2)),  # no tensor cores take float32: nearly the same for all cards
+    (32, 4): _same_launches(Launch(32, 8, 2)),
     (64, 4): Tuning(Launch(32, 8, 2), Launch(32, 8, 2), Launch(32, 8, 2), Launch(32, 8, 1)),
-    (128, 4): _alike(Launch(16, 8, 2)),
+    (128, 4): _same_launches(Launch(16, 8, 2)),
 }
 # by the oldest capability it serves, then by head size, padded, and bytes of a number
 TUNING: dict[int, dict[tuple[int, int], Tuning]] = {
     80: {
         (32, 2): Tuning(Launch(64, 4, 3), Launch(32, 4, 2), Launch(64, 8, 2), Launch(32, 4, 2)),
         (64, 2): Tuning(Launch(64, 8, 2), Launch(32, 4, 2), Launch(32, 4, 2), Launch(32, 4, 2)),
-        (128, 2): _alike(Launch(32, 8, 2)),
+        (128, 2): _same_launches(Launch(32, 8, 2)),
         **_ALL_CARDS,
     },
     90: {
@@ -94,7 +94,7 @@ class Card(NamedTuple):
         return cls(card.name, 10 * card.major + card.minor, shared_bytes)
 
 
-def launches(q: Tensor, asked: Sequence[int]) -> Sequence[int]:
+def launches(q: Tensor, tuning: Sequence[int]) -> Sequence[int]:
     """The numbers of a given tuning, else those of q's card. Raises ConfigError if the card of q (…, D) is too old."""
     card = Card.of(q)
     if card and card.capability < OLDEST:
@@ -105,6 +105,6 @@ def launches(q: Tensor, asked: Sequence[int]) -> Sequence[int]:
             allowed="chunked",
             hint="it has no bfloat16: train with precision=16-mixed or 32-true",
         )
-    if asked:
-        return asked
+    if tuning:
+        return tuning
     return list(chain(*(tuning_for(*card[1:], q.shape[-1], q.element_size()) if card else INTERPRETED)))

@@ -22,7 +22,7 @@ from musictx.model.onnx.graph import BITS, IR, OPSET, OURS, WEIGHTS, Array, Grap
 from musictx.model.onnx.keyboard import KEY_TABLE, is_key_table
 from musictx.model.onnx.position import to
 from musictx.model.onnx.session import OnnxModel, start
-from musictx.model.onnx.settings import checked
+from musictx.model.onnx.settings import file_settings
 
 KEY = "musictx"
 MOST = 2**31 - 2**24  # bytes of weights: a file of this format has less than 2 GiB
@@ -58,9 +58,9 @@ def write_onnx(path: Path, config: Any, header: Mapping[str, Any], tensors: Mapp
             f"a file of this kind has less than 2 GiB, this model {size / 2**30:.1f}", "export a smaller one"
         )
     model = model_of(graph, numbers(graph, tensors))
-    said = {"licence": header["licence"], "tokenizer": header["tokenizer"], "corpus": header["corpus"]}
-    said |= {"citation": str(header["notes"].get("citation", "")), "weights": weights, KEY: json.dumps(header)}
-    onnx.helper.set_model_props(model, said)
+    props = {"licence": header["licence"], "tokenizer": header["tokenizer"], "corpus": header["corpus"]}
+    props |= {"citation": str(header["notes"].get("citation", "")), "weights": weights, KEY: json.dumps(header)}
+    onnx.helper.set_model_props(model, props)
     with replacing(path) as partial:
         partial.write_bytes(model.SerializeToString())
     return graph
@@ -72,14 +72,14 @@ def open_onnx(path: Path, threads: int = 1) -> OnnxModel:
     if not path.is_file():
         raise BundleError(f"{path}: no such file", "musictx export writes one")
     try:
-        said = notes(path)
+        props = notes(path)
     except (ValueError, EOFError, OSError) as error:
         raise BundleError(f"{path} is damaged or not an ONNX file ({error})", AGAIN) from None
-    if KEY not in said:
+    if KEY not in props:
         raise BundleError(f"{path} is not a model of musictx", "give a file that musictx export wrote")
     try:
-        header = json.loads(said[KEY])
-        config, weights = checked(header["model"]), said.get("weights", "")
+        header = json.loads(props[KEY])
+        config, weights = file_settings(header["model"]), props.get("weights", "")
         if weights not in WEIGHTS:
             raise ValueError(f"weights={weights}")
     except (UserError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
@@ -102,10 +102,10 @@ def _content(path: Path, graph: Graph, version: str) -> bytes:
         raise BundleError(what, AGAIN)
     content = path.read_bytes()
     try:
-        found = onnx.load_model_from_string(content)
+        actual = onnx.load_model_from_string(content)
     except Exception as error:  # of the library protobuf
         raise BundleError(f"{path} is damaged ({all_printable(str(error))[:200]})", AGAIN) from None
-    for tensor in found.graph.initializer:
+    for tensor in actual.graph.initializer:
         value = graph.weights.get(tensor.name)
         if value is not None:
             if len(tensor.raw_data) != value.size:
@@ -113,8 +113,8 @@ def _content(path: Path, graph: Graph, version: str) -> bytes:
             if tensor.name == KEY_TABLE and not is_key_table(np.frombuffer(tensor.raw_data, value.dtype)):
                 raise BundleError(f"{path} is damaged: {KEY_TABLE} names keys that no piano has", AGAIN)
             tensor.ClearField("raw_data")
-    del found.metadata_props[:]
-    if found.SerializeToString(deterministic=True) != expected.SerializeToString(deterministic=True):
+    del actual.metadata_props[:]
+    if actual.SerializeToString(deterministic=True) != expected.SerializeToString(deterministic=True):
         what = f"{path} computes something else than its settings mean"
         raise BundleError(what, f"export its bundle again; musictx {version} wrote it")
     return content
@@ -122,14 +122,14 @@ def _content(path: Path, graph: Graph, version: str) -> bytes:
 
 def notes(path: Path) -> dict[str, str]:
     """The notes of an ONNX file; no more is read. Raises ValueError, EOFError."""
-    found = {}
+    props = {}
     with open(path, "rb") as file:
         for number in _fields(file, path.stat().st_size):
             if number == 14:  # metadata_props
                 entry = BytesIO(_bytes(file))
                 both = {which: _bytes(entry).decode() for which in _fields(entry, len(entry.getbuffer()))}
-                found[both.get(1, "")] = both.get(2, "")
-    return found
+                props[both.get(1, "")] = both.get(2, "")
+    return props
 
 
 def _fields(file: BinaryIO, end: int) -> Iterator[int]:

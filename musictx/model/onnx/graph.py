@@ -115,7 +115,7 @@ class Graph:
         scale, bias = self.weight(f"{name}.weight", width), self.weight(f"{name}.bias", width)
         return self.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=1e-5)
 
-    def shaped(self, x: str, *shape: int | str) -> str:
+    def reshape(self, x: str, *shape: int | str) -> str:
         """A view; each size is a number, or the name of a scalar (1,)."""
         if all(isinstance(each, int) for each in shape):
             return self.op("Reshape", x, self.const(shape))
@@ -125,24 +125,24 @@ class Graph:
 
 def numbers(graph: Graph, tensors: Mapping[str, Array]) -> dict[str, Array]:
     """All weights of a graph, from the tensors of its model. Raises UserError for int8 of NaN or infinity."""
-    found: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     for name in graph.tensors:
         tensor, whole, scale = tensors[name], f"{name}:int8", f"{name}:scale"
         if name in graph.weights:
-            found[name] = tensor
+            arrays[name] = tensor
         if whole in graph.weights:
-            found[whole], found[scale] = quantised(tensor)
+            arrays[whole], arrays[scale] = quantise(tensor)
     for name, value in graph.weights.items():
-        found[name] = np.ascontiguousarray(found[name], value.dtype)
-        if found[name].shape != value.shape:
-            raise ValueError(f"{name} is {found[name].shape}, its graph takes {value.shape}")
-        if graph.int8 and value.dtype == "float32" and not np.isfinite(found[name]).all():
+        arrays[name] = np.ascontiguousarray(arrays[name], value.dtype)
+        if arrays[name].shape != value.shape:
+            raise ValueError(f"{name} is {arrays[name].shape}, its graph takes {value.shape}")
+        if graph.int8 and value.dtype == "float32" and not np.isfinite(arrays[name]).all():
             what = f"{name.partition(':')[0]} has NaN or infinity, which products in 8 bits would hide"
             raise UserError(what, "train it again with a lower lr=")
-    return found
+    return arrays
 
 
-def quantised(weight: Array) -> tuple[Array, Array]:
+def quantise(weight: Array) -> tuple[Array, Array]:
     """(out, in) -> uint8 (out, blocks, 32), zeros behind the end of a row, and float32 scales (out, blocks)."""
     n_out, n_in = weight.shape
     blocks = np.pad(weight.astype(np.float32), ((0, 0), (0, -n_in % BLOCK))).reshape(n_out, -1, BLOCK)

@@ -19,10 +19,10 @@ from musictx.model.onnx.file import model_of
 from musictx.model.onnx.graph import WEIGHTS, Array, Graph, numbers
 from musictx.model.onnx.keyboard import KEY_TABLE, is_key_table
 from musictx.model.onnx.session import OnnxModel, start
-from musictx.model.onnx.settings import checked
+from musictx.model.onnx.settings import file_settings
 from musictx.model.onnx.steps import OnnxSteps
 from musictx.model.settings import EncoderDecoderSettings, TransformerSettings, one_of
-from musictx.model.tensors import Tensors, differing
+from musictx.model.tensors import Tensors, shape_difference
 
 
 class OnnxPlayer:
@@ -102,24 +102,26 @@ def open_graphs(
     one_of("weights", weights, WEIGHTS)
     header = header or read_header(path)
     try:
-        config = checked(header.model, of)
+        config = file_settings(header.model, of)
     except (UserError, *DAMAGE) as error:
         raise BundleError(f"{path}: its model config is damaged ({reason(error)})", AGAIN) from None
-    made = [graph(config, weights == "int8") for graph in graphs]
+    all_graphs = [graph(config, weights == "int8") for graph in graphs]
     try:
         tensors = Tensors(path)
-        if wrong := differing({name: shape for each in made for name, shape in each.tensors.items()}, tensors.shapes):
+        if wrong := shape_difference(
+            {name: shape for each in all_graphs for name, shape in each.tensors.items()}, tensors.shapes
+        ):
             raise ValueError(wrong)
-        held = [numbers(each, tensors) for each in made]
-        if KEY_TABLE in held[0] and not is_key_table(held[0][KEY_TABLE]):
+        arrays = [numbers(each, tensors) for each in all_graphs]
+        if KEY_TABLE in arrays[0] and not is_key_table(arrays[0][KEY_TABLE]):
             raise ValueError(f"{KEY_TABLE} names keys that no piano has")
     except (UserError, *DAMAGE) as error:
         raise BundleError(f"{path}: its weights are damaged ({reason(error)})", AGAIN) from None
     try:
-        sessions = [start(_without_weights(each), threads, own) for each, own in zip(made, held, strict=True)]
+        sessions = [start(_without_weights(each), threads, own) for each, own in zip(all_graphs, arrays, strict=True)]
     except Exception as error:
         raise BundleError(f"{path}: ONNX Runtime refuses it ({printable(str(error))[:200]})", AGAIN) from None
-    parts = zip(sessions, made, held, strict=True)
+    parts = zip(sessions, all_graphs, arrays, strict=True)
     return [OnnxModel(session, each, config, asdict(header), weights, own) for session, each, own in parts]
 
 

@@ -64,15 +64,15 @@ class Sinusoidal(Form):
             g.op("Unsqueeze", g.op("Squeeze", each, g.const([1])), g.const([3]))  # (B, T, F, 1)
             for each in self.phases(g.const(frequency[None, None], "float64"))
         )
-        both = g.shaped(g.op("Concat", sin, cos, axis=3), 0, 0, -1)
+        both = g.reshape(g.op("Concat", sin, cos, axis=3), 0, 0, -1)
         if c % 2:
             both = g.op("Slice", both, g.const([0]), g.const([c]), g.const([2]))
         return g.op("Add", g.op("Mul", x, g.const(math.sqrt(c), "float32")), both)
 
 
 class Rotary(Form):
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         frequency = [10_000 ** (-2 * i / self.d_head) for i in range(self.d_head // 2)]
         self.cos, self.sin = self.phases(self.g.const([[frequency]], "float64"))  # one for all layers
 
@@ -88,8 +88,8 @@ class Rotary(Form):
 
 
 class Fourier(Form):
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self.more_key_width = 2 * self.config.n_frequencies
 
     def begin(self, name: str) -> None:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from musictx.model.onnx.graph import Array
-from musictx.model.onnx.keyboard import LONG_S
 from musictx.model.onnx.session import OnnxModel
 from musictx.model.onnx.slots import EMPTY, EVERYTHING
+from musictx.model.settings import LONG_S
 
 SLOTS = 128  # a cache has a multiple of this: each growth copies it, and empty slots take time
 SLOT_AXIS = {"keys": -1, "values": -2, "held": -1}
@@ -74,7 +74,7 @@ class OnnxRows:
         return OnnxRows(self.model, self.window, state, self.shared, int((rows < self.sharing).sum()))
 
 
-def fresh(model: OnnxModel, rows: int) -> State:
+def empty_state(model: OnnxModel, rows: int) -> State:
     """The state of empty rows, without slots."""
     sizes: dict[int | str, int] = {"B": rows, "R": 0}
     state: State = {
@@ -95,7 +95,7 @@ def slots_of(state: State) -> int:
     return int(state["held"].shape[1])
 
 
-def emptied(state: State) -> State:
+def sharer_state(state: State) -> State:
     """A row that goes on after shared slots, and has none of its own."""
     none = {name: x.take(np.arange(0), axis) for name, x in state.items() if (axis := slot_axis(name))}
     return state | none | {"start": state["length"]}

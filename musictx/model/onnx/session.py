@@ -24,7 +24,7 @@ class OnnxModel(NamedTuple):
     config: TransformerSettings
     header: dict[str, Any]
     weights: str
-    held: Mapping[str, Array] = {}  # numbers that the session reads where they lie
+    arrays: Mapping[str, Array] = {}  # numbers that the session reads where they lie
 
     @property
     def inputs(self) -> list[Value]:

@@ -27,7 +27,9 @@ def _is(header: BundleHeader, kind: str) -> bool:
     return header.model.get("kind", KIND) == kind and header.model.get("position", "relative") in [*FORMS]
 
 
-def checked(settings: Mapping[str, Any], of: type[TransformerSettings] = TransformerSettings) -> TransformerSettings:
+def file_settings(
+    settings: Mapping[str, Any], of: type[TransformerSettings] = TransformerSettings
+) -> TransformerSettings:
     """The settings of a file's model. Raises UserError, TypeError, ValueError."""
     config = of(**{name: value for name, value in settings.items() if name != "kind"})
     one_of("position", config.position, FORMS)

@@ -49,14 +49,14 @@ class Slots:
         shared_k = g.input(f"shared_keys_{layer}", "float32", h, 1, width, "P")
         shared_v = g.input(f"shared_values_{layer}", "float32", h, 1, "P", d)
         own = g.op("Concat", g.op("MatMul", q, old_k), g.op("MatMul", q, k), axis=3)  # (B, H, T, R + T)
-        asked = self._sharers(q)
-        shared = self._seen(asked, self._together(asked, shared_k), self.shared_looks)
+        queries = self._sharers(q)
+        shared = self._masked_logits(queries, self._shared_product(queries, shared_k), self.shared_looks)
         shared = g.op("Pad", shared, self.to_all, g.const(HIDDEN, "float32"))  # (B, H, T, P)
-        logits = g.op("Concat", shared, self._seen(q, own, self.looks), axis=3)
+        logits = g.op("Concat", shared, self._masked_logits(q, own, self.looks), axis=3)
         of_shared, of_old, of_new = g.split(g.op("Softmax", logits, axis=-1), 3, 3, self.rooms)
-        found = g.op("Add", g.op("MatMul", of_old, old_v), g.op("MatMul", of_new, v))
-        more = self._together(self._sharers(of_shared), shared_v)
-        return g.op("Add", found, g.op("Pad", more, self.to_all))
+        output = g.op("Add", g.op("MatMul", of_old, old_v), g.op("MatMul", of_new, v))
+        shared_output = self._shared_product(self._sharers(of_shared), shared_v)
+        return g.op("Add", output, g.op("Pad", shared_output, self.to_all))
 
     def _look(self, index: str, held: str) -> tuple[str, str]:
         """Distances (B, 1, T, S) from keys (B or 1, S) to tokens; and -inf for keys ahead or out of the window, else
@@ -70,12 +70,12 @@ class Slots:
     def _sharers(self, x: str) -> str:
         return self.g.op("Slice", x, self.g.const([0]), self.sharing, self.g.const([0]))
 
-    def _together(self, x: str, shared: str) -> str:
+    def _shared_product(self, x: str, shared: str) -> str:
         """The products of sharers (N, H, T, ·) with the shared (H, 1, ·, ·)."""
-        found = self.g.op("MatMul", self.g.op("Transpose", x, perm=[1, 0, 2, 3]), shared)
-        return self.g.op("Transpose", found, perm=[1, 0, 2, 3])
+        product = self.g.op("MatMul", self.g.op("Transpose", x, perm=[1, 0, 2, 3]), shared)
+        return self.g.op("Transpose", product, perm=[1, 0, 2, 3])
 
-    def _seen(self, q: str, logits: str, looks: tuple[str, str]) -> str:
+    def _masked_logits(self, q: str, logits: str, looks: tuple[str, str]) -> str:
         """Logits plus those of distances; hidden keys have -inf."""
         g, (distance, hidden) = self.g, looks
         if more := self.form.logits(q, distance):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from musictx.model.onnx.graph import Array
-from musictx.model.onnx.rows import OnnxRows, State, emptied, fresh, one_after_another
+from musictx.model.onnx.rows import OnnxRows, State, empty_state, one_after_another, sharer_state
 from musictx.model.onnx.session import OnnxModel
 
 BLOCK = 256  # tokens of a prompt that are read at once
@@ -24,8 +24,10 @@ class OnnxSteps:
     def __init__(self, model: OnnxModel, rows: int = 1, window: int | None = None, source: State | None = None) -> None:
         """With a `window` a token sees so many, itself included, and memory stays constant. `source` has an encoder's
         outputs."""
-        state = fresh(model, rows) | (source or {})
-        self.runs = [(np.arange(rows), OnnxRows(model, window, state, fresh(model, 1), 0))]  # which rows, and they
+        state = empty_state(model, rows) | (source or {})
+        self.runs = [
+            (np.arange(rows), OnnxRows(model, window, state, empty_state(model, 1), 0))
+        ]  # which rows, and they
 
     @property
     def rows(self) -> int:
@@ -37,8 +39,8 @@ class OnnxSteps:
         first.model.check_reach(max(int(run.state["length"].max()) for _, run in self.runs) + ids.shape[1])
         for start in range(0, ids.shape[1], BLOCK):
             block = ids[:, start : start + BLOCK]
-            found = [run.read(block[at]) for at, run in self.runs]
-        logits: Array = np.concatenate(found)[np.argsort(np.concatenate([at for at, _ in self.runs]))]
+            parts = [run.read(block[at]) for at, run in self.runs]
+        logits: Array = np.concatenate(parts)[np.argsort(np.concatenate([at for at, _ in self.runs]))]
         return logits
 
     def step(self, ids: Array) -> Array:
@@ -75,9 +77,9 @@ class OnnxSteps:
 
 def _run(rows: Sequence[OnnxRows], shared: OnnxRows | None) -> OnnxRows:
     """Rows that go on together after these; the first may share their cache."""
-    states = [emptied(row.state) if row is shared else row.state for row in rows]
+    states = [sharer_state(row.state) if row is shared else row.state for row in rows]
     model, window, sharing = rows[0].model, rows[0].window, sum(row is shared for row in rows)
-    prompt = fresh(model, 1) if shared is None else shared.state
+    prompt = empty_state(model, 1) if shared is None else shared.state
     prompt = prompt | {"held": prompt["held"].copy()}  # so that nothing is seen of what the part may read later
     return OnnxRows(model, window, one_after_another(states), prompt, sharing)
 

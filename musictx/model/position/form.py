@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from musictx.model.attention.plain import causal_attention
-from musictx.model.attention.relative import Age, Masked, weighed_by
+from musictx.model.attention.relative import Age, Masked, softmax_average
 
 if TYPE_CHECKING:
     from musictx.model.transformer import TransformerConfig
@@ -97,7 +97,7 @@ class Form(nn.Module):
         masked: Masked = None,
     ) -> Tensor:
         """Attention without a causal mask, by the definition; shapes as in `forward` and `logits`."""
-        return weighed_by(self.logits(q, k, phase, distance), v, dropout_p, masked)
+        return softmax_average(self.logits(q, k, phase, distance), v, dropout_p, masked)
 
 
 def phases(at: Tensor, frequency: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
