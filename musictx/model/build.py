@@ -78,7 +78,7 @@ def check_objective(kind: str, name: str, objective: Any) -> None:
 
 
 def training_fields(config: Any, training_values: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a config, or its class, that training knows: those that are no `setting`."""
+    """The fields of a config, or its class, that training sets: those that are no `setting`."""
     names = {field.name for field in fields(config) if "meaning" not in field.metadata}
     return {name: value for name, value in training_values.items() if name in names}
 

@@ -14,18 +14,17 @@ from torch import Tensor
 
 
 def indices(start: int, t: int, device: torch.device) -> Tensor:
-    """(1, t) float64: the indices of the tokens from `start` on."""
+    """(1, t) float64: the indices of tokens from `start` on."""
     return torch.arange(start, start + t, dtype=torch.float64, device=device)[None]
 
 
 class KVCache:
-    """Keys (layers, B, H, room, Dk) and values (…, D) of the last tokens; `length` counts all tokens.
+    """Keys (layers, B, H, room, Dk) and values (…, D) of the last of `length` tokens; `clock` (B, 1) is their musical
+    time.
 
-    With a `window` the cache rolls: a token sees the last `window` tokens, itself included, at constant cost. `clock`
-    (B, 1) is the musical time so far.
-
-    All rows end at the same slot, so distances are the same in all. After `join` rows begin at different slots:
-    `behind` (B, 1) is how many tokens fewer than `length` each has.
+    With a `window` the cache rolls: a token sees the last `window` tokens, itself included. All rows end at the same
+    slot, so distances are the same in all; `behind` (B, 1) is how many tokens fewer than `length` each has after
+    `join`.
     """
 
     def __init__(
@@ -51,13 +50,13 @@ class KVCache:
     def empty(
         cls, n_layers: int, batch: int, n_heads: int, max_T: int, widths: tuple[int, int], like: Tensor, rolling: bool
     ) -> KVCache:
-        """Room for `max_T` tokens; a rolling cache takes twice as much, so that it rarely moves its content."""
+        """Room for `max_T` tokens; a rolling cache takes twice as much and rarely moves its content."""
         shape = (n_layers, batch, n_heads, max_T * (1 + rolling))
         k, v = (like.new_empty((*shape, width)) for width in widths)  # the system gives memory on the first write
         return cls(k, v, like.new_zeros((batch, 1)).double(), max_T if rolling else None)
 
     def begin(self, t: int) -> Tensor:
-        """Makes room for `t` tokens; returns their positions, (B or 1, t) float64. Raises ValueError without room."""
+        """Makes room for `t` tokens; returns their positions (B or 1, t) float64. Raises ValueError without room."""
         room = self.k.shape[3]
         if self.window is not None:
             if t > self.window:
@@ -74,7 +73,7 @@ class KVCache:
         return index if self.behind is None else index - self.behind
 
     def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores k, v (B, H, T, D) of a layer; returns views of all visible keys and values."""
+        """Stores k, v (B, H, T, D) of a layer; returns views of the visible ones."""
         end = self.end + k.shape[2]
         self.k[layer, :, :, self.end : end] = k
         self.v[layer, :, :, self.end : end] = v
@@ -86,7 +85,7 @@ class KVCache:
         return max(end - self.window, 0) if self.window is not None else 0
 
     def before(self, layer: int, x: Tensor, n: int) -> Tensor:
-        """Stores a convolution's input x (B, t, C) of a layer; returns the n inputs before it, (B, n, C)."""
+        """Stores a convolution's input x (B, t, C); returns the n before it, (B, n, C)."""
         if layer not in self.recent:
             self.recent[layer] = x.new_zeros(len(x), n, x.shape[2])
         before = self.recent[layer]
@@ -103,11 +102,10 @@ class KVCache:
         return torch.arange(first, end, device=self.k.device) < begin + self.behind
 
     def advance(self, t: int, clock: Tensor) -> None:
-        """Counts `t` tokens that all layers have stored, and sets the clock (B, 1)."""
+        """Counts `t` stored tokens, and sets the clock (B, 1)."""
         self.length, self.end, self.clock = self.length + t, self.end + t, clock
 
     def take(self, rows: Tensor) -> KVCache:
-        """The rows (n,) in that order, as a new cache."""
         behind = self.behind[rows] if self.behind is not None else None
         k, v = (x.new_empty((x.shape[0], len(rows), *x.shape[2:])) for x in (self.k, self.v))
         for new, old in ((k, self.k), (v, self.v)):
@@ -117,7 +115,7 @@ class KVCache:
         return new_cache
 
     def move(self, rows: Tensor) -> None:
-        """Row b becomes the former row rows[b], (B,); in place, layer by layer, so it takes little memory."""
+        """In place, layer by layer, so it takes little memory."""
         to = (rows != torch.arange(len(rows), device=rows.device)).nonzero()[:, 0]
         for x in (*self.k, *self.v):  # (B, H, room, ·)
             x[to, :, : self.end] = x[rows[to], :, : self.end]
@@ -125,7 +123,7 @@ class KVCache:
         self._beside([self], rows)
 
     def _beside(self, caches: Sequence[KVCache], rows: Tensor | slice = slice(None)) -> None:
-        """Copies all but keys and values from these caches, for these rows."""
+        """Copies all but keys and values from these caches."""
         self.clock = torch.cat([c.clock for c in caches])[rows]
         keyboards = [c.keyboard for c in caches if c.keyboard is not None]
         self.keyboard = torch.cat(keyboards)[rows] if keyboards else None
@@ -133,7 +131,6 @@ class KVCache:
 
     @classmethod
     def join(cls, caches: Sequence[KVCache]) -> KVCache:
-        """Caches of one model and equal room as one batch; each row continues as it would alone."""
         length, end = max(c.length for c in caches), max(c.end for c in caches)
         rows = sum(c.k.shape[1] for c in caches)
         like = caches[0]
@@ -154,11 +151,10 @@ class KVCache:
 
 
 class Ring:
-    """The last keys (layers, B, H, room, Dk) and values (…, D), token i at slot i % room. A query reads all slots;
-    `masked` hides some of a row, and `age` gives the keys' order.
+    """The last keys (layers, B, H, room, Dk) and values (…, D), token i at slot i % room; `age` gives their order.
 
-    All that changes in a step is on the device, at fixed addresses, so a step can be a CUDA graph. `length` counts all
-    tokens; StaticSteps keeps the count.
+    All that changes in a step is on the device, at fixed addresses, so a step can be a CUDA graph. StaticSteps counts
+    `length`.
     """
 
     def __init__(self, like: KVCache) -> None:
@@ -185,7 +181,6 @@ class Ring:
             self._keyboard.copy_(state)  # its memory stays
 
     def fits(self, cache: KVCache) -> bool:
-        """Whether the content of that cache fits this memory."""
         layers, b, h, n, width = cache.k.shape
         return (self.k.shape, self.k.dtype) == ((layers, b, h, cache.window or n, width), cache.k.dtype)
 
@@ -202,12 +197,10 @@ class Ring:
         self.keep(cache.recent)
 
     def keep(self, recent: dict[int, Tensor]) -> None:
-        """Copies the last inputs of each layer's convolution."""
         for layer, x in recent.items():
             self.recent[layer].copy_(x)  # its memory stays
 
     def move(self, rows: Tensor) -> None:
-        """Row b becomes the former row rows[b], (B,)."""
         for x in (self.k, self.v):
             x.copy_(x[:, rows])  # its memory stays, here and below
         for x in (self.behind, self.clock, *self.recent.values()):
@@ -215,7 +208,7 @@ class Ring:
         self.keyboard = None if self.keyboard is None else self.keyboard[rows]
 
     def begin(self, t: int) -> Tensor:
-        """Makes room for one token a row; returns its position in its row, (B, 1)."""
+        """Makes room for one token a row; returns its position, (B, 1)."""
         assert t == 1, "a ring takes steps of one token"
         self.slot = self.at % self.room  # (1,)
         self.age = (self.at - self.slots) % self.room  # (room,)
@@ -230,13 +223,13 @@ class Ring:
         return keys, values
 
     def before(self, layer: int, x: Tensor, n: int) -> Tensor:
-        """Stores a convolution's input (B, 1, C) of a layer; returns the n inputs before it, (B, n, C)."""
+        """As in KVCache."""
         before = self.recent[layer].clone()
         self.recent[layer].copy_(torch.cat([before, x], 1)[:, 1:])
         return before
 
     def advance(self, t: int, clock: Tensor) -> None:
-        """Counts the token that all layers have stored, and sets the clock (B, 1)."""
+        """As in KVCache."""
         self.at += t
         self.clock.copy_(clock)
 

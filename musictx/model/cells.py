@@ -21,8 +21,9 @@ def build_cells(d_model: int, n_layers: int = 1, dropout: float = 0.0) -> nn.LST
 def run_cells(
     cells: nn.Module, x: Tensor, before: tuple[Tensor, ...] | None, weight_dropout: float = 0.0
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """The top layer's states (B, T, C) for x (B, T, C), and the hidden state (h, c) of all layers. In training a share
-    `weight_dropout` of the recurrent weights is zero, the same at all steps."""
+    """The top layer's states (B, T, C) for x (B, T, C), and the hidden state (h, c) of all layers. Training drops a
+    share `weight_dropout` of the recurrent weights, the same at all steps."""
+    # oneDNN has no cells of bfloat16 where the processor emulates it
     if EMULATES and x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         with torch.autocast("cpu", enabled=False):
             return run_cells(cells, x.float(), before, weight_dropout)
@@ -54,11 +55,8 @@ def initialise(cells: nn.Module) -> None:
 
 
 class ResidualCells(nn.Module):
-    """Layers x + dropout(cells(norm(x))), then a last norm.
-
-    `Recall` follows the first layer, whose states depend most on the last few inputs: there it learned to copy in a
-    fraction of the steps.
-    """
+    """Layers x + dropout(cells(norm(x))), then a last norm. `Recall` follows the first layer: there it learned to copy
+    in a fraction of the steps."""
 
     def __init__(self, d_model: int, n_layers: int, dropout: float) -> None:
         super().__init__()
@@ -74,7 +72,7 @@ class ResidualCells(nn.Module):
         recall: Recall | None = None,
         past: Past | None = None,
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """x (B, T, C) -> the normed sum (B, T, C), and the hidden state of all layers, as `run_cells` has it."""
+        """x (B, T, C) -> the normed sum (B, T, C), and the hidden state, as `run_cells` has it."""
         every: list[tuple[Tensor, ...]] = []
         for n, (norm, cells) in enumerate(zip(self.norms, self.layers, strict=True)):
             own = None if before is None else tuple(part[n : n + 1] for part in before)

@@ -1,7 +1,6 @@
 """The encoder-decoder Transformer (Vaswani et al. 2017, section 3).
 
-The encoder has no causal mask, and its distances have a sign. The decoder is causal, and each of its layers attends to
-the source. There a distance is musical time, from a source token to the token to predict.
+Each layer of the decoder attends to the source by musical time, from a source token to the token to predict.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ class EncoderDecoderConfig(EncoderDecoderSettings, TransformerConfig):
 
 
 def padding(source: Tensor, pad: int) -> Tensor:
-    """(B, S) True where a source (B, S), or (B, S, voices), is PAD, except at its first place: a softmax over nothing
-    is NaN. A source of PAD only is a hidden one."""
+    """(B, S) True where a source (B, S) or (B, S, voices) is PAD, except at its first place: a softmax over nothing is
+    NaN. A source of PAD only is a hidden one."""
     masked = (source == pad).view(*source.shape[:2], -1).all(2)
     masked[:, 0] = False
     return masked
@@ -43,7 +42,7 @@ def padding(source: Tensor, pad: int) -> Tensor:
 
 class Source(NamedTuple):
     """The encoded source: keys `k` (layers, B, H, S, Dk), values `v` (layers, B, H, S, D), times `at` (B or 1, S)
-    float64, and `masked` (B, S), True at PAD."""
+    float64, and `masked` (B, S)."""
 
     k: Tensor
     v: Tensor
@@ -56,7 +55,7 @@ class Source(NamedTuple):
 
 
 class SourceState(NamedTuple):
-    """The state of a decoder: the source, and a cache of the tokens so far."""
+    """The source, and a cache of the target so far."""
 
     source: Source
     past: KVCache
@@ -82,7 +81,7 @@ class EncoderBlock(Block):
     def forward(
         self, x: Tensor, first_v: Tensor | None, at: Tensor, cache: Cache | None = None, masked: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """As in `Block`; no token sees those at `masked` (B, S)."""
+        """As in `Block`, without tokens at `masked` (B, S)."""
         q, k, v = self.heads(x, first_v)
         if self.config.value_residual and first_v is None:
             first_v = v.contiguous()
@@ -95,8 +94,7 @@ class EncoderBlock(Block):
 
 
 class CrossAttention(nn.Module):
-    """Attention of each target token to the whole source. Tables count distances in steps of the grid, or in tenths of
-    a second."""
+    """Attention of target tokens to the source. Tables count steps of the grid, or tenths of a second."""
 
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
@@ -123,7 +121,7 @@ class CrossAttention(nn.Module):
         return (apart / self.per_row).round().long()
 
     def forward(self, x: Tensor, k: Tensor, v: Tensor, masked: Tensor, source_at: Tensor, at: Tensor) -> Tensor:
-        """Adds the attention's output to the stream (B, T, C), whose tokens are for the times `at` (B or 1, T)."""
+        """Adds attention's output to the stream (B, T, C) for times `at` (B or 1, T)."""
         q = self.queries(x)
         dropout = self.config.attention_dropout if self.training else 0.0
         phase, distance = self.attend.phase(at, q.dtype), self.distance(at, source_at)
@@ -133,7 +131,7 @@ class CrossAttention(nn.Module):
 
 
 class DecoderBlock(Block):
-    """A causal block that attends to the source between its self-attention and its MLP."""
+    """A causal block with cross-attention between self-attention and MLP."""
 
     def __init__(self, config: EncoderDecoderConfig, layer: int) -> None:
         super().__init__(config, layer)
@@ -142,8 +140,7 @@ class DecoderBlock(Block):
     def decode(
         self, x: Tensor, first_v: Tensor | None, own: Tensor, cache: Cache | None, source: Source, at: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """As `forward`. `own` (B or 1, T) is the tokens' place on the target's clock, `at` (B or 1, T) the times to
-        predict."""
+        """As `forward`, for times `at` (B or 1, T); `own` (B or 1, T) is the target's own clock."""
         output, first_v = self.look_back(x, first_v, own, cache)
         layer = source.k[self.layer], source.v[self.layer]
         x = self.cross(self.add(x, output), *layer, source.masked, source.at, at)
@@ -151,7 +148,7 @@ class DecoderBlock(Block):
 
 
 class Side(nn.Module):
-    """The embedding of a token's place, and the last norm: each stream has its own."""
+    """A stream's embedding of places, and its last norm."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -208,7 +205,7 @@ class EncoderDecoder(nn.Module):
         return Source(torch.stack(keys), torch.stack(values), at, masked)
 
     def _own(self, index: Tensor, at: Tensor) -> Tensor:
-        """The clock of a stream's own attention: the index of its tokens, or their time."""
+        """The clock of self-attention: token indices, or time."""
         return at if self.config.clock == "time" else index
 
     @property
@@ -242,7 +239,7 @@ class EncoderDecoder(nn.Module):
         return F.linear(self.target.norm(x), self.embed.weight)  # (B, T, V)
 
     def _times(self, ids: Tensor, cache: KVCache | None) -> Tensor:
-        """(B, T) seconds from the beginning of the target to the end of each id, where the next one is."""
+        """(B, T) seconds from the beginning of the target to the end of each id."""
         moves = self.pace[ids].double()
         if cache is None or not cache.length:
             moves[:, 0] = 0  # it comes before the target

@@ -1,7 +1,7 @@
-"""The keyboard as a model sees it: which keys are down, how long, and when each was last struck.
+"""The keyboard as a model sees it: keys down, how long, and the time since each strike, all from the ids.
 
-All of this follows from the ids so far. One head reads each key and its neighbours, so a chord is alike in every key.
-The model's output steers the head, which begins at zero: a model that gains it begins as the same model.
+One head reads each key and its neighbours, so a chord is alike in every key. It begins at zero: a model that gains it
+begins as the same model.
 """
 
 from typing import Any, NamedTuple
@@ -16,8 +16,8 @@ MANY = 1024  # tokens for which a GPU takes a product in place of a convolution
 
 
 class Keys(NamedTuple):
-    """The table of each id, (V,) int64 each: its key (else 0), its act (0: none), and the microseconds that pass. Whole
-    numbers stay exact in a bundle of float16."""
+    """Of each id, (V,) int64 each: its key (else 0), its act (0: none), and microseconds. Whole numbers stay exact in a
+    bundle of float16."""
 
     key: Tensor
     act: Tensor
@@ -25,8 +25,8 @@ class Keys(NamedTuple):
 
 
 class KeyboardState(nn.Module):
-    """Follows all keys and adds to the logits. The state between two calls is (B, 2, 128) float64: 1 for a key that is
-    down, and the seconds since its strike."""
+    """Follows all keys and adds to the logits. Between calls the state is (B, 2, 128) float64: 1 for a key that is
+    down, and seconds since its strike."""
 
     key: Tensor
     act: Tensor
@@ -60,7 +60,7 @@ class KeyboardState(nn.Module):
 
     @torch.no_grad()
     def features(self, ids: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
-        """ids (B, T) after a state (B, 2, 128) -> features (B, T, 4, 128) float32 after each id, and the last state."""
+        """ids (B, T) after a state (B, 2, 128) -> features (B, T, 4, 128) float32 after each id, and the new state."""
         b, t = ids.shape
         act, key = self.act[ids], self.key[ids]  # (B, T)
         now_s = self.wait_us[ids].cumsum(1).double() / 1e6  # (B, T) since the first of these ids
@@ -86,9 +86,9 @@ class KeyboardState(nn.Module):
         return features, torch.stack([down[:, -1], since_s[:, -1]], 1)
 
     def onto(self, logits: Tensor, y: Tensor, ids: Tensor, state: Any) -> Tensor:
-        """Logits (B, T, V) plus the head's: key p gains u_p · G y for its strike and for its release, where u_p reads
-        the keys around p and y (B, T, C) is the model's output after the last T ids. `state` has the keys before the
-        ids and gets those after; None: all are up before."""
+        """Logits (B, T, V) plus, for strike and release of key p, u_p · G y: u_p reads the keys around p, y (B, T, C)
+        is the output after the last T ids. `state` has the keys before the ids and gets those after; None: all are
+        up."""
         before = None if state is None else state.keyboard
         features, after = self.features(ids, self.up(len(ids)) if before is None else before)
         if state is not None:
@@ -106,8 +106,8 @@ class KeyboardState(nn.Module):
 
 
 def as_product(near: nn.Conv1d, f: Tensor) -> Tensor:
-    """A convolution over keys, f (N, 4, 128) -> (N, 128, hidden), as one product with a banded matrix: 5 times the
-    arithmetic, but a GPU is fast at wide products and slow at four channels."""
+    """A convolution over keys, f (N, 4, 128) -> (N, 128, hidden), as a banded product: 5 times the arithmetic, but a
+    GPU is slow at four channels."""
     keys = torch.arange(N_KEYS, device=f.device)
     taps = torch.arange(2 * REACH + 1, device=f.device)
     band = (keys[:, None] - keys + REACH == taps[:, None, None]).to(near.weight.dtype)  # (taps, from, to)

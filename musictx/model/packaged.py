@@ -46,8 +46,8 @@ def packaged_bundle(name: str) -> Path:
 
 
 def bundle_path(bundle: str) -> Path:
-    """The path of `bundle=` or `init_from=`: a model inside the package, else a file, or a run's folder with its model.
-    Raises BundleError for others."""
+    """The path of `bundle=` or `init_from=`: a model inside the package, else a file or a run's folder. Raises
+    BundleError for others."""
     if bundle in BUNDLES:
         print_taken(bundle, "model")
         return packaged_bundle(bundle)

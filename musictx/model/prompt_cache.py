@@ -1,8 +1,5 @@
-"""Many rows after few prompts: each prompt's keys and values are in memory once, and one product reads them for all its
-rows.
-
-Behind a long seed, a step on a CPU mostly waits for keys and values.
-"""
+"""Many rows after few prompts: one product reads each prompt's keys and values for all its rows. Behind a long seed, a
+step on a CPU mostly waits for them."""
 
 from collections.abc import Sequence
 
@@ -16,12 +13,11 @@ BLOCK = 4  # rows in a product, always: else a row's rounding, and so its music,
 
 
 class PromptCache(KVCache):
-    """A cache of each row's tokens after its prompt, for steps of one token. Not for forms of position that add a table
-    to the logits."""
+    """Each row's tokens after its prompt, for steps of one token. Not for forms of position that add a table to the
+    logits."""
 
     def __init__(self, prompts: Sequence[KVCache], of_row: Sequence[int], room: int) -> None:
-        """Row b continues prompts[of_row[b]], a cache of one row; `room` is for new tokens, without end in rolling
-        caches."""
+        """Row b continues prompts[of_row[b]], a cache of one row; `room` is for new tokens."""
         rows, like = [prompts[i] for i in of_row], prompts[0]
         shape = like.k.shape[0], len(rows), like.k.shape[2], room * (1 + (like.window is not None))
         k, v = (x.new_empty((*shape, x.shape[4])) for x in (like.k, like.v))

@@ -54,7 +54,7 @@ class LanguageModel(Steps, Protocol):
 
     @property
     def cycle(self) -> int:
-        """Tokens after which places repeat (1: no places); the token after BOS has place 0."""
+        """Tokens until places repeat (1: no places); the token after BOS has place 0."""
         ...
 
     def init_state(self, batch: int, max_T: int, rolling: bool = False) -> Any:
@@ -63,16 +63,16 @@ class LanguageModel(Steps, Protocol):
 
 
 class SourceModel(Steps, Protocol):
-    """A model that writes a target for a source. Cached steps equal one full pass; logits depend on no later id of the
-    target and on all of the source."""
+    """A model that writes a target for a source. Cached steps equal one full pass."""
 
     def __call__(self, source: Tensor, ids: Tensor) -> Tensor:
-        """source (B, S), PAD where it has ended, ids (B, T) -> logits (B, T, V) of the token after each."""
+        """source (B, S), PAD where it has ended, ids (B, T) -> logits (B, T, V) of the token after each. They depend on
+        the whole source, and on no later id."""
         ...
 
     @property
     def cycle(self) -> int:
-        """Tokens of source and target together after which places repeat; 1: no places."""
+        """As in LanguageModel, for source and target together."""
         ...
 
     def init_state(self, source: Tensor, max_T: int) -> Any:

@@ -1,8 +1,5 @@
-"""Attention weights for chosen queries; the fused kernels never build them.
-
-They are made again from the queries and keys of each layer, by the definition of its form of position. Memory is
-O(queries · T) for one layer at a time.
-"""
+"""Attention weights for chosen queries: made again from queries and keys by the definition, since the fused kernels
+never build them. Memory is O(queries · T) for one layer at a time."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,8 +29,8 @@ def each_reading(model: nn.Module, kind: type[nn.Module], read: Callable[..., No
 
 @torch.inference_mode()
 def read_attention(model: Transformer, ids: Tensor, queries: Tensor, visit: Visit) -> None:
-    """Runs ids (B, T) through the model; `visit(layer, weights)` gets (B, H, Q, T) for `queries` (Q,), positions in any
-    order. Each row sums to 1 and is 0 after the query."""
+    """Runs ids (B, T); `visit(layer, weights)` gets (B, H, Q, T) for `queries` (Q,), positions in any order. Each row
+    sums to 1 and is 0 after the query."""
     layer = count()
 
     def read(attend: Form, inputs: tuple[Any, ...]) -> None:
@@ -54,8 +51,8 @@ def weights(attend: Form, q: Tensor, k: Tensor, phase: Phase, queries: Tensor) -
 
 @torch.inference_mode()
 def read_cross_attention(model: EncoderDecoder, source: Tensor, ids: Tensor, query: int) -> Tensor:
-    """(layers, H, S): the weights of the position `query` of the target on each id of the source (1, S), after ids (1,
-    T). Each row sums to 1."""
+    """(layers, H, S): the weights of position `query` of the target on each id of the source (1, S), after ids (1,
+    T)."""
     rows: list[Tensor] = []
 
     def read(cross: CrossAttention, inputs: tuple[Any, ...]) -> None:

@@ -1,7 +1,5 @@
-"""Attention of recurrent cells over their past inputs: a state finds a like state and returns the input after it.
-
-The answer is one step after the match, so copying needs one dot product and no second layer.
-"""
+"""Attention of recurrent cells over their past inputs: a state finds a like state and returns the input after it. So
+copying needs one dot product and no second layer."""
 
 from __future__ import annotations
 
@@ -13,8 +11,7 @@ from torch import Tensor, nn
 
 
 class Past:
-    """A ring of the last `window` keys and inputs, `rows` (B, window, A + C); `alive` (B, window) is True at visible
-    ones."""
+    """A ring of the last `window` keys and inputs, `rows` (B, window, A + C); `alive` (B, window): visible."""
 
     def __init__(self, rows: Tensor, alive: Tensor, end: int = 0) -> None:
         self.rows, self.alive, self.end = rows, alive, end  # end: the slot of the next token, and of the oldest
@@ -62,8 +59,8 @@ class Recall(nn.Module):
         self.value = nn.Linear(d_model, d_model, bias=False)
 
     def forward(self, h: Tensor, x: Tensor, before: Tensor, past: Past | None = None, last: bool = False) -> Tensor:
-        """`before` (B, C) is the state before x; keys and inputs go into `past` -> (B, T, C), or (B, 1, C) of the
-        `last` only."""
+        """`before` (B, C) is the state before x; `past` gets keys and inputs -> (B, T, C), or (B, 1, C) of the `last`
+        only."""
         rows = torch.cat([self.key(torch.cat([before[:, None].to(h.dtype), h[:, :-1]], 1)), x], -1)  # (B, T, A + C)
         h = h[:, -1:] if last else h
         if past is None:

@@ -12,11 +12,10 @@ from musictx.model.transformer import Transformer
 
 
 class StaticSteps:
-    """A Transformer as `musictx.model.protocol.LanguageModel`, for sampling on a GPU. A CPU takes the same steps
-    without a graph, more slowly than the model itself.
+    """Obeys `musictx.model.protocol.LanguageModel`. A CPU takes the same steps without a graph.
 
-    A prompt is read into a KVCache. The first step with a cache moves its content here for good; it then only counts
-    tokens. Each step overwrites the last logits, and weights must stay at their addresses.
+    The first step with a KVCache moves its content here for good; it then only counts tokens. Each step overwrites the
+    last logits, and weights must stay at their addresses.
     """
 
     def __init__(self, model: Transformer) -> None:
@@ -32,7 +31,7 @@ class StaticSteps:
 
     @torch.inference_mode()
     def step(self, ids: Tensor, state: Any) -> Tensor:
-        """One token a row. Raises ValueError for a full cache, or one whose content another's has replaced here."""
+        """Raises ValueError for a full cache, or one whose content another's has replaced here."""
         if state is not self.state:
             self._take(state)
         assert self.ring is not None
@@ -52,7 +51,6 @@ class StaticSteps:
         return self.logits
 
     def move(self, rows: Tensor) -> None:
-        """Row b becomes the former row rows[b], (B,), after the first step."""
         assert self.ring is not None
         self.ring.move(rows)
 
@@ -72,7 +70,7 @@ class StaticSteps:
         self.state = state
 
     def _capture(self, ring: Ring) -> torch.cuda.CUDAGraph:
-        """Captures a step; the writes of the warm-up are overwritten before a query sees them."""
+        """Captures a step; the warm-up's writes are overwritten before a query sees them."""
         at, clock = ring.at.clone(), ring.clock.clone()
         keyboard = None if ring.keyboard is None else ring.keyboard.clone()
         recent = {layer: x.clone() for layer, x in ring.recent.items()}

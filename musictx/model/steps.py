@@ -41,7 +41,7 @@ class Player(Protocol):
 
     @property
     def cycle(self) -> int:
-        """Tokens after which places repeat (1: no places); the token after BOS has place 0."""
+        """Tokens until places repeat (1: no places); the token after BOS has place 0."""
         ...
 
     def begin(self, room: int, rolling: bool = False) -> Steps:
@@ -62,7 +62,7 @@ class SourcePlayer(Protocol):
 
 
 def newest(n_ids: int, at_most: int, period: int) -> int:
-    """The start of the last `at_most` tokens of a piece of `n_ids`, one `period` or more, without its BOS. The token
-    before a whole period takes the place of BOS."""
+    """The start of the last `at_most` of `n_ids` tokens, at least one `period`, after the token before a whole period:
+    it takes the place of BOS."""
     start = max(n_ids - max(at_most, period), 0)
     return start + -(start + 1) % period

@@ -55,16 +55,14 @@ class SwiGLU(nn.Module):
 
 
 class ShortConv(nn.Module):
-    """x (B, T, C) -> x plus a weighted sum of the last `width` tokens, each channel by itself.
-
-    So heads compare the tokens of a whole note (So et al. 2021 put it after the projections). It begins at zero: a
-    model that gains it begins as the same model.
-    """
+    """x (B, T, C) -> x plus a weighted sum of the last `width` tokens, each channel by itself. So heads compare whole
+    notes (So et al. 2021 put it after the projections)."""
 
     def __init__(self, width: int, channels: int) -> None:
         super().__init__()
         self.width = width
-        self.weight = nn.Parameter(torch.zeros(width, channels))  # the last row is for the token itself
+        # the last row is for the token itself; with zeros a model that gains this begins as the same model
+        self.weight = nn.Parameter(torch.zeros(width, channels))
 
     def forward(self, x: Tensor, before: Tensor | None) -> Tensor:
         """`before` (B, width - 1, C) are the tokens before x; None: zeros."""
@@ -77,11 +75,11 @@ class ShortConv(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then an MLP, each on the normed stream and added to it. `norm=post` norms the sums (Vaswani et al.
+    """Attention, then an MLP, each on the normed stream and added to it; `norm=post` norms the sums (Vaswani et al.
     2017)."""
 
     def __init__(self, config: TransformerConfig, layer: int) -> None:
-        """`layer` counts from 0; the other layers may mix the values of layer 0 into their own."""
+        """Layers after 0 may mix the values of layer 0 into their own."""
         super().__init__()
         c, gated = config.d_model, config.mlp == "swiglu"
         self.config, self.layer, self.post = config, layer, config.norm == "post"
@@ -98,8 +96,8 @@ class Block(nn.Module):
     def forward(
         self, x: Tensor, first_v: Tensor | None, at: Tensor, cache: Cache | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """The stream (B, T, C) after this layer, and the first layer's values (B, H, T, D) where layers mix them in.
-        `at` (B or 1, T) is the clock of the tokens."""
+        """The stream (B, T, C), and the first layer's values (B, H, T, D) if layers mix them in. `at` (B or 1, T) is
+        the clock."""
         output, first_v = self.look_back(x, first_v, at, cache)
         return self.feed(self.add(x, output)), first_v
 

@@ -1,8 +1,5 @@
-"""Weights for generating: in full, in 8 bits, or in the order of a CPU's matrix kernels.
-
-A step of few rows on a CPU takes the time to read all weights once, and plain layers read them with one thread.
-`musictx evaluate` measures the NLL with fewer bits.
-"""
+"""Weights for generating: in full, in 8 bits, or in the order of a CPU's matrix kernels. A step of few rows on a CPU
+takes the time to read all weights once."""
 
 from typing import Any, NoReturn, TypeVar
 
@@ -22,16 +19,15 @@ M = TypeVar("M", bound=nn.Module)
 
 def choose_weights(weights: str, model: nn.Module) -> str:
     """The kind of `weights=auto`: int8 for a Transformer where that is faster, with the same likelihood
-    (docs/results.md), else float32. It depends only on model and processor, so that a random seed gives the same music
-    for any number of rows."""
+    (docs/results.md), else float32. The number of rows is no reason: a random seed must give the same music."""
     if weights != AUTO:
         return weights
     return "int8" if on_cpu(model) and can(model, "packed") and processor().int8 else "float32"
 
 
 def with_weights(model: M, weights: str) -> M:
-    """Changes the model's weights to fewer bits, in place: int8 in all linear layers, bfloat16 in a Transformer's
-    linear layers on a CPU, else everywhere. Raises ConfigError."""
+    """Changes weights in place: int8 in linear layers, bfloat16 in a Transformer's linear layers on a CPU, else
+    everywhere. Raises ConfigError."""
     if one_of("weights", weights, WEIGHTS) != "float32" and any(isinstance(m, PackedLinear) for m in model.modules()):
         raise ConfigError("weights", got=weights, why="this model was packed already", hint="open its bundle again")
     if weights == "int8":
@@ -61,8 +57,7 @@ def describe_weights(model: nn.Module) -> str:
 
 
 def for_steps(model: M, weights: str = "float32") -> M:
-    """Changes the model to its fastest form for generating, in place; it can no longer be trained or saved. Raises
-    ConfigError."""
+    """Changes the model to its fastest form for generating, in place. Raises ConfigError."""
     return pack(with_weights(model, weights))
 
 
@@ -71,8 +66,8 @@ WIDTH = 32  # the kernel reads whole blocks, past the end of a row whose length 
 
 
 class Int8Linear(nn.Module):
-    """A linear layer of int8 rows with one scale each, activations in bfloat16 (Dettmers et al. 2022, section 2.1,
-    without outliers). Weights are rounded to 1/127 of their row's largest, activations to 8 bits of mantissa."""
+    """A linear layer of int8 rows with one scale each (Dettmers et al. 2022, section 2.1, without outliers), and
+    activations in bfloat16."""
 
     weight: Tensor  # (out, in) int8, `in` filled up with zeros to a multiple of `WIDTH`
     scale: Tensor  # (out,) bfloat16
@@ -104,9 +99,8 @@ ROWS = 16  # rows that oneDNN is to expect: its order for 1 row was slower at 1 
 
 
 class PackedLinear(nn.Module):
-    """The same linear layer within rounding, in oneDNN's own order: it cannot be changed, saved or moved. With `dtype`
-    bfloat16 weights, inputs and results are rounded, sums are not; `gelu` adds a GELU to the kernel. Raises
-    RuntimeError when something needs its gradients or its state."""
+    """A linear layer in oneDNN's own order, which cannot be changed, saved or moved. `dtype` rounds weights, inputs and
+    results, not sums; `gelu` adds a GELU. Raises RuntimeError when something needs its gradients or its state."""
 
     def __init__(self, linear: nn.Linear, dtype: torch.dtype, gelu: bool = False) -> None:
         super().__init__()
@@ -143,8 +137,8 @@ def can_pack(dtype: torch.dtype) -> bool:
 
 
 def pack(model: M, dtype: torch.dtype = torch.float32) -> M:
-    """Packs a model's float32 linear layers for generating on a CPU, in place, where a kernel exists. A layer with NaN
-    or infinity stays unpacked, so that an error can name it. A GELU joins the kernel of its block's `up`."""
+    """Packs a model's float32 linear layers in place, where a kernel exists. A layer with NaN or infinity stays, so
+    that an error can name it."""
     if not can_pack(dtype):
         return model
     for parent, name, layer in _linear_layers(model):

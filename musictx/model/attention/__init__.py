@@ -13,8 +13,8 @@ AUTO = "auto"
 
 
 def choose(q: Tensor, k: Tensor, dropout_p: float = 0.0, masked: Masked = None, age: Age = None) -> str:
-    """The kernel of `auto` for queries and keys (B, H, T, D): skew for a single row or at most 256 positions; triton in
-    half precision on a GPU, where it can run and was fastest; else chunked."""
+    """The kernel of `auto` for q and k (B, H, T, D): skew for one row or at most 256 positions; triton where it can run
+    and was fastest; else chunked."""
     if q.shape[2] == 1 or k.shape[2] <= 256:
         return "skew"
     return "triton" if suits(q, dropout_p, masked, age) else "chunked"
@@ -33,9 +33,9 @@ def relative_attention(
     """Causal attention with logits (q_i · k_j + q_i · e_{i-j}) / sqrt(D), j <= i (Huang et al. 2018, section 3.4).
 
     q (B, H, Tq, D); k, v (B, H, Tk, D); rel (H, M, D), whose last row also serves farther distances -> (B, H, Tq, D).
-    The queries are the last Tq positions, so training, prefill and a cached step are one function. With `age` there is
-    one query, and keys are in any order. A query's own key must not be masked. Raises ConfigError for an unknown
-    implementation, and for a mask or an order that it cannot read.
+    The queries are the last Tq positions. With `age` there is one query, and keys are in any order. A query's own key
+    must not be masked. Raises ConfigError for an unknown implementation, and for a mask or an order that it cannot
+    read.
     """
     if is_emulated(q):
         with torch.autocast("cpu", enabled=False):

@@ -1,9 +1,7 @@
-"""Plain causal attention by PyTorch's kernels, or on a CPU by blocks of queries: for queries wider than values, and in
-bfloat16.
+"""Plain causal attention by PyTorch's kernels, or on a CPU by blocks of queries.
 
-Blocks never touch the upper triangle, and keep half of plain attention's weights for the backward pass. PyTorch's
-kernel needs one width and takes 1.3 times as long in bfloat16; in float32 with equal widths blocks take 1.3 to 3 times
-as long as it does, with AVX2 and with AVX-512.
+PyTorch's kernel needs one width, and in bfloat16 takes 1.3 times as long as blocks; in float32 with equal widths blocks
+take 1.3 to 3 times as long as it does, with AVX2 and with AVX-512.
 """
 
 from typing import Any
@@ -20,8 +18,8 @@ KEPT_BYTES = 2**28  # up to this size a CPU keeps a layer's attention weights fo
 
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, scale: float, masked: Masked = None) -> Tensor:
-    """Queries (B, H, Tq, E), keys (B, H, Tk, E), values (B, H, Tk, D) -> (B, H, Tq, D). The queries are the last Tq
-    positions; for a single query the keys' order does not matter."""
+    """q (B, H, Tq, E), k (B, H, Tk, E), v (B, H, Tk, D) -> (B, H, Tq, D). The queries are the last Tq positions; for
+    one query the keys' order does not matter."""
     if is_emulated(q):
         with torch.autocast("cpu", enabled=False):
             return causal_attention(q.float(), k.float(), v.float(), dropout_p, scale, masked).to(q.dtype)

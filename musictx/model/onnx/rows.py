@@ -1,8 +1,7 @@
 """Rows of a decoder that one call of ONNX Runtime reads together, in numpy.
 
-The graph reads the cache's arrays as they lie: nothing is copied for a step. They grow by blocks of slots, one array
-after another, so that memory holds no second cache. With a window new tokens take the oldest slots. The first rows may
-share the slots of their prompt, which are never written.
+The graph reads the cache's arrays as they lie. They grow by blocks of slots, one array after another, so that memory
+holds no second cache. With a window new tokens take the oldest slots. Shared slots are never written.
 """
 
 from __future__ import annotations

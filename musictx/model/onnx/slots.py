@@ -1,12 +1,11 @@
 """Attention over a cache that the caller keeps, as nodes of a graph.
 
-The cache is R slots in any order: keys transposed, (B, H, Dk, R), so that a step reads them once and as they lie, and
-values (B, H, R, D). `held` (B, R) is the index of the token in each slot, else `EMPTY`. With `index` it gives masks and
-distances, so rows may have different ages, and a rolling cache overwrites its oldest slots.
+The cache is R slots in any order: keys transposed, (B, H, Dk, R), so that a step reads them as they lie, and values (B,
+H, R, D). `held` (B, R) is the index of the token in each slot, else `EMPTY`.
 
-The first `sharing` rows also see P shared slots: their prompt, in memory once. All rows ask one head before the next,
-so its keys stay near the processor. Each row has its own product: in a common one its rounding would depend on the
-number of others.
+The first `sharing` rows also see P shared slots: their prompt, in memory once. Each row has its own product: in a
+common one its rounding would depend on the number of others. All rows ask one head before the next, so its keys stay
+near the processor.
 """
 
 from __future__ import annotations
