@@ -131,25 +131,25 @@ def memory_of(model: nn.Module) -> int:
     return WEIGHT_BYTES * sum(x.numel() for each in (model.parameters(), model.buffers()) for x in each)
 
 
-def _name(model: object) -> str | None:
+def _kind_name(model: object) -> str | None:
     return next((name for name, kind in KINDS.items() if kind.model is type(model)), None)
 
 
 def kind_of(model: object) -> str:
     """The model's key in KINDS. Raises TypeError for a model in no row."""
-    if (name := _name(model)) is None:
+    if (name := _kind_name(model)) is None:
         raise TypeError(f"{type(model).__name__} is not a kind of model: build.py has {', '.join(KINDS)}")
     return name
 
 
 def can(model: object, ability: str) -> bool:
     """Whether the model's row has this ability; a model in no row has none."""
-    return (name := _name(model)) is not None and bool(getattr(KINDS[name], ability))
+    return (name := _kind_name(model)) is not None and bool(getattr(KINDS[name], ability))
 
 
 def inputs_of(model: object) -> tuple[str, ...]:
     """The inputs of the model; a model in no row takes ids."""
-    return KINDS[name].inputs if (name := _name(model)) is not None else ("ids",)
+    return KINDS[name].inputs if (name := _kind_name(model)) is not None else ("ids",)
 
 
 def source_voices(model: Any) -> int:

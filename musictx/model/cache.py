@@ -111,7 +111,7 @@ class KVCache:
         for new, old in ((k, self.k), (v, self.v)):
             new[:, :, :, : self.end] = old[:, rows, :, : self.end]
         new_cache = KVCache(k, v, self.clock, self.window, self.length, self.end, behind)
-        new_cache._beside([self], rows)
+        new_cache._copy_rest([self], rows)
         return new_cache
 
     def move(self, rows: Tensor) -> None:
@@ -120,9 +120,9 @@ class KVCache:
         for x in (*self.k, *self.v):  # (B, H, room, ·)
             x[to, :, : self.end] = x[rows[to], :, : self.end]
         self.behind = None if self.behind is None else self.behind[rows]
-        self._beside([self], rows)
+        self._copy_rest([self], rows)
 
-    def _beside(self, caches: Sequence[KVCache], rows: Tensor | slice = slice(None)) -> None:
+    def _copy_rest(self, caches: Sequence[KVCache], rows: Tensor | slice = slice(None)) -> None:
         """Copies all but keys and values from these caches."""
         self.clock = torch.cat([c.clock for c in caches])[rows]
         keyboards = [c.keyboard for c in caches if c.keyboard is not None]
@@ -146,7 +146,7 @@ class KVCache:
             row += n
         later = torch.cat(behind)  # (B, 1)
         joined = cls(k, v, like.clock, like.window, length, end, later if later.any() else None)
-        joined._beside(caches)
+        joined._copy_rest(caches)
         return joined
 
 

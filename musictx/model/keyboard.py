@@ -85,7 +85,7 @@ class KeyboardState(nn.Module):
         features = torch.stack([*features_down, torch.exp(-age_s / 2)], 2)
         return features, torch.stack([down[:, -1], since_s[:, -1]], 1)
 
-    def onto(self, logits: Tensor, y: Tensor, ids: Tensor, state: Any) -> Tensor:
+    def add_logits(self, logits: Tensor, y: Tensor, ids: Tensor, state: Any) -> Tensor:
         """Logits (B, T, V) plus, for strike and release of key p, u_p · G y: u_p reads the keys around p, y (B, T, C)
         is the output after the last T ids. `state` has the keys before the ids and gets those after; None: all are
         up."""

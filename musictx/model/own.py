@@ -48,7 +48,7 @@ def maker(header: BundleHeader) -> str:
 def check_parts(path: object, header: Any, tokenizers: Mapping[str, object] | None = None) -> None:
     """Raises BundleError for an unknown kind of model, form of position or tokenizer."""
     ours = can_play(header) or can_play_source(header)  # no PyTorch is needed to see it
-    parts = {} if ours else _of_model(header)
+    parts = {} if ours else _model_parts(header)
     if tokenizers is not None:
         parts["tokenizer"] = header.tokenizer, tokenizers
     for name, (value, table) in parts.items():
@@ -61,7 +61,7 @@ def check_parts(path: object, header: Any, tokenizers: Mapping[str, object] | No
             raise BundleError(what, hint if script else otherwise)
 
 
-def _of_model(header: Any) -> dict[str, tuple[object, Mapping[str, object]]]:
+def _model_parts(header: Any) -> dict[str, tuple[object, Mapping[str, object]]]:
     """The header's kind and form of position, each with its table."""
     from musictx.model.build import KINDS
     from musictx.model.position import FORMS

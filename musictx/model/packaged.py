@@ -32,7 +32,7 @@ def absence(name: str) -> BundleError:
 
 
 @cache  # commands resolve a path several times, and say this once
-def print_taken(name: str, what: str) -> None:
+def print_precedence(name: str, what: str) -> None:
     """Prints a line if a file or folder here has the name of something inside the package, which wins."""
     if Path(name).exists():
         say(f"{name} is the {what} inside musictx; ./{name} means the one in this folder", file=sys.stderr)
@@ -49,11 +49,11 @@ def bundle_path(bundle: str) -> Path:
     """The path of `bundle=` or `init_from=`: a model inside the package, else a file or a run's folder. Raises
     BundleError for others."""
     if bundle in BUNDLES:
-        print_taken(bundle, "model")
+        print_precedence(bundle, "model")
         return packaged_bundle(bundle)
     path = Path(bundle)
     if bundle and path.is_dir():
-        return _of_run(path)
+        return _run_bundle(path)
     if not path.is_file():
         names = f"{', '.join(BUNDLES[:-1])} or {BUNDLES[-1]}, the models inside musictx"
         hint = f"give {names}, or train one, `musictx train`, and give its run's folder or its file"
@@ -61,7 +61,7 @@ def bundle_path(bundle: str) -> Path:
     return path
 
 
-def _of_run(folder: Path) -> Path:
+def _run_bundle(folder: Path) -> Path:
     """The path of a run's model. Raises BundleError without one, and names its checkpoint if there is one."""
     if (folder / BUNDLE).is_file():
         return folder / BUNDLE
@@ -76,7 +76,7 @@ def seed_path(midi: str) -> Path:
     """The path of `seed_midi=`, `midi=` or `input=`: a seed inside the package, else a path. Raises MidiError for
     neither."""
     if midi in SEEDS:
-        print_taken(midi, "seed")
+        print_precedence(midi, "seed")
         return FOLDER / f"{midi}.mid"
     if not Path(midi).exists():
         raise MidiError(midi, "no such file", f"give an existing MIDI file, or {KNOWN_SEEDS}")

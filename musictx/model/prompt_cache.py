@@ -24,7 +24,7 @@ class PromptCache(KVCache):
         length = max(p.length for p in rows)
         behind = torch.tensor([[length - p.length] for p in rows], device=k.device)
         super().__init__(k, v, like.clock, like.window, length, 0, behind if behind.any() else None)
-        self._beside(rows)
+        self._copy_rest(rows)
         self.longest = length  # tokens of the longest prompt
         self.blocks = list[tuple[KVCache, Tensor]]()  # a prompt and at most BLOCK of its rows
         for i in sorted(set(of_row)):

@@ -143,4 +143,4 @@ class Recurrent(nn.Module):
             state.length += ids.shape[1]
         y = self.dropout(h[:, -1:] if last else h)
         logits = F.linear(y, self.embed.weight)  # (B, T, V)
-        return logits if self.keyboard is None else self.keyboard.onto(logits, y, ids, state)
+        return logits if self.keyboard is None else self.keyboard.add_logits(logits, y, ids, state)

@@ -82,7 +82,7 @@ def tensor_entries(path: Path) -> dict[str, TensorEntry]:
         names = {f"torch.{name}": code for code, (name, _) in TYPES.items()}
         tensors = checkpoint_tensors(path)
         return {
-            n: TensorEntry(names.get(str(x.dtype), str(x.dtype)), [*x.shape], partial(_of, x))
+            n: TensorEntry(names.get(str(x.dtype), str(x.dtype)), [*x.shape], partial(_tensor_bytes, x))
             for n, x in tensors.items()
         }
     with safe_open(path, "np") as file:  # refuses a file whose places of tensors are not all within it
@@ -94,19 +94,19 @@ def tensor_entries(path: Path) -> dict[str, TensorEntry]:
     entries.pop("__metadata__", None)
     return {
         name: TensorEntry(
-            x["dtype"], x["shape"], partial(_between, path, *(start + each for each in x["data_offsets"]))
+            x["dtype"], x["shape"], partial(_file_bytes, path, *(start + each for each in x["data_offsets"]))
         )
         for name, x in entries.items()
     }
 
 
-def _between(path: Path, begin: int, end: int) -> Bytes:
+def _file_bytes(path: Path, begin: int, end: int) -> Bytes:
     if not 0 <= begin <= end <= path.stat().st_size:
         raise ValueError(f"a tensor from byte {begin} to {end}")
     return np.fromfile(path, np.uint8, end - begin, offset=begin)
 
 
-def _of(tensor: Tensor) -> Bytes:
+def _tensor_bytes(tensor: Tensor) -> Bytes:
     import torch  # the tensor is its own
 
     content: Bytes = tensor.contiguous().reshape(-1).view(torch.uint8).numpy()

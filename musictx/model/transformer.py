@@ -231,4 +231,4 @@ class Transformer(nn.Module):
             x = x[:, -1:]  # the head needs only the last position
         y = self.norm(x)
         logits = F.linear(y, self.embed.weight)  # (B, T, V)
-        return logits if self.keyboard is None else self.keyboard.onto(logits, y, ids, cache)
+        return logits if self.keyboard is None else self.keyboard.add_logits(logits, y, ids, cache)

@@ -82,12 +82,13 @@ def worst_outcome(device: str, name: str, attends: Sequence[Attend], dtype: str)
 
 
 def random_inputs(
-    tq: int, tk: int, d: int, m: int, batch: int = 2, n_heads: int = 2, wider: int = 0, device: str = "cpu"
-) -> list[Tensor]:
+    tq: int, tk: int, d: int, m: int, batch: int = 2, n_heads: int = 2, wider: int = 0
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """q (B, H, Tq, D + wider), k (B, H, Tk, D + wider), v (B, H, Tk, D) and rel (H, M, D + wider) as float64 leaves."""
     g, e = torch.Generator().manual_seed(tq * 1000 + tk), d + wider
     shapes = (batch, n_heads, tq, e), (batch, n_heads, tk, e), (batch, n_heads, tk, d), (n_heads, m, e)
-    return leaves([torch.randn(shape, generator=g, dtype=torch.float64) for shape in shapes], device)
+    q, k, v, rel = (torch.randn(shape, generator=g, dtype=torch.float64).requires_grad_() for shape in shapes)
+    return q, k, v, rel
 
 
 def leaves(tensors: Sequence[Tensor], device: str, dtype: torch.dtype | None = None) -> list[Tensor]:

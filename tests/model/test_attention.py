@@ -28,8 +28,8 @@ BIG = [*SHAPES, (7, 7, 64, 7), (1, 9, 8, 20), (129, 300, 59, 64), (257, 257, 16,
 HIDDEN = torch.tensor([[False] * 12, [True] * 5 + [False] * 7])  # the second row began five tokens later
 
 
-def inputs(*shape) -> list[Tensor]:
-    return random_inputs(*shape, n_heads=3)
+def inputs(tq, tk, d, m) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    return random_inputs(tq, tk, d, m, n_heads=3)
 
 
 def together(q, k, v, rel, masked, block):

@@ -17,7 +17,7 @@ SHAPES = [(1, 1, 8, 8), (2, 2, 59, 3), (5, 12, 16, 6), (129, 129, 12, 8), (130, 
 
 
 def inputs(tq, tk, e, d) -> list[torch.Tensor]:
-    return random_inputs(tq, tk, d, 1, n_heads=3, wider=e - d)[:3]
+    return [*random_inputs(tq, tk, d, 1, n_heads=3, wider=e - d)[:3]]
 
 
 def definition(q, k, v, masked=None):

@@ -6,7 +6,7 @@ from typing import Any
 
 from musictx.model.onnx.blocks import Blocks
 from musictx.model.onnx.graph import Graph
-from musictx.model.onnx.keyboard import features, onto
+from musictx.model.onnx.keyboard import add_logits, features
 from musictx.model.onnx.position import FORMS, to
 from musictx.model.onnx.slots import Slots
 from musictx.model.settings import N_KEYS
@@ -35,7 +35,7 @@ def decoder(config: Any, int8: bool = False) -> Graph:
         g.linear(y, "embed", c.d_model, c.vocab_size, bias=False, named=final)
     else:
         key_features = features(g, c, ids, g.input("keyboard", "float64", "B", 2, N_KEYS))
-        onto(g, c, g.linear(y, "embed", c.d_model, c.vocab_size, bias=False), y, key_features)
+        add_logits(g, c, g.linear(y, "embed", c.d_model, c.vocab_size, bias=False), y, key_features)
     return g
 
 

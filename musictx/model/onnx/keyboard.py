@@ -56,7 +56,7 @@ def features(g: Graph, config: Any, ids: str, before: str) -> str:
     return g.op("Concat", *parts, slowly, axis=1)
 
 
-def onto(g: Graph, config: Any, logits: str, y: str, key_features: str) -> str:
+def add_logits(g: Graph, config: Any, logits: str, y: str, key_features: str) -> str:
     """Logits (B, V) plus the head's, from the model's output y (B, C) and the features (B, 4, 128)."""
     near = g.weight("keyboard.near.weight", HIDDEN, N_FEATURES, 2 * REACH + 1)
     around = g.op("Relu", g.op("Conv", key_features, near, g.weight("keyboard.near.bias", HIDDEN), pads=[REACH, REACH]))

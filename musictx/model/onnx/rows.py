@@ -28,11 +28,11 @@ class OnnxRows:
         """The first `sharing` rows see the slots of `shared` too."""
         self.model, self.window, self.state, self.shared, self.sharing = model, window, state, shared, sharing
         self.most = None if window is None else -(-window // SLOTS) * SLOTS  # slots
-        self.always = {"sharing": np.array([sharing]), "shared_held": shared["held"]}
-        self.always["window"] = np.array([EVERYTHING if window is None else window])
+        self.shared_feed = {"sharing": np.array([sharing]), "shared_held": shared["held"]}
+        self.shared_feed["window"] = np.array([EVERYTHING if window is None else window])
         for name, x in shared.items():
             if name.startswith(("keys", "values")):
-                self.always[f"shared_{name}"] = x.swapaxes(0, 1)  # (H, 1, ·, ·)
+                self.shared_feed[f"shared_{name}"] = x.swapaxes(0, 1)  # (H, 1, ·, ·)
 
     def __len__(self) -> int:
         return len(self.state["length"])
@@ -42,7 +42,7 @@ class OnnxRows:
         state = self.state
         index = state["length"][:, None] + np.arange(ids.shape[1])  # (B, T)
         feed = {name: x for name, x in state.items() if name not in ("length", "start")}
-        feed |= self.always | {"ids": ids.astype(np.int64, copy=False), "index": index}
+        feed |= self.shared_feed | {"ids": ids.astype(np.int64, copy=False), "index": index}
         new = self.model.run(feed)
         del feed  # it would keep the cache that grows
         slots = index - state["start"][:, None]
@@ -112,7 +112,7 @@ def widen(state: State, room: int) -> None:
             np.moveaxis(state[name], axis, -1)[..., : old.shape[axis]] = np.moveaxis(old, axis, -1)
 
 
-def one_after_another(states: Sequence[State]) -> State:
+def concatenate(states: Sequence[State]) -> State:
     """The rows of all states, with as many slots as the longest has."""
     room, wide = max(map(slots_of, states)), [dict(state) for state in states]
     for state in wide:

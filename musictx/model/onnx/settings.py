@@ -15,15 +15,15 @@ TIMED = ("relative_fourier", "rope")  # forms that can count musical time
 
 def can_play(header: BundleHeader) -> bool:
     """Whether a bundle's model has a graph: a decoder with a packaged form of position."""
-    return _is(header, KIND)
+    return _has_graph(header, KIND)
 
 
 def can_play_source(header: BundleHeader) -> bool:
     """The same of an encoder-decoder, which has two graphs."""
-    return _is(header, SOURCE_KIND)
+    return _has_graph(header, SOURCE_KIND)
 
 
-def _is(header: BundleHeader, kind: str) -> bool:
+def _has_graph(header: BundleHeader, kind: str) -> bool:
     return header.model.get("kind", KIND) == kind and header.model.get("position", "relative") in [*FORMS]
 
 

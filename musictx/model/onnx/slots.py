@@ -30,14 +30,15 @@ class Slots:
         others = g.op("Sub", g.op("Shape", index, start=0, end=1), self.sharing)
         self.to_all = g.op("Concat", g.const([0] * 4), others, g.const([0] * 3), axis=0)  # sizes of a padding
         self.rooms = g.op("Concat", *(g.op("Shape", x, start=1, end=2) for x in (shared_held, held, index)), axis=0)
-        self.looks = self._look(index, g.op("Concat", held, index, axis=1))
-        self.shared_looks = self._look(self._sharers(index), shared_held)
+        self.own_visibility = self._visibility(index, g.op("Concat", held, index, axis=1))
+        self.shared_visibility = self._visibility(self._sharers(index), shared_held)
 
     def last(self, q: str) -> str:
         """The last query of each row; later layers ask no others."""
         g = self.g
-        q, *looks = (g.op("Gather", x, g.const([-1]), axis=2) for x in (q, *self.looks, *self.shared_looks))
-        self.looks, self.shared_looks = (looks[0], looks[1]), (looks[2], looks[3])
+        pairs = (*self.own_visibility, *self.shared_visibility)
+        q, own, own_mask, shared, shared_mask = (g.op("Gather", x, g.const([-1]), axis=2) for x in (q, *pairs))
+        self.own_visibility, self.shared_visibility = (own, own_mask), (shared, shared_mask)
         return q
 
     def find(self, layer: int, q: str, k: str, v: str) -> str:
@@ -49,15 +50,15 @@ class Slots:
         shared_v = g.input(f"shared_values_{layer}", "float32", h, 1, "P", d)
         own = g.op("Concat", g.op("MatMul", q, old_k), g.op("MatMul", q, k), axis=3)  # (B, H, T, R + T)
         queries = self._sharers(q)
-        shared = self._masked_logits(queries, self._shared_product(queries, shared_k), self.shared_looks)
+        shared = self._masked_logits(queries, self._shared_product(queries, shared_k), self.shared_visibility)
         shared = g.op("Pad", shared, self.to_all, g.const(HIDDEN, "float32"))  # (B, H, T, P)
-        logits = g.op("Concat", shared, self._masked_logits(q, own, self.looks), axis=3)
+        logits = g.op("Concat", shared, self._masked_logits(q, own, self.own_visibility), axis=3)
         of_shared, of_old, of_new = g.split(g.op("Softmax", logits, axis=-1), 3, 3, self.rooms)
         output = g.op("Add", g.op("MatMul", of_old, old_v), g.op("MatMul", of_new, v))
         shared_output = self._shared_product(self._sharers(of_shared), shared_v)
         return g.op("Add", output, g.op("Pad", shared_output, self.to_all))
 
-    def _look(self, index: str, held: str) -> tuple[str, str]:
+    def _visibility(self, index: str, held: str) -> tuple[str, str]:
         """Distances (B, 1, T, S) from keys (B or 1, S) to tokens; and -inf for keys ahead or out of the window, else
         0."""
         g = self.g
@@ -74,9 +75,9 @@ class Slots:
         product = self.g.op("MatMul", self.g.op("Transpose", x, perm=[1, 0, 2, 3]), shared)
         return self.g.op("Transpose", product, perm=[1, 0, 2, 3])
 
-    def _masked_logits(self, q: str, logits: str, looks: tuple[str, str]) -> str:
+    def _masked_logits(self, q: str, logits: str, visibility: tuple[str, str]) -> str:
         """Logits plus those of distances; hidden keys have -inf."""
-        g, (distance, hidden) = self.g, looks
+        g, (distance, hidden) = self.g, visibility
         if more := self.form.logits(q, distance):
             logits = g.op("Add", logits, more)
         return g.op("Add", logits, hidden)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from musictx.model.onnx.graph import Array
-from musictx.model.onnx.rows import OnnxRows, State, empty_state, one_after_another, sharer_state
+from musictx.model.onnx.rows import OnnxRows, State, concatenate, empty_state, sharer_state
 from musictx.model.onnx.session import OnnxModel
 
 BLOCK = 256  # tokens of a prompt that are read at once
@@ -57,7 +57,7 @@ class OnnxSteps:
             order = np.argsort(old, kind="stable")  # rows that share a prompt come first
             if len(order):
                 runs.append((new[order], run.take(old[order])))
-        return _of(runs)
+        return _steps_of(runs)
 
     @staticmethod
     def join(parts: Sequence[OnnxSteps], of_row: Sequence[int]) -> OnnxSteps:
@@ -70,21 +70,21 @@ class OnnxSteps:
         for shared in long or [None]:
             among = short if shared is None else [shared, *short]
             at = np.concatenate([np.flatnonzero(of == i) for i in among])
-            runs.append((at, _run([alone[i] for i in of[at]], None if shared is None else alone[shared])))
+            runs.append((at, _join_rows([alone[i] for i in of[at]], None if shared is None else alone[shared])))
             short = []  # they are read once
-        return _of(runs)
+        return _steps_of(runs)
 
 
-def _run(rows: Sequence[OnnxRows], shared: OnnxRows | None) -> OnnxRows:
+def _join_rows(rows: Sequence[OnnxRows], shared: OnnxRows | None) -> OnnxRows:
     """Rows that go on together after these; the first may share their cache."""
     states = [sharer_state(row.state) if row is shared else row.state for row in rows]
     model, window, sharing = rows[0].model, rows[0].window, sum(row is shared for row in rows)
     prompt = empty_state(model, 1) if shared is None else shared.state
     prompt = prompt | {"held": prompt["held"].copy()}  # so that nothing is seen of what the part may read later
-    return OnnxRows(model, window, one_after_another(states), prompt, sharing)
+    return OnnxRows(model, window, concatenate(states), prompt, sharing)
 
 
-def _of(runs: list[tuple[Array, OnnxRows]]) -> OnnxSteps:
+def _steps_of(runs: list[tuple[Array, OnnxRows]]) -> OnnxSteps:
     steps = OnnxSteps.__new__(OnnxSteps)
     steps.runs = runs
     return steps
