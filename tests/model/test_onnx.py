@@ -214,7 +214,7 @@ def test_a_prompt_is_in_memory_once(tmp_path):
     prompt = parts[0].runs[0][1].state
     for layer in range(2):
         for name in (f"keys_{layer}", f"values_{layer}"):
-            assert np.shares_memory(run.always[f"shared_{name}"], prompt[name])
+            assert np.shares_memory(run.shared_feed[f"shared_{name}"], prompt[name])
     rows.step(drawn(8))
     assert run.state["keys_0"].shape[-1] == in_rows.SLOTS
 
