@@ -19,13 +19,6 @@ def assert_causal(model, ids):
         assert (grad[0, : t + 1] != 0).any(-1).all()
 
 
-def results(attention, tensors, **options):
-    """The output of attention (B, H, T, D), and the gradients of all its tensors."""
-    out = attention(*tensors, **options)
-    weights = torch.linspace(-1, 1, out.numel(), dtype=torch.float64, device=out.device).view(out.shape).to(out.dtype)
-    return [out, *torch.autograd.grad((out * weights).sum(), tensors)]
-
-
 def assert_same(got, expected):
     """All tensors of two computations in float64, within their rounding."""
     for a, b in zip(got, expected, strict=True):

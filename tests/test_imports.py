@@ -81,7 +81,7 @@ def test_a_bundle_is_known_and_opened_without_pytorch():
     """What `musictx generate` asks before it draws: header, parts, objective, weights, threads."""
     check = (
         "import sys, musictx.model.header, musictx.model.tensors, musictx.model.onnx.player, musictx.model.protocol;"
-        "import musictx.model.own, musictx.model.packaged, musictx.model.sizes, musictx.system, musictx.data.store;"
+        "import musictx.model.own, musictx.model.packaged, musictx.model.settings, musictx.system, musictx.data.store;"
         "import musictx.analysis.repeats, musictx.config.app, musictx.config.train, musictx.commands;"
         "from musictx.objectives import find_objective as find;"
         "assert find('infill').continues and find('next_token').continues"

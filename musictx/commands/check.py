@@ -61,14 +61,14 @@ def row(what: str, measure: Callable[[], Outcome], count: Counter[str]) -> str:
     start, error, limit = perf_counter(), "-", "-"
     try:
         outcome = measure()
-        error, limit, remark = f"{outcome.error:.3g}", f"{outcome.limit:.3g}", outcome.said
+        error, limit, note = f"{outcome.error:.3g}", f"{outcome.limit:.3g}", outcome.note
         state = "ok" if outcome.error <= outcome.limit else "FAILED"  # never ok for NaN
     except Unable as reason:
-        state, remark = "not here", str(reason)
+        state, note = "not here", str(reason)
     except Exception as problem:
-        state, remark = "FAILED", " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
+        state, note = "FAILED", " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
     count[state] += 1
-    return TABLE.format(what, error, limit, f"{perf_counter() - start:.1f}", f"{state}: {remark}" if remark else state)
+    return TABLE.format(what, error, limit, f"{perf_counter() - start:.1f}", f"{state}: {note}" if note else state)
 
 
 COMMAND = Command("check", check, CheckConfig, main="device")

@@ -19,7 +19,8 @@ from musictx.generate.open_bundle import chosen_weights
 from musictx.generate.open_player import check_device
 from musictx.model.build import describe_model
 from musictx.model.packaged import bundle_path
-from musictx.model.weights import check_weights, describe_weights, with_weights
+from musictx.model.settings import WEIGHTS, one_of
+from musictx.model.weights import describe_weights, with_weights
 from musictx.objectives import NEXT_TOKEN
 from musictx.setting import setting
 from musictx.terminal import say
@@ -68,7 +69,7 @@ def evaluate(*words: str, **values: Any) -> Evaluation:
 def run(config: EvaluateConfig) -> Evaluation:
     if config.out:
         check_new(config.overwrite, Path(config.out))
-    device, weights = check_device(config.device), check_weights(config.weights)
+    device, weights = check_device(config.device), one_of("weights", config.weights, WEIGHTS)
     opened = open_and_print(config.bundle, device, config.attention.impl, continues=False)
     say(describe_model(opened.model))
     for line in chosen_weights(weights, opened.model)[1]:

@@ -36,7 +36,7 @@ def export(config: ExportConfig) -> None:
     check_new(config.overwrite, out)
     from musictx.commands import open_and_print  # PyTorch and ONNX, after the words were checked
     from musictx.model.build import KINDS, can, kind_of
-    from musictx.model.onnx.write import write_onnx
+    from musictx.model.onnx.file import write_onnx
 
     model, _, header = open_and_print(config.bundle, continues=False)
     why, allowed = "", ""

@@ -8,7 +8,7 @@ from musictx.config.command import Command
 from musictx.errors import ConfigError
 from musictx.files import check_new, only_new
 from musictx.lessons import lessons, run
-from musictx.model.sizes import one_of
+from musictx.model.settings import one_of
 from musictx.setting import setting
 from musictx.terminal import say
 from musictx.viz.figure import FORMATS, save_figure

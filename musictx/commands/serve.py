@@ -20,11 +20,10 @@ from musictx.config.web import LIMITS, Limits
 from musictx.errors import ConfigError, UserError
 from musictx.generate.open_bundle import chosen_weights
 from musictx.generate.open_player import INT8_REMARK, check_device, on_onnx, onnx_weights
-from musictx.model.onnx.player import open_player
+from musictx.model.onnx.player import open_player, open_source_player
 from musictx.model.onnx.settings import can_play_source
-from musictx.model.onnx.source_player import open_source_player
 from musictx.model.packaged import HARMONISER, NAMES, absence, bundle_path, is_packaged
-from musictx.model.sizes import AUTO
+from musictx.model.settings import AUTO
 from musictx.model.steps import Player, SourcePlayer
 from musictx.model.torch_steps import TorchPlayer, TorchSourcePlayer
 from musictx.model.weights import for_steps

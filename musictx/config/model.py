@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 
 from musictx.errors import ConfigError
 from musictx.model.build import KINDS
-from musictx.model.sizes import one_of
+from musictx.model.settings import one_of
 from musictx.setting import setting
 
 SCHEMA = "_schema"  # `transformer_schema` is what a preset of `conf/model/` begins with

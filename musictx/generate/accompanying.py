@@ -16,7 +16,7 @@ from musictx.generate.requests import Accompany
 from musictx.generate.result import Music, Place
 from musictx.generate.song import WINDOW_S, draw_rest
 from musictx.model.header import BundleHeader
-from musictx.model.onnx.source_player import OnnxSourcePlayer
+from musictx.model.onnx.player import OnnxSourcePlayer
 from musictx.model.steps import SourcePlayer
 from musictx.music.gap import GapNotes, fill_in
 from musictx.music.grid import N_VOICES, OPEN, REST, STEPS_PER_QUARTER, VOICES, Grid, grid_to_score, lines_of_grid

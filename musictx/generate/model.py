@@ -15,10 +15,10 @@ from musictx.generate.requests import Accompany, Continue, Fill, Length, Samplin
 from musictx.generate.result import Music
 from musictx.generate.seeds import Seed, find_seeds
 from musictx.model.header import BundleHeader, read_header
+from musictx.model.onnx.player import OnnxSourcePlayer
 from musictx.model.onnx.settings import SOURCE_KIND, can_play_source
-from musictx.model.onnx.source_player import OnnxSourcePlayer
 from musictx.model.packaged import bundle_path, seed_path
-from musictx.model.sizes import AUTO
+from musictx.model.settings import AUTO
 from musictx.model.steps import Player, SourcePlayer
 from musictx.music.score import Meter, Score
 from musictx.tokenizers import Tokenizer

@@ -13,10 +13,10 @@ from musictx.model.bundle import load_bundle
 from musictx.model.header import BundleHeader, read_header
 from musictx.model.packaged import BUNDLES, KNOWN, bundle_path
 from musictx.model.protocol import LanguageModel
-from musictx.model.sizes import AUTO, WEIGHTS
+from musictx.model.settings import AUTO, WEIGHTS, one_of
 from musictx.model.static_steps import StaticSteps
 from musictx.model.torch_steps import TorchPlayer, TorchSourcePlayer
-from musictx.model.weights import check_weights, choose_weights, for_steps, on_cpu
+from musictx.model.weights import choose_weights, for_steps, on_cpu
 from musictx.system import processor
 from musictx.tokenizers import Tokenizer
 
@@ -47,7 +47,7 @@ def check_continues(model: object, header: BundleHeader | None, bundle: object) 
 
 def chosen_weights(weights: str, model: Model) -> tuple[str, list[str]]:
     """The form of the weights, and remarks. Raises ConfigError."""
-    form, remarks = choose_weights(check_weights(weights, (AUTO, *WEIGHTS)), model), []
+    form, remarks = choose_weights(one_of("weights", weights, (AUTO, *WEIGHTS)), model), []
     if form not in (weights, "float32"):
         remarks.append(f"weights: {form}, faster on this CPU; weights=float32 for the exact ones")
     if weights == "bfloat16" and not processor().bfloat16 and on_cpu(model):

@@ -8,11 +8,10 @@ from musictx.errors import BundleError, ConfigError
 from musictx.generate.requests import Own, Sampling
 from musictx.model.header import BundleHeader, read_header
 from musictx.model.onnx.graph import WEIGHTS
-from musictx.model.onnx.player import open_player
+from musictx.model.onnx.player import OnnxSourcePlayer, open_player, open_source_player
 from musictx.model.onnx.settings import can_play, can_play_source
-from musictx.model.onnx.source_player import OnnxSourcePlayer, open_source_player
 from musictx.model.own import check_parts, maker
-from musictx.model.sizes import AUTO
+from musictx.model.settings import AUTO
 from musictx.model.steps import Player, SourcePlayer
 from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.tokenizers import TOKENIZERS, Tokenizer, build_tokenizer

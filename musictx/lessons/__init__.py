@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
-from musictx.model.sizes import one_of
+from musictx.model.settings import one_of
 from musictx.system import few_threads
 
 

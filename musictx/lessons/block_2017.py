@@ -159,5 +159,5 @@ def lesson(size: float = 1.0) -> Finding:
         f"{pre_warm:.2f} with it. The toolkit's block with the same weights differs by "
         f"{max(difference(True), difference(False)):.0g} at most.",
         figure,
-        ("model/transformer.py", "model/transformer_settings.py"),
+        ("model/transformer.py", "model/settings.py"),
     )

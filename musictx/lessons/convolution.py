@@ -176,5 +176,5 @@ def lesson(size: float = 1.0) -> Finding:
         f"attention {alone:.2f}, both joined {joined:.2f}; where it is new, joined has {new:.2f}. {lengths[-1]} notes "
         f"take {times['convolution'][-1]:.2g} ms in a convolution, {times['attention'][-1]:.0f} in attention.",
         figure,
-        ("model/conv.py", "model/attention/plain.py"),
+        ("model/transformer.py", "model/attention/plain.py"),
     )

@@ -1,26 +1,29 @@
-"""The only place that knows every kind of model: settings in, model out, and what each kind can do."""
+"""The kinds of model: settings in, model out, and the abilities of each kind."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.keyboard import KeyboardState, Keys
 from musictx.model.position import describe
 from musictx.model.recurrent import Recurrent, RecurrentConfig
-from musictx.model.sizes import one_of
+from musictx.model.settings import one_of
 from musictx.model.transformer import Transformer, TransformerConfig
 
 Model = Transformer | Recurrent  # these continue music; the others obey `protocol.SourceModel`
 SOURCE = ("source", "ids")  # the inputs of a model of a source and a target
+WEIGHT_BYTES = 4
+DRAWS = {"normal_", "uniform_", "kaiming_uniform_"}  # what fills a tensor with initial values
 
 
 class Kind(NamedTuple):
-    """A kind of model, and what commands may ask of it: its models cannot do what the row does not name. The classes
-    of its config and its model identify it."""
+    """A kind of model and its abilities. The classes of its config and its model identify it."""
 
     config: type[Any]  # a dataclass: each `setting` is a person's, training knows the other fields
     model: type[Any]
@@ -33,7 +36,7 @@ class Kind(NamedTuple):
     voices: bool = False  # its config says how many voices of its source it hears as one, and writes as one step
     readout: bool = False  # its attention over the past can be read
     onnx: bool = False  # `musictx export`
-    settled: Mapping[str, Any] = {}  # settings that it had, with the value that it has now
+    former_settings: Mapping[str, Any] = {}  # settings that it had, with the value that it has now
 
 
 def _layers_of_cells(config: RecurrentConfig) -> str:
@@ -58,14 +61,14 @@ KINDS: dict[str, Kind] = {
         onnx=True,
     ),
     "recurrent": Kind(
-        RecurrentConfig, Recurrent, _layers_of_cells, carries=True, settled={"cell": "lstm", "additive": False}
+        RecurrentConfig, Recurrent, _layers_of_cells, carries=True, former_settings={"cell": "lstm", "additive": False}
     ),
     "encoder_decoder": Kind(EncoderDecoderConfig, EncoderDecoder, _both_sides, inputs=SOURCE, voices=True, packed=True),
 }
 
 
 def check_objective(kind: str, name: str, objective: Any) -> None:
-    """Raises ConfigError for an objective, its class or an instance, that makes no sense for this kind of model."""
+    """Raises ConfigError for an objective, its class or an instance, that does not fit this kind of model."""
     row = KINDS[kind]
     if row.inputs != objective.inputs:
         gives, takes = (" and ".join(names) for names in (objective.inputs, row.inputs))
@@ -74,22 +77,21 @@ def check_objective(kind: str, name: str, objective: Any) -> None:
         raise ConfigError("objective", got=name, why=why, allowed=f"another, or kind={able}" if able else "another")
 
 
-def asked(config: Any, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what training knows, what a config, or its class, asks for: the fields that are no `setting` of a person."""
+def training_fields(config: Any, training_values: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a config, or its class, that training sets: those that are no `setting`."""
     names = {field.name for field in fields(config) if "meaning" not in field.metadata}
-    return {name: value for name, value in known.items() if name in names}
+    return {name: value for name, value in training_values.items() if name in names}
 
 
-def model_config(kind: str, settings: Mapping[str, Any], **known: Any) -> Any:
-    """The config of a kind of model, from its settings and from what training knows. Raises ConfigError for an unknown
-    kind or impossible sizes, TypeError for unknown settings."""
+def model_config(kind: str, settings: Mapping[str, Any], **training_values: Any) -> Any:
+    """The config of a kind of model. Raises ConfigError for an unknown kind or impossible sizes, TypeError for unknown
+    settings."""
     config = KINDS[one_of("kind", kind, KINDS)].config
-    return config(**settings, **asked(config, known))
+    return config(**settings, **training_fields(config, training_values))
 
 
 def build_model(config: Any, pace: Tensor | None = None, keys: Keys | None = None) -> Model:
-    """The model of a config, with what it asks of a tokenizer; a loaded model brings its own. `pace` (V,): how far each
-    id moves the clock. `keys`: what each id does to the keyboard, for a model that sees it."""
+    """The model of a config. `pace` (V,) is each id's step of the clock; `keys` says how ids move the keyboard."""
     (row,) = (kind for kind in KINDS.values() if kind.config is type(config))
     model: Model = row.model(config)
     tables = dict(model.named_buffers())
@@ -102,33 +104,60 @@ def build_model(config: Any, pace: Tensor | None = None, keys: Keys | None = Non
     return model
 
 
-def _name(model: object) -> str | None:
+def meta_model(config: Any) -> nn.Module:
+    """The model on the device "meta": shapes without values. Raises UserError for sizes beyond all numbers."""
+    try:
+        with torch.device("meta"), NoValues():
+            return build_model(config)
+    except (RuntimeError, OverflowError) as error:
+        why = " ".join(str(error).split())[:100]
+        raise UserError(f"a model of these sizes cannot be built ({why})") from None
+
+
+class NoValues(TorchFunctionMode):
+    """Draws no initial values: on the device "meta" that would import PyTorch's compiler, for more than a second."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func.__name__ in DRAWS:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
+
+
+def memory_of(model: nn.Module) -> int:
+    """Bytes of all parameters and buffers as float32, also of a model on the device "meta"."""
+    return WEIGHT_BYTES * sum(x.numel() for each in (model.parameters(), model.buffers()) for x in each)
+
+
+def _kind_name(model: object) -> str | None:
     return next((name for name, kind in KINDS.items() if kind.model is type(model)), None)
 
 
 def kind_of(model: object) -> str:
-    """The model's key in KINDS. Raises TypeError for a model in no row, and never takes it for another kind."""
-    if (name := _name(model)) is None:
+    """The model's key in KINDS. Raises TypeError for a model in no row."""
+    if (name := _kind_name(model)) is None:
         raise TypeError(f"{type(model).__name__} is not a kind of model: build.py has {', '.join(KINDS)}")
     return name
 
 
 def can(model: object, ability: str) -> bool:
     """Whether the model's row has this ability; a model in no row has none."""
-    return (name := _name(model)) is not None and bool(getattr(KINDS[name], ability))
+    return (name := _kind_name(model)) is not None and bool(getattr(KINDS[name], ability))
 
 
 def inputs_of(model: object) -> tuple[str, ...]:
-    """The inputs of the model; a model in no row is a person's own, which takes ids."""
-    return KINDS[name].inputs if (name := _name(model)) is not None else ("ids",)
+    """The inputs of the model; a model in no row takes ids."""
+    return KINDS[name].inputs if (name := _kind_name(model)) is not None else ("ids",)
 
 
 def source_voices(model: Any) -> int:
-    """How many voices of its source the model hears as one."""
+    """The number of voices that the model reads as one."""
     return int(model.config.source_voices) if can(model, "voices") else 1
 
 
 def describe_model(model: Model) -> str:
-    """One line: what the model is made of, and its size."""
+    """The model's parts and size, in a line."""
     made_of = KINDS[kind_of(model)].describe(model.config)
     return f"model: {made_of}, {sum(p.numel() for p in model.parameters()):,} parameters"

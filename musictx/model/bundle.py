@@ -1,4 +1,4 @@
-"""A bundle: a model as one `.safetensors` file whose header has all that `generate` needs. Nothing is unpickled."""
+"""A bundle: a model as one `.safetensors` file with the header that `generate` needs. Nothing is unpickled."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -11,12 +11,10 @@ from torch import Tensor, nn
 
 from musictx.errors import BundleError, UserError
 from musictx.files import replacing
-from musictx.model.build import KINDS, Model, asked, build_model, model_config
-from musictx.model.checkpoint import checkpoint_tensors, is_checkpoint
+from musictx.model.build import KINDS, Model, build_model, meta_model, model_config, training_fields
 from musictx.model.header import AGAIN, DAMAGE, KEY, BundleHeader, read_header, reason
 from musictx.model.own import check_parts, maker
-from musictx.model.shapes import shapes_of, without_memory
-from musictx.model.tensors import differing, shapes
+from musictx.model.tensors import checkpoint_tensors, is_checkpoint, shape_difference, shapes
 
 
 class Bundle(NamedTuple):
@@ -34,13 +32,13 @@ def save_bundle(path: Path, model: nn.Module, header: BundleHeader, dtype: torch
 
 
 def add_notes(path: Path, **notes: Any) -> None:
-    """Writes more notes into a bundle's header; its tensors stay the same, bit for bit."""
+    """Adds notes to a bundle's header; its tensors stay the same, bit for bit."""
     header = read_header(path)
     write_header(path, replace(header, notes=header.notes | notes))
 
 
 def write_header(path: Path, header: BundleHeader) -> None:
-    """Gives a bundle another header; its tensors stay the same, bit for bit."""
+    """Replaces a bundle's header; its tensors stay the same, bit for bit."""
     content = save(_tensors(path), {KEY: header.to_json()})
     with replacing(path) as partial:
         partial.write_bytes(content)
@@ -54,15 +52,14 @@ def _tensors(path: Path) -> dict[str, Tensor]:
 
 
 def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -> Bundle:
-    """The model, ready to evaluate, and its header. `attention` chooses another implementation than in training: all
-    share weights. Raises BundleError, also for a part of a person's own that is not here; ConfigError for an unknown
-    implementation."""
+    """The model, ready to evaluate, and its header. `attention` chooses another kernel than in training. Raises
+    BundleError, also where a person's own part is missing; ConfigError for an unknown kernel."""
     header = read_header(path)
     check_parts(path, header)
     kind = header.model.get("kind", "transformer")
     settings = {name: value for name, value in header.model.items() if name != "kind"}
     for name in sorted(settings.keys() - {each.name for each in fields(KINDS[kind].config)}):
-        if (value := settings.pop(name)) != KINDS[kind].settled.get(name, ...):
+        if (value := settings.pop(name)) != KINDS[kind].former_settings.get(name, ...):
             what = f"{path}: kind={kind} has no {f'{name}={value}'[:50]} in musictx"
             raise BundleError(what, f"use {maker(header)}")
     try:
@@ -70,9 +67,10 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
     except (TypeError, ValueError, AttributeError, UserError) as error:
         raise BundleError(f"{path}: its model config is damaged ({error})", AGAIN) from None
     if attention:
-        config = replace(config, **asked(config, {"attention": attention}))
+        config = replace(config, **training_fields(config, {"attention": attention}))
     try:
-        if wrong := differing(shapes_of(without_memory(lambda: build_model(config))), shapes(path)):
+        expected = {name: [*x.shape] for name, x in meta_model(config).state_dict().items()}
+        if wrong := shape_difference(expected, shapes(path)):
             raise ValueError(wrong)
         model = build_model(config)
         model.load_state_dict(_tensors(path))

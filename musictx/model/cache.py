@@ -1,9 +1,8 @@
-"""Keys and values of the tokens seen so far, in memory that is allocated once.
+"""Keys and values of past tokens, in memory that is allocated once.
 
-A model uses a cache between `begin` and `advance`. The cache decides which keys the queries see, in which order, and
-which are masked. These are the slots of `masked` (B, seen), or none if it is None. `age` (seen,) says how many tokens
-each key is behind the one query; None: keys are in order, the query's own last. `keyboard` (B, 2, 128) is the state of
-all piano keys (`model/keyboard.py`): None before the first token, and for a model that does not see them.
+A model uses a cache between `begin` and `advance`. `masked` (B, S) is True where a row has no key (None: nowhere).
+`age` (S,) is the tokens from each key to the one query (None: keys are in order). `keyboard` (B, 2, 128) is the state
+of the piano keys.
 """
 
 from __future__ import annotations
@@ -15,18 +14,17 @@ from torch import Tensor
 
 
 def indices(start: int, t: int, device: torch.device) -> Tensor:
-    """(1, t) float64: the indices of the tokens from `start` on."""
+    """(1, t) float64: the indices of tokens from `start` on."""
     return torch.arange(start, start + t, dtype=torch.float64, device=device)[None]
 
 
 class KVCache:
-    """Keys (layers, B, H, room, Dk) and values (…, D) of the last tokens; `length` counts all tokens ever seen.
+    """Keys (layers, B, H, room, Dk) and values (…, D) of the last of `length` tokens; `clock` (B, 1) is their musical
+    time.
 
-    With a `window` the cache rolls: a token sees at most the last `window` tokens, itself included, and memory and time
-    per token stay constant. `clock` (B, 1) is the musical time so far.
-
-    All rows end at the same slot, so that distances between tokens are the same in all. Rows of prompts of different
-    lengths (`join`) begin at different slots: `behind` (B, 1) says how many tokens fewer than `length` each has seen.
+    With a `window` the cache rolls: a token sees the last `window` tokens, itself included. All rows end at the same
+    slot, so distances are the same in all; `behind` (B, 1) is how many tokens fewer than `length` each has after
+    `join`.
     """
 
     def __init__(
@@ -52,23 +50,22 @@ class KVCache:
     def empty(
         cls, n_layers: int, batch: int, n_heads: int, max_T: int, widths: tuple[int, int], like: Tensor, rolling: bool
     ) -> KVCache:
-        """Room for `max_T` tokens; a rolling cache takes twice as much, so that it rarely moves its content."""
+        """Room for `max_T` tokens; a rolling cache takes twice as much and rarely moves its content."""
         shape = (n_layers, batch, n_heads, max_T * (1 + rolling))
         k, v = (like.new_empty((*shape, width)) for width in widths)  # the system gives memory on the first write
         return cls(k, v, like.new_zeros((batch, 1)).double(), max_T if rolling else None)
 
     def begin(self, t: int) -> Tensor:
-        """Makes room for `t` more tokens in every layer; returns their positions in their rows, (B or 1, t) float64.
-        Raises ValueError when there is no room."""
+        """Makes room for `t` tokens; returns their positions (B or 1, t) float64. Raises ValueError without room."""
         room = self.k.shape[3]
         if self.window is not None:
             if t > self.window:
                 raise ValueError(f"{t} tokens at once do not fit a window of {self.window}: give them in parts")
             if self.end + t > room:
-                kept = self.window - 1
+                n_kept = self.window - 1
                 for x in (self.k, self.v):
-                    x[:, :, :, :kept] = x[:, :, :, self.end - kept : self.end].clone()
-                self.end = kept
+                    x[:, :, :, :n_kept] = x[:, :, :, self.end - n_kept : self.end].clone()
+                self.end = n_kept
         elif self.end + t > room:
             raise ValueError(f"{self.end + t} tokens do not fit a cache of {room}: raise max_T in init_state")
         self.masked = self._masked(t)
@@ -76,19 +73,19 @@ class KVCache:
         return index if self.behind is None else index - self.behind
 
     def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores new k, v (B, H, T, D) of a layer; returns views of all that a query may see."""
+        """Stores k, v (B, H, T, D) of a layer; returns views of the visible ones."""
         end = self.end + k.shape[2]
         self.k[layer, :, :, self.end : end] = k
         self.v[layer, :, :, self.end : end] = v
-        seen = slice(self._first(end), end)
-        return self.k[layer, :, :, seen], self.v[layer, :, :, seen]
+        slots = slice(self._first(end), end)
+        return self.k[layer, :, :, slots], self.v[layer, :, :, slots]
 
     def _first(self, end: int) -> int:
         """The first slot that the token before slot `end` sees."""
         return max(end - self.window, 0) if self.window is not None else 0
 
     def before(self, layer: int, x: Tensor, n: int) -> Tensor:
-        """Stores what a layer's convolution reads of new tokens, x (B, t, C); returns the n before them, (B, n, C)."""
+        """Stores a convolution's input x (B, t, C); returns the n before it, (B, n, C)."""
         if layer not in self.recent:
             self.recent[layer] = x.new_zeros(len(x), n, x.shape[2])
         before = self.recent[layer]
@@ -96,8 +93,7 @@ class KVCache:
         return before
 
     def _masked(self, t: int) -> Tensor | None:
-        """(B, seen) True where `append`, after `t` more tokens, returns a slot without a token of that row; None if
-        there is no such slot."""
+        """(B, S) True at slots without a token of that row, after `t` more tokens; None without such slots."""
         end = self.end + t
         first = self._first(end)
         begin = self.end - self.length  # the slot of the first token ever seen, long overwritten in an old cache
@@ -106,29 +102,28 @@ class KVCache:
         return torch.arange(first, end, device=self.k.device) < begin + self.behind
 
     def advance(self, t: int, clock: Tensor) -> None:
-        """Counts `t` tokens that all layers have stored, and sets the clock (B, 1)."""
+        """Counts `t` stored tokens, and sets the clock (B, 1)."""
         self.length, self.end, self.clock = self.length + t, self.end + t, clock
 
     def take(self, rows: Tensor) -> KVCache:
-        """The rows (n,) of this batch, in that order, as a new cache."""
         behind = self.behind[rows] if self.behind is not None else None
         k, v = (x.new_empty((x.shape[0], len(rows), *x.shape[2:])) for x in (self.k, self.v))
         for new, old in ((k, self.k), (v, self.v)):
             new[:, :, :, : self.end] = old[:, rows, :, : self.end]
-        taken = KVCache(k, v, self.clock, self.window, self.length, self.end, behind)
-        taken._beside([self], rows)
-        return taken
+        new_cache = KVCache(k, v, self.clock, self.window, self.length, self.end, behind)
+        new_cache._copy_rest([self], rows)
+        return new_cache
 
     def move(self, rows: Tensor) -> None:
-        """Row b becomes what row rows[b] was, (B,); in place, layer by layer, so it takes little memory."""
+        """In place, layer by layer, so it takes little memory."""
         to = (rows != torch.arange(len(rows), device=rows.device)).nonzero()[:, 0]
         for x in (*self.k, *self.v):  # (B, H, room, ·)
             x[to, :, : self.end] = x[rows[to], :, : self.end]
         self.behind = None if self.behind is None else self.behind[rows]
-        self._beside([self], rows)
+        self._copy_rest([self], rows)
 
-    def _beside(self, caches: Sequence[KVCache], rows: Tensor | slice = slice(None)) -> None:
-        """Takes what these caches have beside keys and values, of these rows of them all."""
+    def _copy_rest(self, caches: Sequence[KVCache], rows: Tensor | slice = slice(None)) -> None:
+        """Copies all but keys and values from these caches."""
         self.clock = torch.cat([c.clock for c in caches])[rows]
         keyboards = [c.keyboard for c in caches if c.keyboard is not None]
         self.keyboard = torch.cat(keyboards)[rows] if keyboards else None
@@ -136,7 +131,6 @@ class KVCache:
 
     @classmethod
     def join(cls, caches: Sequence[KVCache]) -> KVCache:
-        """Caches of one model and of equal room as one batch; each row continues as it would alone."""
         length, end = max(c.length for c in caches), max(c.end for c in caches)
         rows = sum(c.k.shape[1] for c in caches)
         like = caches[0]
@@ -152,16 +146,15 @@ class KVCache:
             row += n
         later = torch.cat(behind)  # (B, 1)
         joined = cls(k, v, like.clock, like.window, length, end, later if later.any() else None)
-        joined._beside(caches)
+        joined._copy_rest(caches)
         return joined
 
 
 class Ring:
-    """The last keys (layers, B, H, room, Dk) and values (…, D), token i at slot i % room. A query looks at all slots,
-    `masked` marks those its row may not see, and `age` gives the keys' order.
+    """The last keys (layers, B, H, room, Dk) and values (…, D), token i at slot i % room; `age` gives their order.
 
-    All that changes from step to step is on the device, in memory that stays, so a step can be a CUDA graph.
-    `length` counts all tokens ever seen; StaticSteps keeps the count.
+    All that changes in a step is on the device, at fixed addresses, so a step can be a CUDA graph. StaticSteps counts
+    `length`.
     """
 
     def __init__(self, like: KVCache) -> None:
@@ -188,16 +181,15 @@ class Ring:
             self._keyboard.copy_(state)  # its memory stays
 
     def fits(self, cache: KVCache) -> bool:
-        """Whether the content of that cache fits this memory."""
         layers, b, h, n, width = cache.k.shape
         return (self.k.shape, self.k.dtype) == ((layers, b, h, cache.window or n, width), cache.k.dtype)
 
     def fill(self, cache: KVCache) -> None:
-        held = min(cache.end, self.room)
-        slots = torch.arange(cache.length - held, cache.length, device=self.slots.device) % self.room
-        for mine, theirs in ((self.k, cache.k), (self.v, cache.v)):
-            mine.zero_()  # masked slots must be finite too
-            mine[:, :, :, slots] = theirs[:, :, :, cache.end - held : cache.end]
+        n_tokens = min(cache.end, self.room)
+        slots = torch.arange(cache.length - n_tokens, cache.length, device=self.slots.device) % self.room
+        for target, source in ((self.k, cache.k), (self.v, cache.v)):
+            target.zero_()  # masked slots must be finite too
+            target[:, :, :, slots] = source[:, :, :, cache.end - n_tokens : cache.end]
         self.at.fill_(cache.length)
         self.behind.copy_(cache.behind if cache.behind is not None else torch.zeros_like(self.behind))
         self.clock.copy_(cache.clock)
@@ -205,12 +197,10 @@ class Ring:
         self.keep(cache.recent)
 
     def keep(self, recent: dict[int, Tensor]) -> None:
-        """Copies the last inputs of each layer's convolution here."""
         for layer, x in recent.items():
             self.recent[layer].copy_(x)  # its memory stays
 
     def move(self, rows: Tensor) -> None:
-        """Row b becomes what row rows[b] was, (B,)."""
         for x in (self.k, self.v):
             x.copy_(x[:, rows])  # its memory stays, here and below
         for x in (self.behind, self.clock, *self.recent.values()):
@@ -218,7 +208,7 @@ class Ring:
         self.keyboard = None if self.keyboard is None else self.keyboard[rows]
 
     def begin(self, t: int) -> Tensor:
-        """Makes room for one token a row; returns its position in its row, (B, 1)."""
+        """Makes room for one token a row; returns its position, (B, 1)."""
         assert t == 1, "a ring takes steps of one token"
         self.slot = self.at % self.room  # (1,)
         self.age = (self.at - self.slots) % self.room  # (room,)
@@ -226,20 +216,20 @@ class Ring:
         return (self.at - self.behind).double()
 
     def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores new k, v (B, H, 1, ·) of a layer; returns all its slots."""
+        """Stores k, v (B, H, 1, ·) of a layer; returns all its slots."""
         keys, values = self.k[layer], self.v[layer]
         keys.index_copy_(2, self.slot, k)
         values.index_copy_(2, self.slot, v)
         return keys, values
 
     def before(self, layer: int, x: Tensor, n: int) -> Tensor:
-        """Stores the new token's input (B, 1, C) of a layer's convolution; returns the n before it, (B, n, C)."""
+        """As in KVCache."""
         before = self.recent[layer].clone()
         self.recent[layer].copy_(torch.cat([before, x], 1)[:, 1:])
         return before
 
     def advance(self, t: int, clock: Tensor) -> None:
-        """Counts the token that all layers have stored, and sets the clock (B, 1)."""
+        """As in KVCache."""
         self.at += t
         self.clock.copy_(clock)
 

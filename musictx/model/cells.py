@@ -1,4 +1,4 @@
-"""Recurrent cells by PyTorch's kernels: how they begin, run and are dropped, stacked plainly or as residual layers."""
+"""LSTM cells by PyTorch's kernels, stacked plainly or as residual layers."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ EMULATES = not processor().bfloat16  # asked once: a compiler of models cannot l
 
 
 def build_cells(d_model: int, n_layers: int = 1, dropout: float = 0.0) -> nn.LSTM:
-    """Layers of the cells in one call of PyTorch's kernel, with dropout between them."""
+    """Layers of cells in one call of PyTorch's kernel, with dropout between them."""
     return nn.LSTM(d_model, d_model, n_layers, batch_first=True, dropout=dropout if n_layers > 1 else 0.0)
 
 
 def run_cells(
     cells: nn.Module, x: Tensor, before: tuple[Tensor, ...] | None, weight_dropout: float = 0.0
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """The top layer's states (B, T, C) after x (B, T, C), and the hidden state of all layers, (h, c). In
-    training a share `weight_dropout` of the weights from state to state is zero, the same at all steps. Under autocast
-    they stay float32 where oneDNN has no bfloat16: it has no cells for it then."""
+    """The top layer's states (B, T, C) for x (B, T, C), and the hidden state (h, c) of all layers. Training drops a
+    share `weight_dropout` of the recurrent weights, the same at all steps."""
+    # oneDNN has no cells of bfloat16 where the processor emulates it
     if EMULATES and x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         with torch.autocast("cpu", enabled=False):
             return run_cells(cells, x.float(), before, weight_dropout)
     if weight_dropout and cells.training:
         weights = {name: p for name, p in cells.named_parameters() if name.startswith("weight_hh")}
-        dropped = {name: F.dropout(p, weight_dropout) for name, p in weights.items()}
-        states, after = functional_call(cells, dropped, (x, before))
+        recurrent_weights = {name: F.dropout(p, weight_dropout) for name, p in weights.items()}
+        states, after = functional_call(cells, recurrent_weights, (x, before))
     else:
         states, after = cells(x, before)
     return states, after
 
 
 def lacks_cells(model: nn.Module) -> str:
-    """Why this CPU cannot run the model with weights of bfloat16; "" if it can."""
+    """The reason why this CPU cannot run the model in bfloat16; "" if it can."""
     if not EMULATES or not any(isinstance(m, nn.RNNBase) for m in model.modules()):
         return ""
     return f"PyTorch has no recurrent cells of bfloat16 for this processor ({processor().sets})"
@@ -55,12 +55,8 @@ def initialise(cells: nn.Module) -> None:
 
 
 class ResidualCells(nn.Module):
-    """Layers x + dropout(cells(norm(x))), then a last norm. The sum has a straight way past every layer, and each is
-    one call of PyTorch's kernel.
-
-    `Recall` has its place after the first layer, whose states depend most on the last few inputs: there it learned to
-    copy in a fraction of the steps. The other layers read what it found.
-    """
+    """Layers x + dropout(cells(norm(x))), then a last norm. `Recall` follows the first layer: there it learned to copy
+    in a fraction of the steps."""
 
     def __init__(self, d_model: int, n_layers: int, dropout: float) -> None:
         super().__init__()
@@ -76,7 +72,7 @@ class ResidualCells(nn.Module):
         recall: Recall | None = None,
         past: Past | None = None,
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """x (B, T, C) -> the normed sum (B, T, C), and the hidden state of all layers, as `run_cells` has it."""
+        """x (B, T, C) -> the normed sum (B, T, C), and the hidden state, as `run_cells` has it."""
         every: list[tuple[Tensor, ...]] = []
         for n, (norm, cells) in enumerate(zip(self.norms, self.layers, strict=True)):
             own = None if before is None else tuple(part[n : n + 1] for part in before)

@@ -1,8 +1,6 @@
-"""The encoder-decoder Transformer (Vaswani et al. 2017, section 3): reads a whole source and writes a target for it.
+"""The encoder-decoder Transformer (Vaswani et al. 2017, section 3).
 
-Blocks, forms of position and cache are those of `transformer.py`. The encoder has no causal mask, and its relative
-distances go both ways. The decoder is causal, and each of its layers attends to the source. There the distance is in
-musical time, from a source token to the token to predict. It counts steps of a grid, or seconds where ids have them.
+Each layer of the decoder attends to the source by musical time, from a source token to the token to predict.
 """
 
 from __future__ import annotations
@@ -16,8 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from musictx.model.cache import Cache, KVCache, indices
-from musictx.model.encoder_decoder_settings import EncoderDecoderSettings
 from musictx.model.position import FORMS
+from musictx.model.settings import EncoderDecoderSettings
 from musictx.model.transformer import Block, TransformerConfig, initialise
 
 
@@ -30,21 +28,21 @@ class EncoderDecoderConfig(EncoderDecoderSettings, TransformerConfig):
 
     @property
     def across(self) -> TransformerConfig:
-        """What looks from one stream into the other goes by musical time, where the form can."""
+        """The config of attention between the streams: by musical time, where the form can."""
         return replace(self, clock="time") if self.paced and FORMS[self.position].timed else self
 
 
 def padding(source: Tensor, pad: int) -> Tensor:
-    """(B, S) True where PAD fills up a source (B, S), or (B, S, voices), except at its first place. A softmax over
-    nothing is NaN. A source of PAD only is a hidden one: that one place means any source."""
+    """(B, S) True where a source (B, S) or (B, S, voices) is PAD, except at its first place: a softmax over nothing is
+    NaN. A source of PAD only is a hidden one."""
     masked = (source == pad).view(*source.shape[:2], -1).all(2)
     masked[:, 0] = False
     return masked
 
 
 class Source(NamedTuple):
-    """The encoded source, made once. Keys `k` are (layers, B, H, S, Dk), values `v` (layers, B, H, S, D). `at` is the
-    time of each, (B or 1, S) float64; `masked` (B, S) is True where a row has none."""
+    """The encoded source: keys `k` (layers, B, H, S, Dk), values `v` (layers, B, H, S, D), times `at` (B or 1, S)
+    float64, and `masked` (B, S)."""
 
     k: Tensor
     v: Tensor
@@ -52,13 +50,12 @@ class Source(NamedTuple):
     masked: Tensor
 
     def take(self, rows: Tensor) -> Source:
-        """The rows (n,) of this batch, in that order."""
         at = self.at if len(self.at) == 1 else self.at[rows]
         return Source(self.k[:, rows], self.v[:, rows], at, self.masked[rows])
 
 
 class SourceState(NamedTuple):
-    """The state of a decoder: the source, and a cache of the tokens so far."""
+    """The source, and a cache of the target so far."""
 
     source: Source
     past: KVCache
@@ -68,11 +65,9 @@ class SourceState(NamedTuple):
         return self.past.length
 
     def take(self, rows: Tensor) -> SourceState:
-        """The rows (n,) of this batch, in that order."""
         return SourceState(self.source.take(rows), self.past.take(rows))
 
     def move(self, rows: Tensor) -> None:
-        """Row b becomes what row rows[b] was, (B,), of the same source."""
         self.past.move(rows)
 
 
@@ -86,7 +81,7 @@ class EncoderBlock(Block):
     def forward(
         self, x: Tensor, first_v: Tensor | None, at: Tensor, cache: Cache | None = None, masked: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """As in `Block`; no token sees those at `masked` (B, S)."""
+        """As in `Block`, without tokens at `masked` (B, S)."""
         q, k, v = self.heads(x, first_v)
         if self.config.value_residual and first_v is None:
             first_v = v.contiguous()
@@ -94,13 +89,12 @@ class EncoderBlock(Block):
         index = indices(0, x.shape[1], x.device)  # (1, S)
         distance = (index.mT - index).long()  # (S, S)
         k = self.attend.keys(k, phase)
-        found = self.attend.attend_to(q, k, v, phase, distance, self.attention_dropout, masked)
-        return self.feed(self.add(x, found)), first_v
+        output = self.attend.attend_to(q, k, v, phase, distance, self.attention_dropout, masked)
+        return self.feed(self.add(x, output)), first_v
 
 
 class CrossAttention(nn.Module):
-    """Attention of every token of the target to the whole source. Tables count distances in steps of the grid, or in
-    tenths of a second."""
+    """Attention of target tokens to the source. Tables count steps of the grid, or tenths of a second."""
 
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
@@ -113,33 +107,31 @@ class CrossAttention(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def keys(self, source: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys (B, H, S, Dk) and values (B, H, S, D) of the encoder's output (B, S, C). `at` (B or 1, S) are the times
-        of its tokens."""
+        """Keys (B, H, S, Dk) and values (B, H, S, D) of the encoder's output (B, S, C) at times `at` (B or 1, S)."""
         k, v = self.keys_values(source).view(*source.shape[:2], 2, self.n_heads, -1).permute(2, 0, 3, 1, 4)
         return self.attend.keys(k, self.attend.phase(at, k.dtype)), v
 
     def queries(self, x: Tensor) -> Tensor:
-        """(B, T, C) -> (B, H, T, D)."""
         q: Tensor = self.query(self.norm(x)).view(*x.shape[:2], self.n_heads, -1).transpose(1, 2)
         return q
 
     def distance(self, at: Tensor, source_at: Tensor) -> Tensor:
-        """Distances (B or 1, 1, T, S): from times of the source (B or 1, S) to those of the target (B or 1, T)."""
+        """Distances (B or 1, 1, T, S) from source times (B or 1, S) to target times (B or 1, T)."""
         apart = at[:, None, :, None] - source_at[:, None, None]
         return (apart / self.per_row).round().long()
 
     def forward(self, x: Tensor, k: Tensor, v: Tensor, masked: Tensor, source_at: Tensor, at: Tensor) -> Tensor:
-        """Adds to the stream (B, T, C) what its tokens find in the source; they are for the times `at` (B or 1, T)."""
+        """Adds attention's output to the stream (B, T, C) for times `at` (B or 1, T)."""
         q = self.queries(x)
         dropout = self.config.attention_dropout if self.training else 0.0
         phase, distance = self.attend.phase(at, q.dtype), self.distance(at, source_at)
-        found = self.attend.attend_to(q, k, v, phase, distance, dropout, masked)
-        joined: Tensor = self.dropout(self.project(found.transpose(1, 2).flatten(2)))
+        output = self.attend.attend_to(q, k, v, phase, distance, dropout, masked)
+        joined: Tensor = self.dropout(self.project(output.transpose(1, 2).flatten(2)))
         return x + joined
 
 
 class DecoderBlock(Block):
-    """A causal block that attends to the source between its self-attention and its MLP."""
+    """A causal block with cross-attention between self-attention and MLP."""
 
     def __init__(self, config: EncoderDecoderConfig, layer: int) -> None:
         super().__init__(config, layer)
@@ -148,16 +140,15 @@ class DecoderBlock(Block):
     def decode(
         self, x: Tensor, first_v: Tensor | None, own: Tensor, cache: Cache | None, source: Source, at: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """As `forward`, for tokens of the target. `own` (B or 1, T) is their place on its clock, and `at` (B or 1, T)
-        are the times that they are for."""
-        found, first_v = self.look_back(x, first_v, own, cache)
+        """As `forward`, for times `at` (B or 1, T); `own` (B or 1, T) is the target's own clock."""
+        output, first_v = self.look_back(x, first_v, own, cache)
         layer = source.k[self.layer], source.v[self.layer]
-        x = self.cross(self.add(x, found), *layer, source.masked, source.at, at)
+        x = self.cross(self.add(x, output), *layer, source.masked, source.at, at)
         return self.feed(x), first_v
 
 
 class Side(nn.Module):
-    """The parts that source and target do not share: the embedding of a token's place, and the last norm."""
+    """A stream's embedding of places, and its last norm."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -166,15 +157,16 @@ class Side(nn.Module):
         self.norm = nn.LayerNorm(config.d_model)
 
     def forward(self, x: Tensor, index: Tensor) -> Tensor:
-        """Adds their place to the embeddings (B, T, C) of tokens at `index` (1, T)."""
+        """Adds places to the embeddings (B, T, C) of tokens at `index` (1, T)."""
         if self.beat is not None:
             x = x + self.beat(index.long() % self.beat.num_embeddings)
         return x if self.places is None else self.places(x, index)
 
 
 class EncoderDecoder(nn.Module):
-    """source (B, S · voices), ids (B, T) -> logits (B, T, V) of the target after each of the ids. The ids begin with
-    the token before the target (BOS), which takes no time. So on a grid id t is for the step t // target_group."""
+    """source (B, S · voices), ids (B, T) -> logits (B, T, V) of the target after each id. Obeys
+    `musictx.model.protocol.SourceModel`. The ids begin with BOS, which takes no time, so on a grid id t is for the step
+    t // target_group."""
 
     pace: Tensor  # (V,) seconds, where ids count time
 
@@ -188,10 +180,10 @@ class EncoderDecoder(nn.Module):
         n, c = config.source_voices, config.d_model
         self.chord = nn.Linear(n * c, c) if n > 1 else nn.Identity()  # a sum would forget which voice has which note
         self.dropout = nn.Dropout(config.dropout)
-        heard, written = config.stream(config.source_group), config.stream(config.target_group)
-        self.source, self.target = Side(heard), Side(written)
-        self.encoder = nn.ModuleList([EncoderBlock(heard, layer) for layer in range(config.n_encoder_layers)])
-        self.decoder = nn.ModuleList([DecoderBlock(written, layer) for layer in range(config.n_layers)])
+        source_config, target_config = config.stream(config.source_group), config.stream(config.target_group)
+        self.source, self.target = Side(source_config), Side(target_config)
+        self.encoder = nn.ModuleList([EncoderBlock(source_config, layer) for layer in range(config.n_encoder_layers)])
+        self.decoder = nn.ModuleList([DecoderBlock(target_config, layer) for layer in range(config.n_layers)])
         initialise(self, config)
 
     def forward(self, source: Tensor, ids: Tensor) -> Tensor:
@@ -204,8 +196,8 @@ class EncoderDecoder(nn.Module):
         index = indices(0, chords.shape[1], source.device)  # (1, S)
         at = self.pace[source].double().cumsum(1) if self.config.paced else index // self.config.source_group
         masked = padding(chords, self.config.pad)
-        heard = self.chord(self.embed(chords).flatten(2))  # (B, S, C)
-        x, first_v = self.dropout(self.source(heard, index)), None
+        embedding = self.chord(self.embed(chords).flatten(2))  # (B, S, C)
+        x, first_v = self.dropout(self.source(embedding, index)), None
         for block in self.encoder:
             x, first_v = block(x, first_v, self._own(index, at), None, masked)
         x = self.source.norm(x)
@@ -213,7 +205,7 @@ class EncoderDecoder(nn.Module):
         return Source(torch.stack(keys), torch.stack(values), at, masked)
 
     def _own(self, index: Tensor, at: Tensor) -> Tensor:
-        """What a stream looks at itself by: the index of its tokens, or their time."""
+        """The clock of self-attention: token indices, or time."""
         return at if self.config.clock == "time" else index
 
     @property
@@ -221,7 +213,6 @@ class EncoderDecoder(nn.Module):
         return list(self.decoder)  # type: ignore[arg-type]
 
     def init_state(self, source: Tensor, max_T: int) -> SourceState:
-        """A state for a source (B, S), which it reads, and for `max_T` tokens in all."""
         c = self.config
         widths = self._decoder[0].attend.key_width, c.d_model // c.n_heads
         like = self.embed.weight.detach()
@@ -229,11 +220,9 @@ class EncoderDecoder(nn.Module):
         return SourceState(self.encode(source), past)
 
     def prefill(self, ids: Tensor, state: SourceState) -> Tensor:
-        """Reads ids (B, T) into the state -> logits (B, V) after the last."""
         return self._run(ids, state.source, state.past)[:, -1]
 
     def step(self, ids: Tensor, state: SourceState) -> Tensor:
-        """One token a row, ids (B,) -> logits (B, V)."""
         return self.prefill(ids[:, None], state)
 
     def _run(self, ids: Tensor, source: Source, cache: KVCache | None) -> Tensor:
@@ -250,7 +239,7 @@ class EncoderDecoder(nn.Module):
         return F.linear(self.target.norm(x), self.embed.weight)  # (B, T, V)
 
     def _times(self, ids: Tensor, cache: KVCache | None) -> Tensor:
-        """(B, T) seconds from the beginning of the target to after each of its ids, which is where the next one is."""
+        """(B, T) seconds from the beginning of the target to the end of each id."""
         moves = self.pace[ids].double()
         if cache is None or not cache.length:
             moves[:, 0] = 0  # it comes before the target

@@ -1,8 +1,5 @@
-"""The header of a bundle: all that `generate` needs beside the weights. It is read without PyTorch, and nothing is
-unpickled.
-
-A training's checkpoint has the same header and is read in the same way: only tensors and plain values.
-"""
+"""The header of a bundle: all that `generate` needs beside the weights, read without PyTorch and never unpickled. A
+training's checkpoint has the same header."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 
 from musictx.errors import BundleError
 from musictx.files import all_printable
-from musictx.model.checkpoint import is_checkpoint, read_checkpoint
+from musictx.model.tensors import is_checkpoint, read_checkpoint
 
 FORMAT = 1
 KEY = "musictx"
@@ -49,7 +46,7 @@ class BundleHeader:
 
     @property
     def origin(self) -> str:
-        """The corpus that the weights were trained on, and its licence."""
+        """The corpus of the training, and its licence."""
         return f"trained on {self.corpus}, licence {self.licence}"
 
     @property
@@ -59,14 +56,14 @@ class BundleHeader:
 
     @property
     def seed_guidance(self) -> float | None:
-        """The model's default strength of seed guidance, as the header says; None: no default."""
+        """The model's default strength of seed guidance; None: no default."""
         own = self.notes.get("seed_guidance")
         return None if own is None else float(own)
 
     @property
     def sampling(self) -> dict[str, float | None]:
-        """The sampler's settings that the model plays best with, for a person who leaves them to the bundle. Raises
-        ValueError for others than seed_guidance, top_p and min_p, and for impossible numbers."""
+        """The sampler's settings that the model plays best with. Raises ValueError for others than seed_guidance, top_p
+        and min_p, and for impossible numbers."""
         own = dict(self.notes.get("sampler", {}))
         for name, share in own.items():
             if name not in OWN_FILTERS or not (share is None or 0 < share <= 1):
@@ -81,7 +78,6 @@ class BundleHeader:
         return bool(self.notes.get("hide_source"))
 
     def to_json(self) -> str:
-        """The header as JSON."""
         return json.dumps(asdict(self))
 
 
@@ -129,5 +125,5 @@ def read_header(path: Path) -> BundleHeader:
 
 
 def reason(error: Exception) -> str:
-    """What a library says of a damaged file, as one short line."""
+    """A library's message about a damaged file, as one short line."""
     return " ".join(str(error).split())[:200]

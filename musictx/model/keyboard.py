@@ -1,8 +1,7 @@
-"""What a model sees of the keyboard: which keys are down, for how long, and how long ago each was struck.
+"""The keyboard as a model sees it: keys down, how long, and the time since each strike, all from the ids.
 
-All of this follows from the ids so far. A head that all keys share reads each key and its neighbours, so a chord is the
-same thing in every key. The model's output steers that head. The head begins at zero: a model that gains it begins as
-the same model.
+One head reads each key and its neighbours, so a chord is alike in every key. It begins at zero: a model that gains it
+begins as the same model.
 """
 
 from typing import Any, NamedTuple
@@ -11,17 +10,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-N_KEYS = 128
-STRIKE, RELEASE, CLEAR = 1, 2, 3  # what an id does to its key; CLEAR: other music begins, and all keys are up
-N_FEATURES = 4
-LONG_S = 1e4  # a key that was never struck counts as struck so long ago
+from musictx.model.settings import CLEAR, HIDDEN, LONG_S, N_FEATURES, N_KEYS, RANK, REACH, RELEASE, STRIKE
+
 MANY = 1024  # tokens for which a GPU takes a product in place of a convolution
-REACH, HIDDEN, RANK = 12, 32, 16  # of the head: keys on each side, width, numbers that steer each key
 
 
 class Keys(NamedTuple):
-    """What each id does, (V,) int64 each: the key that it moves (0 for others), its act (0 for none), microseconds
-    that pass. Whole numbers stay exact in a bundle of float16, and in a model of any precision."""
+    """Of each id, (V,) int64 each: its key (else 0), its act (0: none), and microseconds. Whole numbers stay exact in a
+    bundle of float16."""
 
     key: Tensor
     act: Tensor
@@ -29,15 +25,15 @@ class Keys(NamedTuple):
 
 
 class KeyboardState(nn.Module):
-    """Follows all keys, and adds to the logits what they say. The state of the keys between two calls is (B, 2, 128)
-    float64: whether each is down, and the seconds since it was struck."""
+    """Follows all keys and adds to the logits. Between calls the state is (B, 2, 128) float64: 1 for a key that is
+    down, and seconds since its strike."""
 
     key: Tensor
     act: Tensor
     wait_us: Tensor
 
     def __init__(self, vocab_size: int, d_model: int) -> None:
-        """No id moves a key until `learn` says which do, or tensors are loaded."""
+        """No id moves a key until `learn`, or tensors are loaded."""
         super().__init__()
         for name in Keys._fields:
             self.register_buffer(name, torch.zeros(vocab_size, dtype=torch.long))
@@ -45,14 +41,14 @@ class KeyboardState(nn.Module):
         self.read, self.steer = nn.Linear(HIDDEN, RANK), nn.Linear(d_model, 2 * RANK)
 
     def initialise(self) -> None:
-        """Draws the weights; what joins the model begins at zero."""
+        """Draws the weights; `steer` begins at zero."""
         self.near.reset_parameters()
         self.read.reset_parameters()
         nn.init.zeros_(self.steer.weight)
         nn.init.zeros_(self.steer.bias)
 
     def learn(self, keys: Keys) -> None:
-        """Takes what each id does from a tokenizer."""
+        """Takes the table of ids from a tokenizer."""
         for own, table in zip((self.key, self.act, self.wait_us), keys, strict=True):
             own.copy_(table)
 
@@ -64,7 +60,7 @@ class KeyboardState(nn.Module):
 
     @torch.no_grad()
     def features(self, ids: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
-        """ids (B, T) after a state (B, 2, 128) -> features (B, T, 4, 128) float32 after each id, and the last state."""
+        """ids (B, T) after a state (B, 2, 128) -> features (B, T, 4, 128) float32 after each id, and the new state."""
         b, t = ids.shape
         act, key = self.act[ids], self.key[ids]  # (B, T)
         now_s = self.wait_us[ids].cumsum(1).double() / 1e6  # (B, T) since the first of these ids
@@ -85,14 +81,14 @@ class KeyboardState(nn.Module):
         up = torch.maximum(released, cleared)
         down = torch.where(torch.maximum(struck, up) > 0, (struck > up).double(), was_down)
         pressed, age_s = down.float(), since_s.float()
-        held = [pressed, pressed * torch.exp(-age_s), pressed * torch.log1p(age_s)]
-        features = torch.stack([*held, torch.exp(-age_s / 2)], 2)
+        features_down = [pressed, pressed * torch.exp(-age_s), pressed * torch.log1p(age_s)]
+        features = torch.stack([*features_down, torch.exp(-age_s / 2)], 2)
         return features, torch.stack([down[:, -1], since_s[:, -1]], 1)
 
-    def onto(self, logits: Tensor, y: Tensor, ids: Tensor, state: Any) -> Tensor:
-        """Logits (B, T, V) with the head's: key p gains u_p · G y for its strike and for its release. u_p reads the
-        keys around p; y (B, T, C) is the model's output after the last T of the ids. A model's `state` has the keys
-        before the ids, and gets those after; None: all keys are up before."""
+    def add_logits(self, logits: Tensor, y: Tensor, ids: Tensor, state: Any) -> Tensor:
+        """Logits (B, T, V) plus, for strike and release of key p, u_p · G y: u_p reads the keys around p, y (B, T, C)
+        is the output after the last T ids. `state` has the keys before the ids and gets those after; None: all are
+        up."""
         before = None if state is None else state.keyboard
         features, after = self.features(ids, self.up(len(ids)) if before is None else before)
         if state is not None:
@@ -110,8 +106,8 @@ class KeyboardState(nn.Module):
 
 
 def as_product(near: nn.Conv1d, f: Tensor) -> Tensor:
-    """A convolution over keys, f (N, 4, 128) -> (N, 128, hidden), as one product with a banded matrix. This takes 5
-    times the arithmetic, but a GPU is fast at wide products and slow at four channels."""
+    """A convolution over keys, f (N, 4, 128) -> (N, 128, hidden), as a banded product: 5 times the arithmetic, but a
+    GPU is slow at four channels."""
     keys = torch.arange(N_KEYS, device=f.device)
     taps = torch.arange(2 * REACH + 1, device=f.device)
     band = (keys[:, None] - keys + REACH == taps[:, None, None]).to(near.weight.dtype)  # (taps, from, to)

@@ -1,4 +1,4 @@
-"""Parts of a model that a person's own script adds: a bundle names the script, and never runs it."""
+"""Parts of a model from a person's own script: a bundle names the script, and never runs it."""
 
 import sys
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 from musictx.errors import BundleError
 from musictx.files import fits
-from musictx.model.header import BundleHeader
+from musictx.model.header import AGAIN, BundleHeader
 from musictx.model.onnx.settings import can_play, can_play_source
 
 ADDED_BY = "added_by"  # the note of a header: the script of each part
@@ -16,18 +16,17 @@ OURS = __name__.partition(".")[0]
 
 
 def scripts_of(model: Any, tokenizer: object) -> dict[str, dict[str, str]]:
-    """The note of a header: the name of the script of each part that is not in musictx; empty where all are."""
+    """The header's note with the script of each part that is not in musictx; empty where all are."""
     from musictx.model.build import KINDS, kind_of
     from musictx.model.position import FORMS
 
     form = FORMS.get(getattr(model.config, "position", ""))
     parts = {"kind": KINDS[kind_of(model)].config, "position": form, "tokenizer": type(tokenizer)}
-    named = {name: _script(part.__module__) for name, part in parts.items() if part and not is_ours(part)}
-    return {ADDED_BY: named} if named else {}
+    scripts = {name: _script(part.__module__) for name, part in parts.items() if part and not is_ours(part)}
+    return {ADDED_BY: scripts} if scripts else {}
 
 
 def is_ours(part: Any) -> bool:
-    """Whether the class is in musictx."""
     return bool(part.__module__.partition(".")[0] == OURS)
 
 
@@ -38,17 +37,21 @@ def _script(module: str) -> str:
 
 def maker(header: BundleHeader) -> str:
     """The musictx that made a bundle, in words."""
-    mine = version("musictx")
-    return "the older musictx that made it" if header.version == mine else f"musictx {header.version}, which made it"
+    own_version = version("musictx")
+    return (
+        "the older musictx that made it"
+        if header.version == own_version
+        else f"musictx {header.version}, which made it"
+    )
 
 
 def check_parts(path: object, header: Any, tokenizers: Mapping[str, object] | None = None) -> None:
-    """Raises BundleError for a kind of model, a form of position or a tokenizer that nothing here has added."""
+    """Raises BundleError for an unknown kind of model, form of position or tokenizer."""
     ours = can_play(header) or can_play_source(header)  # no PyTorch is needed to see it
-    known = {} if ours else _of_model(header)
+    parts = {} if ours else _model_parts(header)
     if tokenizers is not None:
-        known["tokenizer"] = header.tokenizer, tokenizers
-    for name, (value, table) in known.items():
+        parts["tokenizer"] = header.tokenizer, tokenizers
+    for name, (value, table) in parts.items():
         if isinstance(value, str) and value not in table:
             script = header.notes.get(ADDED_BY, {})
             script = script.get(name, "") if fits(script, dict[str, str]) else ""
@@ -58,15 +61,15 @@ def check_parts(path: object, header: Any, tokenizers: Mapping[str, object] | No
             raise BundleError(what, hint if script else otherwise)
 
 
-def _of_model(header: Any) -> dict[str, tuple[object, Mapping[str, object]]]:
-    """The header's kind and form of position, each with all that are here."""
+def _model_parts(header: Any) -> dict[str, tuple[object, Mapping[str, object]]]:
+    """The header's kind and form of position, each with its table."""
     from musictx.model.build import KINDS
     from musictx.model.position import FORMS
 
     kind = header.model.get("kind", "transformer")
-    known: dict[str, tuple[object, Mapping[str, object]]] = {"kind": (kind, KINDS)}
+    parts: dict[str, tuple[object, Mapping[str, object]]] = {"kind": (kind, KINDS)}
     if not isinstance(kind, str):
-        raise BundleError(f"kind={str(kind)[:50]} is no kind of model", "copy or train it again")
+        raise BundleError(f"kind={str(kind)[:50]} is no kind of model", AGAIN)
     if kind in KINDS and is_ours(KINDS[kind].config):
-        known["position"] = header.model.get("position", "none"), FORMS
-    return known
+        parts["position"] = header.model.get("position", "none"), FORMS
+    return parts

@@ -23,7 +23,7 @@ def is_packaged(name: str) -> bool:
 
 
 def absence(name: str) -> BundleError:
-    """Why the model of that name is missing, and where to get it."""
+    """The error for a model that this package was built without."""
     return BundleError(
         f"this musictx was built without its {name} model",
         f"install the full wheel of the same version, {version('musictx')}, from where you got this one, or build it "
@@ -32,37 +32,37 @@ def absence(name: str) -> BundleError:
 
 
 @cache  # commands resolve a path several times, and say this once
-def print_taken(name: str, what: str) -> None:
+def print_precedence(name: str, what: str) -> None:
     """Prints a line if a file or folder here has the name of something inside the package, which wins."""
     if Path(name).exists():
         say(f"{name} is the {what} inside musictx; ./{name} means the one in this folder", file=sys.stderr)
 
 
 def packaged_bundle(name: str) -> Path:
-    """The path of that model inside the package. Raises BundleError if the package was built without it."""
+    """The path of a model inside the package. Raises BundleError if the package was built without it."""
     if not is_packaged(name):
         raise absence(name)
     return FOLDER / f"{name}.safetensors"
 
 
 def bundle_path(bundle: str) -> Path:
-    """The path that `bundle=` or `init_from=` means: a model inside the package, else a file, or a run's folder that
-    has its model. Raises BundleError for others."""
+    """The path of `bundle=` or `init_from=`: a model inside the package, else a file or a run's folder. Raises
+    BundleError for others."""
     if bundle in BUNDLES:
-        print_taken(bundle, "model")
+        print_precedence(bundle, "model")
         return packaged_bundle(bundle)
     path = Path(bundle)
     if bundle and path.is_dir():
-        return _of_run(path)
+        return _run_bundle(path)
     if not path.is_file():
-        known = f"{', '.join(BUNDLES[:-1])} or {BUNDLES[-1]}, the models inside musictx"
-        hint = f"give {known}, or train one, `musictx train`, and give its run's folder or its file"
+        names = f"{', '.join(BUNDLES[:-1])} or {BUNDLES[-1]}, the models inside musictx"
+        hint = f"give {names}, or train one, `musictx train`, and give its run's folder or its file"
         raise BundleError(f"{bundle}: no such bundle", hint)
     return path
 
 
-def _of_run(folder: Path) -> Path:
-    """The path of a run's model. Raises BundleError if it has none yet, and names its checkpoint if there is one."""
+def _run_bundle(folder: Path) -> Path:
+    """The path of a run's model. Raises BundleError without one, and names its checkpoint if there is one."""
     if (folder / BUNDLE).is_file():
         return folder / BUNDLE
     checkpoints = sorted(folder.glob("checkpoints/*.ckpt"))
@@ -73,10 +73,10 @@ def _of_run(folder: Path) -> Path:
 
 
 def seed_path(midi: str) -> Path:
-    """The path that `seed_midi=`, `midi=` or `input=` means: a seed inside the package, before a file of that name, or
-    a path. Raises MidiError for neither."""
+    """The path of `seed_midi=`, `midi=` or `input=`: a seed inside the package, else a path. Raises MidiError for
+    neither."""
     if midi in SEEDS:
-        print_taken(midi, "seed")
+        print_precedence(midi, "seed")
         return FOLDER / f"{midi}.mid"
     if not Path(midi).exists():
         raise MidiError(midi, "no such file", f"give an existing MIDI file, or {KNOWN_SEEDS}")

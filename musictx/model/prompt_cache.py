@@ -1,9 +1,5 @@
-"""Many rows after few prompts: the keys and values of each prompt are in memory once, and one product reads them for
-all its rows.
-
-Behind a long seed, a step on a CPU mostly waits for keys and values. Rows of one seed differ only in what they add to
-it; and with guidance every second row has a prompt that is far shorter.
-"""
+"""Many rows after few prompts: one product reads each prompt's keys and values for all its rows. Behind a long seed, a
+step on a CPU mostly waits for them."""
 
 from collections.abc import Sequence
 
@@ -17,19 +13,18 @@ BLOCK = 4  # rows in a product, always: else a row's rounding, and so its music,
 
 
 class PromptCache(KVCache):
-    """A cache of what each row adds to its prompt, for steps of one token. All logits are products of queries and keys:
-    not for forms of position that add a table."""
+    """Each row's tokens after its prompt, for steps of one token. Not for forms of position that add a table to the
+    logits."""
 
     def __init__(self, prompts: Sequence[KVCache], of_row: Sequence[int], room: int) -> None:
-        """Row b continues prompts[of_row[b]], each a cache of one row; there is room for so many new tokens, of rolling
-        caches without end."""
+        """Row b continues prompts[of_row[b]], a cache of one row; `room` is for new tokens."""
         rows, like = [prompts[i] for i in of_row], prompts[0]
         shape = like.k.shape[0], len(rows), like.k.shape[2], room * (1 + (like.window is not None))
         k, v = (x.new_empty((*shape, x.shape[4])) for x in (like.k, like.v))
         length = max(p.length for p in rows)
         behind = torch.tensor([[length - p.length] for p in rows], device=k.device)
         super().__init__(k, v, like.clock, like.window, length, 0, behind if behind.any() else None)
-        self._beside(rows)
+        self._copy_rest(rows)
         self.longest = length  # tokens of the longest prompt
         self.blocks = list[tuple[KVCache, Tensor]]()  # a prompt and at most BLOCK of its rows
         for i in sorted(set(of_row)):
@@ -46,18 +41,18 @@ class PromptCache(KVCache):
         """One query a row, (B, H, 1, Dk), over its prompt and its own keys and values (B, H, T, ·) -> (B, H, 1, D)."""
         assert q.shape[2] == 1, "a prompt cache takes steps of one token"
         q, t = q * scale, k.shape[2]
-        own = (k @ q.mT)[..., 0]  # (B, H, T)
-        found, weighs = v.new_empty(*q.shape[:2], v.shape[3]), v.new_empty(*q.shape[:2], t)  # (B, H, ·)
+        own_logits = (k @ q.mT)[..., 0]  # (B, H, T)
+        outputs, own_weights = v.new_empty(*q.shape[:2], v.shape[3]), v.new_empty(*q.shape[:2], t)  # (B, H, ·)
         n_own = self.length - self.longest + 1
         for prompt, rows in self.blocks:
             most = prompt.end if self.window is None else min(self.window - n_own, prompt.end)
-            seen = slice(prompt.end - max(most, 0), prompt.end)
-            keys, values = prompt.k[layer, 0, :, seen], prompt.v[layer, 0, :, seen]  # (H, S, ·)
+            slots = slice(prompt.end - max(most, 0), prompt.end)
+            keys, values = prompt.k[layer, 0, :, slots], prompt.v[layer, 0, :, slots]  # (H, S, ·)
             n, empty = len(rows), (0, 0, 0, 0, 0, BLOCK - len(rows))  # which fill the block up
-            asked = F.pad(q[rows, :, 0], empty).permute(1, 2, 0)  # (H, Dk, BLOCK)
-            logits = torch.cat([(keys @ asked).permute(2, 0, 1)[:n], own[rows]], 2)  # (N, H, S + T)
+            queries = F.pad(q[rows, :, 0], empty).permute(1, 2, 0)  # (H, Dk, BLOCK)
+            logits = torch.cat([(keys @ queries).permute(2, 0, 1)[:n], own_logits[rows]], 2)  # (N, H, S + T)
             weights = logits.to(torch.promote_types(q.dtype, torch.float32)).softmax(2).to(v.dtype)
-            weighs[rows] = weights[..., -t:]
+            own_weights[rows] = weights[..., -t:]
             of_prompt = F.pad(weights[..., :-t], empty).transpose(0, 1)  # (H, BLOCK, S)
-            found[rows] = (of_prompt @ values).transpose(0, 1)[:n]
-        return found[:, :, None] + weighs[:, :, None] @ v
+            outputs[rows] = (of_prompt @ values).transpose(0, 1)[:n]
+        return outputs[:, :, None] + own_weights[:, :, None] @ v

@@ -1,4 +1,4 @@
-"""The interface of a model for sampling and evaluation: the same for a KV cache and a hidden state."""
+"""The interface of a model for sampling and evaluation, with a KV cache or a hidden state."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ if TYPE_CHECKING:
 
 
 class State(Protocol):
-    """What a model remembers about the tokens it has seen."""
+    """A model's memory of past tokens."""
 
     length: int  # tokens seen
 
     def take(self, rows: Tensor) -> State:
-        """The rows (n,) of this batch, in that order. A row may come several times: one prefill serves them all."""
+        """The rows (n,) in that order. A row may come several times: one prefill serves them all."""
         ...
 
     def move(self, rows: Tensor) -> None:
-        """Row b becomes what row rows[b] was, (B,)."""
+        """Row b becomes the former row rows[b], (B,)."""
         ...
 
     @classmethod
     def join(cls, states: Sequence[Self]) -> Self:
-        """States of equal room, of prompts of any lengths, as one batch; each row continues as it would alone."""
+        """States of equal room as one batch; each row continues as it would alone."""
         ...
 
 
 class Steps(Protocol):
-    """What a stream needs from a model that has made its state."""
+    """The steps of a model that has made its state."""
 
     def prefill(self, ids: Tensor, state: Any) -> Tensor:
         """Reads ids (B, T) into the state -> logits (B, V) after the last."""
         ...
 
     def step(self, ids: Tensor, state: Any) -> Tensor:
-        """One more token a row, ids (B,) -> logits (B, V)."""
+        """One token a row, ids (B,) -> logits (B, V)."""
         ...
 
 
@@ -49,32 +49,32 @@ class LanguageModel(Steps, Protocol):
 
     @property
     def window(self) -> int | None:
-        """How many tokens back it should look in endless music; None: its memory is unlimited."""
+        """Tokens to look back in endless music; None: unlimited."""
         ...
 
     @property
     def cycle(self) -> int:
-        """After how many tokens its places repeat (1: it has none); the token after BOS has place 0."""
+        """Tokens until places repeat (1: no places); the token after BOS has place 0."""
         ...
 
     def init_state(self, batch: int, max_T: int, rolling: bool = False) -> Any:
-        """A state for `max_T` tokens in all; a rolling one has no end and remembers at least the last `max_T`."""
+        """A state for `max_T` tokens; a rolling one has no end and remembers at least the last `max_T`."""
         ...
 
 
 class SourceModel(Steps, Protocol):
-    """A model that writes a target for a source. Cached steps equal one full pass; no logits depend on later ids of the
-    target, all depend on the whole source."""
+    """A model that writes a target for a source. Cached steps equal one full pass."""
 
     def __call__(self, source: Tensor, ids: Tensor) -> Tensor:
-        """source (B, S), PAD where it has ended, ids (B, T) -> logits (B, T, V) of the token after each."""
+        """source (B, S), PAD where it has ended, ids (B, T) -> logits (B, T, V) of the token after each. They depend on
+        the whole source, and on no later id."""
         ...
 
     @property
     def cycle(self) -> int:
-        """After how many tokens of source and target together its places repeat; 1: it has none."""
+        """As in LanguageModel, for source and target together."""
         ...
 
     def init_state(self, source: Tensor, max_T: int) -> Any:
-        """A state for a source (B, S), which it reads once, and for `max_T` tokens in all."""
+        """A state for `max_T` tokens after a source (B, S), which it reads once."""
         ...

@@ -1,8 +1,5 @@
-"""Attention weights, which the fused kernels never build, for chosen queries only.
-
-We make them again from the queries and keys that each layer passes to its attention. The layer's form of position
-gives the definition. Memory is O(queries · T) for one layer at a time.
-"""
+"""Attention weights for chosen queries: made again from queries and keys by the definition, since the fused kernels
+never build them. Memory is O(queries · T) for one layer at a time."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,12 +29,12 @@ def each_reading(model: nn.Module, kind: type[nn.Module], read: Callable[..., No
 
 @torch.inference_mode()
 def read_attention(model: Transformer, ids: Tensor, queries: Tensor, visit: Visit) -> None:
-    """Runs ids (B, T) through the model; `visit(layer, weights)` gets (B, H, Q, T) for `queries` (Q,), positions in
-    any order. A query's row says how much it looks at each position; it sums to 1 and is 0 after the query."""
+    """Runs ids (B, T); `visit(layer, weights)` gets (B, H, Q, T) for `queries` (Q,), positions in any order. Each row
+    sums to 1 and is 0 after the query."""
     layer = count()
 
-    def read(attend: Form, given: tuple[Any, ...]) -> None:
-        q, k, _, phase = given[:4]
+    def read(attend: Form, inputs: tuple[Any, ...]) -> None:
+        q, k, _, phase = inputs[:4]
         visit(next(layer), weights(attend, q, k, phase, queries))
 
     with each_reading(model, Form, read):
@@ -54,12 +51,12 @@ def weights(attend: Form, q: Tensor, k: Tensor, phase: Phase, queries: Tensor) -
 
 @torch.inference_mode()
 def read_cross_attention(model: EncoderDecoder, source: Tensor, ids: Tensor, query: int) -> Tensor:
-    """(layers, H, S): how much the position `query` of the target looks at each id of the source, (1, S), after ids (1,
-    T). Each row sums to 1."""
+    """(layers, H, S): the weights of position `query` of the target on each id of the source (1, S), after ids (1,
+    T)."""
     rows: list[Tensor] = []
 
-    def read(cross: CrossAttention, given: tuple[Any, ...]) -> None:
-        x, k, _, masked, source_at, at = given
+    def read(cross: CrossAttention, inputs: tuple[Any, ...]) -> None:
+        x, k, _, masked, source_at, at = inputs
         here = at[:, query : query + 1]
         phase = cross.attend.phase(here, k.dtype)
         distance = cross.distance(here, source_at)  # (1, 1, 1, S)

@@ -1,9 +1,5 @@
-"""Attention of recurrent cells over what they have read: a state asks when the cells were in a like state before, and
-gets the input that came next then.
-
-This is one dot product, so a model can find a passage again and continue it. What follows a state is one step away:
-cells with this need no second layer to look beside what matched.
-"""
+"""Attention of recurrent cells over their past inputs: a state finds a like state and returns the input after it. So
+copying needs one dot product and no second layer."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from torch import Tensor, nn
 
 
 class Past:
-    """A ring of the last `window` keys and states, `rows` (B, window, A + C); `alive` (B, window): may be seen."""
+    """A ring of the last `window` keys and inputs, `rows` (B, window, A + C); `alive` (B, window): visible."""
 
     def __init__(self, rows: Tensor, alive: Tensor, end: int = 0) -> None:
         self.rows, self.alive, self.end = rows, alive, end  # end: the slot of the next token, and of the oldest
@@ -63,35 +59,35 @@ class Recall(nn.Module):
         self.value = nn.Linear(d_model, d_model, bias=False)
 
     def forward(self, h: Tensor, x: Tensor, before: Tensor, past: Past | None = None, last: bool = False) -> Tensor:
-        """`before` (B, C) is the state before x; keys and inputs are stored into `past` -> (B, T, C), or (B, 1, C) of
-        the `last` only."""
+        """`before` (B, C) is the state before x; `past` gets keys and inputs -> (B, T, C), or (B, 1, C) of the `last`
+        only."""
         rows = torch.cat([self.key(torch.cat([before[:, None].to(h.dtype), h[:, :-1]], 1)), x], -1)  # (B, T, A + C)
         h = h[:, -1:] if last else h
         if past is None:
-            seen, alive = rows, None
+            memory, alive = rows, None
         elif rows.shape[1] == 1:  # a single query needs no order: skip the copies
             past.append(rows)
-            seen, alive = past.rows, past.alive
-            return self.find(self.query(h), seen, alive[:, None, None])
+            memory, alive = past.rows, past.alive
+            return self.find(self.query(h), memory, alive[:, None, None])
         else:
             old, was = past.ordered()
-            seen, alive = torch.cat([old, rows.to(old.dtype)], 1), torch.cat([was, was.new_ones(rows.shape[:2])], 1)
+            memory, alive = torch.cat([old, rows.to(old.dtype)], 1), torch.cat([was, was.new_ones(rows.shape[:2])], 1)
             past.append(rows)
-        return self.find(self.query(h), seen, self.mask(h.shape[1], seen, alive))
+        return self.find(self.query(h), memory, self.mask(h.shape[1], memory, alive))
 
-    def mask(self, t: int, seen: Tensor, alive: Tensor | None) -> Tensor | None:
-        """Which of `seen` (B, S, A + C) the last `t` may look at, (B or 1, 1, T, S); None: all up to themselves."""
-        s = seen.shape[1]
+    def mask(self, t: int, memory: Tensor, alive: Tensor | None) -> Tensor | None:
+        """(B or 1, 1, T, S) True where the last `t` may look at `memory` (B, S, A + C); None: plain causal."""
+        s = memory.shape[1]
         if alive is None and t == s <= self.window:
             return None
-        place = torch.arange(s, device=seen.device)
+        place = torch.arange(s, device=memory.device)
         at = place[s - t :, None]
         mask = ((place <= at) & (place > at - self.window))[None, None]
         return mask if alive is None else mask & alive[:, None, None]
 
-    def find(self, q: Tensor, seen: Tensor, mask: Tensor | None) -> Tensor:
-        """Queries (B, T, A) into all of `seen` (B, S, A + C) -> (B, T, C)."""
-        k, x = (each[:, None] for each in torch.split(seen, self.sizes, -1))  # (B, 1, S, A), (B, 1, S, C)
-        q = q[:, None].to(seen.dtype)  # (B, 1, T, A)
-        found: Tensor = self.value(F.scaled_dot_product_attention(q, k, x, mask, is_causal=mask is None)[:, 0])
-        return found
+    def find(self, q: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
+        """Queries (B, T, A) into all of `memory` (B, S, A + C) -> (B, T, C)."""
+        k, x = (each[:, None] for each in torch.split(memory, self.sizes, -1))  # (B, 1, S, A), (B, 1, S, C)
+        q = q[:, None].to(memory.dtype)  # (B, 1, T, A)
+        values: Tensor = self.value(F.scaled_dot_product_attention(q, k, x, mask, is_causal=mask is None)[:, 0])
+        return values

@@ -1,4 +1,4 @@
-"""The recurrent baseline: stacked LSTM cells, alone or with attention over the inputs that they have read."""
+"""The recurrent baseline: stacked LSTM cells, alone or with attention over their past inputs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from musictx.model.cells import ResidualCells, build_cells, initialise, run_cells
-from musictx.model.keyboard import LONG_S, KeyboardState
+from musictx.model.keyboard import KeyboardState
 from musictx.model.recall import Past, Recall
-from musictx.model.sizes import check_numbers, one_of
-from musictx.model.transformer_settings import KEYBOARDS, SEEN
+from musictx.model.settings import KEYBOARDS, LONG_S, SEEN, check_numbers, one_of
 from musictx.setting import setting
 
 
@@ -41,7 +40,7 @@ class RecurrentConfig:
 
 
 class RecurrentState:
-    """The state of the cells, `hidden` (h, c), each (layers, B, C); `length` counts all tokens ever seen."""
+    """Obeys `musictx.model.protocol.State`: `hidden` (h, c) of the cells, each (layers, B, C)."""
 
     def __init__(
         self, hidden: tuple[Tensor, ...], past: Past | None, length: int = 0, keyboard: Tensor | None = None
@@ -50,18 +49,15 @@ class RecurrentState:
         self.keyboard = keyboard  # (B, 2, 128) the state of all keys, if the model sees them
 
     def take(self, rows: Tensor) -> RecurrentState:
-        """The rows (n,) of this batch, in that order, as a new state."""
         hidden = tuple(x.index_select(1, rows) for x in self.hidden)
         keyboard = None if self.keyboard is None else self.keyboard[rows]
         return RecurrentState(hidden, self.past and self.past.take(rows), self.length, keyboard)
 
     def move(self, rows: Tensor) -> None:
-        """Row b becomes what row rows[b] was, (B,)."""
         vars(self).update(vars(self.take(rows)))
 
     @classmethod
     def join(cls, states: Sequence[RecurrentState]) -> RecurrentState:
-        """States of one model as one batch; each row continues as it would alone."""
         hidden = tuple(torch.cat(parts, 1) for parts in zip(*(s.hidden for s in states), strict=True))
         pasts = [s.past for s in states if s.past is not None]
         boards = [s.keyboard for s in states if s.keyboard is not None]
@@ -69,14 +65,14 @@ class RecurrentState:
         return cls(hidden, Past.join(pasts) if pasts else None, length, torch.cat(boards) if boards else None)
 
     def detach(self) -> RecurrentState:
-        """Stops gradients to the tokens so far: the border of truncated back-propagation. Returns itself."""
+        """Stops gradients to past tokens: truncated back-propagation. Returns itself."""
         self.hidden = tuple(x.detach() for x in self.hidden)
         if self.past is not None:
             self.past.rows = self.past.rows.detach()
         return self
 
     def reset(self, rows: Tensor) -> RecurrentState:
-        """Resets the rows where `rows` (B,) bool: a new piece begins there. Returns itself."""
+        """Resets the rows where `rows` (B,) is True: a new piece begins there. Returns itself."""
         self.hidden = tuple(x.masked_fill(rows[:, None], 0.0) for x in self.hidden)
         if self.past is not None:
             self.past.alive = self.past.alive & ~rows[:, None]
@@ -120,15 +116,13 @@ class Recurrent(nn.Module):
         return RecurrentState(hidden, past)
 
     def carry(self, ids: Tensor, state: RecurrentState) -> Tensor:
-        """ids (B, T) that continue from the state -> all logits (B, T, V)."""
+        """ids (B, T) after the state -> logits (B, T, V)."""
         return self._run(ids, state)
 
     def prefill(self, ids: Tensor, state: RecurrentState) -> Tensor:
-        """Reads ids (B, T) into the state -> logits (B, V) after the last."""
         return self._run(ids, state, last=True)[:, -1]
 
     def step(self, ids: Tensor, state: RecurrentState) -> Tensor:
-        """One token a row, ids (B,) -> logits (B, V)."""
         return self._run(ids[:, None], state)[:, -1]
 
     def _run(self, ids: Tensor, state: RecurrentState | None, last: bool = False) -> Tensor:
@@ -141,12 +135,12 @@ class Recurrent(nn.Module):
             h, after = run_cells(self.cells, x, hidden, share)
             if self.recall is not None:
                 before = torch.zeros_like(h[:, 0]) if hidden is None else hidden[0][-1]
-                found = self.recall(h, x, before, state and state.past, last)
-                h = (h[:, -1:] if last else h) + found
+                recalled = self.recall(h, x, before, state and state.past, last)
+                h = (h[:, -1:] if last else h) + recalled
         if state is not None:
             # autocast gives them less precision than the carried state has
             state.hidden = tuple(new.to(old.dtype) for new, old in zip(after, state.hidden, strict=True))
             state.length += ids.shape[1]
         y = self.dropout(h[:, -1:] if last else h)
         logits = F.linear(y, self.embed.weight)  # (B, T, V)
-        return logits if self.keyboard is None else self.keyboard.onto(logits, y, ids, state)
+        return logits if self.keyboard is None else self.keyboard.add_logits(logits, y, ids, state)

@@ -1,6 +1,4 @@
-"""Cached steps of one shape for a CUDA graph: one launch a token instead of hundreds. Keys and values are in a ring
-buffer.
-"""
+"""Cached steps of one shape for a CUDA graph: one launch a token instead of hundreds."""
 
 from __future__ import annotations
 
@@ -14,12 +12,10 @@ from musictx.model.transformer import Transformer
 
 
 class StaticSteps:
-    """A Transformer behind `musictx.model.protocol.LanguageModel`, for sampling on a GPU. On a CPU it takes the same
-    steps without a graph, which is slower than the model itself.
+    """Obeys `musictx.model.protocol.LanguageModel`. A CPU takes the same steps without a graph.
 
-    A prompt is read into a KVCache as usual. The first step with a cache moves its content here for good. The cache
-    then only counts tokens and gives no rows; there is room for one cache at a time. Each step
-    overwrites the logits of the last, and the model's weights must stay at their addresses.
+    The first step with a KVCache moves its content here for good; it then only counts tokens. Each step overwrites the
+    last logits, and weights must stay at their addresses.
     """
 
     def __init__(self, model: Transformer) -> None:
@@ -35,7 +31,7 @@ class StaticSteps:
 
     @torch.inference_mode()
     def step(self, ids: Tensor, state: Any) -> Tensor:
-        """One token a row. Raises ValueError for a full cache, or one whose content another's has replaced here."""
+        """Raises ValueError for a full cache, or one whose content another's has replaced here."""
         if state is not self.state:
             self._take(state)
         assert self.ring is not None
@@ -55,7 +51,6 @@ class StaticSteps:
         return self.logits
 
     def move(self, rows: Tensor) -> None:
-        """Row b becomes what row rows[b] was, (B,), after the first step."""
         assert self.ring is not None
         self.ring.move(rows)
 
@@ -75,7 +70,7 @@ class StaticSteps:
         self.state = state
 
     def _capture(self, ring: Ring) -> torch.cuda.CUDAGraph:
-        """Captures a step; whatever the warm-up writes is written again before a query sees it."""
+        """Captures a step; the warm-up's writes are overwritten before a query sees them."""
         at, clock = ring.at.clone(), ring.clock.clone()
         keyboard = None if ring.keyboard is None else ring.keyboard.clone()
         recent = {layer: x.clone() for layer, x in ring.recent.items()}
@@ -95,6 +90,6 @@ class StaticSteps:
         return graph
 
     def advance(self) -> None:
-        """One step of the model: what a graph is made of, and what runs where there are none."""
+        """One step of the model, the content of the graph."""
         assert self.ring is not None
         self.logits.copy_(self.model.step(self.ids, self.ring))

@@ -1,4 +1,4 @@
-"""The steps of a model, as numbers: music is drawn with these alone, whatever computes them."""
+"""The steps of a model as numpy arrays: music is drawn with these alone."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, Self, runtime_checkable
@@ -11,22 +11,22 @@ Rows = NDArray[np.int64]  # (B,)
 
 
 class Steps(Protocol):
-    """Some rows of a model: what they have seen, and their next steps. Cached steps equal one full pass."""
+    """Some rows of a model, and their next steps. Cached steps equal one full pass."""
 
     def prefill(self, ids: NDArray[np.int64]) -> Logits:
         """Reads ids (B, T), at least one a row -> logits (B, V) after the last."""
         ...
 
     def step(self, ids: Rows) -> Logits:
-        """One more token a row, ids (B,) -> logits (B, V)."""
+        """One token a row, ids (B,) -> logits (B, V)."""
         ...
 
     def move(self, rows: Rows) -> None:
-        """Row b becomes what row rows[b] was, (B,), of the same prompt."""
+        """Row b becomes the former row rows[b], (B,), of the same prompt."""
         ...
 
     def take(self, rows: Rows) -> Self:
-        """These rows (n,), in that order, with a state of their own. A row may come several times."""
+        """The rows (n,) in that order, with a state of their own. A row may come several times."""
         ...
 
 
@@ -36,21 +36,20 @@ class Player(Protocol):
 
     @property
     def window(self) -> int | None:
-        """How many tokens back it should look in endless music; None: its memory is unlimited."""
+        """Tokens to look back in endless music; None: unlimited."""
         ...
 
     @property
     def cycle(self) -> int:
-        """After how many tokens its places repeat (1: it has none); the token after BOS has place 0."""
+        """Tokens until places repeat (1: no places); the token after BOS has place 0."""
         ...
 
     def begin(self, room: int, rolling: bool = False) -> Steps:
-        """One row that has seen nothing, for `room` tokens in all; a rolling one has no end and remembers at least the
-        last `room`."""
+        """One empty row for `room` tokens; a rolling one has no end and remembers at least the last `room`."""
         ...
 
     def join(self, parts: Sequence[Any], of_row: Sequence[int]) -> Steps:
-        """Rows that go on one token at a time: row b from parts[of_row[b]], each of one row. The parts are used up."""
+        """Row b goes on from parts[of_row[b]], each of one row, a token at a time. The parts are used up."""
         ...
 
 
@@ -58,12 +57,12 @@ class SourcePlayer(Protocol):
     """A model that writes a target for a source."""
 
     def begin(self, source: NDArray[np.int64], room: int) -> Steps:
-        """Rows for a source each (B, S), PAD where it has ended, which it reads once, and for `room` tokens in all."""
+        """Rows for `room` tokens after a source each (B, S), PAD where it has ended, which it reads once."""
         ...
 
 
 def newest(n_ids: int, at_most: int, period: int) -> int:
-    """Where to begin reading a piece of `n_ids`, one `period` or more, without its BOS. At most `at_most` tokens (or
-    one period) from its end; the token before a whole period takes the place of BOS."""
+    """The start of the last `at_most` of `n_ids` tokens, at least one `period`, after the token before a whole period:
+    it takes the place of BOS."""
     start = max(n_ids - max(at_most, period), 0)
     return start + -(start + 1) % period

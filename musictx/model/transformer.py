@@ -1,4 +1,4 @@
-"""Decoder-only Transformer; its form of position is one of `position.FORMS`."""
+"""The decoder-only Transformer, with a form of position of `position.FORMS`."""
 
 import math
 from dataclasses import dataclass
@@ -10,13 +10,11 @@ from torch import Tensor, nn
 from musictx.errors import ConfigError
 from musictx.model.attention import AUTO, IMPLEMENTATIONS
 from musictx.model.cache import Cache, KVCache, indices
-from musictx.model.conv import ShortConv
 from musictx.model.keyboard import KeyboardState
 from musictx.model.position import FORMS, timed_forms
 from musictx.model.position.form import Form
 from musictx.model.prompt_cache import PromptCache
-from musictx.model.sizes import one_of
-from musictx.model.transformer_settings import TransformerSettings
+from musictx.model.settings import TransformerSettings, one_of
 
 
 @dataclass(frozen=True)
@@ -36,12 +34,12 @@ class TransformerConfig(TransformerSettings):
 
     @property
     def reach(self) -> int | None:
-        """How many positions there are; None: unlimited."""
+        """The number of positions; None: unlimited."""
         limit = FORMS[self.position].limit
         return getattr(self, limit) if limit else None
 
     def check_reach(self, n_tokens: int) -> None:
-        """Raises ConfigError if there are too few positions for this many tokens of a stream."""
+        """Raises ConfigError if a stream of so many tokens has too few positions."""
         if self.reach is not None and n_tokens > self.reach:
             why = f"{n_tokens} tokens are more than position={self.position} has"
             hint = "take a shorter piece, a smaller segment= or another position="
@@ -56,12 +54,32 @@ class SwiGLU(nn.Module):
         return content * F.silu(gate)
 
 
+class ShortConv(nn.Module):
+    """x (B, T, C) -> x plus a weighted sum of the last `width` tokens, each channel by itself. So heads compare whole
+    notes (So et al. 2021 put it after the projections)."""
+
+    def __init__(self, width: int, channels: int) -> None:
+        super().__init__()
+        self.width = width
+        # the last row is for the token itself; with zeros a model that gains this begins as the same model
+        self.weight = nn.Parameter(torch.zeros(width, channels))
+
+    def forward(self, x: Tensor, before: Tensor | None) -> Tensor:
+        """`before` (B, width - 1, C) are the tokens before x; None: zeros."""
+        if before is None:
+            before = x.new_zeros(len(x), self.width - 1, x.shape[2])
+        window, t = torch.cat([before, x], 1), x.shape[1]
+        for shift, weight in enumerate(self.weight.to(x.dtype)):
+            x = x + weight * window[:, shift : shift + t]
+        return x
+
+
 class Block(nn.Module):
-    """Attention, then a two-layer MLP, each on the normed stream and added to it. `norm=post` norms the sums instead
-    (Vaswani et al. 2017)."""
+    """Attention, then an MLP, each on the normed stream and added to it; `norm=post` norms the sums (Vaswani et al.
+    2017)."""
 
     def __init__(self, config: TransformerConfig, layer: int) -> None:
-        """`layer` counts from 0; the other layers may mix the values of layer 0 into their own."""
+        """Layers after 0 may mix the values of layer 0 into their own."""
         super().__init__()
         c, gated = config.d_model, config.mlp == "swiglu"
         self.config, self.layer, self.post = config, layer, config.norm == "post"
@@ -78,10 +96,10 @@ class Block(nn.Module):
     def forward(
         self, x: Tensor, first_v: Tensor | None, at: Tensor, cache: Cache | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """The stream (B, T, C) after this layer, and the first layer's values (B, H, T, D) where layers mix them in.
-        `at` (B or 1, T) is the clock of the tokens, which also see those of the cache."""
-        found, first_v = self.look_back(x, first_v, at, cache)
-        return self.feed(self.add(x, found)), first_v
+        """The stream (B, T, C), and the first layer's values (B, H, T, D) if layers mix them in. `at` (B or 1, T) is
+        the clock."""
+        output, first_v = self.look_back(x, first_v, at, cache)
+        return self.feed(self.add(x, output)), first_v
 
     def look_back(
         self, x: Tensor, first_v: Tensor | None, at: Tensor, cache: Cache | None
@@ -119,9 +137,9 @@ class Block(nn.Module):
             v = own * v + first * first_v
         return q, k, v
 
-    def add(self, x: Tensor, found: Tensor) -> Tensor:
+    def add(self, x: Tensor, output: Tensor) -> Tensor:
         """Adds attention's output (B, H, T, D) to the stream (B, T, C)."""
-        joined: Tensor = x + self.dropout(self.project(found.transpose(1, 2).flatten(2)))
+        joined: Tensor = x + self.dropout(self.project(output.transpose(1, 2).flatten(2)))
         return self.norm_1(joined) if self.post else joined
 
     def feed(self, x: Tensor) -> Tensor:
@@ -131,7 +149,7 @@ class Block(nn.Module):
 
 
 def initialise(model: nn.Module, config: TransformerConfig) -> None:
-    """Draws all weights except those that the form of position sets itself."""
+    """Draws all weights but those that the form of position sets itself."""
     preset = FORMS[config.position].preset
     for name, p in model.named_parameters():
         if name.endswith("conv.weight"):
@@ -176,24 +194,20 @@ class Transformer(nn.Module):
         return self._run(ids, None)
 
     def init_state(self, batch: int, max_T: int, rolling: bool = False) -> KVCache:
-        """An empty cache for `max_T` tokens in all; a rolling one has no end and shows the last `max_T`."""
         c = self.config
         widths = self.key_width, c.d_model // c.n_heads
         return KVCache.empty(c.n_layers, batch, c.n_heads, max_T, widths, self.embed.weight.detach(), rolling)
 
     @property
     def shares_prompts(self) -> bool:
-        """Whether its rows may read a prompt's keys and values together: on a CPU, where attention is a product of
-        queries and keys."""
+        """Whether rows may read a prompt together: on a CPU, where logits are products of queries and keys."""
         plain = FORMS[self.config.position].forward is Form.forward
         return plain and self.embed.weight.device.type == "cpu"
 
     def prefill(self, ids: Tensor, state: Cache) -> Tensor:
-        """Reads ids (B, T) into the cache -> logits (B, V) after the last."""
         return self._run(ids, state)[:, -1]
 
     def step(self, ids: Tensor, state: Cache) -> Tensor:
-        """One token a row, ids (B,) -> logits (B, V)."""
         return self._run(ids[:, None], state)[:, -1]
 
     def _run(self, ids: Tensor, cache: Cache | None) -> Tensor:
@@ -217,4 +231,4 @@ class Transformer(nn.Module):
             x = x[:, -1:]  # the head needs only the last position
         y = self.norm(x)
         logits = F.linear(y, self.embed.weight)  # (B, T, V)
-        return logits if self.keyboard is None else self.keyboard.onto(logits, y, ids, cache)
+        return logits if self.keyboard is None else self.keyboard.add_logits(logits, y, ids, cache)

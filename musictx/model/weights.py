@@ -1,8 +1,5 @@
-"""Keeps weights for generating: in full, in 8 bits, or in the order in which a CPU's matrix kernels read them.
-
-A step of few rows on a CPU takes the time to read all weights once. For a single row, the kernels of plain layers read
-them with one thread. `musictx evaluate` measures the NLL with fewer bits.
-"""
+"""Weights for generating: in full, in 8 bits, or in the order of a CPU's matrix kernels. A step of few rows on a CPU
+takes the time to read all weights once."""
 
 from typing import Any, NoReturn, TypeVar
 
@@ -13,39 +10,32 @@ from torch import Tensor, nn
 from musictx.errors import ConfigError
 from musictx.model.build import can
 from musictx.model.cells import lacks_cells
-from musictx.model.sizes import AUTO, WEIGHTS, one_of
+from musictx.model.settings import AUTO, WEIGHTS, one_of
 from musictx.model.transformer import Block
 from musictx.system import processor
 
 M = TypeVar("M", bound=nn.Module)
 
 
-def check_weights(weights: str, allowed: tuple[str, ...] = WEIGHTS) -> str:
-    """The kind of weights. Raises ConfigError for an unknown one."""
-    return one_of("weights", weights, allowed)
-
-
 def choose_weights(weights: str, model: nn.Module) -> str:
-    """The kind that `weights=auto` means, or the one given. For a Transformer it is int8 where that is faster: the
-    likelihood is the same (docs/results.md). Else float32. The choice depends only on model and processor, so that a
-    random seed gives the same music for any number of rows."""
+    """The kind of `weights=auto`: int8 for a Transformer where that is faster, with the same likelihood
+    (docs/results.md), else float32. The number of rows is no reason: a random seed must give the same music."""
     if weights != AUTO:
         return weights
     return "int8" if on_cpu(model) and can(model, "packed") and processor().int8 else "float32"
 
 
 def with_weights(model: M, weights: str) -> M:
-    """Changes the model's weights to fewer bits, in place. int8 means all linear layers, bfloat16 on a CPU those of
-    a Transformer, which are nearly all weights, and attention stays exact. For other models, on a CPU without kernels
-    for it, and on a GPU, the whole model is meant. Raises ConfigError."""
-    if check_weights(weights) != "float32" and any(isinstance(m, PackedLinear) for m in model.modules()):
+    """Changes weights in place: int8 in linear layers, bfloat16 in a Transformer's linear layers on a CPU, else
+    everywhere. Raises ConfigError."""
+    if one_of("weights", weights, WEIGHTS) != "float32" and any(isinstance(m, PackedLinear) for m in model.modules()):
         raise ConfigError("weights", got=weights, why="this model was packed already", hint="open its bundle again")
     if weights == "int8":
         if not on_cpu(model):
             raise ConfigError("weights", got="int8", why="it is for a CPU", allowed="bfloat16, or device=cpu")
-        if not (found := _linear_layers(model)):
+        if not (layers := _linear_layers(model)):
             raise ConfigError("weights", got="int8", why="this model has no linear layers to shrink", allowed="float32")
-        for parent, name, layer in found:
+        for parent, name, layer in layers:
             setattr(parent, name, Int8Linear(layer))
     elif weights == "bfloat16":
         if on_cpu(model) and can(model, "packed") and can_pack(torch.bfloat16):
@@ -57,7 +47,7 @@ def with_weights(model: M, weights: str) -> M:
 
 
 def describe_weights(model: nn.Module) -> str:
-    """The result of `with_weights` for this model on this machine, in words."""
+    """The model's weights on this machine, in words."""
     if any(isinstance(m, Int8Linear) for m in model.modules()):
         return "int8 linear layers"
     packed = {m.dtype for m in model.modules() if isinstance(m, PackedLinear)}
@@ -67,8 +57,7 @@ def describe_weights(model: nn.Module) -> str:
 
 
 def for_steps(model: M, weights: str = "float32") -> M:
-    """Changes the model to its fastest form for generating here, in place; it can no longer be trained or saved. Raises
-    ConfigError."""
+    """Changes the model to its fastest form for generating, in place. Raises ConfigError."""
     return pack(with_weights(model, weights))
 
 
@@ -77,9 +66,8 @@ WIDTH = 32  # the kernel reads whole blocks, past the end of a row whose length 
 
 
 class Int8Linear(nn.Module):
-    """A linear layer whose rows are int8 with one scale each, activations in bfloat16 (weight-only quantisation, as in
-    Dettmers et al. 2022, section 2.1, without outliers). Errors come from rounding weights to 1/127 of their row's
-    largest and activations to 8 bits of mantissa."""
+    """A linear layer of int8 rows with one scale each (Dettmers et al. 2022, section 2.1, without outliers), and
+    activations in bfloat16."""
 
     weight: Tensor  # (out, in) int8, `in` filled up with zeros to a multiple of `WIDTH`
     scale: Tensor  # (out,) bfloat16
@@ -89,8 +77,8 @@ class Int8Linear(nn.Module):
         full = linear.weight.detach().float()
         scale = full.abs().amax(1).clamp(min=1e-12) / 127
         self.fill = -linear.in_features % WIDTH
-        rounded = F.pad((full / scale[:, None]).round(), (0, self.fill))
-        self.register_buffer("weight", rounded.to(torch.int8))
+        whole = F.pad((full / scale[:, None]).round(), (0, self.fill))
+        self.register_buffer("weight", whole.to(torch.int8))
         self.register_buffer("scale", scale.bfloat16())
         self.bias = linear.bias
 
@@ -111,9 +99,8 @@ ROWS = 16  # rows that oneDNN is to expect: its order for 1 row was slower at 1 
 
 
 class PackedLinear(nn.Module):
-    """The same linear layer within rounding; its weights have oneDNN's own order, which cannot be changed, saved or
-    moved to another device. With `dtype` bfloat16, weights, inputs and results are rounded to it, sums are not. With
-    `gelu` the same kernel applies a GELU too. Raises RuntimeError when something needs its gradients or its state."""
+    """A linear layer in oneDNN's own order, which cannot be changed, saved or moved. `dtype` rounds weights, inputs and
+    results, not sums; `gelu` adds a GELU. Raises RuntimeError when something needs its gradients or its state."""
 
     def __init__(self, linear: nn.Linear, dtype: torch.dtype, gelu: bool = False) -> None:
         super().__init__()
@@ -143,16 +130,15 @@ class PackedLinear(nn.Module):
 
 
 def can_pack(dtype: torch.dtype) -> bool:
-    """Whether this PyTorch and this CPU have kernels for packed weights of that type."""
+    """Whether PyTorch and this CPU have kernels for packed weights of that type."""
     if not torch.backends.mkldnn.is_available() or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):  # type: ignore[no-untyped-call]
         return False
     return dtype == torch.float32 or (dtype == torch.bfloat16 and processor().bfloat16)
 
 
 def pack(model: M, dtype: torch.dtype = torch.float32) -> M:
-    """Packs a model's float32 linear layers for generating on a CPU, in place; where no kernel exists, nothing changes.
-    A layer with NaN or infinity stays unpacked, so that an error can name it. A GELU joins the kernel of its
-    block's `up`."""
+    """Packs a model's float32 linear layers in place, where a kernel exists. A layer with NaN or infinity stays, so
+    that an error can name it."""
     if not can_pack(dtype):
         return model
     for parent, name, layer in _linear_layers(model):

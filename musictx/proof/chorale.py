@@ -24,7 +24,7 @@ from musictx.generate.model import load
 from musictx.generate.open_bundle import fast_model, open_bundle
 from musictx.model.onnx.graph import BLOCK
 from musictx.model.packaged import CHORALE, packaged_bundle, seed_path
-from musictx.model.sizes import WEIGHTS
+from musictx.model.settings import WEIGHTS
 from musictx.model.static_steps import StaticSteps
 from musictx.model.steps import Player
 from musictx.model.torch_steps import TorchPlayer
@@ -49,7 +49,7 @@ def steps(device: str) -> Iterator[Check]:
 
 
 def player(device: str, weights: str, way: str) -> tuple[Player, torch.dtype]:
-    """As `musictx generate` opens the chorale model, in one way; and the type of its logits."""
+    """The chorale model as `musictx generate` opens it, in one way; and the type of its logits."""
     if way == ONNX:
         return load(CHORALE, weights=weights).player, torch.float32
     model: Any = fast_model(open_bundle(packaged_bundle(CHORALE), device).model, weights)
@@ -58,14 +58,14 @@ def player(device: str, weights: str, way: str) -> tuple[Player, torch.dtype]:
 
 @torch.inference_mode()
 def logits(device: str, weights: str, way: str) -> Outcome:
-    """Logits (T, B, V) along the seed of the same name, in rows of different age."""
+    """Logits (T, B, V) along the chorale seed, in rows of different age."""
     check_able(device, weights)
     ids = ChoraleTokenizer().encode(read_midi(seed_path(CHORALE))).astype(np.int64)  # (T,)
-    then = np.stack([ids[n : n + STEPS] for n in ROWS], 1)  # (T, B)
-    mine, dtype = player(device, weights, way)
+    next_ids = np.stack([ids[n : n + STEPS] for n in ROWS], 1)  # (T, B)
+    device_player, dtype = player(device, weights, way)
     for _ in range(2):  # the second time in the memory, and by the graph, of the first
-        _, rows = prefill(mine, [ids[:n] for n in ROWS], range(len(ROWS)), len(ids), False)
-        got = torch.from_numpy(np.stack([rows.step(each).copy() for each in then])).to(dtype)
+        _, rows = prefill(device_player, [ids[:n] for n in ROWS], range(len(ROWS)), len(ids), False)
+        got = torch.from_numpy(np.stack([rows.step(each).copy() for each in next_ids])).to(dtype)
     model = open_bundle(packaged_bundle(CHORALE)).model
     whole = torch.from_numpy(ids)[None]
     if way == ONNX and weights == "int8":
@@ -76,22 +76,22 @@ def logits(device: str, weights: str, way: str) -> Outcome:
     else:
         for layer in model.modules():
             if weights == "int8" and type(layer) is nn.Linear:
-                layer.weight.copy_(rounded(layer.weight, layer.in_features, torch.bfloat16))
+                layer.weight.copy_(round_to_steps(layer.weight, layer.in_features, torch.bfloat16))
         exact = deepcopy(model).double()(whole)[0]
         with torch.autocast("cpu", torch.bfloat16, enabled=weights != "float32" and got.dtype == torch.float32):
             plain = model.to(got.dtype)(whole)[0].to(got.dtype)  # on a CPU only linear layers have fewer bits
     return near_exact("", got, *(torch.stack([full[n : n + STEPS] for n in ROWS], 1) for full in (exact, plain)))
 
 
-def rounded(x: Tensor, n: int, dtype: torch.dtype = torch.float64) -> Tensor:
-    """By definition: of each `n` of the last axis the largest is 127 steps. `dtype` is the step's."""
+def round_to_steps(x: Tensor, n: int, dtype: torch.dtype = torch.float64) -> Tensor:
+    """The definition of 8 bits: of each `n` of the last axis the largest is 127 steps. `dtype` is the step's."""
     parts = x.reshape(*x.shape[:-1], -1, n)
     step = parts.abs().amax(-1, keepdim=True) / 127
     return ((parts / step.clamp(min=1e-12)).round() * step.to(dtype).to(x.dtype)).flatten(-2)
 
 
 class InBlocks(TorchFunctionMode):
-    """All linear maps, that to the logits too, as ONNX Runtime is asked for them: 8 bits in blocks of 32."""
+    """All linear maps in ONNX Runtime's 8 bits, in blocks of 32."""
 
     def __init__(self, inputs: bool) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class InBlocks(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is linear:
             x, weight, *rest = args
-            args = (rounded(x, BLOCK) if self.inputs else x, rounded(weight, BLOCK), *rest)
+            args = (round_to_steps(x, BLOCK) if self.inputs else x, round_to_steps(weight, BLOCK), *rest)
         return func(*args, **(kwargs or {}))
 
 
@@ -110,12 +110,11 @@ DEMO = ["experiment=demo", "data.length=64", "trainer.log_every=1", "trainer.pro
 
 def training(device: str) -> Iterator[Check]:
     for precision in PRECISIONS:
-        yield f"training, {precision}", partial(learned, device, precision)
+        yield f"training, {precision}", partial(training_outcome, device, precision)
 
 
-def learned(device: str, precision: str) -> Outcome:
-    """Whether the loss falls by a tenth: the mean of the last fifth of steps on the seed in ten keys; two more
-    validate."""
+def training_outcome(device: str, precision: str) -> Outcome:
+    """The loss must fall by a tenth: the mean of the last fifth of steps on the seed in ten keys; two more validate."""
     check_able(device, precision)
     tokenizer, seed = ChoraleTokenizer(), read_midi(seed_path(CHORALE))
     keys = [tokenizer.transpose(tokenizer.encode(seed), shift) for shift in range(-5, 7)]

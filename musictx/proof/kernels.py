@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,30 +23,30 @@ Attend = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 class Unable(Exception):
-    """This device cannot do it, and the text says why; that is no failure."""
+    """The device cannot do it, for the reason of the text; that is no failure."""
 
 
 class Outcome(NamedTuple):
     error: float
     limit: float
-    said: str = ""
+    note: str = ""
 
 
 Check = tuple[str, Callable[[], Outcome]]  # what is checked, and how; raises Unable
 
 
-def near_exact(said: str, got: Tensor, exact: Tensor, plain: Tensor) -> Outcome:
+def near_exact(note: str, got: Tensor, exact: Tensor, plain: Tensor) -> Outcome:
     """Allows twice the error of plain PyTorch, a rounding of the result, and those of a float32 sum of 128 products."""
     if (got.shape, got.dtype) != (plain.shape, plain.dtype):
         raise ValueError(f"it is {got.dtype} {tuple(got.shape)}, not {plain.dtype} {tuple(plain.shape)}")
     error, allowed = (float((x.cpu().double() - exact).abs().max()) for x in (got, plain))
     rounding = torch.finfo(got.dtype).eps + 11 * torch.finfo(torch.float32).eps
     # numbers as large as 1 may cancel: a query with a single key has gradients of exactly zero
-    return Outcome(error, 2 * allowed + rounding * max(1.0, float(exact.abs().max())), said)
+    return Outcome(error, 2 * allowed + rounding * max(1.0, float(exact.abs().max())), note)
 
 
 def check_able(device: str, numbers: str) -> None:
-    """`numbers` is a dtype, a kind of weights or a precision. Raises Unable if the device cannot compute with them."""
+    """Raises Unable if the device cannot compute with `numbers`: a dtype, a kind of weights or a precision."""
     if (device, numbers) in {("cuda", "int8"), ("cpu", "16-mixed")}:
         raise Unable(f"{numbers} is not for {device}")
     if device == "cuda" and numbers.startswith("bf") and torch.cuda.get_device_capability() < (8, 0):
@@ -60,33 +60,51 @@ def kernels(device: str) -> Iterator[Check]:
     ways["triton"] = [partial(triton_attention, deterministic=each) for each in (False, True)]
     for name, dtype in product(ways, ("float32", "bfloat16", "float16")[: 3 if device == "cuda" else 2]):
         if (name, device) != ("reference", "cpu"):  # it would be compared with itself
-            yield f"attention {name}, {dtype}", partial(worst, device, name, ways[name], dtype)
+            yield f"attention {name}, {dtype}", partial(worst_outcome, device, name, ways[name], dtype)
 
 
-def worst(device: str, name: str, attends: Sequence[Attend], dtype: str) -> Outcome:
-    """The outcome nearest to its limit or beyond it. Raises Unable where the kernel says that it cannot run."""
+def worst_outcome(device: str, name: str, attends: Sequence[Attend], dtype: str) -> Outcome:
+    """The outcome nearest to its limit or beyond it. Raises Unable where the kernel refuses to run."""
     check_able(device, dtype)
-    wider, to = WIDER.get(name), getattr(torch, dtype)
-    found: list[Outcome] = []
+    wider = WIDER.get(name)
+    outcomes: list[Outcome] = []
     for attend, (tq, tk, d, m) in product(attends, SIZES):
-        wide, g = d + (wider or 0), torch.Generator().manual_seed(0)
-        shapes = (2, 2, tq, wide), (2, 2, tk, wide), (2, 2, tk, d), (2, m, wide)
-        given = [torch.randn(shape, generator=g).to(to) for shape in shapes]
-        given[3] *= wider is None  # without a table it is zero, and its gradient means nothing
-        exact = results(reference, given, "cpu", torch.float64)
-        plain = results(reference, given, "cpu" if name == "reference" else device, to)
+        tensors = [x.to(getattr(torch, dtype)) for x in random_inputs(tq, tk, d, m, wider=wider or 0)]
+        tensors[3] *= wider is None  # without a table it is zero, and its gradient means nothing
         try:
-            got = results(attend, given, device, to)
+            got = results(attend, leaves(tensors, device))
         except ConfigError as reason:
             raise Unable(reason.why) from None
-        said = [f"{x} at queries {tq}, keys {tk}, heads of {d}, table {m}" for x in NAMES[: 5 if wider is None else 4]]
-        found += map(near_exact, said, got, exact, plain)
-    return max(found, key=lambda o: o.error / o.limit if o.error <= o.limit else math.inf)  # NaN is beyond it
+        place = f" at queries {tq}, keys {tk}, heads of {d}, table {m}"
+        compared = against_definition(got, tensors, "cpu" if name == "reference" else device)
+        outcomes += [each._replace(note=each.note + place) for each in compared[: 5 if wider is None else 4]]
+    return max(outcomes, key=lambda o: o.error / o.limit if o.error <= o.limit else math.inf)  # NaN is beyond it
 
 
-def results(attend: Attend, given: Sequence[Tensor], device: str, dtype: torch.dtype) -> list[Tensor]:
-    """The output, and the gradients of q, k, v and rel."""
-    leaves = [x.to(device, dtype, copy=True).requires_grad_() for x in given]
-    out = attend(*leaves)
+def random_inputs(
+    tq: int, tk: int, d: int, m: int, batch: int = 2, n_heads: int = 2, wider: int = 0
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """q (B, H, Tq, D + wider), k (B, H, Tk, D + wider), v (B, H, Tk, D) and rel (H, M, D + wider) as float64 leaves."""
+    g, e = torch.Generator().manual_seed(tq * 1000 + tk), d + wider
+    shapes = (batch, n_heads, tq, e), (batch, n_heads, tk, e), (batch, n_heads, tk, d), (n_heads, m, e)
+    q, k, v, rel = (torch.randn(shape, generator=g, dtype=torch.float64).requires_grad_() for shape in shapes)
+    return q, k, v, rel
+
+
+def leaves(tensors: Sequence[Tensor], device: str, dtype: torch.dtype | None = None) -> list[Tensor]:
+    """Copies that take gradients of their own."""
+    return [x.detach().to(device, dtype or x.dtype, copy=True).requires_grad_() for x in tensors]
+
+
+def results(attend: Callable[..., Tensor], inputs: Sequence[Tensor], **options: Any) -> list[Tensor]:
+    """The output, and the gradient of each of the inputs."""
+    out = attend(*inputs, **options)
     weights = torch.linspace(-1, 1, out.numel(), dtype=torch.float64).view(out.shape).to(out)
-    return [out.detach(), *torch.autograd.grad(out, leaves, weights, allow_unused=True, materialize_grads=True)]
+    return [out.detach(), *torch.autograd.grad(out, inputs, weights, allow_unused=True, materialize_grads=True)]
+
+
+def against_definition(got: Sequence[Tensor], inputs: Sequence[Tensor], device: str) -> list[Outcome]:
+    """`results` of attention beside those of the definition, in float64 and in the inputs' dtype on the device."""
+    exact = results(reference, leaves(inputs, "cpu", torch.float64))
+    plain = results(reference, leaves(inputs, device))
+    return list(map(near_exact, NAMES, got, exact, plain))

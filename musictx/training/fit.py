@@ -21,11 +21,10 @@ from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
 from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError, is_out_of_memory
-from musictx.model.build import Model, build_model, describe_model, model_config
+from musictx.model.build import Model, build_model, describe_model, memory_of, meta_model, model_config
 from musictx.model.bundle import load_bundle, save_bundle
 from musictx.model.header import read_header
 from musictx.model.packaged import bundle_path
-from musictx.model.shapes import memory_of, without_memory
 from musictx.objectives import build_objective
 from musictx.terminal import say
 from musictx.tokenizers import Tokenizer
@@ -104,7 +103,7 @@ def new_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
 
 def check_memory(settings: Any) -> None:
     """Raises UserError for a model too large for this machine, before it is built."""
-    model_bytes = COPIES * memory_of(without_memory(lambda: build_model(settings)))
+    model_bytes = COPIES * memory_of(meta_model(settings))
     machine_bytes = psutil.virtual_memory().total
     if model_bytes > machine_bytes:
         sizes = f"{model_bytes / 1e9:,.0f} GB, this machine has {machine_bytes / 1e9:,.0f}"

@@ -18,9 +18,10 @@ from musictx.errors import ConfigError, UserError
 from musictx.model.build import Model, kind_of
 from musictx.model.bundle import load_bundle
 from musictx.model.header import BundleHeader, read_header
-from musictx.model.keyboard import CLEAR, RELEASE, STRIKE, KeyboardState, Keys
+from musictx.model.keyboard import KeyboardState, Keys
 from musictx.model.own import check_parts, scripts_of
 from musictx.model.packaged import bundle_path
+from musictx.model.settings import CLEAR, RELEASE, STRIKE
 from musictx.objectives import NEXT_TOKEN, Objective, find_objective
 from musictx.tokenizers import Tokenizer, Vocab, build_tokenizer
 

@@ -12,7 +12,7 @@ import musictx
 from musictx.errors import BundleError, ConfigError, TokenError, UserError
 from musictx.generate.model import Model
 from musictx.generate.open_bundle import open_bundle
-from musictx.model.onnx.source_player import OnnxSourcePlayer
+from musictx.model.onnx.player import OnnxSourcePlayer
 from musictx.model.onnx.steps import OnnxSteps
 from musictx.music.read import read_midi
 from musictx.music.score import Score

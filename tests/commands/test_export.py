@@ -12,7 +12,7 @@ from musictx.commands.export import export
 from musictx.config.app import settings
 from musictx.errors import ConfigError, UserError
 from musictx.generate.open_bundle import open_bundle
-from musictx.model.onnx.read import open_onnx
+from musictx.model.onnx.file import open_onnx
 from musictx.model.onnx.steps import OnnxSteps
 from musictx.model.packaged import is_packaged
 

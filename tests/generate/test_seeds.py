@@ -6,7 +6,7 @@ from strategies import forget_pedal
 
 from musictx.errors import ConfigError, MidiError, UserError
 from musictx.generate.seeds import find_seeds, fit_voices, name_targets, read_seed
-from musictx.model.packaged import FOLDER, bundle_path, print_taken
+from musictx.model.packaged import FOLDER, bundle_path, print_precedence
 from musictx.music.score import DRUMS, Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
@@ -110,7 +110,7 @@ def test_more_notes_at_once_than_voices():
 
 
 def test_a_name_inside_the_package_is_said_once_where_a_file_has_it_too(tmp_path, monkeypatch, capsys):
-    print_taken.cache_clear()
+    print_precedence.cache_clear()
     monkeypatch.chdir(tmp_path)
     assert [find_seeds(name) for name in ("gymnopedie", "chorale")] == [
         [FOLDER / "gymnopedie.mid"],
@@ -123,7 +123,7 @@ def test_a_name_inside_the_package_is_said_once_where_a_file_has_it_too(tmp_path
     assert [line.split()[0] for line in capsys.readouterr().err.splitlines()] == ["elise", "piano"]
     assert [p.name for p in find_seeds("./elise")] == ["elise-1.mid"]
     assert bundle_path("./piano").samefile(tmp_path / "piano")
-    print_taken.cache_clear()
+    print_precedence.cache_clear()
 
 
 def test_on_a_grid_it_is_said_what_becomes_of_notes():

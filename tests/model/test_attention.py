@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from proofs import assert_same, results
+from proofs import assert_same
 from torch import Tensor
 
 from musictx.errors import ConfigError
@@ -17,6 +17,7 @@ from musictx.model.attention import choose, fused, relative_attention
 from musictx.model.attention.chunked import DRAWS, Chunked, Dropout, chunked
 from musictx.model.attention.relative import reference, skew
 from musictx.model.attention.triton_tuning import Card
+from musictx.proof.kernels import random_inputs, results
 
 FAST = ["skew", "chunked", "auto"]
 impls = pytest.mark.parametrize("impl", ["reference", *FAST])  # triton has its own tests
@@ -28,10 +29,7 @@ HIDDEN = torch.tensor([[False] * 12, [True] * 5 + [False] * 7])  # the second ro
 
 
 def inputs(tq, tk, d, m) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    g = torch.Generator().manual_seed(tq * 1000 + tk)
-    shapes = ((2, 3, tq, d), (2, 3, tk, d), (2, 3, tk, d), (3, m, d))
-    q, k, v, rel = (torch.randn(s, generator=g, dtype=torch.float64).requires_grad_() for s in shapes)
-    return q, k, v, rel
+    return random_inputs(tq, tk, d, m, n_heads=3)
 
 
 def together(q, k, v, rel, masked, block):
@@ -194,5 +192,5 @@ def test_dropout_keeps_the_mean_and_drops_something():
 
 
 def test_two_blocks_do_not_drop_alike():
-    one, next_block = (Dropout(DRAWS // 2, 5).kept(torch.zeros(1, 2, 50, 50), block) for block in (0, 50))
+    one, next_block = (Dropout(DRAWS // 2, 5).mask(torch.zeros(1, 2, 50, 50), block) for block in (0, 50))
     assert float((one == next_block).double().mean()) == pytest.approx(0.5, abs=0.03)

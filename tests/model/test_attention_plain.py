@@ -5,20 +5,19 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from proofs import assert_same, results
+from proofs import assert_same
 
 from musictx.model.attention import relative_attention
 from musictx.model.attention.plain import causal_attention, causal_blocks
 from musictx.model.attention.relative import reference
+from musictx.proof.kernels import random_inputs, results
 
 # (Tq, Tk, E, D): training, prefill behind a cache; queries wider than values; odd sizes, less and more than a block
 SHAPES = [(1, 1, 8, 8), (2, 2, 59, 3), (5, 12, 16, 6), (129, 129, 12, 8), (130, 170, 24, 16)]
 
 
 def inputs(tq, tk, e, d) -> list[torch.Tensor]:
-    g = torch.Generator().manual_seed(tq * 1000 + tk)
-    shapes = ((2, 3, tq, e), (2, 3, tk, e), (2, 3, tk, d))
-    return [torch.randn(s, generator=g, dtype=torch.float64).requires_grad_() for s in shapes]
+    return [*random_inputs(tq, tk, d, 1, n_heads=3, wider=e - d)[:3]]
 
 
 def definition(q, k, v, masked=None):

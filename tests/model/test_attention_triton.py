@@ -5,15 +5,13 @@ from unittest.mock import Mock
 
 import pytest
 import torch
-from proofs import results
 from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.model.attention import fused
 from musictx.model.attention.fused import triton_attention
-from musictx.model.attention.relative import reference
 from musictx.model.attention.triton_tuning import INTERPRETED, TUNING, Card, Launch, Tuning, tuning_for
-from musictx.proof.kernels import NAMES, near_exact
+from musictx.proof.kernels import against_definition, leaves, random_inputs, results
 
 pytest.importorskip("triton", reason="the package triton is not installed")
 from triton.runtime.errors import OutOfResources
@@ -52,18 +50,14 @@ def tile(n) -> Tuning | None:
 
 def inputs(tq, tk, d, m, *, dtype=torch.float32, rows=None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """`rows`: B and H. Several of them where D is 59, or as asked: the interpreter takes as long again for each."""
-    g = torch.Generator().manual_seed(tq * 1000 + tk)
     b, h = rows or ((1, 1) if d != 59 else (2, 3) if tk < 16 else (1, 2) if tk < 60 else (2, 1))
-    shapes = ((b, h, tq, d), (b, h, tk, d), (b, h, tk, d), (h, m, d))
-    q, k, v, rel = (torch.randn(s, generator=g, dtype=torch.float64).to(DEVICE, dtype).requires_grad_() for s in shapes)
+    q, k, v, rel = leaves(random_inputs(tq, tk, d, m, b, h), DEVICE, dtype)
     return q, k, v, rel
 
 
 def assert_as_good_as_the_plain_formula(got, tensors):
-    exact = results(reference, [x.detach().cpu().double().requires_grad_() for x in tensors])
-    for name, *three in zip(NAMES, got, exact, results(reference, tensors), strict=True):
-        found = near_exact(name, *(x.detach() for x in three))
-        assert found.error <= found.limit, found
+    for outcome in against_definition(got, tensors, DEVICE):
+        assert outcome.error <= outcome.limit, outcome
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 
 from musictx.errors import BundleError, ConfigError
+from musictx.model import build as build_module
 from musictx.model import bundle
 from musictx.model.build import KINDS, build_model, model_config
 from musictx.model.bundle import add_notes, load_bundle, save_bundle, write_header
@@ -174,18 +175,18 @@ def test_what_a_bundle_claims_takes_no_memory_before_its_tensors_are_seen(path, 
         return build_model(config)
 
     rewrite(path, model=asdict(CONFIG) | claims)
-    monkeypatch.setattr(bundle, "build_model", build)
+    for module in (build_module, bundle):
+        monkeypatch.setattr(module, "build_model", build)
     refused(path, "damaged")
 
 
 SHAPES = """
 import sys
-from musictx.model.build import KINDS, build_model, model_config
+from musictx.model.build import KINDS, meta_model, model_config
 from musictx.model.position import FORMS
-from musictx.model.shapes import without_memory
 
 for kind, more in [(kind, {}) for kind in KINDS] + [("transformer", {"position": form}) for form in FORMS]:
-    model = without_memory(lambda: build_model(model_config(kind, {"vocab_size": 9, "d_model": 64, **more})))
+    model = meta_model(model_config(kind, {"vocab_size": 9, "d_model": 64, **more}))
     assert not {"sympy", "torch._dynamo"} & set(sys.modules), (kind, more)
 """
 

@@ -9,13 +9,15 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from proofs import assert_same, learn, results
+from proofs import assert_same, learn
 
 from musictx.model.build import build_model, model_config
 from musictx.model.cache import KVCache
-from musictx.model.keyboard import LONG_S, KeyboardState, as_product
+from musictx.model.keyboard import KeyboardState, as_product
 from musictx.model.recurrent import RecurrentState
+from musictx.model.settings import LONG_S
 from musictx.model.static_steps import StaticSteps
+from musictx.proof.kernels import results
 from musictx.tokenizers import build_tokenizer, with_added
 from musictx.tokenizers.gap import ADDED
 from musictx.training.start import keys_of

@@ -18,9 +18,8 @@ from musictx.errors import ConfigError
 from musictx.model.bundle import load_bundle
 from musictx.model.onnx import rows as in_rows
 from musictx.model.onnx import steps as in_steps
-from musictx.model.onnx.read import open_onnx
+from musictx.model.onnx.file import open_onnx, write_onnx
 from musictx.model.onnx.steps import OnnxSteps
-from musictx.model.onnx.write import write_onnx
 from musictx.model.packaged import is_packaged, packaged_bundle, seed_path
 from musictx.model.position import FORMS, timed_forms
 from musictx.music.read import read_bytes, read_tracks
@@ -215,7 +214,7 @@ def test_a_prompt_is_in_memory_once(tmp_path):
     prompt = parts[0].runs[0][1].state
     for layer in range(2):
         for name in (f"keys_{layer}", f"values_{layer}"):
-            assert np.shares_memory(run.always[f"shared_{name}"], prompt[name])
+            assert np.shares_memory(run.shared_feed[f"shared_{name}"], prompt[name])
     rows.step(drawn(8))
     assert run.state["keys_0"].shape[-1] == in_rows.SLOTS
 
@@ -259,7 +258,7 @@ def nll(logits, ids):
 def test_it_plays_without_pytorch(tmp_path):
     exported(small(ALL), tmp_path)
     code = (
-        "import sys; from pathlib import Path; import numpy as np; from musictx.model.onnx.read import open_onnx;"
+        "import sys; from pathlib import Path; import numpy as np; from musictx.model.onnx.file import open_onnx;"
         "from musictx.model.onnx.steps import OnnxSteps; model = open_onnx(Path(sys.argv[1]));"
         "print(OnnxSteps(model).prefill(np.ones((1, 3), int)).shape, model.weights, 'torch' in sys.modules)"
     )

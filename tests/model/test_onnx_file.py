@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from small import V, build
 
 from musictx.errors import BundleError
-from musictx.model.onnx.graph import quantised
-from musictx.model.onnx.read import notes, open_onnx
+from musictx.model.onnx.file import notes, open_onnx, write_onnx
+from musictx.model.onnx.graph import quantise
 from musictx.model.onnx.session import onnxruntime as runtime
 from musictx.model.onnx.steps import OnnxSteps
-from musictx.model.onnx.write import write_onnx
 
 SAID = {"licence": "CC BY 4.0", "tokenizer": "performance", "corpus": "tunes", "version": "7"}
 CASE: dict[str, Any] = {"conv": 3, "keyboard": "head", "mlp": "swiglu"}
@@ -158,7 +157,7 @@ def test_other_files_are_named_and_refused(content, tmp_path):
 @given(st.integers(1, 4), st.integers(1, 70), st.integers(0, 99))
 def test_a_weight_of_8_bits_is_within_half_a_step_of_its_block(n_out, n_in, seed):
     weight = np.random.default_rng(seed).normal(size=(n_out, n_in)).astype(np.float32)
-    whole, scale = quantised(weight)
+    whole, scale = quantise(weight)
     back = ((whole.astype(np.float32) - 128) * scale[..., None]).reshape(n_out, -1)
     assert (np.abs(back[:, :n_in] - weight) <= np.repeat(scale, 32, 1)[:, :n_in] * 0.5001).all()
     assert (back[:, n_in:] == 0).all()

@@ -21,7 +21,7 @@ from musictx.errors import BundleError, ConfigError
 from musictx.model.build import describe_model
 from musictx.model.bundle import save_bundle
 from musictx.model.header import BundleHeader
-from musictx.model.onnx import opening
+from musictx.model.onnx import player as onnx_player
 from musictx.model.onnx.player import open_player
 from musictx.model.onnx.settings import can_play
 from musictx.model.packaged import BUNDLES, is_packaged, packaged_bundle
@@ -155,9 +155,9 @@ LIES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("line", LIES)
 @pytest.mark.parametrize("weights", ["float32", "int8"])
 def test_a_lying_bundle_is_refused_in_a_line(line, weights, tmp_path, monkeypatch):
-    monkeypatch.setattr(opening, "start", lambda *_: pytest.fail("ONNX Runtime got the weights"))
+    monkeypatch.setattr(onnx_player, "start", lambda *_: pytest.fail("ONNX Runtime got the weights"))
     if "its settings mean" in line:
-        monkeypatch.setattr(opening, "numbers", lambda *_: pytest.fail("a stranger's tensors take memory"))
+        monkeypatch.setattr(onnx_player, "numbers", lambda *_: pytest.fail("a stranger's tensors take memory"))
     with pytest.raises(BundleError, match=line) as caught:
         open_player(changed(tmp_path / "model.safetensors", **LIES[line]), weights)
     assert len(str(caught.value).splitlines()) == 1

@@ -19,9 +19,9 @@ from musictx.generate.open_bundle import open_bundle
 from musictx.model.build import describe_model
 from musictx.model.bundle import save_bundle
 from musictx.model.header import BundleHeader
-from musictx.model.onnx import opening
+from musictx.model.onnx import player as onnx_player
+from musictx.model.onnx.player import open_source_player
 from musictx.model.onnx.settings import can_play, can_play_source
-from musictx.model.onnx.source_player import open_source_player
 from musictx.model.packaged import FOLDER, is_packaged, packaged_bundle
 from musictx.model.position import FORMS, timed_forms
 from musictx.music.grid import VOICES, score_to_grid
@@ -215,7 +215,7 @@ LIES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("line", LIES)
 def test_a_lying_bundle_is_refused_in_a_line(line, tmp_path, monkeypatch):
     model = small(HARMONISER)
-    monkeypatch.setattr(opening, "start", lambda *_: pytest.fail("ONNX Runtime got the weights"))
+    monkeypatch.setattr(onnx_player, "start", lambda *_: pytest.fail("ONNX Runtime got the weights"))
     header = header_of(model)
     save_bundle(tmp_path / "x", model, replace(header, model=header.model | LIES[line]))
     with pytest.raises(BundleError, match=line) as caught:

@@ -2,7 +2,7 @@ import math
 
 import pytest
 import torch
-from proofs import assert_same, learn, results, tokens
+from proofs import assert_same, learn, tokens
 from small import FORMS_AND_CLOCKS, build, untrained
 
 from musictx.model.attention.relative import reference
@@ -10,6 +10,7 @@ from musictx.model.position import FORMS
 from musictx.model.position.absolute import Sines, sinusoidal
 from musictx.model.position.fourier import Fourier
 from musictx.model.position.rope import Rotary
+from musictx.proof.kernels import results
 
 every = pytest.mark.parametrize(("position", "clock"), FORMS_AND_CLOCKS)
 

@@ -3,11 +3,12 @@ import small
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from proofs import assert_same, learn, results, tokens
+from proofs import assert_same, learn, tokens
 from small import RECURRENT
 
 from musictx.model.recall import Recall
 from musictx.model.recurrent import Recurrent
+from musictx.proof.kernels import results
 
 all_kinds = pytest.mark.parametrize("kind", RECURRENT)
 

@@ -4,9 +4,8 @@ import torch.nn.functional as F
 from proofs import tokens
 from small import build
 
-from musictx.model.conv import ShortConv
 from musictx.model.steps import newest
-from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.model.transformer import ShortConv, Transformer, TransformerConfig
 
 
 def test_the_first_transformer_is_pytorchs():

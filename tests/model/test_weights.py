@@ -11,7 +11,7 @@ from torch import nn
 
 from musictx.errors import ConfigError
 from musictx.model.recurrent import Recurrent, RecurrentConfig
-from musictx.model.sizes import AUTO
+from musictx.model.settings import AUTO
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.model.weights import (
     Int8Linear,

@@ -14,7 +14,7 @@ from musictx.config.web import Limits
 from musictx.errors import UserError
 from musictx.generate.accompanying import accompany_melody
 from musictx.generate.open_bundle import open_bundle
-from musictx.model.onnx.source_player import open_source_player
+from musictx.model.onnx.player import open_source_player
 from musictx.music.grid import REST
 from musictx.music.score import Score
 from musictx.music.write import write_midi

@@ -17,8 +17,7 @@ from musictx.config.app import settings
 from musictx.errors import ConfigError, UserError
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.build import can
-from musictx.model.onnx.player import OnnxPlayer
-from musictx.model.onnx.source_player import OnnxSourcePlayer
+from musictx.model.onnx.player import OnnxPlayer, OnnxSourcePlayer
 from musictx.model.packaged import BUNDLES, is_packaged
 from musictx.web.gate import host_names
 

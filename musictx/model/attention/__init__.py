@@ -6,16 +6,15 @@ from torch import Tensor
 from musictx.model.attention.chunked import chunked
 from musictx.model.attention.fused import suits, triton_attention
 from musictx.model.attention.relative import Age, Masked, is_emulated, reference, skew
-from musictx.model.sizes import one_of
+from musictx.model.settings import one_of
 
 IMPLEMENTATIONS = {"reference": reference, "skew": skew, "chunked": chunked, "triton": triton_attention}
 AUTO = "auto"
 
 
 def choose(q: Tensor, k: Tensor, dropout_p: float = 0.0, masked: Masked = None, age: Age = None) -> str:
-    """The kernel that `auto` means for these queries and keys (B, H, T, D). For a single row, or at most 256 positions,
-    skew: its square of logits is small, and it takes fewer steps. In half precision on a GPU, where triton can run and
-    was fastest, triton. Else chunked. The results are equal up to rounding."""
+    """The kernel of `auto` for q and k (B, H, T, D): skew for one row or at most 256 positions; triton where it can run
+    and was fastest; else chunked."""
     if q.shape[2] == 1 or k.shape[2] <= 256:
         return "skew"
     return "triton" if suits(q, dropout_p, masked, age) else "chunked"
@@ -33,11 +32,10 @@ def relative_attention(
 ) -> Tensor:
     """Causal attention with logits (q_i · k_j + q_i · e_{i-j}) / sqrt(D), j <= i (Huang et al. 2018, section 3.4).
 
-    q (B, H, Tq, D); k, v (B, H, Tk, D); rel (H, M, D), row d the embedding of distance d. Distances from M - 1 on share
-    the last row. The queries are the last Tq of the Tk positions, so that training, prefill and a cached step are one
-    function. With `age` there is one query, and keys are in any order. A query's own key must not be masked. Returns
-    (B, H, Tq, D). Raises ConfigError for an unknown implementation, and for a mask or an order that the chosen one
-    cannot read.
+    q (B, H, Tq, D); k, v (B, H, Tk, D); rel (H, M, D), whose last row also serves farther distances -> (B, H, Tq, D).
+    The queries are the last Tq positions. With `age` there is one query, and keys are in any order. A query's own key
+    must not be masked. Raises ConfigError for an unknown implementation, and for a mask or an order that it cannot
+    read.
     """
     if is_emulated(q):
         with torch.autocast("cpu", enabled=False):

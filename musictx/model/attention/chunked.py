@@ -1,7 +1,7 @@
 """Relative attention in blocks of queries, recomputed in the backward pass: exact, pure PyTorch, any device.
 
-A block of rows needs logits only against the keys up to its end, so the upper triangle is never touched. The backward
-pass keeps nothing: it makes the dropout masks again too. Memory beyond inputs and output grows as T · block.
+A block needs logits only for the keys up to its end. The backward pass keeps nothing: it makes the dropout masks again
+too. Memory beyond inputs and output grows as T · block.
 """
 
 import math
@@ -21,31 +21,29 @@ DRAWS = 2**16  # values of a draw: the probability is a multiple of 1 / DRAWS
 
 
 class Dropout(NamedTuple):
-    """Drops `dropped` of DRAWS weights on average; 0: none. The same random seed keeps the same weights."""
+    """Drops `n_dropped` of DRAWS weights on average. The same random seed keeps the same weights."""
 
-    dropped: int
+    n_dropped: int
     random_seed: int
 
     @classmethod
     def draw(cls, p: float) -> "Dropout":
         """A dropout of probability `p`; its random seed comes from the global generator if it drops anything."""
-        dropped = min(round(p * DRAWS), DRAWS - 1)
-        return cls(dropped, int(torch.randint(2**62, ())) if dropped else 0)
+        n_dropped = min(round(p * DRAWS), DRAWS - 1)
+        return cls(n_dropped, int(torch.randint(2**62, ())) if n_dropped else 0)
 
     @property
     def share_kept(self) -> float:
-        """The share by which to divide sums of the kept weights."""
-        return 1 - self.dropped / DRAWS
+        """The divisor of sums of kept weights."""
+        return 1 - self.n_dropped / DRAWS
 
-    def kept(self, like: Tensor, block: int) -> Tensor:
-        """1 or 0 for each weight of block number `block`.
-
-        Random numbers take most of dropout's time on a CPU: one of 64 bits takes the time of a float32 and serves
-        four weights."""
+    def mask(self, like: Tensor, block: int) -> Tensor:
+        """1 or 0 for each weight of a block. One random number of 64 bits serves four weights: drawing takes most of
+        dropout's time on a CPU."""
         generator = torch.Generator(like.device).manual_seed(self.random_seed + block)
         four = torch.empty(-(-like.numel() // 4), dtype=torch.int64, device=like.device)
         draws = four.random_(-(2**63), None, generator=generator).view(torch.int16)[: like.numel()]
-        return draws.ge_(self.dropped - DRAWS // 2).view(like.shape).to(like.dtype)
+        return draws.ge_(self.n_dropped - DRAWS // 2).view(like.shape).to(like.dtype)
 
 
 BLOCK, CPU_BYTES = 128, 384  # rows; on a CPU, bytes of one key's logits, which stay in a cache
@@ -62,8 +60,8 @@ def chunked(
     *,
     block: int | None = None,
 ) -> Tensor:
-    """Shapes as in `relative_attention`. On a CPU it takes one row of the batch after the other: a block stays in the
-    cache. Raises ConfigError for keys that are not in order: its blocks need consecutive distances."""
+    """Shapes as in `relative_attention`. On a CPU it takes the rows of the batch one by one: a block stays in the
+    cache. Raises ConfigError for keys out of order: blocks need consecutive distances."""
     if age is not None:
         raise ConfigError("impl", got="chunked", why=OUT_OF_ORDER, allowed=ANY_ORDER)
     on_cpu = q.device.type == "cpu"
@@ -78,8 +76,8 @@ def chunked(
 
 
 class _Rows(NamedTuple):
-    """A block of query rows: `start:end` of Tq, the number of `keys` it may see, the first `far` of them beyond the
-    table for all its rows; `table` is the slice of the widened table for the other keys."""
+    """Query rows `start:end`, the number of visible `keys`, the first `far` of them beyond the table for all rows, and
+    the slice of the widened `table` for the others."""
 
     start: int
     end: int
@@ -107,8 +105,8 @@ def _widen(rel: Tensor, near: int, block: int) -> tuple[Tensor, Tensor]:
     return rel.index_select(1, row), row
 
 
-def _skewed(by_distance: Tensor, n: int) -> Tensor:
-    """A view (…, R, n) of (…, R, n + R - 1): each row begins one column further left than the one above."""
+def _skew(by_distance: Tensor, n: int) -> Tensor:
+    """A view (…, R, n) of (…, R, n + R - 1): each row begins one column left of the row above."""
     r, w = by_distance.shape[-2:]
     return by_distance.as_strided((*by_distance.shape[:-2], r, n), (*by_distance.stride()[:-2], w - 1, 1), r - 1)
 
@@ -117,7 +115,7 @@ def _weights(rows: Tensor, k: Tensor, wide: Tensor, last: Tensor, at: _Rows, mas
     """(B, H, R, keys) of the scaled rows (B, H, R, D)."""
     r = at.end - at.start
     logits = rows.new_empty(*rows.shape[:3], at.keys)
-    logits[..., at.far :] = _skewed(rows @ wide[:, at.table].transpose(-1, -2), at.keys - at.far)
+    logits[..., at.far :] = _skew(rows @ wide[:, at.table].transpose(-1, -2), at.keys - at.far)
     if at.far:
         logits[..., : at.far] = rows @ last
     # one product adds to them: in 16 bits it rounds after the sum
@@ -129,7 +127,7 @@ def _weights(rows: Tensor, k: Tensor, wide: Tensor, last: Tensor, at: _Rows, mas
     return logits.softmax(-1)
 
 
-def _together(x: Tensor) -> Tensor:
+def _merge_batch(x: Tensor) -> Tensor:
     """(B, H, R, D) -> (H, B·R, D), a view where B is 1."""
     return x.transpose(0, 1).flatten(1, 2)
 
@@ -148,10 +146,10 @@ class Chunked(torch.autograd.Function):
         out, scale = torch.empty_like(q), 1 / math.sqrt(q.shape[-1])
         for at in _rows(q.shape[2], k.shape[2], near, block):
             weights = _weights(q[:, :, at.start : at.end] * scale, k, wide, last, at, masked)
-            if dropout.dropped:
-                weights *= dropout.kept(weights, at.start)
+            if dropout.n_dropped:
+                weights *= dropout.mask(weights, at.start)
             out[:, :, at.start : at.end] = weights @ v[:, :, : at.keys]
-        return out.div_(dropout.share_kept) if dropout.dropped else out
+        return out.div_(dropout.share_kept) if dropout.n_dropped else out
 
     @staticmethod
     @once_differentiable
@@ -159,7 +157,7 @@ class Chunked(torch.autograd.Function):
         q, k, v, rel = ctx.saved_tensors
         near, block, dropout, masked = ctx.options
         k, v = k.contiguous(), v.contiguous()
-        d_out = d_out / dropout.share_kept if dropout.dropped else d_out
+        d_out = d_out / dropout.share_kept if dropout.n_dropped else d_out
         exact = torch.promote_types(q.dtype, torch.float32)  # sums over blocks are kept in float32 or better
         wide, row = _widen(rel, near, block)
         last = rel[:, near - 1, :, None]
@@ -172,17 +170,17 @@ class Chunked(torch.autograd.Function):
             rows, d_rows = q[:, :, here] * scale, d_out[:, :, here]
             weights = _weights(rows, k, wide, last, at, masked)
             d_weights = d_rows @ v[:, :, :keys].transpose(-1, -2)
-            kept = dropout.kept(weights, at.start) if dropout.dropped else None
-            if kept is not None:
-                d_weights *= kept
-            d_v[:, :, :keys] += (weights if kept is None else kept.mul_(weights)).transpose(-1, -2) @ d_rows
+            mask = dropout.mask(weights, at.start) if dropout.n_dropped else None
+            if mask is not None:
+                d_weights *= mask
+            d_v[:, :, :keys] += (weights if mask is None else mask.mul_(weights)).transpose(-1, -2) @ d_rows
             d_logits = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, q.dtype)  # (B, H, R, keys)
             d_k[:, :, :keys] += d_logits.transpose(-1, -2) @ rows
             by_distance = d_logits.new_zeros(*d_logits.shape[:3], keys - far + at.end - at.start - 1)
-            _skewed(by_distance, keys - far).copy_(d_logits[..., far:])
+            _skew(by_distance, keys - far).copy_(d_logits[..., far:])
             d_q[:, :, here] = d_logits @ k[:, :, :keys] + by_distance @ wide[:, at.table]
             # for all rows of the batch at once
-            d_wide[:, at.table] += _together(by_distance).transpose(-1, -2) @ _together(rows)
+            d_wide[:, at.table] += _merge_batch(by_distance).transpose(-1, -2) @ _merge_batch(rows)
             if far:
                 beyond = d_logits[..., :far].sum(-1, keepdim=True, dtype=exact)  # (B, H, R, 1)
                 d_q[:, :, here] += beyond * rel[:, None, near - 1]

@@ -1,6 +1,6 @@
 """Relative attention as fused kernels on a GPU: no (T, T) matrix in memory, forward or backward.
 
-Importing this needs no Triton; the kernels, in `triton_kernels`, are imported at the first use.
+Importing this needs no Triton; `triton_kernels` is imported at the first use.
 """
 
 import importlib.util
@@ -40,8 +40,8 @@ def triton_attention(
     """Memory O(T): keeps the output and one number a query. Shapes as in `relative_attention`, one dtype for all.
 
     With `deterministic` (None: as torch.use_deterministic_algorithms says) the gradient of `rel` is the same in every
-    bit from run to run. Without, atomic additions make its last bits vary. `tuning=None` takes the card's own. Raises
-    ConfigError where it cannot run.
+    bit; without, atomic additions make its last bits vary. `tuning=None` takes the card's own. Raises ConfigError where
+    it cannot run.
     """
     if refusal := _refusal(q, dropout_p, masked, age):
         raise _cannot(*refusal)
@@ -70,8 +70,7 @@ def _cannot(why: str, instead: str) -> ConfigError:
 
 
 def _refusal(q: Tensor, dropout_p: float, masked: Masked, age: Age) -> tuple[str, str] | None:
-    """Why these kernels cannot run, and what to give instead. An order or a mask of keys, dropout, a device, a head
-    size or a dtype is not for them."""
+    """The reason why these kernels cannot run, and the alternative; None if they can."""
     if age is not None:
         return OUT_OF_ORDER, ANY_ORDER
     if masked is not None:
@@ -92,8 +91,8 @@ def _refusal(q: Tensor, dropout_p: float, masked: Masked, age: Age) -> tuple[str
 
 @contextmanager
 def _on_its_device(t: Tensor) -> Iterator[None]:
-    """Makes the tensor's device current: Triton launches there. Raises ConfigError if a kernel needs more than the
-    device has; a smaller batch would not help."""
+    """Makes the tensor's device current for Triton. Raises ConfigError if a kernel needs more than the device has; a
+    smaller batch would not help."""
     from triton.runtime.errors import OutOfResources
 
     try:
@@ -112,7 +111,7 @@ def load_kernels() -> ModuleType:
 
 
 class _Tiles(NamedTuple):
-    """How positions are cut into tiles of n × n: see `triton_kernels`."""
+    """Tiles of n × n positions: see `triton_kernels`."""
 
     lead: int  # positions that the first block of keys begins before key 0
     ahead: int  # blocks of keys before the first query's
@@ -126,7 +125,7 @@ class _Tiles(NamedTuple):
         return cls(lead, ahead, min(1 + math.ceil(max(m - 2, 0) / n), ahead + queries), queries)
 
 
-def _readable(t: Tensor) -> Tensor:
+def _dense_rows(t: Tensor) -> Tensor:
     return t if t.stride(-1) == 1 else t.contiguous()
 
 
@@ -135,7 +134,7 @@ def _strides(*tensors: Tensor) -> list[int]:
 
 
 def _empty(like: Tensor) -> Tensor:
-    """(B, H, T, D) stored as (B, T, H, D): as a model's projections before and after attention have it."""
+    """(B, H, T, D) stored as (B, T, H, D), like a model's projections around attention."""
     b, h, t, d = like.shape
     return like.new_empty(b, t, h, d).transpose(1, 2)
 
@@ -152,7 +151,7 @@ def attend(
 ) -> tuple[Tensor, Tensor]:
     """The output (B, H, Tq, D) and log₂ of the softmax's denominator (B, H, Tq), D a power of two."""
     (b, h, tq, d), tk, m = q.shape, k.shape[2], rel.shape[1]
-    q, k, v, rel = _readable(q), _readable(k), _readable(v), rel.contiguous()
+    q, k, v, rel = _dense_rows(q), _dense_rows(k), _dense_rows(v), rel.contiguous()
     out, lse = _empty(q), q.new_empty(b, h, tq, dtype=torch.float32)
     n, options = _launch(launches(q, tuning), 0, d)
     tiles = _Tiles.of(tq, tk, m, n)
@@ -182,7 +181,7 @@ def backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The gradients of q, k, v and rel."""
     (b, h, tq, d), tk, m = q.shape, k.shape[2], rel.shape[1]
-    q, k, v, rel = _readable(q), _readable(k), _readable(v), rel.contiguous()
+    q, k, v, rel = _dense_rows(q), _dense_rows(k), _dense_rows(v), rel.contiguous()
     grad, out = (t.transpose(1, 2).contiguous() for t in (grad, out))  # (B, T, H, D), as `out` is stored: no copy
     dq, dk, dv = _empty(q), _empty(k), _empty(v)
     far, delta = torch.empty_like(lse), torch.empty_like(lse)

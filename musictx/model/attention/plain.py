@@ -1,9 +1,7 @@
-"""Plain causal attention: PyTorch's fastest kernel for a device and a shape; on a CPU, for queries wider than values
-and in bfloat16, blocks of queries: exact, pure PyTorch.
+"""Plain causal attention by PyTorch's kernels, or on a CPU by blocks of queries.
 
-Our blocks never touch the upper triangle; they keep the weights of the lower one for the backward pass, half of what
-plain attention keeps. PyTorch's own kernel needs one width and takes 1.3 times as long in bfloat16. In float32, where
-the widths are equal, blocks take 1.3 to 3 times as long as it does, with AVX2 and with AVX-512.
+PyTorch's kernel needs one width, and in bfloat16 takes 1.3 times as long as blocks; in float32 with equal widths blocks
+take 1.3 to 3 times as long as it does, with AVX2 and with AVX-512.
 """
 
 from typing import Any
@@ -14,14 +12,14 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from musictx.model.attention.chunked import Dropout
-from musictx.model.attention.relative import Masked, is_emulated, weighed_by
+from musictx.model.attention.relative import Masked, is_emulated, softmax_average
 
 KEPT_BYTES = 2**28  # up to this size a CPU keeps a layer's attention weights for the backward pass
 
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, scale: float, masked: Masked = None) -> Tensor:
-    """Queries (B, H, Tq, E), keys (B, H, Tk, E), values (B, H, Tk, D) -> (B, H, Tq, D). The queries are the last Tq of
-    the Tk positions; for a single query the keys' order does not matter."""
+    """q (B, H, Tq, E), k (B, H, Tk, E), v (B, H, Tk, D) -> (B, H, Tq, D). The queries are the last Tq positions; for
+    one query the keys' order does not matter."""
     if is_emulated(q):
         with torch.autocast("cpu", enabled=False):
             return causal_attention(q.float(), k.float(), v.float(), dropout_p, scale, masked).to(q.dtype)
@@ -56,15 +54,14 @@ def _one_query(q: Tensor, k: Tensor, v: Tensor, scale: float, masked: Masked) ->
     """A step against a cache: two products, which copy nothing, are faster than a kernel for many queries."""
     logits = (k @ (q * scale).mT).mT  # (B, H, 1, Tk)
     logits = logits.to(torch.promote_types(q.dtype, torch.float32))
-    return weighed_by(logits, v, 0.0, masked)
+    return softmax_average(logits, v, 0.0, masked)
 
 
 BLOCK = 128  # rows; 64 to 192 are as fast within the noise
 
 
 def causal_blocks(q: Tensor, k: Tensor, v: Tensor, scale: float, dropout_p: float = 0.0) -> Tensor:
-    """Queries (B, H, Tq, E), keys (B, H, Tk, E), values (B, H, Tk, D) -> (B, H, Tq, D). The queries are the last Tq of
-    the Tk positions. Keeps B·H·Tq·Tk/2 weights for the backward pass, and none without gradients."""
+    """Shapes as in `causal_attention`. Keeps B·H·Tq·Tk/2 weights for the backward pass, and none without gradients."""
     b, h, t, _ = q.shape
     rows = (x.reshape(b * h, x.shape[2], -1) for x in (q * scale, k, v))
     out: Tensor = _Blocks.apply(*rows, Dropout.draw(dropout_p))  # type: ignore[no-untyped-call]
@@ -72,7 +69,7 @@ def causal_blocks(q: Tensor, k: Tensor, v: Tensor, scale: float, dropout_p: floa
 
 
 def _spans(tq: int, tk: int) -> list[tuple[slice, int]]:
-    """Each block of query rows, and how many keys its last row may see."""
+    """Each block of query rows, and the number of keys that its last row sees."""
     return [(slice(s, min(s + BLOCK, tq)), tk - tq + min(s + BLOCK, tq)) for s in range(0, tq, BLOCK)]
 
 
@@ -80,7 +77,7 @@ class _Blocks(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, dropout: Dropout) -> Tensor:
         out = v.new_empty(*q.shape[:2], v.shape[2])  # (B·H, Tq, D)
-        kept = []
+        saved_weights = []
         for here, keys in _spans(q.shape[1], k.shape[1]):
             r = here.stop - here.start
             logits = q[:, here] @ k[:, :keys].mT  # (B·H, R, keys)
@@ -88,30 +85,30 @@ class _Blocks(torch.autograd.Function):
             logits[..., keys - r :].masked_fill_(future, -torch.inf)
             weights = logits.softmax(-1)
             if any(ctx.needs_input_grad):
-                kept.append(weights)
-            if dropout.dropped:
-                weights = weights * dropout.kept(weights, here.start)
+                saved_weights.append(weights)
+            if dropout.n_dropped:
+                weights = weights * dropout.mask(weights, here.start)
             out[:, here] = weights @ v[:, :keys]
-        ctx.save_for_backward(q, k, v, *kept)
+        ctx.save_for_backward(q, k, v, *saved_weights)
         ctx.dropout = dropout
-        return out.div_(dropout.share_kept) if dropout.dropped else out
+        return out.div_(dropout.share_kept) if dropout.n_dropped else out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, *kept = ctx.saved_tensors
+        q, k, v, *saved_weights = ctx.saved_tensors
         dropout = ctx.dropout
-        d_out = d_out / dropout.share_kept if dropout.dropped else d_out
+        d_out = d_out / dropout.share_kept if dropout.n_dropped else d_out
         exact = torch.promote_types(q.dtype, torch.float32)  # sums over blocks are kept in float32 or better
         d_q, d_k, d_v = torch.empty_like(q), torch.zeros_like(k, dtype=exact), torch.zeros_like(v, dtype=exact)
-        for (here, keys), weights in zip(_spans(q.shape[1], k.shape[1]), kept, strict=True):
+        for (here, keys), weights in zip(_spans(q.shape[1], k.shape[1]), saved_weights, strict=True):
             d_rows = d_out[:, here]
-            d_weights, dropped = d_rows @ v[:, :keys].mT, weights
-            if dropout.dropped:
-                mask = dropout.kept(weights, here.start)
-                d_weights, dropped = d_weights * mask, weights * mask
+            d_weights, used_weights = d_rows @ v[:, :keys].mT, weights
+            if dropout.n_dropped:
+                mask = dropout.mask(weights, here.start)
+                d_weights, used_weights = d_weights * mask, weights * mask
             d_logits = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, q.dtype)  # (B·H, R, keys)
             d_q[:, here] = d_logits @ k[:, :keys]
             d_k[:, :keys] += d_logits.mT @ q[:, here]
-            d_v[:, :keys] += dropped.mT @ d_rows
+            d_v[:, :keys] += used_weights.mT @ d_rows
         return d_q, d_k.to(k.dtype), d_v.to(v.dtype), None

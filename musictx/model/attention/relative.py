@@ -20,29 +20,29 @@ def reference(
     distance = distances(q, k, age)  # (Tq, Tk)
     e = rel[:, distance.clamp(0, rel.shape[1] - 1)]  # (H, Tq, Tk, D)
     logits = torch.einsum("bhid,bhjd->bhij", q, k) + torch.einsum("bhid,hijd->bhij", q, e)
-    return weighed(logits / math.sqrt(q.shape[-1]), v, distance, dropout_p, masked)
+    return causal_average(logits / math.sqrt(q.shape[-1]), v, distance, dropout_p, masked)
 
 
 def is_emulated(q: Tensor) -> bool:
-    """Whether this processor only emulates products of such numbers; in float32 attention is ten times as fast then."""
+    """Whether this processor only emulates such products; attention in float32 is ten times as fast then."""
     return EMULATES and q.device.type == "cpu" and q.dtype == torch.bfloat16
 
 
 def distances(q: Tensor, k: Tensor, age: Age = None) -> Tensor:
-    """(Tq, Tk) how many tokens each key is behind each query, the last Tq of Tk positions; below 0 for keys ahead.
-    With `age` there is one query."""
+    """(Tq, Tk) tokens from each key to each of the last Tq queries; below 0 for keys ahead. With `age` there is one
+    query."""
     if age is not None:
         return age[None]
     tq, tk = q.shape[2], k.shape[2]
     return torch.arange(tk - tq, tk, device=q.device)[:, None] - torch.arange(tk, device=q.device)
 
 
-def weighed(logits: Tensor, v: Tensor, distance: Tensor, dropout_p: float, masked: Masked) -> Tensor:
-    """`weighed_by` without the keys that are ahead, whose `distance` is below 0."""
-    return weighed_by(logits.masked_fill(distance < 0, -torch.inf), v, dropout_p, masked)
+def causal_average(logits: Tensor, v: Tensor, distance: Tensor, dropout_p: float, masked: Masked) -> Tensor:
+    """`softmax_average` without the keys that are ahead, whose `distance` is below 0."""
+    return softmax_average(logits.masked_fill(distance < 0, -torch.inf), v, dropout_p, masked)
 
 
-def weighed_by(logits: Tensor, v: Tensor, dropout_p: float, masked: Masked) -> Tensor:
+def softmax_average(logits: Tensor, v: Tensor, dropout_p: float, masked: Masked) -> Tensor:
     """Logits (B, H, Tq, Tk) and values (B, H, Tk, D) -> (B, H, Tq, D): values weighted by the softmax."""
     if masked is not None:
         logits = logits.masked_fill(masked[:, None, None], -torch.inf)
@@ -61,15 +61,15 @@ def skew(
     logits = (content + relative_logits(q, rel, tk)) / math.sqrt(q.shape[-1])
     if tq > 1:
         logits = logits.masked_fill(torch.ones(tq, tk, dtype=torch.bool, device=q.device).triu(tk - tq + 1), -torch.inf)
-    return weighed_by(logits, v, dropout_p, masked)
+    return softmax_average(logits, v, dropout_p, masked)
 
 
 def _by_age(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float, masked: Masked, age: Tensor) -> Tensor:
-    """One query: computes the logit of each distance once and gathers it by the keys' age instead of shifting."""
+    """One query: gathers the logit of each distance by the keys' age instead of shifting."""
     by_distance = torch.einsum("bhqd,hmd->bhqm", q, rel)  # (B, H, 1, M)
     row = age.clamp(max=rel.shape[1] - 1).expand(*q.shape[:2], 1, -1)  # (B, H, 1, Tk)
     logits = (k @ q.mT).mT + by_distance.gather(-1, row)  # (B, H, 1, Tk)
-    return weighed_by(logits / math.sqrt(q.shape[-1]), v, dropout_p, masked)
+    return softmax_average(logits / math.sqrt(q.shape[-1]), v, dropout_p, masked)
 
 
 def relative_logits(q: Tensor, rel: Tensor, tk: int) -> Tensor:

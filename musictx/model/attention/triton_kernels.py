@@ -1,15 +1,15 @@
-"""The kernels of relative attention in Triton. `fused` launches them and explains their use.
+"""The kernels of relative attention in Triton; `fused` launches them.
 
 One tile is N queries × N keys. Key blocks begin where query blocks begin (the first may begin LEAD rows before key 0).
-So the tile b blocks before the diagonal has the distances b·N + m - n, with query m and key n. Where n <= m that
-is row c = m - n of the b-th block of N rows of the table. Elsewhere it is row c = N + m - n of the block before. Hence
+So the tile b blocks before the diagonal has the distances b·N + m - n, with query m and key n. Where n <= m that is row
+c = m - n of the b-th block of N rows of the table, elsewhere row c = N + m - n of the block before:
 
     relative[m, n] = C[m, (m - n) mod N],   C[m, c] = q_m · e_{b·N + c} if c <= m else q_m · e_{(b-1)·N + c}.
 
 C takes one product Q·Eᵀ of N × N a tile: its other half is the product of the tile before. The gather permutes each row
-and is its own inverse, so the same gather takes gradients of logits back to distances. The gradients of the b-th block
-of rows come half from tile b, half from tile b + 1. This is again one N × N matrix and one product. From tile NEAR on
-every distance is M - 1 or more: there the relative logit is one number a query, "far".
+and is its own inverse, so it takes gradients of logits back to distances. Those of the b-th block of rows come half
+from tile b, half from tile b + 1: again one N × N matrix and one product. From tile NEAR on every distance is M - 1 or
+more, and the relative logit is one number a query, "far".
 
 TQ and TK count queries and keys; block i of queries is at block i + AHEAD of keys. B·H·T·D may pass 2³¹.
 """
@@ -91,19 +91,19 @@ def _turn(x, N: tl.constexpr, AXIS: tl.constexpr):
 
 @triton.jit
 def _head(head, H, size, D: tl.constexpr):
-    """Where head `head` of B·H begins in a tensor stored as (B, T, H, D), whose rows are H·D apart."""
+    """The offset of head `head` of B·H in a tensor stored as (B, T, H, D), whose rows are H·D apart."""
     return (head // H).to(tl.int64) * size * H * D + (head % H) * D
 
 
 @triton.jit
 def _probabilities(logits, lse, keys, queries):
-    """Recomputed from the saved log₂ of the sum of 2^logit; logits in units of log₂."""
+    """Softmax from the saved log₂ of its denominator; logits in units of log₂."""
     return tl.exp2(tl.where(keys <= queries, logits - lse, float("-inf")))
 
 
 @triton.jit
 def _positions(start, TK, N: tl.constexpr):
-    """Positions of N keys; those before the first go into the future, where the causal mask hides them."""
+    """Positions of N keys; those before the first go into the future, which the causal mask hides."""
     keys = start + tl.arange(0, N)
     return tl.where(keys < 0, TK, keys)
 
@@ -162,9 +162,9 @@ def query_gradient(
 ):  # fmt: skip
     """DQ (B, Tq, H, D) and DFAR (B·H, blocks of queries, D), the far tiles' share of the last row of the table.
 
-    With ADD_TABLE, adds the near tiles' share of the table to DE (H, NEAR·N, D), atomically. Its rows past M - 1 belong
-    to the last row too. DFAR and DE lack the factor 1 / sqrt(head size). For the kernels that follow it writes one
-    number a query (B·H, Tq): FAR = q · e_{M-1} and DELTA = output · its gradient.
+    With ADD_TABLE, adds the near tiles' share to DE (H, NEAR·N, D), atomically; its rows past M - 1 belong to the last
+    row too. DFAR and DE lack the factor 1 / sqrt(head size). It writes one number a query (B·H, Tq) for the next
+    kernels: FAR = q · e_{M-1} and DELTA = output · its gradient.
     """
     blocks = (TQ + N - 1) // N
     i, head = blocks - 1 - tl.program_id(0) % blocks, tl.program_id(0) // blocks
@@ -268,8 +268,8 @@ def table_gradient(
 ):  # fmt: skip
     """The near tiles' share of the table, summed in a fixed order: DE (SPLITS, 2, H, NEAR·N, D).
 
-    One program for a head, a distance b of tiles, and every SPLITS-th row of the batch. DE[:, 0] is the share of
-    tiles b in block b of the table, DE[:, 1] their share in block b - 1.
+    One program for a head, a distance b of tiles, and every SPLITS-th row of the batch. DE[:, 0] is the share of tiles
+    b in block b of the table, DE[:, 1] their share in block b - 1.
     """
     b, split = tl.program_id(0) % NEAR, tl.program_id(0) // NEAR // H
     h = (tl.program_id(0) // NEAR % H).to(tl.int64)

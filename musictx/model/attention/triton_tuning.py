@@ -1,8 +1,7 @@
 """Tiles, warps and stages of the Triton kernels for each card.
 
-Each kernel gets the largest tile that Triton's compiler keeps within the card's shared memory. A thread may spill 100
-bytes from registers at most. `make kernels` compiles all of them on any machine and prints what they take; none has
-been timed on a GPU.
+Each kernel gets the largest tile that the compiler keeps within the card's shared memory and within 100 spilled bytes a
+thread. `make kernels` compiles all of them on any machine and prints their use; none has been timed on a GPU.
 """
 
 from collections.abc import Sequence
@@ -27,7 +26,7 @@ class Launch(NamedTuple):
 
 
 class Tuning(NamedTuple):
-    """How to launch the four kernels. The table's has the tiles of the queries', since it completes their gradients."""
+    """The launches of the four kernels. The table's has the queries' tiles, since it completes their gradients."""
 
     forward: Launch
     queries: Launch
@@ -35,25 +34,25 @@ class Tuning(NamedTuple):
     table: Launch
 
 
-def _alike(launch: Launch) -> Tuning:
+def _same_launches(launch: Launch) -> Tuning:
     return Tuning(*[launch] * 4)
 
 
-INTERPRETED = _alike(Launch(16, 1, 1))  # small: several tiles in a test of a hundred positions
+INTERPRETED = _same_launches(Launch(16, 1, 1))  # small: several tiles in a test of a hundred positions
 
 _ALL_CARDS = {
     (16, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2), Launch(64, 8, 2)),
-    (16, 4): _alike(Launch(32, 8, 2)),  # no card's tensor cores take float32, which compiles nearly the same for all
-    (32, 4): _alike(Launch(32, 8, 2)),
+    (16, 4): _same_launches(Launch(32, 8, 2)),  # no tensor cores take float32: nearly the same for all cards
+    (32, 4): _same_launches(Launch(32, 8, 2)),
     (64, 4): Tuning(Launch(32, 8, 2), Launch(32, 8, 2), Launch(32, 8, 2), Launch(32, 8, 1)),
-    (128, 4): _alike(Launch(16, 8, 2)),
+    (128, 4): _same_launches(Launch(16, 8, 2)),
 }
 # by the oldest capability it serves, then by head size, padded, and bytes of a number
 TUNING: dict[int, dict[tuple[int, int], Tuning]] = {
     80: {
         (32, 2): Tuning(Launch(64, 4, 3), Launch(32, 4, 2), Launch(64, 8, 2), Launch(32, 4, 2)),
         (64, 2): Tuning(Launch(64, 8, 2), Launch(32, 4, 2), Launch(32, 4, 2), Launch(32, 4, 2)),
-        (128, 2): _alike(Launch(32, 8, 2)),
+        (128, 2): _same_launches(Launch(32, 8, 2)),
         **_ALL_CARDS,
     },
     90: {
@@ -72,10 +71,9 @@ TUNING: dict[int, dict[tuple[int, int], Tuning]] = {
 
 
 def tuning_for(capability: int, shared_bytes: int, d: int, number_bytes: int) -> Tuning:
-    """The tuning for a card of compute capability 80 or more (8.0 is 80) with `shared_bytes` of shared memory for a
-    block; d is padded.
+    """The tuning for a card of compute capability 80 or more (8.0 is 80) with `shared_bytes` for a block; d is padded.
 
-    A card with less than Hopper's takes Ampere's tuning, however new it is; a newer one with as much takes Blackwell's.
+    A card with less than Hopper's memory takes Ampere's tuning; a newer one with as much takes Blackwell's.
     """
     generation = 80 if shared_bytes < ROOMY or capability < 90 else 90 if capability < 100 else 100
     return TUNING[generation][d, number_bytes]
@@ -88,7 +86,7 @@ class Card(NamedTuple):
 
     @classmethod
     def of(cls, t: Tensor) -> "Card | None":
-        """The card that has `t`; None in the interpreter."""
+        """The card of `t`; None in the interpreter."""
         if not t.is_cuda:
             return None
         card = torch.cuda.get_device_properties(t.device)
@@ -96,9 +94,8 @@ class Card(NamedTuple):
         return cls(card.name, 10 * card.major + card.minor, shared_bytes)
 
 
-def launches(q: Tensor, asked: Sequence[int]) -> Sequence[int]:
-    """The numbers of a tuning: those asked for or, if none, those of q's card. Raises ConfigError if the card of q
-    (…, D) is too old, whatever is asked for."""
+def launches(q: Tensor, tuning: Sequence[int]) -> Sequence[int]:
+    """The numbers of a given tuning, else those of q's card. Raises ConfigError if the card of q (…, D) is too old."""
     card = Card.of(q)
     if card and card.capability < OLDEST:
         raise ConfigError(
@@ -108,6 +105,6 @@ def launches(q: Tensor, asked: Sequence[int]) -> Sequence[int]:
             allowed="chunked",
             hint="it has no bfloat16: train with precision=16-mixed or 32-true",
         )
-    if asked:
-        return asked
+    if tuning:
+        return tuning
     return list(chain(*(tuning_for(*card[1:], q.shape[-1], q.element_size()) if card else INTERPRETED)))

@@ -1,4 +1,4 @@
-"""What the layers of an encoder and of a decoder have in common, as nodes of a graph: all but where they look."""
+"""The parts of a layer that an encoder and a decoder share, as nodes of a graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Blocks:
         self.size = g.op("Shape", ids, start=0, end=1), g.op("Shape", ids, start=1, end=2)  # B, T
         self.first_v = ""
 
-    def normed(self, layer: int, x: str) -> str:
+    def pre_norm(self, layer: int, x: str) -> str:
         """The stream as a layer's attention reads it."""
         c = self.config
         return x if c.norm == "post" else self.g.norm(x, f"{self.name}.{layer}.norm_1", c.d_model)
@@ -30,9 +30,9 @@ class Blocks:
         """Queries, keys and values (B, H, T, D) of the normed stream, without their positions."""
         g, c, name = self.g, self.config, f"{self.name}.{layer}"
         qkv = g.linear(x, f"{name}.qkv", c.d_model, 3 * c.d_model)
-        qkv = g.op("Transpose", g.shaped(qkv, *self.size, 3, self.n_heads, self.d_head), perm=[2, 0, 3, 1, 4])
+        qkv = g.op("Transpose", g.reshape(qkv, *self.size, 3, self.n_heads, self.d_head), perm=[2, 0, 3, 1, 4])
         qk, v = g.split(qkv, 0, 2, g.const([2, 1]))
-        q, k = (g.op("Squeeze", each, g.const([0])) for each in g.split(self.scaled(layer, qk), 0, 2))
+        q, k = (g.op("Squeeze", each, g.const([0])) for each in g.split(self.scale_heads(layer, qk), 0, 2))
         v = g.op("Squeeze", v, g.const([0]))
         if c.value_residual and layer:
             own, first = g.split(g.weight(f"{name}.shares", 2), 0, 2)
@@ -42,18 +42,17 @@ class Blocks:
 
     @cached_property
     def scale(self) -> str:
-        """What queries and keys are multiplied by: the scale of their products is in the queries. It is one number a
-        head and not a scalar: that one ONNX Runtime would move into the product, which is slower then."""
+        """The factors of queries and keys; queries also have that of their products. One number a head: ONNX Runtime
+        would move a scalar into the product, which is slower then."""
         scale = np.ones((2, 1, self.n_heads, 1, 1))
         scale[0] = self.d_head**-0.5
         return self.g.const(scale * (self.d_head**0.5 if self.config.qk_norm else 1), "float32")
 
     @cached_property
     def no_gain(self) -> str:
-        """That of keys."""
         return self.g.const(np.ones((1, 1, self.n_heads, 1, 1)), "float32")
 
-    def scaled(self, layer: int, qk: str) -> str:
+    def scale_heads(self, layer: int, qk: str) -> str:
         """Queries and keys (2, B, H, T, D), normed or not."""
         g, c = self.g, self.config
         if not c.qk_norm:
@@ -64,11 +63,11 @@ class Blocks:
         length = g.op("Sqrt", g.op("Add", squares, g.const(RMS_EPSILON * self.d_head, "float32")))
         return g.op("Mul", g.op("Div", qk, length), gain)
 
-    def add(self, layer: int, x: str, found: str) -> str:
+    def add(self, layer: int, x: str, output: str) -> str:
         """Adds attention's output (B, H, T, D) to the stream."""
         g, c, name = self.g, self.config, f"{self.name}.{layer}"
-        found = g.shaped(g.op("Transpose", found, perm=[0, 2, 1, 3]), -1, c.d_model)
-        x = g.op("Add", x, g.linear(found, f"{name}.project", c.d_model, c.d_model))
+        output = g.reshape(g.op("Transpose", output, perm=[0, 2, 1, 3]), -1, c.d_model)
+        x = g.op("Add", x, g.linear(output, f"{name}.project", c.d_model, c.d_model))
         return g.norm(x, f"{name}.norm_1", c.d_model) if c.norm == "post" else x
 
     def feed(self, layer: int, x: str) -> str:

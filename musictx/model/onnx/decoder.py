@@ -1,4 +1,4 @@
-"""A decoder as one graph: some more tokens after a cache that the caller keeps."""
+"""A decoder as one graph: more tokens after a cache that the caller keeps."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 from musictx.model.onnx.blocks import Blocks
 from musictx.model.onnx.graph import Graph
-from musictx.model.onnx.keyboard import N_KEYS, features, onto
+from musictx.model.onnx.keyboard import add_logits, features
 from musictx.model.onnx.position import FORMS, to
 from musictx.model.onnx.slots import Slots
+from musictx.model.settings import N_KEYS
 
 
 def decoder(config: Any, int8: bool = False) -> Graph:
-    """The graph of a `TransformerConfig`, or of what has its fields.
+    """The graph of a `TransformerConfig`, or of its fields.
 
     It takes ids (B, T), their index in their rows, and the caches. It gives logits (B, V) after the last, and the new
     keys and values of all layers, (L, B, H, Dk, T) and (L, B, H, T, D).
@@ -24,7 +25,7 @@ def decoder(config: Any, int8: bool = False) -> Graph:
     if c.cycle > 1:
         place = g.op("Mod", g.op("Sub", layers.index, g.const(1)), g.const(c.cycle))
         x = g.op("Add", x, g.op("Gather", g.weight("place.weight", c.cycle, c.d_model), place, axis=0))
-    x = g.shaped(layers.form.place(x), -1, c.d_model)  # (B · T, C), and so between all layers
+    x = g.reshape(layers.form.place(x), -1, c.d_model)  # (B · T, C), and so between all layers
     for layer in range(c.n_layers):
         x = layers.feed(layer, layers.attend(layer, x))
     layers.put_out()
@@ -33,13 +34,13 @@ def decoder(config: Any, int8: bool = False) -> Graph:
     if c.keyboard == "none":
         g.linear(y, "embed", c.d_model, c.vocab_size, bias=False, named=final)
     else:
-        seen = features(g, c, ids, g.input("keyboard", "float64", "B", 2, N_KEYS))
-        onto(g, c, g.linear(y, "embed", c.d_model, c.vocab_size, bias=False), y, seen)
+        key_features = features(g, c, ids, g.input("keyboard", "float64", "B", 2, N_KEYS))
+        add_logits(g, c, g.linear(y, "embed", c.d_model, c.vocab_size, bias=False), y, key_features)
     return g
 
 
 class Layers(Blocks):
-    """Layers that see a cache, and what they share."""
+    """Layers that read a cache."""
 
     def __init__(self, g: Graph, config: Any, ids: str, name: str = "blocks") -> None:
         super().__init__(g, config, ids, name)
@@ -51,7 +52,7 @@ class Layers(Blocks):
         self.new: dict[str, list[str]] = {"keys": [], "values": [], "recent": []}  # of each layer
 
     def clock(self, ids: str) -> str:
-        """(B, T) float64 after each id; a clock of musical time goes on from where it stood."""
+        """(B, T) float64 after each id; musical time goes on from the input `clock`."""
         g = self.g
         if self.config.clock != "time":
             return g.op("Cast", self.index, to=to("float64"))
@@ -65,33 +66,33 @@ class Layers(Blocks):
     def attend(self, layer: int, x: str) -> str:
         """Adds attention's output to the stream; in the last layer for the last token of each row alone, (B, C)."""
         g, c = self.g, self.config
-        normed = self.normed(layer, x)
-        q, k, v = self.heads(layer, self.convolve(layer, normed) if c.conv > 1 else normed)
+        pre_norm = self.pre_norm(layer, x)
+        q, k, v = self.heads(layer, self.convolve(layer, pre_norm) if c.conv > 1 else pre_norm)
         self.form.begin(f"{self.name}.{layer}.attend")
         q = self.form.queries(q)
         if layer + 1 == c.n_layers:
-            q, x = self.slots.last(q), g.op("Gather", g.shaped(x, *self.size, c.d_model), g.const(-1), axis=1)
+            q, x = self.slots.last(q), g.op("Gather", g.reshape(x, *self.size, c.d_model), g.const(-1), axis=1)
         k = g.op("Transpose", self.form.keys(k), perm=[0, 1, 3, 2])  # (B, H, Dk, T)
-        found = self.slots.find(layer, q, k, v)  # (B, H, T, D)
+        output = self.slots.find(layer, q, k, v)  # (B, H, T, D)
         self.new["keys"].append(k)
         self.new["values"].append(v)
-        return self.add(layer, x, found)
+        return self.add(layer, x, output)
 
     def convolve(self, layer: int, x: str) -> str:
         """Adds a weighted sum of the last tokens, (B · T, C)."""
         g, c, before = self.g, self.config, self.config.conv - 1
-        x = g.shaped(x, *self.size, c.d_model)
-        seen = g.op("Concat", g.op("Gather", self.recent, g.const(layer), axis=0), x, axis=1)  # (B, T + before, C)
+        x = g.reshape(x, *self.size, c.d_model)
+        window = g.op("Concat", g.op("Gather", self.recent, g.const(layer), axis=0), x, axis=1)  # (B, T + before, C)
         taps = g.split(g.weight(f"{self.name}.{layer}.conv.weight", c.conv, c.d_model), 0, c.conv)
         for shift, tap in enumerate(taps):
             end = shift - before or 2**31  # without an end
-            shifted = g.op("Slice", seen, g.const([shift]), g.const([end]), g.const([1]))
+            shifted = g.op("Slice", window, g.const([shift]), g.const([end]), g.const([1]))
             x = g.op("Add", x, g.op("Mul", shifted, tap))
-        self.new["recent"].append(g.op("Slice", seen, g.const([-before]), g.const([2**31]), g.const([1])))
-        return g.shaped(x, -1, c.d_model)
+        self.new["recent"].append(g.op("Slice", window, g.const([-before]), g.const([2**31]), g.const([1])))
+        return g.reshape(x, -1, c.d_model)
 
     def put_out(self) -> None:
-        """Makes outputs of what each layer has for the cache."""
+        """Makes outputs of each layer's new cache."""
         g, c, h, d = self.g, self.config, self.n_heads, self.d_head
         sizes: dict[str, tuple[int | str, ...]] = {
             "keys": (h, d + self.form.more_key_width, "T"),

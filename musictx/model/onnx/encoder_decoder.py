@@ -1,26 +1,26 @@
-"""An encoder-decoder as two graphs: a source that is read once, and a decoder that looks into it at every step.
+"""An encoder-decoder as two graphs: the source is read once, the decoder attends to it at every step.
 
-The first gives what the second takes: `source_keys_0`, `source_values_0` and so on of each layer of the decoder,
-`source_hidden`, -inf where a row has ended, and `source_at`, the time of each place, where a table counts distances.
+The first gives the inputs of the second: `source_keys_0`, `source_values_0` and so on, `source_hidden`, -inf where a
+row has ended, and `source_at`, the time of each place, where a table counts distances.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from musictx.model.encoder_decoder_settings import EncoderDecoderSettings
 from musictx.model.onnx.blocks import Blocks
 from musictx.model.onnx.decoder import Layers
 from musictx.model.onnx.graph import Graph
 from musictx.model.onnx.position import BOTH_WAYS, Form, to
 from musictx.model.onnx.slots import HIDDEN
+from musictx.model.settings import EncoderDecoderSettings
 
 
 def encoder(config: EncoderDecoderSettings, int8: bool = False) -> Graph:
     """The graph of the encoder. It takes sources (B, S · voices), PAD where they have ended."""
     g, c = Graph(int8), config.stream(config.source_group)
     source, voices = g.input("source", "int64", "B", "N"), c.source_voices
-    chords = g.shaped(source, 0, -1, voices)  # (B, S, voices)
+    chords = g.reshape(source, 0, -1, voices)  # (B, S, voices)
     places = g.op("Squeeze", g.op("Shape", chords, start=1, end=2))
     index = g.op("Range", g.const(0), places, g.const(1))
     index = g.op("Expand", index, g.op("Shape", chords, start=0, end=2))  # (B, S)
@@ -29,18 +29,18 @@ def encoder(config: EncoderDecoderSettings, int8: bool = False) -> Graph:
     form, layers = BOTH_WAYS[c.position](g, c, index, own), Blocks(g, c, index, "encoder")
     x = g.op("Gather", g.weight("embed.weight", c.vocab_size, c.d_model), chords, axis=0)  # (B, S, voices, C)
     if voices > 1:
-        x = g.linear(g.shaped(x, -1, voices * c.d_model), "chord", voices * c.d_model, c.d_model)
-    x = _placed(g, c, form, g.shaped(x, *layers.size, c.d_model), index, "source")
-    hidden = _hidden(g, c, chords, index)
+        x = g.linear(g.reshape(x, -1, voices * c.d_model), "chord", voices * c.d_model, c.d_model)
+    x = _add_places(g, c, form, g.reshape(x, *layers.size, c.d_model), index, "source")
+    hidden = _padding_mask(g, c, chords, index)
     apart = ""  # how far, (B, 1, S, S)
     if form.by_distance:
         apart = g.op("Sub", *(g.op("Unsqueeze", index, g.const(axes)) for axes in ([1, 3], [1, 2])))
     for layer in range(c.n_encoder_layers):
-        q, k, v = layers.heads(layer, layers.normed(layer, x))
+        q, k, v = layers.heads(layer, layers.pre_norm(layer, x))
         form.begin(f"encoder.{layer}.attend")
         k = g.op("Transpose", form.keys(k), perm=[0, 1, 3, 2])
-        found = _find(g, form, form.queries(q), k, v, apart, hidden)
-        x = layers.feed(layer, layers.add(layer, x, found))
+        output = _attend(g, form, form.queries(q), k, v, apart, hidden)
+        x = layers.feed(layer, layers.add(layer, x, output))
     x = g.norm(x, "source.norm", c.d_model)
     _put_out(g, c, layers, BOTH_WAYS[c.position](g, c, index, at), x)
     g.output(hidden, "float32", "B", 1, 1, "S")
@@ -50,12 +50,13 @@ def encoder(config: EncoderDecoderSettings, int8: bool = False) -> Graph:
 
 
 def _put_out(g: Graph, config: EncoderDecoderSettings, layers: Blocks, form: Form, x: str) -> None:
-    """Makes outputs of what each layer of the decoder looks into, of the encoder's own output (B · S, C)."""
+    """Makes outputs of the source's keys and values for each layer of the decoder, from the encoder's output (B · S,
+    C)."""
     c, d = config, layers.d_head
     for layer in range(c.n_layers):
         name = f"decoder.{layer}.cross"
         both = g.linear(x, f"{name}.keys_values", c.d_model, 2 * c.d_model)
-        both = g.op("Transpose", g.shaped(both, *layers.size, 2, c.n_heads, d), perm=[2, 0, 3, 1, 4])
+        both = g.op("Transpose", g.reshape(both, *layers.size, 2, c.n_heads, d), perm=[2, 0, 3, 1, 4])
         k, v = g.split(both, 0, 2)
         form.begin(f"{name}.attend")
         k = form.keys(g.op("Squeeze", k, g.const([0])))
@@ -66,12 +67,12 @@ def _put_out(g: Graph, config: EncoderDecoderSettings, layers: Blocks, form: For
 
 
 def target(config: EncoderDecoderSettings, int8: bool = False) -> Graph:
-    """The graph of the decoder, as `decoder` makes one. It also takes what `encoder` gives."""
+    """The graph of the decoder, as `decoder` makes one. It also takes the outputs of `encoder`."""
     g, c = Graph(int8), config.stream(config.target_group)
     ids = g.input("ids", "int64", "B", "T")
-    layers = Listening(g, c, ids, "decoder")
+    layers = CrossLayers(g, c, ids, "decoder")
     x = g.op("Gather", g.weight("embed.weight", c.vocab_size, c.d_model), ids, axis=0)
-    x = _placed(g, c, layers.form, x, layers.index, "target")
+    x = _add_places(g, c, layers.form, x, layers.index, "target")
     for layer in range(c.n_layers):
         x = layers.feed(layer, layers.attend(layer, x))
     layers.put_out()
@@ -80,11 +81,11 @@ def target(config: EncoderDecoderSettings, int8: bool = False) -> Graph:
     return g
 
 
-class Listening(Layers):
-    """Layers that look into the source after they have looked back."""
+class CrossLayers(Layers):
+    """Layers with cross-attention after their self-attention."""
 
     def clock(self, ids: str) -> str:
-        """Also finds the time `at` (B, T) that the next token after each id is for. The token before all takes none."""
+        """Also sets `at` (B, T), the time of the next token after each id. The first id takes none."""
         g, c = self.g, self.config
         self.hidden = g.input("source_hidden", "float32", "B", 1, 1, "S")
         self.source_at = g.input("source_at", "float64", "B", "S") if BOTH_WAYS[c.position].by_distance else ""
@@ -97,23 +98,23 @@ class Listening(Layers):
         return self.at if c.clock == "time" else g.op("Cast", self.index, to=to("float64"))
 
     def attend(self, layer: int, x: str) -> str:
-        return self.listen(layer, super().attend(layer, x))
+        return self.cross_attend(layer, super().attend(layer, x))
 
-    def listen(self, layer: int, x: str) -> str:
-        """Adds to the stream what its tokens find in the source."""
+    def cross_attend(self, layer: int, x: str) -> str:
+        """Adds cross-attention's output to the stream."""
         g, c, name = self.g, self.config, f"{self.name}.{layer}.cross"
         if layer + 1 == c.n_layers:  # of which only the last tokens are here
             self.at = g.op("Gather", self.at, g.const([-1]), axis=1)
         form = BOTH_WAYS[c.position](g, c, self.index, self.at)
         q = g.linear(g.norm(x, f"{name}.norm", c.d_model), f"{name}.query", c.d_model, c.d_model)
-        q = g.op("Transpose", g.shaped(q, self.size[0], -1, c.n_heads, self.d_head), perm=[0, 2, 1, 3])
+        q = g.op("Transpose", g.reshape(q, self.size[0], -1, c.n_heads, self.d_head), perm=[0, 2, 1, 3])
         q = g.op("Mul", q, g.const(np.full((self.n_heads, 1, 1), self.d_head**-0.5), "float32"))
         form.begin(f"{name}.attend")
         k = g.input(f"source_keys_{layer}", "float32", "B", c.n_heads, self.d_head + form.more_key_width, "S")
         v = g.input(f"source_values_{layer}", "float32", "B", c.n_heads, "S", self.d_head)
-        found = _find(g, form, form.queries(q), k, v, self.apart() if form.by_distance else "", self.hidden)
-        found = g.shaped(g.op("Transpose", found, perm=[0, 2, 1, 3]), -1, c.d_model)
-        return g.op("Add", x, g.linear(found, f"{name}.project", c.d_model, c.d_model))
+        output = _attend(g, form, form.queries(q), k, v, self.apart() if form.by_distance else "", self.hidden)
+        output = g.reshape(g.op("Transpose", output, perm=[0, 2, 1, 3]), -1, c.d_model)
+        return g.op("Add", x, g.linear(output, f"{name}.project", c.d_model, c.d_model))
 
     def apart(self) -> str:
         """(B, 1, T, S) distances from the source to the tokens, in rows of a table."""
@@ -129,21 +130,21 @@ def _steps(g: Graph, index: str, group: int) -> str:
 
 
 def _pace(g: Graph, config: EncoderDecoderSettings, ids: str, takes: str = "") -> str:
-    """Seconds (B, T) float64 until after each id; those that are 0 in `takes` take none."""
+    """Seconds (B, T) float64 to the end of each id; those that are 0 in `takes` take none."""
     pace = g.op("Gather", g.weight("pace", config.vocab_size), ids, axis=0)
     pace = g.op("Cast", pace, to=to("float64"))
     return g.op("CumSum", g.op("Mul", pace, takes) if takes else pace, g.const(1))
 
 
-def _placed(g: Graph, config: EncoderDecoderSettings, form: Form, x: str, index: str, side: str) -> str:
-    """The stream (B · T, C) of embeddings (B, T, C) with their places in it."""
+def _add_places(g: Graph, config: EncoderDecoderSettings, form: Form, x: str, index: str, side: str) -> str:
+    """The stream (B · T, C) of embeddings (B, T, C) with their places."""
     if config.cycle > 1:
         table = g.weight(f"{side}.beat.weight", config.cycle, config.d_model)
         x = g.op("Add", x, g.op("Gather", table, g.op("Mod", index, g.const(config.cycle)), axis=0))
-    return g.shaped(form.place(x, f"{side}.places"), -1, config.d_model)
+    return g.reshape(form.place(x, f"{side}.places"), -1, config.d_model)
 
 
-def _hidden(g: Graph, config: EncoderDecoderSettings, chords: str, index: str) -> str:
+def _padding_mask(g: Graph, config: EncoderDecoderSettings, chords: str, index: str) -> str:
     """(B, 1, 1, S) -inf where all voices (B, S, voices) are PAD, but at the first place; else 0."""
     ended = g.op("Cast", g.op("Equal", chords, g.const(config.pad)), to=to("int64"))
     ended = g.op("Mul", g.op("ReduceMin", ended, g.const([2]), keepdims=0), index)
@@ -152,8 +153,8 @@ def _hidden(g: Graph, config: EncoderDecoderSettings, chords: str, index: str) -
     return g.op("Where", ended, *sides, named="source_hidden")
 
 
-def _find(g: Graph, form: Form, q: str, k: str, v: str, distance: str, hidden: str) -> str:
-    """What queries (B, H, T, Dk) find among keys (B, H, Dk, S) on both sides, (B, H, T, D)."""
+def _attend(g: Graph, form: Form, q: str, k: str, v: str, distance: str, hidden: str) -> str:
+    """The output (B, H, T, D) of queries (B, H, T, Dk) over keys (B, H, Dk, S), without a causal mask."""
     logits = g.op("MatMul", q, k)
     if more := form.logits(q, distance):
         logits = g.op("Add", logits, more)

@@ -1,4 +1,4 @@
-"""Collects the nodes of an ONNX graph. It knows names and shapes of weights, and no numbers of theirs."""
+"""The nodes of an ONNX graph, with names and shapes of weights, and without their numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 
 class Value(NamedTuple):
-    """An input, an output or a weight; a size that is a word is known only when it runs."""
+    """An input, an output or a weight; a size that is a word is known only at run time."""
 
     name: str
     dtype: str
@@ -55,12 +55,11 @@ class Graph:
 
     @property
     def n_parameters(self) -> int:
-        """How many numbers its model has learned: all but tables of the tokenizer."""
+        """The number of learned numbers: all but tables of the tokenizer."""
         tables = {v.name for v in self.weights.values() if v.dtype == "int64"} | {"pace"}
         return sum(prod(shape) for name, shape in self.tensors.items() if name not in tables)
 
     def input(self, name: str, dtype: str, *shape: int | str) -> str:
-        """An input; returns its name."""
         self.inputs.append(Value(name, dtype, shape))
         return name
 
@@ -76,14 +75,14 @@ class Graph:
         return result
 
     def split(self, x: str, axis: int, n: int, sizes: str = "") -> list[str]:
-        """n parts along an axis, alike or of these sizes."""
+        """n parts along an axis, of equal or these sizes."""
         parts = [f"split_{len(self.nodes)}_{k}" for k in range(n)]
         alike = {} if sizes else {"num_outputs": n}
         self.nodes.append(Node("Split", [x, sizes] if sizes else [x], parts, {"axis": axis} | alike))
         return parts
 
     def const(self, value: Any, dtype: str = "int64") -> str:
-        """Numbers that belong to the graph itself, each only once."""
+        """Numbers of the graph itself, each only once."""
         array = np.array(value, dtype)
         key = dtype, array.shape, array.tobytes()
         if key not in self._known:
@@ -116,7 +115,7 @@ class Graph:
         scale, bias = self.weight(f"{name}.weight", width), self.weight(f"{name}.bias", width)
         return self.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=1e-5)
 
-    def shaped(self, x: str, *shape: int | str) -> str:
+    def reshape(self, x: str, *shape: int | str) -> str:
         """A view; each size is a number, or the name of a scalar (1,)."""
         if all(isinstance(each, int) for each in shape):
             return self.op("Reshape", x, self.const(shape))
@@ -125,25 +124,25 @@ class Graph:
 
 
 def numbers(graph: Graph, tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """All weights of a graph, from the tensors of its model. Raises UserError for int8 of what is no number."""
-    found: dict[str, Array] = {}
+    """All weights of a graph, from the tensors of its model. Raises UserError for int8 of NaN or infinity."""
+    arrays: dict[str, Array] = {}
     for name in graph.tensors:
         tensor, whole, scale = tensors[name], f"{name}:int8", f"{name}:scale"
         if name in graph.weights:
-            found[name] = tensor
+            arrays[name] = tensor
         if whole in graph.weights:
-            found[whole], found[scale] = quantised(tensor)
+            arrays[whole], arrays[scale] = quantise(tensor)
     for name, value in graph.weights.items():
-        found[name] = np.ascontiguousarray(found[name], value.dtype)
-        if found[name].shape != value.shape:
-            raise ValueError(f"{name} is {found[name].shape}, its graph takes {value.shape}")
-        if graph.int8 and value.dtype == "float32" and not np.isfinite(found[name]).all():
+        arrays[name] = np.ascontiguousarray(arrays[name], value.dtype)
+        if arrays[name].shape != value.shape:
+            raise ValueError(f"{name} is {arrays[name].shape}, its graph takes {value.shape}")
+        if graph.int8 and value.dtype == "float32" and not np.isfinite(arrays[name]).all():
             what = f"{name.partition(':')[0]} has NaN or infinity, which products in 8 bits would hide"
             raise UserError(what, "train it again with a lower lr=")
-    return found
+    return arrays
 
 
-def quantised(weight: Array) -> tuple[Array, Array]:
+def quantise(weight: Array) -> tuple[Array, Array]:
     """(out, in) -> uint8 (out, blocks, 32), zeros behind the end of a row, and float32 scales (out, blocks)."""
     n_out, n_in = weight.shape
     blocks = np.pad(weight.astype(np.float32), ((0, 0), (0, -n_in % BLOCK))).reshape(n_out, -1, BLOCK)

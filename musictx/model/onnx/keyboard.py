@@ -1,4 +1,4 @@
-"""The head that reads the keyboard (`model/keyboard.py`) as nodes of a graph, for the last of some tokens."""
+"""The head of `model/keyboard.py` as nodes of a graph, for the last of some tokens."""
 
 from typing import Any
 
@@ -6,16 +6,14 @@ import numpy as np
 
 from musictx.model.onnx.graph import Array, Graph
 from musictx.model.onnx.position import to
+from musictx.model.settings import CLEAR, HIDDEN, LONG_S, N_FEATURES, N_KEYS, RANK, REACH, RELEASE, STRIKE
 
-N_KEYS, KEY_TABLE = 128, "keyboard.key"
-STRIKE, RELEASE, CLEAR = 1, 2, 3
-LONG_S = 1e4
-N_FEATURES, REACH, HIDDEN, RANK = 4, 12, 32, 16
+KEY_TABLE = "keyboard.key"
 
 
 def features(g: Graph, config: Any, ids: str, before: str) -> str:
-    """ids (B, T) after the keys' state (B, 2, 128) float64 -> features (B, 4, 128) after the last; puts out the new
-    state."""
+    """ids (B, T) after the keys' state (B, 2, 128) float64 -> features (B, 4, 128) after the last; the new state is an
+    output."""
 
     def table(name: str) -> str:
         return g.op("Gather", g.weight(f"keyboard.{name}", config.vocab_size, dtype="int64"), ids, axis=0)
@@ -54,18 +52,18 @@ def features(g: Graph, config: Any, ids: str, before: str) -> str:
     fades = g.op("Exp", g.op("Neg", age_s))
     slowly = g.op("Exp", g.op("Mul", age_s, g.const(-0.5, "float32")))
     grows = g.op("Log", g.op("Add", age_s, g.const(1, "float32")))
-    held = [pressed, g.op("Mul", pressed, fades), g.op("Mul", pressed, grows)]
-    return g.op("Concat", *held, slowly, axis=1)
+    parts = [pressed, g.op("Mul", pressed, fades), g.op("Mul", pressed, grows)]
+    return g.op("Concat", *parts, slowly, axis=1)
 
 
-def onto(g: Graph, config: Any, logits: str, y: str, seen: str) -> str:
-    """Logits (B, V) with what the head adds, after the model's output y (B, C) and the features (B, 4, 128)."""
+def add_logits(g: Graph, config: Any, logits: str, y: str, key_features: str) -> str:
+    """Logits (B, V) plus the head's, from the model's output y (B, C) and the features (B, 4, 128)."""
     near = g.weight("keyboard.near.weight", HIDDEN, N_FEATURES, 2 * REACH + 1)
-    around = g.op("Relu", g.op("Conv", seen, near, g.weight("keyboard.near.bias", HIDDEN), pads=[REACH, REACH]))
-    rows = g.shaped(g.op("Transpose", around, perm=[0, 2, 1]), -1, HIDDEN)
-    u = g.shaped(g.linear(rows, "keyboard.read", HIDDEN, RANK, exact=True), -1, N_KEYS, RANK)  # (B, 128, rank)
-    steer = g.shaped(g.linear(y, "keyboard.steer", config.d_model, 2 * RANK, exact=True), -1, 2, RANK)
-    gained = g.shaped(g.op("MatMul", steer, g.op("Transpose", u, perm=[0, 2, 1])), -1, 2 * N_KEYS)
+    around = g.op("Relu", g.op("Conv", key_features, near, g.weight("keyboard.near.bias", HIDDEN), pads=[REACH, REACH]))
+    rows = g.reshape(g.op("Transpose", around, perm=[0, 2, 1]), -1, HIDDEN)
+    u = g.reshape(g.linear(rows, "keyboard.read", HIDDEN, RANK, exact=True), -1, N_KEYS, RANK)  # (B, 128, rank)
+    steer = g.reshape(g.linear(y, "keyboard.steer", config.d_model, 2 * RANK, exact=True), -1, 2, RANK)
+    gained = g.reshape(g.op("MatMul", steer, g.op("Transpose", u, perm=[0, 2, 1])), -1, 2 * N_KEYS)
     none = g.op("Mul", g.op("Gather", gained, g.const([0]), axis=1), g.const(0, "float32"))
     gained = g.op("Concat", gained, none, axis=1)  # (B, 257), 0 for all other ids
     key, act = KEY_TABLE, "keyboard.act"
@@ -76,5 +74,5 @@ def onto(g: Graph, config: Any, logits: str, y: str, seen: str) -> str:
 
 
 def is_key_table(keys: Array) -> bool:
-    """Whether it names keys that there are."""
+    """Whether all its keys exist."""
     return bool(np.isin(keys, np.arange(N_KEYS)).all())

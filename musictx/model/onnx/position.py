@@ -21,11 +21,11 @@ class Form:
         self.n_heads, self.d_head = config.n_heads, config.d_model // config.n_heads
 
     def place(self, x: str, name: str = "places") -> str:
-        """Puts places into the embeddings (B, T, C); their table has this name."""
+        """Adds places to the embeddings (B, T, C); their table has this name."""
         return x
 
     def begin(self, name: str) -> None:
-        """Makes what keys and queries of a layer share; its weights are called after `name`."""
+        """Makes the nodes that keys and queries of a layer share; its weights are called after `name`."""
         self.name = name
 
     def keys(self, k: str) -> str:
@@ -37,7 +37,7 @@ class Form:
         return q
 
     def logits(self, q: str, distance: str) -> str | None:
-        """What the distance (B, 1, T, S) of keys adds to the products, (B, H, T, S); None: nothing."""
+        """The logits (B, H, T, S) of the distances (B, 1, T, S) to keys; None without any."""
         return None
 
     def phases(self, frequency: str) -> tuple[str, str]:
@@ -64,15 +64,15 @@ class Sinusoidal(Form):
             g.op("Unsqueeze", g.op("Squeeze", each, g.const([1])), g.const([3]))  # (B, T, F, 1)
             for each in self.phases(g.const(frequency[None, None], "float64"))
         )
-        both = g.shaped(g.op("Concat", sin, cos, axis=3), 0, 0, -1)
+        both = g.reshape(g.op("Concat", sin, cos, axis=3), 0, 0, -1)
         if c % 2:
             both = g.op("Slice", both, g.const([0]), g.const([c]), g.const([2]))
         return g.op("Add", g.op("Mul", x, g.const(math.sqrt(c), "float32")), both)
 
 
 class Rotary(Form):
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         frequency = [10_000 ** (-2 * i / self.d_head) for i in range(self.d_head // 2)]
         self.cos, self.sin = self.phases(self.g.const([[frequency]], "float64"))  # one for all layers
 
@@ -88,8 +88,8 @@ class Rotary(Form):
 
 
 class Fourier(Form):
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self.more_key_width = 2 * self.config.n_frequencies
 
     def begin(self, name: str) -> None:
@@ -117,7 +117,7 @@ class Table(Form):
         return self.of_rows(q, distance, 0)
 
     def of_rows(self, q: str, distance: str, nearest: int) -> str:
-        """Rows are for distances from `nearest` to the longest one."""
+        """The logits of a table with rows for distances from `nearest` to the longest one."""
         g, farthest = self.g, self.config.max_distance - 1
         rel = g.weight(f"{self.name}.rel", self.n_heads, farthest - nearest + 1, self.d_head)
         by_distance = g.op("MatMul", q, g.op("Transpose", rel, perm=[0, 2, 1]))  # (B, H, T, M)

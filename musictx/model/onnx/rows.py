@@ -1,8 +1,7 @@
 """Rows of a decoder that one call of ONNX Runtime reads together, in numpy.
 
-The cache is whole arrays that the graph reads as they lie: nothing of them is copied for a step. They grow by blocks of
-slots, one array after another, so that memory holds no second cache meanwhile. With a window they end at its size, and
-new tokens take the oldest slots. The first rows may share the slots of their prompt, which nothing is written into.
+The graph reads the cache's arrays as they lie. They grow by blocks of slots, one array after another, so that memory
+holds no second cache. With a window new tokens take the oldest slots. Shared slots are never written.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from musictx.model.onnx.graph import Array
-from musictx.model.onnx.keyboard import LONG_S
 from musictx.model.onnx.session import OnnxModel
 from musictx.model.onnx.slots import EMPTY, EVERYTHING
+from musictx.model.settings import LONG_S
 
 SLOTS = 128  # a cache has a multiple of this: each growth copies it, and empty slots take time
 SLOT_AXIS = {"keys": -1, "values": -2, "held": -1}
@@ -23,17 +22,17 @@ State = dict[str, Array]  # by the names of the graph's inputs; all has rows fir
 
 
 class OnnxRows:
-    """What some rows have seen, and their next tokens."""
+    """The caches of some rows."""
 
     def __init__(self, model: OnnxModel, window: int | None, state: State, shared: State, sharing: int) -> None:
         """The first `sharing` rows see the slots of `shared` too."""
         self.model, self.window, self.state, self.shared, self.sharing = model, window, state, shared, sharing
         self.most = None if window is None else -(-window // SLOTS) * SLOTS  # slots
-        self.always = {"sharing": np.array([sharing]), "shared_held": shared["held"]}
-        self.always["window"] = np.array([EVERYTHING if window is None else window])
+        self.shared_feed = {"sharing": np.array([sharing]), "shared_held": shared["held"]}
+        self.shared_feed["window"] = np.array([EVERYTHING if window is None else window])
         for name, x in shared.items():
             if name.startswith(("keys", "values")):
-                self.always[f"shared_{name}"] = x.swapaxes(0, 1)  # (H, 1, ·, ·)
+                self.shared_feed[f"shared_{name}"] = x.swapaxes(0, 1)  # (H, 1, ·, ·)
 
     def __len__(self) -> int:
         return len(self.state["length"])
@@ -43,7 +42,7 @@ class OnnxRows:
         state = self.state
         index = state["length"][:, None] + np.arange(ids.shape[1])  # (B, T)
         feed = {name: x for name, x in state.items() if name not in ("length", "start")}
-        feed |= self.always | {"ids": ids.astype(np.int64, copy=False), "index": index}
+        feed |= self.shared_feed | {"ids": ids.astype(np.int64, copy=False), "index": index}
         new = self.model.run(feed)
         del feed  # it would keep the cache that grows
         slots = index - state["start"][:, None]
@@ -62,7 +61,7 @@ class OnnxRows:
         return logits
 
     def move(self, rows: Array) -> None:
-        """Row b becomes what row rows[b] was, (B,), of the same prompt."""
+        """Row b becomes the former row rows[b], (B,), of the same prompt."""
         to = np.flatnonzero(rows != np.arange(len(self)))
         for name, x in self.state.items():
             by_row = np.moveaxis(x, row_axis(name), 0)
@@ -74,8 +73,8 @@ class OnnxRows:
         return OnnxRows(self.model, self.window, state, self.shared, int((rows < self.sharing).sum()))
 
 
-def fresh(model: OnnxModel, rows: int) -> State:
-    """The state of rows that have seen nothing, without slots."""
+def empty_state(model: OnnxModel, rows: int) -> State:
+    """The state of empty rows, without slots."""
     sizes: dict[int | str, int] = {"B": rows, "R": 0}
     state: State = {
         "held": np.zeros((rows, 0), np.int64),  # the index of the token in each slot
@@ -91,12 +90,12 @@ def fresh(model: OnnxModel, rows: int) -> State:
 
 
 def slots_of(state: State) -> int:
-    """How many slots each row has."""
+    """The number of slots of each row."""
     return int(state["held"].shape[1])
 
 
-def emptied(state: State) -> State:
-    """A row that goes on after slots that it shares, and has none of its own."""
+def sharer_state(state: State) -> State:
+    """A row that goes on after shared slots, and has none of its own."""
     none = {name: x.take(np.arange(0), axis) for name, x in state.items() if (axis := slot_axis(name))}
     return state | none | {"start": state["length"]}
 
@@ -113,7 +112,7 @@ def widen(state: State, room: int) -> None:
             np.moveaxis(state[name], axis, -1)[..., : old.shape[axis]] = np.moveaxis(old, axis, -1)
 
 
-def one_after_another(states: Sequence[State]) -> State:
+def concatenate(states: Sequence[State]) -> State:
     """The rows of all states, with as many slots as the longest has."""
     room, wide = max(map(slots_of, states)), [dict(state) for state in states]
     for state in wide:

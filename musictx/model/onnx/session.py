@@ -1,4 +1,4 @@
-"""An open model: its session of ONNX Runtime, and what that takes and gives."""
+"""An open model: its session of ONNX Runtime, with inputs and outputs."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ import onnxruntime as onnxruntime
 
 from musictx.errors import ConfigError
 from musictx.model.onnx.graph import Array, Graph, Value
-from musictx.model.onnx.settings import reach
-from musictx.model.transformer_settings import TransformerSettings
+from musictx.model.settings import TransformerSettings
 
 NO_MEMORY = ("std::bad_alloc", "Failed to allocate memory")
 
 
 class OnnxModel(NamedTuple):
-    """A decoder that is ready to read ids, and what its file says of it."""
+    """A decoder that is ready to read ids, and its file's settings."""
 
     session: Any
     graph: Graph
     config: TransformerSettings
     header: dict[str, Any]
     weights: str
-    held: Mapping[str, Array] = {}  # numbers that the session reads where they lie
+    arrays: Mapping[str, Array] = {}  # numbers that the session reads where they lie
 
     @property
     def inputs(self) -> list[Value]:
@@ -46,24 +45,24 @@ class OnnxModel(NamedTuple):
 
     @property
     def reach(self) -> int | None:
-        """How many positions there are; None: unlimited."""
-        return reach(self.config)
+        """The number of positions; None: unlimited."""
+        return self.config.max_positions if self.config.position == "learned" else None
 
     def check_reach(self, n_tokens: int) -> None:
-        """Raises ConfigError if there are too few positions for this many tokens of a row."""
+        """Raises ConfigError if a row of so many tokens has too few positions."""
         if self.reach is not None and n_tokens > self.reach:
             why = f"{n_tokens} tokens are more than this model has positions"
             raise ConfigError("max_positions", got=self.reach, why=why)
 
     @property
     def window(self) -> int:
-        """How many tokens back it should look in endless music."""
+        """Tokens to look back in endless music."""
         return int(self.config.trained_length or self.reach or 2 * self.config.max_distance)
 
 
 def start(content: bytes, threads: int, outside: Mapping[str, Array] | None = None) -> Any:
-    """A session of a model's bytes. `outside` has the weights that are not in them, and must live as long as the
-    session. Raises exceptions of ONNX Runtime's own kinds, which derive from Exception alone."""
+    """A session of a model's bytes. The weights `outside` must live as long as the session. Raises exceptions of ONNX
+    Runtime's own kinds, which derive from Exception alone."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.log_severity_level = 4  # an error is raised, and need not be printed too

@@ -1,36 +1,36 @@
-"""Which models have a graph, and whether settings make sense, as a file says them: without PyTorch."""
+"""Which models have a graph, and whether a file's settings make sense, without PyTorch."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from musictx.model.encoder_decoder_settings import EncoderDecoderSettings
 from musictx.model.header import BundleHeader
 from musictx.model.onnx.position import FORMS
-from musictx.model.sizes import one_of
-from musictx.model.transformer_settings import TransformerSettings
+from musictx.model.settings import EncoderDecoderSettings, TransformerSettings, one_of
 
 KIND, SOURCE_KIND = "transformer", "encoder_decoder"
 TIMED = ("relative_fourier", "rope")  # forms that can count musical time
 
 
 def can_play(header: BundleHeader) -> bool:
-    """Whether a bundle's model has a graph: a decoder of the packaged forms, and nothing of a person's own."""
-    return _is(header, KIND)
+    """Whether a bundle's model has a graph: a decoder with a packaged form of position."""
+    return _has_graph(header, KIND)
 
 
 def can_play_source(header: BundleHeader) -> bool:
-    """The same of an encoder-decoder, whose graphs are two."""
-    return _is(header, SOURCE_KIND)
+    """The same of an encoder-decoder, which has two graphs."""
+    return _has_graph(header, SOURCE_KIND)
 
 
-def _is(header: BundleHeader, kind: str) -> bool:
+def _has_graph(header: BundleHeader, kind: str) -> bool:
     return header.model.get("kind", KIND) == kind and header.model.get("position", "relative") in [*FORMS]
 
 
-def checked(settings: Mapping[str, Any], of: type[TransformerSettings] = TransformerSettings) -> TransformerSettings:
-    """The settings of a model that has a graph, as a file has them. Raises UserError, TypeError, ValueError."""
+def file_settings(
+    settings: Mapping[str, Any], of: type[TransformerSettings] = TransformerSettings
+) -> TransformerSettings:
+    """The settings of a file's model. Raises UserError, TypeError, ValueError."""
     config = of(**{name: value for name, value in settings.items() if name != "kind"})
     one_of("position", config.position, FORMS)
     if config.clock == "time" and config.position not in TIMED:
@@ -43,8 +43,3 @@ def checked(settings: Mapping[str, Any], of: type[TransformerSettings] = Transfo
         if type(config.pad) is not int or not -1 <= config.pad < config.vocab_size:
             raise ValueError(f"pad={config.pad!r}")
     return config
-
-
-def reach(config: TransformerSettings) -> int | None:
-    """How many positions there are; None: unlimited."""
-    return config.max_positions if config.position == "learned" else None

@@ -1,13 +1,11 @@
 """Attention over a cache that the caller keeps, as nodes of a graph.
 
-The cache is any number of slots R in any order: keys transposed, (B, H, Dk, R), so that a step reads them once and as
-they lie, and values (B, H, R, D). `held` (B, R) is the index of the token in each slot, `EMPTY` where there is none.
-Which keys a token sees, and how far away they are, follows from `held` and `index`. So rows may have different ages,
-and a rolling cache writes over its oldest slots.
+The cache is R slots in any order: keys transposed, (B, H, Dk, R), so that a step reads them as they lie, and values (B,
+H, R, D). `held` (B, R) is the index of the token in each slot, else `EMPTY`.
 
-Beside it lie P slots that the first `sharing` rows see too: their prompt, in memory once. All rows ask one head before
-the next, so the head's keys are still near the processor for the second row. Each row's product is one of its own: in
-a common one its rounding would depend on the number of others.
+The first `sharing` rows also see P shared slots: their prompt, in memory once. Each row has its own product: in a
+common one its rounding would depend on the number of others. All rows ask one head before the next, so its keys stay
+near the processor.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ HIDDEN = float("-inf")
 
 
 class Slots:
-    """What all layers know of the cache's slots."""
+    """The masks and distances of the cache's slots, for all layers."""
 
     def __init__(self, g: Graph, config: Any, form: Form, index: str) -> None:
         self.g, self.form, self.n_heads, self.d_head = g, form, config.n_heads, config.d_model // config.n_heads
@@ -32,36 +30,37 @@ class Slots:
         others = g.op("Sub", g.op("Shape", index, start=0, end=1), self.sharing)
         self.to_all = g.op("Concat", g.const([0] * 4), others, g.const([0] * 3), axis=0)  # sizes of a padding
         self.rooms = g.op("Concat", *(g.op("Shape", x, start=1, end=2) for x in (shared_held, held, index)), axis=0)
-        self.looks = self._look(index, g.op("Concat", held, index, axis=1))
-        self.shared_looks = self._look(self._sharers(index), shared_held)
+        self.own_visibility = self._visibility(index, g.op("Concat", held, index, axis=1))
+        self.shared_visibility = self._visibility(self._sharers(index), shared_held)
 
     def last(self, q: str) -> str:
-        """The last query of each row; from now on the others are not asked."""
+        """The last query of each row; later layers ask no others."""
         g = self.g
-        q, *looks = (g.op("Gather", x, g.const([-1]), axis=2) for x in (q, *self.looks, *self.shared_looks))
-        self.looks, self.shared_looks = (looks[0], looks[1]), (looks[2], looks[3])
+        pairs = (*self.own_visibility, *self.shared_visibility)
+        q, own, own_mask, shared, shared_mask = (g.op("Gather", x, g.const([-1]), axis=2) for x in (q, *pairs))
+        self.own_visibility, self.shared_visibility = (own, own_mask), (shared, shared_mask)
         return q
 
     def find(self, layer: int, q: str, k: str, v: str) -> str:
-        """What queries (B, H, T, Dk) find in all slots and among the new keys (B, H, Dk, T), (B, H, T, D)."""
+        """The output (B, H, T, D) of queries (B, H, T, Dk) over all slots and the new keys (B, H, Dk, T)."""
         g, h, d, width = self.g, self.n_heads, self.d_head, self.d_head + self.form.more_key_width
         old_k = g.input(f"keys_{layer}", "float32", "B", h, width, "R")
         old_v = g.input(f"values_{layer}", "float32", "B", h, "R", d)
         shared_k = g.input(f"shared_keys_{layer}", "float32", h, 1, width, "P")
         shared_v = g.input(f"shared_values_{layer}", "float32", h, 1, "P", d)
         own = g.op("Concat", g.op("MatMul", q, old_k), g.op("MatMul", q, k), axis=3)  # (B, H, T, R + T)
-        asked = self._sharers(q)
-        shared = self._seen(asked, self._together(asked, shared_k), self.shared_looks)
+        queries = self._sharers(q)
+        shared = self._masked_logits(queries, self._shared_product(queries, shared_k), self.shared_visibility)
         shared = g.op("Pad", shared, self.to_all, g.const(HIDDEN, "float32"))  # (B, H, T, P)
-        logits = g.op("Concat", shared, self._seen(q, own, self.looks), axis=3)
+        logits = g.op("Concat", shared, self._masked_logits(q, own, self.own_visibility), axis=3)
         of_shared, of_old, of_new = g.split(g.op("Softmax", logits, axis=-1), 3, 3, self.rooms)
-        found = g.op("Add", g.op("MatMul", of_old, old_v), g.op("MatMul", of_new, v))
-        more = self._together(self._sharers(of_shared), shared_v)
-        return g.op("Add", found, g.op("Pad", more, self.to_all))
+        output = g.op("Add", g.op("MatMul", of_old, old_v), g.op("MatMul", of_new, v))
+        shared_output = self._shared_product(self._sharers(of_shared), shared_v)
+        return g.op("Add", output, g.op("Pad", shared_output, self.to_all))
 
-    def _look(self, index: str, held: str) -> tuple[str, str]:
-        """How many tokens each key (B or 1, S) is behind each token, (B, 1, T, S); and what hides keys that are ahead
-        or out of the window: -inf, else 0."""
+    def _visibility(self, index: str, held: str) -> tuple[str, str]:
+        """Distances (B, 1, T, S) from keys (B or 1, S) to tokens; and -inf for keys ahead or out of the window, else
+        0."""
         g = self.g
         distance = g.op("Sub", g.op("Unsqueeze", index, g.const([1, 3])), g.op("Unsqueeze", held, g.const([1, 2])))
         near = g.op("Less", distance, self.window)
@@ -69,17 +68,16 @@ class Slots:
         return distance, g.op("Where", sees, g.const(0, "float32"), g.const(HIDDEN, "float32"))
 
     def _sharers(self, x: str) -> str:
-        """The rows that share."""
         return self.g.op("Slice", x, self.g.const([0]), self.sharing, self.g.const([0]))
 
-    def _together(self, x: str, shared: str) -> str:
-        """The products of sharers' (N, H, T, ·) with what they share, (H, 1, ·, ·)."""
-        found = self.g.op("MatMul", self.g.op("Transpose", x, perm=[1, 0, 2, 3]), shared)
-        return self.g.op("Transpose", found, perm=[1, 0, 2, 3])
+    def _shared_product(self, x: str, shared: str) -> str:
+        """The products of sharers (N, H, T, ·) with the shared (H, 1, ·, ·)."""
+        product = self.g.op("MatMul", self.g.op("Transpose", x, perm=[1, 0, 2, 3]), shared)
+        return self.g.op("Transpose", product, perm=[1, 0, 2, 3])
 
-    def _seen(self, q: str, logits: str, looks: tuple[str, str]) -> str:
-        """Logits with what distance adds to them; hidden keys have -inf."""
-        g, (distance, hidden) = self.g, looks
+    def _masked_logits(self, q: str, logits: str, visibility: tuple[str, str]) -> str:
+        """Logits plus those of distances; hidden keys have -inf."""
+        g, (distance, hidden) = self.g, visibility
         if more := self.form.logits(q, distance):
             logits = g.op("Add", logits, more)
         return g.op("Add", logits, hidden)

@@ -1,7 +1,7 @@
 """Steps of a decoder in numpy, on ONNX Runtime, without PyTorch.
 
-Rows after few prompts read each long prompt's cache where it lies: one call of ONNX Runtime for each. Short prompts are
-copied for their rows, which are read along with those of the first long one.
+Rows after few prompts read each long prompt's cache where it lies, with one call each. Short prompts are copied for
+their rows, which join those of the first long one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from musictx.model.onnx.graph import Array
-from musictx.model.onnx.rows import OnnxRows, State, emptied, fresh, one_after_another
+from musictx.model.onnx.rows import OnnxRows, State, concatenate, empty_state, sharer_state
 from musictx.model.onnx.session import OnnxModel
 
 BLOCK = 256  # tokens of a prompt that are read at once
@@ -19,52 +19,49 @@ SHORT = 64  # tokens of a prompt that each of its rows may have as its own: anot
 
 
 class OnnxSteps:
-    """Some rows of a decoder: what they have seen, and their next steps. Cached steps equal one full pass."""
+    """Obeys `musictx.model.steps.Steps`."""
 
     def __init__(self, model: OnnxModel, rows: int = 1, window: int | None = None, source: State | None = None) -> None:
-        """With a `window` each token sees at most so many, itself included, and memory stays constant. A `source` is
-        what an encoder gives, for each row."""
-        state = fresh(model, rows) | (source or {})
-        self.runs = [(np.arange(rows), OnnxRows(model, window, state, fresh(model, 1), 0))]  # which rows, and they
+        """With a `window` a token sees so many, itself included, and memory stays constant. `source` has an encoder's
+        outputs."""
+        state = empty_state(model, rows) | (source or {})
+        self.runs = [
+            (np.arange(rows), OnnxRows(model, window, state, empty_state(model, 1), 0))
+        ]  # which rows, and they
 
     @property
     def rows(self) -> int:
         return sum(len(at) for at, _ in self.runs)
 
     def prefill(self, ids: Array) -> Array:
-        """Reads ids (B, T) in blocks -> logits (B, V) after the last. Raises ConfigError for more tokens than the model
-        has positions."""
+        """Reads ids (B, T) in blocks. Raises ConfigError for more tokens than the model has positions."""
         (_, first), *_ = self.runs
         first.model.check_reach(max(int(run.state["length"].max()) for _, run in self.runs) + ids.shape[1])
         for start in range(0, ids.shape[1], BLOCK):
             block = ids[:, start : start + BLOCK]
-            found = [run.read(block[at]) for at, run in self.runs]
-        logits: Array = np.concatenate(found)[np.argsort(np.concatenate([at for at, _ in self.runs]))]
+            parts = [run.read(block[at]) for at, run in self.runs]
+        logits: Array = np.concatenate(parts)[np.argsort(np.concatenate([at for at, _ in self.runs]))]
         return logits
 
     def step(self, ids: Array) -> Array:
-        """One token a row, ids (B,) -> logits (B, V)."""
         return self.prefill(ids[:, None])
 
     def move(self, rows: Array) -> None:
-        """Row b becomes what row rows[b] was, (B,), of the same prompt."""
         for at, run in self.runs:
             run.move(np.argsort(at)[np.searchsorted(np.sort(at), rows[at])])
 
     def take(self, rows: Array) -> OnnxSteps:
-        """These rows (n,), in that order, with a state of their own."""
         runs = []
         for at, run in self.runs:
             new, old = np.nonzero(rows[:, None] == at)
             order = np.argsort(old, kind="stable")  # rows that share a prompt come first
             if len(order):
                 runs.append((new[order], run.take(old[order])))
-        return _of(runs)
+        return _steps_of(runs)
 
     @staticmethod
     def join(parts: Sequence[OnnxSteps], of_row: Sequence[int]) -> OnnxSteps:
-        """Steps of one model and window whose row b goes on from parts[of_row[b]], each of one row and not joined
-        itself, as it would alone."""
+        """Row b goes on from parts[of_row[b]], each of one row and not joined itself; all of one model and window."""
         alone, of, runs = [part.runs[0][1] for part in parts], np.array(of_row), []
         assert not any(part.sharing for part in alone), "joined rows are not joined again"
         used = sorted(set(of_row))
@@ -73,21 +70,21 @@ class OnnxSteps:
         for shared in long or [None]:
             among = short if shared is None else [shared, *short]
             at = np.concatenate([np.flatnonzero(of == i) for i in among])
-            runs.append((at, _run([alone[i] for i in of[at]], None if shared is None else alone[shared])))
+            runs.append((at, _join_rows([alone[i] for i in of[at]], None if shared is None else alone[shared])))
             short = []  # they are read once
-        return _of(runs)
+        return _steps_of(runs)
 
 
-def _run(rows: Sequence[OnnxRows], shared: OnnxRows | None) -> OnnxRows:
-    """Rows that go on together after these, of which the first may share what they are."""
-    states = [emptied(row.state) if row is shared else row.state for row in rows]
+def _join_rows(rows: Sequence[OnnxRows], shared: OnnxRows | None) -> OnnxRows:
+    """Rows that go on together after these; the first may share their cache."""
+    states = [sharer_state(row.state) if row is shared else row.state for row in rows]
     model, window, sharing = rows[0].model, rows[0].window, sum(row is shared for row in rows)
-    prompt = fresh(model, 1) if shared is None else shared.state
+    prompt = empty_state(model, 1) if shared is None else shared.state
     prompt = prompt | {"held": prompt["held"].copy()}  # so that nothing is seen of what the part may read later
-    return OnnxRows(model, window, one_after_another(states), prompt, sharing)
+    return OnnxRows(model, window, concatenate(states), prompt, sharing)
 
 
-def _of(runs: list[tuple[Array, OnnxRows]]) -> OnnxSteps:
+def _steps_of(runs: list[tuple[Array, OnnxRows]]) -> OnnxSteps:
     steps = OnnxSteps.__new__(OnnxSteps)
     steps.runs = runs
     return steps

@@ -1,4 +1,4 @@
-"""Forms of position: how attention knows where a token is. One file each; docs/extend/position.md adds another."""
+"""Forms of position: how attention knows where a token is. docs/extend/position.md adds another."""
 
 from musictx.model.position.absolute import Learned, NoPosition, Sinusoidal
 from musictx.model.position.form import Form
@@ -22,5 +22,5 @@ def timed_forms() -> list[str]:
 
 
 def describe(position: str, impl: str) -> str:
-    """The attention of a model in words, for the start of a run."""
+    """The attention of a model in words."""
     return f"attention: {position}" + f", impl={impl}" * issubclass(FORMS[position], Table)

@@ -1,9 +1,5 @@
-"""Positions that join the embeddings, and no position.
-
-`none`: a layer sees its past as a set. Only several layers together can learn the order.
-`learned`: an embedding of each index, as many as its table has.
-`sinusoidal`: sines of the index (Vaswani et al. 2017, section 3.5).
-"""
+"""Positions that join the embeddings: none, an embedding of each index, or its sines (Vaswani et al. 2017, section
+3.5)."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class NoPosition(Form):
-    """Plain causal attention."""
+    """Plain causal attention. A layer sees its past as a set; only several layers can learn the order."""
 
 
 class Learned(Form):
@@ -51,8 +47,8 @@ class Sinusoidal(Form):
 
 
 class Sines(nn.Module):
-    """Embeddings times sqrt(C), beside sines of size 1 (section 3.4 of the same paper). Embeddings are small when they
-    are new, so places are larger than tokens at first."""
+    """Embeddings times sqrt(C) (section 3.4 of the same paper), plus sines of size 1. New embeddings are small, so
+    places are larger than tokens at first."""
 
     def forward(self, x: Tensor, index: Tensor) -> Tensor:
         width = x.shape[-1]

@@ -1,6 +1,4 @@
-"""The interface of all forms of position, whose defaults mean no position; and the rotation that rope, Fourier and
-sinusoids share.
-"""
+"""The interface of all forms of position, whose defaults mean no position; and the rotation that they share."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from musictx.model.attention.plain import causal_attention
-from musictx.model.attention.relative import Age, Masked, weighed_by
+from musictx.model.attention.relative import Age, Masked, softmax_average
 
 if TYPE_CHECKING:
     from musictx.model.transformer import TransformerConfig
@@ -23,8 +21,8 @@ class Form(nn.Module):
     """The attention of one layer. The class answers for a whole model: `build`, `embedding`, `timed`, `limit`,
     `preset`.
 
-    A cache stores the result of `keys`, so a key gets its position once; a query gets its own at each step. `at`
-    (B or 1, T) float64 is the clock that both read: the tokens' index, or musical time.
+    A cache stores the result of `keys`; a query gets its position at each step. `at` (B or 1, T) float64 is the clock:
+    token indices, or musical time.
     """
 
     timed: ClassVar[bool] = False  # whether it can count musical time instead of the index
@@ -37,21 +35,21 @@ class Form(nn.Module):
 
     @classmethod
     def build(cls, config: TransformerConfig) -> Self:
-        """The form of one layer, for a model of these sizes."""
+        """The form of one layer."""
         return cls(config.d_model // config.n_heads)
 
     @classmethod
     def both_ways(cls, config: TransformerConfig) -> Form:
-        """The form of one layer for `attend_to`, whose keys may be ahead: distances below 0 count too."""
+        """The form of one layer for `attend_to`, with distances below 0."""
         return cls.build(config)
 
     @classmethod
     def embedding(cls, config: TransformerConfig) -> nn.Module | None:
-        """A module that puts places into the embeddings of tokens: (x (B, T, C), index (B or 1, T) float64) -> x."""
+        """A module that adds places to embeddings: (x (B, T, C), index (B or 1, T) float64) -> x."""
         return None
 
     def phase(self, at: Tensor, dtype: torch.dtype) -> Phase:
-        """What `keys` and `queries` need from the clock."""
+        """The clock as `keys` and `queries` read it."""
         return None
 
     def keys(self, k: Tensor, phase: Phase) -> Tensor:
@@ -63,13 +61,12 @@ class Form(nn.Module):
         return q
 
     def logits(self, q: Tensor, k: Tensor, phase: Phase, distance: Tensor) -> Tensor:
-        """The definition, for reading heads: logits (B, H, Tq, Tk) of queries (B, H, Tq, D), with their phase, and keys
-        (B, H, Tk, key_width). `distance`, (Tq, Tk) or (B, 1, Tq, Tk), is how many tokens each key is behind each query;
-        the caller masks distances below 0."""
+        """The definition: queries (B, H, Tq, D), their phase, and keys (B, H, Tk, key_width) -> logits (B, H, Tq, Tk).
+        `distance` (Tq, Tk) or (B, 1, Tq, Tk) is from key to query; the caller masks those below 0."""
         return self.queries(q, phase) @ k.mT * self.scale
 
     def vectors(self, at: Tensor) -> Tensor | None:
-        """What a layer adds for distances (N,) of its clock, float64: (H or 1, N, ·); None if it adds nothing."""
+        """The vectors of distances (N,) of the clock, float64: (H or 1, N, ·); None for a form without them."""
         return None
 
     def forward(
@@ -82,10 +79,8 @@ class Form(nn.Module):
         masked: Masked = None,
         age: Age = None,
     ) -> Tensor:
-        """Causal attention: queries (B, H, Tq, D), keys (B, H, Tk, key_width), values (B, H, Tk, D) -> (B, H, Tq, D).
-
-        The queries are the last Tq of the Tk positions. With `age` there is one query, and keys are in any order.
-        """
+        """Causal attention of the last Tq positions, q (B, H, Tq, D), k (B, H, Tk, key_width), v (B, H, Tk, D) -> (B,
+        H, Tq, D). With `age` there is one query, and keys are in any order."""
         return causal_attention(self.queries(q, phase), k, v, dropout_p, self.scale, masked)
 
     def attend_to(
@@ -98,13 +93,12 @@ class Form(nn.Module):
         dropout_p: float = 0.0,
         masked: Masked = None,
     ) -> Tensor:
-        """Attention without a causal mask, by the definition. Queries (B, H, Tq, D), keys (B, H, Tk, key_width), values
-        (B, H, Tk, D) -> (B, H, Tq, D). Each key is `distance` (Tq, Tk) behind each query, or ahead of it below 0."""
-        return weighed_by(self.logits(q, k, phase, distance), v, dropout_p, masked)
+        """Attention without a causal mask; shapes as in `forward` and `logits`."""
+        return softmax_average(self.logits(q, k, phase, distance), v, dropout_p, masked)
 
 
 def phases(at: Tensor, frequency: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """cos and sin (B, H, T, F) of clock times frequency, reduced in float64: a float32 product loses all meaning
-    after 10^6 steps. `at` (B or 1, T) and `frequency` (H or 1, F) float64."""
+    """cos and sin (B, H, T, F) of `at` (B or 1, T) times `frequency` (H or 1, F), reduced in float64: a float32 product
+    loses all meaning after 10^6 steps."""
     angle = (at[:, None, :, None] * frequency[None, :, None]) % (2 * math.pi)
     return angle.cos().to(dtype), angle.sin().to(dtype)

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 class Fourier(Form):
     """e_d = sum over f of a_f cos(d w_f) + b_f sin(d w_f), w learned per head.
 
-    cos and sin of (i - j) w split into products of a term in i and one in j. So q_i · e_{i-j} is a plain dot product
-    of an extended query and the extended key [k_j, cos(j w), sin(j w)]. Any attention kernel takes these.
+    cos and sin of (i - j) w split into products of a term in i and one in j. So q_i · e_{i-j} is a dot product of an
+    extended query and the extended key [k_j, cos(j w), sin(j w)], for any attention kernel.
     """
 
     timed = True
     preset = ("log_frequency",)
 
     def __init__(self, n_heads: int, d_head: int, n_frequencies: int, waves: tuple[float, float]) -> None:
-        """`waves`: the shortest and the longest wavelength to begin with, in units of the clock."""
+        """`waves`: the shortest and the longest initial wavelength, in units of the clock."""
         super().__init__(d_head, 2 * n_frequencies)
         first, last = (math.log(2 * math.pi / wave) for wave in waves)
         step = (last - first) / max(n_frequencies - 1, 1)
@@ -57,7 +57,7 @@ class Fourier(Form):
         return torch.cat([k, cos.expand(b, h, t, -1), sin.expand(b, h, t, -1)], -1)
 
     def queries(self, q: Tensor, phase: Phase) -> Tensor:
-        """(B, H, Tq, D + 2F): their product with the extended keys is content and distance together."""
+        """(B, H, Tq, D + 2F): the product with the extended keys is content and distance together."""
         assert phase is not None
         cos, sin = phase
         if is_emulated(q):

@@ -7,7 +7,7 @@ from musictx.model.position.form import Form, Phase, phases
 
 
 class Rotary(Form):
-    """The product of two rotated vectors depends only on the angle between them, which is their distance."""
+    """The product of two rotated vectors depends only on their angle, which is their distance."""
 
     timed = True
 
