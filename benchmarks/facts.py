@@ -48,7 +48,8 @@ def begin(config: Any, at_least_1: tuple[str, ...]) -> str:
             raise ConfigError("threads", got=config.threads, allowed="1 or more, or null for all cores")
         torch.set_num_threads(config.threads)
     gpu = f"{torch.cuda.get_device_name()}, " if config.device == "cuda" else ""
-    return f"{gpu}{processor()}, {torch.get_num_threads()} CPU threads, {versions()}"
+    threads = torch.get_num_threads()
+    return f"{gpu}{processor()}, {threads} CPU thread{'s' * (threads > 1)}, {versions()}"
 
 
 def versions() -> str:

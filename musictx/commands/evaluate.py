@@ -83,13 +83,17 @@ def run(config: EvaluateConfig) -> Evaluation:
     how = figures.inputs
     how += "" if name == NEXT_TOKEN else f", objective={name}"
     how += f", given {given}" if (given := getattr(objective, "given", None)) else ""
-    say(f"{config.split} split of {store.path}: {figures.pieces} pieces, {figures.tokens:,} tokens, {how}, {kind}")
+    is_one = figures.pieces == 1  # which has no interval
+    pieces = "1 piece" if is_one else f"{figures.pieces} pieces"
+    say(f"{config.split} split of {store.path}: {pieces}, {figures.tokens:,} tokens, {how}, {kind}")
     say("negative log-likelihood, nats per token")
     say(f"  uniform  {figures.uniform:.4f}")
     say(f"  unigram  {figures.unigram:.4f}")
     nll, note, second = figures.per_token, figures.per_note, figures.per_second
-    say(f"  model    {nll.mean:.4f}   95% of pieces' resamples: {nll.low:.4f} to {nll.high:.4f}   {config.bundle}")
-    say(f"           {note.mean:.3f} per note ({note.low:.3f} to {note.high:.3f}), {second.mean:.3f} per second")
+    of_tokens = "" if is_one else f"   95% of pieces' resamples: {nll.low:.4f} to {nll.high:.4f}"
+    of_notes = "" if is_one else f" ({note.low:.3f} to {note.high:.3f})"
+    say(f"  model    {nll.mean:.4f}{of_tokens}   {config.bundle}")
+    say(f"           {note.mean:.3f} per note{of_notes}, {second.mean:.3f} per second")
     if config.out:
         facts = asdict(figures) | {
             "weights": weights,
