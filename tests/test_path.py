@@ -60,6 +60,7 @@ def test_evaluate_agrees_with_the_bundle_and_names_the_baselines(world, tmp_path
     assert figures["uniform"] == pytest.approx(np.log(388), abs=1e-3)
     assert 1 < figures["unigram"] < figures["uniform"]
     assert figures["model"] == pytest.approx(read_header(world.bundle).val_nll, abs=2e-4)
+    assert [text in out for text in (": 1 piece, ", "resamples")] == [True, False]  # one piece has no interval
     assert list(tmp_path.iterdir()) == []
 
 
