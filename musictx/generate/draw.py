@@ -256,7 +256,7 @@ def _decode(
     if prompt.program is not None:
         score = replace(score, program=np.array(prompt.program))
     if seconds is not None:
-        end_s = start_s + seconds
+        end_s = start_s + seconds if grid is None else _last_place_s(grid, prompt.meter, start_s, start_s + seconds)
         score = score.select(score.onset_s < end_s - 1e-6)  # or rounding could leave a note without length
     score = score.clip(0.0, min(end_s, score.duration_s + 1))
     lines = tuple(
@@ -265,6 +265,13 @@ def _decode(
     )
     mean_log_p = float(take.log_p.mean())
     return Continuation(score, start_s, take.stopped, mean_log_p, prompt.unheard, lines=lines)
+
+
+def _last_place_s(grid: BeatGrid, meter: Meter, start_s: float, end_s: float) -> float:
+    """The last place of a grid up to `end_s`, so that the last notes have lengths of the grid."""
+    places_s = grid.lines_s(meter, end_s)
+    inside = places_s[(places_s > start_s + 1e-6) & (places_s <= end_s + 1e-6)]
+    return float(inside[-1]) if len(inside) else end_s
 
 
 def _without_primer(music: Continuation) -> Continuation:
