@@ -20,6 +20,7 @@ from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Length, Own
 from musictx.generate.steering import Steering
 from musictx.model.steps import Player
 from musictx.music.beat_grid import BeatGrid
+from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.score import Filled, Meter, Score, merge_marked
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.beat_grammar import BeatGrammar
@@ -256,7 +257,7 @@ def _decode(
     if prompt.program is not None:
         score = replace(score, program=np.array(prompt.program))
     if seconds is not None:
-        end_s = start_s + seconds if grid is None else _last_place_s(grid, prompt.meter, start_s, start_s + seconds)
+        end_s = _last_place_s(tokenizer, prompt, grid, start_s, start_s + seconds)
         score = score.select(score.onset_s < end_s - 1e-6)  # or rounding could leave a note without length
     score = score.clip(0.0, min(end_s, score.duration_s + 1))
     lines = tuple(
@@ -267,11 +268,18 @@ def _decode(
     return Continuation(score, start_s, take.stopped, mean_log_p, prompt.unheard, lines=lines)
 
 
-def _last_place_s(grid: BeatGrid, meter: Meter, start_s: float, end_s: float) -> float:
-    """The last place of a grid up to `end_s`, so that the last notes have lengths of the grid."""
-    places_s = grid.lines_s(meter, end_s)
+def _last_place_s(tokenizer: Tokenizer, prompt: Prompt, grid: BeatGrid | None, start_s: float, end_s: float) -> float:
+    """The last place of a grid up to `end_s`, so that the last notes have lengths of the grid; without one, `end_s`."""
+    if grid is not None:
+        places_s = grid.lines_s(prompt.meter, end_s)
+    elif tokenizer.voices:
+        step_s = prompt.quarter_s / STEPS_PER_QUARTER
+        places_s = step_s * np.arange(end_s / step_s + 1)
+    else:
+        return end_s
     inside = places_s[(places_s > start_s + 1e-6) & (places_s <= end_s + 1e-6)]
-    return float(inside[-1]) if len(inside) else end_s
+    last_s = float(inside.max(initial=start_s))
+    return last_s if start_s < last_s > end_s - 2 * prompt.quarter_s else end_s  # places have an end, too
 
 
 def _without_primer(music: Continuation) -> Continuation:

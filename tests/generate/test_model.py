@@ -89,6 +89,13 @@ def test_a_model_is_a_name_a_file_a_run_or_ones_own(world, tmp_path, model):
     assert packed.continue_midi(world.seed, seconds=1)[0].stopped == ""
 
 
+def test_a_chorale_ends_with_a_sixteenth_wherever_its_seconds_end():
+    (music,) = musictx.load("chorale").continue_midi("chorale", seconds=3.14)
+    sixteenths = music.score.offset_s / 0.15
+    assert np.allclose(sixteenths, np.rint(sixteenths), atol=1e-3)
+    assert 4.8 + 3.14 - 0.16 < music.score.duration_s <= 4.8 + 3.14
+
+
 def test_every_suffix(tmp_path, world, model):
     (music,) = model.continue_midi(world.seed, seed_seconds=1, seconds=1)
     there = tmp_path / "new" / "folder"
