@@ -96,7 +96,7 @@ def test_readme_and_card_say_what_evaluate_found_of_this_very_bundle(name, segme
         assert tokens is None or found["tokens"] == tokens
         row = row_of(f"{name}-{split}")
         assert [row["figure"], row["low"], row["high"]] == pytest.approx(found["per_token"], abs=1e-6)
-        assert f"(results.md#{name}-{split})" in card
+        assert f"(../results.md#{name}-{split})" in card
     assert name == "harmoniser" or f"(docs/results.md#{name}-validation)" in (ROOT / "README.md").read_text()
 
 
@@ -126,7 +126,7 @@ def test_the_pianos_last_weights_are_those_that_the_hour_of_maestro_likes_best()
     best = min(rows, key=lambda row: row["hour"])
     assert read_header(packaged_bundle("piano")).notes["averaged"] == [1 - best["share"], best["share"]]
     assert row_of("piano-pop")["figure"] == pytest.approx(best["pop"], abs=1e-6)
-    assert "(results/likelihood.md#piano-pop)" in card_of("piano")
+    assert "(likelihood.md#piano-pop)" in card_of("piano")
 
 
 def test_the_piano_bundle_says_whose_it_is():

@@ -61,7 +61,7 @@ class Embedder:
             why = f"a model of kind {kind_of(model)} has no layer to read"
             raise ConfigError("bundle", got=bundle, why=why, allowed="a Transformer of 2 layers or more")
         self.model, self.tokenizer = model, tokenizer
-        # the last layers lose a passage in another key (docs/results.md)
+        # the last layers lose a passage in another key (docs/results/labels.md)
         self.layer = min(max(round(n_layers * 2 / 3), 1), n_layers - 1) if layer is None else layer
         if not 1 <= self.layer < n_layers:
             raise ConfigError("layer", got=layer, allowed=f"1 to {n_layers - 1}")

@@ -34,7 +34,7 @@ FEWEST = 10  # passages: an interval over fewer is too often too narrow
 
 @dataclass(frozen=True)
 class Likelihood:
-    """The nats and target tokens of each piece of a split."""
+    """The nats and target tokens of each piece of a split; next tokens are all events after BOS, without EOS."""
 
     nats: NDArray[np.float64]  # (P,)
     tokens_of: NDArray[np.int64]  # (P,)

@@ -47,7 +47,8 @@ def prepare(corpus: str, /, *words: str, **values: Any) -> Store:
     `corpus` is `folder` or a corpus, `words` are settings as the command takes them, `values` the same as Python has
     them. Returns the store.
 
-    Raises: UserError: as the command does, in one line.
+    Raises:
+        UserError: as the command does, in one line.
     """
     return run(check_corpus(corpus), settings(f"prepare_{corpus}", *words, **values))
 

@@ -130,7 +130,7 @@ class Music(Continuation):
         """Writes a MIDI file, picture (.png .svg .pdf), film (.gif .mp4), sound (.wav .flac) or score (.musicxml).
 
         The suffix of `path` says which; the MIDI file and the score have the notes of `midi`. It replaces an existing
-        file, whole or not at all. Returns what a score lacks, in words, or nothing.
+        file, whole or not at all. Returns a remark on the losses of a score, else "".
 
         Raises:
             UserError: for another suffix, for the seed's file, and for a performance as a score.

@@ -182,7 +182,7 @@ class Meter:
         return float(np.interp(at, np.arange(len(lines)), lines))
 
     def first_bar(self, lines_s: NDArray[np.float64]) -> int:
-        """The place of bar 1, after an upbeat."""
+        """The number of the line that begins bar 1, after an upbeat."""
         return 0 if self.whole_s is None else int(np.searchsorted(lines_s, self.whole_s - 1e-6))
 
     def numbered(self, until_s: float) -> Bars:
