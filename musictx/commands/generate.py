@@ -1,9 +1,10 @@
 """musictx generate: continue a seed MIDI file, or fill a gap."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musictx.analysis.repeats import Provenance
 from musictx.commands import read_chords, write_beside
@@ -17,7 +18,7 @@ from musictx.generate.choose_bundle import name_bundle
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.control import Control
 from musictx.generate.filling import as_continue, check_fills, read_around
-from musictx.generate.open_player import check_device, open_playing, own_settings
+from musictx.generate.open_player import Playing, check_device, open_playing, own_settings
 from musictx.generate.primer import Part
 from musictx.generate.requests import DEFAULT_S, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
@@ -154,76 +155,132 @@ def shared(config: GenerateConfig) -> dict[str, Any]:
 
 def generate(config: GenerateConfig) -> None:
     config.control = read_chords(config.control)
-    fills = config.infill is not None or config.between is not None
-    if config.seed_midi == "" and not fills:
+    if config.infill is not None or config.between is not None:
+        fill_gap(config)
+    elif config.seed_midi == "":
         why = "it is required and was not given, nor infill= or between="
         raise ConfigError("seed_midi", why=why, hint="see --help")
-    request = fill_request(config) if fills else continue_request(config)
-    if isinstance(request, Continue) and config.seed_midi is None:
+    else:
+        continue_seeds(config)
+
+
+def fill_gap(config: GenerateConfig) -> None:
+    request = fill_request(config)
+    device = check_device(config.device)
+    sides = find_sides(config.infill, config.between)
+    name = sides[0].with_name("-to-".join(map(stem_of, sides)) + ".mid")
+    targets = targets_of(config, [name])
+    _, errors = read_tracks_of(sides)
+    check_all_read(errors, 1)
+    opened = open_model(config, sides, device)
+    check_fills(opened.bundle, opened.playing.tokenizer)
+    say_settings(config, opened, has_seed=False)
+    around = read_around(sides, opened.playing.tokenizer, request)
+    drawing = as_continue(around, request, opened.playing.player, opened.playing.header)
+    draw(config, opened, {name: around}, drawing, targets)
+
+
+def continue_seeds(config: GenerateConfig) -> None:
+    request = continue_request(config)
+    if config.seed_midi is None:
         refuse_part(request)
+    device = check_device(config.device)
+    sources = find_seeds(config.seed_midi)
+    check_apart(config.seed_midi, sources, Path(config.out))
+    targets = targets_of(config, sources)
+    if config.seed_midi is None:
+        files, errors = list[Path](), list[UserError]()
+    else:
+        files, errors = read_tracks_of(sources)
+        if not files:
+            check_all_read(errors, len(sources))
+    opened = open_model(config, files, device)
+    say_settings(config, opened, has_seed=bool(files))
+    beginnings, more_errors = read_each(
+        files, partial(read_beginning, tokenizer=opened.playing.tokenizer, request=request)
+    )
+    errors += more_errors
+    if files and not beginnings:
+        check_all_read(errors, len(sources))
+    draw(config, opened, beginnings or {sources[0]: Beginning(NEW.stem)}, request, targets)
+    check_all_read(errors, len(sources))
+
+
+def targets_of(config: GenerateConfig, names: list[Path]) -> dict[Path, Targets]:
+    """The files of each name. Raises ConfigError for more sound than a file holds, UserError for files that exist."""
     if config.wav and (config.length_seconds or 0) > MOST_S:
         raise ConfigError("length_seconds", got=config.length_seconds, why="wav=true", allowed=f"at most {MOST_S:g}")
-    device = check_device(config.device)
-    sources = find_sides(config.infill, config.between) if fills else find_seeds(config.seed_midi)
-    files = sources if fills or config.seed_midi is not None else []
-    names = [sources[0].with_name("-to-".join(map(stem_of, sources)) + ".mid")] if fills else sources
     extras = {"wav": config.wav, "png": config.png, "musicxml": config.musicxml, "overwrite": config.overwrite}
-    if not fills:
-        check_apart(config.seed_midi, sources, Path(config.out))
-    targets = dict(zip(names, name_targets(names, Path(config.out), config.variations, **extras), strict=True))
-    errors = list[UserError]()
-    if files:  # reports a missing or damaged one before the model loads
-        readable, errors = read_each(files, lambda file: read_tracks(read_bytes(file), file))
-        if not readable or (fills and errors):
-            check_all_read(errors, 1 if fills else len(sources))
-        files = [*readable]
+    return dict(zip(names, name_targets(names, Path(config.out), config.variations, **extras), strict=True))
+
+
+def read_tracks_of(files: list[Path]) -> tuple[list[Path], list[UserError]]:
+    """The files that can be read, and the errors of the others, before the model loads."""
+    readable, errors = read_each(files, lambda file: read_tracks(read_bytes(file), file))
+    return [*readable], errors
+
+
+class OpenModel(NamedTuple):
+    """A model with its name, and the stores in which copies are looked for."""
+
+    bundle: str
+    playing: Playing
+    origins: "list[Provenance | Neighbours]"
+
+
+def open_model(config: GenerateConfig, files: list[Path], device: str) -> OpenModel:
+    """Opens and prints the model that plays."""
     origins: list[Provenance | Neighbours] = []
     if config.known_store is not None:
         origins.append(Provenance(Store(config.known_store)))
     choice = name_bundle(config.bundle, files, config.drums)
     if choice.remark:
         say(choice.remark)
-    bundle = choice.bundle
-    player, tokenizer, header, remarks = open_playing(
-        bundle_path(bundle),
+    playing = open_playing(
+        bundle_path(choice.bundle),
         device=device,
         weights=config.weights,
         graph=config.graph,
         attention=config.attention.impl,
     )
-    say(f"{bundle}: {header.origin}")
+    say(f"{choice.bundle}: {playing.header.origin}")
     if config.known_store is not None:
-        origins += neighbours(config.known_store, bundle, device)
-    if fills:
-        check_fills(bundle, tokenizer)
-    say(*remarks)
-    own = header.sampling if files and not fills else header.sampling | {"seed_guidance": None}
+        origins += neighbours(config.known_store, choice.bundle, device)
+    return OpenModel(choice.bundle, playing, origins)
+
+
+def say_settings(config: GenerateConfig, opened: OpenModel, has_seed: bool) -> None:
+    """Prints how the model plays; without a seed it has no seed guidance."""
+    say(*opened.playing.remarks)
+    own = opened.playing.header.sampling if has_seed else opened.playing.header.sampling | {"seed_guidance": None}
     if settings := own_settings(config.sampler, own):
         say(settings)
-    if not tokenizer.ruled and config.rules.masks:
-        say(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
-    if isinstance(request, Fill):
-        beginnings = [read_around(sources, tokenizer, request)]
-        request = as_continue(beginnings[0], request, player, header)
-    else:
-        seeds, seed_errors = read_each(files, partial(read_beginning, tokenizer=tokenizer, request=request))
-        errors += seed_errors
-        if files and not seeds:
-            check_all_read(errors, len(sources))
-        beginnings, names = [*seeds.values()] or [Beginning(NEW.stem)], [*seeds] or names
-    for beginning in beginnings:
+    if not opened.playing.tokenizer.ruled and config.rules.masks:
+        say(f"{opened.playing.tokenizer.name}: any token is legal at any time, so nothing is masked")
+
+
+def draw(
+    config: GenerateConfig,
+    opened: OpenModel,
+    beginnings: Mapping[Path, Beginning],
+    request: Continue,
+    targets: dict[Path, Targets],
+) -> None:
+    """Draws, writes and prints new music after each beginning. Raises KeyboardInterrupt where a person stopped it."""
+    for beginning in beginnings.values():
         say(*beginning.remarks)
     with few_threads(min(config.rows_at_once, config.variations * len(beginnings))):
-        music = continue_all(beginnings, player, tokenizer, request, own=header.sampling)
-    for source, beginning, pieces in zip(names, beginnings, music, strict=True):
+        player, own = opened.playing.player, opened.playing.header.sampling
+        music = continue_all([*beginnings.values()], player, opened.playing.tokenizer, request, own=own)
+    for (source, beginning), pieces in zip(beginnings.items(), music, strict=True):
         say(*dict.fromkeys(each for piece in pieces for each in piece.remarks if each not in beginning.remarks))
-        write(source, targets[source], pieces, origins, config.alone, config.pedal)
+        write(source, targets[source], pieces, opened.origins, config.alone, config.pedal)
     if is_interrupted(music, config.variations):
         say("interrupted: what existed by then is written, the rest is missing")
         raise KeyboardInterrupt
-    for reason in sorted({piece.stopped for pieces in music for piece in pieces} - {""}):
-        say(f"stopped before {'the gap was full' if fills else 'the asked length'}: {reason}")
-    check_all_read(errors, len(sources))
+    for piece in {piece.stopped: piece for pieces in music for piece in pieces if piece.stopped}.values():
+        end = "the gap was full" if piece.is_new is not None else "the asked length"
+        say(f"stopped before {end}: {piece.stopped}")
 
 
 def check_all_read(errors: list[UserError], of: int) -> None:
