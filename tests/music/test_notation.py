@@ -230,6 +230,17 @@ def test_drums_and_far_notes_of_a_midi_file():
     together, losses = from_midi(midi_of([[note, (0, 480, 62)], [unison]]), "it")  # a second voice's unison
     assert (notes(together), dict(losses)) == ([((0, 24, 60), (24, 24, 62))], {"shared": 1})
     assert len(from_midi(midi_of([[note], [(1, 0, 64)]]), "it")[0].parts) == 2
+
+
+def test_of_two_meters_keys_or_tempi_at_one_tick_the_later_counts():
+    said = [b"\x58\x04\x04\x02\x18\x08", b"\x58\x04\x03\x02\x18\x08", b"\x59\x02\x03\x00", b"\x59\x02\x01\x00"]
+    said += [b"\x51\x03\x07\xa1\x20", b"\x51\x03\x0f\x42\x40"]
+    notation, _ = from_midi(midi_of([[(0, 0, 60)]], [(0, b"\xff" + each) for each in said]), "it")
+    assert (notation.bars, notation.keys, notation.tempi) == ((Bar(0, 3, 4),), (Key(0, 1),), (Tempo(0, 60.0),))
+
+
+def test_a_tempo_of_midi_that_no_program_plays_is_bounded():
+    note = (0, 0, 60)
     assert from_midi(midi_of([[note]], [(0, b"\xff\x51\x03\x00\x00\x01")]), "it")[0].tempi == (Tempo(0, 1000.0),)
 
 
@@ -289,8 +300,10 @@ def scores(draw):
             if all(note.pitch != other.pitch or note.onset >= other.offset for other in apart):
                 apart.append(note)
         staves.append(Part(f"Staff {n}", draw(st.sampled_from([0, 21, 40, 52, 56, 60, 65, 71, 73, 127])), tuple(apart)))
-    keys = (Key(0, draw(st.integers(-6, 6))),)
-    return Notation(tuple(staves), tuple(bars), end, keys, (Tempo(0, 96.0),))
+    places = sorted(draw(st.sets(st.integers(0, (end - 1) // 3), max_size=3)) | {0})
+    keys = tuple(Key(bar.onset, (n + draw(st.integers(0, 5))) % 7 - n % 2 * 7) for n, bar in enumerate(bars))
+    tempi = tuple(Tempo(3 * at, 96.0 + n) for n, at in enumerate(places))
+    return Notation(tuple(staves), tuple(bars), end, keys, tempi)
 
 
 @given(scores())
@@ -311,6 +324,25 @@ def test_a_score_comes_back_from_musicxml_and_what_does_not_is_counted(notation)
         assert {(x.onset, x.pitch) for x in back.notes} == {(x.onset, x.pitch) for x in mine.notes}
         lost += len({*mine.notes} - {*back.notes})
     assert lost == losses.total()
+
+
+def test_a_key_and_a_tempo_within_a_bar_move_no_note():
+    music = tuple(Note(24 * n, 24, 60 + n) for n in range(8))
+    keys, tempi = (Key(0, 1), Key(24, 2), Key(72, -3), Key(96, 0)), (Tempo(0, 100.0), Tempo(12, 90.0), Tempo(90, 80.0))
+    notation = Notation((Part("a", 0, music),), (Bar(0, 4, 4), Bar(96, 4, 4)), 192, keys, tempi)
+    assert read_notation(to_musicxml(notation)[0], "musicxml") == (notation, {})
+
+
+def test_a_note_of_a_chord_is_not_tied_where_its_neighbour_is():
+    kern = "**kern\n*M4/4\n[4c 4e\n4c] 4e\n2r\n=2\n*-\n"
+    found = notes(read_notation(kern.encode(), "humdrum")[0])
+    assert found == [((0, 24, 64), (0, 48, 60), (24, 24, 64))]
+    chord = "<chord/>".join(["<note>", NOTE.format("E", 6).removeprefix("<note>")])
+    tied = [
+        NOTE.format("C", 6).replace("</note>", f'<tie type="{kind}"/></note>') + chord for kind in ("start", "stop")
+    ]
+    found = notes(read_notation(XML.format(notes="".join(tied)).encode(), "musicxml")[0])
+    assert found == [((0, 24, 62), (0, 48, 58), (24, 24, 62))]
 
 
 def voices_needed(notes):
@@ -334,9 +366,13 @@ def test_a_score_comes_back_from_midi(notation):
         [part.name for part in notation.parts],
     )
     tracks = read_tracks(data, "it")
-    quarter_s = 60 / 96
-    onsets = sorted(note.onset / 24 * quarter_s for part in notation.parts for note in part.notes)
+    onsets = sorted(seconds(notation, note.onset) for part in notation.parts for note in part.notes)
     assert np.allclose(tracks.merge().onset_s, onsets, atol=1e-3)
+
+
+def seconds(notation, at):
+    spans = pairwise([*notation.tempi, Tempo(at, 1.0)])
+    return sum(max(min(after.onset, at) - now.onset, 0) / 24 * 60 / now.quarters_a_minute for now, after in spans)
 
 
 @given(st.integers(0, 95), st.integers(1, 400))

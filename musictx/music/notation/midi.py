@@ -82,20 +82,20 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
         raise MidiError(source, why, "quantise it in a DAW or a notation program")
     if (end := max(note.offset for part in parts for note in part.notes)) > MOST_QUARTERS * UNITS:
         raise MidiError(source, f"more than {MOST_QUARTERS:,} quarters", "cut it")
-    said = [
-        (round(each.tick / per_unit), each.data) for track in file.tracks for each in track.events if each.kind == META
-    ]
-    meters = [(at, (d[3], 2 ** d[4])) for at, d in said if d[1] == 0x58 and len(d) >= 5 and d[3] and d[4] < 16]
-    bars, end = _bars([each for each in meters if each[0] < end], end, source)
-    keys = [Key(at, d[3] - 256 * (d[3] > 127)) for at, d in said if d[1] == 0x59 and len(d) >= 4]
-    tempi = [Tempo.within(at, 60e6 / t) for at, d in said if d[1] == 0x51 and (t := int.from_bytes(d[3:6]))]
-    keys = [key for key in sorted(keys) if abs(key.sharps) <= 7]
+    events = sorted((each for track in file.tracks for each in track.events if each.kind == META), key=lambda x: x.tick)
+    said = [(round(each.tick / per_unit), each.data) for each in events]  # of two at one place the later counts
+    meters = {at: (d[3], 2 ** d[4]) for at, d in said if d[1] == 0x58 and len(d) >= 5 and d[3] and d[4] < 16}
+    bars, end = _bars({at: meter for at, meter in meters.items() if at < end}, end, source)
+    sharps = {at: d[3] - 256 * (d[3] > 127) for at, d in said if d[1] == 0x59 and len(d) >= 4}
+    keys = [Key(at, n) for at, n in sharps.items() if abs(n) <= 7]
+    speeds = {at: 60e6 / t for at, d in said if d[1] == 0x51 and (t := int.from_bytes(d[3:6]))}
+    tempi = [Tempo.within(at, speed) for at, speed in speeds.items()]
     notation = Notation(
         tuple(parts),
         bars,
         end,
         tuple(keys) if not keys or keys[0].onset == 0 else (Key(0, 0), *keys),
-        tuple(sorted(tempi)) if tempi and min(tempi).onset == 0 else (Tempo(0, 120.0), *sorted(tempi)),
+        tuple(tempi) if tempi and tempi[0].onset == 0 else (Tempo(0, 120.0), *tempi),
     )
     return notation, +losses
 
@@ -140,9 +140,8 @@ def _apart(notes: Sequence[Note]) -> list[Note]:
     return out[::-1]
 
 
-def _bars(signatures: list[tuple[int, tuple[int, int]]], end: int, source: object) -> tuple[tuple[Bar, ...], int]:
+def _bars(by_onset: dict[int, tuple[int, int]], end: int, source: object) -> tuple[tuple[Bar, ...], int]:
     """Bar lines from time signatures. A first bar that is shorter than the meter after it is an upbeat in that."""
-    by_onset = dict(sorted(signatures))
     if not by_onset or min(by_onset) > 0:
         by_onset = {0: (4, 4), **by_onset}
     bars: list[Bar] = []

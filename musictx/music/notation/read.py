@@ -157,7 +157,7 @@ def _notes(elements: Iterable[Any], losses: Losses, source: object) -> Iterator[
             onset, length = Fraction(element.offset), Fraction(element.duration.quarterLength)
             if onset + length > MOST_QUARTERS:
                 raise MidiError(source, f"more than {MOST_QUARTERS:,} quarters", "cut the score")
-            pitch, tie = round(note.pitch.ps), note.tie or element.tie
+            pitch, tie = round(note.pitch.ps), note.tie
             if not 0 <= pitch <= 127:
                 losses["beyond"] += 1
                 continue

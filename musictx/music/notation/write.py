@@ -134,8 +134,6 @@ def _staff(
         measure = stream.Measure(number=number)
         if bar.onset == 0:
             measure.insert(0, sign)
-        for signed_key in (each for each in notation.keys if bar.onset <= each.onset < end):
-            measure.insert(0, key.KeySignature(signed_key.sharps))
         is_upbeat = number == 0
         signed = (bar.numerator, bar.denominator) if is_upbeat else meter_of(bar, end)
         if signed != before:
@@ -146,15 +144,18 @@ def _staff(
             else:
                 shown = signed
             measure.insert(0, signature)
-        for mark in (each for each in notation.tempi if has_tempi and bar.onset <= each.onset < end):
-            at = Fraction(mark.onset - bar.onset, UNITS)
-            measure.insert(at, tempo.MetronomeMark(number=round(mark.quarters_a_minute, 3)))
         if is_upbeat:
             measure.paddingLeft = float(Fraction(bar.full - (end - bar.onset), UNITS))
         sounding = [chord for chord in sounding if chord.offset > bar.onset]
         while chords and chords[-1].onset < end:
             sounding.append(chords.pop())
         _fill(measure, sounding, bar, end)
+        # after the notes, which are appended behind all that is there
+        for signed_key in (each for each in notation.keys if bar.onset <= each.onset < end):
+            measure.insert(Fraction(signed_key.onset - bar.onset, UNITS), key.KeySignature(signed_key.sharps))
+        for mark in (each for each in notation.tempi if has_tempi and bar.onset <= each.onset < end):
+            at = Fraction(mark.onset - bar.onset, UNITS)
+            measure.insert(at, tempo.MetronomeMark(number=round(mark.quarters_a_minute, 3)))
         staff.append(measure)
     return staff
 
