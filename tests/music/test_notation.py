@@ -110,6 +110,7 @@ def test_what_the_grid_lacks_gets_the_nearest_place_and_is_counted():
         (XML.format(notes="").encode(), "musicxml", "no notes"),
         (b"**kern\n*M4/4\n4r\n*-\n", "humdrum", "no notes"),
         (b"X:1\nK:C\nz4|\n", "abc", "no notes"),
+        (b"X:1\nK:C\n" + b"Z999|" * 60 + b"C|\n", "abc", "50,000 bars of rests"),
         (b"**kern\n" + b"*^\n" * 5000, "humdrum", "cannot be read as notation|no notes"),
         (ABC.encode() + b"".join(b"[V:%d] C4|\n" % n for n in range(3, 200)), "abc", "staves, at most"),
         (XML.format(notes=NOTE.format("C", 6 * 10**9)).encode(), "musicxml", "quarters"),
@@ -166,11 +167,22 @@ def abc_notes(body, head="X:1\nM:4/4\nL:1/4\n"):
         ("CD\n", [[(0, 60), (24, 62)]], {}),
         ('K:C\nC4:|["2-9" D4|]\n', [[(0, 60), (96, 62)]], {}),
         ("K:C\nC4 & E4|D4|\n", [[(0, 60), (96, 62)]], {"overlay": 1}),
+        ("K:C\n[V:1]F2[K:G]F2|\n[V:1][M:1/4][L:1/8]F2|F2|\n", [[(0, 65), (48, 66), (96, 66), (120, 66)]], {}),
+        (
+            "K:C\nV:1\nZ2|C4|\nV:2\n[M:2/4]Z|[M:C]Z|E2[Q:1/4=60]E2|\n",
+            [[(192, 60)], [(144, 64), (192, 64)]],
+            {"later": 1},
+        ),
         ("K:C\nC4|\n\nX:2\nK:C\nE4|\n\nX:3\nK:C\nE4|\n", [[(0, 60)]], {"tunes": 2}),
     ],
 )
 def test_abc_as_people_write_it(body, voices, losses):
     assert abc_notes(body) == (voices, losses)
+
+
+def test_abc_without_a_unit_has_eighths_or_in_a_short_meter_sixteenths():
+    assert abc_notes("K:C\nCDE|\n", "X:1\nM:3/4\n")[0] == [[(0, 60), (12, 62), (24, 64)]]
+    assert abc_notes("K:C\nCDE|\n", "X:1\nM:2/4\n")[0] == [[(0, 60), (6, 62), (12, 64)]]
 
 
 MARK = "<metronome><beat-unit>quarter</beat-unit>{}<per-minute>{}</per-minute></metronome>"
@@ -373,6 +385,19 @@ def test_a_score_comes_back_from_midi(notation):
 def seconds(notation, at):
     spans = pairwise([*notation.tempi, Tempo(at, 1.0)])
     return sum(max(min(after.onset, at) - now.onset, 0) / 24 * 60 / now.quarters_a_minute for now, after in spans)
+
+
+def test_a_unison_of_two_lengths_is_counted_where_it_becomes_midi():
+    kern = b"**kern\n*M4/4\n*^\n1c\t4c\n.\t2.e\n*v\t*v\n=2\n*-\n"
+    assert notes(read_notation(kern, "humdrum")[0]) == [((0, 24, 60), (0, 96, 60), (24, 72, 64))]
+    tracks = read_tracks(kern, "it.krn")
+    assert (len(tracks.merge()), +tracks.repairs) == (2, {"unison": 1})
+
+
+@pytest.mark.parametrize("meter", ["4/3", "300/4"])
+def test_a_meter_that_midi_lacks_is_refused_by_name(meter):
+    with pytest.raises(MidiError, match=f"bars of {meter}"):
+        read_tracks(KERN.replace("M3/4", f"M{meter}").replace("[4b", "1b").encode() + b"", "it.krn")
 
 
 @given(st.integers(0, 95), st.integers(1, 400))

@@ -9,7 +9,18 @@ from musictx.errors import MidiError
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.midi_file import META, PROGRAM, notes_of, read_events
 from musictx.music.midi_file import Note as MidiNote
-from musictx.music.notation.notation import MOST_PARTS, MOST_QUARTERS, Bar, Key, Losses, Notation, Note, Part, Tempo
+from musictx.music.notation.notation import (
+    MOST_PARTS,
+    MOST_QUARTERS,
+    SIMPLER,
+    Bar,
+    Key,
+    Losses,
+    Notation,
+    Note,
+    Part,
+    Tempo,
+)
 from musictx.music.score import UNITS
 
 TICKS = 480  # a quarter: 20 ticks are a unit
@@ -20,13 +31,16 @@ NEAR = 0.1  # of a unit: how far an onset may lie from the grid, for programs th
 
 
 def to_midi(notation: Notation) -> bytes:
-    """A track for each staff, and before them one with meters, keys and tempi."""
+    """A track for each staff, and before them one with meters, keys and tempi. Raises ValueError for a meter that MIDI
+    lacks."""
     file = mido.MidiFile(ticks_per_beat=TICKS)
     clock: list[tuple[int, mido.MetaMessage]] = []
     line, signed = 0, (0, 0)
     for bar, end in notation.spans:
         meter = meter_of(bar, end)
         if meter != signed or line != bar.onset:  # a signature begins a bar, also where the one before is broken off
+            if meter[0] > 255 or meter[1] & (meter[1] - 1):
+                raise ValueError(f"has bars of {meter[0]}/{meter[1]}, which MIDI cannot say: {SIMPLER}")
             clock.append((bar.onset, mido.MetaMessage("time_signature", numerator=meter[0], denominator=meter[1])))
         line, signed = bar.onset + Bar(0, *meter).full, meter
     clock += [(each.onset, mido.MetaMessage("key_signature", key=_name(each.sharps))) for each in notation.keys]
@@ -49,6 +63,11 @@ def to_midi(notation: Notation) -> bytes:
     out = io.BytesIO()
     file.save(file=out)
     return out.getvalue()
+
+
+def unisons(notation: Notation) -> int:
+    """How many notes MIDI lacks, since a longer one of their staff and pitch begins with them."""
+    return sum(len(part.notes) - len({(note.onset, note.pitch) for note in part.notes}) for part in notation.parts)
 
 
 def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:

@@ -152,7 +152,9 @@ def _staff(
         _fill(measure, sounding, bar, end)
         # after the notes, which are appended behind all that is there
         for signed_key in (each for each in notation.keys if bar.onset <= each.onset < end):
-            measure.insert(Fraction(signed_key.onset - bar.onset, UNITS), key.KeySignature(signed_key.sharps))
+            at = Fraction(signed_key.onset - bar.onset, UNITS)
+            inside = measure.voices[0] if at and measure.voices else measure
+            inside.insert(at, key.KeySignature(signed_key.sharps))
         for mark in (each for each in notation.tempi if has_tempi and bar.onset <= each.onset < end):
             at = Fraction(mark.onset - bar.onset, UNITS)
             measure.insert(at, tempo.MetronomeMark(number=round(mark.quarters_a_minute, 3)))
