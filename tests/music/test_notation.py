@@ -2,6 +2,7 @@
 
 import builtins
 import io
+import re
 import sys
 import zipfile
 from collections import Counter
@@ -64,6 +65,13 @@ def test_humdrum_has_its_parts_upbeat_ties_and_key():
 def test_a_reference_that_is_none_does_not_matter():
     text = "!!!COM: Bach\n!!!ONB:\n!!!no colon\n" + KERN
     assert read_notation(text.encode(), "humdrum") == read_notation(KERN.encode(), "humdrum")
+
+
+def test_a_name_of_a_key_is_no_signature_where_there_is_one():
+    named = KERN.replace("*k[f#]\t*k[f#]\n", "*k[f#]\t*k[f#]\n*e-:\t*B-:mix\n")
+    assert read_notation(named.encode(), "humdrum") == read_notation(KERN.encode(), "humdrum")
+    named = KERN.replace("*k[f#]\t*k[f#]", "*e-:\t*e-:")
+    assert read_notation(named.encode(), "humdrum")[0].keys == (Key(0, -6),)
 
 
 def test_each_voice_of_abc_is_a_part():
@@ -394,10 +402,18 @@ def test_a_unison_of_two_lengths_is_counted_where_it_becomes_midi():
     assert (len(tracks.merge()), +tracks.repairs) == (2, {"unison": 1})
 
 
-@pytest.mark.parametrize("meter", ["4/3", "300/4"])
-def test_a_meter_that_midi_lacks_is_refused_by_name(meter):
-    with pytest.raises(MidiError, match=f"bars of {meter}"):
-        read_tracks(KERN.replace("M3/4", f"M{meter}").replace("[4b", "1b").encode() + b"", "it.krn")
+@pytest.mark.parametrize("bar", [Bar(0, 4, 3), Bar(0, 300, 4)])
+def test_a_meter_that_midi_lacks_is_refused_by_name(bar):
+    with pytest.raises(ValueError, match=f"bars of {bar.numerator}/{bar.denominator}"):
+        to_midi(Notation((Part("", 0, (Note(0, 24, 60),)),), (bar,), bar.full))
+
+
+def test_stems_of_two_voices_point_away_from_each_other():
+    upper = [Note(12 * n, 12, 84) for n in range(8)]
+    music = tuple(sorted([*upper, Note(0, 48, 60), Note(48, 48, 62)]))
+    text = to_musicxml(Notation((Part("", 0, music),), (Bar(0, 4, 4),), 96))[0].decode()
+    stems = re.findall(r"<step>(.)</step>(?:(?!</note>).)*<stem>(.*?)</stem>", text, re.DOTALL)
+    assert stems == [("C", "up")] * 8 + [("C", "down"), ("D", "down")]
 
 
 @given(st.integers(0, 95), st.integers(1, 400))

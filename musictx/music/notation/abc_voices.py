@@ -51,7 +51,7 @@ def each_voice(text: str, losses: Counter[str]) -> list[str]:
 
 
 def _rests(music: list[str], head: dict[str, str]) -> Iterator[str]:
-    """The lines with rests of a bar in place of Z4, which music21 skips. Raises ValueError for more than any score has."""
+    """The lines with rests of a bar in place of Z4, which music21 skips. Raises ValueError for too many."""
     bar, unit = _whole_notes(head.get("M", "")) or Fraction(1), _whole_notes(head["L"])
     if sum(int(n or 1) for line in music for n in BARS_OF_REST.findall(line)) > MOST_BARS:
         raise ValueError(f"more than {MOST_BARS:,} bars of rests")
