@@ -39,6 +39,10 @@ REPAIRS = {
         "a note that two voices of a staff share is one",
         "{} notes that two voices of a staff share are one each",
     ),
+    "unison": (
+        "a note is left out of MIDI: a longer one of its staff and pitch begins with it",
+        "{} notes are left out of MIDI: longer ones of their staff and pitch begin with them",
+    ),
     "cue": ("a cue note is left out", "{} cue notes are left out"),
     "overlay": (
         "a voice beside another within a bar (&) is left out",
@@ -46,6 +50,7 @@ REPAIRS = {
     ),
     "tunes": ("of two tunes the first is read", "{} further tunes are left out: the first is read"),
     "wordy": ("a tempo without a number is left out", "{} tempos without a number are left out"),
+    "later": ("a tempo within a tune of ABC is left out", "{} tempos within a tune of ABC are left out"),
     "drums": ("a drum note is left out", "{} drum notes are left out"),
     "voices": (
         "a note is shortened: a staff has at most four voices",

@@ -2,6 +2,7 @@
 
 import builtins
 import io
+import re
 import sys
 import zipfile
 from collections import Counter
@@ -66,6 +67,13 @@ def test_a_reference_that_is_none_does_not_matter():
     assert read_notation(text.encode(), "humdrum") == read_notation(KERN.encode(), "humdrum")
 
 
+def test_a_name_of_a_key_is_no_signature_where_there_is_one():
+    named = KERN.replace("*k[f#]\t*k[f#]\n", "*k[f#]\t*k[f#]\n*e-:\t*B-:mix\n")
+    assert read_notation(named.encode(), "humdrum") == read_notation(KERN.encode(), "humdrum")
+    named = KERN.replace("*k[f#]\t*k[f#]", "*e-:\t*e-:")
+    assert read_notation(named.encode(), "humdrum")[0].keys == (Key(0, -6),)
+
+
 def test_each_voice_of_abc_is_a_part():
     assert len(each_voice(ABC, Counter())) == 2
     notation, _ = read_notation(ABC.encode(), "abc")
@@ -110,6 +118,7 @@ def test_what_the_grid_lacks_gets_the_nearest_place_and_is_counted():
         (XML.format(notes="").encode(), "musicxml", "no notes"),
         (b"**kern\n*M4/4\n4r\n*-\n", "humdrum", "no notes"),
         (b"X:1\nK:C\nz4|\n", "abc", "no notes"),
+        (b"X:1\nK:C\n" + b"Z999|" * 60 + b"C|\n", "abc", "50,000 bars of rests"),
         (b"**kern\n" + b"*^\n" * 5000, "humdrum", "cannot be read as notation|no notes"),
         (ABC.encode() + b"".join(b"[V:%d] C4|\n" % n for n in range(3, 200)), "abc", "staves, at most"),
         (XML.format(notes=NOTE.format("C", 6 * 10**9)).encode(), "musicxml", "quarters"),
@@ -166,11 +175,22 @@ def abc_notes(body, head="X:1\nM:4/4\nL:1/4\n"):
         ("CD\n", [[(0, 60), (24, 62)]], {}),
         ('K:C\nC4:|["2-9" D4|]\n', [[(0, 60), (96, 62)]], {}),
         ("K:C\nC4 & E4|D4|\n", [[(0, 60), (96, 62)]], {"overlay": 1}),
+        ("K:C\n[V:1]F2[K:G]F2|\n[V:1][M:1/4][L:1/8]F2|F2|\n", [[(0, 65), (48, 66), (96, 66), (120, 66)]], {}),
+        (
+            "K:C\nV:1\nZ2|C4|\nV:2\n[M:2/4]Z|[M:C]Z|E2[Q:1/4=60]E2|\n",
+            [[(192, 60)], [(144, 64), (192, 64)]],
+            {"later": 1},
+        ),
         ("K:C\nC4|\n\nX:2\nK:C\nE4|\n\nX:3\nK:C\nE4|\n", [[(0, 60)]], {"tunes": 2}),
     ],
 )
 def test_abc_as_people_write_it(body, voices, losses):
     assert abc_notes(body) == (voices, losses)
+
+
+def test_abc_without_a_unit_has_eighths_or_in_a_short_meter_sixteenths():
+    assert abc_notes("K:C\nCDE|\n", "X:1\nM:3/4\n")[0] == [[(0, 60), (12, 62), (24, 64)]]
+    assert abc_notes("K:C\nCDE|\n", "X:1\nM:2/4\n")[0] == [[(0, 60), (6, 62), (12, 64)]]
 
 
 MARK = "<metronome><beat-unit>quarter</beat-unit>{}<per-minute>{}</per-minute></metronome>"
@@ -230,6 +250,17 @@ def test_drums_and_far_notes_of_a_midi_file():
     together, losses = from_midi(midi_of([[note, (0, 480, 62)], [unison]]), "it")  # a second voice's unison
     assert (notes(together), dict(losses)) == ([((0, 24, 60), (24, 24, 62))], {"shared": 1})
     assert len(from_midi(midi_of([[note], [(1, 0, 64)]]), "it")[0].parts) == 2
+
+
+def test_of_two_meters_keys_or_tempi_at_one_tick_the_later_counts():
+    said = [b"\x58\x04\x04\x02\x18\x08", b"\x58\x04\x03\x02\x18\x08", b"\x59\x02\x03\x00", b"\x59\x02\x01\x00"]
+    said += [b"\x51\x03\x07\xa1\x20", b"\x51\x03\x0f\x42\x40"]
+    notation, _ = from_midi(midi_of([[(0, 0, 60)]], [(0, b"\xff" + each) for each in said]), "it")
+    assert (notation.bars, notation.keys, notation.tempi) == ((Bar(0, 3, 4),), (Key(0, 1),), (Tempo(0, 60.0),))
+
+
+def test_a_tempo_of_midi_that_no_program_plays_is_bounded():
+    note = (0, 0, 60)
     assert from_midi(midi_of([[note]], [(0, b"\xff\x51\x03\x00\x00\x01")]), "it")[0].tempi == (Tempo(0, 1000.0),)
 
 
@@ -289,8 +320,10 @@ def scores(draw):
             if all(note.pitch != other.pitch or note.onset >= other.offset for other in apart):
                 apart.append(note)
         staves.append(Part(f"Staff {n}", draw(st.sampled_from([0, 21, 40, 52, 56, 60, 65, 71, 73, 127])), tuple(apart)))
-    keys = (Key(0, draw(st.integers(-6, 6))),)
-    return Notation(tuple(staves), tuple(bars), end, keys, (Tempo(0, 96.0),))
+    places = sorted(draw(st.sets(st.integers(0, (end - 1) // 3), max_size=3)) | {0})
+    keys = tuple(Key(bar.onset, (n + draw(st.integers(0, 5))) % 7 - n % 2 * 7) for n, bar in enumerate(bars))
+    tempi = tuple(Tempo(3 * at, 96.0 + n) for n, at in enumerate(places))
+    return Notation(tuple(staves), tuple(bars), end, keys, tempi)
 
 
 @given(scores())
@@ -311,6 +344,25 @@ def test_a_score_comes_back_from_musicxml_and_what_does_not_is_counted(notation)
         assert {(x.onset, x.pitch) for x in back.notes} == {(x.onset, x.pitch) for x in mine.notes}
         lost += len({*mine.notes} - {*back.notes})
     assert lost == losses.total()
+
+
+def test_a_key_and_a_tempo_within_a_bar_move_no_note():
+    music = tuple(Note(24 * n, 24, 60 + n) for n in range(8))
+    keys, tempi = (Key(0, 1), Key(24, 2), Key(72, -3), Key(96, 0)), (Tempo(0, 100.0), Tempo(12, 90.0), Tempo(90, 80.0))
+    notation = Notation((Part("a", 0, music),), (Bar(0, 4, 4), Bar(96, 4, 4)), 192, keys, tempi)
+    assert read_notation(to_musicxml(notation)[0], "musicxml") == (notation, {})
+
+
+def test_a_note_of_a_chord_is_not_tied_where_its_neighbour_is():
+    kern = "**kern\n*M4/4\n[4c 4e\n4c] 4e\n2r\n=2\n*-\n"
+    found = notes(read_notation(kern.encode(), "humdrum")[0])
+    assert found == [((0, 24, 64), (0, 48, 60), (24, 24, 64))]
+    chord = "<chord/>".join(["<note>", NOTE.format("E", 6).removeprefix("<note>")])
+    tied = [
+        NOTE.format("C", 6).replace("</note>", f'<tie type="{kind}"/></note>') + chord for kind in ("start", "stop")
+    ]
+    found = notes(read_notation(XML.format(notes="".join(tied)).encode(), "musicxml")[0])
+    assert found == [((0, 24, 62), (0, 48, 58), (24, 24, 62))]
 
 
 def voices_needed(notes):
@@ -334,9 +386,34 @@ def test_a_score_comes_back_from_midi(notation):
         [part.name for part in notation.parts],
     )
     tracks = read_tracks(data, "it")
-    quarter_s = 60 / 96
-    onsets = sorted(note.onset / 24 * quarter_s for part in notation.parts for note in part.notes)
+    onsets = sorted(seconds(notation, note.onset) for part in notation.parts for note in part.notes)
     assert np.allclose(tracks.merge().onset_s, onsets, atol=1e-3)
+
+
+def seconds(notation, at):
+    spans = pairwise([*notation.tempi, Tempo(at, 1.0)])
+    return sum(max(min(after.onset, at) - now.onset, 0) / 24 * 60 / now.quarters_a_minute for now, after in spans)
+
+
+def test_a_unison_of_two_lengths_is_counted_where_it_becomes_midi():
+    kern = b"**kern\n*M4/4\n*^\n1c\t4c\n.\t2.e\n*v\t*v\n=2\n*-\n"
+    assert notes(read_notation(kern, "humdrum")[0]) == [((0, 24, 60), (0, 96, 60), (24, 72, 64))]
+    tracks = read_tracks(kern, "it.krn")
+    assert (len(tracks.merge()), +tracks.repairs) == (2, {"unison": 1})
+
+
+@pytest.mark.parametrize("bar", [Bar(0, 4, 3), Bar(0, 300, 4)])
+def test_a_meter_that_midi_lacks_is_refused_by_name(bar):
+    with pytest.raises(ValueError, match=f"bars of {bar.numerator}/{bar.denominator}"):
+        to_midi(Notation((Part("", 0, (Note(0, 24, 60),)),), (bar,), bar.full))
+
+
+def test_stems_of_two_voices_point_away_from_each_other():
+    upper = [Note(12 * n, 12, 84) for n in range(8)]
+    music = tuple(sorted([*upper, Note(0, 48, 60), Note(48, 48, 62)]))
+    text = to_musicxml(Notation((Part("", 0, music),), (Bar(0, 4, 4),), 96))[0].decode()
+    stems = re.findall(r"<step>(.)</step>(?:(?!</note>).)*<stem>(.*?)</stem>", text, re.DOTALL)
+    assert stems == [("C", "up")] * 8 + [("C", "down"), ("D", "down")]
 
 
 @given(st.integers(0, 95), st.integers(1, 400))

@@ -3,12 +3,17 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from fractions import Fraction
+
+from musictx.music.notation.notation import MOST_BARS
 
 BODY = "IKLMmNPQRrsTUVWw+"  # fields within the music; all other letters before a colon are notes: F:| ends a repeat
 FIELD = re.compile(r"^([A-Za-z+]):(.*)")
 VOICE = re.compile(r"\[V: *([^\s\]]+)[^\]]*\]")
 # not music: decorations, remarks, names of endings, lyrics' and layout's fields within the line
-NO_MUSIC = re.compile(r'![^!\n]*!|\+[a-z.]+\+|\[?"[^"\n]*"|\[[INPQrRTUw]:[^\]]*\]|(?<!\\)%.*|\by\d*')
+NO_MUSIC = re.compile(r'![^!\n]*!|\+[a-z.]+\+|\[?"[^"\n]*"|\[[INPrRTUw]:[^\]]*\]|(?<!\\)%.*|\by\d*')
+INLINE = re.compile(r"\[([KLMQ]:[^\]]*)\]")  # music21 reads these fields only as lines
+BARS_OF_REST = re.compile(r"Z(\d{0,3})")
 OVERLAY = re.compile(r"&[^|\n]*")
 HEAD = "TCMLQK"
 
@@ -27,8 +32,9 @@ def each_voice(text: str, losses: Counter[str]) -> list[str]:
             head.setdefault(field[1], NO_MUSIC.sub("", field[2]).strip())
             in_body = field[1] == "K"
         elif field and field[1] in BODY:
+            losses["later"] += field[1] == "Q"
             if field[1] in "KLM":
-                voices.setdefault(voice, []).append(line)
+                voices.setdefault(voice, []).append(NO_MUSIC.sub("", line))
         elif line.strip() and (in_body or not has_key):
             in_body = True
             before, *others = VOICE.split(NO_MUSIC.sub("", line))
@@ -38,9 +44,35 @@ def each_voice(text: str, losses: Counter[str]) -> list[str]:
                 losses["overlay"] += overlays
                 if played.strip():
                     voices.setdefault(voice, []).append(played)
-    head = {"L": "1/8", "K": "C"} | head
+    head = {"L": "1/16" if 0 < _whole_notes(head.get("M", "")) < Fraction(3, 4) else "1/8", "K": "C"} | head
     fields = [f"{key}:{head[key]}" for key in HEAD if key in head]
-    return ["\n".join(["X:1", *fields, *music]) + "\n" for music in voices.values() if any(map(str.strip, music))]
+    tunes = [[*_rests(music, head)] for music in voices.values() if any(map(str.strip, music))]
+    return ["\n".join(["X:1", *fields, *music]) + "\n" for music in tunes]
+
+
+def _rests(music: list[str], head: dict[str, str]) -> Iterator[str]:
+    """The lines with rests of a bar in place of Z4, which music21 skips. Raises ValueError for too many."""
+    bar, unit = _whole_notes(head.get("M", "")) or Fraction(1), _whole_notes(head["L"])
+    if sum(int(n or 1) for line in music for n in BARS_OF_REST.findall(line)) > MOST_BARS:
+        raise ValueError(f"more than {MOST_BARS:,} bars of rests")
+    for line in music:
+        field = FIELD.match(line)
+        if field and field[1] == "M":
+            bar = _whole_notes(field[2]) or bar
+        elif field and field[1] == "L":
+            unit = _whole_notes(field[2])
+        rest = f"z{bar / unit}" if unit else "z"
+        yield line if field else BARS_OF_REST.sub(lambda x, rest=rest: "|".join([rest] * int(x[1] or 1)), line)
+
+
+def _whole_notes(text: str) -> Fraction:
+    """The length of a meter or unit; 0 where it has none."""
+    if text.strip() in ("C", "C|"):
+        return Fraction(1)
+    numbers = re.match(r"\s*\(?([\d+ ]+)\)?/(\d+)", text)
+    if numbers is None or not int(numbers[2]):
+        return Fraction(0)
+    return Fraction(sum(map(int, re.findall(r"\d+", numbers[1]))), int(numbers[2]))
 
 
 def _first_tune(text: str, losses: Counter[str]) -> Iterator[str]:
@@ -48,5 +80,5 @@ def _first_tune(text: str, losses: Counter[str]) -> Iterator[str]:
     for line in text.replace("\r", "\n").split("\n"):
         tunes += bool(re.match(r"^X: *\d", line))
         if tunes < 2 and not line.startswith("%"):
-            yield line
+            yield from INLINE.sub(r"\n\1\n", line).split("\n")
     losses["tunes"] += max(tunes - 1, 0)

@@ -9,7 +9,18 @@ from musictx.errors import MidiError
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.midi_file import META, PROGRAM, notes_of, read_events
 from musictx.music.midi_file import Note as MidiNote
-from musictx.music.notation.notation import MOST_PARTS, MOST_QUARTERS, Bar, Key, Losses, Notation, Note, Part, Tempo
+from musictx.music.notation.notation import (
+    MOST_PARTS,
+    MOST_QUARTERS,
+    SIMPLER,
+    Bar,
+    Key,
+    Losses,
+    Notation,
+    Note,
+    Part,
+    Tempo,
+)
 from musictx.music.score import UNITS
 
 TICKS = 480  # a quarter: 20 ticks are a unit
@@ -20,13 +31,16 @@ NEAR = 0.1  # of a unit: how far an onset may lie from the grid, for programs th
 
 
 def to_midi(notation: Notation) -> bytes:
-    """A track for each staff, and before them one with meters, keys and tempi."""
+    """A track for each staff, and before them one with meters, keys and tempi. Raises ValueError for a meter that MIDI
+    lacks."""
     file = mido.MidiFile(ticks_per_beat=TICKS)
     clock: list[tuple[int, mido.MetaMessage]] = []
     line, signed = 0, (0, 0)
     for bar, end in notation.spans:
         meter = meter_of(bar, end)
         if meter != signed or line != bar.onset:  # a signature begins a bar, also where the one before is broken off
+            if meter[0] > 255 or meter[1] & (meter[1] - 1):
+                raise ValueError(f"has bars of {meter[0]}/{meter[1]}, which MIDI cannot say: {SIMPLER}")
             clock.append((bar.onset, mido.MetaMessage("time_signature", numerator=meter[0], denominator=meter[1])))
         line, signed = bar.onset + Bar(0, *meter).full, meter
     clock += [(each.onset, mido.MetaMessage("key_signature", key=_name(each.sharps))) for each in notation.keys]
@@ -49,6 +63,11 @@ def to_midi(notation: Notation) -> bytes:
     out = io.BytesIO()
     file.save(file=out)
     return out.getvalue()
+
+
+def unisons(notation: Notation) -> int:
+    """How many notes MIDI lacks, since a longer one of their staff and pitch begins with them."""
+    return sum(len(part.notes) - len({(note.onset, note.pitch) for note in part.notes}) for part in notation.parts)
 
 
 def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
@@ -82,20 +101,20 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
         raise MidiError(source, why, "quantise it in a DAW or a notation program")
     if (end := max(note.offset for part in parts for note in part.notes)) > MOST_QUARTERS * UNITS:
         raise MidiError(source, f"more than {MOST_QUARTERS:,} quarters", "cut it")
-    said = [
-        (round(each.tick / per_unit), each.data) for track in file.tracks for each in track.events if each.kind == META
-    ]
-    meters = [(at, (d[3], 2 ** d[4])) for at, d in said if d[1] == 0x58 and len(d) >= 5 and d[3] and d[4] < 16]
-    bars, end = _bars([each for each in meters if each[0] < end], end, source)
-    keys = [Key(at, d[3] - 256 * (d[3] > 127)) for at, d in said if d[1] == 0x59 and len(d) >= 4]
-    tempi = [Tempo.within(at, 60e6 / t) for at, d in said if d[1] == 0x51 and (t := int.from_bytes(d[3:6]))]
-    keys = [key for key in sorted(keys) if abs(key.sharps) <= 7]
+    events = sorted((each for track in file.tracks for each in track.events if each.kind == META), key=lambda x: x.tick)
+    said = [(round(each.tick / per_unit), each.data) for each in events]  # of two at one place the later counts
+    meters = {at: (d[3], 2 ** d[4]) for at, d in said if d[1] == 0x58 and len(d) >= 5 and d[3] and d[4] < 16}
+    bars, end = _bars({at: meter for at, meter in meters.items() if at < end}, end, source)
+    sharps = {at: d[3] - 256 * (d[3] > 127) for at, d in said if d[1] == 0x59 and len(d) >= 4}
+    keys = [Key(at, n) for at, n in sharps.items() if abs(n) <= 7]
+    speeds = {at: 60e6 / t for at, d in said if d[1] == 0x51 and (t := int.from_bytes(d[3:6]))}
+    tempi = [Tempo.within(at, speed) for at, speed in speeds.items()]
     notation = Notation(
         tuple(parts),
         bars,
         end,
         tuple(keys) if not keys or keys[0].onset == 0 else (Key(0, 0), *keys),
-        tuple(sorted(tempi)) if tempi and min(tempi).onset == 0 else (Tempo(0, 120.0), *sorted(tempi)),
+        tuple(tempi) if tempi and tempi[0].onset == 0 else (Tempo(0, 120.0), *tempi),
     )
     return notation, +losses
 
@@ -140,9 +159,8 @@ def _apart(notes: Sequence[Note]) -> list[Note]:
     return out[::-1]
 
 
-def _bars(signatures: list[tuple[int, tuple[int, int]]], end: int, source: object) -> tuple[tuple[Bar, ...], int]:
+def _bars(by_onset: dict[int, tuple[int, int]], end: int, source: object) -> tuple[tuple[Bar, ...], int]:
     """Bar lines from time signatures. A first bar that is shorter than the meter after it is an upbeat in that."""
-    by_onset = dict(sorted(signatures))
     if not by_onset or min(by_onset) > 0:
         by_onset = {0: (4, 4), **by_onset}
     bars: list[Bar] = []

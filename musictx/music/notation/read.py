@@ -20,6 +20,8 @@ MOST_BYTES = 2**24  # of text
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
 REFERENCES = re.compile(r"(?m)^!!.*\n?")  # one without a colon stops music21, and none of them is music
 
+KEY_NAMES = re.compile(r"(?m)(^|(?<=\t))\*[A-Ga-g][#-]*:[^\t\n]*")  # music21 takes them for signatures
+
 
 def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation, Losses]:
     """The score and its losses; `kind` is music21's name of the format.
@@ -53,7 +55,10 @@ def _for_music21(text: str, kind: str, losses: Losses) -> list[str]:
         return each_voice(text, losses)
     if kind == "musicxml":
         return [for_music21(text, losses)]
-    return [REFERENCES.sub("", text)] if kind == "humdrum" else [text]
+    if kind == "humdrum":
+        text = REFERENCES.sub("", text)
+        return [KEY_NAMES.sub("*", text) if "*k[" in text else text]
+    return [text]
 
 
 def text_of(data: bytes, source: object) -> str:
@@ -157,7 +162,7 @@ def _notes(elements: Iterable[Any], losses: Losses, source: object) -> Iterator[
             onset, length = Fraction(element.offset), Fraction(element.duration.quarterLength)
             if onset + length > MOST_QUARTERS:
                 raise MidiError(source, f"more than {MOST_QUARTERS:,} quarters", "cut the score")
-            pitch, tie = round(note.pitch.ps), note.tie or element.tie
+            pitch, tie = round(note.pitch.ps), note.tie
             if not 0 <= pitch <= 127:
                 losses["beyond"] += 1
                 continue

@@ -134,8 +134,6 @@ def _staff(
         measure = stream.Measure(number=number)
         if bar.onset == 0:
             measure.insert(0, sign)
-        for signed_key in (each for each in notation.keys if bar.onset <= each.onset < end):
-            measure.insert(0, key.KeySignature(signed_key.sharps))
         is_upbeat = number == 0
         signed = (bar.numerator, bar.denominator) if is_upbeat else meter_of(bar, end)
         if signed != before:
@@ -146,15 +144,20 @@ def _staff(
             else:
                 shown = signed
             measure.insert(0, signature)
-        for mark in (each for each in notation.tempi if has_tempi and bar.onset <= each.onset < end):
-            at = Fraction(mark.onset - bar.onset, UNITS)
-            measure.insert(at, tempo.MetronomeMark(number=round(mark.quarters_a_minute, 3)))
         if is_upbeat:
             measure.paddingLeft = float(Fraction(bar.full - (end - bar.onset), UNITS))
         sounding = [chord for chord in sounding if chord.offset > bar.onset]
         while chords and chords[-1].onset < end:
             sounding.append(chords.pop())
         _fill(measure, sounding, bar, end)
+        # after the notes, which are appended behind all that is there
+        for signed_key in (each for each in notation.keys if bar.onset <= each.onset < end):
+            at = Fraction(signed_key.onset - bar.onset, UNITS)
+            inside = measure.voices[0] if at and measure.voices else measure
+            inside.insert(at, key.KeySignature(signed_key.sharps))
+        for mark in (each for each in notation.tempi if has_tempi and bar.onset <= each.onset < end):
+            at = Fraction(mark.onset - bar.onset, UNITS)
+            measure.insert(at, tempo.MetronomeMark(number=round(mark.quarters_a_minute, 3)))
         staff.append(measure)
     return staff
 
@@ -204,12 +207,13 @@ def _fill(measure: Any, chords: Sequence[Chord], bar: Bar, end: int) -> None:
     inside = in_voices(chords) or [[]]
     for n, voice in enumerate(sorted(inside, key=lambda voice: -sum(c.height for c in voice) / max(len(voice), 1))):
         target = measure if len(inside) == 1 else stream.Voice(id=str(n + 1))
+        stem = ("up", "down")[n % 2] if len(inside) > 1 else "unspecified"
         now = bar.onset
         for chord in voice:
             begins = max(chord.onset, bar.onset)
             for length in pieces(now - bar.onset, begins - now):
                 target.append(_rest(length))
-            _add(target, chord, bar, end)
+            _add(target, chord, bar, end, stem)
             now = min(chord.offset, end)
         for length in pieces(now - bar.onset, end - now):
             target.append(_rest(length))
@@ -217,7 +221,7 @@ def _fill(measure: Any, chords: Sequence[Chord], bar: Bar, end: int) -> None:
             measure.insert(0, target)
 
 
-def _add(target: Any, chord: Chord, bar: Bar, end: int) -> None:
+def _add(target: Any, chord: Chord, bar: Bar, end: int, stem: str) -> None:
     from music21 import chord as chords
     from music21 import note, pitch, tie
 
@@ -230,6 +234,7 @@ def _add(target: Any, chord: Chord, bar: Bar, end: int) -> None:
                 each.accidental = pitch.Accidental(alter)
         made = note.Note(pitches[0]) if len(pitches) == 1 else chords.Chord(pitches)
         made.duration.quarterLength = Fraction(length, UNITS)
+        made.stemDirection = stem
         goes_on, came = k + 1 < len(lengths) or chord.offset > end, k > 0 or chord.onset < bar.onset
         if goes_on or came:
             made.tie = tie.Tie("continue" if goes_on and came else "start" if goes_on else "stop")
