@@ -49,6 +49,10 @@ REPAIRS = {
         "{} voices beside others within a bar (&) are left out",
     ),
     "tunes": ("of two tunes the first is read", "{} further tunes are left out: the first is read"),
+    "movements": (
+        "of two movements the first is read",
+        "{} further movements are left out: the first is read",
+    ),
     "wordy": ("a tempo without a number is left out", "{} tempos without a number are left out"),
     "later": ("a tempo within a tune of ABC is left out", "{} tempos within a tune of ABC are left out"),
     "drums": ("a drum note is left out", "{} drum notes are left out"),

@@ -100,6 +100,12 @@ def test_mei_is_read():
     assert notes(read_notation(MEI.encode(), "mei")[0]) == [((0, 24, 60), (24, 24, 64))]
 
 
+def test_movements_of_mei_after_the_first_are_counted():
+    movement = MEI[MEI.index("<mdiv>") : MEI.index("</body>")]
+    notation, losses = read_notation(MEI.replace("</body>", movement * 2 + "</body>").encode(), "mei")
+    assert (notes(notation), dict(losses)) == ([((0, 24, 60), (24, 24, 64))], {"movements": 2})
+
+
 def test_what_the_grid_lacks_gets_the_nearest_place_and_is_counted():
     quintuplet = "".join(NOTE.format(step, 6).replace("6<", "4.8<") for step in "CDEFG")
     _, losses = read_notation(

@@ -61,8 +61,11 @@ def _rests(music: list[str], head: dict[str, str]) -> Iterator[str]:
             bar = _whole_notes(field[2]) or bar
         elif field and field[1] == "L":
             unit = _whole_notes(field[2])
+        before, *others = BARS_OF_REST.split(line)
         rest = f"z{bar / unit}" if unit else "z"
-        yield line if field else BARS_OF_REST.sub(lambda x, rest=rest: "|".join([rest] * int(x[1] or 1)), line)
+        counts = [int(n or 1) for n in others[::2]]
+        rests = ["|".join([rest] * n) + after for n, after in zip(counts, others[1::2], strict=True)]
+        yield line if field else before + "".join(rests)
 
 
 def _whole_notes(text: str) -> Fraction:

@@ -58,6 +58,7 @@ def _for_music21(text: str, kind: str, losses: Losses) -> list[str]:
     if kind == "humdrum":
         text = REFERENCES.sub("", text)
         return [KEY_NAMES.sub("*", text) if "*k[" in text else text]
+    losses["movements"] += max(len(re.findall(r"<score[\s>]", text)) - 1, 0)
     return [text]
 
 
