@@ -38,7 +38,11 @@ SEED = "seed"
 
 @dataclass(frozen=True)
 class Control:
-    """Targets of new music, which it may miss. Raises ConfigError for impossible ones."""
+    """Targets of new music, which it may miss.
+
+    Raises:
+        ConfigError: for impossible ones.
+    """
 
     key: str | None = setting(None, "the key of new notes, as in 'D minor', F# or Am; null: any")
     chords: str | None = setting(

@@ -48,7 +48,11 @@ SHARES = ("top_p", "min_p")
 
 @dataclass(frozen=True)
 class Sampling:
-    """The temperature of a draw, then its filters from top_k to min_p. Raises ConfigError for impossible values."""
+    """The temperature of a draw, then its filters from top_k to min_p.
+
+    Raises:
+        ConfigError: for impossible values.
+    """
 
     temperature: float = setting(
         1.0, "below 1 the likely tokens come more often, above 1 the unlikely; 0: always the likeliest"

@@ -76,7 +76,7 @@ def at_ticks(project: Project, per_quarter: int) -> Project:
 
 
 def clock_of(project: Project, later: int) -> list[Event]:
-    """The tempos and meters of a file that begins at the tick `later`; readers look in the first track."""
+    """The tempi and meters of a file that begins at the tick `later`; readers look in the first track."""
     events = in_order(event for track in project.file.tracks for event in track.events if _is_clock(event))
     kinds = {event.data[1] for event in events if event.tick == 0}
     defaults = [Event(0, bytes([midi.META, kind]) + body) for kind, body in DEFAULTS.items() if kind not in kinds]

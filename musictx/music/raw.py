@@ -19,7 +19,7 @@ DROP_FRAME_RATE = 29.97  # frames a second of what is written as 29
 class SongEvents(NamedTuple):
     """The messages that belong to no channel."""
 
-    tempos: list[tuple[int, int]]  # tick, microseconds per quarter
+    tempi: list[tuple[int, int]]  # tick, microseconds per quarter
     signatures: list[tuple[int, int, int]]  # tick, beats, unit; 0 for one that cannot be
     texts: list[bytes]
     rhythms: list[Rhythm]
@@ -38,14 +38,14 @@ def read_raw(chunks: Chunks, repairs: Counter[str]) -> RawMidi:
     ends = np.array([events.tick[-1] if len(events.tick) else 0 for events in tracks], np.int64)
     is_xg = True if "XG" in song.makers else False if "GS" in song.makers else None
     channels = read_channels(merge_tracks(tracks, ports, repairs), song.rhythms, is_xg, ends, repairs)
-    tempos = [tempo for tempo in song.tempos if tempo[1]]
+    tempi = [tempo for tempo in song.tempi if tempo[1]]
     signatures = [signature for signature in song.signatures if signature[1] and signature[2]]
-    repairs["tempo"] += len(song.tempos) - len(tempos)
+    repairs["tempo"] += len(song.tempi) - len(tempi)
     repairs["signature"] += len(song.signatures) - len(signatures)
     repairs["signature_replaced"] += len(set(signatures)) - len({tick for tick, _, _ in signatures})
     repairs["name"] += sum(not is_utf8(name) for name in names)
     encoding = guess_encoding([text for text in song.texts if not is_utf8(text)])
-    at, mspq = np.array(tempos, np.int64).reshape(-1, 2).T
+    at, mspq = np.array(tempi, np.int64).reshape(-1, 2).T
     return RawMidi(
         channels,
         chunks.division,
@@ -79,7 +79,7 @@ def listen(body: bytes, events: Events, port: Ints, song: SongEvents) -> bytes:
         elif kind == PORT and content:
             port[i:] += content[0] - port[i] % PORTS
         elif kind == TEMPO and len(content) >= 3:
-            song.tempos.append((tick, int.from_bytes(content[:3])))
+            song.tempi.append((tick, int.from_bytes(content[:3])))
         elif kind == SIGNATURE and len(content) >= 2:
             song.signatures.append((tick, content[0], 2 ** content[1] if content[1] <= MOST_UNIT else 0))
     return name

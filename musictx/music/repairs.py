@@ -53,8 +53,8 @@ REPAIRS = {
         "of two movements the first is read",
         "{} further movements are left out: the first is read",
     ),
-    "wordy": ("a tempo without a number is left out", "{} tempos without a number are left out"),
-    "later": ("a tempo within a tune of ABC is left out", "{} tempos within a tune of ABC are left out"),
+    "wordy": ("a tempo without a number is left out", "{} tempi without a number are left out"),
+    "later": ("a tempo within a tune of ABC is left out", "{} tempi within a tune of ABC are left out"),
     "drums": ("a drum note is left out", "{} drum notes are left out"),
     "voices": (
         "a note is shortened: a staff has at most four voices",
@@ -66,7 +66,7 @@ REPAIRS = {
         "of two time signatures at one tick the later counts",
         "{} time signatures count for nothing: at their ticks there are later ones",
     ),
-    "tempo": ("a tempo that cannot be is ignored", "{} tempos that cannot be are ignored"),
+    "tempo": ("a tempo that cannot be is ignored", "{} tempi that cannot be are ignored"),
     "name": (
         "the letters of a name are guessed: it is not in UTF-8",
         "the letters of {} names are guessed: they are not in UTF-8",

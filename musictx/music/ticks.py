@@ -83,7 +83,7 @@ class RawChannel:
 
 @dataclass(frozen=True)
 class RawMidi:
-    """Channels, and the clock: tempos and ticks a quarter, or `tick_s` of SMPTE time."""
+    """Channels, and the clock: tempi and ticks a quarter, or `tick_s` of SMPTE time."""
 
     channels: list[RawChannel]
     ticks_per_quarter: int

@@ -50,8 +50,11 @@ BEAT_NOTE = Auto(1.0, 8.0, 8.0)  # after a seed on a grid, whose notes have writ
 
 @dataclass(frozen=True)
 class Rules:
-    """Limits of the sampler. The voices are those of the chorale grid. Raises ConfigError for rules that no music can
-    keep."""
+    """Limits of the sampler. The voices are those of the chorale grid.
+
+    Raises:
+        ConfigError: for rules that no music can keep.
+    """
 
     masks: bool = setting(True, "draw only events that can follow; false: any event at any time")
     max_silence_s: float = setting(5.0, "longest silence, seconds; max_still_s, where it is shorter, ends one sooner")
