@@ -102,12 +102,12 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     if (end := max(note.offset for part in parts for note in part.notes)) > MOST_QUARTERS * UNITS:
         raise MidiError(source, f"more than {MOST_QUARTERS:,} quarters", "cut it")
     events = sorted((each for track in file.tracks for each in track.events if each.kind == META), key=lambda x: x.tick)
-    said = [(round(each.tick / per_unit), each.data) for each in events]  # of two at one place the later counts
-    meters = {at: (d[3], 2 ** d[4]) for at, d in said if d[1] == 0x58 and len(d) >= 5 and d[3] and d[4] < 16}
+    meta = [(round(each.tick / per_unit), each.data) for each in events]  # of two at one place the later counts
+    meters = {at: (d[3], 2 ** d[4]) for at, d in meta if d[1] == 0x58 and len(d) >= 5 and d[3] and d[4] < 16}
     bars, end = _bars({at: meter for at, meter in meters.items() if at < end}, end, source)
-    sharps = {at: d[3] - 256 * (d[3] > 127) for at, d in said if d[1] == 0x59 and len(d) >= 4}
+    sharps = {at: d[3] - 256 * (d[3] > 127) for at, d in meta if d[1] == 0x59 and len(d) >= 4}
     keys = [Key(at, n) for at, n in sharps.items() if abs(n) <= 7]
-    speeds = {at: 60e6 / t for at, d in said if d[1] == 0x51 and (t := int.from_bytes(d[3:6]))}
+    speeds = {at: 60e6 / t for at, d in meta if d[1] == 0x51 and (t := int.from_bytes(d[3:6]))}
     tempi = [Tempo.within(at, speed) for at, speed in speeds.items()]
     notation = Notation(
         tuple(parts),
@@ -135,7 +135,7 @@ SHORTER = 0.2  # of a usual length: how much a program may leave out before the 
 
 
 def _on_grid(notes: Iterable[MidiNote], per_unit: float) -> tuple[Note, ...]:
-    found = []
+    notes_on_grid = []
     for note in notes:
         onset, length = round(note.on / per_unit), (note.off - note.on) / per_unit
         end = note.off / per_unit
@@ -143,8 +143,8 @@ def _on_grid(notes: Iterable[MidiNote], per_unit: float) -> tuple[Note, ...]:
         if not is_place:  # no written note ends there
             close = min(USUAL, key=lambda each: abs(each - length))
             length = close if abs(close - length) <= SHORTER * close and close % 1 == 0 else length
-        found.append(Note(onset, max(round(length), 1), note.pitch))
-    return tuple(_apart(sorted(set(found))))
+        notes_on_grid.append(Note(onset, max(round(length), 1), note.pitch))
+    return tuple(_apart(sorted(set(notes_on_grid))))
 
 
 def _apart(notes: Sequence[Note]) -> list[Note]:

@@ -34,7 +34,7 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
         raise MidiError(source, "is notation, which needs the package music21, which is not installed", HINT) from None
     text = text_of(data, source)
     losses = Losses()
-    with warnings.catch_warnings(), redirect_stderr(io.StringIO()) as said:
+    with warnings.catch_warnings(), redirect_stderr(io.StringIO()) as complaints:
         warnings.simplefilter("ignore")
         try:
             texts = _for_music21(text, kind, losses)
@@ -46,7 +46,7 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
         except Exception as error:  # damage can make music21 raise anything
             reason = " ".join(str(error).split())[:100] or type(error).__name__
             raise MidiError(source, f"cannot be read as notation ({reason})", "export it again") from None
-    losses["unread"] += said.getvalue().count("Error in parsing event")
+    losses["unread"] += complaints.getvalue().count("Error in parsing event")
     return notation, +losses
 
 
@@ -88,12 +88,12 @@ def _member(data: bytes, source: object) -> bytes:
     try:
         with ZipFile(io.BytesIO(data)) as packed:
             names = [each for each in packed.namelist() if not each.startswith("META-INF")]
-            said = b""
+            container = b""
             if "META-INF/container.xml" in packed.namelist():
                 with packed.open("META-INF/container.xml") as file:
-                    said = file.read(2**16)
-            named = [name for name in names if name.encode() in said]
-            scores = [name for name in (*named, *names) if name.lower().endswith((".xml", ".musicxml", ".mei"))]
+                    container = file.read(2**16)
+            roots = [name for name in names if name.encode() in container]
+            scores = [name for name in (*roots, *names) if name.lower().endswith((".xml", ".musicxml", ".mei"))]
             if not scores:
                 raise MidiError(source, "a packed file without a score in it", "export MusicXML")
             with packed.open(scores[0]) as file:
@@ -136,20 +136,20 @@ def _speed(mark: Any) -> float | None:
     return float(mark.getQuarterBPM()) if is_said else None
 
 
-def _changes(said: Iterable[tuple[int, Any]]) -> list[tuple[int, Any]]:
+def _changes(marks: Iterable[tuple[int, Any]]) -> list[tuple[int, Any]]:
     """Each value from where on it holds; the first from the beginning."""
-    by_onset = sorted(dict(sorted(said, key=lambda each: each[0], reverse=True)).items())
-    found: list[tuple[int, Any]] = []
+    by_onset = sorted(dict(sorted(marks, key=lambda each: each[0], reverse=True)).items())
+    changes: list[tuple[int, Any]] = []
     for at, value in by_onset:
-        if not found or found[-1][1] != value:
-            found.append((at if found else 0, value))
-    return found
+        if not changes or changes[-1][1] != value:
+            changes.append((at if changes else 0, value))
+    return changes
 
 
 def _notes(elements: Iterable[Any], losses: Losses, source: object) -> Iterator[Note]:
     """Notes of a staff, tied ones as one, in order of time and pitch."""
     ended: dict[tuple[Fraction, int], list[list[Any]]] = defaultdict(list)  # those that are tied to the next
-    found: list[list[Any]] = []  # [onset, offset, pitch] in quarters
+    spans: list[list[Any]] = []  # [onset, offset, pitch] in quarters
     for element in elements:
         if "Harmony" in element.classes:  # a chord's name
             continue
@@ -173,15 +173,15 @@ def _notes(elements: Iterable[Any], losses: Losses, source: object) -> Iterator[
                 new[1] = onset + length
             else:
                 new = [onset, onset + length, pitch]
-                found.append(new)
+                spans.append(new)
             if tie is not None and tie.type in ("start", "continue"):
                 ended[new[1], pitch].append(new)
     notes = set()
-    for onset, offset, pitch in found:
+    for onset, offset, pitch in spans:
         begins, ends = _units(onset), _units(offset)
         losses["finer"] += begins != onset * UNITS or ends != offset * UNITS
         notes.add(Note(begins, max(ends - begins, 1), pitch))
-    losses["shared"] += len(found) - len(notes)
+    losses["shared"] += len(spans) - len(notes)
     yield from sorted(notes)
 
 

@@ -62,8 +62,8 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
         both = layout.StaffGroup([staves[upper], staves[lower]], symbol="brace", name=name)
         score.insert(0, both)
     with redirect_stderr(io.StringIO()):  # music21's remarks on more instruments than MIDI has channels
-        written: bytes = GeneralObjectExporter(score).parse()
-    return written, +losses
+        text: bytes = GeneralObjectExporter(score).parse()
+    return text, +losses
 
 
 def _on_lines(notation: Notation) -> tuple[Notation, Losses]:
@@ -123,9 +123,9 @@ def _staff(
     played.partName, played.instrumentAbbreviation = staff.partName, ""
     played.transposition = None  # a clarinet's notes stand as they sound
     staff.insert(0, played)
-    written = chords_of(part.notes, names)
-    chords = sorted((chord for voice in in_voices(written) for chord in voice), reverse=True)
-    losses["voices"] += len(part.notes) - (_lengths(written) & _lengths(chords)).total()
+    exact = chords_of(part.notes, names)
+    chords = sorted((chord for voice in in_voices(exact) for chord in voice), reverse=True)
+    losses["voices"] += len(part.notes) - (_lengths(exact) & _lengths(chords)).total()
     sounding: list[Chord] = []
     sign = clef.BassClef() if part.height < LOW else clef.TrebleClef()
     before: tuple[int, int] | None = None
@@ -232,13 +232,13 @@ def _add(target: Any, chord: Chord, bar: Bar, end: int, stem: str) -> None:
         for each, (_, alter, _) in zip(pitches, chord.names, strict=True):
             if alter:
                 each.accidental = pitch.Accidental(alter)
-        made = note.Note(pitches[0]) if len(pitches) == 1 else chords.Chord(pitches)
-        made.duration.quarterLength = Fraction(length, UNITS)
-        made.stemDirection = stem
+        element = note.Note(pitches[0]) if len(pitches) == 1 else chords.Chord(pitches)
+        element.duration.quarterLength = Fraction(length, UNITS)
+        element.stemDirection = stem
         goes_on, came = k + 1 < len(lengths) or chord.offset > end, k > 0 or chord.onset < bar.onset
         if goes_on or came:
-            made.tie = tie.Tie("continue" if goes_on and came else "start" if goes_on else "stop")
-        target.append(made)
+            element.tie = tie.Tie("continue" if goes_on and came else "start" if goes_on else "stop")
+        target.append(element)
 
 
 def _rest(length: int) -> Any:
