@@ -463,6 +463,14 @@ def test_a_performance_is_no_score_and_a_quantised_file_with_short_notes_is(tmp_
     assert [note.length for note in from_midi(write_events(file))[0].parts[0].notes] == [24] * 8
 
 
+def test_a_file_of_few_ticks_is_a_score_too():
+    ticks = [round(100 * k / 8) for k in range(9)]  # thirty-seconds of 100 ticks a quarter lie between ticks
+    events = [each for a, b in pairwise(ticks) for each in ((a, b"\x90\x3c\x50"), (b, b"\x80\x3c\x40"))]
+    file = EventFile((100).to_bytes(2), [EventTrack([Event(tick, data) for tick, data in events], 100)])
+    notation, _ = from_midi(write_events(file), "it")
+    assert [note.onset for note in notation.parts[0].notes] == [*range(0, 24, 3)]
+
+
 @pytest.mark.parametrize(
     ("name", "text"), [("a.krn", KERN), ("a.abc", ABC), ("a.mei", MEI), ("", KERN), ("", ABC), ("", MEI)]
 )

@@ -78,6 +78,7 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     if per_quarter & 0x8000 or not per_quarter:
         raise MidiError(source, "is no score: it counts frames of a film, not quarters", "give a MIDI file with a beat")
     per_unit = per_quarter / UNITS
+    near = max(NEAR, 0.5 / per_unit + 1e-9)  # a place between two ticks is written at one of them
     off, total, losses = 0, 0, Losses()
     staves: list[tuple[str, int, list[MidiNote]]] = []
     for track in file.tracks:
@@ -87,7 +88,7 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
         losses["drums"] += len(of_channel.pop(DRUM_CHANNEL, ()))
         programs = {x.channel: x.data[1] for x in reversed(track.events) if x.kind == PROGRAM}
         for channel, notes in sorted(of_channel.items()):
-            off += sum(abs(note.on / per_unit - round(note.on / per_unit)) > NEAR for note in notes)
+            off += sum(abs(note.on / per_unit - round(note.on / per_unit)) > near for note in notes)
             total += len(notes)
             _add_staff(staves, (track.name, programs.get(channel, 0), notes))
     parts = [Part(name, program, _on_grid(notes, per_unit)) for name, program, notes in staves]
