@@ -3,30 +3,7 @@
 from collections import Counter
 
 # one, and several; {} is how many
-REPAIRS = {
-    "cut_short": ("it is cut short: what is there to its last whole event is read",) * 2,
-    "chunk_length": (
-        "the length of a track is wrong: it is read to its end",
-        "the lengths of {} tracks are wrong: they are read to their ends",
-    ),
-    "header_length": ("the length of its header is wrong",) * 2,
-    "track_count": ("its header counts another number of tracks: all that are there are read",) * 2,
-    "sequences": ("",) + ("its {} sequences, which belong one after the other, are heard together",),
-    "event_cut": (
-        "an event reaches beyond the end of its track: it is left out, and what follows",
-        "{} events reach beyond the ends of their tracks: they are left out, and what follows",
-    ),
-    "no_status": ("an event does not say what it is: left out", "{} events do not say what they are: left out"),
-    "value": ("a value above 127 is taken as 127", "{} values above 127 are taken as 127"),
-    "note_without_end": ("a note without an end ends with its track", "{} notes without an end end with their tracks"),
-    "end_first": (
-        "an end that comes before its note, at the same tick, makes a note without length",
-        "{} ends that come before their notes, at the same tick, make notes without length",
-    ),
-    "note_lost": (
-        "a note is left out: its only end is for one of its pitch that sounds already",
-        "{} notes are left out: their only ends are for notes of their pitch that sound already",
-    ),
+LOSSES = {  # of scores
     "grace": ("a grace note is left out", "{} grace notes are left out"),
     "unpitched": ("a note without a pitch is left out", "{} notes without a pitch are left out"),
     "unread": ("a note that music21 cannot read is left out", "{} notes that music21 cannot read are left out"),
@@ -61,6 +38,31 @@ REPAIRS = {
         "{} notes are shortened: a staff has at most four voices",
     ),
     "lines": ("a bar line at no thirty-second is left out", "{} bar lines at no thirty-second are left out"),
+}
+REPAIRS = LOSSES | {
+    "cut_short": ("it is cut short: what is there to its last whole event is read",) * 2,
+    "chunk_length": (
+        "the length of a track is wrong: it is read to its end",
+        "the lengths of {} tracks are wrong: they are read to their ends",
+    ),
+    "header_length": ("the length of its header is wrong",) * 2,
+    "track_count": ("its header counts another number of tracks: all that are there are read",) * 2,
+    "sequences": ("",) + ("its {} sequences, which belong one after the other, are heard together",),
+    "event_cut": (
+        "an event reaches beyond the end of its track: it is left out, and what follows",
+        "{} events reach beyond the ends of their tracks: they are left out, and what follows",
+    ),
+    "no_status": ("an event does not say what it is: left out", "{} events do not say what they are: left out"),
+    "value": ("a value above 127 is taken as 127", "{} values above 127 are taken as 127"),
+    "note_without_end": ("a note without an end ends with its track", "{} notes without an end end with their tracks"),
+    "end_first": (
+        "an end that comes before its note, at the same tick, makes a note without length",
+        "{} ends that come before their notes, at the same tick, make notes without length",
+    ),
+    "note_lost": (
+        "a note is left out: its only end is for one of its pitch that sounds already",
+        "{} notes are left out: their only ends are for notes of their pitch that sound already",
+    ),
     "signature": ("a time signature that cannot be is ignored", "{} time signatures that cannot be are ignored"),
     "signature_replaced": (
         "of two time signatures at one tick the later counts",

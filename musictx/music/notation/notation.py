@@ -8,7 +8,7 @@ from typing import NamedTuple
 from musictx.errors import MidiError
 from musictx.music.score import UNITS
 
-Losses = Counter[str]  # by kinds of `REPAIRS`
+Losses = Counter[str]  # by kinds of `LOSSES`
 MUSICXML = ".musicxml"
 MOST_PARTS = 64
 MOST_QUARTERS = 100_000
