@@ -41,6 +41,7 @@ KINDS = "python studies/alive.py --midi outputs/apart --apart --stores outputs/s
 KINDS += " --pieces 12 --draws 1"
 AS_BEFORE = " rules.grid=off start=end sampler.guard=false sampler.seed_guidance=0.5"
 PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --copies"
+LEFT_OUT = ("grace", "cue", "unpitched", "unread")  # kinds of lost notes
 
 
 def row(source: Path, command: str, page: str, claim: str, figure: list[float], unit: str = "", **cell: str) -> Row:
@@ -205,7 +206,7 @@ def round_trips(found: Any, make: Make) -> Iterator[Row]:
         for what in ("notes", "bars", "staves"):
             columns[what] = each["has"][what]
             columns |= {f"{what}, {form}": each[key][what] for key, form in FORMS.items()}
-        columns["left out when read"] = sum(each["losses"].get(kind, 0) for kind in ("grace", "unpitched", "unread"))
+        columns["left out when read"] = sum(each["losses"].get(kind, 0) for kind in LEFT_OUT)
         columns["moved to the grid"] = each["losses"].get("finer", 0)
         for column, count in columns.items():
             claim = f"round trip of scores, {name}: {column}"
