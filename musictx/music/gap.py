@@ -74,7 +74,10 @@ class Filling:
         before, after = (
             value_of(self.tracks, channel, tick - 1, midi.CONTROL, PEDAL) for tick in (self.first, self.last)
         )
-        home = max((tick, t) for tick, t, _ in at if tick < self.last)[1]
+        places = [(tick, t) for tick, t, _ in at if tick < self.last]
+        if not places:  # the first press lies in the last tick, behind the gap
+            return
+        home = max(places)[1]
         more = [Event(self.first, bytes([midi.CONTROL | channel, PEDAL, 0]))] if before >= PEDAL_DOWN else []
         if after >= PEDAL_DOWN and not any(tick == self.last for tick, _, _ in at):
             more.append(Event(self.last, bytes([midi.CONTROL | channel, PEDAL, after])))

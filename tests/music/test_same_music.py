@@ -77,6 +77,15 @@ def test_a_fill_sounds_in_its_file_as_on_the_page(tracks, first, length, data):
             assert [e for e in after.events if e in kept] == kept
 
 
+def test_a_pedal_that_is_pressed_as_the_gap_ends_stays_where_it_is():
+    press = Event(10, bytes([CONTROL, 64, 100]))
+    it = project(track(note(0, 8, 60), press, note(20, 28, 62)))
+    to_s = it.clock.seconds(np.array([10.0]))[0] + 1e-6  # later than the press by less than a tick
+    others = read_tracks(it.data, "it").merge()
+    written = fill_in(it, GapNotes([], others, to_s / 2, to_s, 0.0))
+    assert press in read_events(written).tracks[0].events
+
+
 @settings(max_examples=100)
 @given(files(), st.integers(0, LONGEST), st.integers(20, 400), st.booleans(), st.data())
 def test_a_pedal_that_is_forgotten_stays_so_around_a_fill(tracks, first, length, forgets, data):
