@@ -76,7 +76,8 @@ ABOUT = {
     "first 15 s of MAESTRO's pieces are from before two rules, for ten notes at one moment and for broken chords as "
     "endings.",
     "scores": "A note is back where its staff, onset, length and pitch are the same. In MIDI a note ends where the "
-    "next of its pitch begins on the same staff, so notes that two voices hold together get shorter.",
+    "next of its pitch begins on the same staff, so notes that two voices hold together get shorter. "
+    "The same reader reads a score both times, so a mistake that it makes twice does not show here.",
     "speed": "Intervals are all that was measured, over turns.\n\n"
     "![Tokens a second of one row by the ids before it: musictx, Hugging Face's GPT-2, and the limit](sampling.png)\n\n"
     "*One row from the piano model's size, medians and all turns.*",

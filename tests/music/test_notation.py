@@ -6,6 +6,7 @@ import re
 import sys
 import zipfile
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -461,6 +462,16 @@ def test_a_performance_is_no_score_and_a_quantised_file_with_short_notes_is(tmp_
     events = [e for a, b in zip(on, off, strict=True) for e in ((a, b"\x90\x3c\x50"), (b, b"\x80\x3c\x40"))]
     file = EventFile((480).to_bytes(2), [EventTrack([Event(int(at), data) for at, data in events], 8 * 480)])
     assert [note.length for note in from_midi(write_events(file))[0].parts[0].notes] == [24] * 8
+
+
+def test_threads_that_read_and_write_leave_the_error_stream_as_it_was():
+    before, notation = sys.stderr, read_notation(KERN.encode(), "humdrum")[0]
+    with ThreadPoolExecutor(4) as pool:
+        readings = [pool.submit(read_notation, KERN.encode(), "humdrum") for _ in range(12)]
+        writings = [pool.submit(to_musicxml, notation) for _ in range(6)]
+        assert all(work.result()[0] == notation for work in readings)
+        assert all(read_notation(work.result()[0], "musicxml")[0].end == notation.end for work in writings)
+    assert sys.stderr is before
 
 
 def test_a_file_of_few_ticks_is_a_score_too():

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from threading import Lock
 from typing import NamedTuple
 
 from musictx.errors import MidiError
@@ -10,6 +11,7 @@ from musictx.music.score import UNITS
 
 Losses = Counter[str]  # by kinds of `LOSSES`
 MUSICXML = ".musicxml"
+MUSIC21 = Lock()  # its remarks are caught for the whole process, so one thread at a time
 MOST_PARTS = 64
 MOST_QUARTERS = 100_000
 MOST_BARS = 50_000

@@ -13,7 +13,18 @@ from zipfile import ZipFile
 from musictx.errors import MidiError
 from musictx.music.notation.abc_voices import each_voice
 from musictx.music.notation.musicxml import for_music21
-from musictx.music.notation.notation import MOST_PARTS, MOST_QUARTERS, Bar, Key, Losses, Notation, Note, Part, Tempo
+from musictx.music.notation.notation import (
+    MOST_PARTS,
+    MOST_QUARTERS,
+    MUSIC21,
+    Bar,
+    Key,
+    Losses,
+    Notation,
+    Note,
+    Part,
+    Tempo,
+)
 from musictx.music.score import UNITS
 
 MOST_BYTES = 2**24  # of text
@@ -34,7 +45,7 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
         raise MidiError(source, "is notation, which needs the package music21, which is not installed", HINT) from None
     text = text_of(data, source)
     losses = Losses()
-    with warnings.catch_warnings(), redirect_stderr(io.StringIO()) as complaints:
+    with MUSIC21, warnings.catch_warnings(), redirect_stderr(io.StringIO()) as complaints:
         warnings.simplefilter("ignore")
         try:
             texts = _for_music21(text, kind, losses)

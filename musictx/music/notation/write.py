@@ -12,7 +12,7 @@ import numpy as np
 
 from musictx.errors import UserError
 from musictx.music.notation.midi import meter_of
-from musictx.music.notation.notation import Bar, Key, Losses, Notation, Note, Part
+from musictx.music.notation.notation import MUSIC21, Bar, Key, Losses, Notation, Note, Part
 from musictx.music.score import UNITS
 
 MOST_BARS = 10_000  # of all staves: each takes about ten milliseconds
@@ -61,7 +61,7 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
         name = _printable(notation.parts[upper].name)
         both = layout.StaffGroup([staves[upper], staves[lower]], symbol="brace", name=name)
         score.insert(0, both)
-    with redirect_stderr(io.StringIO()):  # music21's remarks on more instruments than MIDI has channels
+    with MUSIC21, redirect_stderr(io.StringIO()):  # music21's remarks on more instruments than MIDI has channels
         text: bytes = GeneralObjectExporter(score).parse()
     return text, +losses
 
