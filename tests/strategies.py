@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from musictx.data.store import Split
+from musictx.music.notation.notation import Bar, Key, Notation, Note, Part, Tempo
 from musictx.music.score import Score
 from musictx.tokenizers.vocab import Ids, Vocab
 
@@ -43,6 +44,41 @@ def scores(draw: st.DrawFn, max_notes: int = 40, max_onset_s: float = 30.0) -> S
     pitch = draw(st.lists(st.integers(*pitches), min_size=n, max_size=n))
     velocity = draw(st.lists(st.integers(1, 127), min_size=n, max_size=n))
     return Score(onset, onset + length, np.array(pitch, np.uint8), np.array(velocity, np.uint8))
+
+
+@st.composite
+def notations(draw: st.DrawFn) -> Notation:
+    """One to three staves of notes at any place, none of them twice at a time, in bars of any meter."""
+    bars: list[Bar] = []
+    at = 0
+    for _ in range(draw(st.integers(1, 4))):
+        meter = draw(st.sampled_from([(4, 4), (3, 4), (6, 8), (2, 2), (5, 8), (7, 16)]))
+        stays = draw(st.booleans())
+        meter = bars[-1][1:] if bars and stays else meter
+        bars.append(Bar(at, *meter))
+        full = bars[-1].full
+        at += 3 * draw(st.integers(1, full // 3)) if draw(st.integers(0, 3)) == 0 else full
+    end = at
+    staves = []
+    for n in range(draw(st.integers(1, 3))):
+        placed = set()
+        for _ in range(draw(st.integers(1, 12))):
+            onset = (
+                draw(st.integers(0, (end - 1) // 3)) * 3
+                if draw(st.booleans())
+                else draw(st.integers(0, (end - 1) // 8)) * 8
+            )
+            length = draw(st.sampled_from([1, 3, 4, 6, 8, 12, 16, 18, 24, 30, 40, 48, 72, 100]))
+            placed.add(Note(onset, min(length, end - onset), draw(st.integers(30, 96))))
+        apart: list[Note] = []
+        for note in sorted(placed):
+            if all(note.pitch != other.pitch or note.onset >= other.offset for other in apart):
+                apart.append(note)
+        staves.append(Part(f"Staff {n}", draw(st.sampled_from([0, 21, 40, 52, 56, 60, 65, 71, 73, 127])), tuple(apart)))
+    places = sorted(draw(st.sets(st.integers(0, (end - 1) // 3), max_size=3)) | {0})
+    keys = tuple(Key(bar.onset, (n + draw(st.integers(0, 5))) % 7 - n % 2 * 7) for n, bar in enumerate(bars))
+    tempi = tuple(Tempo(3 * at, 96.0 + n) for n, at in enumerate(places))
+    return Notation(tuple(staves), tuple(bars), end, keys, tempi)
 
 
 def score_of(*notes: tuple[float, ...], unit_s: float = 1.0, quarter_s: float = 0.5) -> Score:

@@ -1,4 +1,4 @@
-"""musictx prepare WHAT: make a token store of MIDI files, or of a corpus: folder, maestro, jsb, pop909, chorales."""
+"""musictx prepare WHAT: a token store of MIDI files, of scores, or of a corpus: maestro, jsb, pop909, chorales."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,9 +13,10 @@ from musictx.config.prepare import (
     PrepareJsbConfig,
     PrepareMaestroConfig,
     PreparePop909Config,
+    PrepareScoresConfig,
 )
 from musictx.data.corpora.chorales import prepare_chorales
-from musictx.data.corpora.folder import prepare_folder
+from musictx.data.corpora.folder import prepare_folder, prepare_scores
 from musictx.data.corpora.jsb import prepare_jsb
 from musictx.data.corpora.maestro import prepare_maestro
 from musictx.data.corpora.pop909 import prepare_pop909
@@ -27,17 +28,19 @@ from musictx.setting import about, find_setting
 MIDI = {"tokenizer": "performance", "filters": "none"}
 CORPORA: dict[str, tuple[Callable[[Any], Manifest], type[Any], dict[str, str]]] = {
     "folder": (prepare_folder, PrepareFolderConfig, MIDI),
+    "scores": (prepare_scores, PrepareScoresConfig, {}),
     "maestro": (prepare_maestro, PrepareMaestroConfig, MIDI),
     "jsb": (prepare_jsb, PrepareJsbConfig, {}),
     "pop909": (prepare_pop909, PreparePop909Config, MIDI),
     "chorales": (prepare_chorales, PrepareChoralesConfig, {}),
 }
 HELP = """\
-musictx prepare: MIDI files, or a corpus of the literature, as a token store.
+musictx prepare: MIDI files, scores, or a corpus of the literature, as a token store.
 
 usage: musictx prepare CORPUS [PATH] KEY=VALUE …      musictx prepare CORPUS --help      shows every setting
 
   musictx prepare folder my_midi_files out=my_store
+  musictx prepare scores my_scores out=my_scores_store
 """
 
 

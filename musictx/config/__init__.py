@@ -14,6 +14,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {  # group -> preset -> its valu
         "performance": {"name": "performance"},
         "performance_melody": {"name": "performance-melody"},  # the track select.melody keeps its own events
         "chorale": {"name": "chorale"},
+        "score": {"name": "score"},  # parts in bars: stores of musictx prepare scores
         "miditok": {"name": "miditok-remi"},  # or miditok-tsd, miditok-structured
     },
     "logger": {name: {"name": name} for name in ("csv", "tensorboard", "wandb")},

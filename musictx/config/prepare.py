@@ -87,17 +87,30 @@ class PrepareMidiConfig(PrepareConfig):
 
 
 @dataclass
-class PrepareFolderConfig(SplitConfig, PrepareMidiConfig):
-    """musictx prepare folder: your own MIDI files, a folder or zip, nested, any names."""
+class OwnFilesConfig(SplitConfig):
+    """Settings for a person's own files."""
 
-    out: str = setting("outputs/stores/performances", STORE, path=True)
-    path: str = setting(MISSING, "a folder or zip of MIDI files", path=True)
+    path: str = setting(MISSING, "a folder or zip of MIDI files or scores", path=True)
     corpus: str | None = setting(None, "name of the corpus; null: the folder's name")
     licence: str = setting("not stated", "licence, which the models trained on it will show")
     validation: str | None = setting(
         None, "a folder inside path= for validation; null: by validation_fraction", path=True
     )
     test: str | None = setting(None, "a folder inside path= for the test; null: none, or by test_fraction", path=True)
+
+
+@dataclass
+class PrepareFolderConfig(OwnFilesConfig, PrepareMidiConfig):
+    """musictx prepare folder: your own MIDI files, a folder or zip, nested, any names."""
+
+    out: str = setting("outputs/stores/performances", STORE, path=True)
+
+
+@dataclass
+class PrepareScoresConfig(OwnFilesConfig, PrepareConfig):
+    """musictx prepare scores: your own scores with bars and parts: MusicXML, Humdrum, MEI, ABC, or MIDI on a grid."""
+
+    out: str = setting("outputs/stores/scores", STORE, path=True)
 
 
 @dataclass

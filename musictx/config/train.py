@@ -32,7 +32,7 @@ class TokenizerConfig:
     """How music is written as ids."""
 
     name: str = setting(
-        MISSING, "performance, chorale, miditok-remi, miditok-tsd, miditok-structured or performance-melody"
+        MISSING, "performance, chorale, score, miditok-remi, miditok-tsd, miditok-structured or performance-melody"
     )
     bpe_vocab: int | None = setting(
         None, "learn byte-pair merges up to this many tokens, only with MidiTok's tokenizers; null: none"

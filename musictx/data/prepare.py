@@ -23,6 +23,7 @@ from musictx.terminal import say
 from musictx.tokenizers import Ids, Tokenizer, build_tokenizer
 from musictx.tokenizers.miditok import KINDS
 from musictx.tokenizers.miditok.tokens import check_size, train_bpe
+from musictx.tokenizers.score import ScoreTokenizer
 
 Assign = Callable[[Sequence[Piece], Sequence[str]], list[str]]  # (pieces, key of each) -> split of each
 
@@ -39,6 +40,9 @@ def check_work(config: PrepareConfig) -> None:
         check_filters(config.filters)
         check_bpe(config.tokenizer)
         build_tokenizer(config.tokenizer.name)
+        if config.tokenizer.name == ScoreTokenizer.name:
+            why, hint = "it needs bars and parts", "musictx prepare scores keeps them"
+            raise ConfigError("tokenizer", got=config.tokenizer.name, why=why, hint=hint)
     if isinstance(config, SplitConfig):
         check_fractions(config.validation_fraction, config.test_fraction, config.random_seed)
 

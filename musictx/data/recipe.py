@@ -8,10 +8,11 @@ import numpy as np
 from musictx.config.prepare import FilterConfig, SelectConfig
 from musictx.data.similar import signature
 from musictx.errors import ConfigError, MidiError, TokenError
-from musictx.music.read import read_tracks
+from musictx.music.read import read_tracks, score_of
 from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import Tracks
 from musictx.tokenizers import Tokenizer
+from musictx.tokenizers.score import ScoreTokenizer
 
 Encoded = tuple[bytes, float, bytes] | str  # ids, seconds, signature; or the reason to drop the file
 PIANOS = range(8)
@@ -48,6 +49,20 @@ def encode_midi(data: bytes, recipe: Recipe) -> Encoded:
         return error.reason
     except TokenError as error:
         return f"cannot be written in {recipe.tokenizer.name} tokens: {error}"
+
+
+def encode_score(data: bytes) -> Encoded:
+    """A score as (ids, seconds, signature), or the reason to drop it."""
+    tokenizer = ScoreTokenizer()
+    try:
+        notation, _ = score_of(data, "")
+        ids, quarter_s = tokenizer.encode_notation(notation), 60 / notation.tempi[0].quarters_a_minute
+        music = signature(tokenizer.decode(ids))
+        return ids.tobytes(), tokenizer.seconds(ids, quarter_s), music.tobytes()
+    except MidiError as error:
+        return error.reason
+    except TokenError as error:
+        return f"cannot be written in {tokenizer.name} tokens: {error}"
 
 
 def choose(tracks: Tracks, select: SelectConfig, melody: int | None = None) -> Score:

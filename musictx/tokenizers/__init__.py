@@ -12,6 +12,7 @@ from musictx.errors import UserError
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.miditok import KINDS, MidiTokTokenizer
 from musictx.tokenizers.performance import MelodyTokenizer, PerformanceTokenizer
+from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.tokenizer import Tokenizer
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
@@ -20,6 +21,7 @@ TOKENIZERS: dict[str, Callable[[str], Tokenizer]] = {  # by its state, "" for no
     "chorale": ChoraleTokenizer,
     **{name: partial(MidiTokTokenizer, name) for name in KINDS},
     "performance-melody": MelodyTokenizer,
+    "score": ScoreTokenizer,
 }
 
 T = TypeVar("T", bound=Tokenizer)

@@ -15,6 +15,7 @@ from conftest import ok, refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from strategies import notations
 
 from musictx.errors import MidiError, UserError
 from musictx.music.midi_file import Event, EventFile, EventTrack, write_events
@@ -299,41 +300,7 @@ def test_without_a_package_its_name_is_said(monkeypatch, package):
         read_notation(KERN.encode(), "humdrum", "it") if package == "music21" else to_musicxml(notation)
 
 
-@st.composite
-def scores(draw):
-    """One to three staves of notes at any place, none of them twice at a time, in bars of any meter."""
-    bars: list[Bar] = []
-    at = 0
-    for _ in range(draw(st.integers(1, 4))):
-        meter = draw(st.sampled_from([(4, 4), (3, 4), (6, 8), (2, 2), (5, 8), (7, 16)]))
-        meter = bars[-1][1:] if bars and draw(st.booleans()) else meter
-        bars.append(Bar(at, *meter))
-        full = bars[-1].full
-        at += 3 * draw(st.integers(1, full // 3)) if draw(st.integers(0, 3)) == 0 else full
-    end = at
-    staves = []
-    for n in range(draw(st.integers(1, 3))):
-        placed = set()
-        for _ in range(draw(st.integers(1, 12))):
-            onset = (
-                draw(st.integers(0, (end - 1) // 3)) * 3
-                if draw(st.booleans())
-                else draw(st.integers(0, (end - 1) // 8)) * 8
-            )
-            length = draw(st.sampled_from([1, 3, 4, 6, 8, 12, 16, 18, 24, 30, 40, 48, 72, 100]))
-            placed.add(Note(onset, min(length, end - onset), draw(st.integers(30, 96))))
-        apart: list[Note] = []
-        for note in sorted(placed):
-            if all(note.pitch != other.pitch or note.onset >= other.offset for other in apart):
-                apart.append(note)
-        staves.append(Part(f"Staff {n}", draw(st.sampled_from([0, 21, 40, 52, 56, 60, 65, 71, 73, 127])), tuple(apart)))
-    places = sorted(draw(st.sets(st.integers(0, (end - 1) // 3), max_size=3)) | {0})
-    keys = tuple(Key(bar.onset, (n + draw(st.integers(0, 5))) % 7 - n % 2 * 7) for n, bar in enumerate(bars))
-    tempi = tuple(Tempo(3 * at, 96.0 + n) for n, at in enumerate(places))
-    return Notation(tuple(staves), tuple(bars), end, keys, tempi)
-
-
-@given(scores())
+@given(notations())
 @settings(max_examples=15)
 def test_a_score_comes_back_from_musicxml_and_what_does_not_is_counted(notation):
     text, losses = to_musicxml(notation)
@@ -378,7 +345,7 @@ def voices_needed(notes):
     return max(sum(a <= at < b for a, b in spans) for at, _ in spans)
 
 
-@given(scores())
+@given(notations())
 def test_a_score_comes_back_from_midi(notation):
     data = to_midi(notation)
     found, losses = from_midi(data)
@@ -431,7 +398,7 @@ def test_pieces_are_note_heads_and_add_up(at, length):
     assert len(heads) <= 3 + length // 96 * 2 + 4
 
 
-@given(scores())
+@given(notations())
 def test_no_voice_overlaps_itself_and_no_note_is_lost(notation):
     for part, names in zip(notation.parts, spelled(notation), strict=True):
         voices = in_voices(chords_of(part.notes, names))

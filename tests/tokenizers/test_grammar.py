@@ -5,22 +5,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from musictx.music.notation.notation import Bar, Notation, Note, Part
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.beat_grammar import BeatGrammar
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
+from musictx.tokenizers.score import ScoreTokenizer
 
 PIANO, MELODY, CHOIR = build_tokenizer("performance"), build_tokenizer("performance-melody"), ChoraleTokenizer()
 STRICT = Rules(voice_order=True, voice_ranges=True, no_parallels=True)
 SECONDS = [PIANO.silence(0.1), PIANO.silence(0.35)]
 CHORDS = [CHOIR.encode_grid(np.array(chords)) for chords in ([[60, 55, 50, 45]], [[62, 57, -1, 43]] * 2)]
+SCORE = ScoreTokenizer()
+TUNE, BASS = Part("", 73, (Note(0, 24, 72), Note(96, 12, 74))), Part("", 32, (Note(24, 72, 40),))
+PARTS = [
+    SCORE.encode_notation(Notation(parts, (Bar(0, 4, 4), Bar(96, 3, 4)), 168)) for parts in ((TUNE,), (TUNE, BASS))
+]
 CASES = {
     "any": (PIANO, Rules(masks=False), SECONDS, False),
     "piano": (PIANO, Rules(max_note_s=0.4), SECONDS, False),
     "piano on a grid": (PIANO, Rules(), SECONDS, True),
     "melody on a grid": (MELODY, Rules(), SECONDS, True),
     "choir": (CHOIR, STRICT, CHORDS, False),
+    "parts": (SCORE, Rules(), PARTS, False),
 }
 
 

@@ -1,0 +1,288 @@
+"""The rules of scores: which ids may come next.
+
+- METER, each part once and in the order of the bars before, BAR. A new bar has a meter of the seed, and is whole.
+- In a part AT goes forward within the bar, and has a length with at least one pitch; pitches go up.
+- No pitch that its part sounds already.
+- Places and ends on the seed's grid; no note, silence or wait for a new note longer than the rules say.
+"""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.errors import ConfigError
+from musictx.music.beat_grid import SHARE, SWING, grid_by_name
+from musictx.music.notation.notation import Notation
+from musictx.music.score import UNITS
+from musictx.tokenizers.rules import AUTO, BEAT_NOTE, OFF, Rules
+from musictx.tokenizers.score.slots import SLOTS, TUNE
+from musictx.tokenizers.score.tokens import LENGTHS, MOST_LONG, MOST_UNITS, PITCHES, ScoreTokenizer
+
+REMEMBERED = 256  # notes that may still sound, or that say when one began last
+GRIDS = ("1/8", "1/8t", "1/16", "1/16t", "1/16+1/8t", "1/32")  # the coarsest first; these have exact places
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of one row, in units."""
+
+    pitches: Mask  # (PITCHES,)
+    meters: Mask  # (M,)
+    places: Mask  # (UNITS,) of a quarter
+    ends: Mask  # (UNITS,)
+    note: int
+    still: int
+    silence: int
+    polyphony: int
+
+    @classmethod
+    def after(cls, seed: Notation, meters: Mask, rules: Rules, unit_s: float) -> "Limits":
+        """Those of a seed. Raises ConfigError for a grid without exact places."""
+        if rules.grid == SWING:
+            why = "a score has exact places, and swing is played"
+            raise ConfigError("grid", got=rules.grid, why=why, allowed=f"auto, off, or one of {', '.join(GRIDS)}")
+        notes = [note for part in seed.parts for note in part.notes]
+        both = [note.onset for note in notes], [note.offset for note in notes]
+        onsets, ends = (np.unique(at).astype(np.int64) for at in both)
+        lines = np.array([bar.onset for bar in seed.bars])
+        begin, end = ((at - lines[np.searchsorted(lines, at, side="right") - 1]) % UNITS for at in (onsets, ends))
+        lengths_s = np.array([note.length for note in notes]) * unit_s
+        return cls(
+            rules.pitches(),
+            meters,
+            places=_grid(rules, begin),
+            ends=_grid(rules, np.concatenate([begin, end])),
+            note=max(int(rules.note_s(lengths_s, BEAT_NOTE) / unit_s + 1e-6), 1),
+            still=max(int(rules.still_s(np.diff(onsets) * unit_s) / unit_s + 1e-6), 1),
+            silence=max(int(rules.max_silence_s / unit_s + 1e-6), 1),
+            polyphony=rules.max_polyphony or PITCHES * SLOTS,
+        )
+
+
+def _grid(rules: Rules, used: NDArray[np.int64]) -> Mask:
+    """(UNITS,) the places of a quarter for new notes, where nearly all of a seed's are among `used`."""
+    if rules.grid not in (AUTO, OFF):
+        return _at(grid_by_name(rules.grid).places)
+    grids = [_at(grid_by_name(name).places) for name in GRIDS] if rules.grid == AUTO and len(used) else []
+    return next((grid for grid in grids if grid[used].mean() >= SHARE), np.ones(UNITS, bool))
+
+
+def _at(places: Sequence[float]) -> Mask:
+    return np.isin(np.arange(UNITS), places)
+
+
+@dataclass
+class Row:
+    """The place of one row in its score; times are units from its beginning."""
+
+    tokenizer: ScoreTokenizer
+    limits: Limits
+    ahead: int | None = None  # the part that is a bar ahead
+    order: tuple[int, ...] = ()  # parts of a whole bar, the one ahead first; () before the first one is over
+    seen: tuple[int, ...] = ()  # of this bar
+    is_fragment: bool = False  # whether this bar began before the first id
+    is_over: bool = False  # whether the part ahead has no more bars, and the others have its last one
+    last: str = "BAR"  # kind of the last id
+    before: tuple[int, int] = (0, 0)  # where the bar before begins and ends
+    now: tuple[int, int] = (0, 0)  # and the bar of the last METER
+    at: int = -1  # in the part's bar; -1 before its first note
+    longer: int = 0
+    length: int = 0
+    lengths: tuple[int, ...] = ()  # of this place
+    struck: tuple[int, ...] = ()  # pitches of this place
+    first: int = -1  # the lowest pitch of the last length
+    notes: tuple[tuple[int, int, int, int], ...] = ()  # (slot, onset, offset, pitch), the last ones
+
+    @property
+    def slot(self) -> int:
+        return self.seen[-1]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether this bar has all its parts."""
+        return bool(self.order) and len(self.seen) + self.is_over == len(self.order)
+
+    @property
+    def bar(self) -> tuple[int, int]:
+        """The bar of the part under way."""
+        return self.before if self.ahead is not None and self.slot != self.ahead else self.now
+
+    def take(self, i: int) -> None:
+        """Moves on by one id."""
+        t = self.tokenizer
+        if i < t.span:
+            beats, unit = t.meters[i]
+            self.before = self.now
+            self.now = (self.now[1], self.now[1] + UNITS * 4 * beats // unit)
+            self.last = "METER"
+        elif i == t.span:
+            self.last = "SPAN"
+        elif i < t.at0:
+            slot = i - (t.ahead0 if i < t.part0 else t.part0)
+            if i < t.part0:
+                self.ahead = slot
+            elif self.last == "BAR" and self.ahead is not None:
+                self.is_over, self.before = True, self.now
+            self.seen, self.last, self.at, self.lengths, self.struck = (*self.seen, slot), "PART", -1, (), ()
+        elif i < t.long0:
+            if self.last == "SPAN":
+                self.now, self.last = (self.now[0], self.now[0] + max(i - t.at0, 1)), "METER"
+            else:
+                self.at, self.last, self.lengths, self.struck, self.first = i - t.at0, "AT", (), (), -1
+        elif i < t.length0:
+            self.longer, self.last = self.longer + i - t.long0 + 1, "LONG"
+        elif i < t.pitch0:
+            self.length = self.longer * LENGTHS + i - t.length0 + 1
+            self.longer, self.lengths, self.last = 0, (*self.lengths, self.length), "LENGTH"
+        elif i < t.bar:
+            self._strike(i - t.pitch0)
+        elif i == t.bar:
+            if not (self.is_fragment or self.is_over) and (self.ahead is None or len(self.seen) > 1):
+                self.order = self.order or self.seen
+            self.seen, self.last, self.at, self.is_fragment, self.is_over = (), "BAR", -1, False, False
+
+    def _strike(self, pitch: int) -> None:
+        if self.last == "LENGTH":
+            self.first = pitch
+        self.struck, self.last = (*self.struck, pitch), "PITCH"
+        onset = self.bar[0] + max(self.at, 0)
+        self.notes = (*self.notes, (self.slot, onset, onset + self.length, pitch))[-REMEMBERED:]
+
+    def legal(self) -> Mask:
+        """(V,) the ids that may come next."""
+        t, mask = self.tokenizer, np.zeros(self.tokenizer.vocab.size, dtype=bool)
+        if self.last == "BAR":
+            mask[: t.span] = self.limits.meters
+        elif self.last == "SPAN":
+            mask[t.at0 + 1 : t.long0] = True
+        elif self.last == "METER":
+            self._parts(mask)
+        elif self.last in ("AT", "LONG"):
+            self._lengths(mask)
+        elif self.last == "LENGTH":
+            mask[t.pitch0 : t.bar] = self._pitches(self.at, self.first)
+        else:
+            self._go_on(mask)
+        return mask
+
+    def _parts(self, mask: Mask) -> None:
+        """The parts that may come next."""
+        t, ahead = self.tokenizer, self.ahead
+        if self.order:
+            slot = self.order[len(self.seen) + self.is_over]
+            mask[(t.ahead0 if slot == ahead else t.part0) + slot] = True
+        elif self.seen and ahead is not None and not self.before[1]:
+            pass  # the first bar has only the part that is ahead
+        elif self.seen or ahead is None:
+            last = max((slot for slot in self.seen if slot != ahead), default=-1)
+            mask[t.part0 + last + 1 : t.at0] = True
+            if ahead is not None:
+                mask[t.part0 + ahead] = False
+            elif not self.seen:
+                mask[t.ahead0 : t.part0] = True
+        else:
+            mask[t.ahead0 + ahead] = True
+
+    def _go_on(self, mask: Mask) -> None:
+        """After a part's beginning or a pitch: higher pitches, other lengths, later places, the next part or BAR."""
+        t = self.tokenizer
+        if self.last == "PITCH":
+            mask[t.pitch0 : t.bar] = self._pitches(self.at, self.struck[-1])
+            if self._pitches(self.at, self.first).any():
+                self._lengths(mask)
+        by = self._strike_by()
+        places = np.arange(self.at + 1, max(min(self.bar[1] - self.bar[0], by + 1), self.at + 1))
+        mask[t.at0 + places] = self.limits.places[places % UNITS] & self._has_room(places)
+        is_first_ahead = self.ahead is not None and not self.before[1]  # it has only the part that is ahead
+        may_end = self.is_whole or (not self.order and (is_first_ahead or self.ahead is None or len(self.seen) > 1))
+        if may_end:
+            mask[t.bar] = by >= MOST_UNITS or not mask[t.at0 : t.long0].any()
+        if not self.is_whole:
+            self._parts(mask)
+
+    def _has_room(self, places: NDArray[np.int64]) -> Mask:
+        """Whether a note may begin at places of the bar."""
+        slot, onset, offset, pitch = np.array(self.notes, dtype=np.int64).reshape(-1, 4).T[..., None]
+        sounds = (onset <= self.bar[0] + places) & (offset > self.bar[0] + places)  # (N, places)
+        own = sounds & (slot == self.slot) & self.limits.pitches[pitch]
+        room: Mask = (sounds.sum(0) < self.limits.polyphony) & (own.sum(0) < self.limits.pitches.sum())
+        return room
+
+    def _strike_by(self) -> int:
+        """The last place of the bar's last part for a note that must come; `MOST_UNITS` for none."""
+        begin, end = self.bar
+        if not self.is_whole or any(begin <= onset < end for _, onset, _, _ in self.notes) or not self.notes:
+            return MOST_UNITS
+        earlier = [(onset, offset) for _, onset, offset, _ in self.notes if onset < begin]
+        if not earlier:
+            return MOST_UNITS
+        by = min(
+            max(onset for onset, _ in earlier) + self.limits.still,
+            max(offset for _, offset in earlier) + self.limits.silence,
+        )
+        if by >= end:
+            return MOST_UNITS
+        first = next((at for at in range(end - begin) if self.limits.places[at % UNITS]), 0)
+        return max(by - begin, first)
+
+    def _lengths(self, mask: Mask) -> None:
+        """LONG and LENGTH, which no note of this place has."""
+        t, limits, base = self.tokenizer, self.limits, self.longer * LENGTHS
+        lengths = base + np.arange(1, LENGTHS + 1)
+        fits = (lengths <= limits.note) & ~np.isin(lengths, self.lengths)
+        mask[t.length0 : t.pitch0] = fits & limits.ends[(self.at + lengths) % UNITS]
+        if not mask[t.length0 : t.pitch0].any():
+            mask[t.length0 : t.pitch0] = fits
+        room = max((limits.note - base - 1) // LENGTHS, 0)
+        mask[t.long0 : t.long0 + min(room, MOST_LONG)] = True
+        if not mask[t.long0 : t.pitch0].any():  # nothing fits: the shortest
+            mask[t.length0] = True
+
+    def _pitches(self, at: int, above: int) -> Mask:
+        """(PITCHES,) those that may begin at a place of the bar."""
+        moment = self.bar[0] + at
+        legal: Mask = self.limits.pitches & (np.arange(PITCHES) > above)
+        sounding = [(slot, pitch) for slot, onset, offset, pitch in self.notes if onset <= moment < offset]
+        legal[[pitch for slot, pitch in sounding if slot == self.slot]] = False
+        if self.last != "LENGTH":
+            legal &= len(sounding) < self.limits.polyphony
+        return legal
+
+
+class ScoreRules:
+    """A `Grammar`. Raises ConfigError for rules that a score cannot keep."""
+
+    def __init__(
+        self,
+        tokenizer: ScoreTokenizer,
+        rules: Rules,
+        prompts: Sequence[NDArray[np.integer]],
+        quarter_s: Sequence[float],
+    ) -> None:
+        self.rows = list[Row]()
+        for prompt, each_s in zip(prompts, quarter_s, strict=True):
+            used = prompt[prompt < tokenizer.span]
+            meters = np.isin(np.arange(tokenizer.span), used) if len(used) else np.ones(tokenizer.span, bool)
+            seed = tokenizer.decode_notation(prompt)
+            row = Row(tokenizer, Limits.after(seed, meters, rules, each_s / UNITS))
+            if len(prompt) and tokenizer.begins_within(prompt.tolist()):
+                bar = seed.bars[0]
+                row = replace(row, seen=(TUNE,), is_fragment=True, last="PART", now=(0, bar.full))
+            for i in prompt.tolist():
+                row.take(i)
+            self.rows.append(row)
+
+    def legal(self) -> Mask:
+        return np.stack([row.legal() for row in self.rows])  # (B, V)
+
+    def update(self, ids: NDArray[np.int64]) -> None:
+        for row, i in zip(self.rows, ids.tolist(), strict=True):
+            row.take(i)
+
+    def move(self, rows: NDArray[np.int64]) -> None:
+        self.rows = [copy.copy(self.rows[n]) for n in rows.tolist()]

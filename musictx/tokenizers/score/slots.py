@@ -1,0 +1,43 @@
+"""The places of a score's parts in its ids: a tune, the right and the left hand, and other parts."""
+
+from musictx.errors import TokenError
+from musictx.music.notation.notation import KEYBOARDS, MIDDLE_C, Notation, Part
+
+TUNE, RIGHT, LEFT, OTHER = range(4)
+SLOTS = 16
+NAMES = ("tune", "piano", "piano", *(f"part {n}" for n in range(1, SLOTS - OTHER + 1)))  # (SLOTS,)
+MANY_AT_ONCE = 0.05  # of its notes begin while an earlier one sounds: a part with more is no tune
+
+
+def slots_of(notation: Notation) -> list[int | None]:
+    """The slot of each part, None for those without notes. Raises TokenError for more parts than slots.
+
+    The first keyboard with two staves has the hands; the highest part that sings one note at a time is the tune."""
+    parts = notation.parts
+    slots: list[int | None] = [None] * len(parts)
+    pairs = [pair for pair in notation.keyboards if all(parts[n].notes for n in pair)]
+    if pairs:
+        upper, lower = pairs[0]
+        slots[upper], slots[lower] = RIGHT, LEFT
+    left = [n for n, part in enumerate(parts) if part.notes and slots[n] is None]
+    tunes = [n for n in left if is_tune(parts[n])]
+    if tunes:
+        slots[max(tunes, key=lambda n: parts[n].height)] = TUNE
+    others = [n for n in left if slots[n] is None]
+    if not pairs and len(others) == 1 and parts[others[0]].program in KEYBOARDS:
+        n = others.pop()
+        slots[n] = RIGHT if parts[n].height >= MIDDLE_C else LEFT
+    if len(others) > SLOTS - OTHER:
+        raise TokenError(f"{len(left) + 2 * bool(pairs)} parts with notes", f"give at most {SLOTS}")
+    for slot, n in enumerate(others, OTHER):
+        slots[n] = slot
+    return slots
+
+
+def is_tune(part: Part) -> bool:
+    """Whether a part has hardly ever two notes at once."""
+    until = overlaps = 0
+    for note in part.notes:
+        overlaps += note.onset < until
+        until = max(until, note.offset)
+    return overlaps <= MANY_AT_ONCE * len(part.notes)
