@@ -67,7 +67,7 @@ def test_prepare_train_and_evaluate_are_the_commands(world, tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: musictx.prepare("bach"), "bach: .*folder, maestro"),
+        (lambda: musictx.prepare("bach"), "bach: .*folder, scores, maestro"),
         (lambda: musictx.prepare("folder"), "path=…: "),
         (lambda: musictx.prepare("folder", paths="x"), "paths=…: .* path"),
         (lambda: musictx.train(trainer={"max_steps": "many"}), "trainer.max_steps=many: "),
