@@ -34,13 +34,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "hymns": {"type": Path, "required": True, "help": "hymns in ABC, zip"},
     "tunes": {"type": Path, "required": True, "help": "lead sheets in MusicXML, zip"},
     "keyboard": {"type": Path, "required": True, "help": "keyboard scores in Humdrum, zip"},
+    "chopin": {"type": Path, "required": True, "help": "Chopin's first editions in Humdrum, zip"},
+    "beats": {"type": Path, "required": True, "help": "POP909's annotations, zip"},
     "songs": {"type": Path, "required": True, "help": "songs with piano in MusicXML, zip"},
     "out": {"type": Path, "help": "a folder for all that is made; default: %(default)s"},
     "overwrite": {"action": "store_true", "help": "take --out though it has files that this script did not make"},
     "seconds": {"type": float, "help": "CPU seconds of a training, for a trial"},
     "test": {"action": "store_true", "help": "read the test split after all else"},
 }
-ARCHIVES = ("archive", "asap", "pop", "hymns", "tunes", "keyboard", "songs")
+ARCHIVES = ("archive", "asap", "pop", "hymns", "tunes", "keyboard", "songs", "chopin", "beats")
 
 
 class Options(argparse.ArgumentParser):

@@ -1,0 +1,197 @@
+"""The order of a score's ids: bar by bar with the tune a bar ahead, bar by bar, by onset, or part by part.
+
+    OMP_NUM_THREADS=1 python studies/score_orders.py --store outputs/score_music/store --out outputs/score_orders
+
+The same scores are written in each order, with the ids of the score encoding. A small model learns each for as many CPU
+seconds (`SECONDS`), with the same window and optimizer; the figure is nats a note on held-out works, with all ids
+counted. By part, a block of `BLOCK` bars of one part comes before the next part's, since a model continues music.
+
+The rule that chooses the rate of each order: of `RATES` the one with the lowest cost on every other validation piece;
+where that is the lowest or highest so far, half or twice the rate is tried too. The figures are of the other pieces, of
+`SEEDS` random seeds with the chosen rate. Orders of unequal length could win by the window alone, so each is scored
+with a context of half a window at least, and the tokens a note are kept beside it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import timed
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from shared import options
+
+from musictx.analysis.bootstrap import interval
+from musictx.analysis.likelihood import negative_log_likelihood
+from musictx.config.mistakes import in_one_line
+from musictx.data.dataset import RandomCrops
+from musictx.data.store import Split, Store
+from musictx.model.build import build_model, model_config
+from musictx.music.notation.notation import Bar, Note
+from musictx.system import processor
+from musictx.terminal import say
+from musictx.tokenizers import Ids
+from musictx.tokenizers.score import ScoreTokenizer
+from musictx.tokenizers.score.slots import TUNE
+from musictx.tokenizers.score.tokens import chords_of
+
+SCORE = ScoreTokenizer()
+BLOCK = 8  # bars
+SECONDS, WINDOW, ROWS = 600.0, 512, 4
+RATES, SEEDS = (1e-3, 2e-3, 4e-3), (1, 2, 3)
+SEMITONES = 5
+MODEL: dict[str, Any] = {"d_model": 192, "n_layers": 4, "n_heads": 4, "d_ff": 512, "dropout": 0.0, "mlp": "swiglu"}
+MODEL |= {"qk_norm": True, "value_residual": True, "position": "relative_fourier"}
+Staves = dict[int, list[Note]]  # by slot
+
+
+def staves_of(ids: Ids) -> tuple[Staves, list[Bar], int]:
+    """The notes of each part, the bars, and where the last one ends."""
+    placed, bars, end = SCORE.placed(ids)
+    staves: Staves = {}
+    for each in placed:
+        staves.setdefault(each.slot, []).append(each.note)
+    return staves, bars, end
+
+
+def within(notes: Sequence[Note], bar: Bar, end: int) -> list[Note]:
+    return [note for note in notes if bar.onset <= note.onset < end]
+
+
+def begin(bar: Bar, end: int) -> list[int]:
+    """The ids that begin a bar."""
+    meter = SCORE.vocab.id(f"METER_{bar.denominator}", bar.numerator)
+    return [meter] if end - bar.onset == bar.full else [meter, SCORE.span, SCORE.at0 + end - bar.onset]
+
+
+def chords(notes: Sequence[Note]) -> Iterator[int]:
+    for _, length, pitches in chords_of(notes):
+        yield from SCORE.length_ids(length)
+        yield from (SCORE.pitch0 + pitch for pitch in pitches)
+
+
+def by_onset(ids: Ids) -> list[int]:
+    """All parts together: at each place, each part's chords."""
+    staves, bars, end = staves_of(ids)
+    out: list[int] = []
+    for bar, until in zip(bars, [*(bar.onset for bar in bars[1:]), end], strict=True):
+        out += begin(bar, until)
+        notes = sorted((note.onset, slot, note) for slot in staves for note in within(staves[slot], bar, until))
+        for onset, here in groupby(notes, key=lambda each: each[0]):
+            out.append(SCORE.at0 + onset - bar.onset)
+            for slot, own in groupby(here, key=lambda each: each[1]):
+                out += [SCORE.part0 + slot, *chords([note for _, _, note in own])]
+        out.append(SCORE.bar)
+    return out
+
+
+def by_part(ids: Ids) -> list[int]:
+    """Some bars of one part, then the same of the next; the meters come with the first."""
+    staves, bars, end = staves_of(ids)
+    spans = list(zip(bars, [*(bar.onset for bar in bars[1:]), end], strict=True))
+    out: list[int] = []
+    for first in range(0, len(spans), BLOCK):
+        for slot in sorted(staves):
+            out.append(SCORE.part0 + slot)
+            for bar, until in spans[first : first + BLOCK]:
+                out += begin(bar, until) if slot == min(staves) else []
+                for onset, here in groupby(within(staves[slot], bar, until), key=lambda note: note.onset):
+                    out += [SCORE.at0 + onset - bar.onset, *chords(list(here))]
+                out.append(SCORE.bar)
+    return out
+
+
+def by_bar(ids: Ids, ahead: int | None) -> list[int]:
+    """As the encoding has it; pieces without a tune are the same in both."""
+    found: list[int] = SCORE.encode_notation(SCORE.decode_notation(ids), ahead).tolist()
+    return found
+
+
+ORDERS: dict[str, Callable[[Ids], list[int]]] = {
+    "by bar, tune ahead": partial(by_bar, ahead=TUNE),
+    "by bar": partial(by_bar, ahead=None),
+    "by onset": by_onset,
+    "by part": by_part,
+}
+
+
+def written(split: Split, order: str, every: int = 1, first: int = 0) -> tuple[Split, NDArray[np.int64]]:
+    """Every so many pieces of a split in an order, and the notes of each."""
+    numbers = range(first, len(split), every)
+    pieces = [ORDERS[order](np.asarray(split[n])) for n in numbers]
+    notes = np.array([int((SCORE.pitch[np.array(piece)] >= 0).sum()) for piece in pieces])
+    offsets = np.cumsum([0, *map(len, pieces)])
+    ids = np.concatenate(pieces).astype(np.uint16)
+    return Split(ids, offsets, [split.names[n] for n in numbers]), notes
+
+
+def train(store: Store, order: str, rate: float, seed: int, seconds: float) -> dict[str, Any]:
+    """What a model of this order needs for held-out music: nats and notes of each piece."""
+    torch.manual_seed(seed)
+    model: Any = build_model(model_config("transformer", MODEL, vocab_size=SCORE.vocab.size))
+    crops = RandomCrops(written(store.split("train"), order)[0], SCORE, WINDOW, seed, transpose=SEMITONES)
+    numbers = iter(range(10**9))
+
+    def loss() -> torch.Tensor:
+        ids = torch.stack([crops[next(numbers)] for _ in range(ROWS)])  # (ROWS, WINDOW + 1)
+        logits = model(ids[:, :-1])
+        return F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), ignore_index=SCORE.vocab.pad)
+
+    steps = timed.learn(model, loss, rate, timed.shares(seconds))
+    found: dict[str, Any] = {"steps": steps, "processor": str(processor())}
+    found["parameters"] = sum(p.numel() for p in model.parameters())
+    for name, first in (("choice", 0), ("figure", 1)):
+        split, notes = written(store.split("validation"), order, 2, first)
+        nats = negative_log_likelihood(model, split, SCORE, WINDOW, stride=WINDOW // 2).nats
+        found[name] = {"nats": nats.round(2).tolist(), "notes": notes.tolist(), "ids": int(split.offsets[-1])}
+    return found
+
+
+def cost(found: dict[str, Any]) -> float:
+    """Nats a note over all pieces of the choice."""
+    return float(sum(found["choice"]["nats"]) / sum(found["choice"]["notes"]))
+
+
+def row_of(runs: list[dict[str, Any]], rate: float) -> dict[str, Any]:
+    """An order in the table: the mean of its random seeds, with an interval by work."""
+    notes = np.array(runs[0]["figure"]["notes"], dtype=float)
+    nats = np.mean([run["figure"]["nats"] for run in runs], axis=0)
+    row: dict[str, Any] = {"rate": rate, "nats a note": interval(nats, notes)}
+    row["of each seed"] = [sum(run["figure"]["nats"]) / notes.sum() for run in runs]
+    row["ids a note"] = runs[0]["figure"]["ids"] / notes.sum()
+    return (
+        row | {name: runs[0][name] for name in ("parameters", "processor")} | {"steps": [run["steps"] for run in runs]}
+    )
+
+
+def main() -> None:
+    parser = options(__doc__, "store", "out", "seconds", out=Path("outputs/score_orders"), seconds=SECONDS)
+    parser.add_argument("--orders", nargs="+", choices=ORDERS, default=[*ORDERS], help="default: all")
+    args = parser.parse_args()
+    store, table = Store(args.store, SCORE.name), dict[str, Any]()
+    music = store.manifest.splits["train"].sha256
+    settings = crc32(repr((MODEL, WINDOW, ROWS, SEMITONES, BLOCK, music)).encode())
+    for order in args.orders:
+        runs = timed.Runs(args.out / f"{order.replace(', ', '-').replace(' ', '-')}.json")
+
+        def known(rate: float, seed: int, order: str = order, runs: timed.Runs = runs) -> dict[str, Any]:
+            key = f"{order}, {rate:g}, {seed}, {args.seconds:g} s, {settings:08x}"
+            found: dict[str, Any] = runs.get(key, partial(train, store, order, rate, seed, args.seconds))
+            say(f"{key}: {cost(found):.4f} nats a note, {found['steps']} steps", flush=True)
+            return found
+
+        rate = timed.bracketed(RATES, lambda rate: cost(known(rate, 0)))
+        table[order] = row_of([known(rate, seed) for seed in SEEDS], rate)
+        say(f"{order}: {table[order]}", flush=True)
+    if len(args.orders) == len(ORDERS):
+        timed.write_rows(args.out / "orders.json", table)
+
+
+if __name__ == "__main__":
+    with in_one_line():
+        main()
