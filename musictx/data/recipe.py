@@ -8,6 +8,7 @@ import numpy as np
 from musictx.config.prepare import FilterConfig, SelectConfig
 from musictx.data.similar import signature
 from musictx.errors import ConfigError, MidiError, TokenError
+from musictx.music.notation.notation import Notation
 from musictx.music.read import read_tracks, score_of
 from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import Tracks
@@ -53,16 +54,21 @@ def encode_midi(data: bytes, recipe: Recipe) -> Encoded:
 
 def encode_score(data: bytes) -> Encoded:
     """A score as (ids, seconds, signature), or the reason to drop it."""
-    tokenizer = ScoreTokenizer()
     try:
-        notation, _ = score_of(data, "")
-        ids, quarter_s = tokenizer.encode_notation(notation), 60 / notation.tempi[0].quarters_a_minute
-        music = signature(tokenizer.decode(ids))
-        return ids.tobytes(), tokenizer.seconds(ids, quarter_s), music.tobytes()
+        return encoded(score_of(data, "")[0])
     except MidiError as error:
         return error.reason
+
+
+def encoded(notation: Notation) -> Encoded:
+    """`encode_score` of what is read."""
+    tokenizer = ScoreTokenizer()
+    try:
+        ids = tokenizer.encode_notation(notation)
     except TokenError as error:
         return f"cannot be written in {tokenizer.name} tokens: {error}"
+    seconds = tokenizer.seconds(ids, 60 / notation.tempi[0].quarters_a_minute)
+    return ids.tobytes(), seconds, signature(tokenizer.decode(ids)).tobytes()
 
 
 def choose(tracks: Tracks, select: SelectConfig, melody: int | None = None) -> Score:
