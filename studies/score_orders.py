@@ -69,10 +69,18 @@ def begin(bar: Bar, end: int) -> list[int]:
     return [meter] if end - bar.onset == bar.full else [meter, SCORE.span, SCORE.at0 + end - bar.onset]
 
 
-def chords(notes: Sequence[Note]) -> Iterator[int]:
-    for _, length, pitches in chords_of(notes):
-        yield from SCORE.length_ids(length)
-        yield from (SCORE.pitch0 + pitch for pitch in pitches)
+class Chords:
+    """The ids of chords; a part's length is left out where it is that of its note before in the bar."""
+
+    def __init__(self) -> None:
+        self.last: dict[int, int] = {}
+
+    def ids(self, slot: int, notes: Sequence[Note]) -> Iterator[int]:
+        for _, length, pitches in chords_of(notes):
+            if self.last.get(slot) != length:
+                yield from SCORE.length_ids(length)
+            self.last[slot] = length
+            yield from (SCORE.pitch0 + pitch for pitch in pitches)
 
 
 def by_onset(ids: Ids) -> list[int]:
@@ -81,11 +89,12 @@ def by_onset(ids: Ids) -> list[int]:
     out: list[int] = []
     for bar, until in zip(bars, [*(bar.onset for bar in bars[1:]), end], strict=True):
         out += begin(bar, until)
+        chords = Chords()
         notes = sorted((note.onset, slot, note) for slot in staves for note in within(staves[slot], bar, until))
         for onset, here in groupby(notes, key=lambda each: each[0]):
             out.append(SCORE.at0 + onset - bar.onset)
             for slot, own in groupby(here, key=lambda each: each[1]):
-                out += [SCORE.part0 + slot, *chords([note for _, _, note in own])]
+                out += [SCORE.part0 + slot, *chords.ids(slot, [note for _, _, note in own])]
         out.append(SCORE.bar)
     return out
 
@@ -100,8 +109,9 @@ def by_part(ids: Ids) -> list[int]:
             out.append(SCORE.part0 + slot)
             for bar, until in spans[first : first + BLOCK]:
                 out += begin(bar, until) if slot == min(staves) else []
+                chords = Chords()
                 for onset, here in groupby(within(staves[slot], bar, until), key=lambda note: note.onset):
-                    out += [SCORE.at0 + onset - bar.onset, *chords(list(here))]
+                    out += [SCORE.at0 + onset - bar.onset, *chords.ids(slot, list(here))]
                 out.append(SCORE.bar)
     return out
 

@@ -516,3 +516,15 @@ def test_more_than_any_page_holds_is_refused_before_it_is_written(monkeypatch, c
     monkeypatch.setattr("musictx.music.notation.midi.MOST_PARTS", 19)
     with pytest.raises(MidiError, match="20 staves, at most 19"):
         from_midi(to_midi(many), "it")
+
+
+def test_a_keyboard_has_two_staves_of_one_instrument_and_a_choir_none():
+    line, chords = (Note(0, 24, 72), Note(24, 24, 74)), (Note(0, 48, 60), Note(0, 48, 64), Note(24, 24, 55))
+    low = tuple(note._replace(pitch=note.pitch - 24) for note in chords)
+    voice, right, left = Part("", 0, line), Part("", 0, chords), Part("", 0, low)
+    parts = {(voice, right, left): [(1, 2)], (right, left): [(0, 1)], (voice, left): [(0, 1)]}
+    choir = [Part("", 0, tuple(note._replace(pitch=note.pitch - 6 * n) for note in line)) for n in range(4)]
+    parts |= {tuple(choir): [], (*choir, right, left): [(4, 5)]}
+    parts |= {(Part("Voice", 0, line), Part("Piano", 0, low)): [], (right, Part("Piano", 0, low)): [(0, 1)]}
+    for staves, pairs in parts.items():
+        assert Notation(staves, (Bar(0, 4, 4),), 96).keyboards == pairs

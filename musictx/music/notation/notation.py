@@ -19,6 +19,7 @@ SIMPLER = "write a meter of larger notes"
 SLOWEST, FASTEST = 5.0, 1000.0  # quarters a minute
 KEYBOARDS = {*range(8), *range(16, 24), 46}  # programs of pianos, organs and the harp
 ONE_HAND = 20  # one hand plays at most so many times as many notes as the other
+MANY_AT_ONCE = 0.05  # of a part's notes
 MIDDLE_C, WIDE = 60, 7  # a staff alone holds music that goes no further beyond middle C
 
 
@@ -96,6 +97,15 @@ class Part:
         return sum(note.pitch for note in self.notes) / len(self.notes) if self.notes else MIDDLE_C
 
     @property
+    def is_line(self) -> bool:
+        """Whether hardly a note begins while an earlier one sounds."""
+        until = overlaps = 0
+        for note in self.notes:
+            overlaps += note.onset < until
+            until = max(until, note.offset)
+        return overlaps <= MANY_AT_ONCE * len(self.notes)
+
+    @property
     def is_wide(self) -> bool:
         """Whether it goes far beyond middle C both ways."""
         pitches = [note.pitch for note in self.notes]
@@ -126,13 +136,22 @@ class Notation:
 
     @property
     def keyboards(self) -> list[tuple[int, int]]:
-        """The two staves of each keyboard: neighbours of one name and instrument, the higher first."""
+        """The two staves of each keyboard, the higher first: neighbours of one instrument, whose names do not differ.
+        Lines of a choir are none."""
         pairs: list[tuple[int, int]] = []
+        lines = [part.is_line for part in self.parts]
         for n, (upper, lower) in enumerate(pairwise(self.parts)):
-            is_free = not pairs or pairs[-1][1] < n
-            is_one = upper.program in KEYBOARDS and (upper.name, upper.program) == (lower.name, lower.program)
-            if is_free and is_one and upper.is_above(lower):
+            is_named_apart = upper.name and lower.name and upper.name != lower.name
+            is_one = upper.program in KEYBOARDS and upper.program == lower.program and not is_named_apart
+            if is_one and upper.is_above(lower) and (len(self.parts) == 2 or not (lines[n] and lines[n + 1])):
                 pairs.append((n, n + 1))
+        taken = set[int]()
+        # chords first: the line above them is a voice
+        for pair in sorted(pairs, key=lambda pair: lines[pair[0]] + lines[pair[1]]):
+            if taken.isdisjoint(pair):
+                taken.update(pair)
+            else:
+                pairs.remove(pair)
         return pairs
 
     def on_two_staves(self) -> "Notation":

@@ -1,7 +1,7 @@
 """The rules of scores: which ids may come next.
 
 - METER, each part once and in the order of the bars before, BAR. A new bar has a meter of the seed, and is whole.
-- In a part AT goes forward within the bar, and has a length with at least one pitch; pitches go up.
+- In a part AT goes forward within the bar. A place has lengths, each once, with their pitches from low to high.
 - No pitch that its part sounds already.
 - Places and ends on the seed's grid; no note, silence or wait for a new note longer than the rules say.
 """
@@ -9,6 +9,7 @@
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +93,7 @@ class Row:
     now: tuple[int, int] = (0, 0)  # and the bar of the last METER
     at: int = -1  # in the part's bar; -1 before its first note
     longer: int = 0
-    length: int = 0
+    length: int = 0  # of the part's last note in this bar; 0 before it
     lengths: tuple[int, ...] = ()  # of this place
     struck: tuple[int, ...] = ()  # pitches of this place
     first: int = -1  # the lowest pitch of the last length
@@ -128,7 +129,8 @@ class Row:
                 self.ahead = slot
             elif self.last == "BAR" and self.ahead is not None:
                 self.is_over, self.before = True, self.now
-            self.seen, self.last, self.at, self.lengths, self.struck = (*self.seen, slot), "PART", -1, (), ()
+            self.seen, self.last = (*self.seen, slot), "PART"
+            self.at, self.length, self.lengths, self.struck = -1, 0, (), ()
         elif i < t.long0:
             if self.last == "SPAN":
                 self.now, self.last = (self.now[0], self.now[0] + max(i - t.at0, 1)), "METER"
@@ -147,8 +149,10 @@ class Row:
             self.seen, self.last, self.at, self.is_fragment, self.is_over = (), "BAR", -1, False, False
 
     def _strike(self, pitch: int) -> None:
-        if self.last == "LENGTH":
+        if self.last != "PITCH":
             self.first = pitch
+        if self.last == "AT":
+            self.lengths = (self.length,)
         self.struck, self.last = (*self.struck, pitch), "PITCH"
         onset = self.bar[0] + max(self.at, 0)
         self.notes = (*self.notes, (self.slot, onset, onset + self.length, pitch))[-REMEMBERED:]
@@ -163,6 +167,8 @@ class Row:
         elif self.last == "METER":
             self._parts(mask)
         elif self.last in ("AT", "LONG"):
+            if self.last == "AT" and self._may_last(self.length):
+                mask[t.pitch0 : t.bar] = self._pitches(self.at, -1)
             self._lengths(mask)
         elif self.last == "LENGTH":
             mask[t.pitch0 : t.bar] = self._pitches(self.at, self.first)
@@ -231,17 +237,21 @@ class Row:
         return max(by - begin, first)
 
     def _lengths(self, mask: Mask) -> None:
-        """LONG and LENGTH, which no note of this place has."""
-        t, limits, base = self.tokenizer, self.limits, self.longer * LENGTHS
+        """LONG and LENGTH: another length than that of the note before, and than the others of this place."""
+        t, base = self.tokenizer, self.longer * LENGTHS
         lengths = base + np.arange(1, LENGTHS + 1)
-        fits = (lengths <= limits.note) & ~np.isin(lengths, self.lengths)
-        mask[t.length0 : t.pitch0] = fits & limits.ends[(self.at + lengths) % UNITS]
-        if not mask[t.length0 : t.pitch0].any():
-            mask[t.length0 : t.pitch0] = fits
-        room = max((limits.note - base - 1) // LENGTHS, 0)
+        new = ~np.isin(lengths, (*self.lengths, self.length))
+        mask[t.length0 : t.pitch0] = new & self._may_last(lengths)
+        room = max((self.limits.note - base - 1) // LENGTHS, 0)
         mask[t.long0 : t.long0 + min(room, MOST_LONG)] = True
-        if not mask[t.long0 : t.pitch0].any():  # nothing fits: the shortest
-            mask[t.length0] = True
+        if not mask[t.long0 : t.bar].any():  # no length ends on the grid
+            mask[t.length0 : t.pitch0] = new & (lengths <= max(self.limits.note, base + 1))
+        if not mask[t.long0 : t.bar].any():
+            mask[t.length0 : t.pitch0] = new
+
+    def _may_last(self, length: Any) -> Any:
+        """Whether notes of this place may last so long."""
+        return (length > 0) & (length <= self.limits.note) & self.limits.ends[(self.at + length) % UNITS]
 
     def _pitches(self, at: int, above: int) -> Mask:
         """(PITCHES,) those that may begin at a place of the bar."""

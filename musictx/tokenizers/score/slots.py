@@ -1,12 +1,11 @@
 """The places of a score's parts in its ids: a tune, the right and the left hand, and other parts."""
 
 from musictx.errors import TokenError
-from musictx.music.notation.notation import KEYBOARDS, MIDDLE_C, Notation, Part
+from musictx.music.notation.notation import KEYBOARDS, MIDDLE_C, Notation
 
 TUNE, RIGHT, LEFT, OTHER = range(4)
 SLOTS = 16
 NAMES = ("tune", "piano", "piano", *(f"part {n}" for n in range(1, SLOTS - OTHER + 1)))  # (SLOTS,)
-MANY_AT_ONCE = 0.05  # of its notes begin while an earlier one sounds: a part with more is no tune
 
 
 def slots_of(notation: Notation) -> list[int | None]:
@@ -20,7 +19,7 @@ def slots_of(notation: Notation) -> list[int | None]:
         upper, lower = pairs[0]
         slots[upper], slots[lower] = RIGHT, LEFT
     left = [n for n, part in enumerate(parts) if part.notes and slots[n] is None]
-    tunes = [n for n in left if is_tune(parts[n])]
+    tunes = [n for n in left if parts[n].is_line]
     if tunes:
         slots[max(tunes, key=lambda n: parts[n].height)] = TUNE
     others = [n for n in left if slots[n] is None]
@@ -32,12 +31,3 @@ def slots_of(notation: Notation) -> list[int | None]:
     for slot, n in enumerate(others, OTHER):
         slots[n] = slot
     return slots
-
-
-def is_tune(part: Part) -> bool:
-    """Whether a part has hardly ever two notes at once."""
-    until = overlaps = 0
-    for note in part.notes:
-        overlaps += note.onset < until
-        until = max(until, note.offset)
-    return overlaps <= MANY_AT_ONCE * len(part.notes)

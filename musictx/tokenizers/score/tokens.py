@@ -1,8 +1,9 @@
 """Score encoding: bars of parts, on the grid of twenty-fourths of a quarter.
 
-A bar is METER, PART 1 …, PART 2 …, BAR. A part's music is AT, its place in the bar; then for each length of the notes
-that begin there LENGTH, and their pitches, low to high. SPAN tells, as an AT, that a bar is shorter or longer than its
-meter says. LONG lengthens the next LENGTH.
+A bar is METER, PART 1 …, PART 2 …, BAR. A part's music is AT, a place in the bar; then for each length of the notes
+that begin there LENGTH, and their pitches, low to high. LENGTH is left out where it is that of the note before in this
+bar of the part. SPAN tells, as an AT, that a bar is shorter or longer than its meter says. LONG lengthens the next
+LENGTH.
 
 One part may be a bar ahead: METER, AHEAD 0 with its next bar, PART 1 … and PART 2 … with the bar before, BAR. So who
 writes the others knows what the tune does next.
@@ -116,12 +117,13 @@ class ScoreTokenizer(Tokenizer):
 
     def _events(self, notes: Sequence[Note], bar: int) -> Iterator[int]:
         """The ids of a part's bar."""
-        at = -1
+        at, last = -1, 0
         for onset, length, pitches in chords_of(notes):
             if onset != at:
                 yield self.at0 + onset - bar
-                at = onset
-            yield from self.length_ids(length)
+            if length != last:
+                yield from self.length_ids(length)
+            at, last = onset, length
             yield from (self.pitch0 + pitch for pitch in pitches)
 
     def length_ids(self, length: int) -> Iterator[int]:
