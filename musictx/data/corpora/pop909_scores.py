@@ -29,6 +29,7 @@ NEAR_BEAT = 0.02  # of a quarter: how far a beat may be from its place
 # places of a beat this many units apart, and the distance in units that a finer or uneven grid must save
 SPACINGS = {6: 0.0, 8: 1.0, 3: 2.0, 4: 2.5}
 CLOSE = 8  # units: an end so near to an onset of its staff is written there
+ENDS = {24: 48, 12: 24, 6: -np.inf}  # places of ends are so many units apart, for notes at least so long
 OCTAVE, PULL = 12, 0.2  # a hand's reach; how far a moment moves the middle of a hand
 LEFT, RIGHT = 48.0, 67.0  # where the middles of the hands begin
 FIFTHS = "FCGDAEB"
@@ -91,13 +92,15 @@ def placed(onset: Floats) -> Ints:
 
 
 def staff(notes: NDArray[Any], onset: Ints) -> tuple[Note, ...]:
-    """Notes (3, N) with their placed onsets (N,): each ends at a near onset of the staff, else at a sixteenth."""
+    """Notes (3, N) with their placed onsets (N,): each ends at a near onset of the staff, else at a
+    sixteenth, an eighth or a quarter, by its length."""
     moments = np.unique(onset)
     lasting: dict[tuple[int, int], int] = {}
     for at, end, pitch in zip(onset.tolist(), notes[1].tolist(), notes[2].astype(int).tolist(), strict=True):
         later = moments[np.searchsorted(moments, at, side="right") :]
         near = int(later[np.argmin(abs(later - end))]) if len(later) else at
-        until = near if near > at and abs(near - end) <= CLOSE else round(end / 6) * 6
+        step = next(step for step, least in ENDS.items() if end - at >= least)
+        until = near if near > at and abs(near - end) <= CLOSE else round(end / step) * step
         if until <= at:  # a short note lasts to the next sixteenth, or to an onset before that
             until = min([at // 6 * 6 + 6, *later[:1].tolist()])
         lasting[at, pitch] = max(until, lasting.get((at, pitch), 0))
