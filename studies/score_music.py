@@ -1,8 +1,6 @@
 """The music of the score bundle: scores that are free for any use, as one store, split by work.
 
-    python studies/score_music.py --songs lieder.zip --keyboard polish-keyboard.zip --chopin chopin.zip \\
-        --tunes openewld.zip --hymns open-hymnal.zip --pop pop909.zip --beats pop909-annotations.zip \\
-        --archive maestro-v3.0.0-midi.zip --out outputs/score_music
+    python studies/score_music.py --songs … --keyboard … --chopin … --tunes … --hymns … --pop … --beats … --archive …
 
 Nothing of MAESTRO is in the store: its table only says which works it holds out, and these are left out here. Editions
 of one work, and near-duplicates, are on one side. A twentieth of the works is for validation, another for the test.

@@ -8,8 +8,8 @@ counted. By part, a block of `BLOCK` bars of one part comes before the next part
 
 The rule that chooses the rate of each order: of `RATES` the one with the lowest cost on every fourth validation piece;
 where that is the lowest or highest so far, half or twice the rate is tried too. The figures are of every other piece,
-none of these, with `SEEDS` other random seeds. Orders of unequal length could win by the window alone, so each is scored
-with a context of half a window at least, and the tokens a note are kept beside it.
+none of these, with `SEEDS` other random seeds. Orders of unequal length could win by the window alone, so each is
+scored with a context of half a window at least, and the ids a note are kept beside it.
 """
 
 from collections.abc import Callable, Iterator, Sequence

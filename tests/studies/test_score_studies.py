@@ -1,0 +1,99 @@
+"""studies/score_music.py, score_orders.py: works on one side, works that are left out, orders that keep all notes."""
+
+import zipfile
+
+import numpy as np
+import pytest
+import score_music
+import score_orders
+from hypothesis import given
+from strategies import notations, split_of
+
+from musictx.data.store import Corpus, Piece, Store, write_store
+from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.tokenizers.score import ScoreTokenizer
+from musictx.tokenizers.score.slots import RIGHT
+
+SCORE = ScoreTokenizer()
+MAESTRO = """canonical_composer,canonical_title,split
+Frédéric Chopin,"Etudes Op. 10 Nos. 9",test
+Frédéric Chopin,"Scherzo No. 1 in B Minor, Op. 20",validation
+Frédéric Chopin,"Nocturne in B Major, Op. 9, No. 3",test
+Frédéric Chopin,Nocturne in Db,test
+Frédéric Chopin,"Waltz, Op. 42",train
+Robert Schumann,"Carnaval, Op. 9",test
+"""
+TWO_HANDS = Notation(
+    (
+        Part("Piano", 0, tuple(Note(24 * n, 24, 70 + k) for n in range(8) for k in (0, 4))),
+        Part("Piano", 0, tuple(Note(24 * n, 24, 45 + k) for n in range(8) for k in (0, 7))),
+    ),
+    (Bar(0, 4, 4), Bar(96, 4, 4)),
+    192,
+)
+
+
+@pytest.fixture
+def opuses(tmp_path):
+    with zipfile.ZipFile(tmp_path / "maestro.zip", "w") as archive:
+        archive.writestr("maestro/maestro.csv", MAESTRO)
+    return score_music.held_out_opuses(tmp_path / "maestro.zip")
+
+
+@pytest.mark.parametrize(
+    ("name", "held_out"),
+    [
+        ("chopin/kern/010_7-12-1-KI-009.krn", True),
+        ("chopin/kern/010_7-12-1-KI-010.krn", False),
+        ("chopin/kern/020-1-BH.krn", True),
+        ("chopin/kern/009-1-KI-003.krn", True),
+        ("chopin/kern/027-1-BH-002.krn", True),
+        ("chopin/kern/027-1-BH-001.krn", False),
+        ("chopin/kern/042-1-BH.krn", False),
+        ("chopin/kern/WaltzEm-1b-SCH.krn", False),
+        ("lieder/scores/Schubert,_Franz/_/Gretchen_am_Spinnrade,_D.118/lc7111114.mxl", True),
+        ("lieder/scores/Schubert,_Franz/_/Der_Erlkönig,_D.328/lc29062370.mxl", True),
+        ("lieder/scores/Schumann,_Clara/_/Ständchen/lc1.mxl", False),
+    ],
+)
+def test_works_that_maestro_holds_out_are_left_out(opuses, name, held_out):
+    assert opuses == {(10, 9), (20, 0), (9, 3), (27, 2)}
+    assert score_music.is_held_out(name, opuses) == held_out
+
+
+def test_editions_of_a_work_and_copies_share_a_side():
+    names = [f"open-hymnal/{n}.abc" for n in range(40)]
+    names += ["lieder/scores/A/_/Song/1.mxl", "lieder/scores/A/_/Song/2.mxl", "chopin/kern/017-1-BH-001.krn"]
+    names += ["chopin/kern/017-1-BH-002.krn", "polish-keyboard/a.krn", "polish-keyboard/b.krn", "POP909/001/001.mid"]
+    pieces = [Piece(name, np.zeros(3, np.uint16), 1.0) for name in names]
+    keys = [f"{n}" for n in range(len(names) - 1)] + ["3"]  # the last one sounds like the hymn 3
+    titles = dict.fromkeys(names[-3:-1], "somebody polonaise")
+    side = dict(zip(names, score_music.assign(pieces, keys, titles), strict=True))
+    assert {*side.values()} == {"train", "validation", "test"}
+    for one, other in zip(names[40:46:2], names[41:46:2], strict=True):
+        assert side[one] == side[other]
+    assert side["POP909/001/001.mid"] == side["open-hymnal/3.abc"]
+
+
+def test_two_hands_are_learned_with_either_order(tmp_path):
+    ids = SCORE.encode_notation(TWO_HANDS)
+    splits = {name: [Piece(name, ids, 1.0)] for name in ("train", "validation")}
+    write_store(tmp_path / "works", SCORE, Corpus("some", "CC0"), splits, [])
+    store = score_music.with_right_hand_ahead(Store(tmp_path / "works"), tmp_path / "store")
+    assert store.split("train").names == ["train", f"train{score_music.AHEAD}"]
+    assert store.split("validation").names == ["validation"]
+    assert SCORE.ahead0 + RIGHT in store.split("train")[1]
+    assert SCORE.decode_notation(store.split("train")[1]) == SCORE.decode_notation(ids)
+
+
+@pytest.mark.parametrize("order", score_orders.ORDERS)
+@given(notation=notations())
+def test_an_order_keeps_all_notes_bars_and_meters(order, notation):
+    ids = SCORE.encode_notation(notation)
+    found = np.array(score_orders.ORDERS[order](ids))
+    for kind in (SCORE.pitch >= 0, np.arange(SCORE.vocab.size) < SCORE.span):
+        assert sorted(found[kind[found]]) == sorted(ids[kind[ids]])
+    assert (found < SCORE.span).sum() == len(notation.bars)
+    split, notes = score_orders.written(split_of(ids), order)
+    assert notes.tolist() == [len({(n, note) for n, part in enumerate(notation.parts) for note in part.notes})]
+    assert np.array_equal(split[0], found)
