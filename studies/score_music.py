@@ -18,11 +18,11 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from musictx.data.corpora.pop909_scores import read_song
 from shared import options, pieces_of
 
 from musictx.config.mistakes import in_one_line
 from musictx.config.prepare import PrepareConfig
+from musictx.data.corpora.pop909_scores import read_song
 from musictx.data.prepare import assign_splits, prepare, print_summary
 from musictx.data.recipe import Encoded, encode_score, encoded
 from musictx.data.similar import Links
