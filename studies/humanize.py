@@ -175,6 +175,10 @@ def main() -> None:
             for n, target in enumerate(TARGETS):
                 row[target] = list(interval(each[:, 0, n]))
                 row[f"{target} within a song"] = list(interval(each[:, 1, n]))
+            if name == "part and place":
+                plain = each
+            elif name != "constant":
+                row["velocity saved"] = list(interval((plain - each)[:, 0, 0]))
             found["rows"].append(row)
             say(f"{side}, {name}: " + ", ".join(f"{target} {row[target][0]:.3f}" for target in TARGETS))
     roles = kinds(x)[0]

@@ -227,11 +227,13 @@ def played(found: Any, make: Make) -> Iterator[Row]:
     for each, (column, key) in product(found["rows"], TOUCHES.items()):
         title = f"Mean absolute errors, held-out songs, {each['split']}, {found['seeds']} seeds"
         claim = f"humanize, POP909, {each['split']}: {each['model']}, {column}"
-        yield make(command, "loudness", claim, each[key], table=title, line=each["model"], column=column)
+        if key in each:
+            yield make(command, "loudness", claim, each[key], table=title, line=each["model"], column=column)
 
 
 TOUCHES = {
     "velocity": "velocity",
+    "velocity, less than part and place": "velocity saved",
     "velocity, volumes of parts given": "velocity within a song",
     "held share of the length": "held",
 }
