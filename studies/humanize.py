@@ -10,6 +10,7 @@ whatever they reach. Within a song: errors to which each part's median error was
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,13 +65,13 @@ def songs_of(pop: Path, annotations: Path) -> tuple[list[Song], list[str]]:
         for item in estimated(files, f"{len(files)} songs"):
             number = Path(item.name).stem
             try:
-                words = [
+                beats, keys = (
                     by_name[f"{number}/{name}.txt"].load(MOST_BYTES).decode() for name in ("beat_midi", "key_audio")
-                ]
+                )
             except KeyError:
                 raise StoreError(f"{annotations} has no beats of {item.name}", "give --annotations") from None
             try:
-                notation, _, played = read_played(item.load(MOST_BYTES), *words, number)
+                notation, _, played = read_played(item.load(MOST_BYTES), beats, keys, number)
             except MidiError:
                 continue
             slots = {name: list(each) for name, each in TRACKS.items()}
@@ -120,7 +121,7 @@ def learn(x: Floats, y: Floats, names: list[str], seed: int) -> Network:
     layers = [(w.weight.detach().numpy().T, w.bias.detach().numpy()) for w in net if isinstance(w, nn.Linear)]
     weight, bias = layers[-1]
     layers[-1] = weight * spread, bias * spread + center
-    return Network(names, mean, scale, layers)  # type: ignore[arg-type] # float32
+    return Network(names, mean, scale, layers)
 
 
 def errors(song: Song, told: NDArray[Any], roles: NDArray[Any]) -> NDArray[Any]:
@@ -152,7 +153,7 @@ def main() -> None:
     for n in np.unique(cell):
         table[n] = y[cell == n].mean(0)
     networks = [learn(x, y, names, seed) for seed in SEEDS]
-    ways = {
+    ways: dict[str, Callable[..., NDArray[Any]]] = {
         "constant": lambda x: np.tile(np.median(y, axis=0), (len(x), 1)),
         "part and place": lambda x: table[kinds(x)[1]],
     }

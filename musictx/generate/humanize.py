@@ -8,7 +8,7 @@ less than players differ, only keeps figures that come again from being the same
 import json
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from musictx.generate.loudness import Array, features_of
 from musictx.music.notation.notation import Notation, Part
 from musictx.music.score import UNITS, Score
 from musictx.tokenizers.score.slots import slots_of
+
+Floating = NDArray[np.floating[Any]]
 
 WEIGHTS = Path(__file__).with_name("humanize.safetensors")
 NOISE = 2.0  # the standard deviation of MIDI velocities that chance adds
@@ -35,17 +37,17 @@ class Network(NamedTuple):
     scale: Array  # (F,)
     layers: list[tuple[Array, Array]]
 
-    def standardised(self, x: NDArray[np.floating]) -> NDArray[np.floating]:
+    def standardised(self, x: Floating) -> Floating:
         """The features (N, F) in standard deviations, and what no song has as the utmost."""
         return ((x - self.mean) / self.scale).clip(-UTMOST, UTMOST)
 
-    def __call__(self, x: Array) -> Array:
+    def __call__(self, x: Floating) -> Array:
         """Velocity and held share (N, 2) of features (N, F)."""
-        x = self.standardised(x)
+        hidden = self.standardised(x)
         for weight, bias in self.layers[:-1]:
-            x = np.maximum(x @ weight + bias, 0)
+            hidden = np.maximum(hidden @ weight + bias, 0)
         weight, bias = self.layers[-1]
-        return np.asarray(x @ weight + bias)
+        return np.asarray(hidden @ weight + bias)
 
 
 class Touch(NamedTuple):

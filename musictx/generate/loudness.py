@@ -68,7 +68,7 @@ def of_a_part(onset: Ints, length: Ints, pitch: Ints) -> Columns:
     start, end = moments[begins], np.append(until[:-1][begins[1:]], until[-1])
     near = within(onset, onset, AROUND)
     sums = np.append(0, np.cumsum(pitch))
-    low, high = (np.searchsorted(onset, onset + sign * AROUND, side) for sign, side in ((-1, "left"), (1, "right")))
+    low, high = np.searchsorted(onset, onset - AROUND), np.searchsorted(onset, onset + AROUND, side="right")
     columns: Columns = {
         "above the part's mean": (pitch - pitch.mean()) / OCTAVE,
         "below its part's top": (top - pitch) / OCTAVE,

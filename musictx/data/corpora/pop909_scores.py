@@ -97,7 +97,7 @@ def placed(onset: Floats) -> Ints:
     costs = [np.bincount(beat, each) + more for each, more in zip(far, SPACINGS.values(), strict=True)]  # (4, beats)
     spacing = np.array(list(SPACINGS))[np.argmin(costs, axis=0)]
     mine = spacing[(onset.round(2) // UNITS).astype(np.int64) - first]
-    return np.rint(onset / mine).astype(np.int64) * mine
+    return np.asarray(np.rint(onset / mine).astype(np.int64) * mine)
 
 
 def staff(notes: NDArray[Any], onset: Ints) -> tuple[Note, ...]:
