@@ -1,8 +1,8 @@
-"""Loudness and articulation for a score, as pianists of POP909 gave them; its times stay where they are written.
+"""Loudness and articulation for a score, as the arrangements of POP909 have them; its times stay as written.
 
-A small network reads each note, its place and its neighbours (`loudness.py`). It learned from POP909 alone, whose
-onsets lie on the beats to a millisecond, so there is no timing in it to learn. It gives the mean; a little noise, far
-less than players differ, only keeps figures that come again from being the same. `studies/humanize.py` makes it.
+A small network reads each note, its place and its neighbours (`loudness.py`). It learned from POP909 alone. There 94 %
+of onsets lie within 1/240 of a quarter of the grid, so there is no timing to learn. It gives the mean; a little noise,
+far less than players differ, only keeps figures that come again from being the same. `studies/humanize.py` makes it.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Songs of POP909 as scores: the notes of the MIDI file on the beats of its annotation.
 
-Measured on all 909 songs: the beats of `beat_midi.txt` are a quarter of the file apart, 1 song excepted, and 98 % of
+Measured on all 909 songs: the beats of `beat_midi.txt` are a quarter of the file apart, 2 songs excepted, and 98 % of
 the median song's onsets lie within a twenty-fourth of a quarter of their sixteenths and triplets (18 % with
 `beat_audio.txt`). Its third column begins bars of 4 beats in 880 songs; in the other 29 it begins two bars of 3, and
 the second column each of them.
