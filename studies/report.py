@@ -215,6 +215,29 @@ def round_trips(found: Any, make: Make) -> Iterator[Row]:
 
 FORMS = {"musicxml": "back from MusicXML", "midi": "back from MIDI"}
 
+
+def played(found: Any, make: Make) -> Iterator[Row]:
+    """How far predicted loudness and articulation of held-out songs are from the played."""
+    command = "python studies/humanize.py --pop pop909.zip --annotations pop909-annotations.zip"
+    about = [("share of onsets within 1/240 of a quarter of the score's places", found["exact_onsets"])]
+    about += [("parameters of the network", found["parameters"]), ("notes of all songs", found["notes"])]
+    about += [(f"songs, {side}", count) for side, count in found["songs"].items()]
+    for claim, figure in about:
+        yield make(command, "loudness", f"loudness and articulation, POP909: {claim}", [figure])
+    for each, (column, key) in product(found["rows"], TOUCHES.items()):
+        title = f"Mean absolute errors, held-out songs, {each['split']}, {found['seeds']} seeds"
+        claim = f"humanize, POP909, {each['split']}: {each['model']}, {column}"
+        if key in each:
+            yield make(command, "loudness", claim, each[key], table=title, line=each["model"], column=column)
+
+
+TOUCHES = {
+    "velocity": "velocity",
+    "velocity, less than part and place": "velocity saved",
+    "velocity, volumes of parts given": "velocity within a song",
+    "held share of the length": "held",
+}
+
 RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "piano-test.json": lambda found, make: likelihood(found, make, "test", "token"),
     "piano-validation.json": lambda found, make: likelihood(found, make, "validation", "token", "note", "second"),
@@ -232,6 +255,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     **{f"neighbours-{kind}.json": beside for kind in ("avx512", "avx2")},
     "prepare.json": prepared,
     "notation.json": round_trips,
+    "humanize.json": played,
     "sampling.json": SAMPLE,
     **{f"sampling-{kind}.json": SAMPLE_BEFORE for kind in ("avx512", "avx2")},
 }

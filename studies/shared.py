@@ -31,6 +31,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "archive": {"type": Path, "required": True, "help": "MAESTRO v3 as it was downloaded, the MIDI zip"},
     "asap": {"type": Path, "required": True, "help": "performances that MAESTRO lacks, zip or folder"},
     "pop": {"type": Path, "required": True, "help": "POP909, zip or folder"},
+    "annotations": {"type": Path, "help": "beats of POP909, where --pop lacks them, zip or folder"},
     "hymns": {"type": Path, "required": True, "help": "hymns in ABC, zip"},
     "tunes": {"type": Path, "required": True, "help": "lead sheets in MusicXML, zip"},
     "keyboard": {"type": Path, "required": True, "help": "keyboard scores in Humdrum, zip"},
@@ -42,7 +43,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "seconds": {"type": float, "help": "CPU seconds of a training, for a trial"},
     "test": {"action": "store_true", "help": "read the test split after all else"},
 }
+<<<<<<< HEAD
 ARCHIVES = ("archive", "asap", "pop", "hymns", "tunes", "keyboard", "songs", "chopin", "beats")
+=======
+ARCHIVES = ("archive", "asap", "pop", "annotations", "hymns", "tunes", "keyboard", "songs")
+>>>>>>> 987d10375abe86d4d9e34b496c19b09df5846682
 
 
 class Options(argparse.ArgumentParser):

@@ -1,6 +1,6 @@
 """Songs of POP909 as scores: the notes of the MIDI file on the beats of its annotation.
 
-Measured on all 909 songs: the beats of `beat_midi.txt` are a quarter of the file apart, 1 song excepted, and 98 % of
+Measured on all 909 songs: the beats of `beat_midi.txt` are a quarter of the file apart, 2 songs excepted, and 98 % of
 the median song's onsets lie within a twenty-fourth of a quarter of their sixteenths and triplets (18 % with
 `beat_audio.txt`). Its third column begins bars of 4 beats in 880 songs; in the other 29 it begins two bars of 3, and
 the second column each of them.
@@ -36,9 +36,17 @@ FIFTHS = "FCGDAEB"
 SCALE = (0, 2, 4, 5, 7, 9, 11)
 
 
+Played = dict[str, NDArray[np.float64]]  # tracks by their names: (4, N) onset and end in units, pitch, velocity
+
+
 def read_song(midi: bytes, beats: str, keys: str, source: object = "") -> tuple[Notation, Losses]:
     """A song from its MIDI file, `beat_midi.txt` and `key_audio.txt`. Raises MidiError with the reason to leave it
     out."""
+    return read_played(midi, beats, keys, source)[:2]
+
+
+def read_played(midi: bytes, beats: str, keys: str, source: object = "") -> tuple[Notation, Losses, Played]:
+    """The same with the notes as they are in the MIDI file, in units from the score's beginning."""
     raw = read_raw(whole_chunks(midi, source), Counter())
     try:
         table = np.array([line.split() for line in beats.splitlines()], np.float64).reshape(-1, 3)  # time, two flags
@@ -49,12 +57,12 @@ def read_song(midi: bytes, beats: str, keys: str, source: object = "") -> tuple[
     beat = TempoMap(raw).ticks_at(table[:, 0]) / raw.ticks_per_quarter
     if (abs(beat - beat[0] - np.arange(len(beat))) > NEAR_BEAT).any():
         raise MidiError(source, "its beats are not a quarter apart")
-    notes: dict[str, NDArray[Any]] = {}  # name: (3, N) onset and end in units from the first beat, pitch
+    notes: Played = {}
     for channel in raw.channels:
         for number in np.unique(channel.notes[5]).tolist():
-            onset, end, pitch = channel.notes[:3, channel.notes[5] == number]
+            onset, end, pitch, velocity = channel.notes[:4, channel.notes[5] == number]
             units = [(tick / raw.ticks_per_quarter - beat[0]) * UNITS for tick in (onset, end)]
-            notes[raw.names[number]] = np.array([*units, pitch])
+            notes[raw.names[number]] = np.array([*units, pitch, velocity])
     if not {"MELODY", "PIANO"} <= set(notes):
         raise MidiError(source, "a part has no notes: a song has MELODY and PIANO")
     fit = fit_of(np.concatenate([part[0] for part in notes.values()]))
@@ -71,7 +79,8 @@ def read_song(midi: bytes, beats: str, keys: str, source: object = "") -> tuple[
     parts = [replace(p, notes=tuple(note._replace(onset=note.onset - start) for note in p.notes)) for p in parts]
     tempo = Tempo.within(0, 60 / float(np.median(np.diff(table[:, 0]))))
     bars = [bar._replace(onset=bar.onset - start) for bar in bars]
-    return Notation(tuple(parts), tuple(bars), end - start, key_of(keys, parts), (tempo,)), +losses
+    notation = Notation(tuple(parts), tuple(bars), end - start, key_of(keys, parts), (tempo,))
+    return notation, +losses, {name: part - np.array([[start], [start], [0], [0]]) for name, part in notes.items()}
 
 
 def fit_of(onset: Floats) -> float:
@@ -88,11 +97,11 @@ def placed(onset: Floats) -> Ints:
     costs = [np.bincount(beat, each) + more for each, more in zip(far, SPACINGS.values(), strict=True)]  # (4, beats)
     spacing = np.array(list(SPACINGS))[np.argmin(costs, axis=0)]
     mine = spacing[(onset.round(2) // UNITS).astype(np.int64) - first]
-    return np.rint(onset / mine).astype(np.int64) * mine
+    return np.asarray(np.rint(onset / mine).astype(np.int64) * mine)
 
 
 def staff(notes: NDArray[Any], onset: Ints) -> tuple[Note, ...]:
-    """Notes (3, N) with their placed onsets (N,): each ends at a near onset of the staff, else at a
+    """Notes (4, N) with their placed onsets (N,): each ends at a near onset of the staff, else at a
     sixteenth, an eighth or a quarter, by its length."""
     moments = np.unique(onset)
     lasting: dict[tuple[int, int], int] = {}

@@ -110,8 +110,8 @@ def test_real_songs():
     meters, sizes = [], []
     for number in ("001", "034", "041"):
         folder = f"POP909/{number}"
-        words = [texts.read(f"{folder}/{name}.txt").decode() for name in ("beat_midi", "key_audio")]
-        score, _ = read_song(files.read(f"{folder}/{number}.mid"), *words, folder)
+        beats_of, keys = (texts.read(f"{folder}/{name}.txt").decode() for name in ("beat_midi", "key_audio"))
+        score, _ = read_song(files.read(f"{folder}/{number}.mid"), beats_of, keys, folder)
         assert score.keyboards == [(len(score.parts) - 2, len(score.parts) - 1)]
         assert all(note.length > 0 and 0 <= note.onset < score.end for part in score.parts for note in part.notes)
         assert all(a.offset <= b.onset for a, b in pairwise(score.parts[0].notes))
