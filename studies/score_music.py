@@ -1,6 +1,6 @@
 """The music of the score bundle: scores that are free for any use, as one store, split by work.
 
-    python studies/score_music.py --songs … --keyboard … --chopin … --tunes … --hymns … --pop … --beats … --archive …
+    python studies/score_music.py --songs … --keyboard … --chopin … --tunes … --hymns … --pop … --annotations … --archive …
 
 Nothing of MAESTRO is in the store: its table only says which works it holds out, and these are left out here. Editions
 of one work, and near-duplicates, are on one side. A twentieth of the works is for validation, another for the test.
@@ -160,12 +160,12 @@ def with_right_hand_ahead(store: Store, out: Path) -> Store:
 
 
 def main() -> None:
-    names = ("archive", "songs", "keyboard", "chopin", "tunes", "hymns", "pop", "beats", "out")
+    names = ("archive", "songs", "keyboard", "chopin", "tunes", "hymns", "pop", "annotations", "out")
     args = options(__doc__, *names, out=Path("outputs/score_music")).parse_args()
     opuses, titles = held_out_opuses(args.archive), titles_of(args.keyboard)
     corpus = Corpus("scores that are free for any use", LICENCE, CITATION)
     with ExitStack() as files:
-        items = [*songs_of_pop909(args.pop, args.beats)]
+        items = [*songs_of_pop909(args.pop, args.annotations)]
         for path in (args.songs, args.keyboard, args.chopin, args.tunes, args.hymns):
             items += files.enter_context(open_source(path, SUFFIXES))
         kept = [item for item in items if not is_held_out(item.name, opuses)]

@@ -36,18 +36,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "tunes": {"type": Path, "required": True, "help": "lead sheets in MusicXML, zip"},
     "keyboard": {"type": Path, "required": True, "help": "keyboard scores in Humdrum, zip"},
     "chopin": {"type": Path, "required": True, "help": "Chopin's first editions in Humdrum, zip"},
-    "beats": {"type": Path, "required": True, "help": "POP909's annotations, zip"},
     "songs": {"type": Path, "required": True, "help": "songs with piano in MusicXML, zip"},
     "out": {"type": Path, "help": "a folder for all that is made; default: %(default)s"},
     "overwrite": {"action": "store_true", "help": "take --out though it has files that this script did not make"},
     "seconds": {"type": float, "help": "CPU seconds of a training, for a trial"},
     "test": {"action": "store_true", "help": "read the test split after all else"},
 }
-<<<<<<< HEAD
-ARCHIVES = ("archive", "asap", "pop", "hymns", "tunes", "keyboard", "songs", "chopin", "beats")
-=======
-ARCHIVES = ("archive", "asap", "pop", "annotations", "hymns", "tunes", "keyboard", "songs")
->>>>>>> 987d10375abe86d4d9e34b496c19b09df5846682
+ARCHIVES = ("archive", "asap", "pop", "annotations", "hymns", "tunes", "keyboard", "songs", "chopin")
 
 
 class Options(argparse.ArgumentParser):

@@ -88,6 +88,7 @@ def test_parts_have_their_places():
     right, left = Part("Piano", 0, chords), Part("Piano", 0, low)
     assert slots(voice, right, left) == [0, 1, 2]
     assert slots(bass, voice) == [3, 0]
+    assert slots(Part("Low", 68, (Note(0, 24, 64),)), voice) == [0, 3]
     assert slots(right, left, bass) == [1, 2, 0]
     assert slots(right) == [1]
     assert slots(replace(right, notes=tuple(note._replace(pitch=note.pitch - 24) for note in chords))) == [2]

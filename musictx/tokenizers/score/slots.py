@@ -5,13 +5,15 @@ from musictx.music.notation.notation import KEYBOARDS, MIDDLE_C, Notation
 
 TUNE, RIGHT, LEFT, OTHER = range(4)
 SLOTS = 16
+OCTAVE = 12
 NAMES = ("tune", "piano", "piano", *(f"part {n}" for n in range(1, SLOTS - OTHER + 1)))  # (SLOTS,)
 
 
 def slots_of(notation: Notation) -> list[int | None]:
     """The slot of each part, None for those without notes. Raises TokenError for more parts than slots.
 
-    The first keyboard with two staves has the hands; the highest part that sings one note at a time is the tune."""
+    The first keyboard with two staves has the hands. Of the parts that sing one note at a time the first is the tune,
+    unless another lies an octave higher."""
     parts = notation.parts
     slots: list[int | None] = [None] * len(parts)
     pairs = [pair for pair in notation.keyboards if all(parts[n].notes for n in pair)]
@@ -21,7 +23,8 @@ def slots_of(notation: Notation) -> list[int | None]:
     left = [n for n, part in enumerate(parts) if part.notes and slots[n] is None]
     tunes = [n for n in left if parts[n].is_line]
     if tunes:
-        slots[max(tunes, key=lambda n: parts[n].height)] = TUNE
+        highest = max(parts[n].height for n in tunes)
+        slots[next(n for n in tunes if parts[n].height > highest - OCTAVE)] = TUNE
     others = [n for n in left if slots[n] is None]
     if not pairs and len(others) == 1 and parts[others[0]].program in KEYBOARDS:
         n = others.pop()
