@@ -1,6 +1,6 @@
 """The music of the score bundle: scores that are free for any use, as one store, split by work.
 
-    python studies/score_music.py --songs … --keyboard … --chopin … --tunes … --hymns … --pop … --annotations … --archive …
+    python studies/score_music.py --songs … --keyboard … --chopin … --tunes … --hymns … --pop … --archive …
 
 Nothing of MAESTRO is in the store: its table only says which works it holds out, and these are left out here. Editions
 of one work, and near-duplicates, are on one side. A twentieth of the works is for validation, another for the test.
@@ -119,9 +119,9 @@ def assign(pieces: Sequence[Piece], keys: Sequence[str], titles: dict[str, str])
     return assign_splits(leaders, FRACTION, FRACTION, 0)
 
 
-def songs_of_pop909(songs: Path, annotations: Path) -> Iterator[Item]:
-    """Each song of POP909, its MIDI file, beats and key in one."""
-    with zipfile.ZipFile(songs) as midi, zipfile.ZipFile(annotations) as notes:
+def songs_of_pop909(songs: Path, annotations: Path | None) -> Iterator[Item]:
+    """Each song of POP909, its MIDI file, beats and key in one; the `annotations` lie beside the songs, or apart."""
+    with zipfile.ZipFile(songs) as midi, zipfile.ZipFile(annotations or songs) as notes:
         for name in midi.namelist():
             if found := re.fullmatch(r"POP909/(\d{3})/\1\.mid", name):
                 texts = [notes.read(f"POP909/{found[1]}/{table}.txt") for table in ("beat_midi", "key_audio")]
