@@ -2,7 +2,8 @@
 
     python studies/humanize.py --pop pop909.zip --out outputs/humanize
 
-A person copies `humanize.safetensors` from there to musictx/generate/. Songs are split by a fixed random seed. Each
+A person copies `humanize.safetensors` from there to musictx/generate/. Songs are split by a fixed random seed. Features
+and settings were chosen with another split, whose test songs were read four times; this one was drawn afterwards. Each
 written note is a played one of its pitch and track, the nearest. First the script measures how far onsets lie from the
 grid of the score. Then networks of several random seeds learn, and mean absolute errors of held-out songs stand beside
 those of two baselines, a constant, and the mean of each part and place in the bar. The first seed's weights are kept,
@@ -40,7 +41,7 @@ from musictx.waiting import estimated
 Floats = NDArray[np.float32]
 
 TRACKS = {"Melody": (TUNE,), "Bridge": (OTHER,), "Piano": (RIGHT, LEFT)}  # the slots of their staves
-SPLIT, TEST, HELD_OUT = 0, 0.2, 0.1  # the seed of the split, and shares of the songs
+SPLIT, TEST, HELD_OUT = 1, 0.2, 0.1  # the seed of the split, and shares of the songs
 SEEDS, WIDTH, ROUNDS, BATCH = (0, 1, 2), 32, 20, 4096
 RATE, DECAY = 6e-3, 1e-2
 TARGETS = ("velocity", "held")
