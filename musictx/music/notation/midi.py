@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import mido
 
-from musictx.errors import MidiError
+from musictx.errors import MidiError, PerformanceError
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.midi_file import META, PROGRAM, EventFile, notes_of, read_events
 from musictx.music.midi_file import Note as MidiNote
@@ -49,9 +49,8 @@ def to_midi(notation: Notation) -> bytes:
         (at, mido.MetaMessage("set_tempo", tempo=min(round(60e6 / speed), 2**24 - 1))) for at, speed in notation.tempi
     ]
     file.tracks.append(_track(clock, notation.end))
-    free = [n for n in range(CHANNELS) if n != DRUM_CHANNEL]
     for n, part in enumerate(notation.parts):
-        channel = free[n % len(free)]
+        _, channel = place_of(n)
         events: list[tuple[int, mido.Message | mido.MetaMessage]] = [
             (0, mido.MetaMessage("track_name", name=part.name or f"staff {n + 1}")),
             (0, mido.Message("program_change", channel=channel, program=part.program)),
@@ -64,6 +63,12 @@ def to_midi(notation: Notation) -> bytes:
     out = io.BytesIO()
     file.save(file=out)
     return out.getvalue()
+
+
+def place_of(n: int) -> tuple[int, int]:
+    """The track and the channel that `to_midi` gives part `n`."""
+    free = [channel for channel in range(CHANNELS) if channel != DRUM_CHANNEL]
+    return n + 1, free[n % len(free)]
 
 
 def unisons(notation: Notation) -> int:
@@ -92,7 +97,7 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
         raise MidiError(source, f"{len(parts)} staves, at most {MOST_PARTS} are written", "give fewer tracks")
     if off:
         why = f"is a performance, not a score: {off} of its {total} notes begin beside all twenty-fourths of a quarter"
-        raise MidiError(source, why, "quantise it in a DAW or a notation program")
+        raise PerformanceError(source, why, "quantise it in a DAW or a notation program")
     if (end := max(note.offset for part in parts for note in part.notes)) > MOST_QUARTERS * UNITS:
         raise MidiError(source, f"more than {MOST_QUARTERS:,} quarters", "cut it")
     events = sorted((each for track in file.tracks for each in track.events if each.kind == META), key=lambda x: x.tick)
