@@ -82,7 +82,9 @@ def continued(seed: ScoreSeed, length: Length) -> Template:
 def bars_of(length: Length, notation: Notation, bar: Bar) -> int:
     """A length in whole bars, at the last tempo."""
     if length.tokens is not None:
-        raise ConfigError("Length.tokens", got=length.tokens, why="a score has whole bars", allowed="Length.bars")
+        raise ConfigError(
+            "Length.tokens", got=length.tokens, why="a score has whole bars", allowed="Length.bars= instead"
+        )
     if length.bars is None:
         seconds = DEFAULT_S if length.seconds is None else length.seconds
         return max(round(seconds * notation.tempi[-1].quarters_a_minute / 60 * UNITS / bar.full), 1)

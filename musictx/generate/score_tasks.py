@@ -1,6 +1,6 @@
 """Requests for scores: continuations, fills and accompaniments by a model of bars and parts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -63,6 +63,13 @@ class Task(NamedTuple):
         return music
 
 
+def draw_tasks(
+    tasks: Sequence[Task], player: Player, tokenizer: ScoreTokenizer, own: Own = UNSAID
+) -> list[list[ScoreMusic]]:
+    """The music of every task; `own` are the bundle's settings where the sampling says auto."""
+    return [task.draw(player, tokenizer, own=own) for task in tasks]
+
+
 def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request) -> Task:
     """The task of a request for one file. Raises ConfigError for settings that a score cannot keep, UserError, which
     names the file."""
@@ -104,3 +111,18 @@ def _unkept(request: Request) -> Iterator[tuple[str, object, object, str]]:
     elif isinstance(request, Accompany):
         for name in ("voices", "rewrite", "from_bar", "to_bar", "transpose"):
             yield name, getattr(request, name), getattr(Accompany, name), "it is for models of chorales"
+
+
+def check_seed(seed: object) -> None:
+    """Raises ConfigError without a seed."""
+    if seed is None:
+        raise ConfigError("seed_midi", got=None, why="a score model goes on with a score", allowed="one")
+
+
+def check_files(pedal: bool, between: str | None = None) -> None:
+    """Raises ConfigError for files that a score model cannot write."""
+    if pedal:
+        raise ConfigError("pedal", got=True, why="the notes of a score have written lengths", allowed="false")
+    if between is not None:
+        why = "a score model joins no files"
+        raise ConfigError("between", got=between, why=why, allowed="infill=, or a seed to go on")
