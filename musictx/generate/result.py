@@ -97,7 +97,8 @@ class Music(Continuation):
 
     def written(self, source: object, *, alone: bool = False) -> tuple[Notation, Losses]:
         """The score, and its losses. Raises MidiError for a performance, which names the source."""
-        return from_midi(self.midi(alone=alone), source)
+        notation, losses = from_midi(self.midi(alone=alone), source)
+        return notation.on_two_staves(), losses
 
     def gap(self, place: Place) -> GapNotes:
         """The filled gap, where it lies in the seed's file."""
@@ -152,7 +153,7 @@ class Music(Continuation):
             from musictx.viz.engraving import write_notation
 
             notation, losses = self.written(path, alone=alone)
-            losses = losses + write_notation(notation.on_two_staves(), path, self.title)
+            losses = losses + write_notation(notation, path, self.title)
             return "; ".join(say_repairs(losses))
         elif suffix in sound.FORMATS:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -119,7 +119,7 @@ def check_seed(seed: object) -> None:
         raise ConfigError("seed_midi", got=None, why="a score model goes on with a score", allowed="one")
 
 
-def check_files(pedal: bool, between: str | None = None) -> None:
+def check_files(pedal: bool = False, between: str | None = None) -> None:
     """Raises ConfigError for files that a score model cannot write."""
     if pedal:
         raise ConfigError("pedal", got=True, why="the notes of a score have written lengths", allowed="false")
