@@ -80,6 +80,10 @@ class MidiError(UserError):
         self.path, self.reason = str(path), reason
 
 
+class PerformanceError(MidiError):
+    """A file that is no score: its notes keep to no beat."""
+
+
 class TokenError(UserError):
     """Notes or ids beyond a vocabulary."""
 

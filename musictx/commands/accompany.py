@@ -1,5 +1,6 @@
 """musictx accompany: write the voices around those that a file has, or the rest of a song; what is there stays."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,14 +13,18 @@ from musictx.files import only_new
 from musictx.generate.accompanying import Accompanied, accompany_melody, check_request, window_of
 from musictx.generate.control import Control
 from musictx.generate.melodies import read_melody
-from musictx.generate.open_player import check_device, open_accompanying, own_settings
+from musictx.generate.open_player import check_device, open_accompanying, open_playing, own_settings
 from musictx.generate.requests import Accompany, Sampling
+from musictx.generate.score_music import ScoreMusic
+from musictx.generate.score_tasks import check_files, task_of
 from musictx.generate.seeds import Targets, name_targets
+from musictx.model.header import read_header
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.setting import setting
 from musictx.system import few_threads
 from musictx.terminal import say
 from musictx.tokenizers.rules import Rules
+from musictx.tokenizers.score import ScoreTokenizer
 
 
 @dataclass
@@ -64,7 +69,7 @@ class AccompanyConfig:
 
 
 def accompany(config: AccompanyConfig) -> None:
-    device = check_device(config.device)
+    check_device(config.device)
     config.control = read_chords(config.control)
     request = Accompany(
         config.sampler,
@@ -82,7 +87,14 @@ def accompany(config: AccompanyConfig) -> None:
     source = seed_path(config.melody)
     extras = {"wav": config.wav, "png": config.png, "musicxml": config.musicxml, "overwrite": config.overwrite}
     (targets,) = name_targets([source], Path(config.out), config.variations, **extras)
-    options = {"device": device, "weights": config.weights, "attention": config.attention.impl}
+    is_score = read_header(bundle_path(config.bundle)).tokenizer == ScoreTokenizer.name
+    pieces = (beside_score if is_score else around_melody)(config, request, source)
+    write(pieces, targets, config.alone, config.pedal)
+
+
+def around_melody(config: AccompanyConfig, request: Accompany, source: Path) -> list[Accompanied]:
+    """The voices around a melody, or the rest of a song."""
+    options = {"device": config.device, "weights": config.weights, "attention": config.attention.impl}
     player, tokenizer, header, remarks = open_accompanying(bundle_path(config.bundle), config.bundle, **options)
     say(f"{config.bundle}: {header.origin}")
     request = check_request(request, tokenizer, header, config.bundle)
@@ -92,15 +104,35 @@ def accompany(config: AccompanyConfig) -> None:
         say(own)
     say(*remarks)
     with few_threads(min(config.rows_at_once, config.variations)):
-        pieces = accompany_melody(melody, player, tokenizer, request, window_s=window_of(header))
-    write(pieces, targets, config.alone, config.pedal)
+        return accompany_melody(melody, player, tokenizer, request, window_s=window_of(header))
 
 
-def write(pieces: list[Accompanied], files: Targets, alone: bool, pedal: bool) -> None:
+def beside_score(config: AccompanyConfig, request: Accompany, source: Path) -> list[ScoreMusic]:
+    """The hands that a score lacks."""
+    check_files(config.pedal)
+    options = {"device": config.device, "weights": config.weights, "attention": config.attention.impl}
+    player, tokenizer, header, remarks = open_playing(bundle_path(config.bundle), **options)
+    assert isinstance(tokenizer, ScoreTokenizer)
+    say(f"{config.bundle}: {header.origin}")
+    task = task_of(source, tokenizer, request)
+    say(*task.remarks)
+    if own := own_settings(config.sampler, header.sampling | {"seed_guidance": None}):
+        say(own)
+    say(*remarks)
+    with few_threads(min(config.rows_at_once, config.variations)):
+        return task.draw(player, tokenizer, own=header.sampling)
+
+
+def write(pieces: Sequence[Accompanied | ScoreMusic], files: Targets, alone: bool, pedal: bool) -> None:
     for path, music in zip(files.midi, pieces, strict=True):
         music.write(path, alone=alone, pedal=pedal)
-        given = "given notes" if music.rewrite or len(music.melody_voices) > 1 else "notes of the melody"
-        notes = f"{len(music.melody)} {given}, unchanged, {len(music.voices)} new ones"
+        if isinstance(music, Accompanied):
+            given = "given notes" if music.rewrite or len(music.melody_voices) > 1 else "notes of the melody"
+            n_given, n_new = len(music.melody), len(music.voices)
+        else:
+            given, n_new = "given notes", len(music.new_notes)
+            n_given = len(music.score) - n_new
+        notes = f"{n_given} {given}, unchanged, {n_new} new ones"
         became = f" ({music.became})" if music.became else ""
         say(f"{path}: {notes}{became}, {-music.mean_log_p:.3f} nats a token")
     write_beside(pieces, files, "the melody and its voices as piano rolls")

@@ -1,6 +1,6 @@
 """musictx generate: continue a seed MIDI file, or fill a gap."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from musictx.generate.open_player import Playing, check_device, open_playing, ow
 from musictx.generate.primer import Part
 from musictx.generate.requests import DEFAULT_S, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
+from musictx.generate.score_tasks import Task, check_files, check_seed, draw_tasks, task_of
 from musictx.generate.seeds import NEW, Targets, check_apart, find_seeds, find_sides, name_targets, read_each
 from musictx.model.packaged import bundle_path
 from musictx.model.tensors import tensors_hash
@@ -30,6 +31,7 @@ from musictx.setting import setting
 from musictx.system import few_threads
 from musictx.terminal import say
 from musictx.tokenizers.rules import Rules
+from musictx.tokenizers.score import ScoreTokenizer
 from musictx.viz.sound import MOST_S
 
 if TYPE_CHECKING:
@@ -173,11 +175,19 @@ def fill_gap(config: GenerateConfig) -> None:
     _, errors = read_tracks_of(sides)
     check_all_read(errors, 1)
     opened = open_model(config, sides, device)
-    check_fills(opened.bundle, opened.playing.tokenizer)
+    player, tokenizer, header, _ = opened.playing
+    if isinstance(tokenizer, ScoreTokenizer):
+        check_files(config.pedal, config.between)
+        say_settings(config, opened, has_seed=False)
+        task = task_of(sides[0], tokenizer, request)
+        draw(config, opened, {name: task}, partial(draw_tasks, [task], player, tokenizer, header.sampling), targets)
+        return
+    check_fills(opened.bundle, tokenizer)
     say_settings(config, opened, has_seed=False)
-    around = read_around(sides, opened.playing.tokenizer, request)
-    drawing = as_continue(around, request, opened.playing.player, opened.playing.header)
-    draw(config, opened, {name: around}, drawing, targets)
+    around = read_around(sides, tokenizer, request)
+    drawing = as_continue(around, request, player, header)
+    compose = partial(continue_all, [around], player, tokenizer, drawing, own=header.sampling)
+    draw(config, opened, {name: around}, compose, targets)
 
 
 def continue_seeds(config: GenerateConfig) -> None:
@@ -195,14 +205,24 @@ def continue_seeds(config: GenerateConfig) -> None:
         if not files:
             check_all_read(errors, len(sources))
     opened = open_model(config, files, device)
-    say_settings(config, opened, has_seed=bool(files))
-    beginnings, more_errors = read_each(
-        files, partial(read_beginning, tokenizer=opened.playing.tokenizer, request=request)
-    )
+    player, tokenizer, header, _ = opened.playing
+    beginnings: Mapping[Path, Beginning | Task]
+    compose: Callable[[], Sequence[Sequence[Music]]]
+    if isinstance(tokenizer, ScoreTokenizer):
+        check_files(config.pedal)
+        check_seed(config.seed_midi)
+        say_settings(config, opened, has_seed=False)
+        tasks, more_errors = read_each(files, partial(task_of, tokenizer=tokenizer, request=request))
+        beginnings, compose = tasks, partial(draw_tasks, [*tasks.values()], player, tokenizer, header.sampling)
+    else:
+        say_settings(config, opened, has_seed=bool(files))
+        primers, more_errors = read_each(files, partial(read_beginning, tokenizer=tokenizer, request=request))
+        beginnings = primers = primers if files else {sources[0]: Beginning(NEW.stem)}
+        compose = partial(continue_all, [*primers.values()], player, tokenizer, request, own=header.sampling)
     errors += more_errors
-    if files and not beginnings:
+    if not beginnings:
         check_all_read(errors, len(sources))
-    draw(config, opened, beginnings or {sources[0]: Beginning(NEW.stem)}, request, targets)
+    draw(config, opened, beginnings, compose, targets)
     check_all_read(errors, len(sources))
 
 
@@ -262,16 +282,15 @@ def say_settings(config: GenerateConfig, opened: OpenModel, has_seed: bool) -> N
 def draw(
     config: GenerateConfig,
     opened: OpenModel,
-    beginnings: Mapping[Path, Beginning],
-    request: Continue,
+    beginnings: Mapping[Path, Beginning | Task],
+    compose: Callable[[], Sequence[Sequence[Music]]],
     targets: dict[Path, Targets],
 ) -> None:
-    """Draws, writes and prints new music after each beginning. Raises KeyboardInterrupt where a person stopped it."""
+    """Writes and prints the new music of each beginning. Raises KeyboardInterrupt where a person stopped it."""
     for beginning in beginnings.values():
         say(*beginning.remarks)
     with few_threads(min(config.rows_at_once, config.variations * len(beginnings))):
-        player, own = opened.playing.player, opened.playing.header.sampling
-        music = continue_all([*beginnings.values()], player, opened.playing.tokenizer, request, own=own)
+        music = compose()
     for (source, beginning), pieces in zip(beginnings.items(), music, strict=True):
         say(*dict.fromkeys(each for piece in pieces for each in piece.remarks if each not in beginning.remarks))
         write(source, targets[source], pieces, opened.origins, config.alone, config.pedal)
@@ -314,7 +333,7 @@ def neighbours(known_store: str, bundle: str, device: str) -> "list[Neighbours]"
 def write(
     source: Path,
     files: Targets,
-    pieces: list[Music],
+    pieces: Sequence[Music],
     origins: "list[Provenance | Neighbours]",
     alone: bool = False,
     pedal: bool = False,

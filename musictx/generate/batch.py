@@ -1,7 +1,7 @@
 """Rows drawn together until each has its length, warmer while they repeat themselves."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,14 @@ from musictx.music.score import Meter
 from musictx.tokenizers import Ids, Tokenizer
 
 LOOK_EVERY = 32  # tokens: how far each row has come, and whether it goes in circles
+
+
+class Goal(Protocol):
+    """The length of one row."""
+
+    def after(self, row: NDArray[np.integer]) -> float:
+        """The share of the requested length after ids (T,)."""
+        ...
 
 
 class Progress:
@@ -48,7 +56,7 @@ class Batch:
     """An iterator of one token a row, until each has its length or `limit` tokens, or a call of `stop`."""
 
     def __init__(
-        self, stream: Stream, progress: list[Progress], limit: int, particles: Particles | None = None
+        self, stream: Stream, progress: Sequence[Goal], limit: int, particles: Particles | None = None
     ) -> None:
         self.stream, self.progress, self.particles = stream, progress, particles
         self.chance = stream.chance

@@ -11,8 +11,10 @@ from musictx.generate.filling import as_continue, check_fills, gap_in_piece, rea
 from musictx.generate.melodies import read_melody, take_melody
 from musictx.generate.open_player import check_device, check_task, on_onnx, open_accompanying, open_playing
 from musictx.generate.primer import Part
-from musictx.generate.requests import Accompany, Continue, Fill, Length, Sampling
+from musictx.generate.requests import Accompany, Continue, Fill, Length, Request, Sampling
 from musictx.generate.result import Music
+from musictx.generate.score_music import ScoreMusic
+from musictx.generate.score_tasks import check_files, draw_tasks, task_of
 from musictx.generate.seeds import Seed, find_seeds
 from musictx.model.header import BundleHeader, read_header
 from musictx.model.onnx.player import OnnxSourcePlayer
@@ -23,6 +25,7 @@ from musictx.model.steps import Player, SourcePlayer
 from musictx.music.score import Meter, Score
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.rules import Rules
+from musictx.tokenizers.score import ScoreTokenizer
 
 if TYPE_CHECKING:
     from musictx.model.protocol import LanguageModel
@@ -154,6 +157,8 @@ class Model:
             from musictx.generate.open_bundle import check_continues
 
             check_continues(self.model, self.header, "this model")
+        if isinstance(self.tokenizer, ScoreTokenizer):
+            return [*self._draw_scores("seed_midi", seed, request)]
         if seed is None:
             refuse_part(request)
             beginnings = [Beginning("new")]
@@ -213,6 +218,8 @@ class Model:
             to_bar=to_bar,
         )
         request.check_region()
+        if isinstance(self.tokenizer, ScoreTokenizer):
+            return [*self._draw_scores("infill", midi, request)]
         check_fills("this model", self.tokenizer)
         if isinstance(midi, Score):
             seed = Seed(midi, Meter(midi.quarter_s))
@@ -260,6 +267,8 @@ class Model:
             window=window,
             drums=drums,
         )
+        if isinstance(self.tokenizer, ScoreTokenizer):
+            check_files(between=f"{a},{b}")
         check_fills("this model", self.tokenizer)
         return self._fill(read_around([seed_path(str(midi)) for midi in (a, b)], self.tokenizer, request), request)
 
@@ -272,6 +281,46 @@ class Model:
         if is_interrupted(results, request.variations):
             raise KeyboardInterrupt
         return [music for each in results for music in each]
+
+    def _draw_scores(self, field: str, score: object, request: Request) -> list[ScoreMusic]:
+        """The scores of a file, or of every one in a folder or pattern."""
+        if not isinstance(score, str | Path):
+            kind = None if score is None else type(score).__name__
+            raise ConfigError(field, got=kind, why="a score model needs bars and parts", allowed="a score's file")
+        assert isinstance(self.tokenizer, ScoreTokenizer)
+        tasks = [task_of(file, self.tokenizer, request) for file in find_seeds(str(score))]
+        own = self.header.sampling if self.header is not None else {}
+        return [music for each in draw_tasks(tasks, self.player, self.tokenizer, own) for music in each]
+
+    def accompany_score(
+        self,
+        score: str | Path,
+        /,
+        *,
+        variations: int = Accompany.variations,
+        random_seed: int = Accompany.random_seed,
+        temperature: float = Sampling.temperature,
+        top_k: int | None = None,
+        top_p: float | str | None = AUTO,
+        min_p: float | None = None,
+        rules: Rules | None = None,
+        rows_at_once: int = Accompany.rows_at_once,
+    ) -> list[ScoreMusic]:
+        """Writes the hands that a score lacks, with a model of scores.
+
+        Raises:
+            UserError: as the command does, in one line.
+        """
+        if not isinstance(self.tokenizer, ScoreTokenizer):
+            raise BundleError("this model has no parts of a score", "call accompany")
+        request = Accompany(
+            Sampling(temperature, top_k, top_p, min_p, guard=False),
+            rules=rules or Accompany().rules,
+            random_seed=random_seed,
+            variations=variations,
+            rows_at_once=rows_at_once,
+        )
+        return self._draw_scores("score", score, request)
 
     def accompany(
         self,
@@ -317,6 +366,8 @@ class Model:
             to_bar=to_bar,
             transpose=transpose,
         )
+        if isinstance(self.tokenizer, ScoreTokenizer):
+            raise BundleError("this model writes parts of a score", "call accompany_score")
         request = check_request(request, self.tokenizer, self.header, "this model", self.model)
         if isinstance(melody, Score):
             if request.rewrite or len(request.voices) > 1:

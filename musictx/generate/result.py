@@ -16,7 +16,7 @@ from musictx.music.bridge import join_files
 from musictx.music.gap import GapNotes, fill_in
 from musictx.music.grid import STEPS_PER_QUARTER, VOICE_NAMES
 from musictx.music.notation.midi import from_midi
-from musictx.music.notation.notation import MUSICXML
+from musictx.music.notation.notation import MUSICXML, Losses, Notation
 from musictx.music.project import NAME, Line, Project
 from musictx.music.repairs import say_repairs
 from musictx.music.score import Bars, Meter, Score
@@ -95,6 +95,11 @@ class Music(Continuation):
             return [Line(NAME, score)]
         return [Line(name, line) for name, line in zip(VOICE_NAMES, lines, strict=True) if len(line)]
 
+    def written(self, source: object, *, alone: bool = False) -> tuple[Notation, Losses]:
+        """The score, and its losses. Raises MidiError for a performance, which names the source."""
+        notation, losses = from_midi(self.midi(alone=alone), source)
+        return notation.on_two_staves(), losses
+
     def gap(self, place: Place) -> GapNotes:
         """The filled gap, where it lies in the seed's file."""
         is_new = np.asarray(self.is_new, dtype=bool)
@@ -147,8 +152,8 @@ class Music(Continuation):
         elif suffix == MUSICXML:
             from musictx.viz.engraving import write_notation
 
-            notation, losses = from_midi(self.midi(text, alone=alone), path)
-            losses = losses + write_notation(notation.on_two_staves(), path, self.title)
+            notation, losses = self.written(path, alone=alone)
+            losses = losses + write_notation(notation, path, self.title)
             return "; ".join(say_repairs(losses))
         elif suffix in sound.FORMATS:
             path.parent.mkdir(parents=True, exist_ok=True)

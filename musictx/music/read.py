@@ -80,7 +80,7 @@ def whole_chunks(data: bytes, source: object = "", repairs: Counter[str] | None 
     data = unwrap(data, MOST_BYTES)
     _check_size(data, source)
     repairs = Counter() if repairs is None else repairs
-    if data[:4] != HEAD and (kind := notation_of(data, source)):
+    if kind := kind_of_notation(data, source):
         notation, losses = _notation(data, kind, str(source))
         repairs.update(losses + Counter(unison=unisons(notation)))
         data = to_midi(notation)
@@ -89,9 +89,14 @@ def whole_chunks(data: bytes, source: object = "", repairs: Counter[str] | None 
     return read_chunks(data, repairs)
 
 
+def kind_of_notation(data: bytes, source: object) -> str:
+    """The format of notation; "" for other data, as of MIDI."""
+    return "" if data[:4] == HEAD else notation_of(data, source) or ""
+
+
 def score_of(data: bytes, source: object) -> tuple[Notation, Losses]:
     """Notation as it is written, or a MIDI file as notation; and its losses. Raises MidiError."""
-    if data[:4] != HEAD and (kind := notation_of(data, source)):
+    if kind := kind_of_notation(data, source):
         return _notation(data, kind, str(source))
     try:
         return from_midi(whole(data, source), source)

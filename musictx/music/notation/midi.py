@@ -2,12 +2,13 @@
 
 import io
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import mido
 
-from musictx.errors import MidiError
+from musictx.errors import MidiError, PerformanceError
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL
-from musictx.music.midi_file import META, PROGRAM, notes_of, read_events
+from musictx.music.midi_file import META, PROGRAM, EventFile, notes_of, read_events
 from musictx.music.midi_file import Note as MidiNote
 from musictx.music.notation.notation import (
     MOST_PARTS,
@@ -48,9 +49,8 @@ def to_midi(notation: Notation) -> bytes:
         (at, mido.MetaMessage("set_tempo", tempo=min(round(60e6 / speed), 2**24 - 1))) for at, speed in notation.tempi
     ]
     file.tracks.append(_track(clock, notation.end))
-    free = [n for n in range(CHANNELS) if n != DRUM_CHANNEL]
     for n, part in enumerate(notation.parts):
-        channel = free[n % len(free)]
+        _, channel = place_of(n)
         events: list[tuple[int, mido.Message | mido.MetaMessage]] = [
             (0, mido.MetaMessage("track_name", name=part.name or f"staff {n + 1}")),
             (0, mido.Message("program_change", channel=channel, program=part.program)),
@@ -63,6 +63,12 @@ def to_midi(notation: Notation) -> bytes:
     out = io.BytesIO()
     file.save(file=out)
     return out.getvalue()
+
+
+def place_of(n: int) -> tuple[int, int]:
+    """The track and the channel that `to_midi` gives part `n`."""
+    free = [channel for channel in range(CHANNELS) if channel != DRUM_CHANNEL]
+    return n + 1, free[n % len(free)]
 
 
 def unisons(notation: Notation) -> int:
@@ -79,19 +85,11 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
         raise MidiError(source, "is no score: it counts frames of a film, not quarters", "give a MIDI file with a beat")
     per_unit = per_quarter / UNITS
     near = max(NEAR, 0.5 / per_unit + 1e-9)  # a place between two ticks is written at one of them
-    off, total, losses = 0, 0, Losses()
-    staves: list[tuple[str, int, list[MidiNote]]] = []
-    for track in file.tracks:
-        of_channel: dict[int, list[MidiNote]] = {}
-        for note in notes_of(track):
-            of_channel.setdefault(note.channel, []).append(note)
-        losses["drums"] += len(of_channel.pop(DRUM_CHANNEL, ()))
-        programs = {x.channel: x.data[1] for x in reversed(track.events) if x.kind == PROGRAM}
-        for channel, notes in sorted(of_channel.items()):
-            off += sum(abs(note.on / per_unit - round(note.on / per_unit)) > near for note in notes)
-            total += len(notes)
-            _add_staff(staves, (track.name, programs.get(channel, 0), notes))
-    parts = [Part(name, program, _on_grid(notes, per_unit)) for name, program, notes in staves]
+    staves, drums = staves_of(file)
+    losses = Losses(drums=drums)
+    notes = [note for staff in staves for note in staff.notes]
+    total, off = len(notes), sum(abs(note.on / per_unit - round(note.on / per_unit)) > near for note in notes)
+    parts = [Part(staff.name, staff.program, _on_grid(staff.notes, per_unit)) for staff in staves]
     losses["shared"] = total - sum(len(part.notes) for part in parts)
     if not total:
         raise MidiError(source, "no notes" + " but drums" * (losses["drums"] > 0), "give a score with notes")
@@ -99,7 +97,7 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
         raise MidiError(source, f"{len(parts)} staves, at most {MOST_PARTS} are written", "give fewer tracks")
     if off:
         why = f"is a performance, not a score: {off} of its {total} notes begin beside all twenty-fourths of a quarter"
-        raise MidiError(source, why, "quantise it in a DAW or a notation program")
+        raise PerformanceError(source, why, "quantise it in a DAW or a notation program")
     if (end := max(note.offset for part in parts for note in part.notes)) > MOST_QUARTERS * UNITS:
         raise MidiError(source, f"more than {MOST_QUARTERS:,} quarters", "cut it")
     events = sorted((each for track in file.tracks for each in track.events if each.kind == META), key=lambda x: x.tick)
@@ -120,13 +118,37 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     return notation, +losses
 
 
-def _add_staff(staves: list[tuple[str, int, list[MidiNote]]], new: tuple[str, int, list[MidiNote]]) -> None:
+class MidiStaff(NamedTuple):
+    """The notes of a staff, and their tracks and channels in the file."""
+
+    name: str
+    program: int
+    notes: list[MidiNote]
+    places: list[tuple[int, int]]
+
+
+def staves_of(file: EventFile) -> tuple[list[MidiStaff], int]:
+    """The staves of a MIDI file, one a channel of a track, and how many notes are drums'."""
+    drums, staves = 0, list[MidiStaff]()
+    for t, track in enumerate(file.tracks):
+        of_channel: dict[int, list[MidiNote]] = {}
+        for note in notes_of(track):
+            of_channel.setdefault(note.channel, []).append(note)
+        drums += len(of_channel.pop(DRUM_CHANNEL, ()))
+        programs = {x.channel: x.data[1] for x in reversed(track.events) if x.kind == PROGRAM}
+        for channel, notes in sorted(of_channel.items()):
+            _add_staff(staves, MidiStaff(track.name, programs.get(channel, 0), notes, [(t, channel)]))
+    return staves, drums
+
+
+def _add_staff(staves: list[MidiStaff], new: MidiStaff) -> None:
     """A channel is a staff of its own, unless one has all of its notes already: a second voice's unisons."""
-    for name, program, notes in staves:
-        if (name, program) == new[:2] and len(new[2]) <= len(notes):
-            strikes = {(note.pitch, note.on) for note in notes}
-            if all((note.pitch, note.on) in strikes for note in new[2]):
-                notes += new[2]
+    for staff in staves:
+        if staff[:2] == new[:2] and len(new.notes) <= len(staff.notes):
+            strikes = {(note.pitch, note.on) for note in staff.notes}
+            if all((note.pitch, note.on) in strikes for note in new.notes):
+                staff.notes.extend(new.notes)
+                staff.places.extend(new.places)
                 return
     staves.append(new)
 

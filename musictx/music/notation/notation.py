@@ -154,12 +154,18 @@ class Notation:
                 pairs.remove(pair)
         return pairs
 
+    @property
+    def divided(self) -> set[int]:
+        """The parts that get two staves: wide ones of a keyboard, whose notes are on one."""
+        paired = {n for pair in self.keyboards for n in pair}
+        parts = enumerate(self.parts)
+        return {n for n, part in parts if n not in paired and part.program in KEYBOARDS and part.is_wide}
+
     def on_two_staves(self) -> "Notation":
         """With two staves for each keyboard that has one, and is wide."""
-        paired = {n for pair in self.keyboards for n in pair}
-        staves: list[Part] = []
+        staves, divided = list[Part](), self.divided
         for n, part in enumerate(self.parts):
-            if n in paired or part.program not in KEYBOARDS or not part.is_wide:
+            if n not in divided:
                 staves.append(part)
                 continue
             for is_upper in (True, False):

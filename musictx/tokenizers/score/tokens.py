@@ -43,6 +43,14 @@ class Placed(NamedTuple):
     note: Note
 
 
+class Section(NamedTuple):
+    """Some ids of a stream: the beginning of a bar, its end, or a part's music in it, with its slot and its bar."""
+
+    ids: list[int]
+    slot: int | None = None
+    bar: int = -1
+
+
 class ScoreTokenizer(Tokenizer):
     """Parts in bars, without loudness. A `Score` is heard as one keyboard in 4/4; a `Notation` keeps its parts and
     meters."""
@@ -83,23 +91,29 @@ class ScoreTokenizer(Tokenizer):
         """(T,) ids; part `ahead`, if the score has it beside others, is a bar ahead. Raises TokenError for more than
         16 parts, and for bars that the table lacks."""
         notation = notation.on_two_staves()
-        staves = {slot: part.notes for part, slot in zip(notation.parts, slots_of(notation), strict=True)}
-        slots = sorted(slot for slot in staves if slot is not None)
+        groups = self.sections(notation, slots_of(notation), ahead)
+        return np.array([i for group in groups for section in group for i in section.ids], dtype=np.uint16)
+
+    def sections(self, notation: Notation, slots: Sequence[int | None], ahead: int | None) -> list[list[Section]]:
+        """The stream up to each BAR, of the staves that have a slot. Raises TokenError as `encode_notation`."""
+        staves = {slot: part.notes for part, slot in zip(notation.parts, slots, strict=True) if slot is not None}
         bars = list(self._bars(notation))
-        music = {slot: _bar_by_bar(staves[slot], notation.bars) for slot in slots}  # of each slot, bar by bar
-        first = ahead if ahead in slots and len(slots) > 1 else None
-        leads, others = first is not None, [slot for slot in slots if slot != first]
-        ids: list[int] = []
+        music = {slot: _bar_by_bar(staves[slot], notation.bars) for slot in sorted(staves)}  # of each slot, bar by bar
+        first = ahead if ahead in music and len(music) > 1 else None
+        leads, others = first is not None, [slot for slot in music if slot != first]
+
+        def part(begin: int, slot: int, n: int) -> Section:
+            return Section([begin + slot, *self._events(music[slot][n], notation.bars[n].onset)], slot, n)
+
+        groups = list[list[Section]]()
         for n in range(len(bars) + leads):
-            if n < len(bars):
-                ids += bars[n]
-                if first is not None:
-                    ids += [self.ahead0 + first, *self._events(music[first][n], notation.bars[n].onset)]
+            group = [Section(bars[n])] if n < len(bars) else []
+            if first is not None and n < len(bars):
+                group.append(part(self.ahead0, first, n))
             if (own := n - leads) >= 0:
-                for slot in others:
-                    ids += [self.part0 + slot, *self._events(music[slot][own], notation.bars[own].onset)]
-            ids.append(self.bar)
-        return np.array(ids, dtype=np.uint16)
+                group += [part(self.part0, slot, own) for slot in others]
+            groups.append([*group, Section([self.bar])])
+        return groups
 
     def _bars(self, notation: Notation) -> Iterator[list[int]]:
         """The ids that begin each bar."""

@@ -1,0 +1,165 @@
+"""A score with its new notes, and its files: a person's MIDI file stays as it is beside them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from statistics import median
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from musictx.errors import ConfigError
+from musictx.generate.result import Music
+from musictx.generate.score_seeds import ScoreSeed
+from musictx.generate.scores import Template
+from musictx.music import midi_file as midi
+from musictx.music.midi_file import EventFile, EventTrack, meta, notes_of, read_events, with_events, write_events
+from musictx.music.midi_file import Note as MidiNote
+from musictx.music.notation.midi import VELOCITY, to_midi
+from musictx.music.notation.notation import Losses, Notation, Note, Part
+from musictx.music.pedal import let_go
+from musictx.music.project import Line, events_of
+from musictx.music.score import UNITS, Score, merge_marked
+
+NEAR = 16  # notes of a part say how loud new ones beside them are
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreMusic(Music):
+    """A score with new notes. `added` has those of each slot."""
+
+    source: ScoreSeed = field(repr=False)
+    template: Template = field(repr=False)
+    added: Mapping[int, tuple[Note, ...]] = field(repr=False)
+
+    @property
+    def notation(self) -> Notation:
+        """The whole score, each keyboard on two staves."""
+        old = self.template.notation
+        pairs = zip(old.parts, self.template.slots, strict=True)
+        return replace(old, parts=tuple(_with(part, self.added.get(slot, ())) for part, slot in pairs))
+
+    def midi(self, text: str = "", *, alone: bool = False, pedal: bool = False) -> bytes:
+        """The person's MIDI file with the new notes on its tracks; of notation, or `alone`, the score as MIDI."""
+        if pedal:
+            raise ConfigError("pedal", got=True, why="the notes of a score have written lengths", allowed="false")
+        seed, whole = self.source, self.notation
+        if alone or not seed.is_midi:
+            staves = _in_parts(whole, homes_of(self.template, seed))
+            data = to_midi(replace(staves, tempi=staves.tempi[:1]) if alone else staves)
+            return _with_text(read_events(data), text) if text else data
+        return into_file(seed, self.template, self.added, text)
+
+    def written(self, source: object, *, alone: bool = False) -> tuple[Notation, Losses]:
+        return self.notation, Losses()
+
+
+def _with(part: Part, notes: Iterable[Note]) -> Part:
+    return replace(part, notes=tuple(sorted((*part.notes, *notes))))
+
+
+def homes_of(template: Template, seed: ScoreSeed) -> list[int | None]:
+    """The part of the file that each staff of a template belongs to; None for new ones."""
+    old = dict(zip(seed.slots, seed.staves, strict=True))
+    silent = iter(n for n, slot in zip(seed.staves, seed.slots, strict=True) if slot is None)
+    return [next(silent) if slot is None else old.get(slot) for slot in template.slots]
+
+
+def _in_parts(notation: Notation, homes: list[int | None]) -> Notation:
+    """The staves of one part of the file together."""
+    parts = list[Part]()
+    for n, (part, home) in enumerate(zip(notation.parts, homes, strict=True)):
+        if n and home is not None and home == homes[n - 1]:
+            parts[-1] = _with(parts[-1], part.notes)
+        else:
+            parts.append(part)
+    return replace(notation, parts=tuple(parts))
+
+
+def fitted(seed: ScoreSeed, template: Template, drawn: Mapping[int, Iterable[Note]]) -> dict[int, tuple[Note, ...]]:
+    """New notes without those whose key is down already in their part of the file; each ends where its key is struck
+    again."""
+    of_home = dict(zip(template.slots, homes_of(template, seed), strict=True))
+    down: dict[object, dict[int, list[Note]]] = defaultdict(lambda: defaultdict(list))
+    for part, slot, home in zip(template.notation.parts, template.slots, homes_of(template, seed), strict=True):
+        for note in part.notes:
+            down[slot if home is None else (home,)][note.pitch].append(note)
+    out: dict[int, list[Note]] = {slot: [] for slot in drawn}
+    for note, slot in sorted((note, slot) for slot, notes in drawn.items() for note in notes):
+        home = of_home[slot]
+        same = down[slot if home is None else (home,)][note.pitch]
+        if any(each.onset <= note.onset < each.offset for each in same):
+            continue
+        end = min((each.onset for each in same if each.onset > note.onset), default=note.offset)
+        out[slot].append(note._replace(length=min(note.offset, end) - note.onset))
+        same.append(out[slot][-1])
+    return {slot: tuple(notes) for slot, notes in out.items()}
+
+
+def into_file(seed: ScoreSeed, template: Template, added: Mapping[int, tuple[Note, ...]], text: str = "") -> bytes:
+    """The person's MIDI file with new notes in place of those of the free bars."""
+    project, tracks = seed.project, list(seed.project.file.tracks)
+    per_unit = int.from_bytes(project.file.division) / UNITS
+    bars = [bar for _, bar in template.free]
+    begin, end = template.notation.bars[min(bars)].onset, template.notation.spans[max(bars)][1]
+    if begin >= template.seed.end:  # no pedal of the seed holds what is new
+        tracks = let_go(tracks, project.raw.channels, round(begin * per_unit))
+    new: dict[int, list[Note]] = {}
+    lines = list[Line]()
+    for part, slot, home in zip(template.notation.parts, template.slots, homes_of(template, seed), strict=True):
+        if slot is None or not any(slot == each for each, _ in template.free):
+            continue
+        if home is None:
+            lines.append(Line(part.name, score_of([replace(part, notes=added.get(slot, ()))], seed)))
+        else:
+            new.setdefault(home, []).extend(added.get(slot, ()))
+    for home, notes in new.items():
+        for k, (t, channel) in enumerate(seed.places[home]):
+            mine = [note for note in notes_of(tracks[t]) if note.channel == channel]
+            gone = [note for note in mine if begin <= round(note.on / per_unit) < end]
+            loud = _loudness([note for note in mine if note not in gone], begin * per_unit, end * per_unit)
+            more = [] if k else _in_ticks(notes, per_unit, channel, loud)
+            places = [n for note in gone for n in (note.first, note.last) if n is not None]
+            tracks[t] = with_events(tracks[t], places, list(events_of(more, channel)))
+    if lines:
+        tracks += project.new_tracks([line for line in lines if len(line.score)], 0, tracks)
+    return _with_text(project.file._replace(tracks=tracks), text)
+
+
+def _in_ticks(notes: Iterable[Note], per_unit: float, channel: int, velocity: int) -> list[MidiNote]:
+    ticks = ((round(note.onset * per_unit), round(note.offset * per_unit), note.pitch) for note in notes)
+    return [MidiNote(on, max(off, on + 1), channel, pitch, velocity, 0, None) for on, off, pitch in ticks]
+
+
+def _loudness(notes: Iterable[MidiNote], first: float, last: float) -> int:
+    """The median velocity of the notes nearest to some ticks."""
+    near = sorted(notes, key=lambda note: max(first - note.on, note.on - last, 0))[:NEAR]
+    return round(median([note.velocity for note in near] or [VELOCITY]))
+
+
+def _with_text(file: EventFile, text: str) -> bytes:
+    tracks = list[EventTrack](file.tracks)
+    if text:
+        tracks[0] = with_events(tracks[0], [], [meta(0, midi.TEXT, text)])
+    return write_events(file._replace(tracks=tracks))
+
+
+def seconds_at(units: ArrayLike, seed: ScoreSeed) -> NDArray[np.float64]:
+    """Units in seconds of the file."""
+    clock = seed.project.clock
+    return clock.seconds(np.rint(np.asarray(units) * (clock.ticks_per_quarter / UNITS)))
+
+
+def score_of(parts: Iterable[Part], seed: ScoreSeed) -> Score:
+    """The notes of all parts in seconds of the file."""
+    rows = sorted((note.onset, note.pitch, note.length, part.program) for part in parts for note in part.notes)
+    onset, pitch, length, program = np.array(rows, np.int64).reshape(-1, 4).T
+    on_s, off_s = seconds_at(onset, seed), seconds_at(onset + length, seed)
+    return Score(on_s, off_s, pitch, np.full(len(pitch), VELOCITY), seed.meter.quarter_s, program)
+
+
+def both(template: Template, added: Mapping[int, tuple[Note, ...]], seed: ScoreSeed) -> tuple[Score, NDArray[np.bool_]]:
+    """All notes in seconds, and which of them are new (N,)."""
+    pairs = list(zip(template.notation.parts, template.slots, strict=True))
+    new = [replace(part, notes=added.get(slot, ())) for part, slot in pairs if slot is not None]
+    return merge_marked(score_of(template.notation.parts, seed), score_of(new, seed))

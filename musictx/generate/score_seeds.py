@@ -1,0 +1,151 @@
+"""A person's scores as seeds, and what is to be drawn in them: more bars, a gap, or the hands beside a tune."""
+
+from bisect import bisect_right
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from musictx.errors import ConfigError, PerformanceError, TokenError, UserError
+from musictx.generate.requests import DEFAULT_S, Length
+from musictx.generate.scores import Template
+from musictx.music.notation.midi import place_of, staves_of
+from musictx.music.notation.notation import KEYBOARDS, Bar, Notation, Part
+from musictx.music.project import Project
+from musictx.music.read import kind_of_notation, read_bytes, read_tracks, score_of, whole
+from musictx.music.repairs import say_repairs
+from musictx.music.score import UNITS, Meter
+from musictx.tokenizers.score import ScoreTokenizer
+from musictx.tokenizers.score.slots import LEFT, RIGHT, TUNE, slots_of
+
+HANDS, NEW_PARTS = (RIGHT, LEFT), ("Piano", "Accompaniment")  # the second name where the first is taken
+
+
+class ScoreSeed(NamedTuple):
+    """A score with its file; `staves` say which part of the file each one is."""
+
+    file: Path
+    notation: Notation  # each keyboard on two staves
+    slots: tuple[int | None, ...]  # of the staves
+    staves: tuple[int, ...]
+    places: list[list[tuple[int, int]]]  # the tracks and channels of each part
+    project: Project  # the MIDI file, or MIDI of the notation
+    is_midi: bool
+    meter: Meter
+    remarks: tuple[str, ...]
+
+    @property
+    def used(self) -> list[int]:
+        """The slots of staves with notes."""
+        return [slot for slot in self.slots if slot is not None]
+
+
+def read_score(file: Path, tokenizer: ScoreTokenizer, part: str | None = None) -> ScoreSeed:
+    """Reads a score, MIDI on a grid or notation; `part` is the only one that changes. Raises UserError, which names the
+    file."""
+    data = read_bytes(file)
+    try:
+        notation, losses = score_of(data, file)
+    except PerformanceError as error:
+        raise PerformanceError(file, error.reason, f"{error.hint}, or give bundle=piano") from None
+    if not any(each.notes for each in notation.parts):
+        raise UserError(f"{file}: the score has no notes", "give one with music in it")
+    tracks = read_tracks(data, file)
+    project = Project(whole(data, file), tracks.tempo_map, part)
+    is_midi = not kind_of_notation(data, file)
+    places = [staff.places for staff in staves_of(project.file)[0]] if is_midi else []
+    places = places or [[place_of(n)] for n in range(len(notation.parts))]
+    divided = notation.divided
+    staves = tuple(n for n in range(len(notation.parts)) for _ in range(1 + (n in divided)))
+    notation = notation.on_two_staves()
+    try:
+        slots = tuple(slots_of(notation))
+        tokenizer.sections(notation, slots, None)
+    except TokenError as error:
+        raise error.of(file) from None
+    remarks = (f"{file}: {'; '.join(lost)}",) if (lost := say_repairs(losses)) else ()
+    return ScoreSeed(file, notation, slots, staves, places, project, is_midi, tracks.meter(), remarks)
+
+
+def continued(seed: ScoreSeed, length: Length) -> Template:
+    """New bars of the last meter for all parts, behind the last bar line. Raises ConfigError for parts of bars."""
+    old = seed.notation
+    last = old.bars[-1]
+    end = max(old.end, last.onset + last.full)  # a last bar that is not full gets rests
+    bars = [Bar(end + k * last.full, *last[1:]) for k in range(bars_of(length, old, last))]
+    notation = replace(old, bars=(*old.bars, *bars), end=end + len(bars) * last.full)
+    numbers = range(len(old.bars), len(notation.bars))
+    free = frozenset((slot, n) for slot in seed.used for n in numbers)
+    return Template(notation, seed.slots, free, TUNE, old)
+
+
+def bars_of(length: Length, notation: Notation, bar: Bar) -> int:
+    """A length in whole bars, at the last tempo."""
+    if length.tokens is not None:
+        raise ConfigError(
+            "Length.tokens", got=length.tokens, why="a score has whole bars", allowed="Length.bars= instead"
+        )
+    if length.bars is None:
+        seconds = DEFAULT_S if length.seconds is None else length.seconds
+        return max(round(seconds * notation.tempi[-1].quarters_a_minute / 60 * UNITS / bar.full), 1)
+    if length.bars % 1:
+        raise ConfigError("Length.bars", got=length.bars, why="a score has whole bars", allowed="a whole number")
+    return int(length.bars)
+
+
+def with_gap(seed: ScoreSeed, from_bar: int, to_bar: int) -> Template:
+    """A score without some bars, of all parts or of the one that `read_score` was given; bar 1 follows an upbeat.
+    Raises ConfigError for bars and parts that are not there."""
+    old = seed.notation
+    upbeat = int(len(old.bars) > 1 and old.bars[1].onset < old.bars[0].full)
+    most = len(old.bars) - upbeat
+    if not 1 <= from_bar <= to_bar <= most:
+        why, allowed = f"to_bar={to_bar}", f"bars from 1 to {most}"
+        raise ConfigError("from_bar", got=from_bar, why=why, allowed=allowed).of(seed.file)
+    numbers, slots = range(from_bar - 1 + upbeat, to_bar + upbeat), free_slots(seed)
+    free = frozenset((slot, n) for slot in slots for n in numbers)
+    parts = tuple(
+        _without(part, old, numbers) if slot in slots else part
+        for part, slot in zip(old.parts, seed.slots, strict=True)
+    )
+    return Template(replace(old, parts=parts), seed.slots, free, TUNE, old)
+
+
+def free_slots(seed: ScoreSeed) -> list[int]:
+    """The slots that a gap empties. Raises ConfigError for a part that is not there."""
+    if seed.project.part is None:
+        return seed.used
+    try:
+        mine = {(part.track, part.channel) for part in seed.project.model_parts}
+    except ConfigError as error:
+        raise error.of(seed.file) from None
+    pairs = zip(seed.staves, seed.slots, strict=True)
+    slots = [slot for n, slot in pairs if slot is not None and mine.intersection(seed.places[n])]
+    if not slots:
+        raise ConfigError("part", got=seed.project.part, why="it has drums, which a score lacks", allowed="another")
+    return slots
+
+
+def _without(part: Part, notation: Notation, bars: Collection[int]) -> Part:
+    lines = [bar.onset for bar in notation.bars]
+    return replace(part, notes=tuple(n for n in part.notes if bisect_right(lines, n.onset) - 1 not in bars))
+
+
+def accompanied(seed: ScoreSeed) -> Template:
+    """The hands that a score lacks, from its first bar to the last; what it has is a bar ahead. Raises UserError where
+    both are there."""
+    new = [slot for slot in HANDS if slot not in seed.used]
+    if not new:
+        raise UserError(f"{seed.file}: it has both hands already", "give a tune or a right hand alone")
+    old, parts, slots = seed.notation, [*seed.notation.parts], [*seed.slots]
+    if len(new) == 1:  # beside the other hand, as of one keyboard
+        at = slots.index(RIGHT + LEFT - new[0])
+        like = parts[at]
+        parts.insert(at + (new[0] == LEFT), Part(like.name, like.program if like.program in KEYBOARDS else 0, ()))
+        slots.insert(at + (new[0] == LEFT), new[0])
+    else:
+        name = next(name for name in NEW_PARTS if name not in {part.name for part in parts[-1:]})
+        parts += [Part(name, 0, ())] * 2
+        slots += new
+    free = frozenset((slot, n) for slot in new for n in range(len(old.bars)))
+    return Template(replace(old, parts=tuple(parts)), tuple(slots), free, min(seed.used), old)

@@ -1,0 +1,310 @@
+"""New music in scores: what is given stays, and what is drawn is bars of parts. The models know nothing."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import notations
+from stubs import Said, Saying
+from untrained import write_score_model
+
+import musictx
+from musictx.errors import BundleError, ConfigError, PerformanceError, TokenError, UserError
+from musictx.generate.control import Control
+from musictx.generate.requests import Accompany, Continue, Fill, Length, Sampling
+from musictx.generate.score_seeds import bars_of, read_score
+from musictx.generate.score_tasks import task_of
+from musictx.generate.scores import FREE, Script
+from musictx.model.packaged import seed_path
+from musictx.music.midi_file import notes_of, read_events
+from musictx.music.notation.midi import from_midi, to_midi
+from musictx.music.notation.notation import Bar, Notation, Note, Part, Tempo
+from musictx.music.read import score_of
+from musictx.tokenizers import with_added
+from musictx.tokenizers.gap import ADDED
+from musictx.tokenizers.rules import Rules
+from musictx.tokenizers.score import ScoreTokenizer
+from musictx.tokenizers.score.slots import LEFT, RIGHT, TUNE
+
+SCORE, FILLS = ScoreTokenizer(), with_added(ScoreTokenizer(), ADDED)
+PLAIN = Sampling(guard=False, seed_guidance=None)
+TUNE_NOTES = (Note(0, 24, 67), Note(24, 48, 72), Note(72, 24, 71), Note(96, 72, 67))
+SONG = Notation(
+    (
+        Part("Voice", 52, TUNE_NOTES),
+        Part("Piano", 0, (Note(24, 24, 64), Note(24, 24, 67), Note(24, 72, 60), Note(96, 72, 64))),
+        Part("Piano", 0, (Note(24, 72, 48), Note(48, 8, 43), Note(96, 72, 48))),
+    ),
+    (Bar(0, 3, 4), Bar(24, 3, 4), Bar(96, 3, 4)),  # an upbeat
+    168,
+    tempi=(Tempo(0, 60.0),),
+)
+
+
+def player(window=None, tokenizer=SCORE):
+    liked = np.where(np.arange(tokenizer.vocab.size) < tokenizer.at0, 3.0, 0.0)
+    liked[tokenizer.bar] = 3.0
+
+    def say(length, rows):
+        noise = np.random.default_rng(length).normal(size=tokenizer.vocab.size)
+        return np.tile((1.5 * noise + liked).astype(np.float32), (rows, 1))
+
+    said = Said(say)
+    said.window = window
+    return said
+
+
+def in_file(notation, folder):
+    path = folder / "seed.mid"
+    path.write_bytes(to_midi(notation))
+    return path
+
+
+def drawn(path, request, tokenizer=SCORE, window=None):
+    return task_of(path, tokenizer, request).draw(player(window, tokenizer), tokenizer)
+
+
+def sounds(data):
+    """Each note of each track."""
+    tracks = enumerate(read_events(data).tracks)
+    return Counter((t, n.on, n.off, n.channel, n.pitch, n.velocity) for t, track in tracks for n in notes_of(track))
+
+
+def keeps(music, template):
+    """Whether the given notes come back, and the new ones are where they may be."""
+    whole = template.notation
+    for part, was, slot in zip(music.notation.parts, whole.parts, template.slots, strict=True):
+        new = Counter(part.notes) - Counter(was.notes)
+        assert not Counter(was.notes) - Counter(part.notes)
+        for note in new:
+            bar = next(n for n, (bar, end) in enumerate(whole.spans) if bar.onset <= note.onset < end)
+            assert (slot, bar) in template.free
+    return True
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("scores")
+
+
+@given(notations(), st.integers(1, 3), st.sampled_from([None, 64]), st.integers(0, 99))
+@settings(max_examples=15)
+def test_a_continuation_keeps_every_note_of_the_file_and_has_the_bars_that_were_asked(folder, score, bars, window, k):
+    path = in_file(score, folder)
+    seed, _ = from_midi(path.read_bytes())
+    music, other = drawn(path, Continue(PLAIN, Length(bars=bars), random_seed=k, variations=2), window=window)
+    assert not music.stopped
+    last = seed.bars[-1]
+    assert music.notation.bars[: len(seed.bars)] == seed.bars
+    assert [bar[1:] for bar in music.notation.bars[len(seed.bars) :]] == [last[1:]] * bars
+    assert music.notation.end == seed.end + bars * last.full
+    was, now = sounds(path.read_bytes()), sounds(music.midi())
+    assert not was - now
+    assert all(tick >= 20 * seed.end and tick % 20 == off % 20 == 0 for _, tick, off, *_ in now - was)
+    assert {(t, channel) for t, _, _, channel, *_ in now} == {(t, channel) for t, _, _, channel, *_ in was}
+    assert sum((now - was).values()) == len(music.new_notes)
+    assert read_events(music.midi()).tracks[0] == read_events(path.read_bytes()).tracks[0]
+    assert keeps(music, task_of(path, SCORE, Continue(PLAIN, Length(bars=bars))).template)
+    assert other.notation.bars == music.notation.bars
+
+
+@given(notations(), st.sampled_from([SCORE, FILLS]), st.sampled_from([None, 64]), st.data())
+@settings(max_examples=15)
+def test_a_fill_changes_the_bars_of_the_gap_alone(folder, score, tokenizer, window, data):
+    path = in_file(score, folder)
+    seed, _ = from_midi(path.read_bytes())
+    upbeat = int(len(seed.bars) > 1 and seed.bars[1].onset < seed.bars[0].full)
+    borders = st.lists(st.integers(1, len(seed.bars) - upbeat), min_size=2, max_size=2)
+    first, last = sorted(data.draw(borders))
+    parts = [None, *(str(n + 1) for n in range(sum(bool(part.notes) for part in seed.parts)))]
+    part = data.draw(st.sampled_from(parts))
+    request = Fill(PLAIN, from_bar=first, to_bar=last, only=part)
+    (music,) = drawn(path, request, tokenizer, window)
+    assert not music.stopped
+    template = task_of(path, tokenizer, request).template
+    assert keeps(music, template)
+    begin, end = (20 * at for at in (seed.bars[first - 1 + upbeat].onset, seed.spans[last - 1 + upbeat][1]))
+    was, now = sounds(path.read_bytes()), sounds(music.midi())
+    staff = None if part is None else int(part)  # its track
+    assert not Counter(n for n in was.elements() if not begin <= n[1] < end or staff not in (None, n[0])) - now
+    new = now - Counter(n for n in was.elements() if not begin <= n[1] < end)
+    assert all(begin <= on < off <= end for t, on, off, *_ in new if staff in (None, t))
+    assert (music.notation.bars, music.notation.end) == (seed.bars, seed.end)
+
+
+class Reader(Said):
+    """Keeps the ids that its rows read."""
+
+    def begin(self, room, rolling=False):
+        return Reading(self.say, 1, self.read)
+
+    def join(self, parts, of_row):
+        return Reading(self.say, len(of_row), self.read, parts[0].length)
+
+
+class Reading(Saying):
+    def __init__(self, say, rows, read, length=0):
+        super().__init__(say, rows, length)
+        self.read = read
+
+    def prefill(self, ids):
+        self.read += ids[0].tolist()
+        return super().prefill(ids)
+
+
+def test_given_ids_are_read_in_the_order_of_the_stream(tmp_path):
+    """The tune's next bar, then the others' bar."""
+    task = task_of(in_file(SONG, tmp_path), SCORE, Fill(PLAIN, from_bar=1, to_bar=1, only="2"))
+    script = Script.of(task.template, SCORE)
+    words = [SCORE.vocab.describe(i).replace(" ", "") if i != FREE else "…" for i in script.ids]
+    assert " ".join(words) == (
+        "METER_43 AHEAD0 AT0 LENGTH72 PITCH67 PART1 … PART2 AT0 LENGTH72 PITCH48 AT24 LENGTH8 PITCH43 BAR"
+    )
+    model = Reader(player().say)
+    model.window, model.read = None, []
+    (music,) = task.draw(model, SCORE)
+    k = script.ids.index(FREE)
+    read = model.read[1 + len(script.before) :]
+    assert model.read[: 1 + len(script.before)] == [SCORE.vocab.bos, *script.before.tolist()]
+    assert read[:k] == script.ids[:k]
+    behind = read.index(script.ids[k + 1])
+    assert read[behind : behind + len(words) - k - 2] == script.ids[k + 1 : -1]
+    assert [len(part.notes) for part in music.notation.parts][::2] == [4, 3]
+
+
+def test_a_tune_gets_two_hands_and_a_right_hand_a_left_one(tmp_path):
+    tune = in_file(replace(SONG, parts=SONG.parts[:1]), tmp_path)
+    (music,) = drawn(tune, Accompany())
+    assert [part.name for part in music.notation.parts] == ["Voice", "Piano", "Piano"]
+    assert music.notation.parts[0].notes == TUNE_NOTES
+    assert music.template.slots == (TUNE, RIGHT, LEFT)
+    assert music.template.ahead == TUNE
+    was, now = read_events(tune.read_bytes()), read_events(music.midi())
+    assert now.tracks[: len(was.tracks)] == was.tracks
+    assert all(track.name == "Piano" for track in now.tracks[len(was.tracks) :])
+    assert len(music.new_notes) == sum(len(notes_of(track)) for track in now.tracks[len(was.tracks) :])
+    right = replace(SONG, parts=SONG.parts[1:2])
+    (music,) = drawn(in_file(right, tmp_path), Accompany())
+    assert music.template.slots == (RIGHT, LEFT)
+    assert music.template.ahead == RIGHT
+    assert music.notation.parts[0].notes == SONG.parts[1].notes
+    with pytest.raises(UserError, match="both hands already"):
+        drawn(in_file(SONG, tmp_path), Accompany())
+
+
+def test_settings_that_no_score_can_keep_are_one_line(tmp_path):
+    path = in_file(SONG, tmp_path)
+    for request, says in (
+        (Continue(PLAIN, Length(tokens=5)), "tokens=5: a score has whole bars: give bars= instead"),
+        (Continue(PLAIN, Length(bars=1.5)), "bars=1.5: a score has whole bars"),
+        (Continue(PLAIN, control=Control(key="C major")), "takes no targets yet"),
+        (Continue(PLAIN, rules=Rules(voice_order=True)), "chorale models"),
+        (Continue(PLAIN, rules=Rules(masks=False)), "bars and parts"),
+        (Continue(PLAIN, rules=Rules(grid="swing")), "exact places"),
+        (Continue(PLAIN, include_seed=False), "written behind the score"),
+        (Continue(PLAIN, drums=True), "no drums"),
+        (Continue(replace(PLAIN, seed_guidance=1)), "no seed guidance"),
+        (Fill(PLAIN, from_s=1.0, to_s=2.0), "whole bars"),
+        (Fill(PLAIN, from_bar=1, to_bar=9), "bars from 1 to 2"),
+        (Fill(PLAIN, from_bar=1, to_bar=1, only="Flute"), "1 Voice, 2 Piano, 3 Piano"),
+        (Accompany(transpose=2), "models of chorales"),
+    ):
+        with pytest.raises(ConfigError, match=says) as refused:
+            drawn(path, request)
+        assert "\n" not in str(refused.value)
+
+
+def test_files_that_are_no_scores_are_one_line(tmp_path):
+    request = Continue(PLAIN)
+    with pytest.raises(PerformanceError, match="give bundle=piano"):
+        drawn(seed_path("elise"), request)
+    crowd = tuple(Part("Strings", 48, (Note(0, 24, n), Note(0, 24, n + 40))) for n in range(64))
+    with pytest.raises(TokenError, match=r"seed\.mid: 40 parts with notes: give at most 16"):
+        drawn(in_file(replace(SONG, parts=crowd[:40]), tmp_path), request)
+    with pytest.raises(UserError, match="256 staves"):
+        drawn(
+            in_file(
+                replace(SONG, parts=tuple(replace(part, name=str(n)) for part in crowd for n in range(4))), tmp_path
+            ),
+            request,
+        )
+    long = Notation(SONG.parts, (Bar(0, 40, 4),), 960)
+    with pytest.raises(TokenError, match=r"seed\.mid: bar 1 is in 40/4"):
+        drawn(in_file(long, tmp_path), request)
+    empty = tmp_path / "empty.abc"
+    empty.write_text("X:1\nM:4/4\nL:1/4\nK:C\nz4|z4|\n")
+    with pytest.raises(UserError, match="no notes"):
+        drawn(empty, request)
+
+
+def test_lengths_are_whole_bars_of_the_last_meter():
+    bar = SONG.bars[-1]
+    assert bars_of(Length(), SONG, bar) == 7  # 20 s of bars of 3 s
+    assert bars_of(Length(seconds=0.1), SONG, bar) == 1
+    assert bars_of(Length(bars=5), SONG, bar) == 5
+
+
+def test_notation_goes_on_from_a_bar_line_in_midi_and_musicxml(tmp_path):
+    path = tmp_path / "tune.abc"
+    tune = "A|d2f|e2c|d2|"  # an upbeat, and a last bar without it
+    path.write_text(f"X:1\nT:A tune\nM:3/4\nL:1/4\nQ:1/4=90\nK:D\n{tune}\n")
+    (music,) = drawn(path, Continue(PLAIN, Length(bars=2)))
+    seed = read_score(path, SCORE).notation
+    assert [bar.onset for bar in music.notation.bars[-3:]] == [168, 240, 312]  # rests fill the last bar
+    assert music.notation.end == 384
+    assert music.notation.keys == seed.keys
+    assert sounds(to_midi(seed)) - sounds(music.midi()) == Counter()
+    assert music.write(tmp_path / "out.musicxml") == ""
+    again, _ = score_of((tmp_path / "out.musicxml").read_bytes(), "out.musicxml")
+    assert again.bars == music.notation.bars
+    assert [part.notes for part in again.parts] == [part.notes for part in music.notation.parts]
+
+
+def test_new_notes_are_as_loud_as_those_before(tmp_path):
+    path = in_file(SONG, tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"\x90C\x50", b"\x90C\x21").replace(b"\x90H\x50", b"\x90H\x21"))
+    (music,) = drawn(path, Continue(PLAIN, Length(bars=4)))
+    new = sounds(music.midi()) - sounds(path.read_bytes())
+    assert {velocity for t, *_, velocity in new if t == 1} == {33}
+    assert {velocity for t, *_, velocity in new if t > 1} == {80}
+
+
+def test_a_variation_does_not_depend_on_the_others(tmp_path):
+    path = in_file(SONG, tmp_path)
+    three = drawn(path, Continue(PLAIN, Length(bars=2), variations=3))
+    one_by_one = drawn(path, Continue(PLAIN, Length(bars=2), variations=3, rows_at_once=1))
+    assert [len(music.new_notes) for music in three] == [len(music.new_notes) for music in one_by_one]
+    assert three[0].notation != three[1].notation
+
+
+def test_a_model_that_fills_hears_the_bars_after_the_gap(tmp_path):
+    path = in_file(SONG, tmp_path)
+    request = Fill(PLAIN, from_bar=1, to_bar=1)
+    heard, unheard = (task_of(path, tokenizer, request) for tokenizer in (FILLS, SCORE))
+    assert heard.remarks == ()
+    assert "not heard" in unheard.remarks[0]
+    script = Script.of(heard.template, FILLS)
+    context = [FILLS.vocab.describe(i) for i in script.context(FILLS, None, 1).tolist()]
+    assert context[0] == "AFTER"
+    begin = context.index("BEFORE")
+    assert context[begin - 4 : begin] == ["EOS", "BACK_1024 0", "BACK_32 0", "BACK_1 4"]  # four BARs in all
+    assert context[begin + 1] == "BOS"
+
+
+def test_python_has_the_same(tmp_path):
+    model = musictx.load(write_score_model(tmp_path / "score.safetensors"))
+    path = in_file(SONG, tmp_path)
+    (music,) = model.continue_midi(path, bars=1)
+    assert len(music.bars.lines_s)
+    assert music.seed == path
+    (music,) = model.fill(path, from_bar=1, to_bar=1)
+    assert music.is_new is not None
+    (music,) = model.accompany_score(in_file(replace(SONG, parts=SONG.parts[:1]), tmp_path))
+    assert len(music.notation.parts) == 3
+    with pytest.raises(BundleError, match="accompany_score"):
+        model.accompany(path)
+    with pytest.raises(ConfigError, match="bars and parts"):
+        model.continue_midi(None)
