@@ -110,8 +110,10 @@ def around_melody(config: AccompanyConfig, request: Accompany, source: Path) -> 
 def beside_score(config: AccompanyConfig, request: Accompany, source: Path) -> list[ScoreMusic]:
     """The hands that a score lacks."""
     check_files(config.pedal)
-    options = {"device": config.device, "weights": config.weights, "attention": config.attention.impl}
-    player, tokenizer, header, remarks = open_playing(bundle_path(config.bundle), **options)
+    path, attention = bundle_path(config.bundle), config.attention.impl
+    player, tokenizer, header, remarks = open_playing(
+        path, device=config.device, weights=config.weights, attention=attention
+    )
     assert isinstance(tokenizer, ScoreTokenizer)
     say(f"{config.bundle}: {header.origin}")
     task = task_of(source, tokenizer, request)

@@ -36,8 +36,8 @@ class ScoreMusic(Music):
     def notation(self) -> Notation:
         """The whole score, each keyboard on two staves."""
         old = self.template.notation
-        pairs = zip(old.parts, self.template.slots, strict=True)
-        return replace(old, parts=tuple(_with(part, self.added.get(slot, ())) for part, slot in pairs))
+        pairs = zip(old.parts, new_parts(self.template, self.added), strict=True)
+        return replace(old, parts=tuple(_with(part, new.notes) for part, new in pairs))
 
     def midi(self, text: str = "", *, alone: bool = False, pedal: bool = False) -> bytes:
         """The person's MIDI file with the new notes on its tracks; of notation, or `alone`, the score as MIDI."""
@@ -52,6 +52,12 @@ class ScoreMusic(Music):
 
     def written(self, source: object, *, alone: bool = False) -> tuple[Notation, Losses]:
         return self.notation, Losses()
+
+
+def new_parts(template: Template, added: Mapping[int, tuple[Note, ...]]) -> list[Part]:
+    """The new notes of each staff."""
+    pairs = zip(template.notation.parts, template.slots, strict=True)
+    return [replace(part, notes=() if slot is None else added.get(slot, ())) for part, slot in pairs]
 
 
 def _with(part: Part, notes: Iterable[Note]) -> Part:
@@ -160,6 +166,4 @@ def score_of(parts: Iterable[Part], seed: ScoreSeed) -> Score:
 
 def both(template: Template, added: Mapping[int, tuple[Note, ...]], seed: ScoreSeed) -> tuple[Score, NDArray[np.bool_]]:
     """All notes in seconds, and which of them are new (N,)."""
-    pairs = list(zip(template.notation.parts, template.slots, strict=True))
-    new = [replace(part, notes=added.get(slot, ())) for part, slot in pairs if slot is not None]
-    return merge_marked(score_of(template.notation.parts, seed), score_of(new, seed))
+    return merge_marked(score_of(template.notation.parts, seed), score_of(new_parts(template, added), seed))

@@ -22,7 +22,6 @@ from musictx.tokenizers.score.rules import Limits, Row
 from musictx.tokenizers.vocab import Ids
 
 FREE = -1  # in a script: ids are drawn until the one after it
-OF_VOICES = ("voice_order", "voice_ranges", "no_parallels")  # rules of choirs
 SHARE = 3  # each side of a gap has at most this part of the window
 
 
@@ -224,7 +223,7 @@ def check_settings(request: Request) -> None:
     if (strength := request.sampling.strength) is not None:
         why = "a score model has no seed guidance"
         raise ConfigError("seed_guidance", got=strength, why=why, allowed="null, or leave it out")
-    for name in OF_VOICES:
+    for name in ("voice_order", "voice_ranges", "no_parallels"):
         if getattr(request.rules, name):
             raise ConfigError(name, got=True, why="it is for chorale models", allowed="false")
     if not request.rules.masks:
