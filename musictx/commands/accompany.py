@@ -136,7 +136,8 @@ def write(pieces: Sequence[Accompanied | ScoreMusic], files: Targets, alone: boo
             n_given = len(music.score) - n_new
         notes = f"{n_given} {given}, unchanged, {n_new} new ones"
         became = f" ({music.became})" if music.became else ""
-        say(f"{path}: {notes}{became}, {-music.mean_log_p:.3f} nats a token")
+        stopped = f"; stopped before the end: {music.stopped}" if music.stopped else ""
+        say(f"{path}: {notes}{became}, {-music.mean_log_p:.3f} nats a token{stopped}")
     write_beside(pieces, files, "the melody and its voices as piano rolls")
 
 

@@ -22,6 +22,7 @@ from musictx.tokenizers.score.rules import Limits, Row
 from musictx.tokenizers.vocab import Ids
 
 FREE = -1  # in a script: ids are drawn until the one after it
+SPARE = 16  # times the ids of its script, which a row has room for
 SHARE = 3  # each side of a gap has at most this part of the window
 
 
@@ -173,7 +174,8 @@ def draw_parts(
         row.take(i)
     context = script.context(tokenizer, window, max(player.cycle, tokenizer.group))
     goal = BarsDone(tokenizer.bar, script.ids.count(tokenizer.bar))
-    at_once, out = min(request.rows_at_once, request.variations), list[Drawn]()
+    room_for = MOST_TOKENS // (SPARE * len(script.ids))  # rows; a long score has fewer at once
+    at_once, out = max(min(request.rows_at_once, request.variations, room_for), 1), list[Drawn]()
     limit = MOST_TOKENS // at_once
     most = len(context) + limit
     room = min(most, window or most)

@@ -140,6 +140,21 @@ def test_a_fill_changes_the_bars_of_the_gap_alone(folder, score, tokenizer, wind
     assert (music.notation.bars, music.notation.end) == (seed.bars, seed.end)
 
 
+@given(notations(), st.integers(0, 99))
+@settings(max_examples=10)
+def test_an_accompaniment_leaves_the_file_as_it_is(folder, score, k):
+    path = in_file(score, folder)
+    if {RIGHT, LEFT} <= set(read_score(path, SCORE).used):
+        return
+    (music,) = drawn(path, Accompany(random_seed=k))
+    was, now = read_events(path.read_bytes()).tracks, read_events(music.midi()).tracks
+    assert now[: len(was)] == was
+    assert sum(len(notes_of(track)) for track in now[len(was) :]) == len(music.new_notes)
+    assert all(n.on % 20 == n.off % 20 == 0 for track in now[len(was) :] for n in notes_of(track))
+    assert keeps(music, music.template)
+    assert not music.stopped
+
+
 class Reader(Said):
     """Keeps the ids that its rows read."""
 
