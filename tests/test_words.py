@@ -30,6 +30,7 @@ MAIN = {f"prepare_{corpus}": "path" for corpus in CORPORA if corpus != "chorales
     **dict.fromkeys(("evaluate", "export"), "bundle"),
     "compare": "runs",
     "listen": "bundles",
+    "mirex": "files",
     "runs": "folder",
     "check": "device",
     "lesson": "name",

@@ -68,15 +68,20 @@ def read_score(file: Path, tokenizer: ScoreTokenizer, part: str | None = None) -
 
 
 def continued(seed: ScoreSeed, length: Length) -> Template:
-    """New bars of the last meter for all parts, behind the last bar line. Raises ConfigError for parts of bars."""
+    """New bars for all parts. Raises ConfigError for parts of bars."""
     old = seed.notation
+    return more_bars(old, seed.slots, bars_of(length, old, old.bars[-1]))
+
+
+def more_bars(old: Notation, slots: tuple[int | None, ...], count: int) -> Template:
+    """New bars of the last meter for all parts with a slot, behind the last bar line."""
     last = old.bars[-1]
     end = max(old.end, last.onset + last.full)  # a last bar that is not full gets rests
-    bars = [Bar(end + k * last.full, *last[1:]) for k in range(bars_of(length, old, last))]
-    notation = replace(old, bars=(*old.bars, *bars), end=end + len(bars) * last.full)
+    bars = [Bar(end + k * last.full, *last[1:]) for k in range(count)]
+    notation = replace(old, bars=(*old.bars, *bars), end=end + count * last.full)
     numbers = range(len(old.bars), len(notation.bars))
-    free = frozenset((slot, n) for slot in seed.used for n in numbers)
-    return Template(notation, seed.slots, free, TUNE, old)
+    free = frozenset((slot, n) for slot in slots if slot is not None for n in numbers)
+    return Template(notation, slots, free, TUNE, old)
 
 
 def bars_of(length: Length, notation: Notation, bar: Bar) -> int:

@@ -14,7 +14,9 @@ from musictx.music.notation.notation import Bar, Notation, Note, Part
 from musictx.music.score import UNITS
 
 BAR = 16  # sixteenths
-FROM, TO = 5 * BAR, 17 * BAR  # of the new bars
+NEW_BARS = 12
+FROM, TO = 5 * BAR, (5 + NEW_BARS) * BAR  # of the new bars
+PLACES = "1/16"  # of a beat
 SIXTEENTH = UNITS // 4
 MOST_BYTES, MOST_NOTES = 2**20, 10_000
 FIELDS = {"start": (0, FROM - 1), "pitch": (0, 127), "duration": (1, TO)}
