@@ -33,7 +33,8 @@ class Saying:
 class Said:
     """A player whose logits are `say(length, rows)` -> (rows, V), whatever it has been said."""
 
-    window, cycle = 64, 1
+    window: int | None = 64
+    cycle = 1
 
     def __init__(self, say):
         self.say = say

@@ -110,8 +110,10 @@ def around_melody(config: AccompanyConfig, request: Accompany, source: Path) -> 
 def beside_score(config: AccompanyConfig, request: Accompany, source: Path) -> list[ScoreMusic]:
     """The hands that a score lacks."""
     check_files(config.pedal)
-    options = {"device": config.device, "weights": config.weights, "attention": config.attention.impl}
-    player, tokenizer, header, remarks = open_playing(bundle_path(config.bundle), **options)
+    path, attention = bundle_path(config.bundle), config.attention.impl
+    player, tokenizer, header, remarks = open_playing(
+        path, device=config.device, weights=config.weights, attention=attention
+    )
     assert isinstance(tokenizer, ScoreTokenizer)
     say(f"{config.bundle}: {header.origin}")
     task = task_of(source, tokenizer, request)
@@ -134,7 +136,8 @@ def write(pieces: Sequence[Accompanied | ScoreMusic], files: Targets, alone: boo
             n_given = len(music.score) - n_new
         notes = f"{n_given} {given}, unchanged, {n_new} new ones"
         became = f" ({music.became})" if music.became else ""
-        say(f"{path}: {notes}{became}, {-music.mean_log_p:.3f} nats a token")
+        stopped = f"; stopped before the end: {music.stopped}" if music.stopped else ""
+        say(f"{path}: {notes}{became}, {-music.mean_log_p:.3f} nats a token{stopped}")
     write_beside(pieces, files, "the melody and its voices as piano rolls")
 
 

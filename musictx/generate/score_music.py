@@ -36,8 +36,8 @@ class ScoreMusic(Music):
     def notation(self) -> Notation:
         """The whole score, each keyboard on two staves."""
         old = self.template.notation
-        pairs = zip(old.parts, self.template.slots, strict=True)
-        return replace(old, parts=tuple(_with(part, self.added.get(slot, ())) for part, slot in pairs))
+        pairs = zip(old.parts, new_parts(self.template, self.added), strict=True)
+        return replace(old, parts=tuple(_with(part, new.notes) for part, new in pairs))
 
     def midi(self, text: str = "", *, alone: bool = False, pedal: bool = False) -> bytes:
         """The person's MIDI file with the new notes on its tracks; of notation, or `alone`, the score as MIDI."""
@@ -54,22 +54,28 @@ class ScoreMusic(Music):
         return self.notation, Losses()
 
 
+def new_parts(template: Template, added: Mapping[int, tuple[Note, ...]]) -> list[Part]:
+    """The new notes of each staff."""
+    pairs = zip(template.notation.parts, template.slots, strict=True)
+    return [replace(part, notes=() if slot is None else added.get(slot, ())) for part, slot in pairs]
+
+
 def _with(part: Part, notes: Iterable[Note]) -> Part:
     return replace(part, notes=tuple(sorted((*part.notes, *notes))))
 
 
-def homes_of(template: Template, seed: ScoreSeed) -> list[int | None]:
-    """The part of the file that each staff of a template belongs to; None for new ones."""
+def homes_of(template: Template, seed: ScoreSeed) -> list[int]:
+    """The part of the file that each staff of a template belongs to; new ones have numbers below 0."""
     old = dict(zip(seed.slots, seed.staves, strict=True))
     silent = iter(n for n, slot in zip(seed.staves, seed.slots, strict=True) if slot is None)
-    return [next(silent) if slot is None else old.get(slot) for slot in template.slots]
+    return [next(silent) if slot is None else old.get(slot, -slot) for slot in template.slots]
 
 
-def _in_parts(notation: Notation, homes: list[int | None]) -> Notation:
+def _in_parts(notation: Notation, homes: list[int]) -> Notation:
     """The staves of one part of the file together."""
     parts = list[Part]()
     for n, (part, home) in enumerate(zip(notation.parts, homes, strict=True)):
-        if n and home is not None and home == homes[n - 1]:
+        if n and home == homes[n - 1]:
             parts[-1] = _with(parts[-1], part.notes)
         else:
             parts.append(part)
@@ -79,20 +85,19 @@ def _in_parts(notation: Notation, homes: list[int | None]) -> Notation:
 def fitted(seed: ScoreSeed, template: Template, drawn: Mapping[int, Iterable[Note]]) -> dict[int, tuple[Note, ...]]:
     """New notes without those whose key is down already in their part of the file; each ends where its key is struck
     again."""
-    of_home = dict(zip(template.slots, homes_of(template, seed), strict=True))
-    down: dict[object, dict[int, list[Note]]] = defaultdict(lambda: defaultdict(list))
-    for part, slot, home in zip(template.notation.parts, template.slots, homes_of(template, seed), strict=True):
+    homes = homes_of(template, seed)
+    home_of = dict(zip(template.slots, homes, strict=True))
+    down: dict[tuple[int, int], list[Note]] = defaultdict(list)  # by part and pitch
+    for part, home in zip(template.notation.parts, homes, strict=True):
         for note in part.notes:
-            down[slot if home is None else (home,)][note.pitch].append(note)
+            down[home, note.pitch].append(note)
     out: dict[int, list[Note]] = {slot: [] for slot in drawn}
     for note, slot in sorted((note, slot) for slot, notes in drawn.items() for note in notes):
-        home = of_home[slot]
-        same = down[slot if home is None else (home,)][note.pitch]
-        if any(each.onset <= note.onset < each.offset for each in same):
-            continue
-        end = min((each.onset for each in same if each.onset > note.onset), default=note.offset)
-        out[slot].append(note._replace(length=min(note.offset, end) - note.onset))
-        same.append(out[slot][-1])
+        same = down[home_of[slot], note.pitch]
+        if not any(each.onset <= note.onset < each.offset for each in same):
+            end = min((each.onset for each in same if each.onset > note.onset), default=note.offset)
+            same.append(note._replace(length=min(note.offset, end) - note.onset))
+            out[slot].append(same[-1])
     return {slot: tuple(notes) for slot, notes in out.items()}
 
 
@@ -104,15 +109,13 @@ def into_file(seed: ScoreSeed, template: Template, added: Mapping[int, tuple[Not
     begin, end = template.notation.bars[min(bars)].onset, template.notation.spans[max(bars)][1]
     if begin >= template.seed.end:  # no pedal of the seed holds what is new
         tracks = let_go(tracks, project.raw.channels, round(begin * per_unit))
-    new: dict[int, list[Note]] = {}
+    new, drawn = dict[int, list[Note]](), {slot for slot, _ in template.free}
     lines = list[Line]()
-    for part, slot, home in zip(template.notation.parts, template.slots, homes_of(template, seed), strict=True):
-        if slot is None or not any(slot == each for each, _ in template.free):
-            continue
-        if home is None:
-            lines.append(Line(part.name, score_of([replace(part, notes=added.get(slot, ()))], seed)))
-        else:
-            new.setdefault(home, []).extend(added.get(slot, ()))
+    for part, slot, home in zip(new_parts(template, added), template.slots, homes_of(template, seed), strict=True):
+        if slot in drawn and home >= 0:
+            new.setdefault(home, []).extend(part.notes)
+        elif part.notes:
+            lines.append(Line(part.name, score_of([part], seed)))
     for home, notes in new.items():
         for k, (t, channel) in enumerate(seed.places[home]):
             mine = [note for note in notes_of(tracks[t]) if note.channel == channel]
@@ -122,7 +125,7 @@ def into_file(seed: ScoreSeed, template: Template, added: Mapping[int, tuple[Not
             places = [n for note in gone for n in (note.first, note.last) if n is not None]
             tracks[t] = with_events(tracks[t], places, list(events_of(more, channel)))
     if lines:
-        tracks += project.new_tracks([line for line in lines if len(line.score)], 0, tracks)
+        tracks += project.new_tracks(lines, 0, tracks)
     return _with_text(project.file._replace(tracks=tracks), text)
 
 
@@ -160,6 +163,4 @@ def score_of(parts: Iterable[Part], seed: ScoreSeed) -> Score:
 
 def both(template: Template, added: Mapping[int, tuple[Note, ...]], seed: ScoreSeed) -> tuple[Score, NDArray[np.bool_]]:
     """All notes in seconds, and which of them are new (N,)."""
-    pairs = list(zip(template.notation.parts, template.slots, strict=True))
-    new = [replace(part, notes=added.get(slot, ())) for part, slot in pairs if slot is not None]
-    return merge_marked(score_of(template.notation.parts, seed), score_of(new, seed))
+    return merge_marked(score_of(template.notation.parts, seed), score_of(new_parts(template, added), seed))

@@ -13,7 +13,7 @@ from musictx.generate.primer import Part
 from musictx.generate.requests import UNSAID, Accompany, Continue, Fill, NewMusic, Own, Request
 from musictx.generate.score_music import ScoreMusic, both, fitted, seconds_at
 from musictx.generate.score_seeds import ScoreSeed, accompanied, continued, read_score, with_gap
-from musictx.generate.scores import OF_VOICES, Template, check_settings, draw_parts
+from musictx.generate.scores import Template, check_settings, draw_parts
 from musictx.model.steps import Player
 from musictx.tokenizers.gap import knows_gaps
 from musictx.tokenizers.score import ScoreTokenizer
@@ -74,7 +74,9 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request) -> Task:
     """The task of a request for one file. Raises ConfigError for settings that a score cannot keep, UserError, which
     names the file."""
     if isinstance(request, Accompany):  # its rules begin as those of choirs
-        request = replace(request, rules=replace(request.rules, **dict.fromkeys(OF_VOICES, False)))
+        request = replace(
+            request, rules=replace(request.rules, voice_order=False, voice_ranges=False, no_parallels=False)
+        )
     check_settings(request)
     for name, value, usual, why in _unkept(request):
         if value != usual:

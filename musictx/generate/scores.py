@@ -22,7 +22,7 @@ from musictx.tokenizers.score.rules import Limits, Row
 from musictx.tokenizers.vocab import Ids
 
 FREE = -1  # in a script: ids are drawn until the one after it
-OF_VOICES = ("voice_order", "voice_ranges", "no_parallels")  # rules of choirs
+SPARE = 16  # times the ids of its script, which a row has room for
 SHARE = 3  # each side of a gap has at most this part of the window
 
 
@@ -174,7 +174,8 @@ def draw_parts(
         row.take(i)
     context = script.context(tokenizer, window, max(player.cycle, tokenizer.group))
     goal = BarsDone(tokenizer.bar, script.ids.count(tokenizer.bar))
-    at_once, out = min(request.rows_at_once, request.variations), list[Drawn]()
+    room_for = MOST_TOKENS // (SPARE * len(script.ids))  # rows; a long score has fewer at once
+    at_once, out = max(min(request.rows_at_once, request.variations, room_for), 1), list[Drawn]()
     limit = MOST_TOKENS // at_once
     most = len(context) + limit
     room = min(most, window or most)
@@ -224,7 +225,7 @@ def check_settings(request: Request) -> None:
     if (strength := request.sampling.strength) is not None:
         why = "a score model has no seed guidance"
         raise ConfigError("seed_guidance", got=strength, why=why, allowed="null, or leave it out")
-    for name in OF_VOICES:
+    for name in ("voice_order", "voice_ranges", "no_parallels"):
         if getattr(request.rules, name):
             raise ConfigError(name, got=True, why="it is for chorale models", allowed="false")
     if not request.rules.masks:

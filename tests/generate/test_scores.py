@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from projects import band
 from strategies import notations
 from stubs import Said, Saying
 from untrained import write_score_model
@@ -19,7 +20,7 @@ from musictx.generate.score_seeds import bars_of, read_score
 from musictx.generate.score_tasks import task_of
 from musictx.generate.scores import FREE, Script
 from musictx.model.packaged import seed_path
-from musictx.music.midi_file import notes_of, read_events
+from musictx.music.midi_file import TEXT, EventFile, EventTrack, notes_of, read_events, write_events
 from musictx.music.notation.midi import from_midi, to_midi
 from musictx.music.notation.notation import Bar, Notation, Note, Part, Tempo
 from musictx.music.read import score_of
@@ -57,9 +58,13 @@ def player(window=None, tokenizer=SCORE):
     return said
 
 
-def in_file(notation, folder):
-    path = folder / "seed.mid"
-    path.write_bytes(to_midi(notation))
+def in_file(notation, folder, division=480):
+    path, file = folder / "seed.mid", read_events(to_midi(notation))
+    tracks = [
+        EventTrack([e._replace(tick=e.tick * division // 480) for e in events], end * division // 480)
+        for events, end in file.tracks
+    ]
+    path.write_bytes(write_events(EventFile(division.to_bytes(2), tracks)))
     return path
 
 
@@ -90,10 +95,10 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("scores")
 
 
-@given(notations(), st.integers(1, 3), st.sampled_from([None, 64]), st.integers(0, 99))
-@settings(max_examples=15)
-def test_a_continuation_keeps_every_note_of_the_file_and_has_the_bars_that_were_asked(folder, score, bars, window, k):
-    path = in_file(score, folder)
+@given(notations(), st.sampled_from([480, 96, 24]), st.integers(1, 3), st.sampled_from([None, 64]), st.integers(0, 99))
+@settings(max_examples=20)
+def test_a_continuation_keeps_every_note_of_the_file(folder, score, division, bars, window, k):
+    path, unit = in_file(score, folder, division), division // 24
     seed, _ = from_midi(path.read_bytes())
     music, other = drawn(path, Continue(PLAIN, Length(bars=bars), random_seed=k, variations=2), window=window)
     assert not music.stopped
@@ -103,7 +108,7 @@ def test_a_continuation_keeps_every_note_of_the_file_and_has_the_bars_that_were_
     assert music.notation.end == seed.end + bars * last.full
     was, now = sounds(path.read_bytes()), sounds(music.midi())
     assert not was - now
-    assert all(tick >= 20 * seed.end and tick % 20 == off % 20 == 0 for _, tick, off, *_ in now - was)
+    assert all(on >= unit * seed.end and on % unit == off % unit == 0 for _, on, off, *_ in now - was)
     assert {(t, channel) for t, _, _, channel, *_ in now} == {(t, channel) for t, _, _, channel, *_ in was}
     assert sum((now - was).values()) == len(music.new_notes)
     assert read_events(music.midi()).tracks[0] == read_events(path.read_bytes()).tracks[0]
@@ -135,8 +140,29 @@ def test_a_fill_changes_the_bars_of_the_gap_alone(folder, score, tokenizer, wind
     assert (music.notation.bars, music.notation.end) == (seed.bars, seed.end)
 
 
+@given(notations(), st.integers(0, 99))
+@settings(max_examples=10)
+def test_an_accompaniment_leaves_the_file_as_it_is(folder, score, k):
+    path = in_file(score, folder)
+    if {RIGHT, LEFT} <= set(read_score(path, SCORE).used):
+        return
+    (music,) = drawn(path, Accompany(random_seed=k))
+    was, now = read_events(path.read_bytes()).tracks, read_events(music.midi()).tracks
+    assert now[: len(was)] == was
+    assert sum(len(notes_of(track)) for track in now[len(was) :]) == len(music.new_notes)
+    assert all(n.on % 20 == n.off % 20 == 0 for track in now[len(was) :] for n in notes_of(track))
+    assert keeps(music, music.template)
+    assert not music.stopped
+
+
 class Reader(Said):
     """Keeps the ids that its rows read."""
+
+    window = None
+
+    def __init__(self, say):
+        super().__init__(say)
+        self.read = []
 
     def begin(self, room, rolling=False):
         return Reading(self.say, 1, self.read)
@@ -164,7 +190,6 @@ def test_given_ids_are_read_in_the_order_of_the_stream(tmp_path):
         "METER_43 AHEAD0 AT0 LENGTH72 PITCH67 PART1 … PART2 AT0 LENGTH72 PITCH48 AT24 LENGTH8 PITCH43 BAR"
     )
     model = Reader(player().say)
-    model.window, model.read = None, []
     (music,) = task.draw(model, SCORE)
     k = script.ids.index(FREE)
     read = model.read[1 + len(script.before) :]
@@ -298,7 +323,7 @@ def test_python_has_the_same(tmp_path):
     model = musictx.load(write_score_model(tmp_path / "score.safetensors"))
     path = in_file(SONG, tmp_path)
     (music,) = model.continue_midi(path, bars=1)
-    assert len(music.bars.lines_s)
+    assert music.bars is not None
     assert music.seed == path
     (music,) = model.fill(path, from_bar=1, to_bar=1)
     assert music.is_new is not None
@@ -308,3 +333,25 @@ def test_python_has_the_same(tmp_path):
         model.accompany(path)
     with pytest.raises(ConfigError, match="bars and parts"):
         model.continue_midi(None)
+
+
+def test_all_events_of_a_project_stay(tmp_path):
+    """Tempo map, drums, markers, bends and a pedal."""
+    path = tmp_path / "band.mid"
+    path.write_bytes(band().data)
+    was = read_events(path.read_bytes()).tracks
+    (music,) = drawn(path, Continue(PLAIN, Length(bars=6)))
+    now = read_events(music.midi("a remark")).tracks
+    assert len(now) == len(was)
+    for old, new in zip(was, now, strict=True):
+        assert not Counter(old.events) - Counter(new.events)
+    assert [e.data[1] for e in now[0].events if e not in was[0].events] == [TEXT]
+    new = sounds(music.midi()) - sounds(path.read_bytes())
+    assert {(t, channel) for t, _, _, channel, *_ in new} == {(1, 0), (2, 1)}
+    assert all(on >= 768 for _, on, *_ in new)
+    assert music.new_from_s == 7.0  # two quarters of half a second, then six of one
+    (music,) = drawn(path, Fill(PLAIN, from_bar=2, to_bar=2, only="cello"))
+    now = read_events(music.midi()).tracks
+    assert [now[n] for n in (0, 1, 3)] == [was[n] for n in (0, 1, 3)]
+    assert [n.on for n in notes_of(now[2]) if n.on < 384] == [0, 192]
+    assert len(notes_of(now[2])) - 2 == len(music.new_notes)

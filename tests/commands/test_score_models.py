@@ -1,0 +1,82 @@
+"""musictx generate and accompany with a bundle of scores, which has learned nothing."""
+
+from dataclasses import replace
+
+import pytest
+from conftest import ok, refused
+from untrained import write_score_model
+
+from musictx.music.midi_file import read_events
+from musictx.music.notation.midi import to_midi
+from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.read import score_of
+
+VOICE = Part("Voice", 52, tuple(Note(24 * k, 24, 67 + k % 5) for k in range(12)))
+SONG = Notation((VOICE, Part("Cello", 42, (Note(0, 96, 48), Note(96, 192, 43)))), (Bar(0, 4, 4), Bar(96, 4, 4)), 192)
+SONG = replace(SONG, bars=(*SONG.bars, Bar(192, 4, 4)), end=288)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scores")
+    write_score_model(folder / "score.safetensors")
+    write_score_model(folder / "fills.safetensors", fills=True)
+    (folder / "song.mid").write_bytes(to_midi(SONG))
+    (folder / "tune.mid").write_bytes(to_midi(replace(SONG, parts=(VOICE,))))
+    return folder
+
+
+def test_generate_writes_whole_bars_into_the_file(place):
+    words = ["musictx", "generate", "song.mid", "bundle=score.safetensors", "length_bars=2", "variations=2", "out=o"]
+    printed = ok([*words, "musicxml=true", "png=true"], place).stdout
+    assert "new; new music from 6.00 s on" in printed
+    was = read_events((place / "song.mid").read_bytes()).tracks
+    for k in (1, 2):
+        now = read_events((place / "o" / f"song-{k}.mid").read_bytes()).tracks
+        assert [track.name for track in now] == ["", "Voice", "Cello"]
+        assert all(new.events[: len(old.events)] == old.events for old, new in zip(was, now, strict=True))
+        score, _ = score_of((place / "o" / f"song-{k}.musicxml").read_bytes(), "a score")
+        assert (len(score.bars), score.end) == (5, 480)
+        assert [part.name for part in score.parts] == ["Voice", "Cello"]
+    assert (place / "o" / "song.png").exists()
+
+
+def test_infill_draws_one_part_or_all(place):
+    words = ["musictx", "generate", "infill=song.mid", "from_bar=2", "to_bar=2"]
+    printed = ok([*words, "bundle=score.safetensors", "part=Cello", "out=f"], place).stdout
+    assert "song.mid: the bars after the gap are not heard: the model was not trained to fill gaps\n" in printed
+    assert "new, from 2.00 to 4.00 s" in printed
+    was, now = (read_events((place / name).read_bytes()).tracks for name in ("song.mid", "f/song-1.mid"))
+    assert now[:2] == was[:2]
+    assert "not heard" not in ok([*words, "bundle=fills.safetensors", "out=g"], place).stdout
+
+
+def test_accompany_adds_two_hands(place):
+    words = ["musictx", "accompany", "tune.mid", "bundle=score.safetensors", "out=a", "musicxml=true"]
+    assert "tune-1.mid: 12 given notes, unchanged, " in ok(words, place).stdout
+    was, now = (read_events((place / name).read_bytes()).tracks for name in ("tune.mid", "a/tune-1.mid"))
+    assert now[: len(was)] == was
+    assert {track.name for track in now[len(was) :]} <= {"Piano"}
+    score, _ = score_of((place / "a" / "tune-1.musicxml").read_bytes(), "a score")
+    assert score.parts[0].notes == VOICE.notes
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("generate song.mid length_tokens=9", "length_tokens=9: a score has whole bars: give length_bars= instead"),
+        ("generate seed_midi=null", "seed_midi=null: a score model goes on with a score: give one"),
+        ("generate song.mid from_s=2", "from_s=2.0: a score goes on at its end, from a bar line on: leave it out"),
+        ("generate song.mid control.key=Am", "control.key=Am: a score model takes no targets yet: leave it out"),
+        ("generate song.mid pedal=true", "pedal=true: the notes of a score have written lengths: give false"),
+        ("generate between=song.mid,tune.mid", "between=song.mid,tune.mid: a score model joins no files"),
+        ("generate infill=song.mid from_bar=3 to_bar=4", "song.mid: from_bar=3: to_bar=4: give bars from 1 to 3"),
+        ("generate infill=song.mid from_bar=1 to_bar=1 part=Oboe", "song.mid: part=Oboe: give the name or number of"),
+        ("generate elise", "is a performance, not a score"),
+        ("accompany elise", "or give bundle=piano"),
+        ("accompany song.mid transpose=3", "transpose=3: it is for models of chorales: leave it out"),
+    ],
+)
+def test_a_mistake_is_one_line(place, words, says):
+    assert says in refused(["musictx", *words.split(), "bundle=score.safetensors", "out=none"], place)
+    assert not (place / "none").exists()
