@@ -168,8 +168,9 @@ def draw_parts(
     check_settings(request)
     sampling = request.sampling.suited({**own, "seed_guidance": None})
     script, window = Script.of(template, tokenizer), window or player.window
-    meters = np.ones(tokenizer.span, dtype=bool)
-    row = Row(tokenizer, Limits.after(template.seed, meters, request.rules, template.unit_s))
+    given = np.zeros(tokenizer.ahead0, dtype=bool)  # meters and keys are in the script
+    limits = Limits.after(template.seed, given, given, request.rules, template.unit_s)
+    row = Row(tokenizer, limits)
     for i in script.before.tolist():
         row.take(i)
     context = script.context(tokenizer, window, max(player.cycle, tokenizer.group))

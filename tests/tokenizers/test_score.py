@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import ids, notations
 
 from musictx.errors import ConfigError, TokenError
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
 from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.score.rules import ScoreRules
@@ -28,6 +28,7 @@ SONG = Notation(
     ),
     BARS,
     96,
+    (Key(0, 1),),
 )
 
 
@@ -41,13 +42,24 @@ def all_notes(notation):
 
 def test_a_tune_is_a_bar_ahead_of_the_hands():
     assert words(SCORE.encode_notation(SONG)) == (
-        "METER_43 SPAN AT24 AHEAD0 AT0 LENGTH24 PITCH67 BAR "
-        "METER_43 AHEAD0 AT0 LENGTH48 PITCH72 AT48 LENGTH24 PITCH71 PART1 PART2 BAR "
+        "METER_43 SPAN AT24 KEY8 AHEAD0 AT0 LENGTH24 PITCH67 BAR "
+        "METER_43 KEY8 AHEAD0 AT0 LENGTH48 PITCH72 AT48 LENGTH24 PITCH71 PART1 PART2 BAR "
         "PART1 AT0 LENGTH72 PITCH60 LENGTH24 PITCH64 PITCH67 PART2 AT0 LONG1 LENGTH4 PITCH48 AT24 LENGTH8 PITCH43 BAR"
     )
     together = words(SCORE.encode_notation(SONG, ahead=None))
-    assert together.startswith("METER_43 SPAN AT24 PART0 AT0 LENGTH24 PITCH67 PART1 PART2 BAR METER_43 PART0 AT0")
-    assert words(SCORE.encode_notation(SONG, ahead=1)).startswith("METER_43 SPAN AT24 AHEAD1 BAR METER_43 AHEAD1 AT0")
+    assert together.startswith(
+        "METER_43 SPAN AT24 KEY8 PART0 AT0 LENGTH24 PITCH67 PART1 PART2 BAR METER_43 KEY8 PART0 AT0"
+    )
+    assert words(SCORE.encode_notation(SONG, ahead=1)).startswith(
+        "METER_43 SPAN AT24 KEY8 AHEAD1 BAR METER_43 KEY8 AHEAD1 AT0"
+    )
+
+
+def kept_keys(notation):
+    """Those of bars, where they change."""
+    by_bar = [next(key.sharps for key in reversed(notation.keys) if key.onset <= bar.onset) for bar in notation.bars]
+    borders = zip([None, *by_bar], by_bar, notation.bars, strict=False)
+    return tuple(Key(bar.onset, sharps) for before, sharps, bar in borders if before != sharps)
 
 
 @given(notations(), st.sampled_from([None, 0, 1, 2, 3]))
@@ -56,6 +68,7 @@ def test_every_note_and_bar_comes_back_whoever_is_ahead(notation, ahead):
     found = SCORE.decode_notation(stream)
     assert all_notes(found) == all_notes(notation)
     assert (found.bars, found.end) == (notation.bars, notation.end)
+    assert found.keys == kept_keys(notation)
     slots = slots_of(notation.on_two_staves())
     by_slot = [part for _, part in sorted(zip(slots, notation.on_two_staves().parts, strict=True)) if part.notes]
     assert [part.notes for part in found.parts] == [part.notes for part in by_slot]
@@ -66,6 +79,10 @@ def test_every_note_and_bar_comes_back_whoever_is_ahead(notation, ahead):
 def test_transposing_ids_transposes_the_music(notation, semitones):
     higher = SCORE.decode_notation(SCORE.transpose(SCORE.encode_notation(notation), semitones))
     assert all_notes(higher) == [note._replace(pitch=note.pitch + semitones) for note in all_notes(notation)]
+    for key in notation.keys:
+        moved = [each.sharps for each in higher.keys if each.onset <= key.onset][-1]
+        assert (moved - key.sharps - 7 * semitones) % 12 == 0
+        assert semitones == 0 or -5 <= moved <= 6
 
 
 @given(notations(), st.data())
@@ -177,19 +194,19 @@ def test_a_new_bar_has_a_meter_of_the_seed_and_all_parts_in_order():
     prompt = SCORE.encode_notation(SONG, ahead=None)
     row = ScoreRules(SCORE, FREE, [prompt], [0.5])
     seen = []
-    for _ in range(6):
+    for _ in range(7):
         legal = row.legal()[0]
         allowed = {i: SCORE.vocab.describe(i).split()[0] for i in np.flatnonzero(legal).tolist()}
         seen.append(sorted(set(allowed.values())))
-        row.update(np.array([next(i for i, kind in allowed.items() if kind in ("PART", "BAR", "METER_4"))]))
+        row.update(np.array([next(i for i, kind in allowed.items() if kind in ("PART", "BAR", "METER_4", "KEY"))]))
     after = ["AT", "PART"]
-    assert seen == [["METER_4"], ["PART"], after, after, ["AT", "BAR"], ["METER_4"]]
+    assert seen == [["METER_4"], ["KEY"], ["PART"], after, after, ["AT", "BAR"], ["METER_4"]]
 
 
 def test_new_notes_keep_to_the_seeds_grid():
     prompt = SCORE.encode_notation(SONG, ahead=None)
     row = ScoreRules(SCORE, Rules(max_still_s=None), [prompt], [0.5])
-    for word in ("METER_4 3", "PART 0"):
+    for word in ("METER_4 3", "KEY 8", "PART 0"):
         kind, value = word.split()
         row.update(np.array([SCORE.vocab.id(kind, int(value))]))
     places = np.flatnonzero(row.legal()[0][SCORE.at0 : SCORE.long0])
@@ -205,7 +222,7 @@ def test_silence_ends_in_time():
     bars = (Bar(0, 4, 4), Bar(96, 4, 4))
     seed = Notation((Part("", 0, (Note(0, 24, 60),)),), bars, 192)
     row = ScoreRules(SCORE, Rules(max_still_s=2.0), [SCORE.encode_notation(seed)], [0.5])
-    for word in ("METER_4 4", "PART 0"):
+    for word in ("METER_4 4", "KEY 7", "PART 0"):
         kind, value = word.split()
         row.update(np.array([SCORE.vocab.id(kind, int(value))]))
     legal = row.legal()[0]

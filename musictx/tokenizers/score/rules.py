@@ -1,6 +1,7 @@
 """The rules of scores: which ids may come next.
 
-- METER, each part once and in the order of the bars before, BAR. A new bar has a meter of the seed, and is whole.
+- METER, KEY, each part once and in the order of the bars before, BAR. A new bar has a meter and a key of the seed, and
+  is whole.
 - In a part AT goes forward within the bar. A place has lengths, each once, with their pitches from low to high.
 - No pitch that its part sounds already.
 - Places and ends on the seed's grid; no note, silence or wait for a new note longer than the rules say.
@@ -34,6 +35,7 @@ class Limits:
 
     pitches: Mask  # (PITCHES,)
     meters: Mask  # (M,)
+    keys: Mask  # (K,) none: no bar says one
     places: Mask  # (UNITS,) of a quarter
     ends: Mask  # (UNITS,)
     note: int
@@ -42,7 +44,7 @@ class Limits:
     polyphony: int
 
     @classmethod
-    def after(cls, seed: Notation, meters: Mask, rules: Rules, unit_s: float) -> "Limits":
+    def after(cls, seed: Notation, meters: Mask, keys: Mask, rules: Rules, unit_s: float) -> "Limits":
         """Those of a seed. Raises ConfigError for a grid without exact places."""
         if rules.grid == SWING:
             why = "a score has exact places, and swing is played"
@@ -56,6 +58,7 @@ class Limits:
         return cls(
             rules.pitches(),
             meters,
+            keys,
             places=_grid(rules, begin),
             ends=_grid(rules, np.concatenate([begin, end])),
             note=max(int(rules.note_s(lengths_s, BEAT_NOTE) / unit_s + 1e-6), 1),
@@ -123,6 +126,8 @@ class Row:
             self.last = "METER"
         elif i == t.span:
             self.last = "SPAN"
+        elif i < t.ahead0:
+            self.last = "KEY"
         elif i < t.at0:
             slot = i - (t.ahead0 if i < t.part0 else t.part0)
             if i < t.part0:
@@ -164,7 +169,9 @@ class Row:
             mask[: t.span] = self.limits.meters
         elif self.last == "SPAN":
             mask[t.at0 + 1 : t.long0] = True
-        elif self.last == "METER":
+        elif self.last == "METER" and self.limits.keys.any():
+            mask[t.key0 : t.ahead0] = self.limits.keys
+        elif self.last in ("METER", "KEY"):
             self._parts(mask)
         elif self.last in ("AT", "LONG"):
             if self.last == "AT" and self._may_last(self.length):
@@ -276,10 +283,10 @@ class ScoreRules:
     ) -> None:
         self.rows = list[Row]()
         for prompt, each_s in zip(prompts, quarter_s, strict=True):
-            used = prompt[prompt < tokenizer.span]
-            meters = np.isin(np.arange(tokenizer.span), used) if len(used) else np.ones(tokenizer.span, bool)
-            seed = tokenizer.decode_notation(prompt)
-            row = Row(tokenizer, Limits.after(seed, meters, rules, each_s / UNITS))
+            t, seed = tokenizer, tokenizer.decode_notation(prompt)
+            used = np.isin(np.arange(t.ahead0), prompt) | (not len(prompt))  # a piece from nothing has any
+            limits = Limits.after(seed, used[: t.span], used[t.key0 :], rules, each_s / UNITS)
+            row = Row(tokenizer, limits)
             if len(prompt) and tokenizer.begins_within(prompt.tolist()):
                 bar = seed.bars[0]
                 row = replace(row, seen=(TUNE,), is_fragment=True, last="PART", now=(0, bar.full))

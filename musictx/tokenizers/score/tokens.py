@@ -1,9 +1,9 @@
 """Score encoding: bars of parts, on the grid of twenty-fourths of a quarter.
 
-A bar is METER, PART 1 …, PART 2 …, BAR. A part's music is AT, a place in the bar; then for each length of the notes
-that begin there LENGTH, and their pitches, low to high. LENGTH is left out where it is that of the note before in this
-bar of the part. SPAN tells, as an AT, that a bar is shorter or longer than its meter says. LONG lengthens the next
-LENGTH.
+A bar is METER, KEY, PART 1 …, PART 2 …, BAR; KEY, the number of sharps and 7, is left out where nobody said one. A
+part's music is AT, a place in the bar; then for each length of the notes that begin there LENGTH, and their pitches,
+low to high. LENGTH is left out where it is that of the note before in this bar of the part. SPAN tells, as an AT, that
+a bar is shorter or longer than its meter says. LONG lengthens the next LENGTH.
 
 One part may be a bar ahead: METER, AHEAD 0 with its next bar, PART 1 … and PART 2 … with the bar before, BAR. So who
 writes the others knows what the tune does next.
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import TokenError
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
 from musictx.music.score import DRUMS, UNITS, Score
 from musictx.tokenizers.score.slots import NAMES, SLOTS, TUNE, slots_of
 from musictx.tokenizers.tokenizer import Tokenizer, Trace
@@ -31,6 +31,7 @@ MOST_UNITS = 16 * UNITS  # of a bar
 MOST_BEATS = {1: 4, 2: 8, 4: 16, 8: 32, 16: 32, 32: 32}  # of a meter, by their unit
 LENGTHS = 4 * UNITS
 MOST_LONG = 16  # times LENGTHS, in one id
+MOST_SHARPS = 7
 VELOCITY = 80
 PITCHES = 128
 
@@ -64,6 +65,7 @@ class ScoreTokenizer(Tokenizer):
         (
             *(EventRange(f"METER_{unit}", 1, most) for unit, most in MOST_BEATS.items()),
             EventRange("SPAN", 0, 0),
+            EventRange("KEY", 0, 2 * MOST_SHARPS),
             EventRange("AHEAD", 0, SLOTS - 1),
             EventRange("PART", 0, SLOTS - 1),
             EventRange("AT", 0, MOST_UNITS),
@@ -79,7 +81,7 @@ class ScoreTokenizer(Tokenizer):
         vocab = self.vocab
         self.ahead0, self.part0, self.at0 = (vocab.offsets[name] for name in ("AHEAD", "PART", "AT"))
         self.long0, self.length0, self.pitch0 = (vocab.offsets[name] for name in ("LONG", "LENGTH", "PITCH"))
-        self.span, self.bar = vocab.offsets["SPAN"], vocab.offsets["BAR"]
+        self.span, self.key0, self.bar = (vocab.offsets[name] for name in ("SPAN", "KEY", "BAR"))
         self.meters = [(beats, unit) for unit, most in MOST_BEATS.items() for beats in range(1, most + 1)]  # by id
         self.pace: NDArray[Any] = np.where(np.arange(vocab.size) == self.bar, 1.0, 0.0)  # (V,) bars
 
@@ -127,7 +129,9 @@ class ScoreTokenizer(Tokenizer):
                     f"bar {number} lasts {quarters:g} quarters, {self.name} tokens have {MOST_UNITS // UNITS}"
                 )
             begin = [self.vocab.id(f"METER_{bar.denominator}", bar.numerator)]
-            yield begin if span == bar.full else [*begin, self.span, self.at0 + span]
+            sharps = next((key.sharps for key in reversed(notation.keys) if key.onset <= bar.onset), None)
+            begin += [] if span == bar.full else [self.span, self.at0 + span]
+            yield begin if sharps is None else [*begin, self.key0 + MOST_SHARPS + sharps]
 
     def _events(self, notes: Sequence[Note], bar: int) -> Iterator[int]:
         """The ids of a part's bar."""
@@ -155,6 +159,7 @@ class ScoreTokenizer(Tokenizer):
     def decode_notation(self, ids: NDArray[np.integer]) -> Notation:
         """The score, with a part for each slot. Raises TokenError as `decode`."""
         placed, bars, end = self.placed(ids)
+        keys = self._keys(ids, bars)
         parts: dict[int, set[Note]] = {}
         for _, slot, note in placed:
             parts.setdefault(slot, set()).add(note)
@@ -163,7 +168,18 @@ class ScoreTokenizer(Tokenizer):
         if last > end:
             bars += bars[-1]._replace(onset=end).filled(last, self.name)
             end = bars[-1].onset + bars[-1].full
-        return Notation(staves, tuple(bars), end)
+        return Notation(staves, tuple(bars), end, keys)
+
+    def _keys(self, ids: NDArray[np.integer], bars: Sequence[Bar]) -> tuple[Key, ...]:
+        """The keys, from the bars on where they change."""
+        keys, within = list[Key](), self.begins_within(music := self.vocab.music(ids).tolist())
+        n = 0 if within else -1  # number of the bar
+        for i in music:
+            n += i < self.span
+            sharps = i - self.key0 - MOST_SHARPS
+            if self.key0 <= i < self.ahead0 and (not keys or keys[-1].sharps != sharps):
+                keys.append(Key(bars[n].onset if keys else 0, sharps))
+        return tuple(keys)
 
     def placed(self, ids: NDArray[np.integer]) -> tuple[list[Placed], list[Bar], int]:
         """The notes of any ids, their bars, and where the last one ends.
@@ -183,6 +199,8 @@ class ScoreTokenizer(Tokenizer):
                 base, end, has_meter = end, end + bars[-1].full, True
             elif i == self.span:
                 in_span = True
+            elif i < self.ahead0:
+                pass  # a key says nothing about notes
             elif i < self.part0:
                 slot, base, has_ahead = i - self.ahead0, bars[-1].onset, True
             elif i < self.at0:
@@ -208,6 +226,13 @@ class ScoreTokenizer(Tokenizer):
             any(low <= i < high for i in first) for low, high in ((self.ahead0, self.part0), (self.part0, self.at0))
         )
         return not music or music[0] >= self.span or (has_ahead and has_part)
+
+    def transpose(self, ids: Ids, semitones: int) -> Ids:
+        """A window with every pitch and key moved; the caller keeps it within `lo` … `hi`."""
+        moved = super().transpose(ids, semitones)
+        is_key = (ids >= self.key0) & (ids < self.ahead0)
+        sharps = (ids.astype(np.int64) - self.key0 - MOST_SHARPS + 7 * semitones + 5) % 12 - 5  # -5 … 6
+        return np.where(is_key & (semitones % 12 != 0), self.key0 + MOST_SHARPS + sharps, moved).astype(np.uint16)
 
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> float:
         """The end of the last bar, or the onset of a note behind it."""
