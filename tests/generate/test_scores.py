@@ -187,7 +187,7 @@ def test_given_ids_are_read_in_the_order_of_the_stream(tmp_path):
     script = Script.of(task.template, SCORE)
     words = [SCORE.vocab.describe(i).replace(" ", "") if i != FREE else "…" for i in script.ids]
     assert " ".join(words) == (
-        "METER_43 AHEAD0 AT0 LENGTH72 PITCH67 PART1 … PART2 AT0 LENGTH72 PITCH48 AT24 LENGTH8 PITCH43 BAR"
+        "METER_43 KEY7 AHEAD0 AT0 LENGTH72 PITCH67 PART1 … PART2 AT0 LENGTH72 PITCH48 AT24 LENGTH8 PITCH43 BAR"
     )
     model = Reader(player().say)
     (music,) = task.draw(model, SCORE)
