@@ -140,7 +140,8 @@ def free_slots(seed: ScoreSeed) -> list[int]:
     pairs = zip(seed.staves, seed.slots, strict=True)
     slots = [slot for n, slot in pairs if slot is not None and mine.intersection(seed.places[n])]
     if not slots:
-        raise ConfigError("part", got=seed.project.part, why="it has drums, which a score lacks", allowed="another")
+        why = "it has drums, which a score lacks"
+        raise ConfigError("part", got=seed.project.part, why=why, allowed="another").of(seed.file)
     return slots
 
 
