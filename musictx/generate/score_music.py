@@ -13,7 +13,7 @@ from musictx.generate.result import Music
 from musictx.generate.score_seeds import ScoreSeed
 from musictx.generate.scores import Template
 from musictx.music import midi_file as midi
-from musictx.music.midi_file import EventFile, EventTrack, meta, notes_of, read_events, with_events, write_events
+from musictx.music.midi_file import Event, EventFile, EventTrack, meta, notes_of, read_events, with_events, write_events
 from musictx.music.midi_file import Note as MidiNote
 from musictx.music.notation.midi import VELOCITY, to_midi
 from musictx.music.notation.notation import Losses, Notation, Note, Part
@@ -105,23 +105,22 @@ def into_file(seed: ScoreSeed, template: Template, added: Mapping[int, tuple[Not
     """The person's MIDI file with new notes in place of those of the free bars."""
     project, tracks = seed.project, list(seed.project.file.tracks)
     per_unit = int.from_bytes(project.file.division) / UNITS
-    bars = [bar for _, bar in template.free]
-    begin, end = template.notation.bars[min(bars)].onset, template.notation.spans[max(bars)][1]
+    begin, end = template.span
     if begin >= template.seed.end:  # no pedal of the seed holds what is new
         tracks = let_go(tracks, project.raw.channels, round(begin * per_unit))
+        tracks[0] = with_events(tracks[0], [], _meters(template, per_unit))
     new, drawn = dict[int, list[Note]](), {slot for slot, _ in template.free}
     lines = list[Line]()
     for part, slot, home in zip(new_parts(template, added), template.slots, homes_of(template, seed), strict=True):
         if slot in drawn and home >= 0:
             new.setdefault(home, []).extend(part.notes)
         elif part.notes:
-            lines.append(Line(part.name, score_of([part], seed)))
+            lines.append(Line(part.name, score_of([(note, part.program, VELOCITY) for note in part.notes], seed)))
     for home, notes in new.items():
         for k, (t, channel) in enumerate(seed.places[home]):
-            mine = [note for note in notes_of(tracks[t]) if note.channel == channel]
+            mine = (note for note in notes_of(tracks[t]) if note.channel == channel)
             gone = [note for note in mine if begin <= round(note.on / per_unit) < end]
-            loud = _loudness([note for note in mine if note not in gone], begin * per_unit, end * per_unit)
-            more = [] if k else _in_ticks(notes, per_unit, channel, loud)
+            more = [] if k else _in_ticks(notes, per_unit, channel, loudness(seed, home, begin, end))
             places = [n for note in gone for n in (note.first, note.last) if n is not None]
             tracks[t] = with_events(tracks[t], places, list(events_of(more, channel)))
     if lines:
@@ -129,15 +128,18 @@ def into_file(seed: ScoreSeed, template: Template, added: Mapping[int, tuple[Not
     return _with_text(project.file._replace(tracks=tracks), text)
 
 
+def _meters(template: Template, per_unit: float) -> list[Event]:
+    """The time signature of new bars, where it is another than the last."""
+    last, new = template.seed.bars[-1], template.notation.bars[len(template.seed.bars)]
+    if last[1:] == new[1:]:
+        return []
+    values = [midi.META, 0x58, 4, new.numerator, new.denominator.bit_length() - 1, 24, 8]
+    return [Event(round(new.onset * per_unit), bytes(values))]
+
+
 def _in_ticks(notes: Iterable[Note], per_unit: float, channel: int, velocity: int) -> list[MidiNote]:
     ticks = ((round(note.onset * per_unit), round(note.offset * per_unit), note.pitch) for note in notes)
     return [MidiNote(on, max(off, on + 1), channel, pitch, velocity, 0, None) for on, off, pitch in ticks]
-
-
-def _loudness(notes: Iterable[MidiNote], first: float, last: float) -> int:
-    """The median velocity of the notes nearest to some ticks."""
-    near = sorted(notes, key=lambda note: max(first - note.on, note.on - last, 0))[:NEAR]
-    return round(median([note.velocity for note in near] or [VELOCITY]))
 
 
 def _with_text(file: EventFile, text: str) -> bytes:
@@ -153,14 +155,26 @@ def seconds_at(units: ArrayLike, seed: ScoreSeed) -> NDArray[np.float64]:
     return clock.seconds(np.rint(np.asarray(units) * (clock.ticks_per_quarter / UNITS)))
 
 
-def score_of(parts: Iterable[Part], seed: ScoreSeed) -> Score:
-    """The notes of all parts in seconds of the file."""
-    rows = sorted((note.onset, note.pitch, note.length, part.program) for part in parts for note in part.notes)
-    onset, pitch, length, program = np.array(rows, np.int64).reshape(-1, 4).T
+def score_of(notes: Iterable[tuple[Note, int, int]], seed: ScoreSeed) -> Score:
+    """Notes with a program and a velocity each, in seconds of the file."""
+    rows = sorted((note.onset, note.pitch, note.length, program, velocity) for note, program, velocity in notes)
+    onset, pitch, length, program, velocity = np.array(rows, np.int64).reshape(-1, 5).T
     on_s, off_s = seconds_at(onset, seed), seconds_at(onset + length, seed)
-    return Score(on_s, off_s, pitch, np.full(len(pitch), VELOCITY), seed.meter.quarter_s, program)
+    return Score(on_s, off_s, pitch, velocity, seed.meter.quarter_s, program)
 
 
 def both(template: Template, added: Mapping[int, tuple[Note, ...]], seed: ScoreSeed) -> tuple[Score, NDArray[np.bool_]]:
     """All notes in seconds, and which of them are new (N,)."""
-    return merge_marked(score_of(template.notation.parts, seed), score_of(new_parts(template, added), seed))
+    homes, (begin, end) = homes_of(template, seed), template.span
+    old, new = list[tuple[Note, int, int]](), list[tuple[Note, int, int]]()
+    for part, more, home in zip(template.notation.parts, new_parts(template, added), homes, strict=True):
+        old += [(note, part.program, seed.loud.get((home, note.onset, note.pitch), VELOCITY)) for note in part.notes]
+        new += [(note, part.program, loudness(seed, home, begin, end)) for note in more.notes]
+    return merge_marked(score_of(old, seed), score_of(new, seed))
+
+
+def loudness(seed: ScoreSeed, home: int, begin: int, end: int) -> int:
+    """The median velocity of the notes of a part that begin nearest to some bars, but not in them."""
+    others = ((at, velocity) for (n, at, _), velocity in seed.loud.items() if n == home and not begin <= at < end)
+    near = sorted(others, key=lambda each: max(begin - each[0], each[0] - end))[:NEAR]
+    return round(median([velocity for _, velocity in near] or [VELOCITY]))

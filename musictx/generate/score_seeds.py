@@ -29,6 +29,7 @@ class ScoreSeed(NamedTuple):
     slots: tuple[int | None, ...]  # of the staves
     staves: tuple[int, ...]
     places: list[list[tuple[int, int]]]  # the tracks and channels of each part
+    loud: dict[tuple[int, int, int], int]  # the velocity of each part, onset and pitch, if the file is MIDI
     project: Project  # the MIDI file, or MIDI of the notation
     is_midi: bool
     meter: Meter
@@ -53,10 +54,13 @@ def read_score(file: Path, tokenizer: ScoreTokenizer, part: str | None = None) -
     tracks = read_tracks(data, file)
     project = Project(whole(data, file), tracks.tempo_map, part)
     is_midi = not kind_of_notation(data, file)
-    places = [staff.places for staff in staves_of(project.file)[0]] if is_midi else []
-    places = places or [[place_of(n)] for n in range(len(notation.parts))]
+    staves, _ = staves_of(project.file)
+    per_unit = int.from_bytes(project.file.division) / UNITS
+    struck = ((n, note) for n, staff in enumerate(staves) for note in staff.notes if is_midi)
+    loud = {(n, round(note.on / per_unit), note.pitch): note.velocity for n, note in struck}
+    places = [staff.places for staff in staves] if is_midi else [[place_of(n)] for n in range(len(notation.parts))]
     divided = notation.divided
-    staves = tuple(n for n in range(len(notation.parts)) for _ in range(1 + (n in divided)))
+    numbers = tuple(n for n in range(len(notation.parts)) for _ in range(1 + (n in divided)))
     notation = notation.on_two_staves()
     try:
         slots = tuple(slots_of(notation))
@@ -64,24 +68,33 @@ def read_score(file: Path, tokenizer: ScoreTokenizer, part: str | None = None) -
     except TokenError as error:
         raise error.of(file) from None
     remarks = (f"{file}: {'; '.join(lost)}",) if (lost := say_repairs(losses)) else ()
-    return ScoreSeed(file, notation, slots, staves, places, project, is_midi, tracks.meter(), remarks)
+    return ScoreSeed(file, notation, slots, numbers, places, loud, project, is_midi, tracks.meter(), remarks)
 
 
 def continued(seed: ScoreSeed, length: Length) -> Template:
     """New bars for all parts. Raises ConfigError for parts of bars."""
     old = seed.notation
-    return more_bars(old, seed.slots, bars_of(length, old, old.bars[-1]))
+    return more_bars(old, seed.slots, bars_of(length, old, meter_of_rest(old)))
 
 
 def more_bars(old: Notation, slots: tuple[int | None, ...], count: int) -> Template:
-    """New bars of the last meter for all parts with a slot, behind the last bar line."""
-    last = old.bars[-1]
+    """New bars for all parts with a slot, behind the last bar line."""
+    last, meter = old.bars[-1], meter_of_rest(old)
     end = max(old.end, last.onset + last.full)  # a last bar that is not full gets rests
-    bars = [Bar(end + k * last.full, *last[1:]) for k in range(count)]
-    notation = replace(old, bars=(*old.bars, *bars), end=end + count * last.full)
+    bars = [meter._replace(onset=end + k * meter.full) for k in range(count)]
+    notation = replace(old, bars=(*old.bars, *bars), end=end + count * meter.full)
     numbers = range(len(old.bars), len(notation.bars))
     free = frozenset((slot, n) for slot in slots if slot is not None for n in numbers)
     return Template(notation, slots, free, TUNE, old)
+
+
+def meter_of_rest(notation: Notation) -> Bar:
+    """A bar of the meter in which a score goes on: the last, unless the last bar only completes the upbeat, as MIDI has
+    it."""
+    bars, last = notation.bars, notation.bars[-1]
+    if len(bars) > 2 and last[1:] != bars[-2][1:] and bars[1].onset + last.full == bars[-2].full:
+        return bars[-2]
+    return last
 
 
 def bars_of(length: Length, notation: Notation, bar: Bar) -> int:
@@ -127,7 +140,8 @@ def free_slots(seed: ScoreSeed) -> list[int]:
     pairs = zip(seed.staves, seed.slots, strict=True)
     slots = [slot for n, slot in pairs if slot is not None and mine.intersection(seed.places[n])]
     if not slots:
-        raise ConfigError("part", got=seed.project.part, why="it has drums, which a score lacks", allowed="another")
+        why = "it has drums, which a score lacks"
+        raise ConfigError("part", got=seed.project.part, why=why, allowed="another").of(seed.file)
     return slots
 
 

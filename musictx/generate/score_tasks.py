@@ -34,8 +34,7 @@ class Task(NamedTuple):
         seed, template = self.seed, self.template
         window = self.request.window if isinstance(self.request, NewMusic) else None
         report = reporting("drawing a score")
-        bars, spans = [bar for _, bar in template.free], template.notation.spans
-        from_s, to_s = seconds_at([spans[min(bars)][0].onset, spans[max(bars)][1]], seed).tolist()
+        from_s, to_s = seconds_at(template.span, seed).tolist()
         music = list[ScoreMusic]()
         drawn = draw_parts(template, player, tokenizer, self.request, own=own, window=window, report=report)
         for k, each in enumerate(drawn, 1):

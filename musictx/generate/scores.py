@@ -37,6 +37,12 @@ class Template:
     seed: Notation  # new notes have its limits
 
     @property
+    def span(self) -> tuple[int, int]:
+        """Where the bars to draw begin and end."""
+        bars = [bar for _, bar in self.free]
+        return self.notation.bars[min(bars)].onset, self.notation.spans[max(bars)][1]
+
+    @property
     def unit_s(self) -> float:
         return 60 / self.notation.tempi[0].quarters_a_minute / UNITS
 

@@ -16,7 +16,7 @@ import musictx
 from musictx.errors import BundleError, ConfigError, PerformanceError, TokenError, UserError
 from musictx.generate.control import Control
 from musictx.generate.requests import Accompany, Continue, Fill, Length, Sampling
-from musictx.generate.score_seeds import bars_of, read_score
+from musictx.generate.score_seeds import bars_of, meter_of_rest, read_score
 from musictx.generate.score_tasks import task_of
 from musictx.generate.scores import FREE, Script
 from musictx.model.packaged import seed_path
@@ -102,16 +102,17 @@ def test_a_continuation_keeps_every_note_of_the_file(folder, score, division, ba
     seed, _ = from_midi(path.read_bytes())
     music, other = drawn(path, Continue(PLAIN, Length(bars=bars), random_seed=k, variations=2), window=window)
     assert not music.stopped
-    last = seed.bars[-1]
+    meter = meter_of_rest(seed)
     assert music.notation.bars[: len(seed.bars)] == seed.bars
-    assert [bar[1:] for bar in music.notation.bars[len(seed.bars) :]] == [last[1:]] * bars
-    assert music.notation.end == seed.end + bars * last.full
+    assert [bar[1:] for bar in music.notation.bars[len(seed.bars) :]] == [meter[1:]] * bars
+    assert music.notation.end == seed.end + bars * meter.full
     was, now = sounds(path.read_bytes()), sounds(music.midi())
     assert not was - now
     assert all(on >= unit * seed.end and on % unit == off % unit == 0 for _, on, off, *_ in now - was)
     assert {(t, channel) for t, _, _, channel, *_ in now} == {(t, channel) for t, _, _, channel, *_ in was}
     assert sum((now - was).values()) == len(music.new_notes)
-    assert read_events(music.midi()).tracks[0] == read_events(path.read_bytes()).tracks[0]
+    if meter[1:] == seed.bars[-1][1:]:
+        assert read_events(music.midi()).tracks[0] == read_events(path.read_bytes()).tracks[0]
     assert keeps(music, task_of(path, SCORE, Continue(PLAIN, Length(bars=bars))).template)
     assert other.notation.bars == music.notation.bars
 
@@ -288,6 +289,21 @@ def test_notation_goes_on_from_a_bar_line_in_midi_and_musicxml(tmp_path):
     assert [part.notes for part in again.parts] == [part.notes for part in music.notation.parts]
 
 
+def test_a_file_whose_last_bar_completes_the_upbeat_goes_on_in_its_meter(tmp_path):
+    bars = Bar(0, 3, 4), Bar(24, 3, 4), Bar(96, 3, 4)
+    short = replace(SONG, parts=(Part("Voice", 52, (*TUNE_NOTES[:3], Note(96, 48, 67))),), bars=bars, end=144)
+    path = in_file(short, tmp_path)
+    assert from_midi(path.read_bytes())[0].bars[-1][1:] == (2, 4)  # MIDI says that it is another meter
+    (music,) = drawn(path, Continue(PLAIN, Length(bars=1)))
+    assert music.notation.bars[-1] == Bar(144, 3, 4)
+    more = [
+        e
+        for e in read_events(music.midi()).tracks[0].events
+        if e not in read_events(path.read_bytes()).tracks[0].events
+    ]
+    assert [(e.tick, e.data[3:5]) for e in more] == [(2880, b"\x03\x02")]
+
+
 def test_new_notes_are_as_loud_as_those_before(tmp_path):
     path = in_file(SONG, tmp_path)
     path.write_bytes(path.read_bytes().replace(b"\x90C\x50", b"\x90C\x21").replace(b"\x90H\x50", b"\x90H\x21"))
@@ -295,6 +311,7 @@ def test_new_notes_are_as_loud_as_those_before(tmp_path):
     new = sounds(music.midi()) - sounds(path.read_bytes())
     assert {velocity for t, *_, velocity in new if t == 1} == {33}
     assert {velocity for t, *_, velocity in new if t > 1} == {80}
+    assert Counter(music.score.velocity.tolist()) == Counter(n[-1] for n in sounds(music.midi()).elements())
 
 
 def test_a_variation_does_not_depend_on_the_others(tmp_path):
