@@ -17,7 +17,20 @@ if TYPE_CHECKING:  # help needs no library
 FOLDER = Path(__file__).parent / "commands"
 ORDER = [
     *("prepare", "train", "tune", "runs", "generate", "accompany", "jam", "evaluate", "compare", "inspect"),
-    *("similar", "probe", "classify", "attend", "render", "listen", "export", "serve", "lesson", "check", "demo"),
+    *(
+        "similar",
+        "probe",
+        "classify",
+        "attend",
+        "render",
+        "listen",
+        "export",
+        "serve",
+        "lesson",
+        "check",
+        "mirex",
+        "demo",
+    ),
 ]
 
 HELP = """\
@@ -27,7 +40,6 @@ usage: musictx COMMAND [INPUT] [KEY=VALUE ...]    musictx COMMAND --help    show
 {commands}
 
 examples
-  musictx prepare folder my_midi_files out=my_store
   musictx train experiment=chorales trainer.max_epochs=5 model.d_model=128
   musictx generate elise out=continued                       the piano model inside musictx, and a seed
   musictx accompany my_tune.mid out=harmonised variations=3 png=true
