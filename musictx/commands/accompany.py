@@ -14,7 +14,7 @@ from musictx.generate.accompanying import Accompanied, accompany_melody, check_r
 from musictx.generate.control import Control
 from musictx.generate.melodies import read_melody
 from musictx.generate.open_player import check_device, open_accompanying, open_playing, own_settings
-from musictx.generate.requests import Accompany, Sampling
+from musictx.generate.requests import Accompany, Request, Sampling
 from musictx.generate.score_music import ScoreMusic
 from musictx.generate.score_tasks import check_files, task_of
 from musictx.generate.seeds import Targets, name_targets
@@ -54,6 +54,7 @@ class AccompanyConfig:
     random_seed: int = setting(Accompany.random_seed, "random seed: the same one gives the same music")
     alone: bool = setting(False, "write the music alone, at one tempo; false: the voices into the melody's own file")
     pedal: bool = setting(False, "write long new notes as keys and sustain pedal")
+    humanize: bool = setting(Request.humanize, "models of scores: new notes are loud and soft as people play them")
     wav: bool = setting(False, "also write the sound of each accompaniment")
     musicxml: bool = setting(False, "also write the score of each, for a notation program")
     png: bool = setting(False, "also write a picture of melody and voices")
@@ -78,6 +79,7 @@ def accompany(config: AccompanyConfig) -> None:
         random_seed=config.random_seed,
         variations=config.variations,
         rows_at_once=config.rows_at_once,
+        humanize=config.humanize,
         voices=config.voices,
         rewrite=config.rewrite,
         from_bar=config.from_bar,

@@ -20,7 +20,7 @@ from musictx.generate.control import Control
 from musictx.generate.filling import as_continue, check_fills, read_around
 from musictx.generate.open_player import Playing, check_device, open_playing, own_settings
 from musictx.generate.primer import Part
-from musictx.generate.requests import DEFAULT_S, Continue, Fill, Length, Sampling
+from musictx.generate.requests import DEFAULT_S, Continue, Fill, Length, Request, Sampling
 from musictx.generate.result import Music
 from musictx.generate.score_tasks import Task, check_files, check_seed, draw_tasks, task_of
 from musictx.generate.seeds import NEW, Targets, check_apart, find_seeds, find_sides, name_targets, read_each
@@ -97,6 +97,7 @@ class GenerateConfig:
     drums: bool = setting(Continue.drums, "include the seed's drums")
     alone: bool = setting(False, "write the music alone, from 0 on at one tempo; false: into the seed's own file")
     pedal: bool = setting(False, "write long new notes as keys and sustain pedal")
+    humanize: bool = setting(Request.humanize, "models of scores: new notes are loud and soft as people play them")
     wav: bool = setting(False, "also write the sound of each continuation")
     musicxml: bool = setting(False, "also write the score of each, for a notation program")
     png: bool = setting(False, "also write a picture of seed and continuations")
@@ -121,7 +122,7 @@ class GenerateConfig:
 OF_SEEDS = ("seed_midi", "seed_seconds", "seed_bars", "seed_from", "start", "include_seed")
 LENGTHS = ("length_seconds", "length_bars")
 REGION = ("from_s", "to_s", "from_bar", "to_bar")
-SHARED = ("rules", "control", "random_seed", "variations", "rows_at_once", "window", "drums")
+SHARED = ("rules", "control", "random_seed", "variations", "rows_at_once", "window", "drums", "humanize")
 DEFAULT = {field.name: field.default for field in fields(GenerateConfig)}
 
 

@@ -66,6 +66,7 @@ def check_request(
     """The request with the bundle's own sampling. Raises BundleError for an unfit model, ConfigError for settings that
     it cannot keep."""
     check_accompanies(header, bundle, model)
+    request.refuse_humanize()
     if tokenizer.voices and _source_voices(header, model) != N_VOICES:
         hint = "give bundle=harmoniser, or one that was trained with objective=voices"
         raise BundleError(f"{bundle} hears a single voice, not any of {N_VOICES}", hint)

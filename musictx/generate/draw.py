@@ -90,6 +90,7 @@ class Drawing:
         *,
         own: Own = UNSAID,
     ) -> None:
+        request.refuse_humanize()
         self.player, self.tokenizer = player, tokenizer
         has_seeds = all(isinstance(primer, Primer) for primer in primers)  # guidance is about a seed
         sampling = request.sampling.suited({**own, **({} if has_seeds else {"seed_guidance": None})})

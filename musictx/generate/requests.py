@@ -136,6 +136,7 @@ class Request:
     random_seed: int = 0  # the same one gives the same music
     variations: int = 1
     rows_at_once: int = 16  # in one batch
+    humanize: bool = False  # loudness of new notes in a score, as people play
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -148,6 +149,11 @@ class Request:
             hint = "leave out the other rules, or the masks on"
             raise ConfigError("masks", got=False, why="it forbids nothing", hint=hint)
         self.control.check_rules(rules)
+
+    def refuse_humanize(self) -> None:
+        """Raises ConfigError where new notes have a loudness of their own."""
+        if self.humanize:
+            raise ConfigError("humanize", got=True, why="it is for models of scores", allowed="false")
 
     @property
     def rows_each(self) -> int:

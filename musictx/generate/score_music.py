@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from musictx.errors import ConfigError
+from musictx.generate.humanize import LOUDEST, touches_of
 from musictx.generate.result import Music
 from musictx.generate.score_seeds import ScoreSeed
 from musictx.generate.scores import Template
@@ -21,6 +22,7 @@ from musictx.music.pedal import let_go
 from musictx.music.project import Line, events_of
 from musictx.music.score import UNITS, Score, merge_marked
 
+Loud = Mapping[tuple[int, int, int], int]  # the velocity of each note, by the part of the file, onset and pitch
 NEAR = 16  # notes of a part say how loud new ones beside them are
 
 
@@ -31,6 +33,7 @@ class ScoreMusic(Music):
     source: ScoreSeed = field(repr=False)
     template: Template = field(repr=False)
     added: Mapping[int, tuple[Note, ...]] = field(repr=False)
+    loud: Loud = field(repr=False)
 
     @property
     def notation(self) -> Notation:
@@ -46,9 +49,10 @@ class ScoreMusic(Music):
         seed, whole = self.source, self.notation
         if alone or not seed.is_midi:
             staves = _in_parts(whole, homes_of(self.template, seed))
-            data = to_midi(replace(staves, tempi=staves.tempi[:1]) if alone else staves)
+            homes = list(dict.fromkeys(homes_of(self.template, seed)))  # of the staves
+            data = to_midi(replace(staves, tempi=staves.tempi[:1]) if alone else staves, self.loud, homes)
             return _with_text(read_events(data), text) if text else data
-        return into_file(seed, self.template, self.added, text)
+        return into_file(seed, self.template, self.added, self.loud, text)
 
     def written(self, source: object, *, alone: bool = False) -> tuple[Notation, Losses]:
         return self.notation, Losses()
@@ -101,7 +105,9 @@ def fitted(seed: ScoreSeed, template: Template, drawn: Mapping[int, Iterable[Not
     return {slot: tuple(notes) for slot, notes in out.items()}
 
 
-def into_file(seed: ScoreSeed, template: Template, added: Mapping[int, tuple[Note, ...]], text: str = "") -> bytes:
+def into_file(
+    seed: ScoreSeed, template: Template, added: Mapping[int, tuple[Note, ...]], loud: Loud, text: str = ""
+) -> bytes:
     """The person's MIDI file with new notes in place of those of the free bars."""
     project, tracks = seed.project, list(seed.project.file.tracks)
     per_unit = int.from_bytes(project.file.division) / UNITS
@@ -109,18 +115,19 @@ def into_file(seed: ScoreSeed, template: Template, added: Mapping[int, tuple[Not
     if begin >= template.seed.end:  # no pedal of the seed holds what is new
         tracks = let_go(tracks, project.raw.channels, round(begin * per_unit))
         tracks[0] = with_events(tracks[0], [], _meters(template, per_unit))
-    new, drawn = dict[int, list[Note]](), {slot for slot, _ in template.free}
+    new, drawn = dict[int, list[tuple[Note, int]]](), {slot for slot, _ in template.free}
     lines = list[Line]()
     for part, slot, home in zip(new_parts(template, added), template.slots, homes_of(template, seed), strict=True):
+        played = [(note, loud[home, note.onset, note.pitch]) for note in part.notes]
         if slot in drawn and home >= 0:
-            new.setdefault(home, []).extend(part.notes)
-        elif part.notes:
-            lines.append(Line(part.name, score_of([(note, part.program, VELOCITY) for note in part.notes], seed)))
+            new.setdefault(home, []).extend(played)
+        elif played:
+            lines.append(Line(part.name, score_of([(note, part.program, velocity) for note, velocity in played], seed)))
     for home, notes in new.items():
         for k, (t, channel) in enumerate(seed.places[home]):
             mine = (note for note in notes_of(tracks[t]) if note.channel == channel)
             gone = [note for note in mine if begin <= round(note.on / per_unit) < end]
-            more = [] if k else _in_ticks(notes, per_unit, channel, loudness(seed, home, begin, end))
+            more = [] if k else _in_ticks(notes, per_unit, channel)
             places = [n for note in gone for n in (note.first, note.last) if n is not None]
             tracks[t] = with_events(tracks[t], places, list(events_of(more, channel)))
     if lines:
@@ -137,9 +144,9 @@ def _meters(template: Template, per_unit: float) -> list[Event]:
     return [Event(round(new.onset * per_unit), bytes(values))]
 
 
-def _in_ticks(notes: Iterable[Note], per_unit: float, channel: int, velocity: int) -> list[MidiNote]:
-    ticks = ((round(note.onset * per_unit), round(note.offset * per_unit), note.pitch) for note in notes)
-    return [MidiNote(on, max(off, on + 1), channel, pitch, velocity, 0, None) for on, off, pitch in ticks]
+def _in_ticks(notes: Iterable[tuple[Note, int]], per_unit: float, channel: int) -> list[MidiNote]:
+    ticks = ((round(note.onset * per_unit), round(note.offset * per_unit), note.pitch, loud) for note, loud in notes)
+    return [MidiNote(on, max(off, on + 1), channel, pitch, velocity, 0, None) for on, off, pitch, velocity in ticks]
 
 
 def _with_text(file: EventFile, text: str) -> bytes:
@@ -163,14 +170,37 @@ def score_of(notes: Iterable[tuple[Note, int, int]], seed: ScoreSeed) -> Score:
     return Score(on_s, off_s, pitch, velocity, seed.meter.quarter_s, program)
 
 
-def both(template: Template, added: Mapping[int, tuple[Note, ...]], seed: ScoreSeed) -> tuple[Score, NDArray[np.bool_]]:
+def both(
+    template: Template, added: Mapping[int, tuple[Note, ...]], seed: ScoreSeed, loud: Loud
+) -> tuple[Score, NDArray[np.bool_]]:
     """All notes in seconds, and which of them are new (N,)."""
-    homes, (begin, end) = homes_of(template, seed), template.span
     old, new = list[tuple[Note, int, int]](), list[tuple[Note, int, int]]()
+    homes = homes_of(template, seed)
     for part, more, home in zip(template.notation.parts, new_parts(template, added), homes, strict=True):
-        old += [(note, part.program, seed.loud.get((home, note.onset, note.pitch), VELOCITY)) for note in part.notes]
-        new += [(note, part.program, loudness(seed, home, begin, end)) for note in more.notes]
+        for notes, out in ((part.notes, old), (more.notes, new)):
+            out += [(note, part.program, loud.get((home, note.onset, note.pitch), VELOCITY)) for note in notes]
     return merge_marked(score_of(old, seed), score_of(new, seed))
+
+
+def loudness_of(
+    template: Template, added: Mapping[int, tuple[Note, ...]], seed: ScoreSeed, humanize: bool = False, chance: int = 0
+) -> Loud:
+    """The velocity of each note: of new ones as of those near them, or by `humanize` around these; that gives all notes
+    of notation theirs."""
+    loud, parts, homes = dict(seed.loud), new_parts(template, added), homes_of(template, seed)
+    joined = [_with(part, more.notes) for part, more in zip(template.notation.parts, parts, strict=True)]
+    touches = touches_of(replace(template.notation, parts=tuple(joined)), chance) if humanize else []
+    for n, (part, home) in enumerate(zip(parts, homes, strict=True)):
+        usual = loudness(seed, home, *template.span)
+        found = dict.fromkeys(part.notes, usual)
+        if humanize:
+            played = dict(zip(joined[n].notes, touches[n].velocity.tolist(), strict=True))
+            found = {note: played[note] for note in (part.notes if seed.is_midi else joined[n].notes)}
+            if found and seed.is_midi and home >= 0:
+                louder = usual - round(median(found.values()))
+                found = {note: min(max(velocity + louder, 1), LOUDEST) for note, velocity in found.items()}
+        loud |= {(home, note.onset, note.pitch): velocity for note, velocity in found.items()}
+    return loud
 
 
 def loudness(seed: ScoreSeed, home: int, begin: int, end: int) -> int:

@@ -11,7 +11,7 @@ from musictx.errors import ConfigError
 from musictx.files import stem_of
 from musictx.generate.primer import Part
 from musictx.generate.requests import UNSAID, Accompany, Continue, Fill, NewMusic, Own, Request
-from musictx.generate.score_music import ScoreMusic, both, fitted, seconds_at
+from musictx.generate.score_music import ScoreMusic, both, fitted, loudness_of, seconds_at
 from musictx.generate.score_seeds import ScoreSeed, accompanied, continued, read_score, with_gap
 from musictx.generate.scores import Template, check_settings, draw_parts
 from musictx.model.steps import Player
@@ -39,7 +39,8 @@ class Task(NamedTuple):
         drawn = draw_parts(template, player, tokenizer, self.request, own=own, window=window, report=report)
         for k, each in enumerate(drawn, 1):
             added = fitted(seed, template, each.notes)
-            score, is_new = both(template, added, seed)
+            loud = loudness_of(template, added, seed, self.request.humanize, self.request.random_seed)
+            score, is_new = both(template, added, seed, loud)
             goes_on = isinstance(self.request, Continue)
             music.append(
                 ScoreMusic(
@@ -57,6 +58,7 @@ class Task(NamedTuple):
                     source=seed,
                     template=template,
                     added=added,
+                    loud=loud,
                 )
             )
         return music

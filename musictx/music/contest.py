@@ -42,7 +42,7 @@ def read_prompt(path: Path) -> Notation:
 
 
 def _note(row: Any, number: int, path: Path) -> Note:
-    values = [row.get(name) if isinstance(row, dict) else None for name in FIELDS]
+    values: list[Any] = [row.get(name) if isinstance(row, dict) else None for name in FIELDS]
     for (name, (low, high)), value in zip(FIELDS.items(), values, strict=True):
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
             raise MidiError(

@@ -23,6 +23,7 @@ from musictx.model.packaged import seed_path
 from musictx.music.midi_file import TEXT, EventFile, EventTrack, notes_of, read_events, write_events
 from musictx.music.notation.midi import from_midi, to_midi
 from musictx.music.notation.notation import Bar, Notation, Note, Part, Tempo
+from musictx.music.notation.write import to_musicxml
 from musictx.music.read import score_of
 from musictx.tokenizers import with_added
 from musictx.tokenizers.gap import ADDED
@@ -372,3 +373,33 @@ def test_all_events_of_a_project_stay(tmp_path):
     assert [now[n] for n in (0, 1, 3)] == [was[n] for n in (0, 1, 3)]
     assert [n.on for n in notes_of(now[2]) if n.on < 384] == [0, 192]
     assert len(notes_of(now[2])) - 2 == len(music.new_notes)
+
+
+def played(data):
+    """The velocities of each track with notes."""
+    tracks = [[note.velocity for note in sorted(notes_of(track))] for track in read_events(data).tracks]
+    return [each for each in tracks if each]
+
+
+def test_humanize_says_how_loud_new_notes_are_and_nothing_of_old_ones(tmp_path):
+    file = tmp_path / "song.mid"
+    file.write_bytes(to_midi(SONG))
+    plain, human = (
+        task_of(file, SCORE, Continue(PLAIN, Length(bars=8), humanize=humanize)).draw(player(), SCORE)[0]
+        for humanize in (False, True)
+    )
+    assert plain.notation == human.notation
+    new = set[int]()
+    for part, before, after in zip(SONG.parts, played(plain.midi()), played(human.midi()), strict=True):
+        assert set(before) == {80}
+        assert after[: len(part.notes)] == before[: len(part.notes)]
+        new |= {*after[len(part.notes) :]}
+    assert len(new) > 1
+    assert {*human.score.velocity.tolist()} == {80, *new}
+
+
+def test_humanize_plays_all_of_a_score_that_had_no_loudness(tmp_path):
+    file = tmp_path / "song.musicxml"
+    file.write_bytes(to_musicxml(SONG)[0])
+    (human,) = task_of(file, SCORE, Continue(PLAIN, Length(bars=1), humanize=True)).draw(player(), SCORE)
+    assert all(len({*each}) > 1 for each in played(human.midi()))

@@ -5,6 +5,8 @@ the second and the third. Lags grow by a curriculum. Convolutions over three ids
 for "the note after this one", which takes them minutes (`studies/planted_motif.py`).
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -15,9 +17,17 @@ from musictx.model.build import build_model, model_config
 NOTES, MARK = 8, 8
 UNSEEN = 5, 11  # lags
 STAGES = [(2, 0), (3, 2), (3, 4), (3, 8), (3, 14)]  # notes of the motif, longest lag
-BLOCK = {"d_model": 32, "n_layers": 2, "n_heads": 2, "d_ff": 64, "conv": 3, "max_distance": 64, "dropout": 0.0}
-CELLS = {"d_model": 32, "n_layers": 2, "dropout": 0.0}
-KINDS = {
+BLOCK: dict[str, Any] = {
+    "d_model": 32,
+    "n_layers": 2,
+    "n_heads": 2,
+    "d_ff": 64,
+    "conv": 3,
+    "max_distance": 64,
+    "dropout": 0.0,
+}
+CELLS: dict[str, Any] = {"d_model": 32, "n_layers": 2, "dropout": 0.0}
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "LSTM": ("recurrent", CELLS),
     "LSTM, recall": ("recurrent", CELLS | {"recall": True, "d_attention": 16}),
     "table": ("transformer", BLOCK | {"position": "relative"}),

@@ -1,7 +1,7 @@
 """Notation -> the bytes of a MIDI file, and back where every note of a file begins on the grid of twenty-fourths."""
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import mido
@@ -31,9 +31,14 @@ FLATS = ("C", "F", "Bb", "Eb", "Ab", "Db", "Gb", "Cb")
 NEAR = 0.1  # of a unit: how far an onset may lie from the grid, for programs that round their ticks
 
 
-def to_midi(notation: Notation) -> bytes:
+def to_midi(
+    notation: Notation, loud: Mapping[tuple[int, int, int], int] | None = None, numbers: Sequence[int] | None = None
+) -> bytes:
     """A track for each staff, and before them one with meters, keys and tempi. Raises ValueError for a meter that MIDI
-    lacks."""
+    lacks.
+
+    `loud` has velocities by the staff, its place or that of `numbers`, by onset and by pitch."""
+    loud, numbers = loud or {}, numbers or range(len(notation.parts))
     file = mido.MidiFile(ticks_per_beat=TICKS)
     clock: list[tuple[int, mido.MetaMessage]] = []
     line, signed = 0, (0, 0)
@@ -56,7 +61,8 @@ def to_midi(notation: Notation) -> bytes:
             (0, mido.Message("program_change", channel=channel, program=part.program)),
         ]
         for note in _apart(part.notes):
-            events.append((note.onset, mido.Message("note_on", channel=channel, note=note.pitch, velocity=VELOCITY)))
+            velocity = loud.get((numbers[n], note.onset, note.pitch), VELOCITY)
+            events.append((note.onset, mido.Message("note_on", channel=channel, note=note.pitch, velocity=velocity)))
             events.append((note.offset, mido.Message("note_off", channel=channel, note=note.pitch)))
         file.tracks.append(_track(events, notation.end))
     file.charset = "utf-8"
