@@ -8,10 +8,11 @@ import numpy as np
 
 from musictx.analysis.part_writing_report import rules_report
 from musictx.data.store import Store, verify_split
-from musictx.errors import StoreError, TokenError, UserError
-from musictx.music.read import read_bytes, read_tracks
+from musictx.errors import MidiError, StoreError, TokenError, UserError
+from musictx.music.read import read_bytes, read_tracks, score_of
 from musictx.music.score import Score
-from musictx.tokenizers import Tokenizer, build_tokenizer
+from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.score import ScoreTokenizer
 from musictx.viz.curves import count_music, plot_histograms
 
 FIRST = 24  # tokens that are shown
@@ -20,8 +21,8 @@ MOST_PIECES = 2000  # of a large store every n-th piece is counted
 
 def midi_facts(path: Path, name: str) -> dict[str, Any]:
     """A MIDI file's tracks, and its music as tokens and back. Raises MidiError, ConfigError."""
-    tokenizer = build_tokenizer(name)
-    tracks = read_tracks(read_bytes(path), path, one_tempo=tokenizer.metrical)
+    tokenizer, data = build_tokenizer(name), read_bytes(path)
+    tracks = read_tracks(data, path, one_tempo=tokenizer.metrical)
     score = tracks.merge()
     facts: dict[str, Any] = {
         "file": str(path),
@@ -44,19 +45,21 @@ def midi_facts(path: Path, name: str) -> dict[str, Any]:
         "tokenizer": name,
     }
     try:
-        ids = tokenizer.encode(score)
-    except TokenError as error:
+        if isinstance(tokenizer, ScoreTokenizer):  # a score has bars and parts that notes in seconds lack
+            ids = tokenizer.encode_notation(score_of(data, path)[0])
+        else:
+            ids = tokenizer.encode(score)
+    except (TokenError, MidiError) as error:
         return facts | {"tokens": None, "why_not": str(error)}
     facts["tokens"] = len(ids)
     facts["first_tokens"] = [tokenizer.vocab.describe(int(i)) for i in ids[:FIRST]]
-    facts["round_trip"] = round_trip(score, tokenizer)
+    facts["round_trip"] = round_trip(score, tokenizer.decode(ids, score.quarter_s))
     return facts
 
 
-def round_trip(score: Score, tokenizer: Tokenizer) -> dict[str, float]:
+def round_trip(score: Score, output: Score) -> dict[str, float]:
     """Each note beside the nearest of its pitch after encoding and decoding."""
     # notes of one pitch in one step of the clock become one, so fewer may come back
-    output = tokenizer.decode(tokenizer.encode(score), score.quarter_s)
     onset, velocity = [np.zeros(0)], [np.zeros(0)]
     for pitch in np.unique(score.pitch):
         originals, copies = (s.select(s.pitch == pitch) for s in (score, output))

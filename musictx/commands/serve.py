@@ -29,6 +29,7 @@ from musictx.model.torch_steps import TorchPlayer, TorchSourcePlayer
 from musictx.model.weights import for_steps
 from musictx.setting import setting
 from musictx.terminal import say
+from musictx.tokenizers.score import ScoreTokenizer
 
 
 @dataclass
@@ -78,6 +79,9 @@ def serve(config: ServeConfig) -> None:
     players, remarks = dict[str, Player](), list[str]()
     source_player: SourcePlayer | None = None
     for stem, each in opened.items():
+        if isinstance(each.tokenizer, ScoreTokenizer):
+            why, hint = "the page plays no models of scores", "musictx generate and accompany do"
+            raise ConfigError("bundle", got=config.bundle, why=why, hint=hint)
         if on_onnx(each.header, device, config.weights):
             players[stem] = open_player(bundle_path(names[stem]), onnx_weights(config.weights), header=each.header)
             remarks += [INT8_REMARK] * (config.weights == AUTO)

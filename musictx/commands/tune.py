@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import copyfile
+from typing import Any
 
 import numpy as np
 from lightning.pytorch.utilities import rank_zero_only
@@ -14,26 +15,29 @@ from musictx.commands import check_way, check_within
 from musictx.commands.generate import generate
 from musictx.config.app import settings
 from musictx.config.command import Command
-from musictx.config.prepare import PrepareFolderConfig, SelectConfig
+from musictx.config.prepare import PrepareFolderConfig, PrepareScoresConfig, SelectConfig
 from musictx.config.train import TokenizerConfig, TrainConfig
-from musictx.data.corpora.folder import OTHER, prepare_folder
+from musictx.data.corpora.folder import OTHER, prepare_folder, prepare_scores
 from musictx.data.prepare import assign_splits, print_summary
-from musictx.data.store import Split, Store
+from musictx.data.store import Piece, Split, Store
 from musictx.errors import ConfigError, StoreError
 from musictx.files import check_new, printable, replacing, write_json
 from musictx.generate.open_bundle import Opened, open_bundle
 from musictx.generate.open_player import check_device
 from musictx.model.bundle import add_notes
 from musictx.model.packaged import BUNDLE, PIANO, bundle_path
+from musictx.music.notation.midi import to_midi
 from musictx.music.write import write_midi
 from musictx.objectives import NEXT_TOKEN
 from musictx.setting import setting
 from musictx.terminal import say
+from musictx.tokenizers.score import ScoreTokenizer
 from musictx.training.fit import fit
 from musictx.training.run_folder import RunFolder, store_hash
 from musictx.training.start import sized_as_bundle
 
 GAIN, SEED, MUSIC = "gain.json", "held-out.mid", "music"  # beside the model
+SEED_BARS = 8  # of a held-out score
 HELD_OUT = 2  # pieces that measure, and nothing else
 RATE = 3e-4  # docs/train/all-about-training.md
 BATCH = 4  # windows a step
@@ -104,8 +108,16 @@ def finish(config: TuneConfig, before: Opened, run: RunFolder, store: Store) -> 
     show_gain(result, config, test)
     facts = {"begun_with": config.bundle, "held_out": [printable(name) for name in test.names], **result._asdict()}
     write_json(out / GAIN, facts)
-    write_midi(store.tokenizer.decode(np.asarray(test[0])), seed)
-    words = [f"device={device}", "seed_seconds=15", "variations=3", "png=true", "overwrite=true"]
+    words = [f"device={device}", "variations=3", "png=true", "overwrite=true"]
+    if isinstance(tokenizer := store.tokenizer, ScoreTokenizer):
+        ids = np.asarray(test[0])
+        notation = tokenizer.decode_notation(ids[: [*np.flatnonzero(ids == tokenizer.bar)][:SEED_BARS][-1] + 1])
+        with replacing(seed) as partial:
+            partial.write_bytes(to_midi(notation))
+        words.append(f"length_bars={SEED_BARS}")
+    else:
+        write_midi(tokenizer.decode(np.asarray(test[0])), seed)
+        words.append("seed_seconds=15")
     generate(settings("generate", *words, bundle=str(run.bundle), seed_midi=str(seed), out=str(out / MUSIC)))
 
 
@@ -117,15 +129,16 @@ def is_done(run: RunFolder, config: TrainConfig, store: Store) -> bool:
 def prepare_store(config: TuneConfig, before: Opened) -> Store:
     """The person's music as a store. Raises StoreError for fewer than four different pieces."""
     store = Path(config.out) / "store"
-    preparation = PrepareFolderConfig(
-        out=str(store),
-        path=config.path,
-        licence=config.licence,
-        overwrite=True,
-        tokenizer=TokenizerConfig(name=before.header.tokenizer),
-        select=SelectConfig(drums=config.drums),
-    )
-    manifest = prepare_folder(preparation, lambda _, keys: held_out(keys, config.random_seed))
+    how: dict[str, Any] = {"out": str(store), "path": config.path, "licence": config.licence, "overwrite": True}
+
+    def assign(_: Sequence[Piece], keys: Sequence[str]) -> list[str]:
+        return held_out(keys, config.random_seed)
+
+    if isinstance(before.tokenizer, ScoreTokenizer):
+        manifest = prepare_scores(PrepareScoresConfig(**how), assign)
+    else:
+        how |= {"tokenizer": TokenizerConfig(name=before.header.tokenizer), "select": SelectConfig(drums=config.drums)}
+        manifest = prepare_folder(PrepareFolderConfig(**how), assign)
     print_summary(store, manifest)
     for name, reason in manifest.dropped:
         if reason != OTHER:
@@ -151,7 +164,7 @@ def train_config(config: TuneConfig, before: Opened, store: Store) -> TrainConfi
     steps = config.max_steps or min(max(READINGS * reading, STEPS[0]), STEPS[1])
     training: TrainConfig = settings(
         "train",
-        f"data={'chorales' if voices else 'performances'}",
+        f"data={'chorales' if before.tokenizer.metrical else 'performances'}",
         f"trainer={'gpu' if config.device == 'cuda' else 'cpu'}",
         f"tokenizer={before.header.tokenizer}",
         init_from=config.bundle,

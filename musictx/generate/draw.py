@@ -26,6 +26,7 @@ from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.beat_grammar import BeatGrammar
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
+from musictx.tokenizers.score import ScoreTokenizer
 from musictx.waiting import Waiting
 
 MOST_LINES_S = 4 * 3600.0  # later notes may begin at any moment
@@ -91,6 +92,9 @@ class Drawing:
         own: Own = UNSAID,
     ) -> None:
         request.refuse_humanize()
+        if isinstance(tokenizer, ScoreTokenizer):
+            why, hint = "a model of scores writes bars of parts", "musictx generate and accompany give it scores"
+            raise ConfigError("bundle", why=why, hint=hint)
         self.player, self.tokenizer = player, tokenizer
         has_seeds = all(isinstance(primer, Primer) for primer in primers)  # guidance is about a seed
         sampling = request.sampling.suited({**own, **({} if has_seeds else {"seed_guidance": None})})

@@ -12,6 +12,8 @@ from musictx.commands.inspect import inspect
 from musictx.config.app import settings
 from musictx.data.store import Store
 from musictx.errors import UserError
+from musictx.music.notation.midi import to_midi
+from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
 from musictx.music.score import DRUMS, Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
@@ -65,9 +67,18 @@ def test_what_is_wrong_in_a_file_is_said_and_is_data(song, tmp_path, capsys):
     assert json.loads(inspected(capsys, f"midi={cut}", "json=true"))["discarded"]["cut_short"] == 1
 
 
+def test_scores_show_their_own_bars_and_parts(tmp_path, capsys):
+    notes = tuple(Note(24 * n, 24, 60 + n) for n in range(4))
+    waltz = Notation((Part("Voice", 73, notes),), (Bar(0, 3, 4), Bar(24, 3, 4)), 96, (Key(0, -3),))
+    (tmp_path / "waltz.mid").write_bytes(to_midi(waltz))
+    out = inspected(capsys, f"midi={tmp_path}/waltz.mid", "tokenizer=score")
+    assert "METER_4 3, SPAN, AT 24, KEY 4, PART 0, AT 0, LENGTH 24, PITCH 60, BAR, METER_4 3" in out
+    assert "and back: 4 of 4 notes" in out
+
+
 def test_round_trip_counts_what_is_lost():
     twice = Score([0.0, 0.004, 1.0], [0.5, 0.5, 2.0], [60, 60, 60], [80, 80, 81])
-    assert round_trip(twice, build_tokenizer("performance")) == {
+    assert round_trip(twice, build_tokenizer("performance").normalise(twice)) == {
         "notes": 3,
         "notes_back": 2,
         "largest_onset_error_s": 0.004,

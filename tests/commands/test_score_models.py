@@ -6,6 +6,10 @@ import pytest
 from conftest import ok, refused
 from untrained import write_score_model
 
+from musictx.errors import ConfigError
+from musictx.generate.draw import continue_primers
+from musictx.generate.open_player import open_playing
+from musictx.generate.requests import Continue
 from musictx.music.midi_file import read_events
 from musictx.music.notation.midi import to_midi
 from musictx.music.notation.notation import Bar, Notation, Note, Part
@@ -80,3 +84,11 @@ def test_accompany_adds_two_hands(place):
 def test_a_mistake_is_one_line(place, words, says):
     assert says in refused(["musictx", *words.split(), "bundle=score.safetensors", "out=none"], place)
     assert not (place / "none").exists()
+
+
+def test_the_page_and_comparisons_which_hear_seconds_refuse_scores_in_a_line(place):
+    said = refused(["musictx", "serve", "bundle=score.safetensors"], place)
+    assert "the page plays no models of scores" in said
+    player = open_playing(place / "score.safetensors")
+    with pytest.raises(ConfigError, match="bars of parts"):
+        continue_primers([None], player.player, player.tokenizer, Continue())

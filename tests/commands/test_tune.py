@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ok, refused, signalled
+from untrained import write_score_model
 
 from musictx.analysis.bootstrap import Interval
 from musictx.analysis.likelihood import PASSAGE, Gain, passages_of
@@ -19,6 +20,8 @@ from musictx.errors import StoreError, UserError
 from musictx.model.build import build_model, model_config
 from musictx.model.bundle import save_bundle
 from musictx.model.header import BundleHeader, read_header
+from musictx.music.notation.midi import from_midi, to_midi
+from musictx.music.notation.notation import Bar, Notation, Note, Part
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
@@ -164,3 +167,18 @@ def test_passages_cover_each_piece():
 )
 def test_better_needs_the_interval_every_piece_and_enough_passages(low, high, of_pieces, passages, better):
     assert Gain(2.0, 1.8, Interval(-0.2, low, high), of_pieces, passages).is_better is better
+
+
+def test_a_model_of_scores_learns_scores_and_goes_on_with_one(tmp_path):
+    (tmp_path / "mine").mkdir()
+    for n in range(5):
+        line = tuple(Note(24 * k, 24, 60 + (k * k + n * k) % 13) for k in range(40))
+        song = Notation((Part("Voice", 73, line),), tuple(Bar(96 * k, 4, 4) for k in range(10)), 960)
+        (tmp_path / "mine" / f"{n}.mid").write_bytes(to_midi(song))
+    write_score_model(tmp_path / "score.safetensors", fills=True)
+    out = ok(["musictx", "tune", "mine", "bundle=score.safetensors", "out=tuned", "max_steps=2"], tmp_path).stdout
+    assert "tokenizer score" in out
+    seed, new = (
+        from_midi((tmp_path / f"tuned/{name}.mid").read_bytes())[0] for name in ("held-out", "music/held-out-1")
+    )
+    assert len(new.bars) == len(seed.bars) + 8

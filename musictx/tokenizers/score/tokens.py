@@ -302,7 +302,7 @@ def notation_of(score: Score) -> Notation:
     columns = onset.tolist(), np.maximum(offset - onset, 1).tolist(), score.pitch.tolist()
     notes = tuple(sorted({Note(*each) for each in zip(*columns, strict=True)}))
     bars = Bar(0, 4, 4).filled(max((note.offset for note in notes), default=0), "the music")
-    return Notation((Part(NAMES[1], 0, notes),), tuple(bars), bars[-1].onset + bars[-1].full)
+    return Notation((Part(NAMES[1], 0, notes),), tuple(bars), bars[-1].onset + bars[-1].full, keys=())
 
 
 def _key(note: Note) -> tuple[int, int, int]:
