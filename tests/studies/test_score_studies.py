@@ -1,18 +1,27 @@
-"""studies/score_music.py, score_orders.py: works on one side, works that are left out, orders that keep all notes."""
+"""The studies of scores: works on one side, works that are left out, orders that keep all notes, a bundle that fits."""
 
 import zipfile
 
 import numpy as np
 import pytest
+import score_bundle
 import score_music
 import score_orders
+import torch
 from hypothesis import given
 from strategies import notations, split_of
+from trials import trial
 
+from musictx.config.app import settings
 from musictx.data.store import Corpus, Piece, Store, write_store
+from musictx.model.build import build_model
+from musictx.model.header import read_header
 from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.tokenizers import with_added
+from musictx.tokenizers.gap import ADDED
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.score.slots import RIGHT
+from musictx.training.fit import build_model_config
 
 SCORE = ScoreTokenizer()
 MAESTRO = """canonical_composer,canonical_title,split
@@ -97,3 +106,27 @@ def test_an_order_keeps_all_notes_bars_and_meters(order, notation):
     split, notes = score_orders.written(split_of(ids), order)
     assert notes.tolist() == [len({(n, note) for n, part in enumerate(notation.parts) for note in part.notes})]
     assert np.array_equal(split[0], found)
+
+
+def test_the_model_fits_its_bundle():
+    for stage in score_bundle.STAGES:
+        config = settings("train", f"experiment={stage}", "data.path=x", "out=y", "init_from=null")
+        assert (config.objective, config.data.length) == ("infill", score_bundle.SEGMENT)
+        with torch.device("meta"):  # the shapes alone
+            model = build_model(build_model_config(config, with_added(SCORE, ADDED).vocab.size))
+        assert sum(p.numel() for p in model.parameters()) * 2 < 16e6  # bytes as float16
+
+
+@pytest.mark.usefixtures("no_curves")
+def test_one_command_makes_a_scored_bundle(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ids = SCORE.encode_notation(TWO_HANDS)
+    splits = {name: [Piece(name, ids, 1.0)] for name in ("train", "validation", "test")}
+    write_store(tmp_path / "store", SCORE, Corpus("some", "CC0", "who wrote it"), splits, [])
+    small = [f"model.{each}" for each in ("d_model=16", "n_layers=1", "n_heads=2", "d_ff=32")]
+    words = [*small, "data.length=64", "data.segment=64", "trainer.max_steps=2", "data.workers=0"]
+    trial(score_bundle, "--store", "store", "--out", "made", *words)
+    header = read_header(tmp_path / "made/score.safetensors")
+    assert (header.tokenizer, header.licence, header.notes["citation"]) == ("score", "CC0", "who wrote it")
+    assert header.val_nll is not None
+    assert not (tmp_path / "made/score-test.json").exists()
