@@ -342,7 +342,7 @@ def test_a_model_that_fills_hears_the_bars_after_the_gap(tmp_path):
 def test_python_has_the_same(tmp_path):
     model = musictx.load(write_score_model(tmp_path / "score.safetensors"))
     path = in_file(SONG, tmp_path)
-    (music,) = model.continue_midi(path, bars=1)
+    (music,) = model.continue_midi(path, bars=1, humanize=True)
     assert music.bars is not None
     assert music.seed == path
     (music,) = model.fill(path, from_bar=1, to_bar=1)
@@ -396,6 +396,20 @@ def test_two_tracks_of_one_channel_strike_no_key_twice(tmp_path):
     task = task_of(path, SCORE, Fill(PLAIN, from_bar=1, to_bar=1, only="2"))
     ((slot, _),) = task.template.free
     assert fitted(task.seed, task.template, {slot: [Note(24, 24, 60), Note(24, 24, 61)]}) == {slot: (Note(24, 24, 61),)}
+
+
+def test_meters_behind_the_last_bar_are_said(tmp_path):
+    path = tmp_path / "later.mid"
+    meter = Event(384, bytes([0xFF, 0x58, 4, 3, 2, 24, 8]))
+    path.write_bytes(project(track(meter), track(strike(0, 384, 60))).data)
+    assert "new bars are in 4/4" in task_of(path, SCORE, Continue(PLAIN)).remarks[0]
+    assert task_of(in_file(SONG, tmp_path), SCORE, Continue(PLAIN)).remarks == ()
+
+
+def test_a_file_without_a_tune_and_a_right_hand_is_said(tmp_path):
+    for part in (SONG.parts[2], Part("Strings", 48, SONG.parts[1].notes)):
+        path = in_file(replace(SONG, parts=(part,)), tmp_path)
+        assert "no tune and no right hand" in task_of(path, SCORE, Accompany()).remarks[0]
 
 
 def test_a_note_without_an_end_stays_as_long(tmp_path):
