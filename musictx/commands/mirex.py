@@ -40,6 +40,7 @@ class MirexConfig:
 def mirex(config: MirexConfig) -> None:
     if len(config.files) != 2:
         raise ConfigError("files", got=config.files, allowed="two, PROMPT.json OUT.json")
+    request = Request(config.sampler, rules=config.rules, variations=config.variations, random_seed=config.random_seed)
     source, target = map(Path, config.files)
     numbers = [f"-{k}" for k in range(1, config.variations + 1)] if config.variations > 1 else [""]
     targets = [target.with_name(f"{target.stem}{number}{target.suffix}") for number in numbers]
@@ -49,7 +50,6 @@ def mirex(config: MirexConfig) -> None:
     if not isinstance(opened.tokenizer, ScoreTokenizer):
         raise BundleError(f"{config.bundle} is no model of scores", "give one of tokenizer=score")
     say(f"{config.bundle}: {opened.header.origin}", *opened.remarks)
-    request = Request(config.sampler, rules=config.rules, variations=config.variations, random_seed=config.random_seed)
     template = more_bars(staves := prompt.on_two_staves(), tuple(slots_of(staves)), NEW_BARS)
     with few_threads(config.variations):
         own = opened.header.sampling

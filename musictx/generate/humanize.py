@@ -6,6 +6,7 @@ far less than players differ, only keeps figures that come again from being the 
 """
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,14 +78,14 @@ def humanize(notation: Notation, seed: int = 0) -> list[Score]:
     return [_played(notation, part, touch) for part, touch in zip(notation.parts, touches, strict=True)]
 
 
-def touches_of(notation: Notation, seed: int = 0) -> list[Touch]:
-    """How each part is played. Raises ConfigError and TokenError."""
+def touches_of(notation: Notation, seed: int = 0, slots: Sequence[int | None] | None = None) -> list[Touch]:
+    """How each part is played; `slots`, if they are known. Raises ConfigError and TokenError."""
     if not isinstance(seed, int) or seed < 0:
         raise ConfigError("seed", got=seed, allowed="a whole number from 0 on")
     sizes = [len(part.notes) for part in notation.parts]
     if not any(sizes):
         return [Touch(np.zeros(0, np.uint8), np.zeros(0)) for _ in sizes]
-    found, model = features_of(notation, slots_of(notation)), network()
+    found, model = features_of(notation, slots or slots_of(notation)), network()
     velocity, held = model(np.stack([found[name].astype(np.float64) for name in model.features], axis=1)).T
     velocity = velocity + np.random.default_rng(seed).normal(0, NOISE, len(velocity))
     velocity = np.rint(velocity).clip(1, LOUDEST).astype(np.uint8)

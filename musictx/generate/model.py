@@ -121,6 +121,7 @@ class Model:
         drums: bool = Continue.drums,
         window: int | None = None,
         rows_at_once: int = Continue.rows_at_once,
+        humanize: bool = Request.humanize,
     ) -> list[Music]:
         """Continues a MIDI file, every one in a folder or pattern, a score, or nothing (None).
 
@@ -142,6 +143,7 @@ class Model:
             random_seed=random_seed,
             variations=variations,
             rows_at_once=rows_at_once,
+            humanize=humanize,
             window=window,
             drums=drums,
             only=part,
@@ -192,6 +194,7 @@ class Model:
         drums: bool = Fill.drums,
         window: int | None = None,
         rows_at_once: int = Fill.rows_at_once,
+        humanize: bool = Request.humanize,
     ) -> list[Music]:
         """Replaces a region of a MIDI file or a score, `from_s` to `to_s` or `from_bar` to `to_bar`, by new music.
 
@@ -209,6 +212,7 @@ class Model:
             random_seed=random_seed,
             variations=variations,
             rows_at_once=rows_at_once,
+            humanize=humanize,
             window=window,
             drums=drums,
             only=part,
@@ -305,6 +309,7 @@ class Model:
         min_p: float | None = None,
         rules: Rules | None = None,
         rows_at_once: int = Accompany.rows_at_once,
+        humanize: bool = Request.humanize,
     ) -> list[ScoreMusic]:
         """Writes the hands that a score lacks, with a model of scores.
 
@@ -319,6 +324,7 @@ class Model:
             random_seed=random_seed,
             variations=variations,
             rows_at_once=rows_at_once,
+            humanize=humanize,
         )
         return self._draw_scores("score", score, request)
 

@@ -87,17 +87,17 @@ def _in_parts(notation: Notation, homes: list[int]) -> Notation:
 
 
 def fitted(seed: ScoreSeed, template: Template, drawn: Mapping[int, Iterable[Note]]) -> dict[int, tuple[Note, ...]]:
-    """New notes without those whose key is down already in their part of the file; each ends where its key is struck
+    """New notes without those whose key is down already on their channel of the file; each ends where its key is struck
     again."""
-    homes = homes_of(template, seed)
-    home_of = dict(zip(template.slots, homes, strict=True))
-    down: dict[tuple[int, int], list[Note]] = defaultdict(list)  # by part and pitch
-    for part, home in zip(template.notation.parts, homes, strict=True):
+    channels = [seed.places[home][0][1] if home >= 0 else home for home in homes_of(template, seed)]
+    channel_of = dict(zip(template.slots, channels, strict=True))
+    down: dict[tuple[int, int], list[Note]] = defaultdict(list)  # by channel and pitch
+    for part, channel in zip(template.notation.parts, channels, strict=True):
         for note in part.notes:
-            down[home, note.pitch].append(note)
+            down[channel, note.pitch].append(note)
     out: dict[int, list[Note]] = {slot: [] for slot in drawn}
     for note, slot in sorted((note, slot) for slot, notes in drawn.items() for note in notes):
-        same = down[home_of[slot], note.pitch]
+        same = down[channel_of[slot], note.pitch]
         if not any(each.onset <= note.onset < each.offset for each in same):
             end = min((each.onset for each in same if each.onset > note.onset), default=note.offset)
             same.append(note._replace(length=min(note.offset, end) - note.onset))
@@ -123,13 +123,16 @@ def into_file(
             new.setdefault(home, []).extend(played)
         elif played:
             lines.append(Line(part.name, score_of([(note, part.program, velocity) for note, velocity in played], seed)))
+    asked = {(part.track, part.channel) for part in project.model_parts}
     for home, notes in new.items():
-        for k, (t, channel) in enumerate(seed.places[home]):
-            mine = (note for note in notes_of(tracks[t]) if note.channel == channel)
+        for k, (t, channel) in enumerate(place for place in seed.places[home] if place in asked):
+            mine = [note for note in notes_of(tracks[t]) if note.channel == channel]
             gone = [note for note in mine if begin <= round(note.on / per_unit) < end]
-            more = [] if k else _in_ticks(notes, per_unit, channel)
+            more = list(events_of([] if k else _in_ticks(notes, per_unit, channel), channel))
+            # a note without an end would last as long as its track, which gets longer
+            more += [_end_of(note) for note in mine if note.last is None and note not in gone]
             places = [n for note in gone for n in (note.first, note.last) if n is not None]
-            tracks[t] = with_events(tracks[t], places, list(events_of(more, channel)))
+            tracks[t] = with_events(tracks[t], places, more)
     if lines:
         tracks += project.new_tracks(lines, 0, tracks)
     return _with_text(project.file._replace(tracks=tracks), text)
@@ -147,6 +150,10 @@ def _meters(template: Template, per_unit: float) -> list[Event]:
 def _in_ticks(notes: Iterable[tuple[Note, int]], per_unit: float, channel: int) -> list[MidiNote]:
     ticks = ((round(note.onset * per_unit), round(note.offset * per_unit), note.pitch, loud) for note, loud in notes)
     return [MidiNote(on, max(off, on + 1), channel, pitch, velocity, 0, None) for on, off, pitch, velocity in ticks]
+
+
+def _end_of(note: MidiNote) -> Event:
+    return Event(note.off, bytes([midi.NOTE_OFF | note.channel, note.pitch, 64]))
 
 
 def _with_text(file: EventFile, text: str) -> bytes:
@@ -189,13 +196,14 @@ def loudness_of(
     of notation theirs."""
     loud, parts, homes = dict(seed.loud), new_parts(template, added), homes_of(template, seed)
     joined = [_with(part, more.notes) for part, more in zip(template.notation.parts, parts, strict=True)]
-    touches = touches_of(replace(template.notation, parts=tuple(joined)), chance) if humanize else []
+    played = replace(template.notation, parts=tuple(joined))
+    touches = touches_of(played, chance, template.slots) if humanize else []
     for n, (part, home) in enumerate(zip(parts, homes, strict=True)):
         usual = loudness(seed, home, *template.span)
         found = dict.fromkeys(part.notes, usual)
         if humanize:
-            played = dict(zip(joined[n].notes, touches[n].velocity.tolist(), strict=True))
-            found = {note: played[note] for note in (part.notes if seed.is_midi else joined[n].notes)}
+            human = dict(zip(joined[n].notes, touches[n].velocity.tolist(), strict=True))
+            found = {note: human[note] for note in (part.notes if seed.is_midi else joined[n].notes)}
             if found and seed.is_midi and home >= 0:
                 louder = usual - round(median(found.values()))
                 found = {note: min(max(velocity + louder, 1), LOUDEST) for note, velocity in found.items()}

@@ -18,6 +18,7 @@ from musictx.music.score import UNITS, Meter
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.score.slots import LEFT, RIGHT, TUNE, slots_of
 
+METER = b"\xff\x58"  # a MIDI file's time signature begins with it
 HANDS, NEW_PARTS = (RIGHT, LEFT), ("Piano", "Accompaniment")  # the second name where the first is taken
 
 
@@ -34,6 +35,12 @@ class ScoreSeed(NamedTuple):
     is_midi: bool
     meter: Meter
     remarks: tuple[str, ...]
+
+    @property
+    def later_meters(self) -> bool:
+        """Whether the file has time signatures behind the last bar."""
+        end = self.notation.end * int.from_bytes(self.project.file.division) / UNITS
+        return any(e.data[:2] == METER and e.tick >= end for track in self.project.file.tracks for e in track.events)
 
     @property
     def used(self) -> list[int]:
@@ -67,7 +74,7 @@ def read_score(file: Path, tokenizer: ScoreTokenizer, part: str | None = None) -
         tokenizer.sections(notation, slots, None)
     except TokenError as error:
         raise error.of(file) from None
-    remarks = (f"{file}: {'; '.join(lost)}",) if (lost := say_repairs(losses)) else ()
+    remarks = (f"{file}, as the model hears it: {'; '.join(lost)}",) if (lost := say_repairs(losses)) else ()
     return ScoreSeed(file, notation, slots, numbers, places, loud, project, is_midi, tracks.meter(), remarks)
 
 

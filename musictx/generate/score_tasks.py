@@ -17,6 +17,7 @@ from musictx.generate.scores import Template, check_settings, draw_parts
 from musictx.model.steps import Player
 from musictx.tokenizers.gap import knows_gaps
 from musictx.tokenizers.score import ScoreTokenizer
+from musictx.tokenizers.score.slots import RIGHT, TUNE
 from musictx.waiting import reporting
 
 
@@ -86,6 +87,9 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request) -> Task:
     seed = read_score(file, tokenizer, request.only if isinstance(request, Fill) else None)
     if isinstance(request, Continue):
         template = continued(seed, request.length)
+        if seed.later_meters:
+            beats, unit = template.notation.bars[-1][1:]
+            remarks.append(f"{file}: new bars are in {beats}/{unit}, also where the file says a later meter")
     elif isinstance(request, Fill):
         template = with_gap(seed, request.from_bar or 0, request.to_bar or 0)
         last = max(bar for _, bar in template.free)
@@ -93,6 +97,8 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request) -> Task:
             remarks.append(f"{file}: the bars after the gap are not heard: the model was not trained to fill gaps")
     else:
         template = accompanied(seed)
+        if template.ahead not in (TUNE, RIGHT):
+            remarks.append(f"{file}: it has no tune and no right hand, and models learn what goes with these")
     return Task(stem_of(file), seed, template, request, (*seed.remarks, *remarks))
 
 

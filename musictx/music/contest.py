@@ -38,7 +38,7 @@ def read_prompt(path: Path) -> Notation:
         raise MidiError(path, f"has no list of 1 to {MOST_NOTES:,} notes", SHAPE)
     notes = {_note(row, n, path) for n, row in enumerate(rows, 1)}
     bars = tuple(Bar(at * SIXTEENTH, 4, 4) for at in range(0, FROM, BAR))
-    return Notation((Part("Piano", 0, tuple(sorted(notes))),), bars, FROM * SIXTEENTH)
+    return Notation((Part("Piano", 0, tuple(sorted(notes))),), bars, FROM * SIXTEENTH, keys=())
 
 
 def _note(row: Any, number: int, path: Path) -> Note:
@@ -53,11 +53,12 @@ def _note(row: Any, number: int, path: Path) -> Note:
 
 
 def generation(notes: Iterable[Note]) -> str:
-    """The JSON of the notes that begin in the twelve bars, cut at their end."""
-    rows = []
+    """The JSON of the notes that begin in the twelve bars, cut at their end, without those whose key is down."""
+    rows, until = [], dict[int, int]()  # where each pitch ends
     for onset, length, pitch in sorted(notes):
         start = onset // SIXTEENTH
         duration = min(max(round(length / SIXTEENTH), 1), TO - start)
-        if FROM <= start < TO:
+        if max(FROM, until.get(pitch, FROM)) <= start < TO:
             rows.append({"start": start, "pitch": pitch, "duration": duration})
+            until[pitch] = start + duration
     return json.dumps({"generation": rows})

@@ -37,6 +37,7 @@ def test_twelve_bars_of_sixteenths_follow(folder):
     [
         (["prompt.json"], "files"),
         (["prompt.json", "new.json", "third.json"], "files"),
+        (["prompt.json", "new.json", "variations=999999999999"], "variations=999999999999: give 1 to 1000"),
         (["none.json", "new.json"], "No such file"),
         (["score.safetensors", "new.json"], "no JSON"),
         (["prompt.json", "new.json", "bundle=chorale"], "no model of scores"),

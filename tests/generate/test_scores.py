@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from projects import band
+from projects import band, project, track
+from projects import note as strike
 from strategies import notations
 from stubs import Said, Saying
 from untrained import write_score_model
@@ -16,11 +17,12 @@ import musictx
 from musictx.errors import BundleError, ConfigError, PerformanceError, TokenError, UserError
 from musictx.generate.control import Control
 from musictx.generate.requests import Accompany, Continue, Fill, Length, Sampling
+from musictx.generate.score_music import fitted
 from musictx.generate.score_seeds import bars_of, meter_of_rest, read_score
 from musictx.generate.score_tasks import task_of
 from musictx.generate.scores import FREE, Script
 from musictx.model.packaged import seed_path
-from musictx.music.midi_file import TEXT, EventFile, EventTrack, notes_of, read_events, write_events
+from musictx.music.midi_file import TEXT, Event, EventFile, EventTrack, notes_of, read_events, write_events
 from musictx.music.notation.midi import from_midi, to_midi
 from musictx.music.notation.notation import Bar, Notation, Note, Part, Tempo
 from musictx.music.notation.write import to_musicxml
@@ -249,7 +251,7 @@ def test_files_that_are_no_scores_are_one_line(tmp_path):
     with pytest.raises(PerformanceError, match="give bundle=piano"):
         drawn(seed_path("elise"), request)
     crowd = tuple(Part("Strings", 48, (Note(0, 24, n), Note(0, 24, n + 40))) for n in range(64))
-    with pytest.raises(TokenError, match=r"seed\.mid: 40 parts with notes: give at most 16"):
+    with pytest.raises(TokenError, match=r"seed\.mid: 40 parts beside a tune and two hands: give at most 13"):
         drawn(in_file(replace(SONG, parts=crowd[:40]), tmp_path), request)
     with pytest.raises(UserError, match="256 staves"):
         drawn(
@@ -340,7 +342,7 @@ def test_a_model_that_fills_hears_the_bars_after_the_gap(tmp_path):
 def test_python_has_the_same(tmp_path):
     model = musictx.load(write_score_model(tmp_path / "score.safetensors"))
     path = in_file(SONG, tmp_path)
-    (music,) = model.continue_midi(path, bars=1)
+    (music,) = model.continue_midi(path, bars=1, humanize=True)
     assert music.bars is not None
     assert music.seed == path
     (music,) = model.fill(path, from_bar=1, to_bar=1)
@@ -373,6 +375,48 @@ def test_all_events_of_a_project_stay(tmp_path):
     assert [now[n] for n in (0, 1, 3)] == [was[n] for n in (0, 1, 3)]
     assert [n.on for n in notes_of(now[2]) if n.on < 384] == [0, 192]
     assert len(notes_of(now[2])) - 2 == len(music.new_notes)
+
+
+def test_one_part_of_a_doubled_line_changes_alone(tmp_path):
+    """A track that has the notes of another is no staff of its own; no note of it is lost."""
+    line, path = [strike(96 * k, 96 * k + 90, 60 + k) for k in range(8)], tmp_path / "double.mid"
+    double = [Event(e.tick, bytes([e.data[0] | 1]) + e.data[1:]) for each in line for e in each]
+    path.write_bytes(project(track(), track(*line), track(double)).data)
+    was = read_events(path.read_bytes()).tracks
+    for part, other in ((1, 2), (2, 1)):
+        (music,) = drawn(path, Fill(PLAIN, from_bar=1, to_bar=1, only=str(part)))
+        now = read_events(music.midi()).tracks
+        assert now[other] == was[other]
+        assert len(notes_of(now[part])) == len(music.new_notes) + 4
+
+
+def test_two_tracks_of_one_channel_strike_no_key_twice(tmp_path):
+    low, path = [strike(0, 500, 60)], tmp_path / "hands.mid"
+    path.write_bytes(project(track(*low), track(*[strike(96 * k, 96 * k + 90, 60 + k % 2) for k in range(12)])).data)
+    task = task_of(path, SCORE, Fill(PLAIN, from_bar=1, to_bar=1, only="2"))
+    ((slot, _),) = task.template.free
+    assert fitted(task.seed, task.template, {slot: [Note(24, 24, 60), Note(24, 24, 61)]}) == {slot: (Note(24, 24, 61),)}
+
+
+def test_meters_behind_the_last_bar_are_said(tmp_path):
+    path = tmp_path / "later.mid"
+    meter = Event(384, bytes([0xFF, 0x58, 4, 3, 2, 24, 8]))
+    path.write_bytes(project(track(meter), track(strike(0, 384, 60))).data)
+    assert "new bars are in 4/4" in task_of(path, SCORE, Continue(PLAIN)).remarks[0]
+    assert task_of(in_file(SONG, tmp_path), SCORE, Continue(PLAIN)).remarks == ()
+
+
+def test_a_file_without_a_tune_and_a_right_hand_is_said(tmp_path):
+    for part in (SONG.parts[2], Part("Strings", 48, SONG.parts[1].notes)):
+        path = in_file(replace(SONG, parts=(part,)), tmp_path)
+        assert "no tune and no right hand" in task_of(path, SCORE, Accompany()).remarks[0]
+
+
+def test_a_note_without_an_end_stays_as_long(tmp_path):
+    path = tmp_path / "hangs.mid"
+    path.write_bytes(project(track(Event(0, b"\x90\x3c\x50"), strike(0, 384, 64))).data)
+    (music,) = drawn(path, Continue(PLAIN, Length(bars=4)))
+    assert not sounds(path.read_bytes()) - sounds(music.midi())
 
 
 def played(data):

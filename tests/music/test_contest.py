@@ -20,15 +20,18 @@ def prompt(tmp_path, *notes):
 def test_a_prompt_is_five_bars_of_a_keyboard(tmp_path):
     found = read_prompt(prompt(tmp_path, (16, 72, 6), (16, 57, 14), (79, 60, 1), (12, 67, 4)))
     assert found.parts[0].notes == (Note(72, 24, 67), Note(96, 36, 72), Note(96, 84, 57), Note(474, 6, 60))
+    assert found.keys == ()  # nobody said one
     assert (found.bars, found.end) == (tuple(Bar(96 * n, 4, 4) for n in range(5)), 480)
 
 
 def test_a_generation_has_the_notes_of_the_twelve_bars_within_them():
     notes = [Note(480, 24, 40), Note(474, 6, 41), Note(1626, 96, 42), Note(482, 2, 43), Note(1632, 6, 44)]
+    notes += [Note(492, 12, 40), Note(504, 6, 40)]  # while its key is down, and when it is up again
     found = json.loads(generation(notes))["generation"]
     assert found == [
         {"start": 80, "pitch": 40, "duration": 4},
         {"start": 80, "pitch": 43, "duration": 1},
+        {"start": 84, "pitch": 40, "duration": 1},
         {"start": 271, "pitch": 42, "duration": 1},
     ]
 

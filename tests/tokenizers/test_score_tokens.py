@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import ids, notations
 
+from musictx.data.prepare import content_key
 from musictx.errors import ConfigError, TokenError
 from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
 from musictx.tokenizers.rules import Rules
@@ -85,6 +86,12 @@ def test_transposing_ids_transposes_the_music(notation, semitones):
         assert semitones == 0 or -5 <= moved <= 6
 
 
+@given(notations(), st.sampled_from([-7, -6, 7]), st.integers(-5, 5))
+def test_a_transposed_score_has_the_same_key_for_duplicates(notation, sharps, semitones):
+    ids = SCORE.encode_notation(replace(notation, keys=(Key(0, sharps),)))
+    assert content_key(SCORE.transpose(ids, semitones), SCORE) == content_key(ids, SCORE)
+
+
 @given(notations(), st.data())
 def test_a_window_has_the_notes_of_its_own_bars(notation, data):
     stream = SCORE.encode_notation(notation)
@@ -112,7 +119,7 @@ def test_parts_have_their_places():
     assert slots(Part("Silent", 0, ()), voice) == [None, 0]
     strings = Part("Strings", 48, chords)
     assert slots(strings, voice, strings) == [3, 0, 4]
-    with pytest.raises(TokenError, match="at most 16"):
+    with pytest.raises(TokenError, match="14 parts beside a tune and two hands: give at most 13"):
         slots(*[strings] * 14)
 
 

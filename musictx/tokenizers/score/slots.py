@@ -10,7 +10,7 @@ NAMES = ("tune", "piano", "piano", *(f"part {n}" for n in range(1, SLOTS - OTHER
 
 
 def slots_of(notation: Notation) -> list[int | None]:
-    """The slot of each part, None for those without notes. Raises TokenError for more parts than slots.
+    """The slot of each part, None for those without notes. Raises TokenError for more than 13 others.
 
     The first keyboard with two staves has the hands. Of the parts that sing one note at a time the first is the tune,
     unless another lies an octave higher."""
@@ -30,7 +30,7 @@ def slots_of(notation: Notation) -> list[int | None]:
         n = others.pop()
         slots[n] = RIGHT if parts[n].height >= MIDDLE_C else LEFT
     if len(others) > SLOTS - OTHER:
-        raise TokenError(f"{len(left) + 2 * bool(pairs)} parts with notes", f"give at most {SLOTS}")
+        raise TokenError(f"{len(others)} parts beside a tune and two hands", f"give at most {SLOTS - OTHER}")
     for slot, n in enumerate(others, OTHER):
         slots[n] = slot
     return slots

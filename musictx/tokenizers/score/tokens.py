@@ -90,8 +90,8 @@ class ScoreTokenizer(Tokenizer):
         return self.encode_notation(notation_of(score)) if len(score) else np.zeros(0, dtype=np.uint16)
 
     def encode_notation(self, notation: Notation, ahead: int | None = TUNE) -> Ids:
-        """(T,) ids; part `ahead`, if the score has it beside others, is a bar ahead. Raises TokenError for more than
-        16 parts, and for bars that the table lacks."""
+        """(T,) ids; part `ahead`, if the score has it beside others, is a bar ahead. Raises TokenError for
+        parts that have no slot, and for bars that the table lacks."""
         notation = notation.on_two_staves()
         groups = self.sections(notation, slots_of(notation), ahead)
         return np.array([i for group in groups for section in group for i in section.ids], dtype=np.uint16)
@@ -232,7 +232,7 @@ class ScoreTokenizer(Tokenizer):
         moved = super().transpose(ids, semitones)
         is_key = (ids >= self.key0) & (ids < self.ahead0)
         sharps = (ids.astype(np.int64) - self.key0 - MOST_SHARPS + 7 * semitones + 5) % 12 - 5  # -5 … 6
-        return np.where(is_key & (semitones % 12 != 0), self.key0 + MOST_SHARPS + sharps, moved).astype(np.uint16)
+        return np.where(is_key & (semitones != 0), self.key0 + MOST_SHARPS + sharps, moved).astype(np.uint16)
 
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> float:
         """The end of the last bar, or the onset of a note behind it."""
