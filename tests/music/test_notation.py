@@ -528,3 +528,10 @@ def test_a_keyboard_has_two_staves_of_one_instrument_and_a_choir_none():
     parts |= {(Part("Voice", 0, line), Part("Piano", 0, low)): [], (right, Part("Piano", 0, low)): [(0, 1)]}
     for staves, pairs in parts.items():
         assert Notation(staves, (Bar(0, 4, 4),), 96).keyboards == pairs
+
+
+def test_a_last_bar_that_is_empty_in_the_first_staff_is_one_bar():
+    for line in ("2.GG\t.\n", ".\t2.g\n"):
+        notation, _ = read_notation(KERN.replace("2.GG\t2.g\n", line).encode(), "humdrum")
+        assert [bar.onset for bar in notation.bars] == [0, 24, 96]
+        assert notation.end == 168

@@ -218,7 +218,8 @@ def _bars(part: Any, end: int, source: object) -> tuple[tuple[Bar, ...], int]:
         bars, last = [Bar(0, *meter)], 0
     bars[0] = bars[0]._replace(onset=0)
     if end > last:
-        bars += [each for each in bars[-1]._replace(onset=last).filled(end, source) if each.onset]
+        more = bars[-1]._replace(onset=last).filled(end, source)
+        bars += [each for each in more if each.onset > bars[-1].onset]  # the last one may have no length yet
         last = bars[-1].onset + bars[-1].full
     return tuple(bars), max(last, bars[-1].onset + 1)
 
