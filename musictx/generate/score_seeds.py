@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from musictx.errors import ConfigError, PerformanceError, TokenError, UserError
+from musictx.errors import ConfigError, TokenError, UserError
 from musictx.generate.requests import DEFAULT_S, Length
 from musictx.generate.scores import Template
 from musictx.music.notation.midi import place_of, staves_of
@@ -52,10 +52,7 @@ def read_score(file: Path, tokenizer: ScoreTokenizer, part: str | None = None) -
     """Reads a score, MIDI on a grid or notation; `part` is the only one that changes. Raises UserError, which names the
     file."""
     data = read_bytes(file)
-    try:
-        notation, losses = score_of(data, file)
-    except PerformanceError as error:
-        raise PerformanceError(file, error.reason, f"{error.hint}, or give bundle=piano") from None
+    notation, losses = score_of(data, file)
     if not any(each.notes for each in notation.parts):
         raise UserError(f"{file}: the score has no notes", "give one with music in it")
     tracks = read_tracks(data, file)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, PerformanceError
 from musictx.files import stem_of
 from musictx.generate.primer import Part
 from musictx.generate.requests import UNSAID, Accompany, Continue, Fill, NewMusic, Own, Request
@@ -84,7 +84,12 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request) -> Task:
         if value != usual:
             raise ConfigError(name, got=value, why=why, hint="leave it out")
     remarks = list[str]()
-    seed = read_score(file, tokenizer, request.only if isinstance(request, Fill) else None)
+    try:
+        seed = read_score(file, tokenizer, request.only if isinstance(request, Fill) else None)
+    except PerformanceError as error:
+        if isinstance(request, Accompany):
+            raise
+        raise PerformanceError(file, error.reason, f"{error.hint}, or give bundle=piano") from None
     if isinstance(request, Continue):
         template = continued(seed, request.length)
         if seed.later_meters:

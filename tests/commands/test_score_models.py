@@ -77,7 +77,8 @@ def test_accompany_adds_two_hands(place):
         ("generate infill=song.mid from_bar=3 to_bar=4", "song.mid: from_bar=3: to_bar=4: give bars from 1 to 3"),
         ("generate infill=song.mid from_bar=1 to_bar=1 part=Oboe", "song.mid: part=Oboe: give the name or number of"),
         ("generate elise", "is a performance, not a score"),
-        ("accompany elise", "or give bundle=piano"),
+        ("generate elise", "or give bundle=piano"),
+        ("accompany elise", "quantise it in a DAW"),
         ("accompany song.mid transpose=3", "transpose=3: it is for models of chorales: leave it out"),
     ],
 )
