@@ -139,7 +139,7 @@ def test_the_piano_bundle_says_whose_it_is():
 @pytest.mark.parametrize(
     ("seed", "plays", "reason", "who"),
     [
-        ("elise", "piano", "elise.mid is not ", PIANO_IS),
+        ("elise", "piano", "elise.mid is a performance, not a score", PIANO_IS),
         ("chorale", "chorale", "chorale.mid is four voices ", CHORALE_IS),
         ("null", "piano", "there is no seed", PIANO_IS),
     ],
@@ -169,7 +169,7 @@ def test_the_chorale_model_fills_gaps_on_the_grid(tmp_path):
 
 def test_the_piano_model_fills_gaps_in_all_other_music_and_between(tmp_path):
     printed = ok(["musictx", "generate", "infill=elise", "from_s=4", "to_s=5.5", "out=o"], tmp_path).stdout.splitlines()
-    assert re.match(chosen("piano", "elise.mid is not "), printed[0])
+    assert re.match(chosen("piano", "elise.mid is a performance, not a score"), printed[0])
     assert printed[1] == PIANO_IS
     assert printed[-1].endswith(" of them new, from 4.00 to 5.50 s")
     seed, made = read_midi(FOLDER / "elise.mid"), read_midi(tmp_path / "o" / "elise-1.mid")
@@ -206,7 +206,7 @@ def test_a_name_is_known_to_every_command(world, tmp_path):
 
 def test_what_is_no_bundle_is_said(world, tmp_path):
     for wrong in ("pinao", "encoder", ""):
-        with pytest.raises(BundleError, match=f"^{wrong}: .* piano, chorale or harmoniser, .* train one, "):
+        with pytest.raises(BundleError, match=f"^{wrong}: .* piano, chorale, score or harmoniser, .* train one, "):
             bundle_path(wrong)
     for words in (["inspect", "bundle=encoder"], ["train", "init_from=encoder", f"data.path={world.store}"]):
         assert "encoder: no such bundle: " in refused(["musictx", *words], tmp_path)

@@ -11,6 +11,7 @@ from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.files import only_new
 from musictx.generate.accompanying import Accompanied, accompany_melody, check_request, window_of
+from musictx.generate.choose_bundle import name_accompanist
 from musictx.generate.control import Control
 from musictx.generate.melodies import read_melody
 from musictx.generate.open_player import check_device, open_accompanying, open_playing, own_settings
@@ -31,9 +32,10 @@ from musictx.tokenizers.score import ScoreTokenizer
 class AccompanyConfig:
     """musictx accompany: write the other voices of a choir, or the rest of a song, and leave the melody unchanged."""
 
-    bundle: str = setting(
-        "harmoniser",
-        "harmoniser, a file that `musictx train` made with objective=voices (songs: conditional), or a run's folder",
+    bundle: str | None = setting(
+        None,
+        "harmoniser, score, a file that `musictx train` made with objective=voices (songs: conditional), or a run's "
+        "folder; null: score for a tune or one hand on a grid, else harmoniser",
         path=True,
     )
     melody: str = setting(
@@ -89,17 +91,21 @@ def accompany(config: AccompanyConfig) -> None:
     source = seed_path(config.melody)
     extras = {"wav": config.wav, "png": config.png, "musicxml": config.musicxml, "overwrite": config.overwrite}
     (targets,) = name_targets([source], Path(config.out), config.variations, **extras)
-    is_score = read_header(bundle_path(config.bundle)).tokenizer == ScoreTokenizer.name
-    pieces = (beside_score if is_score else around_melody)(config, request, source)
+    choice = name_accompanist(config.bundle, source, request)
+    if choice.remark:
+        say(choice.remark)
+    header = read_header(bundle_path(choice.bundle))
+    say(f"{choice.bundle}: {header.origin}")
+    draw = beside_score if header.tokenizer == ScoreTokenizer.name else around_melody
+    pieces = draw(config, choice.bundle, request, source)
     write(pieces, targets, config.alone, config.pedal)
 
 
-def around_melody(config: AccompanyConfig, request: Accompany, source: Path) -> list[Accompanied]:
+def around_melody(config: AccompanyConfig, bundle: str, request: Accompany, source: Path) -> list[Accompanied]:
     """The voices around a melody, or the rest of a song."""
     options = {"device": config.device, "weights": config.weights, "attention": config.attention.impl}
-    player, tokenizer, header, remarks = open_accompanying(bundle_path(config.bundle), config.bundle, **options)
-    say(f"{config.bundle}: {header.origin}")
-    request = check_request(request, tokenizer, header, config.bundle)
+    player, tokenizer, header, remarks = open_accompanying(bundle_path(bundle), bundle, **options)
+    request = check_request(request, tokenizer, header, bundle)
     melody = read_melody(source, request, tokenizer)  # before anything is written
     say(*melody.remarks)
     if own := own_settings(config.sampler, header.sampling):
@@ -109,15 +115,14 @@ def around_melody(config: AccompanyConfig, request: Accompany, source: Path) -> 
         return accompany_melody(melody, player, tokenizer, request, window_s=window_of(header))
 
 
-def beside_score(config: AccompanyConfig, request: Accompany, source: Path) -> list[ScoreMusic]:
+def beside_score(config: AccompanyConfig, bundle: str, request: Accompany, source: Path) -> list[ScoreMusic]:
     """The hands that a score lacks."""
     check_files(config.pedal)
-    path, attention = bundle_path(config.bundle), config.attention.impl
+    path, attention = bundle_path(bundle), config.attention.impl
     player, tokenizer, header, remarks = open_playing(
         path, device=config.device, weights=config.weights, attention=attention
     )
     assert isinstance(tokenizer, ScoreTokenizer)
-    say(f"{config.bundle}: {header.origin}")
     task = task_of(source, tokenizer, request)
     say(*task.remarks)
     if own := own_settings(config.sampler, header.sampling | {"seed_guidance": None}):

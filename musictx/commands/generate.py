@@ -14,16 +14,17 @@ from musictx.config.train import AttentionConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new, stem_of
-from musictx.generate.choose_bundle import name_bundle
+from musictx.generate.choose_bundle import check_licence, name_bundle
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.control import Control
 from musictx.generate.filling import as_continue, check_fills, read_around
 from musictx.generate.open_player import Playing, check_device, open_playing, own_settings
 from musictx.generate.primer import Part
-from musictx.generate.requests import DEFAULT_S, Continue, Fill, Length, Request, Sampling
+from musictx.generate.requests import DEFAULT_S, Continue, Fill, Length, NewMusic, Request, Sampling
 from musictx.generate.result import Music
 from musictx.generate.score_tasks import Task, check_files, check_seed, draw_tasks, task_of
 from musictx.generate.seeds import NEW, Targets, check_apart, find_seeds, find_sides, name_targets, read_each
+from musictx.model.header import read_header
 from musictx.model.packaged import bundle_path
 from musictx.model.tensors import tensors_hash
 from musictx.music.read import read_bytes, read_tracks
@@ -44,8 +45,8 @@ class GenerateConfig:
 
     bundle: str | None = setting(
         None,
-        "the model: piano, chorale, a file that `musictx train` made or a run's folder; null: piano, unless the seed "
-        "is four voices on a grid",
+        "the model: piano, chorale, score, a file that `musictx train` made or a run's folder; null: chorale for four "
+        "voices on a grid, score for other scores, piano for performances",
         path=True,
     )
     seed_midi: str | None = setting(
@@ -101,6 +102,7 @@ class GenerateConfig:
     wav: bool = setting(False, "also write the sound of each continuation")
     musicxml: bool = setting(False, "also write the score of each, for a notation program")
     png: bool = setting(False, "also write a picture of seed and continuations")
+    licence: str | None = setting(None, "free: only a model whose weights may be sold; null: any")
     known_store: str | None = setting(
         None,
         "a store, for instance of the music that the model learned: which passages of the new music it has is printed, "
@@ -175,7 +177,7 @@ def fill_gap(config: GenerateConfig) -> None:
     targets = targets_of(config, [name])
     _, errors = read_tracks_of(sides)
     check_all_read(errors, 1)
-    opened = open_model(config, sides, device)
+    opened = open_model(config, sides, device, request)
     player, tokenizer, header, _ = opened.playing
     if isinstance(tokenizer, ScoreTokenizer):
         check_files(config.pedal, config.between)
@@ -205,7 +207,7 @@ def continue_seeds(config: GenerateConfig) -> None:
         files, errors = read_tracks_of(sources)
         if not files:
             check_all_read(errors, len(sources))
-    opened = open_model(config, files, device)
+    opened = open_model(config, files, device, request)
     player, tokenizer, header, _ = opened.playing
     beginnings: Mapping[Path, Beginning | Task]
     compose: Callable[[], Sequence[Sequence[Music]]]
@@ -249,12 +251,14 @@ class OpenModel(NamedTuple):
     origins: "list[Provenance | Neighbours]"
 
 
-def open_model(config: GenerateConfig, files: list[Path], device: str) -> OpenModel:
+def open_model(config: GenerateConfig, files: list[Path], device: str, request: NewMusic) -> OpenModel:
     """Opens and prints the model that plays."""
     origins: list[Provenance | Neighbours] = []
     if config.known_store is not None:
         origins.append(Provenance(Store(config.known_store)))
-    choice = name_bundle(config.bundle, files, config.drums)
+    for_scores = None if config.pedal or config.between is not None else request
+    choice = name_bundle(config.bundle, files, config.drums, request=for_scores, licence=config.licence)
+    check_licence(config.licence, choice.bundle, read_header(bundle_path(choice.bundle)))
     if choice.remark:
         say(choice.remark)
     playing = open_playing(

@@ -12,7 +12,7 @@ from musictx.generate.open_player import check_device, open_playing
 from musictx.generate.requests import Request, Sampling
 from musictx.generate.score_seeds import more_bars
 from musictx.generate.scores import draw_parts
-from musictx.model.packaged import bundle_path
+from musictx.model.packaged import SCORE, bundle_path
 from musictx.music.contest import NEW_BARS, PLACES, generation, read_prompt
 from musictx.setting import setting
 from musictx.system import few_threads
@@ -27,7 +27,9 @@ class MirexConfig:
     """musictx mirex: continue four bars of piano with twelve, as the MIREX contest asks: PROMPT.json OUT.json."""
 
     files: list[str] = setting(MISSING, "two JSON files, the prompt, and the generation to write", path=True)
-    bundle: str = setting(MISSING, "a model of scores, a file that `musictx train` made or a run's folder", path=True)
+    bundle: str = setting(
+        SCORE, "a model of scores: score, a file that `musictx train` made or a run's folder", path=True
+    )
     variations: int = setting(Request.variations, "generations of the prompt, OUT-1.json, OUT-2.json …")
     random_seed: int = setting(Request.random_seed, "random seed: the same one gives the same music")
     overwrite: bool = setting(False, "replace existing files")

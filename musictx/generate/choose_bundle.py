@@ -1,4 +1,4 @@
-"""The choice of a packaged model: chorale for four voices on a grid, piano for all else."""
+"""The choice of a packaged model: chorale for four voices on a grid, score for other scores, piano for all else."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,14 +6,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from musictx.errors import TokenError
-from musictx.model.packaged import CHORALE, PIANO, packaged_bundle
+from musictx.errors import ConfigError, PerformanceError, TokenError, UserError, as_word
+from musictx.generate.requests import Accompany, Request
+from musictx.generate.score_seeds import accompanied, read_score
+from musictx.generate.score_tasks import check_kept
+from musictx.model.header import FREE as LICENCES
+from musictx.model.header import BundleHeader
+from musictx.model.packaged import CHORALE, HARMONISER, PIANO, SCORE, packaged_bundle
 from musictx.music.grid import REST, beside_grid, quantise, score_to_grid
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.score import ScoreTokenizer
 
 ORNAMENTS = 0.05  # share of notes that may begin beside the grid; at most 0.012 in the chorales of music21
+FREE = "free"  # of `licence=`
+OF_VOICES = ("voices", "rewrite", "from_bar", "to_bar", "transpose")  # of a request to a choir
 FULL = 0.5  # share of the sounding sixteenths in which all four voices sound
 
 
@@ -56,16 +64,70 @@ def not_four_voices(music: Score) -> str:
     return f"all four sound in {full:.0%} of it" if full < FULL else ""
 
 
-def name_bundle(bundle: str | None, seeds: Iterable[Path], drums: bool = False, *, played: bool = False) -> Choice:
-    """The bundle that a person names, or else the one that suits all seeds; `played` ones in seconds, not beats. Raises
-    MidiError for an unreadable seed."""
+def name_bundle(
+    bundle: str | None,
+    seeds: Iterable[Path],
+    drums: bool = False,
+    *,
+    played: bool = False,
+    request: Request | None = None,
+    licence: str | None = None,
+) -> Choice:
+    """The bundle that a person names, or else the one that suits all seeds; `played` ones in seconds, not beats.
+    Scores have their own only for a `request`. Raises MidiError for an unreadable seed, ConfigError where the piano's
+    weights are the only ones and `licence` is free."""
     if bundle is not None:
         return Choice(bundle, "")
     choice = Choice(PIANO, "there is no seed")
-    for seed in seeds:
+    for number, seed in enumerate(seeds):
         music = read_tracks(read_bytes(seed), seed, one_tempo=not played).merge(drums)
-        choice = choose_bundle(music, seed.name)
+        found = choose_bundle(music, seed.name)
+        if found.bundle == PIANO and request is not None:
+            found = score_or_piano(seed, request)
+        if not number or found.bundle != CHORALE:  # a chorale is a score too
+            choice = found
         if choice.bundle == PIANO:
             break
+    if licence == FREE and choice.bundle == PIANO:
+        why = f"{choice.why}, so only the piano model plays, whose weights may not be sold"
+        raise ConfigError("licence", got=licence, why=why, allowed="null, or quantise the seed in a DAW")
     packaged_bundle(choice.bundle)  # raises here if the package lacks it, before a line promises it
     return choice
+
+
+def score_or_piano(seed: Path, request: Request) -> Choice:
+    """The model of scores, if this is one, and the request has only settings that it keeps."""
+    try:
+        score = read_score(seed, ScoreTokenizer())
+        if isinstance(request, Accompany):
+            accompanied(score)
+        check_kept(request)
+    except PerformanceError as error:
+        return Choice(PIANO, f"{seed.name} {error.reason}")
+    except ConfigError as error:
+        return Choice(PIANO, f"the model of scores cannot keep {error.field}={as_word(error.got)}")
+    except UserError as error:
+        return Choice(PIANO, f"the model of scores cannot play {error.what}")
+    return Choice(SCORE, f"{seed.name} is a score: its notes lie on a grid")
+
+
+def name_accompanist(bundle: str | None, music: Path, request: Accompany) -> Choice:
+    """The bundle that a person names; else the harmoniser for choirs, and the model of scores for other tunes. Raises
+    MidiError for an unreadable file."""
+    if bundle is not None:
+        return Choice(bundle, "")
+    if any(getattr(request, name) != getattr(Accompany, name) for name in OF_VOICES):
+        return Choice(HARMONISER, "voices are asked for")
+    if not not_four_voices(read_tracks(read_bytes(music), music, one_tempo=True).merge()):
+        return Choice(HARMONISER, f"{music.name} is four voices on a grid")
+    found = score_or_piano(music, request)
+    return found if found.bundle == SCORE else Choice(HARMONISER, found.why)
+
+
+def check_licence(licence: str | None, bundle: str, header: BundleHeader) -> None:
+    """Raises ConfigError for weights that people may not sell, if `licence` is free, and for an unknown one."""
+    if licence not in (None, FREE):
+        raise ConfigError("licence", got=licence, allowed=f"{FREE}, or leave it out for any")
+    if licence == FREE and not header.is_free:
+        why = f"the weights of {bundle} are {header.licence}"
+        raise ConfigError("licence", got=licence, why=why, allowed=f"a model under {' or '.join(LICENCES)}")

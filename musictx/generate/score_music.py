@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.generate.humanize import LOUDEST, touches_of
 from musictx.generate.result import Music
-from musictx.generate.score_seeds import ScoreSeed
+from musictx.generate.score_seeds import ScoreSeed, seconds_at
 from musictx.generate.scores import Template
 from musictx.music import midi_file as midi
 from musictx.music.midi_file import Event, EventFile, EventTrack, meta, notes_of, read_events, with_events, write_events
@@ -123,7 +123,9 @@ def into_file(
             new.setdefault(home, []).extend(played)
         elif played:
             lines.append(Line(part.name, score_of([(note, part.program, velocity) for note, velocity in played], seed)))
-    asked = {(part.track, part.channel) for part in project.model_parts}
+    asked = {place for each in seed.places for place in each}
+    if project.part is not None:
+        asked = {(part.track, part.channel) for part in project.model_parts}
     for home, notes in new.items():
         for k, (t, channel) in enumerate(place for place in seed.places[home] if place in asked):
             mine = [note for note in notes_of(tracks[t]) if note.channel == channel]
@@ -161,12 +163,6 @@ def _with_text(file: EventFile, text: str) -> bytes:
     if text:
         tracks[0] = with_events(tracks[0], [], [meta(0, midi.TEXT, text)])
     return write_events(file._replace(tracks=tracks))
-
-
-def seconds_at(units: ArrayLike, seed: ScoreSeed) -> NDArray[np.float64]:
-    """Units in seconds of the file."""
-    clock = seed.project.clock
-    return clock.seconds(np.rint(np.asarray(units) * (clock.ticks_per_quarter / UNITS)))
 
 
 def score_of(notes: Iterable[tuple[Note, int, int]], seed: ScoreSeed) -> Score:

@@ -6,7 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from musictx.errors import ConfigError, TokenError, UserError
+from musictx.generate.primer import ON_LINE_S
+from musictx.generate.primer import Part as Region
 from musictx.generate.requests import DEFAULT_S, Length
 from musictx.generate.scores import Template
 from musictx.music.notation.midi import place_of, staves_of
@@ -75,16 +80,55 @@ def read_score(file: Path, tokenizer: ScoreTokenizer, part: str | None = None) -
     return ScoreSeed(file, notation, slots, numbers, places, loud, project, is_midi, tracks.meter(), remarks)
 
 
-def continued(seed: ScoreSeed, length: Length) -> Template:
-    """New bars for all parts. Raises ConfigError for parts of bars."""
+def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
+    """The first bars of a score, as many as `part` says; bar 1 follows an upbeat. Raises UserError for bars without
+    notes."""
     old = seed.notation
-    return more_bars(old, seed.slots, bars_of(length, old, meter_of_rest(old)))
+    if part.bars is not None:
+        count = part.bars + old.has_upbeat
+    else:
+        seconds = part.seconds if part.seconds is not None else part.until_s
+        lines_s = seconds_at([end for _, end in old.spans], seed)
+        count = len(old.bars) if seconds is None else int((lines_s < seconds - ON_LINE_S).sum()) + 1
+    if count >= len(old.bars):
+        return seed
+    end = old.bars[count].onset
+    parts = tuple(
+        replace(p, notes=tuple(n._replace(length=min(n.length, end - n.onset)) for n in p.notes if n.onset < end))
+        for p in old.parts
+    )
+    if not any(each.notes for each in parts):
+        raise UserError(f"{seed.file}: no notes to continue", "raise seed_bars= or from_s=, or leave it out")
+    notation = replace(
+        old,
+        parts=parts,
+        bars=old.bars[:count],
+        end=end,
+        keys=tuple(each for each in old.keys if each.onset < end),
+        tempi=tuple(each for each in old.tempi if each.onset < end),
+    )
+    project = seed.project.until(float(seconds_at(end, seed)))
+    loud = {place: velocity for place, velocity in seed.loud.items() if place[1] < end}
+    return seed._replace(notation=notation, project=project, loud=loud)
 
 
-def more_bars(old: Notation, slots: tuple[int | None, ...], count: int) -> Template:
-    """New bars for all parts with a slot, behind the last bar line."""
+def seconds_at(units: ArrayLike, seed: ScoreSeed) -> NDArray[np.float64]:
+    """Units in seconds of the file."""
+    clock = seed.project.clock
+    return clock.seconds(np.rint(np.asarray(units) * (clock.ticks_per_quarter / UNITS)))
+
+
+def continued(seed: ScoreSeed, part: Region, length: Length) -> tuple[ScoreSeed, Template]:
+    """The part of a score that goes on, and new bars for all its staves. Raises UserError for bars without notes."""
+    first = until(seed, part)
+    old, is_whole = first.notation, first is seed
+    return first, more_bars(old, seed.slots, bars_of(length, old, meter_of_rest(old)), fill=is_whole)
+
+
+def more_bars(old: Notation, slots: tuple[int | None, ...], count: int, fill: bool = True) -> Template:
+    """New bars for all parts with a slot, behind the last bar line; `fill` gives a last bar that is not full rests."""
     last, meter = old.bars[-1], meter_of_rest(old)
-    end = max(old.end, last.onset + last.full)  # a last bar that is not full gets rests
+    end = max(old.end, last.onset + last.full) if fill else old.end
     bars = [meter._replace(onset=end + k * meter.full) for k in range(count)]
     notation = replace(old, bars=(*old.bars, *bars), end=end + count * meter.full)
     numbers = range(len(old.bars), len(notation.bars))
@@ -103,15 +147,9 @@ def meter_of_rest(notation: Notation) -> Bar:
 
 def bars_of(length: Length, notation: Notation, bar: Bar) -> int:
     """A length in whole bars, at the last tempo."""
-    if length.tokens is not None:
-        raise ConfigError(
-            "Length.tokens", got=length.tokens, why="a score has whole bars", allowed="Length.bars= instead"
-        )
     if length.bars is None:
         seconds = DEFAULT_S if length.seconds is None else length.seconds
         return max(round(seconds * notation.tempi[-1].quarters_a_minute / 60 * UNITS / bar.full), 1)
-    if length.bars % 1:
-        raise ConfigError("Length.bars", got=length.bars, why="a score has whole bars", allowed="a whole number")
     return int(length.bars)
 
 
@@ -119,7 +157,7 @@ def with_gap(seed: ScoreSeed, from_bar: int, to_bar: int) -> Template:
     """A score without some bars, of all parts or of the one that `read_score` was given; bar 1 follows an upbeat.
     Raises ConfigError for bars and parts that are not there."""
     old = seed.notation
-    upbeat = int(len(old.bars) > 1 and old.bars[1].onset < old.bars[0].full)
+    upbeat = int(old.has_upbeat)
     most = len(old.bars) - upbeat
     if not 1 <= from_bar <= to_bar <= most:
         why, allowed = f"to_bar={to_bar}", f"bars from 1 to {most}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -11,14 +11,17 @@ from musictx.errors import ConfigError, PerformanceError
 from musictx.files import stem_of
 from musictx.generate.primer import Part
 from musictx.generate.requests import UNSAID, Accompany, Continue, Fill, NewMusic, Own, Request
-from musictx.generate.score_music import ScoreMusic, both, fitted, loudness_of, seconds_at
-from musictx.generate.score_seeds import ScoreSeed, accompanied, continued, read_score, with_gap
+from musictx.generate.score_music import ScoreMusic, both, fitted, loudness_of
+from musictx.generate.score_seeds import ScoreSeed, accompanied, continued, read_score, seconds_at, with_gap
 from musictx.generate.scores import Template, check_settings, draw_parts
 from musictx.model.steps import Player
 from musictx.tokenizers.gap import knows_gaps
+from musictx.tokenizers.rules import AUTO
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.score.slots import RIGHT, TUNE
 from musictx.waiting import reporting
+
+R = TypeVar("R", bound=Request)
 
 
 class Task(NamedTuple):
@@ -75,14 +78,7 @@ def draw_tasks(
 def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request) -> Task:
     """The task of a request for one file. Raises ConfigError for settings that a score cannot keep, UserError, which
     names the file."""
-    if isinstance(request, Accompany):  # its rules begin as those of choirs
-        request = replace(
-            request, rules=replace(request.rules, voice_order=False, voice_ranges=False, no_parallels=False)
-        )
-    check_settings(request)
-    for name, value, usual, why in _unkept(request):
-        if value != usual:
-            raise ConfigError(name, got=value, why=why, hint="leave it out")
+    request = check_kept(request)
     remarks = list[str]()
     try:
         seed = read_score(file, tokenizer, request.only if isinstance(request, Fill) else None)
@@ -91,7 +87,7 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request) -> Task:
             raise
         raise PerformanceError(file, error.reason, f"{error.hint}, or give bundle=piano") from None
     if isinstance(request, Continue):
-        template = continued(seed, request.length)
+        seed, template = continued(seed, request.part, request.length)
         if seed.later_meters:
             beats, unit = template.notation.bars[-1][1:]
             remarks.append(f"{file}: new bars are in {beats}/{unit}, also where the file says a later meter")
@@ -107,17 +103,30 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request) -> Task:
     return Task(stem_of(file), seed, template, request, (*seed.remarks, *remarks))
 
 
+def check_kept(request: R) -> R:
+    """The request without the rules of choirs. Raises ConfigError for settings that a score cannot keep."""
+    if isinstance(request, Accompany):  # its rules begin as those of choirs
+        request = replace(
+            request, rules=replace(request.rules, voice_order=False, voice_ranges=False, no_parallels=False)
+        )
+    check_settings(request)
+    for name, value, usual, why in _unkept(request):
+        if value != usual:
+            raise ConfigError(name, got=value, why=why, hint="leave it out")
+    return request
+
+
 def _unkept(request: Request) -> Iterator[tuple[str, object, object, str]]:
     """Settings that a score cannot keep, with their values, the usual ones, and the reason."""
     if isinstance(request, NewMusic):
         yield "drums", request.drums, NewMusic.drums, "a score has no drums"
     if isinstance(request, Continue):
-        part, usual, why = request.part, Part(), "a score goes on at its end, from a bar line on"
-        yield "from_s", part.until_s, usual.until_s, why
-        yield "seed_seconds", part.seconds, usual.seconds, why
-        yield "seed_bars", part.bars, usual.bars, why
-        yield "seed_from", part.side, usual.side, why
-        yield "start", part.start, usual.start, why
+        part, usual = request.part, Part()
+        bars = request.length.bars if request.length.bars and request.length.bars % 1 else None
+        yield "Length.tokens", request.length.tokens, None, "a score goes on by whole bars"
+        yield "Length.bars", bars, None, "a score goes on by whole bars"
+        yield "seed_from", part.side, usual.side, "a score is heard from its beginning"
+        yield "start", part.start.replace("bar", AUTO), usual.start, "new bars begin at a bar line"
         yield "include_seed", request.include_seed, Continue.include_seed, "new bars are written behind the score"
         yield "part", request.only, None, "a score goes on with all its parts"
     elif isinstance(request, Fill):

@@ -25,6 +25,7 @@ DAMAGE = (
 )
 AGAIN, OURS = "copy or train it again", "give a file that `musictx train` wrote"
 MOST_GUIDANCE = 10.0
+FREE = ("MIT", "CC0 1.0", "CC BY 4.0", "public domain")  # weights that people may sell
 OWN_FILTERS = ("top_p", "min_p")  # of the sampler, which a bundle may name
 
 
@@ -48,6 +49,11 @@ class BundleHeader:
     def origin(self) -> str:
         """The corpus of the training, and its licence."""
         return f"trained on {self.corpus}, licence {self.licence}"
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the licence is one of `FREE`."""
+        return self.licence.partition(" (")[0] in FREE
 
     @property
     def added(self) -> list[list[Any]]:

@@ -9,11 +9,11 @@ from musictx.errors import BundleError, MidiError
 from musictx.terminal import say
 
 FOLDER = Path(__file__).parents[1] / "bundles"
-PIANO, CHORALE, HARMONISER = "piano", "chorale", "harmoniser"
+PIANO, CHORALE, SCORE, HARMONISER = "piano", "chorale", "score", "harmoniser"
 BUNDLE = "model.safetensors"  # in the folder of a run
-NAMES = (PIANO, CHORALE)  # models that continue music
+NAMES = (PIANO, CHORALE, SCORE)  # models that continue music
 BUNDLES = (*NAMES, HARMONISER)
-KNOWN = f"{' or '.join(NAMES)}, the models inside musictx"
+KNOWN = f"{', '.join(NAMES[:-1])} or {NAMES[-1]}, the models inside musictx"
 SEEDS = ("elise", "gymnopedie", "chorale")
 KNOWN_SEEDS = f"{', '.join(SEEDS[:-1])} or {SEEDS[-1]}, the seeds inside musictx"
 

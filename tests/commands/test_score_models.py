@@ -68,9 +68,10 @@ def test_accompany_adds_two_hands(place):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("generate song.mid length_tokens=9", "length_tokens=9: a score has whole bars: give length_bars= instead"),
+        ("generate song.mid length_tokens=9", "length_tokens=9: a score goes on by whole bars: leave it out"),
         ("generate seed_midi=null", "seed_midi=null: a score model goes on with a score: give one"),
-        ("generate song.mid from_s=2", "from_s=2.0: a score goes on at its end, from a bar line on: leave it out"),
+        ("generate song.mid seed_from=end", "seed_from=end: a score is heard from its beginning: leave it out"),
+        ("generate song.mid start=beat", "start=beat: new bars begin at a bar line: leave it out"),
         ("generate song.mid control.key=Am", "control.key=Am: a score model takes no targets yet: leave it out"),
         ("generate song.mid pedal=true", "pedal=true: the notes of a score have written lengths: give false"),
         ("generate between=song.mid,tune.mid", "between=song.mid,tune.mid: a score model joins no files"),

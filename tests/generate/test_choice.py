@@ -2,15 +2,28 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from strategies import SHARED_DATA, slowing
 
-from musictx.errors import MidiError
-from musictx.generate.choose_bundle import choose_bundle, name_bundle, not_four_voices
+from musictx.errors import ConfigError, MidiError
+from musictx.generate.choose_bundle import (
+    check_licence,
+    choose_bundle,
+    name_accompanist,
+    name_bundle,
+    not_four_voices,
+)
+from musictx.generate.primer import Part as Region
+from musictx.generate.requests import Accompany, Continue, Fill, Length
 from musictx.generate.seeds import read_seed
+from musictx.model.header import read_header
+from musictx.model.packaged import BUNDLES, packaged_bundle, seed_path
 from musictx.music.grid import grid_to_score, score_to_grid
+from musictx.music.notation.midi import to_midi
+from musictx.music.notation.notation import Bar, Notation, Note, Part
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.tokenizers.chorale import ChoraleTokenizer
@@ -102,3 +115,84 @@ def test_every_chorale_is_the_chorale_models():
     assert len(pieces) == 382
     others = [k for k, piece in enumerate(pieces[::4]) if not_four_voices(grid_to_score(piece))]
     assert others == []
+
+
+VOICE = Part("Lead", 80, tuple(Note(12 * k, 12, 67 + k % 5) for k in range(32)))
+BASS = Part("Bass", 33, tuple(Note(48 * k, 48, 40 + k % 3) for k in range(8)))
+BARS = tuple(Bar(96 * k, 4, 4) for k in range(4))
+BAND = to_midi(Notation((VOICE, BASS), BARS, 384))
+ON_BARS = "song.mid is a score: its notes lie on a grid"
+
+
+@pytest.fixture
+def band(tmp_path):
+    (tmp_path / "song.mid").write_bytes(BAND)
+    return tmp_path / "song.mid"
+
+
+@pytest.mark.parametrize(
+    ("request_", "plays", "why"),
+    [
+        (Continue(), "score", ON_BARS),
+        (Continue(part=Region(bars=2), length=Length(bars=4)), "score", ON_BARS),
+        (Continue(part=Region(until_s=3.0, start="bar")), "score", ON_BARS),
+        (Fill(from_bar=1, to_bar=2), "score", ON_BARS),
+        (Fill(from_bar=1, to_bar=99), "score", ON_BARS),  # a mistake of the person's, which its error names
+        (Fill(from_s=1.0, to_s=2.0), "piano", "the model of scores cannot keep from_s=1.0"),
+        (Continue(part=Region(start="beat")), "piano", "the model of scores cannot keep start=beat"),
+        (Continue(drums=True), "piano", "the model of scores cannot keep drums=true"),
+    ],
+)
+def test_a_score_is_the_score_models_if_that_keeps_the_request(band, request_, plays, why):
+    assert name_bundle(None, [band], request=request_) == (plays, why)
+    assert name_bundle(None, [band], request=request_, played=True) == (plays, why)
+
+
+def test_whoever_asks_for_no_score_gets_none(band):
+    assert name_bundle(None, [band]).bundle == "piano"
+
+
+def test_one_performance_among_scores_is_the_pianos_and_a_chorale_among_them_a_score(band):
+    performance, chorale = (packaged_bundle("chorale").with_name(f"{name}.mid") for name in ("elise", "chorale"))
+    names = [
+        name_bundle(None, files, request=Continue()).bundle
+        for files in ([chorale], [chorale, band], [band, chorale], [band, performance], [chorale, performance])
+    ]
+    assert names == ["chorale", "score", "score", "piano", "piano"]
+
+
+def test_licence_free_leaves_models_whose_weights_may_be_sold(band):
+    assert name_bundle(None, [band], request=Continue(), licence="free").bundle == "score"
+    with pytest.raises(ConfigError, match=r"^licence=free: elise.mid is a performance.* quantise the seed in a DAW$"):
+        name_bundle(None, [seed_path("elise")], request=Continue(), licence="free")
+    for name in BUNDLES:
+        header = read_header(packaged_bundle(name))
+        check_licence(None, name, header)
+        if name != "piano":
+            check_licence("free", name, header)
+            continue
+        with pytest.raises(
+            ConfigError, match="^licence=free: the weights of piano are CC BY-NC-SA 4.0 .* a model under "
+        ):
+            check_licence("free", name, header)
+    with pytest.raises(ConfigError, match="^licence=MIT: give free"):
+        check_licence("MIT", "piano", header)
+
+
+@pytest.mark.parametrize("licence", ["", "unknown", "CC BY-NC 4.0", "CC BY 4.0 and CC BY-NC 4.0", "mine"])
+def test_a_licence_that_nobody_knows_is_not_free(licence):
+    assert not replace(read_header(packaged_bundle("chorale")), licence=licence).is_free
+
+
+def test_a_tune_is_the_score_models_and_a_choir_the_harmonisers(band, tmp_path):
+    tune, hands = tmp_path / "tune.mid", tmp_path / "hands.mid"
+    tune.write_bytes(to_midi(Notation((VOICE,), BARS, 384)))
+    hymn = seed_path("chorale")
+    assert name_accompanist(None, tune, Accompany()) == ("score", "tune.mid is a score: its notes lie on a grid")
+    assert name_accompanist(None, tune, Accompany(voices="T")) == ("harmoniser", "voices are asked for")
+    assert name_accompanist(None, hymn, Accompany()) == ("harmoniser", "chorale.mid is four voices on a grid")
+    assert name_accompanist(None, seed_path("elise"), Accompany()).bundle == "harmoniser"
+    assert name_accompanist("mine.safetensors", tmp_path / "none.mid", Accompany()) == ("mine.safetensors", "")
+    both = (Part("Piano", 0, VOICE.notes), Part("Piano", 0, BASS.notes))
+    hands.write_bytes(to_midi(Notation(both, BARS, 384)))
+    assert name_accompanist(None, hands, Accompany()).bundle == "harmoniser"  # there is no hand to add

@@ -16,6 +16,7 @@ from untrained import write_score_model
 import musictx
 from musictx.errors import BundleError, ConfigError, PerformanceError, TokenError, UserError
 from musictx.generate.control import Control
+from musictx.generate.primer import Part as Region
 from musictx.generate.requests import Accompany, Continue, Fill, Length, Sampling
 from musictx.generate.score_music import fitted
 from musictx.generate.score_seeds import bars_of, meter_of_rest, read_score
@@ -118,6 +119,46 @@ def test_a_continuation_keeps_every_note_of_the_file(folder, score, division, ba
         assert read_events(music.midi()).tracks[0] == read_events(path.read_bytes()).tracks[0]
     assert keeps(music, task_of(path, SCORE, Continue(PLAIN, Length(bars=bars))).template)
     assert other.notation.bars == music.notation.bars
+
+
+@given(notations(), st.integers(1, 4), st.integers(0, 99))
+@settings(max_examples=20)
+def test_the_first_bars_of_a_file_go_on_and_the_rest_is_gone(folder, score, bars, k):
+    path = in_file(score, folder)
+    old = read_score(path, SCORE).notation
+    count = min(bars + old.has_upbeat, len(old.bars))
+    end = old.spans[count - 1][1]
+    request = Continue(PLAIN, Length(bars=2), random_seed=k, part=Region(bars=bars))
+    if not any(note.onset < end for part in old.parts for note in part.notes):
+        with pytest.raises(UserError, match=f"^{path}: no notes to continue: raise seed_bars="):
+            task_of(path, SCORE, request)
+        return
+    (music,) = drawn(path, request)
+    assert music.notation.bars[:count] == old.bars[:count]
+    assert len(music.notation.bars) == count + 2
+    for part, was in zip(music.notation.parts, old.parts, strict=True):
+        assert [n for n in part.notes if n.onset < end] == [
+            n._replace(length=min(n.length, end - n.onset)) for n in was.notes if n.onset < end
+        ]
+    now, was = sounds(music.midi()), sounds(path.read_bytes())
+    assert sum(on < 20 * end for _, on, *_ in now.elements()) == sum(on < 20 * end for _, on, *_ in was.elements())
+    assert sum(on >= 20 * end for _, on, *_ in now.elements()) == len(music.new_notes)
+
+
+def test_a_cut_lies_at_the_bar_line_that_seconds_and_from_s_reach(tmp_path):
+    path = in_file(SONG, tmp_path)  # bars at 0, 1 and 4 s, to 7 s
+    for region, at_s in (
+        (Region(seconds=0.5), 1),
+        (Region(seconds=1.0), 1),
+        (Region(seconds=1.1), 4),
+        (Region(until_s=4.01), 4),
+        (Region(bars=1), 4),  # bar 1 follows the upbeat
+        (Region(bars=2), 7),
+        (Region(seconds=99), 7),
+        (Region(), 7),
+    ):
+        (music,) = drawn(path, Continue(PLAIN, Length(bars=1), part=region))
+        assert music.new_from_s == at_s
 
 
 @given(notations(), st.sampled_from([SCORE, FILLS]), st.sampled_from([None, 64]), st.data())
@@ -227,8 +268,10 @@ def test_a_tune_gets_two_hands_and_a_right_hand_a_left_one(tmp_path):
 def test_settings_that_no_score_can_keep_are_one_line(tmp_path):
     path = in_file(SONG, tmp_path)
     for request, says in (
-        (Continue(PLAIN, Length(tokens=5)), "tokens=5: a score has whole bars: give bars= instead"),
-        (Continue(PLAIN, Length(bars=1.5)), "bars=1.5: a score has whole bars"),
+        (Continue(PLAIN, Length(tokens=5)), "tokens=5: a score goes on by whole bars"),
+        (Continue(PLAIN, Length(bars=1.5)), "bars=1.5: a score goes on by whole bars"),
+        (Continue(PLAIN, part=Region(side="end")), "seed_from=end: a score is heard from its beginning"),
+        (Continue(PLAIN, part=Region(start="beat")), "start=beat: new bars begin at a bar line"),
         (Continue(PLAIN, control=Control(key="C major")), "takes no targets yet"),
         (Continue(PLAIN, rules=Rules(voice_order=True)), "chorale models"),
         (Continue(PLAIN, rules=Rules(masks=False)), "bars and parts"),

@@ -135,6 +135,11 @@ class Notation:
         return list(zip(self.bars, ends, strict=True))
 
     @property
+    def has_upbeat(self) -> bool:
+        """Whether the first bar is shorter than its meter, and another follows."""
+        return len(self.bars) > 1 and self.bars[1].onset < self.bars[0].full
+
+    @property
     def keyboards(self) -> list[tuple[int, int]]:
         """The two staves of each keyboard, the higher first: neighbours of one instrument, whose names do not differ.
         Lines of a choir are none."""
