@@ -1,7 +1,7 @@
 """The wheel with the piano model or, from a checkout, without: MUSICTX_WITHOUT_PIANO=1 python -m build --wheel
 
-The weights of the piano model are under CC BY-NC-SA 4.0, all else under MIT: a wheel without them is free of that
-licence, in its metadata too.
+The weights of the piano model are under CC BY-NC-SA 4.0, those of the score model under CC BY 4.0, all else under MIT:
+a wheel without the piano model is free for any use, in its metadata too.
 """
 
 import os
@@ -19,8 +19,8 @@ class Licence(MetadataHookInterface):
     PLUGIN_NAME = "custom"
 
     def update(self, metadata: dict[str, Any]) -> None:
-        metadata["license"] = "MIT" if WITHOUT else "MIT AND CC-BY-NC-SA-4.0"
-        metadata["license-files"] = ["LICENSE"] if WITHOUT else ["LICENSE", "LICENSE-piano-weights"]
+        metadata["license"] = "MIT AND CC-BY-4.0" if WITHOUT else "MIT AND CC-BY-4.0 AND CC-BY-NC-SA-4.0"
+        metadata["license-files"] = ["LICENSE", "LICENSE-score-weights"] + ([] if WITHOUT else ["LICENSE-piano-weights"])
 
 
 class Weights(BuildHookInterface[Any]):

@@ -67,8 +67,8 @@ def test_the_wheel_has_the_package_its_config_and_its_licence(installed):
     assert contents(installed / "musictx") == contents(ROOT / "musictx") | inside
     said = metadata(installed)
     assert {path.name for path in installed.iterdir()} == {"musictx", f"musictx-{VERSION}.dist-info"}
-    assert (said["Version"], said["License-Expression"]) == (VERSION, "MIT AND CC-BY-NC-SA-4.0")
-    assert said.get_all("License-File") == ["LICENSE", "LICENSE-piano-weights"]
+    assert (said["Version"], said["License-Expression"]) == (VERSION, "MIT AND CC-BY-4.0 AND CC-BY-NC-SA-4.0")
+    assert said.get_all("License-File") == ["LICENSE", "LICENSE-score-weights", "LICENSE-piano-weights"]
     for name in said.get_all("License-File"):
         (text,) = installed.glob(f"musictx-*.dist-info/licenses/{name}")
         assert text.read_text() == (ROOT / name).read_text()
@@ -83,10 +83,13 @@ def test_without_the_piano_model_a_wheel_is_free_of_its_licence_and_sources_are_
     monkeypatch.setenv("MUSICTX_WITHOUT_PIANO", "1")
     slim = unpacked(tmp_path)
     said = metadata(slim)
-    assert (said["License-Expression"], said.get_all("License-File")) == ("MIT", ["LICENSE"])
-    assert [path.name for path in slim.glob("musictx-*.dist-info/licenses/*")] == ["LICENSE"]
+    assert (said["License-Expression"], said.get_all("License-File")) == (
+        "MIT AND CC-BY-4.0",
+        ["LICENSE", "LICENSE-score-weights"],
+    )
+    assert [path.name for path in slim.glob("musictx-*.dist-info/licenses/*")] == said.get_all("License-File")
     bundles = {path.name for path in (slim / "musictx" / "bundles").iterdir()}
-    assert bundles == {"chorale.safetensors", "harmoniser.safetensors"} | {f"{name}.mid" for name in SEEDS}
+    assert bundles == {f"{name}.safetensors" for name in BUNDLES if name != "piano"} | {f"{name}.mid" for name in SEEDS}
     asked = python(slim, "-c", "from musictx.model.packaged import bundle_path; bundle_path('piano')", cwd=tmp_path)
     assert f" {VERSION}, " in asked.stderr  # where to get it
     with pytest.raises(SystemExit, match="^error: MUSICTX_WITHOUT_PIANO=1 "):  # they would hold it
@@ -94,9 +97,14 @@ def test_without_the_piano_model_a_wheel_is_free_of_its_licence_and_sources_are_
     assert not list(tmp_path.glob("*.tar.gz"))
 
 
-def test_the_licence_of_the_weights_names_itself_and_the_data():
-    text = (ROOT / "LICENSE-piano-weights").read_text()
-    for said in ("CC BY-NC-SA 4.0", "https://creativecommons.org/licenses/by-nc-sa/4.0/", "MAESTRO", "Hawthorne"):
+PIANO_SAYS = "CC BY-NC-SA 4.0", "https://creativecommons.org/licenses/by-nc-sa/4.0/", "MAESTRO", "Hawthorne"
+SCORE_SAYS = "CC BY 4.0", "https://creativecommons.org/licenses/by/4.0/", "The Fryderyk Chopin Institute", "OpenScore Lieder"
+
+
+@pytest.mark.parametrize(("name", "says"), [("piano", PIANO_SAYS), ("score", SCORE_SAYS)])
+def test_the_licence_of_the_weights_names_itself_and_the_data(name, says):
+    text = (ROOT / f"LICENSE-{name}-weights").read_text()
+    for said in says:
         assert said in text
     terms = (ROOT / "LICENSE").read_text().partition("Permission is")[2]
     for said in ("POP909", "Ziyu Wang", f"MIT License Copyright (c) 2020 Music X Lab Permission is{terms}"):
