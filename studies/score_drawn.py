@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from alive import STILL_S, waits_s
 from alive_measures import Setting, measure, on_grid
 from alive_midi import between
-from score_nats import Row, after_gap
-from score_works import SEED, UNIT_S, Work
+from score_nats import WINDOW, Row, after_gap, stream
+from score_works import SEED, UNIT_S, Work, goes_on
 
 from musictx.analysis.repeats import CorpusIndex
 from musictx.errors import BundleError, UserError
@@ -32,7 +32,7 @@ from musictx.music.notation.notation import Notation, Note
 from musictx.music.read import read_tracks
 from musictx.music.score import UNITS, Score
 from musictx.tokenizers.score import ScoreTokenizer
-from musictx.tokenizers.score.slots import LEFT
+from musictx.tokenizers.score.slots import LEFT, TUNE
 
 FINE = BeatGrid("twenty-fourths", tuple(range(UNITS)))
 
@@ -97,6 +97,15 @@ def figures(seed: Score, new: Score, setting: Setting) -> Row:
         "looped": row["looped"],
         "longest copy of the seed": CorpusIndex([seed]).longest_copy(new).notes,
     }
+
+
+def has_gap(work: Work) -> bool:
+    """Whether it has bars for a gap of two, and for what is heard around it; the nats after it need one window."""
+    gap = work.upbeat + SEED
+    if not goes_on(work) or not all(work.sounds(bar) for bar in range(gap - 1, gap + 3)):
+        return False
+    heard = work.cut(0, gap + 3)
+    return len(stream(heard.notation, heard.slots, TUNE)[0]) <= WINDOW
 
 
 def filled(work: Work, count: int, score: ScoreModel, model: Any, folder: Path) -> dict[str, Row]:

@@ -10,8 +10,8 @@ command resumes; the files to hear lie beside it. Intervals are by work. These a
 which set-up alone could make its figure:
 
 likelihood: nats a note and a bar of all works; `--test` reads the test split too. 1. Music of the training split would
-  be known: a held-out piece there is an error. 2. Windows cut off the past: each id has at least half a window, or all.
-  3. A wrong unit would flatter: unigrams of the training split stand in the same one.
+  be known: a held-out piece that is a near-duplicate of one there is an error. 2. Windows cut off the past: each id has
+  at least half a window before it, or all. 3. A wrong unit would flatter: unigrams stand in the same one.
 continuations: 8 bars after a seed of 8, by the score model, the piano, the composers, and the seed's own bars again.
   1. The score model's ids have no other places: written files are measured. 2. The piano could lose by another task:
   it hears the same file, and begins at the same bar line, for as long. 3. Any music in the seed's key and texture would
@@ -39,14 +39,15 @@ from typing import Any
 
 import score_tables
 import timed
-from score_drawn import ScoreModel, continued, filled, touched
+from score_drawn import ScoreModel, continued, filled, has_gap, touched
 from score_nats import Row, likelihood
 from score_tables import Table, markdown
 from score_tunes import Song, accompanied, accompaniment
-from score_works import SCORE, Work, check_apart, choose, goes_on, has_gap, works_of
+from score_works import SCORE, Work, check_apart, choose, goes_on, works_of
 from shared import options
 
 from musictx.config.mistakes import in_one_line
+from musictx.data.similar import SAME
 from musictx.data.store import Store
 from musictx.files import replacing, write_json
 from musictx.generate.open_bundle import open_bundle
@@ -55,11 +56,10 @@ from musictx.model.packaged import bundle_path
 from musictx.model.tensors import tensors_hash
 from musictx.system import processor
 from musictx.terminal import say
-from musictx.tokenizers.score.slots import TUNE
 from musictx.waiting import estimated
 
 PARTS = ("likelihood", "continuations", "fills", "tune", "hands", "touch")
-SEEDS, FILES = 64, 24
+SEEDS, FILES = 64, 48  # all parts take about a quarter of an hour of one core
 Tables = Callable[[Sequence[Row]], list[Table]]
 
 
@@ -73,11 +73,12 @@ class Study:
         self.score, self.piano = ScoreModel.open(self.bundle), open_playing(self.beside)
         self.model = open_bundle(self.bundle).model  # exact weights, to score
         self.seeds, self.files, self.scored = args.seeds, args.files, args.scored
+        self.alike = dict[str, float]()  # of each split that was read, to the nearest training piece
         self.works = self.held_out("validation")
 
     def held_out(self, split: str) -> list[Work]:
-        """Raises StoreError for works that are in the training split too."""
-        check_apart(self.store, split)
+        """Raises StoreError for works that the training split has too."""
+        self.alike[split] = check_apart(self.store, split)
         return works_of(self.store.split(split))
 
     def rows(
@@ -117,7 +118,7 @@ class Study:
         return self.rows("tune", songs, lambda work: accompaniment(self.model, work))
 
     def hands(self) -> list[Row]:
-        songs = {work.name: Song.of(work) for work in self.works if work.notes(TUNE)}
+        songs = {work.name: Song.of(work) for work in self.works if work.is_song or work.is_tune}
         names = list(songs)
 
         def found(work: Work) -> dict[str, Row]:
@@ -158,8 +159,11 @@ def main() -> None:
         facts[name] = {"processors": processors, "cpu_s": round(cpu_s), "tables": dict(tables)}
         text.append(f"## {name}\n\n{'; '.join(processors)}; {cpu_s:.0f} s of one core\n")
         text += [f"{markdown(table)}\n" for table in tables]
-    head = ", ".join(f"{name} {sha256[:16]}" for name, sha256 in study.hashes.items())
-    page = "\n".join([f"# Measures of {args.bundle}\n\ntensors: {head}\n", *text])
+    facts["likeness to training pieces, at most"] = study.alike
+    hashes = ", ".join(f"{name} {sha256[:16]}" for name, sha256 in study.hashes.items())
+    alike = ", ".join(f"{split} {most:.2f} of {SAME}" for split, most in study.alike.items())
+    head = f"# Measures of {args.bundle}\n\ntensors: {hashes}; most alike a training piece: {alike}\n"
+    page = "\n".join([head, *text])
     with replacing(args.out / "measures.md") as partly:
         partly.write_text(page, encoding="utf-8")
     write_json(args.out / "measures.json", facts)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from alive import spread
 
+from musictx.data.similar import SAME, signature
 from musictx.data.store import Split, Store
 from musictx.errors import StoreError
 from musictx.music.notation.midi import to_midi
@@ -85,6 +86,10 @@ class Work(NamedTuple):
         return bool(self.notes(TUNE) and self.notes(RIGHT, LEFT))
 
     @property
+    def is_tune(self) -> bool:
+        return self.slots == (TUNE,)
+
+    @property
     def from_tune(self) -> "Work":
         """The bars from that in which the tune begins."""
         first = self.notes(TUNE)[0].onset
@@ -93,7 +98,8 @@ class Work(NamedTuple):
     @property
     def is_even(self) -> bool:
         """Whether all bars have one meter and are whole."""
-        return len({(*bar[1:], end - bar.onset) for bar, end in self.notation.spans}) == 1
+        first, spans = self.notation.bars[0], self.notation.spans
+        return all(bar[1:] == first[1:] and end == bar.onset + first.full for bar, end in spans)
 
     def write(self, path: Path) -> Path:
         """The MIDI file."""
@@ -118,14 +124,20 @@ def works_of(split: Split) -> list[Work]:
     return found
 
 
-def check_apart(store: Store, split: str) -> None:
-    """Raises StoreError for a held-out piece that the training split has, by name or note for note."""
+def check_apart(store: Store, split: str) -> float:
+    """How much of its sketch a held-out piece has in common with a training piece, at most. Raises StoreError where the
+    two count as one piece."""
     train = store.split("train")
-    known = {*train.names, *(np.asarray(piece).tobytes() for piece in train)}
-    held_out = store.split(split)
+    known = np.stack([signature(SCORE.decode(np.asarray(piece))) for piece in train])  # (P, hashes)
+    held_out, most = store.split(split), 0.0
     for name, piece in zip(held_out.names, held_out, strict=True):
-        if name in known or np.asarray(piece).tobytes() in known:
-            raise StoreError(f"{store.path}: {name} of its {split} split is in the training split", "prepare it again")
+        alike = (known == signature(SCORE.decode(np.asarray(piece)))).mean(1)  # (P,)
+        n = int(alike.argmax())
+        if alike[n] >= SAME:
+            what = f"{store.path}: {name} of the {split} split is like {train.names[n]} of the training split"
+            raise StoreError(what, "prepare it again")
+        most = max(most, float(alike[n]))
+    return most
 
 
 def choose(works: Sequence[Work], most: int, fits: Callable[[Work], bool]) -> list[Work]:
@@ -147,9 +159,3 @@ def goes_on(work: Work) -> bool:
     if len(work.notation.bars) < last or not work.cut(first, last).is_even:
         return False
     return all(work.sounds(bar) for bar in (first, first + SEED - 1, first + SEED))
-
-
-def has_gap(work: Work) -> bool:
-    """Whether each part has notes before and after the bars that `goes_on` asks for as a gap, and all bars sound."""
-    gap = work.upbeat + SEED
-    return goes_on(work) and all(work.sounds(gap + bar) for bar in range(-1, 3))
