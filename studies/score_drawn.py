@@ -13,7 +13,7 @@ from alive import STILL_S, waits_s
 from alive_measures import Setting, measure, on_grid
 from alive_midi import between
 from score_nats import WINDOW, Row, after_gap, stream
-from score_works import SEED, UNIT_S, Work, goes_on
+from score_works import SEED, UNIT_S, Work, bars_of, goes_on
 
 from musictx.analysis.repeats import CorpusIndex
 from musictx.errors import BundleError, UserError
@@ -115,8 +115,7 @@ def filled(work: Work, count: int, score: ScoreModel, model: Any, folder: Path) 
     task = score.task(file, Fill(from_bar=SEED + 1, to_bar=SEED + count))
     seed, template, music = task.seed, task.template, score.draw(task)
     music.write(folder / "filled" / work.file_name)
-    before = Work(work.name, work.ids, seed.notation, seed.slots).cut(0, gap).notation
-    alone = more_bars(before, seed.slots, count)
+    alone = more_bars(bars_of(seed.notation, 0, gap), seed.slots, count)
     drawn = draw_parts(alone, score.player, score.tokenizer, Continue(), own=score.own)[0].notes
     new = new_parts(template, {slot: tuple(notes) for slot, notes in drawn.items()})
     both = zip(template.notation.parts, new, strict=True)

@@ -54,18 +54,7 @@ class Work(NamedTuple):
         return sorted(note for part, slot in pairs if slot in slots for note in part.notes)
 
     def cut(self, first: int, last: int) -> "Work":
-        """The bars from `first` up to `last`, which counts no more, as a work of its own."""
-        old, spans = self.notation, self.notation.spans
-        last = min(last, len(spans))
-        begin, end = spans[first][0].onset, spans[last - 1][1]
-        parts = tuple(
-            replace(part, notes=tuple(moved(note, begin, end) for note in part.notes if begin <= note.onset < end))
-            for part in old.parts
-        )
-        bars = tuple(bar._replace(onset=bar.onset - begin) for bar in old.bars[first:last])
-        signed = [key for key in old.keys if key.onset < end]
-        keys = {max(key.onset - begin, 0): key.sharps for key in signed}  # of those before, the last one counts
-        return self._replace(notation=Notation(parts, bars, end - begin, tuple(Key(*each) for each in keys.items())))
+        return self._replace(notation=bars_of(self.notation, first, last))
 
     def only(self, *slots: int) -> "Work":
         """The parts of these slots."""
@@ -108,6 +97,20 @@ class Work(NamedTuple):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(to_midi(replace(self.notation, parts=parts)))
         return path
+
+
+def bars_of(old: Notation, first: int, last: int) -> Notation:
+    """The bars from `first` up to `last`, which counts no more, from time 0 on."""
+    last = min(last, len(old.bars))
+    begin, end = old.spans[first][0].onset, old.spans[last - 1][1]
+    parts = tuple(
+        replace(part, notes=tuple(moved(note, begin, end) for note in part.notes if begin <= note.onset < end))
+        for part in old.parts
+    )
+    bars = tuple(bar._replace(onset=bar.onset - begin) for bar in old.bars[first:last])
+    signed = [key for key in old.keys if key.onset < end]
+    keys = {max(key.onset - begin, 0): key.sharps for key in signed}  # of those before, the last one counts
+    return Notation(parts, bars, end - begin, tuple(Key(*each) for each in keys.items()))
 
 
 def moved(note: Note, begin: int, end: int) -> Note:
