@@ -49,6 +49,7 @@ from shared import options
 from musictx.config.mistakes import in_one_line
 from musictx.data.similar import SAME
 from musictx.data.store import Store
+from musictx.errors import UserError
 from musictx.files import replacing, write_json
 from musictx.generate.open_bundle import open_bundle
 from musictx.generate.open_player import open_playing
@@ -144,6 +145,9 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=FILES, help="works of the first touch")
     parser.add_argument("--scored", type=int, help="works of the likelihood, and songs of tune; default: all")
     args = parser.parse_args()
+    for name in ("seeds", "files", "scored"):
+        if (most := getattr(args, name)) is not None and most < 1:
+            raise UserError(f"--{name} {most}", "give 1 or more")
     study = Study(args)
     facts: Row = {"bundle": args.bundle, "tensors_sha256": study.hashes, "scored": "float32", "drawn": "as commands do"}
     facts |= {"split_sha256": study.store.manifest.splits["validation"].sha256}
