@@ -216,6 +216,42 @@ def round_trips(found: Any, make: Make) -> Iterator[Row]:
 FORMS = {"musicxml": "back from MusicXML", "midi": "back from MIDI"}
 
 
+def in_bars(found: Any, make: Make) -> Iterator[Row]:
+    """What a model of scores does on held-out works."""
+    command = "python studies/score_measures.py --store outputs/score_music/store --only"
+    for part, each in ((part, each) for part, each in found.items() if part in MEASURED):
+        for (head, lines), title in zip(each["tables"].items(), MEASURED[part], strict=True):
+            cells = [(line, column, cell) for line, row in lines.items() for column, cell in row.items()]
+            for line, column, cell in (each for each in cells if each[2] is not None):
+                claim = f"score model, {part}, {head}: {line}, {column}"
+                figure = cell if isinstance(cell, list) else [cell]
+                yield make(f"{command} {part}", "score-model", claim, figure, table=title, line=line, column=column)
+
+
+MEASURED = {
+    "likelihood": ("Nats a note and a bar, validation, inputs of 1,024 ids",),
+    "continuations": (
+        "8 bars after 8 of held-out works",
+        "8 bars after 8 of held-out works: mean absolute difference from the composers' own",
+    ),
+    "fills": ("One or two bars of all parts, filled",),
+    "tune": ("Nats a note of the parts below a tune, and what it saves",),
+    "hands": ("Dissonance of a tune above the hands of songs", "Dissonance of tunes that have no hands of their own"),
+    "touch": ("Files as people give them, 8 bars more",),
+}
+
+
+def scored(found: Any, make: Make) -> Iterator[Row]:
+    command = "musictx evaluate score data.path=outputs/score_music/store data.segment=1024"
+    yield make(
+        command,
+        "likelihood",
+        "score model, free scores, inputs of 1,024: validation",
+        found["per_token"],
+        "nats a token",
+    )
+
+
 def played(found: Any, make: Make) -> Iterator[Row]:
     """How far predicted loudness and articulation of held-out songs are from the played."""
     command = "python studies/humanize.py --pop pop909.zip --annotations pop909-annotations.zip"
@@ -256,6 +292,8 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "prepare.json": prepared,
     "notation.json": round_trips,
     "humanize.json": played,
+    "score-validation.json": scored,
+    "score-measures.json": in_bars,
     "sampling.json": SAMPLE,
     **{f"sampling-{kind}.json": SAMPLE_BEFORE for kind in ("avx512", "avx2")},
 }

@@ -98,7 +98,12 @@ def test_without_the_piano_model_a_wheel_is_free_of_its_licence_and_sources_are_
 
 
 PIANO_SAYS = "CC BY-NC-SA 4.0", "https://creativecommons.org/licenses/by-nc-sa/4.0/", "MAESTRO", "Hawthorne"
-SCORE_SAYS = "CC BY 4.0", "https://creativecommons.org/licenses/by/4.0/", "The Fryderyk Chopin Institute", "OpenScore Lieder"
+SCORE_SAYS = (
+    "CC BY 4.0",
+    "https://creativecommons.org/licenses/by/4.0/",
+    "The Fryderyk Chopin Institute",
+    "OpenScore Lieder",
+)
 
 
 @pytest.mark.parametrize(("name", "says"), [("piano", PIANO_SAYS), ("score", SCORE_SAYS)])
