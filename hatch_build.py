@@ -20,9 +20,8 @@ class Licence(MetadataHookInterface):
 
     def update(self, metadata: dict[str, Any]) -> None:
         metadata["license"] = "MIT AND CC-BY-4.0" if WITHOUT else "MIT AND CC-BY-4.0 AND CC-BY-NC-SA-4.0"
-        metadata["license-files"] = ["LICENSE", "LICENSE-score-weights"] + (
-            [] if WITHOUT else ["LICENSE-piano-weights"]
-        )
+        files = ["LICENSE", "LICENSE-score-weights"]
+        metadata["license-files"] = files if WITHOUT else [*files, "LICENSE-piano-weights"]
 
 
 class Weights(BuildHookInterface[Any]):
