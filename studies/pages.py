@@ -86,8 +86,8 @@ ABOUT = {
     "follows from how they were made.",
     "score-model": "Works are of the validation split, taken evenly from the corpora; intervals are over works. The "
     "script's first lines say the rule of each figure, and three ways in which set-up alone could make it. Copies "
-    "count notes in any key. The piano hears the same files, and its beat rule keeps it to the seed's grid. The hymn tune Duke Street "
-    "is in training under two other names, which the search for near-duplicates missed.",
+    "count notes in any key. The piano hears the same files, and its beat rule keeps it to the seed's grid. The hymn "
+    "tune Duke Street is in training under two other names, which the search for near-duplicates missed.",
     "speed": "Intervals are all that was measured, over turns.\n\n"
     "![Tokens a second of one row by the ids before it: musictx, Hugging Face's GPT-2, and the limit](sampling.png)\n\n"
     "*One row from the piano model's size, medians and all turns.*",
