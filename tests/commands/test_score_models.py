@@ -71,7 +71,10 @@ def test_accompany_adds_two_hands(place):
         ("generate song.mid length_tokens=9", "length_tokens=9: a score has whole bars: give length_bars= instead"),
         ("generate seed_midi=null", "seed_midi=null: a score model goes on with a score: give one"),
         ("generate song.mid from_s=2", "from_s=2.0: a score goes on at its end, from a bar line on: leave it out"),
-        ("generate song.mid control.key=Am", "control.key=Am: a score model takes no targets yet: leave it out"),
+        (
+            "generate song.mid control.loudness=60",
+            "control.loudness=60: a score has no loudness: humanize=true gives it one",
+        ),
         ("generate song.mid pedal=true", "pedal=true: the notes of a score have written lengths: give false"),
         ("generate between=song.mid,tune.mid", "between=song.mid,tune.mid: a score model joins no files"),
         ("generate infill=song.mid from_bar=3 to_bar=4", "song.mid: from_bar=3: to_bar=4: give bars from 1 to 3"),

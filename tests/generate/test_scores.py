@@ -15,7 +15,6 @@ from untrained import write_score_model
 
 import musictx
 from musictx.errors import BundleError, ConfigError, PerformanceError, TokenError, UserError
-from musictx.generate.control import Control
 from musictx.generate.requests import Accompany, Continue, Fill, Length, Sampling
 from musictx.generate.score_music import fitted
 from musictx.generate.score_seeds import bars_of, meter_of_rest, read_score
@@ -229,7 +228,6 @@ def test_settings_that_no_score_can_keep_are_one_line(tmp_path):
     for request, says in (
         (Continue(PLAIN, Length(tokens=5)), "tokens=5: a score has whole bars: give bars= instead"),
         (Continue(PLAIN, Length(bars=1.5)), "bars=1.5: a score has whole bars"),
-        (Continue(PLAIN, control=Control(key="C major")), "takes no targets yet"),
         (Continue(PLAIN, rules=Rules(voice_order=True)), "chorale models"),
         (Continue(PLAIN, rules=Rules(masks=False)), "bars and parts"),
         (Continue(PLAIN, rules=Rules(grid="swing")), "exact places"),
