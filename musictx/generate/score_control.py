@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.generate.control import SEED, Control
+from musictx.generate.score_curves import ScoreCurves
 from musictx.generate.steering import lead, outside_count
 from musictx.music.harmony import MOST_CHORDS, ChordLine, Classes, chords_by_bar, key_sharps
 from musictx.music.notation.notation import Key, Notation
@@ -33,6 +34,7 @@ class ScoreSteering:
 
     def __init__(self, control: Control, template: "Template", grammar: "AroundParts") -> None:
         self.grammar, self.strength = grammar, control.strength
+        self.curves = ScoreCurves(control, template, grammar.tokenizer)
         self.begins, chords = chord_places(control.line, bar_lines(template))
         pitch = grammar.tokenizer.pitch  # (V,)
         self.pitches = pitch >= 0
@@ -40,11 +42,14 @@ class ScoreSteering:
         self.of_key = self.pitches * outside_count([ALL], control.classes, pitch)[0]  # (V,)
 
     def __call__(self, logits: Floats) -> tuple[Floats, Floats]:
-        of_pitches, of_lengths = np.zeros((2, *logits.shape))  # (B, V)
+        of_pitches, of_others = np.zeros((2, *logits.shape))  # (B, V)
         for b, row in enumerate(self.grammar.rows):
             if self.grammar.draws(b):
-                of_pitches[b], of_lengths[b] = self._away(row)
-        return lead(logits - self.strength * of_lengths, -self.strength * of_pitches, self.pitches)
+                outside, beyond = self._away(row)
+                of_pitches[b], of_others[b] = outside, beyond + self.curves.of_moves(row)
+                # no chord climbs away: pitches come from low to high, and one more is no must
+                (of_others if row.last == "PITCH" else of_pitches)[b] += self.curves.of_pitches(row)
+        return lead(logits - self.strength * of_others, -self.strength * of_pitches, self.pitches)
 
     def _away(self, row: Row) -> tuple[Floats, Floats]:
         """(V,) the chords and keys that each pitch is outside of; 1 for each length that goes beyond its chord."""
@@ -71,7 +76,7 @@ class ScoreSteering:
         pass
 
     def away(self) -> Floats:
-        return np.zeros(len(self.grammar.rows))
+        return self.strength * np.array([self.curves.away(row) for row in self.grammar.rows])
 
 
 def bar_lines(template: "Template") -> list[int]:
@@ -130,10 +135,6 @@ def check_control(control: Control) -> None:
     for name, why, hint in (
         ("loudness", "a score has no loudness", "humanize=true gives it one"),
         ("bar_seconds", "a score has bars of its own", "leave it out"),
-        *(
-            (name, "a score model takes no such target yet", "leave it out")
-            for name in ("density", "polyphony", "register")
-        ),
     ):
         if (value := getattr(control, name)) is not None:
             raise ConfigError(name, got=value, why=why, hint=hint)

@@ -28,12 +28,14 @@ SONG = Notation((TUNE, BASS), BARS, 240, keys=(Key(0, 0),))
 
 
 def player():
-    """Likes pitches around middle C, and no end of a bar."""
+    """Likes pitches around middle C, new places more than further notes, and no end of a bar."""
     away = np.where(SCORE.pitch >= 0, ((SCORE.pitch - 60) / 12) ** 2, 0.0)
 
     def say(length, rows):
         noise = np.random.default_rng(length).normal(size=SCORE.vocab.size)
-        liked = 2.0 * (SCORE.pitch >= 0) - away - 3.0 * (np.arange(SCORE.vocab.size) < SCORE.at0)
+        liked = (
+            -away - 2.0 * (np.arange(SCORE.vocab.size) >= SCORE.long0) - 3.0 * (np.arange(SCORE.vocab.size) < SCORE.at0)
+        )
         return np.tile((noise + liked).astype(np.float32), (rows, 1))
 
     said = Said(say)
