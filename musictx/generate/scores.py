@@ -12,7 +12,7 @@ from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, Take
 from musictx.generate.engine import BatchRow, begin_stream, enough_memory
 from musictx.generate.particles import Particles, random_keys
-from musictx.generate.requests import MOST_TOKENS, UNSAID, Own, Request
+from musictx.generate.requests import MOST_TOKENS, UNSAID, Accompany, Fill, Own, Request
 from musictx.generate.score_control import ScoreSteering, check_control
 from musictx.model.steps import Player, newest
 from musictx.music.notation.notation import Notation, Note
@@ -88,6 +88,12 @@ class Script(NamedTuple):
         bars = sum(int((np.asarray(ids) == bar).sum()) for ids in (begin, self.ids, after))
         first = read_first(tokenizer, after, len(begin) - 1, bars, period)
         return np.concatenate([first, begin]).astype(np.int64)
+
+    def bare(self, tokenizer: ScoreTokenizer) -> NDArray[np.int64]:
+        """(P,) what the second stream of seed guidance reads: the last bar alone."""
+        bars = np.flatnonzero(self.before[:-1] == tokenizer.bar)
+        last = self.before[bars[-1] :] if len(bars) else np.append(np.uint16(tokenizer.vocab.bos), self.before)
+        return last.astype(np.int64)
 
 
 def _newest(before: Ids, room: int | None, tokenizer: ScoreTokenizer, period: int) -> Ids:
@@ -177,7 +183,8 @@ def draw_parts(
     Variation k depends on the template, the random seed and k alone. Raises TokenError for a score that the ids lack,
     ConfigError for settings that a score cannot keep, NanError, and UserError where memory runs out."""
     check_settings(request)
-    sampling = request.sampling.suited({**own, "seed_guidance": None})
+    has_seed = not isinstance(request, Accompany | Fill)  # guidance is about a seed
+    sampling = request.sampling.suited({**own, **({} if has_seed else {"seed_guidance": None})})
     script, window = Script.of(template, tokenizer), window or player.window
     given = np.zeros(tokenizer.ahead0, dtype=bool)  # meters and keys are in the script
     limits = Limits.after(template.seed, given, given, request.rules, template.unit_s)
@@ -185,6 +192,7 @@ def draw_parts(
     for i in script.before.tolist():
         row.take(i)
     context = script.context(tokenizer, window, max(player.cycle, tokenizer.group))
+    bare = [] if sampling.strength is None else [script.bare(tokenizer)]
     goal = BarsDone(tokenizer.bar, script.ids.count(tokenizer.bar))
     room_for = MOST_TOKENS // (SPARE * len(script.ids))  # rows; a long score has fewer at once
     each = request.rows_each
@@ -199,7 +207,7 @@ def draw_parts(
         with enough_memory(len(rows), "give a shorter score", each):
             grammar = AroundParts(row, script, len(rows))
             steering = ScoreSteering(request.control, template, grammar) if request.control.is_active else None
-            stream = begin_stream(player, [context], rows, sampling, grammar, room, room < most, steering=steering)
+            stream = begin_stream(player, [context], rows, sampling, grammar, room, room < most, bare, steering)
             particles = Particles(stream, each, keys) if each > 1 else None
             batch = Batch(stream, [goal] * len(rows), limit, particles)
             for _ in batch:
@@ -236,9 +244,8 @@ def _read(take: Take, script: Script, notation: Notation, tokenizer: ScoreTokeni
 def check_settings(request: Request) -> None:
     """Raises ConfigError for settings that a score cannot keep."""
     check_control(request.control)
-    if (strength := request.sampling.strength) is not None:
-        why = "a score model has no seed guidance"
-        raise ConfigError("seed_guidance", got=strength, why=why, allowed="null, or leave it out")
+    if isinstance(request, Accompany) and (strength := request.sampling.strength) is not None:
+        raise ConfigError("seed_guidance", got=strength, why="new hands have no seed", hint="leave it out")
     for name in ("voice_order", "voice_ranges", "no_parallels"):
         if getattr(request.rules, name):
             raise ConfigError(name, got=True, why="it is for chorale models", allowed="false")
