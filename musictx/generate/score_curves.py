@@ -82,7 +82,8 @@ class ScoreCurves:
         return sum(float(self._gap(name, row, now_s, values[name])) for name in self.curves if name in values)
 
     def _gap(self, name: str, row: Row, at_s: Floats, value: Floats) -> Floats:
-        return gap(self._target(name, row, at_s), value) ** 2
+        squared: Floats = gap(self._target(name, row, at_s), value) ** 2
+        return squared
 
     def _target(self, name: str, row: Row, at_s: Floats) -> Floats:
         """The part's share of a number; one note at once at least."""
@@ -108,7 +109,8 @@ class ScoreCurves:
         """The notes of the row's part that sound at places of its bar."""
         own = np.array([note[1:3] for note in row.notes if note[0] == row.slot], np.int64).reshape(-1, 2)
         at = (row.bar[0] + np.maximum(places, 0))[..., None]
-        return ((own[:, 0] <= at) & (own[:, 1] > at)).sum(-1).astype(np.float64)
+        sounding: Floats = ((own[:, 0] <= at) & (own[:, 1] > at)).sum(-1).astype(np.float64)
+        return sounding
 
 
 class Clock:
