@@ -86,7 +86,8 @@ def obeyed(control: Control, music: Score) -> float:
     if control.classes is not None:
         return in_classes(music, [(0.0, LENGTH_S, control.classes)])
     if control.line is not None:
-        spans = outcome(control, music, 0.0, LENGTH_S, Meter(music.quarter_s))[0]
+        lines_s = control.lines_s(Meter(music.quarter_s), 0.0)[1]
+        spans = outcome(control, music, 0.0, LENGTH_S, lines_s)[0]
         return in_classes(music, [(span.from_s, span.to_s, parse_chord(span.name).classes) for span in spans])
     ((name, curve),) = control.curves().items()
     goal = curve.values[0]

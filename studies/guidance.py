@@ -1,8 +1,10 @@
-"""Chooses a model's strength of seed guidance, which its bundle's header then names.
+r"""Chooses a model's strength of seed guidance, which its bundle's header then names.
 
     python studies/guidance.py --store outputs/stores/jsb --models chorale
     python studies/guidance.py --store outputs/stores/jsb --models chorale --test
     python studies/guidance.py --store outputs/stores/jsb --models chorale --write
+    python studies/guidance.py --store outputs/score_music/store \
+        --models outputs/score_bundle/score.safetensors --strengths 0.25 0.5 1 1.5 2
 
 Continues held-out beginnings without guidance and with each strength, several times with other random seeds. Chooses
 the largest strength with no objection. Motif retention is not above the composers' 1 by its interval. The longest copy
@@ -10,9 +12,11 @@ from the seed and returning bars are not above the composers' by theirs. No stat
 sampling's by its own interval. No more continuations than without guidance wait for over 3 s without a new note.
 With `--beside` no other store may have one. `--test` then reads the test split with the strength that validation
 chose, once; `--write` copies the bundle with the strength in its header, where every command finds it. What was
-measured with the same settings is not measured again. Settings of `musictx compare` may follow.
+measured with the same settings is not measured again, draw by draw. Of scores `score_beginnings.py` says what is cut
+and heard. Settings of `musictx compare` may follow.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +26,7 @@ import numpy as np
 import timed
 from alive import STILL_S, waits_s
 from bundles import with_notes
+from score_beginnings import cut_scores
 from shared import asked, options
 
 from musictx.analysis.comparison import memory
@@ -36,14 +41,18 @@ from musictx.errors import UserError
 from musictx.files import write_json
 from musictx.generate.open_player import Playing, open_playing
 from musictx.generate.requests import Continue
+from musictx.model.header import read_header
 from musictx.model.packaged import bundle_path
 from musictx.model.tensors import tensors_hash
 from musictx.music.score import Score
 from musictx.terminal import say
+from musictx.tokenizers.score import ScoreTokenizer
 
 # of `musictx compare`: given by options, or not used
 OWN = ["runs", "names", "store", "out", "split", "segment", "copying", "random_seed", "device", "overwrite"]
 OWN += ["sampler.seed_guidance"]
+USUAL = ["pieces=64", "seed_seconds=9.6", "length_seconds=14.4", "span_seconds=4.8"]
+OF_SCORES = ["pieces=48", "seed_seconds=16", "length_seconds=16", "span_seconds=4"]  # 8 bars and 8 bars
 ROUNDING = 1e-9  # where all music has four voices, overlaps are 1, and their intervals a little less
 # each: retained, from_seed and repeated (mean, low, high); overlaps: name -> the same; still: continuations that wait
 Draws = list[dict[str, Any]]
@@ -79,29 +88,46 @@ def choose(*stores: list[dict[str, Any]]) -> float | None:
 
 
 def measured(
-    opened: Playing, split: Split, strengths: list[float], draws: int, config: CompareConfig
+    opened: Playing,
+    split: Split,
+    strengths: list[float],
+    draws: int,
+    config: CompareConfig,
+    keep: Callable[[str, Callable[[], Any]], Any] = lambda name, make: make(),
 ) -> dict[str, Any]:
-    """The plain row first, then one for each strength; beside them the figures of the composers' own continuations."""
-    held_out = beginnings(split, opened.tokenizer, config.pieces, config.seed_seconds, config.length_seconds)
+    """The plain row first, then one for each strength; beside them the figures of the composers' own continuations.
+    `keep` may know a draw by its name already."""
+    held_out, continue_all = cut(opened, split, config)
     composers = _kept(held_out.true, held_out, config, opened)
     rows: list[dict[str, Any]] = []
     for strength in (None, *strengths):
         sampler = replace(config.sampler, seed_guidance=strength).suited(opened.header.sampling)
-        found: Draws = []
-        for seed in range(draws):
-            drawn = continue_beginnings(
-                opened.player, opened.tokenizer, held_out, Continue(sampler, random_seed=seed)
-            ).scores
+
+        def figures_of(request: Continue) -> dict[str, Any]:
+            drawn = continue_all(request)
             real, made = (features(scores, opened.tokenizer.metrical) for scores in (held_out.true, drawn))
             areas = {name: [*one] for name, one in compare_all(real, made, resamples=200).items()}
             still = sum(bool(waits_s(score, config.length_seconds).max() > STILL_S) for score in drawn)
-            found.append(_kept(drawn, held_out, config, opened) | {"overlaps": areas, "still": still})
+            return _kept(drawn, held_out, config, opened) | {"overlaps": areas, "still": still}
+
+        requests = [Continue(sampler, random_seed=seed) for seed in range(draws)]
+        names = [f"strength {strength}, random seed {seed}" for seed in range(draws)]
+        found: Draws = [keep(name, partial(figures_of, each)) for name, each in zip(names, requests, strict=True)]
         plain = rows[0]["draws"] if rows else found
         rows.append({"strength": strength, "draws": found, "against": against(found, plain, composers)})
         kept, low, high = _mean(found, "retained")
         objections = "; ".join(rows[-1]["against"]) or "no objection"
         say(f"g = {strength}: motif retention {kept:.2f} ({low:.2f} to {high:.2f}): {objections}", flush=True)
     return {"pieces": len(held_out.seeds), "composers": composers, "rows": rows}
+
+
+def cut(opened: Playing, split: Split, config: CompareConfig) -> tuple[Beginnings, Callable[[Continue], list[Score]]]:
+    """Beginnings, and what continues them all."""
+    how = config.pieces, config.seed_seconds, config.length_seconds
+    if isinstance(opened.tokenizer, ScoreTokenizer):
+        return cut_scores(opened, split, *how)
+    held_out = beginnings(split, opened.tokenizer, *how)
+    return held_out, lambda request: continue_beginnings(opened.player, opened.tokenizer, held_out, request).scores
 
 
 def _kept(scores: list[Score], held_out: Beginnings, config: CompareConfig, opened: Playing) -> dict[str, Any]:
@@ -142,14 +168,20 @@ def figures(
     runs: timed.Runs, args: Any, overrides: list[str], name: str, at: Path, split: str, strengths: list[float]
 ) -> Any:
     """Those of a model and a split of the store there, unless the same were measured before."""
-    words = [f"runs=[{','.join(args.models)}]", f"store={at}", "out=unused", "pieces=64", "seed_seconds=9.6"]
-    config = settings("compare", *words, "length_seconds=14.4", "span_seconds=4.8", *overrides)
+    is_score = read_header(bundle_path(name)).tokenizer == ScoreTokenizer.name
+    words = [f"runs=[{','.join(args.models)}]", f"store={at}", "out=unused", *(OF_SCORES if is_score else USUAL)]
+    config = settings("compare", *words, *overrides)
     opened = open_playing(bundle_path(name), attention=config.attention.impl)
     store = Store(at, opened.header.tokenizer)
     how = store.manifest.splits[split].sha256, strengths, args.draws, overrides, opened.header.sampling
     say(f"{name}, {at.name}, {split}, strengths {strengths}", flush=True)
-    measure = partial(measured, opened, store.split(split), strengths, args.draws, config)
-    return runs.get(f"{tensors_hash(bundle_path(name))}, {split}, {how}", measure)
+    key = f"{tensors_hash(bundle_path(name))}, {split}, {how}"
+    keep = partial(kept_draw, runs, f"{tensors_hash(bundle_path(name))}, {split}, {how[0]}, {how[3:]}")
+    return runs.get(key, partial(measured, opened, store.split(split), strengths, args.draws, config, keep))
+
+
+def kept_draw(runs: timed.Runs, key: str, name: str, make: Callable[[], Any]) -> Any:
+    return runs.get(f"{key}: {name}", make)
 
 
 def main() -> None:

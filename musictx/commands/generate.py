@@ -214,7 +214,7 @@ def continue_seeds(config: GenerateConfig) -> None:
     if isinstance(tokenizer, ScoreTokenizer):
         check_files(config.pedal)
         check_seed(config.seed_midi)
-        say_settings(config, opened, has_seed=False)
+        say_settings(config, opened, has_seed=True)
         tasks, more_errors = read_each(files, partial(task_of, tokenizer=tokenizer, request=request))
         beginnings, compose = tasks, partial(draw_tasks, [*tasks.values()], player, tokenizer, header.sampling)
     else:

@@ -142,7 +142,8 @@ def _harmonised(
 
 
 def _accompanied(melody: Melody, k: int, voices: Score, mean_log_p: float, request: Accompany) -> Accompanied:
-    chords, summary = outcome(request.control, voices, 0.0, melody.score.duration_s, melody.meter)
+    lines_s = request.control.lines_s(melody.meter, 0.0)[1]
+    chords, summary = outcome(request.control, voices, 0.0, melody.score.duration_s, lines_s)
     if request.rewrite is not None:  # other bars were not asked for
         chords = tuple(chord for chord in chords if chord.share is not None)
     stay = "".join(voice for voice in VOICES if voice not in request.rewrite) if request.rewrite else request.voices

@@ -234,7 +234,8 @@ class Drawing:
         music = replace(music, held=take.held)
         if control.is_active:
             to_s = min(music.new_to_s, music.score.duration_s)
-            chords, summary = outcome(control, music.new_notes, music.new_from_s, to_s, prompt.meter, self.lines[i])
+            lines_s = control.lines_s(prompt.meter, music.new_from_s)[1]
+            chords, summary = outcome(control, music.new_notes, music.new_from_s, to_s, lines_s, self.lines[i])
             music = replace(music, chords=chords, became=summary)
         return music if self.request.include_seed else _without_primer(music)
 

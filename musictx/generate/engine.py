@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from musictx.errors import UserError, is_out_of_memory
 from musictx.generate.character import Character
 from musictx.generate.filters import NanError, draw, guide, log_softmax
 from musictx.generate.requests import Sampling
-from musictx.generate.steering import Steering, lead
+from musictx.generate.steering import lead
 from musictx.model.steps import Logits, Player, Steps
 from musictx.tokenizers.grammar import Grammar
 
@@ -27,6 +27,31 @@ class StreamStep(NamedTuple):
     log_p: Array
 
 
+class Targets(Protocol):
+    """Terms on logits that lead the rows of a batch to what a `Control` asks for."""
+
+    def __call__(self, logits: Array) -> tuple[Array, Array]:
+        """Logits (B, V), -inf where illegal -> steered logits (B, V), and logarithms of the targets' share under the
+        model (B, V)."""
+        ...
+
+    def begins_note(self) -> NDArray[np.bool_]:
+        """(B, V) the ids that begin a note now."""
+        ...
+
+    def update(self, ids: RowIds) -> None:
+        """Takes one more token a row, (B,)."""
+        ...
+
+    def move(self, rows: RowIds) -> None:
+        """Makes row b a copy of row rows[b], (B,), of the same prompt."""
+        ...
+
+    def away(self) -> Array:
+        """(B,) the distance from targets that no single id meets, times the strength."""
+        ...
+
+
 class ByChance:
     """Draws ids; those of row b depend only on its logits, its key (random seed, k), its steering and its character."""
 
@@ -34,7 +59,7 @@ class ByChance:
         self,
         sampling: Sampling,
         keys: Sequence[tuple[int, int]],
-        steering: Steering | None = None,
+        steering: Targets | None = None,
         fold: Callable[[Array], Array] | None = None,
         character: Character | None = None,
     ) -> None:
@@ -170,7 +195,7 @@ def begin_stream(
     room: int,
     rolling: bool,
     bare: Sequence[NDArray[np.int64]] = (),
-    steering: Steering | None = None,
+    steering: Targets | None = None,
     fold: Callable[[Array], Array] | None = None,
     character: Character | None = None,
 ) -> Stream:

@@ -308,6 +308,7 @@ class Model:
         top_p: float | str | None = AUTO,
         min_p: float | None = None,
         rules: Rules | None = None,
+        control: Control | None = None,
         rows_at_once: int = Accompany.rows_at_once,
         humanize: bool = Request.humanize,
     ) -> list[ScoreMusic]:
@@ -321,6 +322,7 @@ class Model:
         request = Accompany(
             Sampling(temperature, top_k, top_p, min_p, guard=False),
             rules=rules or Accompany().rules,
+            control=(control or Control()).read(),
             random_seed=random_seed,
             variations=variations,
             rows_at_once=rows_at_once,

@@ -11,7 +11,7 @@ from musictx.generate.chords import CLOSE
 from musictx.generate.control import Control
 from musictx.music.curve import along
 from musictx.music.harmony import ChordLine, pitch_name
-from musictx.music.score import Meter, Score
+from musictx.music.score import Score
 
 MOST_SPANS = 2000  # more are not seen in a picture
 
@@ -29,17 +29,22 @@ class ChordSpan(NamedTuple):
 
 
 def outcome(
-    control: Control, new: Score, from_s: float, to_s: float, meter: Meter, line: ChordLine | None = None
+    control: Control,
+    new: Score,
+    from_s: float,
+    to_s: float,
+    lines_s: NDArray[np.float64],
+    line: ChordLine | None = None,
 ) -> tuple[tuple[ChordSpan, ...], str]:
     """The chords from `from_s` to `to_s`, and words: `92% in chords, 97% in D minor, 3.1 to 5.8 notes a second`.
 
-    Chords count sounding time, keys count notes, curves show their first and last third. `line`: the chords, where
-    `control` does not spell them."""
+    Chords count sounding time, keys count notes, curves show their first and last third. `lines_s` are bar lines
+    or seconds from which `line` counts: the chords, where `control` does not spell them."""
     spans, phrases = list[ChordSpan](), list[str]()
     line = line or control.line
     if line is not None:
         within_s, all_s = 0.0, 0.0
-        for k, start_s, end_s in changes(line, control.lines_s(meter, from_s)[1], from_s, to_s):
+        for k, start_s, end_s in changes(line, lines_s, from_s, to_s):
             chord = line.chords[k]
             sounds_s = (np.minimum(new.offset_s, end_s) - np.maximum(new.onset_s, start_s)).clip(min=0)  # (N,)
             in_s, of_s = float(sounds_s[np.isin(new.pitch % 12, list(chord.classes))].sum()), float(sounds_s.sum())

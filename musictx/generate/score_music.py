@@ -114,7 +114,7 @@ def into_file(
     begin, end = template.span
     if begin >= template.seed.end:  # no pedal of the seed holds what is new
         tracks = let_go(tracks, project.raw.channels, round(begin * per_unit))
-        tracks[0] = with_events(tracks[0], [], _meters(template, per_unit))
+        tracks[0] = with_events(tracks[0], [], [*_meters(template, per_unit), *_keys(template, per_unit)])
     new, drawn = dict[int, list[tuple[Note, int]]](), {slot for slot, _ in template.free}
     lines = list[Line]()
     for part, slot, home in zip(new_parts(template, added), template.slots, homes_of(template, seed), strict=True):
@@ -147,6 +147,12 @@ def _meters(template: Template, per_unit: float) -> list[Event]:
         return []
     values = [midi.META, 0x58, 4, new.numerator, new.denominator.bit_length() - 1, 24, 8]
     return [Event(round(new.onset * per_unit), bytes(values))]
+
+
+def _keys(template: Template, per_unit: float) -> list[Event]:
+    """The key signatures of new bars."""
+    new = template.notation.keys[len(template.seed.keys) :]
+    return [Event(round(key.onset * per_unit), bytes([midi.META, 0x59, 2, key.sharps % 256, 0])) for key in new]
 
 
 def _in_ticks(notes: Iterable[tuple[Note, int]], per_unit: float, channel: int) -> list[MidiNote]:

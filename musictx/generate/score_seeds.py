@@ -157,12 +157,12 @@ def with_gap(seed: ScoreSeed, from_bar: int, to_bar: int) -> Template:
     """A score without some bars, of all parts or of the one that `read_score` was given; bar 1 follows an upbeat.
     Raises ConfigError for bars and parts that are not there."""
     old = seed.notation
-    upbeat = int(old.has_upbeat)
-    most = len(old.bars) - upbeat
+    first = int(old.has_upbeat)
+    most = len(old.bars) - first
     if not 1 <= from_bar <= to_bar <= most:
         why, allowed = f"to_bar={to_bar}", f"bars from 1 to {most}"
         raise ConfigError("from_bar", got=from_bar, why=why, allowed=allowed).of(seed.file)
-    numbers, slots = range(from_bar - 1 + upbeat, to_bar + upbeat), free_slots(seed)
+    numbers, slots = range(from_bar - 1 + first, to_bar + first), free_slots(seed)
     free = frozenset((slot, n) for slot in slots for n in numbers)
     parts = tuple(
         _without(part, old, numbers) if slot in slots else part

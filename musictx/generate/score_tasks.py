@@ -9,8 +9,11 @@ import numpy as np
 
 from musictx.errors import ConfigError, PerformanceError
 from musictx.files import stem_of
+from musictx.generate.control import SEED
+from musictx.generate.outcome import outcome
 from musictx.generate.primer import Part
 from musictx.generate.requests import UNSAID, Accompany, Continue, Fill, NewMusic, Own, Request
+from musictx.generate.score_control import bar_lines, chords_found, in_key
 from musictx.generate.score_music import ScoreMusic, both, fitted, loudness_of
 from musictx.generate.score_seeds import ScoreSeed, accompanied, continued, read_score, seconds_at, with_gap
 from musictx.generate.scores import Template, check_settings, draw_parts
@@ -39,13 +42,14 @@ class Task(NamedTuple):
         window = self.request.window if isinstance(self.request, NewMusic) else None
         report = reporting("drawing a score")
         from_s, to_s = seconds_at(template.span, seed).tolist()
-        music = list[ScoreMusic]()
+        lines_s, music = seconds_at(bar_lines(template), seed), list[ScoreMusic]()
         drawn = draw_parts(template, player, tokenizer, self.request, own=own, window=window, report=report)
         for k, each in enumerate(drawn, 1):
             added = fitted(seed, template, each.notes)
             loud = loudness_of(template, added, seed, self.request.humanize, self.request.random_seed)
             score, is_new = both(template, added, seed, loud)
             goes_on = isinstance(self.request, Continue)
+            chords, became = outcome(self.request.control, score.select(is_new), from_s, to_s, lines_s)
             music.append(
                 ScoreMusic(
                     score=score,
@@ -54,6 +58,8 @@ class Task(NamedTuple):
                     mean_log_p=each.mean_log_p,
                     is_new=None if goes_on else is_new,
                     new_to_s=np.inf if goes_on else to_s,
+                    chords=chords,
+                    became=became,
                     name=f"{self.name}-{k}",
                     signature=template.notation.bars[0][1:],
                     seed=seed.file,
@@ -100,6 +106,16 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request) -> Task:
         template = accompanied(seed)
         if template.ahead not in (TUNE, RIGHT):
             remarks.append(f"{file}: it has no tune and no right hand, and models learn what goes with these")
+    control = request.control
+    if control.chords == SEED:
+        end_bar = min(bar for _, bar in template.free) if isinstance(request, NewMusic) else len(seed.notation.bars)
+        try:
+            request = replace(request, control=replace(control, chords=chords_found(seed.notation, end_bar)))
+        except ConfigError as error:
+            raise error.of(file) from None
+        remarks.append(f"{file}: its chords are {request.control.chords}")
+    if control.key is not None and isinstance(request, Continue):
+        template = in_key(template, control.key)
     return Task(stem_of(file), seed, template, request, (*seed.remarks, *remarks))
 
 

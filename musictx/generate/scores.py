@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, Take
-from musictx.generate.control import Control
 from musictx.generate.engine import BatchRow, begin_stream, enough_memory
-from musictx.generate.requests import MOST_TOKENS, UNSAID, Own, Request
+from musictx.generate.particles import Particles, random_keys
+from musictx.generate.requests import MOST_TOKENS, UNSAID, Accompany, Fill, Own, Request
+from musictx.generate.score_control import ScoreSteering, check_control
 from musictx.model.steps import Player, newest
 from musictx.music.notation.notation import Notation, Note
 from musictx.music.score import UNITS
@@ -88,6 +89,12 @@ class Script(NamedTuple):
         first = read_first(tokenizer, after, len(begin) - 1, bars, period)
         return np.concatenate([first, begin]).astype(np.int64)
 
+    def bare(self, tokenizer: ScoreTokenizer) -> NDArray[np.int64]:
+        """(P,) what the second stream of seed guidance reads: the last bar alone."""
+        bars = np.flatnonzero(self.before[:-1] == tokenizer.bar)
+        last = self.before[bars[-1] :] if len(bars) else np.append(np.uint16(tokenizer.vocab.bos), self.before)
+        return last.astype(np.int64)
+
 
 def _newest(before: Ids, room: int | None, tokenizer: ScoreTokenizer, period: int) -> Ids:
     """BOS and all ids, or a BAR in its place and the last whole bars."""
@@ -119,6 +126,10 @@ class AroundParts:
                 mask[t.at0 : t.bar], mask[ends] = legal[t.at0 : t.bar], legal[ends]
                 mask[ends] |= not mask.any()
         return masks
+
+    def draws(self, b: int) -> bool:
+        """Whether the next id of row b is new music."""
+        return self.at[b] < len(self.ids) and self.ids[self.at[b]] == FREE
 
     def update(self, ids: NDArray[np.int64]) -> None:
         for b, i in enumerate(ids.tolist()):
@@ -172,7 +183,8 @@ def draw_parts(
     Variation k depends on the template, the random seed and k alone. Raises TokenError for a score that the ids lack,
     ConfigError for settings that a score cannot keep, NanError, and UserError where memory runs out."""
     check_settings(request)
-    sampling = request.sampling.suited({**own, "seed_guidance": None})
+    has_seed = not isinstance(request, Accompany | Fill)  # guidance is about a seed
+    sampling = request.sampling.suited({**own, **({} if has_seed else {"seed_guidance": None})})
     script, window = Script.of(template, tokenizer), window or player.window
     given = np.zeros(tokenizer.ahead0, dtype=bool)  # meters and keys are in the script
     limits = Limits.after(template.seed, given, given, request.rules, template.unit_s)
@@ -180,21 +192,26 @@ def draw_parts(
     for i in script.before.tolist():
         row.take(i)
     context = script.context(tokenizer, window, max(player.cycle, tokenizer.group))
+    bare = [] if sampling.strength is None else [script.bare(tokenizer)]
     goal = BarsDone(tokenizer.bar, script.ids.count(tokenizer.bar))
     room_for = MOST_TOKENS // (SPARE * len(script.ids))  # rows; a long score has fewer at once
-    at_once, out = max(min(request.rows_at_once, request.variations, room_for), 1), list[Drawn]()
-    limit = MOST_TOKENS // at_once
+    each = request.rows_each
+    at_once = max(min(request.rows_at_once // each, request.variations, room_for // each), 1)
+    out, limit = list[Drawn](), MOST_TOKENS // (at_once * each)
     most = len(context) + limit
     room = min(most, window or most)
     for done in range(0, request.variations, at_once):
         numbers = range(done, min(done + at_once, request.variations))
-        rows = [BatchRow(0, (request.random_seed, k)) for k in numbers]
-        with enough_memory(at_once, "give a shorter score"):
+        keys = [key for k in numbers for key in random_keys(request.random_seed, k, each)]
+        rows = [BatchRow(0, key) for key in keys]
+        with enough_memory(len(rows), "give a shorter score", each):
             grammar = AroundParts(row, script, len(rows))
-            stream = begin_stream(player, [context], rows, sampling, grammar, room, room < most)
-            batch = Batch(stream, [goal] * len(rows), limit)
+            steering = ScoreSteering(request.control, template, grammar) if request.control.is_active else None
+            stream = begin_stream(player, [context], rows, sampling, grammar, room, room < most, bare, steering)
+            particles = Particles(stream, each, keys) if each > 1 else None
+            batch = Batch(stream, [goal] * len(rows), limit, particles)
             for _ in batch:
-                report(done + batch.share * len(rows), request.variations)
+                report(done + batch.share * len(numbers), request.variations)
         out += [_read(take, script, template.notation, tokenizer) for take in batch.takes()]
     return out
 
@@ -226,12 +243,9 @@ def _read(take: Take, script: Script, notation: Notation, tokenizer: ScoreTokeni
 
 def check_settings(request: Request) -> None:
     """Raises ConfigError for settings that a score cannot keep."""
-    for name in ("key", "chords", "density", "polyphony", "register", "loudness"):
-        if (value := getattr(request.control, name)) != getattr(Control, name):
-            raise ConfigError(name, got=value, why="a score model takes no targets yet", hint="leave it out")
-    if (strength := request.sampling.strength) is not None:
-        why = "a score model has no seed guidance"
-        raise ConfigError("seed_guidance", got=strength, why=why, allowed="null, or leave it out")
+    check_control(request.control)
+    if isinstance(request, Accompany) and (strength := request.sampling.strength) is not None:
+        raise ConfigError("seed_guidance", got=strength, why="new hands have no seed", hint="leave it out")
     for name in ("voice_order", "voice_ranges", "no_parallels"):
         if getattr(request.rules, name):
             raise ConfigError(name, got=True, why="it is for chorale models", allowed="false")

@@ -14,6 +14,7 @@ from musictx.music.score import Score
 
 NATURALS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 ACCIDENTALS = {"#": 1, "b": -1}
+FIFTHS = "FCGDAEB"  # each signs one sharp more than the one before; C none
 LETTERS = ("C", "C#", "D", "Eb", "E", "F", "F#", "G", "Ab", "A", "Bb", "B")  # a pitch class, as it is mostly written
 MODES = {
     "major": (0, 2, 4, 5, 7, 9, 11),
@@ -57,10 +58,23 @@ def pitch_name(pitch: int) -> str:
 
 def key_classes(name: str) -> Classes:
     """The pitch classes of a key: `D minor`, `Dm`, `Bb`. Raises ConfigError."""
+    letter, accidental, mode = _key(name)
+    return _above(pitch_class(letter, accidental), MODES[mode])
+
+
+def key_sharps(name: str) -> int:
+    """The sharps that a key signs, flats below 0; of more than seven those of its enharmonic. Raises ConfigError."""
+    letter, accidental, mode = _key(name)
+    sharps = FIFTHS.index(letter) - 1 + 7 * sum(ACCIDENTALS[each] for each in accidental) - 3 * (mode == "minor")
+    return sharps if abs(sharps) <= 7 else sharps - 12 * (1 if sharps > 0 else -1)
+
+
+def _key(name: str) -> tuple[str, str, str]:
+    """The letter, the accidental and the mode of a key. Raises ConfigError."""
     words = re.fullmatch(r"([A-G])([#b]?) *(\w*)", name.strip())
     if not words or words[3] not in MODE_OF:
         raise ConfigError("key", got=name, allowed="a key such as 'D minor', Dm, 'F# major' or Bb")
-    return _above(pitch_class(words[1], words[2]), MODES[MODE_OF[words[3]]])
+    return words[1], words[2], MODE_OF[words[3]]
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,10 @@ def test_accompany_adds_two_hands(place):
         ("generate seed_midi=null", "seed_midi=null: a score model goes on with a score: give one"),
         ("generate song.mid seed_from=end", "seed_from=end: a score is heard from its beginning: leave it out"),
         ("generate song.mid start=beat", "start=beat: new bars begin at a bar line: leave it out"),
-        ("generate song.mid control.key=Am", "control.key=Am: a score model takes no targets yet: leave it out"),
+        (
+            "generate song.mid control.loudness=60",
+            "control.loudness=60: a score has no loudness: humanize=true gives it one",
+        ),
         ("generate song.mid pedal=true", "pedal=true: the notes of a score have written lengths: give false"),
         ("generate between=song.mid,tune.mid", "between=song.mid,tune.mid: a score model joins no files"),
         ("generate infill=song.mid from_bar=3 to_bar=4", "song.mid: from_bar=3: to_bar=4: give bars from 1 to 3"),

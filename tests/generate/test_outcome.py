@@ -2,11 +2,15 @@
 
 import pytest
 
+from musictx.generate import outcome as measuring
 from musictx.generate.control import Control
-from musictx.generate.outcome import outcome
 from musictx.music.score import Meter, Score
 
 NINE = Meter(2.25)  # seconds a bar
+
+
+def outcome(control, new, from_s, to_s, meter):
+    return measuring.outcome(control, new, from_s, to_s, control.lines_s(meter, from_s)[1])
 
 
 def notes(*pairs):

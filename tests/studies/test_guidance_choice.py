@@ -77,7 +77,7 @@ def study(world, tmp_path, monkeypatch):
     """The script on a tiny model; to 1.5 no strength has an objection. Notes what is measured."""
     measured = []
 
-    def measure(opened, split, strengths, draws, config):
+    def measure(opened, split, strengths, draws, config, keep):
         measured.append((len(split), strengths))
         return {"rows": [{"strength": x, "against": ["too much"] * (x > 1.5)} for x in strengths]}
 
@@ -129,6 +129,16 @@ def test_what_is_measured_is_json(world, monkeypatch):
     config = settings("compare", f"runs=[{world.bundle}]", f"store={world.store}", "out=x", *words)
     opened = open_playing(world.bundle)
     split = Store(world.store, "performance").split("train")
-    found = json.loads(json.dumps(guidance.measured(opened, split, [1.0], 1, config)))
+    known_draws = dict[str, object]()
+
+    def keep(name, make):
+        if name not in known_draws:
+            known_draws[name] = make()
+        return known_draws[name]
+
+    found = json.loads(json.dumps(guidance.measured(opened, split, [1.0], 1, config, keep)))
+    assert [*known_draws] == ["strength None, random seed 0", "strength 1.0, random seed 0"]
+    monkeypatch.setattr(guidance, "features", None)  # nothing is measured again
+    assert json.loads(json.dumps(guidance.measured(opened, split, [1.0], 1, config, keep))) == found
     assert [row["strength"] for row in found["rows"]] == [None, 1.0]
     assert all(0 <= draw["still"] <= 2 for row in found["rows"] for draw in row["draws"])

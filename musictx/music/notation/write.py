@@ -130,7 +130,7 @@ def _staff(
     sign = clef.BassClef() if part.height < LOW else clef.TrebleClef()
     before: tuple[int, int] | None = None
     shown = before
-    for number, (bar, end) in enumerate(notation.spans, 0 if _is_upbeat(notation) else 1):
+    for number, (bar, end) in enumerate(notation.spans, 0 if notation.has_upbeat else 1):
         measure = stream.Measure(number=number)
         if bar.onset == 0:
             measure.insert(0, sign)
@@ -160,11 +160,6 @@ def _staff(
             measure.insert(at, tempo.MetronomeMark(number=round(mark.quarters_a_minute, 3)))
         staff.append(measure)
     return staff
-
-
-def _is_upbeat(notation: Notation) -> bool:
-    bar, end = notation.spans[0]
-    return len(notation.bars) > 1 and end < bar.full
 
 
 def chords_of(notes: Sequence[Note], names: Sequence[tuple[str, int, int]]) -> list[Chord]:

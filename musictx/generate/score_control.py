@@ -1,0 +1,138 @@
+"""The targets of a `Control` in scores: chords and keys by bar, and the terms on logits that lead rows to them."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.errors import ConfigError
+from musictx.generate.control import SEED, Control
+from musictx.generate.score_curves import ScoreCurves
+from musictx.generate.steering import lead, outside_count
+from musictx.music.harmony import MOST_CHORDS, ChordLine, Classes, chords_by_bar, key_sharps
+from musictx.music.notation.notation import Key, Notation
+from musictx.music.score import Score
+from musictx.tokenizers.score.rules import Row
+from musictx.tokenizers.score.tokens import LENGTHS, MOST_LONG
+
+if TYPE_CHECKING:
+    from musictx.generate.scores import AroundParts, Template
+
+ALL: Classes = frozenset(range(12))
+
+Floats = NDArray[np.float64]
+
+
+class ScoreSteering:
+    """The `Targets` of a score's new notes, by their places; `grammar` keeps the rows, so it has no state of its own.
+
+    A pitch outside its chord is less likely, and one that lies outside a later chord too where it sounds on. So is a
+    length that goes beyond its chord."""
+
+    def __init__(self, control: Control, template: "Template", grammar: "AroundParts") -> None:
+        self.grammar, self.strength = grammar, control.strength
+        self.curves = ScoreCurves(control, template, grammar.tokenizer)
+        self.begins, chords = chord_places(control.line, bar_lines(template))
+        pitch = grammar.tokenizer.pitch  # (V,)
+        self.pitches = pitch >= 0
+        self.outside = self.pitches * outside_count(chords, None, pitch)  # (U, V) of each chord
+        self.of_key = self.pitches * outside_count([ALL], control.classes, pitch)[0]  # (V,)
+
+    def __call__(self, logits: Floats) -> tuple[Floats, Floats]:
+        of_pitches, of_others = np.zeros((2, *logits.shape))  # (B, V)
+        for b, row in enumerate(self.grammar.rows):
+            if self.grammar.draws(b):
+                outside, beyond = self._away(row)
+                of_pitches[b], of_others[b] = outside, beyond + self.curves.of_moves(row)
+                # no chord climbs away: pitches come from low to high, and one more is no must
+                (of_others if row.last == "PITCH" else of_pitches)[b] += self.curves.of_pitches(row)
+        return lead(logits - self.strength * of_others, -self.strength * of_pitches, self.pitches)
+
+    def _away(self, row: Row) -> tuple[Floats, Floats]:
+        """(V,) the chords and keys that each pitch is outside of; 1 for each length that goes beyond its chord."""
+        t, onset, beyond = self.grammar.tokenizer, row.bar[0] + max(row.at, 0), np.zeros(len(self.pitches))
+        k = max(bisect_right(self.begins, onset) - 1, 0)
+        last = max(bisect_left(self.begins, onset + row.length), k + 1)
+        away = self.outside[k:last].sum(0) + self.of_key
+        if k + 1 < len(self.begins):
+            room = self.begins[k + 1] - onset
+            longer = row.longer + np.arange(1, MOST_LONG + 1)
+            beyond[t.long0 : t.length0] = longer * LENGTHS >= room
+            beyond[t.length0 : t.pitch0] = row.longer * LENGTHS + np.arange(1, LENGTHS + 1) > room
+            if row.last == "AT":  # a pitch takes the length of the last note
+                beyond[t.pitch0 : t.bar] = row.length > room
+        return away, beyond
+
+    def begins_note(self) -> NDArray[np.bool_]:
+        return np.repeat(self.pitches[None], len(self.grammar.rows), 0)
+
+    def update(self, ids: NDArray[np.int64]) -> None:
+        pass
+
+    def move(self, rows: NDArray[np.int64]) -> None:
+        pass
+
+    def away(self) -> Floats:
+        return self.strength * np.array([self.curves.away(row) for row in self.grammar.rows])
+
+
+def bar_lines(template: "Template") -> list[int]:
+    """The bar lines from the first new bar to the end of the last; an upbeat is no bar of chords."""
+    spans, numbers = template.notation.spans, [bar for _, bar in template.free]
+    first, last = min(numbers), max(numbers)
+    first += first < template.notation.has_upbeat <= last
+    return [*(bar.onset for bar, _ in spans[first : last + 1]), spans[last][1]]
+
+
+def chord_places(line: ChordLine | None, lines: Sequence[int]) -> tuple[list[int], list[Classes]]:
+    """Where chords change between bar lines, in units, and their pitch classes; one of all notes without a line."""
+    begins, chords = [lines[0]], [ALL if line is None else line.chords[0].classes]
+    for n in range((len(lines) - 1) * (line is not None)):
+        assert line is not None
+        for at, chord in zip(line.begins, line.chords, strict=True):
+            if int(at) == n % int(line.length) and chord.classes != chords[-1]:
+                begins.append(lines[n] + round(at % 1 * (lines[n + 1] - lines[n])))
+                chords.append(chord.classes)
+    return begins, chords
+
+
+def chords_found(notation: Notation, end_bar: int) -> str:
+    """The chord of each bar up to a bar's number, as text. Raises ConfigError without bars or notes, and for too
+    many."""
+    spans = notation.spans[notation.has_upbeat : end_bar]
+    allowed = f"the chords of at most {MOST_CHORDS} bars, as in 'C | Am'"
+    if len(spans) > MOST_CHORDS:
+        why = f"they are found in {len(spans)} bars"
+        raise ConfigError("chords", got=SEED, why=why, allowed=allowed)
+    end = spans[-1][1] if spans else 0
+    notes = [note for part in notation.parts for note in part.notes if note.onset < end]
+    if not notes:
+        raise ConfigError("chords", got=SEED, why="no notes come before the new music", allowed=allowed)
+    onset, length, pitch = np.array(sorted(notes), np.int64).T
+    in_units = Score(onset * 1.0, (onset + length) * 1.0, pitch, np.full(len(pitch), 1))
+    return chords_by_bar(in_units, np.array([*(bar.onset for bar, _ in spans), end], np.float64))
+
+
+def in_key(template: "Template", key: str) -> "Template":
+    """New bars with a key's signature; a score without signatures gets none."""
+    old, at = template.notation, template.span[0]
+    sharps = key_sharps(key)
+    if not old.keys or old.keys[-1].sharps == sharps:
+        return template
+    return replace(template, notation=replace(old, keys=(*old.keys, Key(at, sharps))))
+
+
+def check_control(control: Control) -> None:
+    """Raises ConfigError for targets that a score cannot have."""
+    for name, why, hint in (
+        ("loudness", "a score has no loudness", "humanize=true gives it one"),
+        ("bar_seconds", "a score has bars of its own", "leave it out"),
+    ):
+        if (value := getattr(control, name)) is not None:
+            raise ConfigError(name, got=value, why=why, hint=hint)
+    if control.chords is not None and not control.in_bars:
+        allowed = "bars, as in 'C | Am F | G7', or seed"
+        raise ConfigError("chords", got=control.chords, why="chords in a score last bars and beats", allowed=allowed)

@@ -1,0 +1,201 @@
+"""New notes of scores are led to chords and keys, bar by bar; what is given stays. The models know nothing."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from stubs import Said
+
+from musictx.errors import ConfigError
+from musictx.generate.control import Control
+from musictx.generate.requests import Accompany, Continue, Fill, Length, Sampling
+from musictx.generate.score_control import bar_lines, chord_places, in_key
+from musictx.generate.score_tasks import task_of
+from musictx.generate.scores import Script
+from musictx.music.harmony import key_classes, key_sharps, parse_chord, parse_chords
+from musictx.music.midi_file import read_events
+from musictx.music.notation.midi import from_midi, to_midi
+from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
+from musictx.tokenizers.score import ScoreTokenizer
+
+SCORE = ScoreTokenizer()
+PLAIN = Sampling(guard=False, seed_guidance=None)
+TUNE = Part("Voice", 52, (Note(0, 24, 67), *(Note(24 + 24 * k, 24, 60 + 4 * (k % 3)) for k in range(9))))
+BASS = Part("Cello", 42, (Note(24, 72, 48), Note(96, 72, 41), Note(168, 72, 43)))
+BARS = (Bar(0, 3, 4), *(Bar(24 + 72 * k, 3, 4) for k in range(3)))  # an upbeat
+SONG = Notation((TUNE, BASS), BARS, 240, keys=(Key(0, 0),))
+
+
+def player():
+    """Likes pitches around middle C, new places more than further notes, and no end of a bar."""
+    away = np.where(SCORE.pitch >= 0, ((SCORE.pitch - 60) / 12) ** 2, 0.0)
+
+    def say(length, rows):
+        noise = np.random.default_rng(length).normal(size=SCORE.vocab.size)
+        liked = (
+            -away - 2.0 * (np.arange(SCORE.vocab.size) >= SCORE.long0) - 3.0 * (np.arange(SCORE.vocab.size) < SCORE.at0)
+        )
+        return np.tile((noise + liked).astype(np.float32), (rows, 1))
+
+    said = Said(say)
+    said.window = None
+    return said
+
+
+@pytest.fixture
+def song(tmp_path):
+    (tmp_path / "song.mid").write_bytes(to_midi(SONG))
+    return tmp_path / "song.mid"
+
+
+@pytest.fixture
+def tune(tmp_path):
+    (tmp_path / "tune.mid").write_bytes(to_midi(replace(SONG, parts=(TUNE,))))
+    return tmp_path / "tune.mid"
+
+
+def drawn(path, request):
+    (music,) = task_of(path, SCORE, request).draw(player(), SCORE)
+    return music
+
+
+def new_notes(music):
+    return [note for notes in music.added.values() for note in notes]
+
+
+def share(music, text, lines):
+    """How much of the time of new notes is in its chord; `lines` are bar lines."""
+    within = total = 0
+    line = parse_chords(text)
+    places = [
+        (lines[n] + round((at % 1) * (lines[n + 1] - lines[n])), chord)
+        for n in range(len(lines) - 1)
+        for at, chord in zip(line.begins, line.chords, strict=True)
+        if int(at) == n % line.length
+    ]
+    for note in new_notes(music):
+        for (begin, chord), end in zip(places, [*(at for at, _ in places[1:]), lines[-1]], strict=True):
+            sounds = max(min(note.offset, end) - max(note.onset, begin), 0)
+            total += sounds
+            within += sounds * (note.pitch % 12 in chord.classes)
+    return within / total
+
+
+@pytest.mark.parametrize("text", ["C | F# Am", "Dm7 | G7 | C+D+E"])
+def test_new_bars_take_the_chords_of_their_bars_and_beats(song, text):
+    lines, was = [240 + 72 * k for k in range(7)], read_events(song.read_bytes()).tracks
+    request = Continue(PLAIN, Length(bars=6), control=Control(chords=text, particles=1))
+    music, plain = drawn(song, request), drawn(song, Continue(PLAIN, Length(bars=6)))
+    assert share(music, text, lines) > 0.8
+    assert share(plain, text, lines) < 0.5
+    now = read_events(music.midi()).tracks
+    assert all(not Counter(old.events) - Counter(new.events) for old, new in zip(was, now, strict=True))
+    assert music.became == f"{share(music, text, lines):.0%} in chords"
+    assert [chord.from_s for chord in music.chords[:2]] == [5.0, 6.5]  # bars of 1.5 s
+    harder = replace(request, control=replace(request.control, strength=20.0))
+    assert share(drawn(song, harder), text, lines) > 0.99
+
+
+def test_chords_of_a_fill_begin_with_the_gap_and_change_one_part_alone(song):
+    control = Control(chords="F# | B", strength=20.0)
+    music = drawn(song, Fill(PLAIN, from_bar=2, to_bar=3, only="Cello", control=control))
+    assert share(music, "F# | B", [96, 168, 240]) > 0.99
+    assert music.notation.parts[0] == TUNE
+    assert BASS.notes[0] in music.notation.parts[1].notes
+
+
+def test_an_upbeat_is_no_bar_of_chords(tune):
+    task = task_of(tune, SCORE, Accompany(control=Control(chords="C | F | G")))
+    assert bar_lines(task.template) == [24, 96, 168, 240]
+    music = drawn(tune, Accompany(control=Control(chords="C | F | G", strength=20.0)))
+    assert share(music, "C | F | G", [24, 96, 168, 240]) > 0.99
+    assert music.notation.parts[0] == TUNE
+    assert all(note.pitch % 12 in (0, 4, 7) for note in new_notes(music) if note.onset < 24)
+
+
+def test_chords_are_found_in_the_bars_before_or_in_the_tune(song, tune):
+    for path, request, says in (
+        (song, Continue(PLAIN, Length(bars=1), control=Control(chords="seed")), "C | F | C"),
+        (song, Fill(PLAIN, from_bar=3, to_bar=3, control=Control(chords="seed")), "C | F"),
+        (tune, Accompany(control=Control(chords="seed")), "C | C | C"),
+    ):
+        task = task_of(path, SCORE, request)
+        found = task.request.control.chords or ""
+        assert f"{path}: its chords are {found}" in task.remarks
+        assert len(found.split("|")) == len(says.split("|"))
+        assert [parse_chord(name.strip()).root for name in found.split("|")] == [
+            parse_chord(name.strip()).root for name in says.split("|")
+        ]
+
+
+def test_places_of_chords_are_units_and_the_line_begins_again():
+    begins, chords = chord_places(parse_chords("C C F | G"), [24, 96, 168, 216])
+    assert begins == [24, 72, 96, 168, 200]  # the last bar is shorter
+    assert [sorted(classes) for classes in chords] == [[0, 4, 7], [0, 5, 9], [2, 7, 11], [0, 4, 7], [0, 5, 9]]
+
+
+def test_new_bars_have_the_key_and_its_signature(song):
+    request = Continue(PLAIN, Length(bars=4), control=Control(key="F# minor", strength=20.0))
+    task = task_of(song, SCORE, request)
+    script = Script.of(task.template, SCORE)
+    three = SCORE.vocab.id("KEY", 10)
+    is_key = [i for i in script.ids if SCORE.key0 <= i < SCORE.ahead0]
+    assert is_key == [three] * 4
+    assert SCORE.vocab.id("KEY", 7) in script.before
+    assert three not in script.before
+    music = drawn(song, request)
+    assert all(note.pitch % 12 in key_classes("F# minor") for note in new_notes(music))
+    assert music.became == "100% in F# minor"
+    assert music.notation.keys == (Key(0, 0), Key(240, 3))
+    again, _ = from_midi(music.midi())
+    assert again.keys == music.notation.keys
+
+
+def test_a_key_needs_no_signature_of_its_own(song, tmp_path):
+    assert drawn(song, Continue(PLAIN, Length(bars=1), control=Control(key="Am"))).notation.keys == (Key(0, 0),)
+    gap = Fill(PLAIN, from_bar=1, to_bar=1, control=Control(key="E major", strength=20.0))
+    music = drawn(song, gap)  # the bars of a gap keep theirs
+    assert music.notation.keys == (Key(0, 0),)
+    assert all(note.pitch % 12 in key_classes("E major") for note in new_notes(music))
+    unsigned = tmp_path / "unsigned.mid"
+    unsigned.write_bytes(to_midi(replace(SONG, keys=())))
+    task = task_of(unsigned, SCORE, Continue(PLAIN, Length(bars=1)))
+    assert in_key(task.template, "E major").notation.keys == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "sharps"),
+    [("C", 0), ("F# minor", 3), ("Bbm", -5), ("Gb", -6), ("C# major", 7), ("D# major", -3), ("Fb", 4)],
+)
+def test_the_signature_of_a_key(key, sharps):
+    assert key_sharps(key) == sharps
+
+
+def test_particles_and_variations_do_not_depend_on_the_batch(song):
+    request = Continue(PLAIN, Length(bars=2), control=Control(chords="F#", particles=3), variations=2)
+    task = task_of(song, SCORE, request)
+    both = task.draw(player(), SCORE)
+    one_by_one = task._replace(request=replace(request, rows_at_once=1)).draw(player(), SCORE)
+    assert [music.added for music in both] == [music.added for music in one_by_one]
+    assert both[0].added != both[1].added
+
+
+@pytest.mark.parametrize(
+    ("control", "says"),
+    [
+        (Control(loudness=80), "loudness=80: a score has no loudness: humanize=true gives it one"),
+        (Control(chords="C", bar_seconds=2.0), "bar_seconds=2.0: a score has bars of its own"),
+        (Control(chords="0 C, 2 F"), "chords='0 C, 2 F': chords in a score last bars and beats: give bars, as in"),
+        (Control(chords="seed", key="F#"), "chords=.*outside key=F#"),
+    ],
+)
+def test_targets_that_no_score_can_have_are_one_line(song, control, says):
+    with pytest.raises(ConfigError, match=says) as refused:
+        drawn(song, Continue(PLAIN, control=control))
+    assert "\n" not in str(refused.value)
+
+
+def test_chords_are_not_found_where_nothing_comes_before(song):
+    with pytest.raises(ConfigError, match=r"song\.mid: chords=seed: no notes come before"):
+        drawn(song, Fill(PLAIN, from_bar=1, to_bar=1, control=Control(chords="seed")))
