@@ -42,7 +42,7 @@ class Controls:
         self.studio = studio
         with gr.Tabs():
             with gr.Tab("File"):
-                self.file = gr.File(label="a MIDI file", file_types=[*SUFFIXES], height=130, elem_id="file")
+                self.file = gr.File(label="a MIDI file or a score", file_types=[*SUFFIXES], height=130, elem_id="file")
             with gr.Tab("Example"):
                 self.examples = {name: gr.Button(name, size="sm") for name in self.studio.examples}
             with gr.Tab("Keyboard"):

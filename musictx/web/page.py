@@ -17,6 +17,7 @@ from musictx.web import stage
 from musictx.web.advice import on_page
 from musictx.web.controls import BARS, TO_WRONG, Closed, Controls, come_far, slider, status_line
 from musictx.web.draw import LEAST_S, SLIDER_S, request_settings, usual_top_p, voices_request
+from musictx.web.scores import plays_scores
 from musictx.web.session import Session, Step, Visit, are_same, is_number
 from musictx.web.studio import Answer, Studio
 from musictx.web.uploads import Uploads
@@ -127,8 +128,9 @@ class Page:
         return self.controls.count_in(unit)
 
     def _model(self, name: str) -> Updates:
-        header = self.studio.models[name].header
-        return {self.controls.seed_guidance: header.seed_guidance or 0.0, self.controls.top_p: usual_top_p(header)}
+        model = self.studio.models[name]
+        guidance = gr.update(value=model.header.seed_guidance or 0.0, visible=not plays_scores(model.tokenizer))
+        return {self.controls.seed_guidance: guidance, self.controls.top_p: usual_top_p(model.header)}
 
     def take_phrase(self, visit: Visit, event: gr.EventData) -> Updates:
         return self._begin(visit, self.studio.phrase(visit.session, (event._data or {}).get("notes")))
