@@ -19,7 +19,7 @@ from urllib.parse import quote
 import numpy as np
 from matplotlib.figure import Figure
 
-from musictx.config.web import Limits
+from musictx.config.web import LIMITS, Limits
 from musictx.generate.primer import ON_LINE_S
 from musictx.music.beat_grid import bars_of
 from musictx.music.ending import ending_s
@@ -41,7 +41,7 @@ PHONE, PHONE_IN, PHONE_ROW_S = "(max-width: 600px)", 5.0, 20.0  # there, a narro
 WELCOME = '<p class="welcome">Drop a MIDI file or a score, pick an example or play a phrase: it appears here.</p>'
 
 
-def stage(step: Step | None, folder: Path, limits: Limits) -> str:
+def stage(step: Step | None, folder: Path, limits: Limits = LIMITS) -> str:
     """The HTML of a step, whose files are written once below `folder`; without a step, a welcome."""
     if step is None:
         return WELCOME
@@ -86,7 +86,8 @@ def step_html(step: Step, place: Path, limits: Limits) -> str:
         f'<div class="picture" data-roll="{html.escape(json.dumps(data))}"><picture>{on_phone}'
         f'<img alt="piano roll" src="{picture}"></picture><i class="playhead"></i></div>'
     )
-    return f'{beside(roll, score)}<div class="player">{choose}<audio controls preload="auto" src="{_address(wav)}"></audio>{links}</div>'
+    audio = f'<audio controls preload="auto" src="{_address(wav)}"></audio>'
+    return f'{beside(roll, score)}<div class="player">{choose}{audio}{links}</div>'
 
 
 def beside(roll: str, score: Engraved | None) -> str:
