@@ -8,7 +8,7 @@ import numpy as np
 from musictx.errors import ConfigError, UserError
 from musictx.generate.open_player import Playing
 from musictx.generate.primer import ROUNDED_S, Part
-from musictx.generate.requests import Continue, Fill
+from musictx.generate.requests import Accompany, Continue, Fill
 from musictx.generate.score_music import ScoreMusic
 from musictx.generate.score_seeds import read_score
 from musictx.generate.score_tasks import task_of
@@ -17,6 +17,8 @@ from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.web.draw import LEAST_S, Turn, check_length, check_most, time_limit
 from musictx.web.session import PageMusic, Step, is_number
+
+Asked = Continue | Fill | Accompany
 
 
 def plays_scores(tokenizer: Tokenizer) -> bool:
@@ -34,7 +36,7 @@ def as_score(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
     return heard._replace(notation=seed.notation, project=seed.project, note=note, seconds_reading=reading)
 
 
-def draw_bars(music: PageMusic, request: Continue | Fill, opened: Playing, turn: Turn) -> tuple[ScoreMusic, ...]:
+def draw_bars(music: PageMusic, request: Asked, opened: Playing, turn: Turn) -> tuple[ScoreMusic, ...]:
     """The score once a variation. Raises UserError for an impossible request, and at the end of the turn."""
     assert isinstance(opened.tokenizer, ScoreTokenizer)
     request = turn.with_settings(in_bars(music, request, turn), opened.header)
@@ -49,8 +51,10 @@ def draw_bars(music: PageMusic, request: Continue | Fill, opened: Playing, turn:
     return tuple(task.draw(opened.player, opened.tokenizer, own=opened.header.sampling, report=watch))
 
 
-def in_bars(music: PageMusic, request: Continue | Fill, turn: Turn) -> Continue | Fill:
+def in_bars(music: PageMusic, request: Asked, turn: Turn) -> Asked:
     """The request for a score: the place of new music in bars. Raises ConfigError, UserError."""
+    if isinstance(request, Accompany):  # the voices are a choir's
+        return replace(request, voices=Accompany.voices, sampling=replace(request.sampling, seed_guidance=None))
     if isinstance(request, Continue):
         from_s = request.part.until_s
         if not is_number(from_s):
@@ -66,8 +70,10 @@ def in_bars(music: PageMusic, request: Continue | Fill, turn: Turn) -> Continue 
     return request
 
 
-def length_of(request: Continue | Fill, music: PageMusic) -> float:
+def length_of(request: Asked, music: PageMusic) -> float:
     """The seconds of new music."""
+    if isinstance(request, Accompany):
+        return music.score.duration_s
     if isinstance(request, Continue):
         return request.length.in_seconds(music.meter, music.score.duration_s) or 0.0
     lines_s, upbeat = bar_lines(music)

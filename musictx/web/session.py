@@ -76,7 +76,7 @@ class Step(NamedTuple):
     @property
     def is_fill(self) -> bool:
         """Whether the takes fill a region."""
-        return bool(self.takes) and self.takes[0].is_new is not None
+        return bool(self.takes) and self.takes[0].is_new is not None and not self.is_accompaniment
 
     @property
     def is_continuation(self) -> bool:
@@ -85,8 +85,9 @@ class Step(NamedTuple):
 
     @property
     def is_accompaniment(self) -> bool:
-        """Whether the takes have voices around the music."""
-        return bool(self.takes) and isinstance(self.takes[0], Accompanied)
+        """Whether the takes have voices around the music, or hands beside it."""
+        take = self.takes[0] if self.takes else None
+        return isinstance(take, Accompanied) or (isinstance(take, ScoreMusic) and take.template.has_new_parts)
 
     @property
     def to_continue(self) -> PageMusic:
@@ -101,7 +102,8 @@ class Step(NamedTuple):
     @property
     def meter(self) -> Meter:
         """The bars of the chosen notes."""
-        return self.music.reading(in_beats=True).meter if self.is_accompaniment else self.music.meter
+        voices = bool(self.takes) and isinstance(self.takes[0], Accompanied)
+        return self.music.reading(in_beats=True).meter if voices else self.music.meter
 
     @property
     def as_music(self) -> PageMusic:
@@ -131,9 +133,11 @@ class Step(NamedTuple):
 
     @property
     def new_bars(self) -> frozenset[int]:
-        """The bars of the score that are new, from 0."""
+        """The bars of the score that are new in all parts, from 0."""
         take = self.takes[self.chosen] if self.takes else None
-        return frozenset(bar for _, bar in take.template.free) if isinstance(take, ScoreMusic) else frozenset()
+        if not isinstance(take, ScoreMusic) or self.is_accompaniment:
+            return frozenset()
+        return frozenset(bar for _, bar in take.template.free)
 
     @property
     def midi(self) -> bytes:

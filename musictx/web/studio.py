@@ -59,6 +59,7 @@ class Studio:
             name: Playing(players.get(name) or TorchPlayer(model), tokenizer, header, ())
             for name, (model, tokenizer, header) in models.items()
         }
+        self.of_scores = next((name for name, each in models.items() if plays_scores(each.tokenizer)), None)
         self.examples = examples()
         self.work = Work()
 
@@ -110,6 +111,16 @@ class Studio:
         count = "1 accompaniment" if len(takes) == 1 else f"{len(takes)} accompaniments"
         what = f"{count} of {music.name}, in {turn.took_s:.1f} s. {note}"
         return session.push(Step(music, takes)), f"{what} Click a voice to see what it heard of the melody.".strip()
+
+    def accompany(self, session: Session, request: Accompany, report: Report) -> tuple[Session, str]:
+        """The hands that the person's tune lacks, by the model of scores, and the outcome in words."""
+        whole, turn = self._music_of(session, "no tune", lambda now: now.to_accompany), self._turn(report)
+        if self.of_scores is None:
+            raise UserError("no model here writes a piano part")
+        music = self.for_model(whole, self.of_scores)
+        takes = draw_bars(music, request, self.playing[music.model], turn)
+        sentence = self._sentence(takes, request.variations, f"of {music.name} with a piano", turn, "")
+        return session.push(Step(music, takes)), sentence + self._remark(music, whole)
 
     def _now(self, session: Session, without: str) -> Step:
         """The newest step. Raises UserError for none."""
@@ -190,7 +201,7 @@ class Studio:
     def _choice(self, music: PageMusic) -> tuple[str, str]:
         """The model that suits the music, and the reason: a model of scores takes them from the piano."""
         name, reason = choose_bundle(music.reading(in_beats=True).score, music.name)
-        of_scores = next((other for other, each in self.models.items() if plays_scores(each.tokenizer)), None)
+        of_scores = self.of_scores
         if name != PIANO or of_scores is None:
             return name, reason
         try:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from stubs import whole
 from untrained import write_score_model
-from wishes import now, quiet, region
+from wishes import now, quiet, region, voices
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
@@ -87,6 +87,22 @@ def test_bars_are_added_filled_and_begun_from(studio, begun):
     again, _ = whole(studio.fill(filled, region(3.0, 5.0), quiet))
     assert now(again).new_bars == {1, 2}
     assert now(again).name == "song-2-1"
+
+
+def test_a_tune_gets_a_piano_in_new_staves(studio):
+    begun = studio.upload(Session(), to_midi(replace(SONG, parts=(VOICE,))), "tune.mid")
+    after, what = studio.accompany(begun, voices(voices="B", seed_guidance=0.0), quiet)
+    assert what.startswith("2 variations of tune with a piano, in ")
+    step = now(after)
+    assert (step.is_accompaniment, step.is_fill, step.is_continuation, step.new_bars) == (True, False, False, set())
+    assert step.notation is not None
+    assert step.notation.parts[0].notes == VOICE.notes
+    assert len(step.notation.parts) == 3
+    assert sounds(now(begun).midi) <= sounds(step.midi)
+    again, _ = studio.accompany(after, voices(), quiet)
+    assert now(again).music is step.music
+    with pytest.raises(UserError, match=r"^tune-1: it has both hands already"):
+        studio.accompany(studio.begin_from_take(after), voices(), quiet)
 
 
 def test_the_stage_shows_the_score_and_hands_out_what_reads_back(studio):
