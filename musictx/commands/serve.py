@@ -29,7 +29,6 @@ from musictx.model.torch_steps import TorchPlayer, TorchSourcePlayer
 from musictx.model.weights import for_steps
 from musictx.setting import setting
 from musictx.terminal import say
-from musictx.tokenizers.score import ScoreTokenizer
 
 
 @dataclass
@@ -39,8 +38,8 @@ class ServeConfig:
 
     bundle: str | None = setting(
         None,
-        "piano, chorale, a file that `musictx train` made or a run's folder; null: piano and chorale, and the "
-        "harmoniser beside them",
+        "a model inside musictx, a file that `musictx train` made or a run's folder; null: all inside musictx, each "
+        "for the music that suits it",
         path=True,
     )
     host: str = setting(
@@ -79,9 +78,6 @@ def serve(config: ServeConfig) -> None:
     players, remarks = dict[str, Player](), list[str]()
     source_player: SourcePlayer | None = None
     for stem, each in opened.items():
-        if isinstance(each.tokenizer, ScoreTokenizer):
-            why, hint = "the page plays no models of scores", "musictx generate and accompany do"
-            raise ConfigError("bundle", got=config.bundle, why=why, hint=hint)
         if on_onnx(each.header, device, config.weights):
             players[stem] = open_player(bundle_path(names[stem]), onnx_weights(config.weights), header=each.header)
             remarks += [INT8_REMARK] * (config.weights == AUTO)

@@ -53,10 +53,10 @@ class ScoreSeed(NamedTuple):
         return [slot for slot in self.slots if slot is not None]
 
 
-def read_score(file: Path, tokenizer: ScoreTokenizer, part: str | None = None) -> ScoreSeed:
-    """Reads a score, MIDI on a grid or notation; `part` is the only one that changes. Raises UserError, which names the
-    file."""
-    data = read_bytes(file)
+def read_score(file: Path, tokenizer: ScoreTokenizer, part: str | None = None, data: bytes | None = None) -> ScoreSeed:
+    """Reads a score, MIDI on a grid or notation, or its `data`; `part` is the only one that changes. Raises UserError,
+    which names the file."""
+    data = read_bytes(file) if data is None else data
     notation, losses = score_of(data, file)
     if not any(each.notes for each in notation.parts):
         raise UserError(f"{file}: the score has no notes", "give one with music in it")

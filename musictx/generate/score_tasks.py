@@ -1,6 +1,6 @@
 """Requests for scores: continuations, fills and accompaniments by a model of bars and parts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -25,6 +25,7 @@ from musictx.tokenizers.score.slots import RIGHT, TUNE
 from musictx.waiting import reporting
 
 R = TypeVar("R", bound=Request)
+Report = Callable[[float, float], None]  # gets how much is done, and of how much
 
 
 class Task(NamedTuple):
@@ -36,11 +37,13 @@ class Task(NamedTuple):
     request: Request
     remarks: tuple[str, ...] = ()
 
-    def draw(self, player: Player, tokenizer: ScoreTokenizer, *, own: Own = UNSAID) -> list[ScoreMusic]:
-        """The score once a variation. Raises as `draw_parts`."""
+    def draw(
+        self, player: Player, tokenizer: ScoreTokenizer, *, own: Own = UNSAID, report: Report | None = None
+    ) -> list[ScoreMusic]:
+        """The score once a variation. Raises as `draw_parts`, and as `report` does."""
         seed, template = self.seed, self.template
         window = self.request.window if isinstance(self.request, NewMusic) else None
-        report = reporting("drawing a score")
+        report = report or reporting("drawing a score")
         from_s, to_s = seconds_at(template.span, seed).tolist()
         lines_s, music = seconds_at(bar_lines(template), seed), list[ScoreMusic]()
         drawn = draw_parts(template, player, tokenizer, self.request, own=own, window=window, report=report)
@@ -81,13 +84,13 @@ def draw_tasks(
     return [task.draw(player, tokenizer, own=own) for task in tasks]
 
 
-def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request) -> Task:
-    """The task of a request for one file. Raises ConfigError for settings that a score cannot keep, UserError, which
-    names the file."""
+def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, data: bytes | None = None) -> Task:
+    """The task of a request for one file, or its `data`. Raises ConfigError for settings that a score cannot keep,
+    UserError, which names the file."""
     request = check_kept(request)
     remarks = list[str]()
     try:
-        seed = read_score(file, tokenizer, request.only if isinstance(request, Fill) else None)
+        seed = read_score(file, tokenizer, request.only if isinstance(request, Fill) else None, data)
     except PerformanceError as error:
         if isinstance(request, Accompany):
             raise

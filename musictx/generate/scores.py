@@ -44,6 +44,11 @@ class Template:
         return self.notation.bars[min(bars)].onset, self.notation.spans[max(bars)][1]
 
     @property
+    def has_new_parts(self) -> bool:
+        """Whether it has staves that the seed lacks, as an accompaniment does."""
+        return len(self.notation.parts) > len(self.seed.parts)
+
+    @property
     def unit_s(self) -> float:
         return 60 / self.notation.tempi[0].quarters_a_minute / UNITS
 

@@ -35,7 +35,7 @@ def engrave(musicxml: bytes, path: Path) -> int:
     """Writes the pages, whole or not at all, and returns how many; a picture is one long page. Raises UserError where
     verovio or resvg_py is not installed, and for a score longer than a picture."""
     suffix = path.suffix.lower()
-    pages = _pages(musicxml, is_long=suffix != ".pdf")
+    pages = pages_of(musicxml, is_long=suffix != ".pdf")
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as partial:
         if suffix == ".svg":
@@ -48,14 +48,16 @@ def engrave(musicxml: bytes, path: Path) -> int:
     return len(pages)
 
 
-def _pages(musicxml: bytes, is_long: bool) -> list[str]:
+def pages_of(musicxml: bytes, is_long: bool, width: int = PAGE["pageWidth"]) -> list[str]:
+    """The pages as SVG, or one `is_long`; the width in tenths of a millimetre. Raises UserError as `engrave`."""
     try:
         import verovio
     except ImportError:
         raise _missing("verovio") from None
     verovio.enableLog(verovio.LOG_OFF)
     toolkit: Any = verovio.toolkit()
-    toolkit.setOptions(STYLE | PAGE | ({"pageHeight": LONG, "adjustPageHeight": True} if is_long else {}))
+    page = PAGE | {"pageWidth": width}
+    toolkit.setOptions(STYLE | page | ({"pageHeight": LONG, "adjustPageHeight": True} if is_long else {}))
     if not toolkit.loadData(musicxml.decode()):
         raise UserError("the score cannot be engraved", "write .musicxml, and open it in a notation program")
     if is_long and toolkit.getPageCount() > 1:

@@ -35,8 +35,6 @@ class AttentionReader:
 
     def plot(self, score: Score, name: str, note: int, layer: int | None, path: Path) -> None:
         """Arcs of note number `note`, by the mean of all heads or each head of a layer. Raises UserError."""
-        if self.model is None:
-            raise UserError("this model has no attention over its past to look at")
         trace = self.trace(score)
         note = min(max(note, self.first), len(trace.score) - 1)
         heads, _ = choose_heads(self.look(score, trace, note), layer)
@@ -56,6 +54,9 @@ class AttentionReader:
         return list(repeats(trace.score, MOTIF_NOTES).get(note, []))
 
     def trace(self, score: Score) -> Trace:
+        """The notes with their ids. Raises UserError."""
+        if self.model is None:
+            raise UserError("this model has no attention that the page shows")
         return self.tokenizer.trace(self.tokenizer.encode(score), score.quarter_s)
 
     def nearest(self, score: Score, seconds: float, pitch: float) -> int:

@@ -23,6 +23,7 @@ from musictx.web.uploads import Uploads
 MOST_GUIDANCE = 4.0
 MOST_BARS = 16  # until there is music with bars
 SECONDS, BARS = "seconds", "bars"
+CHOIR, HANDS = "three voices of a choir", "a piano, for a tune"
 BOLDNESS, UNLIKELY = "boldness (temperature)", "unlikely notes (top-p)"
 GUARD = "stay as dense, full and high as what is given, without loops"
 VARIATIONS = 2  # until a person moves the slider
@@ -42,7 +43,7 @@ class Controls:
         self.studio = studio
         with gr.Tabs():
             with gr.Tab("File"):
-                self.file = gr.File(label="a MIDI file", file_types=[*SUFFIXES], height=130, elem_id="file")
+                self.file = gr.File(label="a MIDI file or a score", file_types=[*SUFFIXES], height=130, elem_id="file")
             with gr.Tab("Example"):
                 self.examples = {name: gr.Button(name, size="sm") for name in self.studio.examples}
             with gr.Tab("Keyboard"):
@@ -50,7 +51,7 @@ class Controls:
         with gr.Tabs():
             with gr.Tab("Continue"):
                 self._controls_of_continuations()
-            with gr.Tab("Accompany", visible=self.studio.harmoniser is not None):
+            with gr.Tab("Accompany", visible=self.studio.harmoniser is not None or self.studio.of_scores is not None):
                 self._controls_of_voices()
 
     def _controls_of_continuations(self) -> None:
@@ -99,18 +100,26 @@ class Controls:
 
     def _controls_of_voices(self) -> None:
         below = self.studio.harmoniser
-        gr.HTML("<p>The other three voices of a choir, around the highest notes.</p>", js_on_load=None)
         with gr.Group():
+            each = [(CHOIR, below), (HANDS, self.studio.of_scores)]
+            able = [name for name, model in each if model is not None] or [CHOIR]
+            self.by = gr.Radio(able, value=able[0], label="beside the music", elem_id="by")
             guides = below is not None and below.header.hides_source
             own = below.header.seed_guidance or 0.0 if below else 0.0
             seed_guidance = slider(HOW_CLOSE_MELODY, 0, MOST_GUIDANCE, own, 0.25, visible=guides)
             singers = list(zip(VOICE_NAMES, VOICES, strict=True))
-            voice = gr.Dropdown(singers, value=Accompany.voices, label="the highest notes are the")
+            has_choir = below is not None
+            voice = gr.Dropdown(singers, value=Accompany.voices, label="the highest notes are the", visible=has_choir)
             key, variations = gr.Dropdown(KEYS, value="", label="key of the voices"), self._how_many()
             with gr.Accordion("more", open=False):
                 temperature = slider(BOLDNESS, 0, 2, Sampling.temperature, 0.05)
             self.of_voices = [temperature, seed_guidance, variations, key, voice]
+            self.of_choir = [voice, *[seed_guidance] * guides]
         self.accompany = gr.Button("Accompany", variant="primary", interactive=False)
+
+    def accompany_by(self, by: str) -> dict[Any, Any]:
+        """Updates to what only a choir has."""
+        return {part: gr.update(visible=by == CHOIR) for part in self.of_choir}
 
     def _how_many(self) -> Any:
         most = self.studio.limits.variations

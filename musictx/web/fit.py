@@ -10,6 +10,7 @@ from musictx.music.grid import one_piano
 from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer, knows_one_piano
 from musictx.tokenizers.rules import Rules
+from musictx.web.scores import as_score, plays_scores
 from musictx.web.session import PageMusic, Reading
 
 
@@ -47,6 +48,8 @@ def cut_reading(reading: Reading, limits: Limits) -> Reading:
 def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
     """The music in notes that a model has, and remarks on others. Raises UserError for none, TokenError for anything
     else beyond the vocabulary."""
+    if plays_scores(tokenizer):
+        return as_score(music, tokenizer)
     score, meter, note, project = music.reading(tokenizer.metrical)
     try:
         score, beyond = in_range(score, tokenizer)
@@ -65,7 +68,8 @@ def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
     if grid is not None:
         note += sentence(say_grid(grid))
     reading = music.reading(in_beats=False)
-    return music._replace(score=score, meter=meter, note=note.strip(), seconds_reading=reading, project=project)
+    heard = music._replace(score=score, meter=meter, note=note.strip(), notation=None)
+    return heard._replace(seconds_reading=reading, project=project)
 
 
 def sentence(remark: str) -> str:

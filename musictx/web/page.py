@@ -15,8 +15,9 @@ from musictx.generate.requests import Continue, Fill, Length
 from musictx.tokenizers.rules import AUTO
 from musictx.web import stage
 from musictx.web.advice import on_page
-from musictx.web.controls import BARS, TO_WRONG, Closed, Controls, come_far, slider, status_line
+from musictx.web.controls import BARS, CHOIR, TO_WRONG, Closed, Controls, come_far, slider, status_line
 from musictx.web.draw import LEAST_S, SLIDER_S, request_settings, usual_top_p, voices_request
+from musictx.web.scores import plays_scores
 from musictx.web.session import Session, Step, Visit, are_same, is_number
 from musictx.web.studio import Answer, Studio
 from musictx.web.uploads import Uploads
@@ -76,6 +77,7 @@ class Page:
         parts = [self.visit, self.status, self.stage, asks.primer, asks.go, self.on, self.undo]
         parts += [self.looking, self.note, self.layer, self.arcs, asks.file, asks.model, asks.seed_guidance, asks.top_p]
         parts += [asks.unit, asks.seconds, asks.bars, asks.accompany, self.filling, *self.region, self.chords]
+        parts += asks.of_choir
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
 
         def on(event: Any, action: Callable[..., Updates | Showing], *inputs: Any, **how: Any) -> None:
@@ -96,7 +98,8 @@ class Page:
         for go in (asks.go.click, self.chords.submit):
             on(go, self.go_on, asks.primer, asks.unit, asks.seconds, asks.bars, asks.seed_guidance, *how, **busy)
         on(self.fill_it.click, self.fill, *self.region, *how, **busy)
-        on(asks.accompany.click, self.put_voices, self.chords, *asks.of_voices, **busy)
+        on(asks.accompany.click, self.accompany, asks.by, self.chords, *asks.of_voices, **busy)
+        on(asks.by.input, self.choose_new_parts, asks.by)
         on(self.stage.choose, self.choose)
         look = {"concurrency_id": "look", "concurrency_limit": 1}
         on(self.stage.pick, self.pick_note, self.layer, **look)
@@ -127,8 +130,9 @@ class Page:
         return self.controls.count_in(unit)
 
     def _model(self, name: str) -> Updates:
-        header = self.studio.models[name].header
-        return {self.controls.seed_guidance: header.seed_guidance or 0.0, self.controls.top_p: usual_top_p(header)}
+        model = self.studio.models[name]
+        guidance = gr.update(value=model.header.seed_guidance or 0.0, visible=not plays_scores(model.tokenizer))
+        return {self.controls.seed_guidance: guidance, self.controls.top_p: usual_top_p(model.header)}
 
     def take_phrase(self, visit: Visit, event: gr.EventData) -> Updates:
         return self._begin(visit, self.studio.phrase(visit.session, (event._data or {}).get("notes")))
@@ -152,9 +156,13 @@ class Page:
         after, what = yield from self._under_way(visit, before, answer)
         return self._arrive(visit, before, after, what)
 
-    def put_voices(self, visit: Visit, *how: Any) -> Updates:
+    def choose_new_parts(self, _: Visit, by: str) -> Updates:
+        return self.controls.accompany_by(by)
+
+    def accompany(self, visit: Visit, by: str, *how: Any) -> Updates:
         before = visit.session
-        after, what = self.studio.harmonise(before, voices_request(*how), come_far)
+        draw = self.studio.harmonise if by == CHOIR else self.studio.accompany
+        after, what = draw(before, voices_request(*how), come_far)
         return self._arrive(visit, before, after, what)
 
     def _arrive(self, visit: Visit, before: Session, after: Session, what: str = "") -> Updates:

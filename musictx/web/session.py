@@ -14,9 +14,11 @@ from musictx.config.web import MOST_STEPS
 from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied
 from musictx.generate.draw import Continuation
-from musictx.generate.result import Music, Place
+from musictx.generate.result import Music
+from musictx.generate.score_music import ScoreMusic
 from musictx.model.packaged import FOLDER
 from musictx.music.grid import grid_to_score
+from musictx.music.notation.notation import Notation
 from musictx.music.project import NAME, Line, Project
 from musictx.music.read import read_bytes, read_tracks, whole
 from musictx.music.score import Meter, Score
@@ -44,6 +46,7 @@ class PageMusic(NamedTuple):
     seconds_reading: Reading | None = None  # as it sounds, for other models; None: the score itself
     beats_reading: Reading | None = None  # at its first tempo, for models that count beats; None: as it sounds
     project: Project | None = None  # the file that new music goes into
+    notation: Notation | None = None  # the score, for a model of scores
 
     def reading(self, in_beats: bool) -> Reading:
         """The notes of the file, or `in_beats` those at its first tempo."""
@@ -73,7 +76,7 @@ class Step(NamedTuple):
     @property
     def is_fill(self) -> bool:
         """Whether the takes fill a region."""
-        return bool(self.takes) and self.takes[0].is_new is not None
+        return bool(self.takes) and self.takes[0].is_new is not None and not self.is_accompaniment
 
     @property
     def is_continuation(self) -> bool:
@@ -82,8 +85,9 @@ class Step(NamedTuple):
 
     @property
     def is_accompaniment(self) -> bool:
-        """Whether the takes have voices around the music."""
-        return bool(self.takes) and isinstance(self.takes[0], Accompanied)
+        """Whether the takes have voices around the music, or hands beside it."""
+        take = self.takes[0] if self.takes else None
+        return isinstance(take, Accompanied) or (isinstance(take, ScoreMusic) and take.template.has_new_parts)
 
     @property
     def to_continue(self) -> PageMusic:
@@ -98,7 +102,8 @@ class Step(NamedTuple):
     @property
     def meter(self) -> Meter:
         """The bars of the chosen notes."""
-        return self.music.reading(in_beats=True).meter if self.is_accompaniment else self.music.meter
+        voices = bool(self.takes) and isinstance(self.takes[0], Accompanied)
+        return self.music.reading(in_beats=True).meter if voices else self.music.meter
 
     @property
     def as_music(self) -> PageMusic:
@@ -106,14 +111,33 @@ class Step(NamedTuple):
         if not self.takes:
             return self.music
         name = self.name if len(self.name) <= NAME_LENGTH else self.music.name
-        project = Project(self.midi, place.project.clock) if (place := self.place) is not None else None
-        return PageMusic(name, self.score, self.meter, model=self.music.model, project=project)
+        file = self.file
+        project = None if file is None else Project(self.midi, file.clock)
+        return PageMusic(name, self.score, self.meter, model=self.music.model, project=project, notation=self.notation)
 
     @property
-    def place(self) -> Place | None:
-        """The place of the chosen take in a person's file."""
+    def file(self) -> Project | None:
+        """The person's file, into which the chosen take goes."""
         take = self.takes[self.chosen] if self.takes else None
-        return take.place if isinstance(take, Music) else None
+        if isinstance(take, ScoreMusic):
+            return take.source.project
+        return take.place.project if isinstance(take, Music) and take.place is not None else None
+
+    @property
+    def notation(self) -> Notation | None:
+        """The score of the chosen take, or of the music; None if no model of scores has it."""
+        take = self.takes[self.chosen] if self.takes else None
+        if take is None:
+            return self.music.notation
+        return take.notation if isinstance(take, ScoreMusic) else None
+
+    @property
+    def new_bars(self) -> frozenset[int]:
+        """The bars of the score that are new in all parts, from 0."""
+        take = self.takes[self.chosen] if self.takes else None
+        if not isinstance(take, ScoreMusic) or self.is_accompaniment:
+            return frozenset()
+        return frozenset(bar for _, bar in take.template.free)
 
     @property
     def midi(self) -> bytes:

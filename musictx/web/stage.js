@@ -3,7 +3,8 @@ const roll = () => {
   const picture = element.querySelector(".picture");
   if (!picture) return null;
   const data = JSON.parse(picture.dataset.roll);
-  if (matchMedia(picture.querySelector("source").media).matches) data.boxes = data.narrow;
+  const phone = picture.querySelector("source"); // there is none where a score takes half of the width
+  if (phone && matchMedia(phone.media).matches) data.boxes = data.narrow;
   return data;
 };
 

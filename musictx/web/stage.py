@@ -19,13 +19,16 @@ from urllib.parse import quote
 import numpy as np
 from matplotlib.figure import Figure
 
+from musictx.config.web import LIMITS, Limits
 from musictx.generate.primer import ON_LINE_S
 from musictx.music.beat_grid import bars_of
 from musictx.music.ending import ending_s
+from musictx.music.notation.notation import MUSICXML
 from musictx.viz.figure import save_figure
 from musictx.viz.piano_roll import WIDTH_IN, Panel, plot_rolls
 from musictx.viz.sound import write_wav
 from musictx.web.draw import beats_of
+from musictx.web.engraved import Engraved, engrave_step
 from musictx.web.session import Step
 
 SCRIPT = "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("stage.js", "region.js"))
@@ -35,10 +38,10 @@ PRIMER = """(from_s) => { document.querySelector("#stage .picture")?.dispatchEve
 # and about the region in the two fields
 REGION = """(...region) => { document.dispatchEvent(new CustomEvent("region", { detail: region })) }"""
 PHONE, PHONE_IN, PHONE_ROW_S = "(max-width: 600px)", 5.0, 20.0  # there, a narrow picture of short rows can be read
-WELCOME = '<p class="welcome">Drop a MIDI file, pick an example or play a phrase: it appears here.</p>'
+WELCOME = '<p class="welcome">Drop a MIDI file or a score, pick an example or play a phrase: it appears here.</p>'
 
 
-def stage(step: Step | None, folder: Path) -> str:
+def stage(step: Step | None, folder: Path, limits: Limits = LIMITS) -> str:
     """The HTML of a step, whose files are written once below `folder`; without a step, a welcome."""
     if step is None:
         return WELCOME
@@ -49,35 +52,51 @@ def stage(step: Step | None, folder: Path) -> str:
         page = place / "stage.html"
         if not page.exists():
             with LONG if is_long(step) else nullcontext():
-                page.write_text(step_html(step, place), encoding="utf-8")
+                page.write_text(step_html(step, place, limits), encoding="utf-8")
         os.utime(place)
         return page.read_text(encoding="utf-8")
 
 
-def step_html(step: Step, place: Path) -> str:
+def step_html(step: Step, place: Path, limits: Limits) -> str:
     """The HTML of a step, with its files in `place`."""
-    picture, boxes = rolls(step, place / "roll.svg")
     narrow, narrow_boxes = rolls(step, place / "narrow.svg", PHONE_IN)
+    score = engrave_step(step, limits)
+    is_narrow = score is not None and bool(score.svg)
+    picture, boxes = (narrow, narrow_boxes) if is_narrow else rolls(step, place / "roll.svg")
+    on_phone = "" if is_narrow else f'<source media="{PHONE}" srcset="{narrow}">'
     midi, wav = place / f"{step.name}.mid", place / f"{step.name}.wav"
     midi.write_bytes(step.midi)
     write_wav(step.score, wav)
+    files = {"MIDI": midi, "WAV": wav}
+    if score is not None and score.musicxml:
+        files["MusicXML"] = place / f"{step.name}{MUSICXML}"
+        files["MusicXML"].write_bytes(score.musicxml)
     choices = "".join(
         f'<button data-take="{k}" aria-pressed="{str(k == step.chosen).lower()}">{k + 1}</button>'
         for k in range(len(step.takes))
     )
     choose = f'<span class="choices" role="group" aria-label="variation">{choices}</span>' if choices else ""
     links = "".join(
-        f'<a href="{_address(path)}" download="{html.escape(path.name)}">{kind}</a>'
-        for kind, path in (("MIDI", midi), ("WAV", wav))
+        f'<a href="{_address(path)}" download="{html.escape(path.name)}">{kind}</a>' for kind, path in files.items()
     )
     whole_s = None if step.is_continuation else step.score.duration_s  # a primer can be chosen from it
     data = {"boxes": boxes, "narrow": narrow_boxes, "chosen": step.chosen}
     data |= {"whole_s": whole_s, "from_s": begins_s(step), "beats": beats_of(step.score, step.meter)}
-    return (
-        f'<div class="picture" data-roll="{html.escape(json.dumps(data))}"><picture><source media="{PHONE}" '
-        f'srcset="{narrow}"><img alt="piano roll" src="{picture}"></picture><i class="playhead"></i></div>'
-        f'<div class="player">{choose}<audio controls preload="auto" src="{_address(wav)}"></audio>{links}</div>'
+    roll = (
+        f'<div class="picture" data-roll="{html.escape(json.dumps(data))}"><picture>{on_phone}'
+        f'<img alt="piano roll" src="{picture}"></picture><i class="playhead"></i></div>'
     )
+    audio = f'<audio controls preload="auto" src="{_address(wav)}"></audio>'
+    return f'{beside(roll, score)}<div class="player">{choose}{audio}{links}</div>'
+
+
+def beside(roll: str, score: Engraved | None) -> str:
+    """A roll with the score beside it, or the reason why there is none."""
+    if score is None or not score.svg:
+        return roll + (f'<p class="remark">{html.escape(score.remark)}</p>' if score else "")
+    # a picture, in which no script of a person's file runs, and nothing is fetched
+    picture = f'<img alt="score" src="{as_address(score.svg.encode())}">'
+    return f'<div class="both">{roll}<div class="score" tabindex="0">{picture}</div></div>'
 
 
 SO_FAR = "The music so far. More is under way."  # beside a sketch, in place of what was said of other music
@@ -93,7 +112,7 @@ def sketch(step: Step) -> str:
 def begins_s(step: Step) -> float:
     """The place of new music: the end, or before the ending of a finished piece, at a beat if it has beats."""
     ending_at_s = ending_s(step.score)
-    if ending_at_s is None:
+    if ending_at_s is None or step.notation is not None:  # a score goes on at its end
         return step.score.duration_s
     return next((beat for beat in beats_of(step.score, step.meter) if beat > ending_at_s - ON_LINE_S), ending_at_s)
 
@@ -140,12 +159,15 @@ PLACES = Lock()  # no thread may look at what another removes
 SHOWING: dict[str, tuple[Lock, int]] = {}  # steps that are being shown, and how many people want each
 LONG = Lock()  # music that takes long waits for other such music, so that all the rest need not wait for it
 LONG_NOTES = 1500  # of all rolls of a step together
+LONG_BARS = 100  # of all staves of its score
 SECRET = os.urandom(16)  # so that the name of a step's folder cannot be guessed
 
 
 def is_long(step: Step) -> bool:
     """Whether its pictures and sound take seconds."""
-    return sum(map(len, [take.score for take in step.takes] or [step.score])) > LONG_NOTES
+    staves = len(step.notation.parts) * len(step.notation.bars) if step.notation is not None else 0
+    notes = sum(map(len, [take.score for take in step.takes] or [step.score]))
+    return notes > LONG_NOTES or staves > LONG_BARS
 
 
 @contextmanager
@@ -177,4 +199,8 @@ def new_place(folder: Path, name: str) -> Path:
 
 
 def as_data(svg: Path) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.read_bytes()).decode()
+    return as_address(svg.read_bytes())
+
+
+def as_address(svg: bytes) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode()

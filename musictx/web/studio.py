@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from musictx.config.web import Limits
-from musictx.errors import UserError
+from musictx.errors import PerformanceError, UserError
 from musictx.generate.accompanying import Accompanied
 from musictx.generate.choose_bundle import choose_bundle
 from musictx.generate.draw import Continuation
@@ -17,12 +17,14 @@ from musictx.generate.open_bundle import Opened
 from musictx.generate.open_player import Accompanying, Playing
 from musictx.generate.requests import Accompany, Continue, Fill
 from musictx.model.build import can
+from musictx.model.packaged import PIANO
 from musictx.model.steps import Player, SourcePlayer
 from musictx.model.torch_steps import TorchPlayer, TorchSourcePlayer
 from musictx.tokenizers.gap import knows_gaps
 from musictx.web.arcs import AttentionReader, MelodyReader
 from musictx.web.draw import Report, Turn, draw_takes, fill_takes, harmonise, time_limit
 from musictx.web.fit import fit, shorten
+from musictx.web.scores import draw_bars, plays_scores
 from musictx.web.session import PageMusic, Session, Step, examples, read_phrase
 from musictx.web.stage import PEN, as_data, stage
 from musictx.web.uploads import read_upload
@@ -49,7 +51,7 @@ class Studio:
             model, tokenizer, header = harmoniser
             self.harmoniser = Accompanying(source_player or TorchSourcePlayer(model), tokenizer, header, ())
         self.readers = {
-            name: AttentionReader(each.model if can(each.model, "readout") else None, each.tokenizer)
+            name: AttentionReader(each.model if shows_attention(each) else None, each.tokenizer)
             for name, each in models.items()
         }
         self.melody_model = harmoniser.model if harmoniser else None
@@ -57,6 +59,7 @@ class Studio:
             name: Playing(players.get(name) or TorchPlayer(model), tokenizer, header, ())
             for name, (model, tokenizer, header) in models.items()
         }
+        self.of_scores = next((name for name, each in models.items() if plays_scores(each.tokenizer)), None)
         self.examples = examples()
         self.work = Work()
 
@@ -73,8 +76,12 @@ class Studio:
         """Continues the person's music with its own model, or another."""
         whole, turn = self._music_of(session, "no music to continue", lambda now: now.to_continue), self._turn(report)
         music = self.for_model(whole, model or whole.model)
-        takes = yield from draw_takes(music, request, self.playing[music.model], turn)
-        sentence = self._sentence(takes, request.variations, f"of {music.name}", turn, CLICK)
+        opened, then, takes = self.playing[music.model], "", tuple[Continuation, ...]()
+        if plays_scores(opened.tokenizer):
+            takes = draw_bars(music, request, opened, turn)
+        else:
+            takes, then = (yield from draw_takes(music, request, opened, turn)), CLICK
+        sentence = self._sentence(takes, request.variations, f"of {music.name}", turn, then)
         return session.push(Step(music, takes)), sentence + self._remark(music, whole)
 
     def fill(self, session: Session, request: Fill, report: Report, model: str = "") -> Answer:
@@ -84,7 +91,11 @@ class Studio:
         if now.is_fill:
             whole = whole._replace(name=now.music.name)  # filled again
         music = self.for_model(whole, model or whole.model)
-        takes = yield from fill_takes(music, request, self._filler(music.model), turn)
+        opened, takes = self._filler(music.model), tuple[Continuation, ...]()
+        if plays_scores(opened.tokenizer):
+            takes = draw_bars(music, request, opened, turn)
+        else:
+            takes = yield from fill_takes(music, request, opened, turn)
         where = f"of {music.name} from {takes[0].new_from_s:.2f} to {takes[0].new_to_s:.2f} s"
         sentence = self._sentence(takes, request.variations, where, turn, "The rest is kept.")
         return session.push(Step(music, takes)), sentence + self._remark(music, whole)
@@ -100,6 +111,16 @@ class Studio:
         count = "1 accompaniment" if len(takes) == 1 else f"{len(takes)} accompaniments"
         what = f"{count} of {music.name}, in {turn.took_s:.1f} s. {note}"
         return session.push(Step(music, takes)), f"{what} Click a voice to see what it heard of the melody.".strip()
+
+    def accompany(self, session: Session, request: Accompany, report: Report) -> tuple[Session, str]:
+        """The hands that the person's tune lacks, by the model of scores, and the outcome in words."""
+        whole, turn = self._music_of(session, "no tune", lambda now: now.to_accompany), self._turn(report)
+        if self.of_scores is None:
+            raise UserError("no model here writes a piano part")
+        music = self.for_model(whole, self.of_scores)
+        takes = draw_bars(music, request, self.playing[music.model], turn)
+        sentence = self._sentence(takes, request.variations, f"of {music.name} with a piano", turn, "")
+        return session.push(Step(music, takes)), sentence + self._remark(music, whole)
 
     def _now(self, session: Session, without: str) -> Step:
         """The newest step. Raises UserError for none."""
@@ -135,7 +156,7 @@ class Studio:
             why = in_time if stopped == {time_limit(self.limits)} else f"early, {', '.join(sorted(stopped))}"
             return f"Stopped {why}: this is all the music so far."
         count = f"{len(takes)} of {variations}" if len(takes) < variations else str(len(takes))
-        return f"{count} variation{'s' * (count != '1')} {what}, in {turn.took_s:.1f} s. {then}"
+        return f"{count} variation{'s' * (count != '1')} {what}, in {turn.took_s:.1f} s. {then}".strip()
 
     def _remark(self, music: PageMusic, before: PageMusic) -> str:
         return f" {music.note}".rstrip() if music.model != before.model else ""
@@ -148,7 +169,7 @@ class Studio:
 
     def show(self, session: Session) -> str:
         """The HTML of the newest step."""
-        return stage(session.now, self.folder)
+        return stage(session.now, self.folder, self.limits)
 
     def arcs(self, session: Session, note: int, layer: int | None) -> str:
         """The HTML of the arcs of note number `note`, from 0."""
@@ -171,15 +192,34 @@ class Studio:
         name, why = next(iter(self.models)), ""
         music = shorten(music, self.limits)
         if len(self.models) > 1:
-            name, reason = choose_bundle(music.reading(in_beats=True).score, music.name)
+            name, reason = self._choice(music)
             why = f"The {name} model plays, since {reason}."
         model_music = self.for_model(music, name)
         note = " ".join(part for part in (music.note, model_music.note, why) if part)
         return session.push(Step(model_music._replace(note=note)))
 
+    def _choice(self, music: PageMusic) -> tuple[str, str]:
+        """The model that suits the music, and the reason: a model of scores takes them from the piano."""
+        name, reason = choose_bundle(music.reading(in_beats=True).score, music.name)
+        of_scores = self.of_scores
+        if name != PIANO or of_scores is None:
+            return name, reason
+        try:
+            self.for_model(music, of_scores)
+        except PerformanceError as error:
+            return name, f"{music.name} {error.reason}"
+        except UserError as error:
+            return name, f"the {of_scores} model cannot play {error.what}"
+        return of_scores, f"{music.name} is a score: its notes lie on a grid"
+
     def for_model(self, music: PageMusic, name: str) -> PageMusic:
         """The music in the notes of a model."""
         return music if music.model == name else fit(music, self.models[name].tokenizer)._replace(model=name)
+
+
+def shows_attention(opened: Opened) -> bool:
+    """Whether the page can show it: of notes in seconds."""
+    return can(opened.model, "readout") and not plays_scores(opened.tokenizer)
 
 
 CLICK = "Click a note to see which notes the model looked at."

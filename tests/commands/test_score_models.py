@@ -91,9 +91,7 @@ def test_a_mistake_is_one_line(place, words, says):
     assert not (place / "none").exists()
 
 
-def test_the_page_and_comparisons_which_hear_seconds_refuse_scores_in_a_line(place):
-    said = refused(["musictx", "serve", "bundle=score.safetensors"], place)
-    assert "the page plays no models of scores" in said
+def test_comparisons_which_hear_seconds_refuse_scores_in_a_line(place):
     player = open_playing(place / "score.safetensors")
     with pytest.raises(ConfigError, match="bars of parts"):
         continue_primers([None], player.player, player.tokenizer, Continue())

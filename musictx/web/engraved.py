@@ -1,0 +1,65 @@
+"""The score of a step as a picture and as MusicXML, made in a reader process within limits."""
+
+import pickle
+import re
+from collections.abc import Collection
+from itertools import count
+from typing import Any, NamedTuple, cast
+
+from musictx.config.web import Limits
+from musictx.data.parallel.sandbox import FileLimits
+from musictx.errors import UserError
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.write import to_musicxml
+from musictx.viz.engraving import pages_of
+from musictx.web.advice import page_clauses
+from musictx.web.session import Step
+from musictx.web.uploads import AT_ONCE, READERS
+
+NARROW = 1250  # tenths of a millimetre: notes can be read beside a roll, and on a phone
+IN_COLOUR = ' color="#b3541e" fill="#b3541e"'  # a darker one of the rolls' colours
+MEASURE = re.compile(r'<g [^>]*class="measure"')
+TEMPO = re.compile(rb"(?s)<direction\b(?:(?!</direction>).)*<metronome.*?</direction>")  # few fonts have its glyph
+
+
+class Engraved(NamedTuple):
+    """A score for the page; without `svg` or `musicxml` the remark says why."""
+
+    musicxml: bytes = b""
+    svg: str = ""
+    remark: str = ""
+
+
+def engrave_step(step: Step, limits: Limits) -> Engraved | None:
+    """The score of a step, its new bars in colour; None if it has no score."""
+    if step.notation is None:
+        return None
+    with AT_ONCE:
+        data = pickle.dumps((step.notation, step.name, step.new_bars))
+        engraved = READERS.read(cast(Any, engrave_pickled), data, FileLimits(limits.seconds, limits.memory_mb))
+    if isinstance(engraved, str):
+        return Engraved(remark=f"The score is not shown: it {page_clauses(engraved)}.")
+    return cast(Engraved, engraved)
+
+
+def engrave_pickled(data: bytes) -> Engraved:
+    """The score of `engrave_step`; runs in a reader."""
+    notation, title, new = pickle.loads(data)  # from our own parent
+    return engrave(notation, title, new)
+
+
+def engrave(notation: Notation, title: str, new: Collection[int]) -> Engraved:
+    """The score with the bars of these numbers, from 0, in colour."""
+    musicxml = b""
+    try:
+        musicxml, _ = to_musicxml(notation, title)
+        (svg,) = pages_of(TEMPO.sub(b"", musicxml), is_long=True, width=NARROW)
+    except UserError as error:
+        return Engraved(musicxml, remark=f"The score is not shown: {error}.")
+    return Engraved(musicxml, coloured(svg, new))
+
+
+def coloured(svg: str, new: Collection[int]) -> str:
+    """The picture with the measures of these numbers in colour."""
+    numbers = count()
+    return MEASURE.sub(lambda begin: begin[0] + IN_COLOUR * (next(numbers) in new), svg)

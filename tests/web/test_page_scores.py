@@ -1,0 +1,193 @@
+"""Scores on the page: whole bars are drawn, engraved and handed out. The model knows nothing."""
+
+import re
+from base64 import b64decode
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import pytest
+from stubs import whole
+from untrained import write_score_model
+from wishes import now, quiet, region, voices
+
+from musictx.config.web import Limits
+from musictx.errors import UserError
+from musictx.generate.open_bundle import open_bundle
+from musictx.generate.primer import Part as Primer
+from musictx.generate.requests import Continue, Length
+from musictx.generate.score_music import ScoreMusic
+from musictx.music.midi_file import notes_of, read_events
+from musictx.music.notation.midi import to_midi
+from musictx.music.notation.notation import Bar, Notation, Note, Part, Tempo
+from musictx.music.notation.write import to_musicxml
+from musictx.music.read import score_of
+from musictx.web import engraved
+from musictx.web.advice import on_page
+from musictx.web.session import Session
+from musictx.web.studio import Studio
+
+VOICE = Part("Voice", 52, (Note(0, 24, 67), Note(24, 48, 72), Note(72, 24, 71), Note(96, 72, 67), Note(168, 72, 72)))
+PIANO = Part("Piano", 0, (Note(24, 72, 48), Note(96, 72, 43), Note(168, 72, 48)))
+BARS = (Bar(0, 3, 4), Bar(24, 3, 4), Bar(96, 3, 4), Bar(168, 3, 4))  # an upbeat
+SONG = Notation((VOICE, PIANO), BARS, 240, tempi=(Tempo(0, 60.0),))  # bars of 3 s from 1 s on, to 10 s
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    return open_bundle(write_score_model(tmp_path_factory.mktemp("model") / "score.safetensors", fills=True))
+
+
+@pytest.fixture
+def studio(opened, tmp_path):
+    return Studio({"score": opened}, tmp_path)
+
+
+@pytest.fixture
+def begun(studio):
+    return studio.upload(Session(), to_midi(SONG), "song.mid")
+
+
+def bars(count, from_s=10.0, **asked):
+    return Continue(length=Length(bars=count), part=Primer(until_s=from_s), **asked)
+
+
+def sounds(data):
+    """Each note of each track."""
+    tracks = enumerate(read_events(data).tracks)
+    return {(t, n.on, n.off, n.channel, n.pitch) for t, track in tracks for n in notes_of(track)}
+
+
+def pitches(notation):
+    """The place of each note, whatever its staff."""
+    return {(note.onset, note.pitch) for part in notation.parts for note in part.notes}
+
+
+def test_bars_are_added_filled_and_begun_from(studio, begun):
+    said: list[tuple[float, float]] = []
+    after, what = whole(studio.go_on(begun, bars(2, variations=2), lambda *of: said.append(of)))
+    assert what.startswith("2 variations of song, in ")
+    assert said[-1][1] == pytest.approx(6.0)
+    for take in now(after).takes:
+        assert isinstance(take, ScoreMusic)
+        assert take.notation.bars == (*BARS, Bar(240, 3, 4), Bar(312, 3, 4))
+        assert take.new_from_s == pytest.approx(10.0)
+        assert sounds(to_midi(SONG)) <= sounds(take.midi())
+    chosen = after.choose(1)
+    data = now(chosen).midi
+    further = studio.begin_from_take(chosen)
+    assert now(further).midi == data
+    assert now(further).notation == now(chosen).notation
+    filled, what = whole(studio.fill(further, region(4.5, 6.9), quiet))
+    assert " of song-2 from 4.00 to 7.00 s, in " in what
+    assert now(filled).new_bars == {2}
+    kept = {note for note in sounds(data) if not 4 * 480 <= note[1] < 7 * 480}
+    assert kept <= sounds(now(filled).midi)
+    again, _ = whole(studio.fill(filled, region(3.0, 5.0), quiet))
+    assert now(again).new_bars == {1, 2}
+    assert now(again).name == "song-2-1"
+
+
+def test_a_tune_gets_a_piano_in_new_staves(studio):
+    begun = studio.upload(Session(), to_midi(replace(SONG, parts=(VOICE,))), "tune.mid")
+    after, what = studio.accompany(begun, voices(voices="B", seed_guidance=0.0), quiet)
+    assert what.startswith("2 variations of tune with a piano, in ")
+    step = now(after)
+    assert (step.is_accompaniment, step.is_fill, step.is_continuation, step.new_bars) == (True, False, False, frozenset())
+    assert step.notation is not None
+    assert step.notation.parts[0].notes == VOICE.notes
+    assert len(step.notation.parts) == 3
+    assert sounds(now(begun).midi) <= sounds(step.midi)
+    again, _ = studio.accompany(after, voices(), quiet)
+    assert now(again).music is step.music
+    with pytest.raises(UserError, match=r"^tune-1: it has both hands already"):
+        studio.accompany(studio.begin_from_take(after), voices(), quiet)
+
+
+def test_the_stage_shows_the_score_and_hands_out_what_reads_back(studio):
+    written, _ = to_musicxml(replace(SONG, parts=(replace(VOICE, name="<script>alert(1)</script>"), PIANO)))
+    begun = studio.upload(Session(), written, "song.musicxml")
+    after, _ = whole(studio.go_on(begun, bars(1, variations=1), quiet))
+    page = studio.show(after)
+    paths = [Path(unquote(path)) for path in re.findall(r'<a href="gradio_api/file=([^"]+)"', page)]
+    assert [path.name for path in paths] == ["song-1.mid", "song-1.wav", "song-1.musicxml"]
+    seed, _ = score_of(written, "song.musicxml")
+    for path in (paths[0], paths[2]):
+        back, _ = score_of(path.read_bytes(), path)
+        assert pitches(seed) <= pitches(back)
+        assert len(back.bars) == 5
+    (score,) = re.findall(r'<img alt="score" src="data:image/svg\+xml;base64,([^"]+)"', page)
+    svg = b64decode(score).decode()
+    for element in ElementTree.fromstring(svg).iter():
+        assert element.tag.rpartition("}")[2] not in ("script", "foreignObject", "image", "a", "iframe")
+        for name, value in element.attrib.items():
+            assert not name.lower().startswith("on")
+            assert not name.endswith("href") or value.startswith("#")
+    measures = re.findall(r'class="measure"( color)?', svg)
+    assert [bool(colour) for colour in measures] == [False] * 4 + [True]
+
+
+def test_without_verovio_the_roll_is_there_and_a_line(studio, begun, monkeypatch):
+    def missing(*_, **__):
+        raise UserError("pages need the package verovio, which is not installed", "pip install 'musictx[score]'")
+
+    monkeypatch.setattr(engraved, "pages_of", missing)
+    without = engraved.engrave(SONG, "song", ())
+    assert (without.svg, b"<score-partwise" in without.musicxml) == ("", True)
+    monkeypatch.setattr("musictx.web.stage.engrave_step", lambda *_: without)
+    page = studio.show(begun)
+    assert page.count("<img") == 1
+    assert '<p class="remark">The score is not shown: pages need the package verovio' in page
+    assert "musictx[score]" in page
+    assert ">MusicXML</a>" in page
+
+
+@pytest.mark.parametrize(
+    ("ask", "reason"),
+    [
+        (
+            lambda studio, at: studio.go_on(at, bars(21), quiet),
+            "new music=21: they last 63 s: give at most 60 s of bars",
+        ),
+        (lambda studio, at: studio.go_on(at, bars(1.5), quiet), "new music=1.5: .* whole"),
+        (lambda studio, at: studio.go_on(at, bars(1, from_s=None), quiet), "fill from=null: give the second"),
+        (lambda studio, at: studio.go_on(at, bars(1, variations=9), quiet), "variations=9: "),
+        (
+            lambda studio, at: studio.fill(at, region(0.2, 0.8), quiet),
+            "fill from=0.2: .* a region within 1.00 s to 10.00 s",
+        ),
+        (lambda studio, at: studio.fill(at, region(11.0, 12.0), quiet), "fill from=11.0: "),
+        (lambda studio, at: studio.fill(at, region(5.0, 4.0), quiet), "fill from=5.0: "),
+        (lambda studio, at: studio.fill(at, region(4.0, None), quiet), "there is no region to fill"),
+    ],
+)
+def test_wrong_requests_are_a_line(studio, begun, ask, reason):
+    with pytest.raises(UserError) as error:
+        whole(ask(studio, begun))
+    line = on_page(error.value)
+    assert re.search(reason, line), line
+    assert "\n" not in line
+
+
+def test_a_performance_is_no_score_and_time_is_limited(opened, studio, tmp_path):
+    with pytest.raises(UserError, match=r"^played: is a performance, not a score"):
+        studio.phrase(Session(), [[0, 0.31, 60, 80], [0.333, 0.57, 62, 80], [0.71, 1.2, 64, 80]])
+    hasty = Studio({"score": opened}, tmp_path / "hasty", Limits(seconds=1e-9))
+    with pytest.raises(UserError, match=r"s went by before the bars were whole"):
+        whole(hasty.go_on(hasty.upload(Session(), to_midi(SONG), "song.mid"), bars(2), quiet))
+
+
+def test_a_score_is_for_the_model_of_scores_and_a_performance_for_the_piano(opened, world, tmp_path):
+    piano = open_bundle(world.bundle)
+    studio = Studio({"piano": piano, "score": opened}, tmp_path)
+    song = studio.upload(Session(), to_midi(SONG), "song.mid")
+    assert now(song).music.model == "score"
+    assert "The score model plays, since song is a score: its notes lie on a grid." in now(song).music.note
+    played = studio.phrase(Session(), [[0, 0.31, 60, 80], [0.333, 0.57, 62, 80], [0.71, 1.2, 64, 80]])
+    assert now(played).music.model == "piano"
+    assert "is a performance" in now(played).music.note
+    assert now(played).notation is None
+    other = studio.for_model(now(song).music, "piano")
+    assert (other.model, other.notation) == ("piano", None)
+    assert len(other.score) == sum(len(part.notes) for part in SONG.parts)
