@@ -18,8 +18,10 @@ from musictx.commands import check_within, open_and_print
 from musictx.config.command import Command
 from musictx.config.web import LIMITS, Limits
 from musictx.errors import ConfigError, UserError
+from musictx.generate.choose_bundle import FREE, check_licence
 from musictx.generate.open_bundle import chosen_weights
 from musictx.generate.open_player import INT8_REMARK, check_device, on_onnx, onnx_weights
+from musictx.model.header import read_header
 from musictx.model.onnx.player import open_player, open_source_player
 from musictx.model.onnx.settings import can_play_source
 from musictx.model.packaged import HARMONISER, NAMES, absence, bundle_path, is_packaged
@@ -42,6 +44,7 @@ class ServeConfig:
         "for the music that suits it",
         path=True,
     )
+    licence: str | None = setting(None, "free: only models whose weights may be sold; null: any")
     host: str = setting(
         "127.0.0.1", "127.0.0.1: only this machine; 0.0.0.0 or :: for everybody who reaches it, with allowed_hosts"
     )
@@ -69,7 +72,7 @@ def serve(config: ServeConfig) -> None:
     hosts = host_names(address, config.allowed_hosts)
     device = check_device(config.device)
     torch.set_num_threads(1)  # as in `few_threads`; the page draws in threads of its own, which all begin with this
-    names = {Path(name).stem: name for name in page_bundles(config.bundle)}
+    names = {Path(name).stem: name for name in page_bundles(config.bundle, config.licence)}
 
     def continues(stem: str) -> bool:
         return config.bundle is not None or names[stem] != HARMONISER
@@ -109,14 +112,18 @@ def serve(config: ServeConfig) -> None:
         run_page(studio, origins, address, config.port, hosts, uploads)
 
 
-def page_bundles(bundle: str | None) -> list[str]:
-    """The models of the page: `bundle`, or those inside musictx; prints a line for a missing one."""
-    if bundle is not None:
-        return [bundle]
+def page_bundles(bundle: str | None, licence: str | None = None) -> list[str]:
+    """The models of the page: `bundle`, or those inside musictx, with a `licence` of free those that people may sell;
+    prints a line for a missing one. Raises ConfigError for a `bundle` that they may not."""
     for name in NAMES:
-        if not is_packaged(name):
+        if bundle is None and not is_packaged(name):
             say(absence(name))
-    return [name for name in (*NAMES, HARMONISER) if is_packaged(name)]
+    names = [name for name in (*NAMES, HARMONISER) if is_packaged(name)] if bundle is None else [bundle]
+    headers = {name: read_header(bundle_path(name)) for name in names}
+    if bundle is None and licence == FREE:
+        return [name for name in names if headers[name].is_free]
+    check_licence(licence, names[0], headers[names[0]])
+    return names
 
 
 @contextmanager

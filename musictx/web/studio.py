@@ -193,6 +193,8 @@ class Studio:
         music = shorten(music, self.limits)
         if len(self.models) > 1:
             name, reason = self._choice(music)
+            if name not in self.models:
+                raise UserError(f"{reason}, and no model of this page plays such music", "quantise it in a DAW")
             why = f"The {name} model plays, since {reason}."
         model_music = self.for_model(music, name)
         note = " ".join(part for part in (music.note, model_music.note, why) if part)

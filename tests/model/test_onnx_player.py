@@ -201,5 +201,5 @@ def test_a_packaged_decoder_opens_and_plays_without_pytorch(name):
         "print(player and rows.step(np.zeros(2, int)).shape, 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code, packaged_bundle(name)], capture_output=True, text=True)
-    shape = {"piano": (2, 489), "chorale": (2, 190), "harmoniser": None}[name]
+    shape = {"piano": (2, 489), "chorale": (2, 190), "score": (2, 899), "harmoniser": None}[name]
     assert done.stdout == f"{shape} False\n", done.stderr

@@ -94,7 +94,8 @@ def test_a_tune_gets_a_piano_in_new_staves(studio):
     after, what = studio.accompany(begun, voices(voices="B", seed_guidance=0.0), quiet)
     assert what.startswith("2 variations of tune with a piano, in ")
     step = now(after)
-    assert (step.is_accompaniment, step.is_fill, step.is_continuation, step.new_bars) == (True, False, False, frozenset())
+    assert (step.is_accompaniment, step.is_fill, step.is_continuation) == (True, False, False)
+    assert not step.new_bars
     assert step.notation is not None
     assert step.notation.parts[0].notes == VOICE.notes
     assert len(step.notation.parts) == 3
@@ -191,3 +192,9 @@ def test_a_score_is_for_the_model_of_scores_and_a_performance_for_the_piano(open
     other = studio.for_model(now(song).music, "piano")
     assert (other.model, other.notation) == ("piano", None)
     assert len(other.score) == sum(len(part.notes) for part in SONG.parts)
+
+
+def test_a_page_without_a_model_for_performances_says_so(opened, world, tmp_path):
+    page = Studio({"chorale": open_bundle(world.hymn_bundle), "score": opened}, tmp_path)
+    with pytest.raises(UserError, match=r"^elise.* is a performance.*, and no model of this page plays such music: "):
+        page.example(Session(), next(name for name in page.examples if "elise" in name.lower()))

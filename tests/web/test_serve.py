@@ -75,9 +75,21 @@ def test_onnx_runtime_plays_the_models_inside_musictx_where_it_can(weights, onnx
     assert {name: isinstance(each.player, OnnxPlayer) for name, each in studio.playing.items()} == {
         "piano": onnx,
         "chorale": onnx,
+        "score": onnx,
     }
     assert isinstance(studio.harmoniser.player, OnnxSourcePlayer) == onnx
     assert can(studio.melody_model, "voices")  # of PyTorch, whose attention can be read
+
+
+@pytest.mark.skipif(not all(map(is_packaged, BUNDLES)), reason="built without a model")
+def test_a_free_page_has_no_model_whose_weights_may_not_be_sold():
+    assert command.page_bundles(None) == ["piano", "chorale", "score", "harmoniser"]
+    assert command.page_bundles(None, "free") == ["chorale", "score", "harmoniser"]
+    assert command.page_bundles("score", "free") == ["score"]
+    with pytest.raises(ConfigError, match="^licence=free: the weights of piano "):
+        command.page_bundles("piano", "free")
+    with pytest.raises(ConfigError, match="^licence=MIT: "):
+        command.page_bundles(None, "MIT")
 
 
 def test_what_a_page_keeps_for_people_is_bounded(world, tmp_path):
