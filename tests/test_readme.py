@@ -11,6 +11,8 @@ import pytest
 from conftest import QUICK, ROOT, TINY, ok, plan_of
 from songs import write_songs
 
+from musictx.music.notation.midi import to_midi
+from musictx.music.notation.notation import Bar, Notation, Note, Part
 from musictx.music.read import read_midi
 
 FOLDERS = ("play", "train", "measure")
@@ -43,6 +45,10 @@ SMALLER = {
     "musictx compare": ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=2", "span_seconds=1"],
     "musictx listen": ["split=train", "pieces=2", "seed_seconds=2", "length_seconds=2"],
 }
+
+
+NOTES = tuple(Note(24 * k, 24, pitch) for k, pitch in enumerate((67, 72, 71, 72, 74, 72, 71, 69) * 2))
+TUNE = Notation((Part("Voice", 52, NOTES),), tuple(Bar(96 * k, 4, 4) for k in range(4)), 384)
 
 
 def out_of(command):
@@ -83,6 +89,7 @@ def write_own_files(world, folder):
     """What a person has: music, labels of it, archives of corpora."""
     shutil.copytree(world.midi, folder / "my_midi_files")
     shutil.copy(world.seed, folder / "my.mid")
+    (folder / "my_tune.mid").write_bytes(to_midi(TUNE))
     for k, file in enumerate(sorted(world.midi.rglob("*.mid"))[:6]):
         labelled = folder / "my_labels" / ("mine", "friend")[k % 2]
         labelled.mkdir(parents=True, exist_ok=True)
