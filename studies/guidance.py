@@ -1,10 +1,9 @@
-r"""Chooses a model's strength of seed guidance, which its bundle's header then names.
+"""Chooses a model's strength of seed guidance, which its bundle's header then names.
 
     python studies/guidance.py --store outputs/stores/jsb --models chorale
     python studies/guidance.py --store outputs/stores/jsb --models chorale --test
     python studies/guidance.py --store outputs/stores/jsb --models chorale --write
-    python studies/guidance.py --store outputs/score_music/store \
-        --models outputs/score_bundle/score.safetensors --strengths 0.25 0.5 1 1.5 2
+    python studies/guidance.py --store outputs/score_music/store --models score --strengths 0.25 0.5 1 1.5 2
 
 Continues held-out beginnings without guidance and with each strength, several times with other random seeds. Chooses
 the largest strength with no objection. Motif retention is not above the composers' 1 by its interval. The longest copy

@@ -1,22 +1,25 @@
-"""The order of a score's ids: bar by bar with the tune a bar ahead, bar by bar, by onset, or part by part.
+"""The order of a score's ids: bar by bar with the tune a bar ahead, bar by bar, by onset, or part by part; and in the
+first of these a table of distances and an LSTM beside Fourier positions.
 
     OMP_NUM_THREADS=1 python studies/score_orders.py --store outputs/score_music/works --out outputs/score_orders
 
 The same scores are written in each order, with the ids of the score encoding. A small model learns each for as many CPU
 seconds (`SECONDS`), with the same window and optimizer; the figure is nats a note on held-out works, with all ids
-counted. By part, a block of `BLOCK` bars of one part comes before the next part's, since a model continues music.
+counted. By part, a block of `BLOCK` bars of one part comes before the next part's, since a model continues music. The
+kinds of model have as many parameters, within a tenth.
 
 The rule that chooses the rate of each order: of `RATES` the one with the lowest cost on every fourth validation piece;
 where that is the lowest or highest so far, half or twice the rate is tried too. The figures are of every other piece,
 none of these, with `SEEDS` other random seeds. Orders of unequal length could win by the window alone, so each is
-scored with a context of half a window at least, and the ids a note are kept beside it.
+scored with a context of half a window at least, the LSTM with a carried state, and the ids a note are kept beside it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -48,6 +51,7 @@ CHOOSES = 0  # the random seed of the runs that choose
 SEMITONES = 5
 MODEL: dict[str, Any] = {"d_model": 192, "n_layers": 4, "n_heads": 4, "d_ff": 512, "dropout": 0.0, "mlp": "swiglu"}
 MODEL |= {"qk_norm": True, "value_residual": True, "position": "relative_fourier"}
+CELLS: dict[str, Any] = {"d_model": 232, "n_layers": 4, "dropout": 0.0, "residual": True}
 Staves = dict[int, list[Note]]  # by slot
 
 
@@ -131,6 +135,20 @@ ORDERS: dict[str, Callable[[Ids], list[int]]] = {
 }
 
 
+class Contestant(NamedTuple):
+    """An order, and the kind of model that learns it."""
+
+    order: str
+    kind: str = "transformer"
+    settings: Mapping[str, Any] = MappingProxyType(MODEL)
+
+
+AHEAD = "by bar, tune ahead"
+CONTESTANTS = {order: Contestant(order) for order in ORDERS}
+CONTESTANTS["table"] = Contestant(AHEAD, settings=MODEL | {"position": "relative", "d_ff": 352})
+CONTESTANTS["LSTM"] = Contestant(AHEAD, "recurrent", CELLS)
+
+
 @lru_cache(maxsize=4)
 def written(split: Split, order: str, every: int = 1, first: int = 0) -> tuple[Split, NDArray[np.int64]]:
     """Every so many pieces of a split in an order, and the notes of each."""
@@ -142,11 +160,11 @@ def written(split: Split, order: str, every: int = 1, first: int = 0) -> tuple[S
     return Split(ids, offsets, [split.names[n] for n in numbers]), notes
 
 
-def train(music: dict[str, Split], order: str, rate: float, seed: int, seconds: float) -> dict[str, Any]:
-    """What a model of this order needs for held-out music: nats and notes of each piece."""
+def train(music: dict[str, Split], each: Contestant, rate: float, seed: int, seconds: float) -> dict[str, Any]:
+    """What a contestant needs for held-out music: nats and notes of each piece."""
     torch.manual_seed(seed)
-    model: Any = build_model(model_config("transformer", MODEL, vocab_size=SCORE.vocab.size))
-    crops = RandomCrops(written(music["train"], order)[0], SCORE, WINDOW, seed, transpose=SEMITONES)
+    model: Any = build_model(model_config(each.kind, each.settings, vocab_size=SCORE.vocab.size))
+    crops = RandomCrops(written(music["train"], each.order)[0], SCORE, WINDOW, seed, transpose=SEMITONES)
     numbers = iter(range(10**9))
 
     def loss() -> torch.Tensor:
@@ -160,7 +178,7 @@ def train(music: dict[str, Split], order: str, rate: float, seed: int, seconds: 
     for name, every, first in (("choice", 4, 0), ("figure", 2, 1)):
         if (name == "choice") != (seed == CHOOSES):
             continue
-        split, notes = written(music["validation"], order, every, first)
+        split, notes = written(music["validation"], each.order, every, first)
         nats = negative_log_likelihood(model, split, SCORE, WINDOW, stride=WINDOW // 2).nats
         found[name] = {"nats": nats.round(2).tolist(), "notes": notes.tolist(), "ids": int(split.offsets[-1])}
     return found
@@ -173,7 +191,7 @@ def cost(found: dict[str, Any]) -> float:
 
 
 def row_of(runs: list[dict[str, Any]], rate: float) -> dict[str, Any]:
-    """An order in the table: the mean of its random seeds, with an interval by work."""
+    """A contestant in the table: the mean of its random seeds, with an interval by work."""
     notes = np.array(runs[0]["figure"]["notes"], dtype=float)
     nats = np.mean([run["figure"]["nats"] for run in runs], axis=0)
     row: dict[str, Any] = {"rate": rate, "nats a note": interval(nats, notes)}
@@ -186,24 +204,24 @@ def row_of(runs: list[dict[str, Any]], rate: float) -> dict[str, Any]:
 
 def main() -> None:
     parser = options(__doc__, "store", "out", "seconds", out=Path("outputs/score_orders"), seconds=SECONDS)
-    parser.add_argument("--orders", nargs="+", choices=ORDERS, default=[*ORDERS], help="default: all")
+    parser.add_argument("--contestants", nargs="+", choices=CONTESTANTS, default=[*CONTESTANTS], help="default: all")
     args = parser.parse_args()
     store, table = Store(args.store, SCORE.name), dict[str, Any]()
     music, sha256 = {name: store.split(name) for name in ("train", "validation")}, store.manifest.splits["train"].sha256
-    settings = crc32(repr((MODEL, WINDOW, ROWS, SEMITONES, BLOCK, sha256)).encode())
-    for order in args.orders:
-        runs = timed.Runs(args.out / f"{order.replace(', ', '-').replace(' ', '-')}.json")
+    for name in args.contestants:
+        runs, each = timed.Runs(args.out / f"{name.replace(', ', '-').replace(' ', '-')}.json"), CONTESTANTS[name]
+        settings = crc32(repr((each.kind, dict(each.settings), WINDOW, ROWS, SEMITONES, BLOCK, sha256)).encode())
 
-        def known(rate: float, seed: int, order: str = order, runs: timed.Runs = runs) -> dict[str, Any]:
-            key = f"{order}, {rate:g}, {seed}, {args.seconds:g} s, {settings:08x}"
-            found: dict[str, Any] = runs.get(key, partial(train, music, order, rate, seed, args.seconds))
+        def known(rate: float, seed: int, name: str = name, runs: timed.Runs = runs, of: int = settings) -> Any:
+            key = f"{name}, {rate:g}, {seed}, {args.seconds:g} s, {of:08x}"
+            found = runs.get(key, partial(train, music, CONTESTANTS[name], rate, seed, args.seconds))
             say(f"{key}: {cost(found):.4f} nats a note, {found['steps']} steps", flush=True)
             return found
 
         rate = timed.bracketed(RATES, lambda rate: cost(known(rate, CHOOSES)))
-        table[order] = row_of([known(rate, seed) for seed in SEEDS], rate)
-        say(f"{order}: {table[order]}", flush=True)
-    if len(args.orders) == len(ORDERS):
+        table[name] = row_of([known(rate, seed) for seed in SEEDS], rate)
+        say(f"{name}: {table[name]}", flush=True)
+    if len(args.contestants) == len(CONTESTANTS):
         timed.write_rows(args.out / "orders.json", table)
 
 

@@ -14,7 +14,7 @@ from trials import trial
 
 from musictx.config.app import settings
 from musictx.data.store import Corpus, Piece, Store, write_store
-from musictx.model.build import build_model
+from musictx.model.build import build_model, model_config
 from musictx.model.header import read_header
 from musictx.music.notation.notation import Bar, Notation, Note, Part
 from musictx.tokenizers import with_added
@@ -93,6 +93,17 @@ def test_two_hands_are_learned_with_either_order(tmp_path):
     assert store.split("validation").names == ["validation"]
     assert SCORE.ahead0 + RIGHT in store.split("train")[1]
     assert SCORE.decode_notation(store.split("train")[1]) == SCORE.decode_notation(ids)
+
+
+def test_kinds_of_model_beside_each_other_have_as_many_parameters():
+    sizes = {
+        name: sum(
+            p.numel()
+            for p in build_model(model_config(each.kind, each.settings, vocab_size=SCORE.vocab.size)).parameters()
+        )
+        for name, each in score_orders.CONTESTANTS.items()
+    }
+    assert max(sizes.values()) < 1.1 * min(sizes.values()), sizes
 
 
 @pytest.mark.parametrize("order", score_orders.ORDERS)
