@@ -15,6 +15,7 @@ from musictx.generate.steering import lead, outside_count
 from musictx.music.harmony import MOST_CHORDS, ChordLine, Classes, chords_by_bar, key_sharps
 from musictx.music.notation.notation import Key, Notation
 from musictx.music.score import Score
+from musictx.tokenizers.rules import AUTO
 from musictx.tokenizers.score.rules import Row
 from musictx.tokenizers.score.tokens import LENGTHS, MOST_LONG
 
@@ -76,7 +77,7 @@ class ScoreSteering:
         pass
 
     def away(self) -> Floats:
-        return self.strength * np.array([self.curves.away(row) for row in self.grammar.rows])
+        return np.zeros(len(self.grammar.rows))
 
 
 def bar_lines(template: "Template") -> list[int]:
@@ -138,6 +139,8 @@ def check_control(control: Control) -> None:
     ):
         if (value := getattr(control, name)) is not None:
             raise ConfigError(name, got=value, why=why, hint=hint)
+    if (several := control.particles) not in (AUTO, 1):  # of draws at different bars the densest would win
+        raise ConfigError("particles", got=several, why="a score is drawn part by part", allowed="1, or auto")
     if control.chords is not None and not control.in_bars:
         allowed = "bars, as in 'C | Am F | G7', or seed"
         raise ConfigError("chords", got=control.chords, why="chords in a score last bars and beats", allowed=allowed)

@@ -73,14 +73,6 @@ class ScoreCurves:
                 away[adds] += more - stays
         return away
 
-    def away(self, row: Row) -> float:
-        """The squared distance of density and polyphony now, as logarithms."""
-        if not row.seen or row.slot not in self.higher:
-            return 0.0
-        now_s = self._s(row, row.at)
-        values = {"density": self._rate(row, now_s), "polyphony": np.maximum(self._sounding(row, row.at), 0.5)}
-        return sum(float(self._gap(name, row, now_s, values[name])) for name in self.curves if name in values)
-
     def _gap(self, name: str, row: Row, at_s: Floats, value: Floats) -> Floats:
         squared: Floats = gap(self._target(name, row, at_s), value) ** 2
         return squared
@@ -88,7 +80,8 @@ class ScoreCurves:
     def _target(self, name: str, row: Row, at_s: Floats) -> Floats:
         """The part's share of a number; one note at once at least."""
         least = 1.0 if name == "polyphony" else 0.0
-        return np.maximum(self._asked(name, at_s) * self.share[name][row.slot], least)
+        target: Floats = np.maximum(self._asked(name, at_s) * self.share[name][row.slot], least)
+        return target
 
     def _asked(self, name: str, at_s: Floats) -> Floats:
         asked: Floats = np.interp(at_s, self.curves[name].at_s, self.curves[name].values)

@@ -85,7 +85,7 @@ def share(music, text, lines):
 @pytest.mark.parametrize("text", ["C | F# Am", "Dm7 | G7 | C+D+E"])
 def test_new_bars_take_the_chords_of_their_bars_and_beats(song, text):
     lines, was = [240 + 72 * k for k in range(7)], read_events(song.read_bytes()).tracks
-    request = Continue(PLAIN, Length(bars=6), control=Control(chords=text, particles=1))
+    request = Continue(PLAIN, Length(bars=6), control=Control(chords=text))
     music, plain = drawn(song, request), drawn(song, Continue(PLAIN, Length(bars=6)))
     assert share(music, text, lines) > 0.8
     assert share(plain, text, lines) < 0.5
@@ -172,8 +172,8 @@ def test_the_signature_of_a_key(key, sharps):
     assert key_sharps(key) == sharps
 
 
-def test_particles_and_variations_do_not_depend_on_the_batch(song):
-    request = Continue(PLAIN, Length(bars=2), control=Control(chords="F#", particles=3), variations=2)
+def test_a_variation_does_not_depend_on_the_others(song):
+    request = Continue(PLAIN, Length(bars=2), control=Control(chords="F#", density=4), variations=2)
     task = task_of(song, SCORE, request)
     both = task.draw(player(), SCORE)
     one_by_one = task._replace(request=replace(request, rows_at_once=1)).draw(player(), SCORE)
@@ -187,6 +187,7 @@ def test_particles_and_variations_do_not_depend_on_the_batch(song):
         (Control(loudness=80), "loudness=80: a score has no loudness: humanize=true gives it one"),
         (Control(chords="C", bar_seconds=2.0), "bar_seconds=2.0: a score has bars of its own"),
         (Control(chords="0 C, 2 F"), "chords='0 C, 2 F': chords in a score last bars and beats: give bars, as in"),
+        (Control(chords="C", particles=4), "particles=4: a score is drawn part by part: give 1, or auto"),
         (Control(chords="seed", key="F#"), "chords=.*outside key=F#"),
     ],
 )
