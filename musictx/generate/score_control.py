@@ -47,9 +47,10 @@ class ScoreSteering:
         for b, row in enumerate(self.grammar.rows):
             if self.grammar.draws(b):
                 outside, beyond = self._away(row)
-                of_pitches[b], of_others[b] = outside, beyond + self.curves.of_moves(row)
-                # no chord climbs away: pitches come from low to high, and one more is no must
-                (of_others if row.last == "PITCH" else of_pitches)[b] += self.curves.of_pitches(row)
+                # no chord climbs away: its pitches come from low to high, and one more is no must
+                of_pitch = of_others if row.last == "PITCH" else of_pitches
+                of_others[b] += beyond + self.curves.of_moves(row)
+                of_pitch[b] += outside + self.curves.of_pitches(row)
         return lead(logits - self.strength * of_others, -self.strength * of_pitches, self.pitches)
 
     def _away(self, row: Row) -> tuple[Floats, Floats]:

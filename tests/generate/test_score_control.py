@@ -89,6 +89,8 @@ def test_new_bars_take_the_chords_of_their_bars_and_beats(song, text):
     music, plain = drawn(song, request), drawn(song, Continue(PLAIN, Length(bars=6)))
     assert share(music, text, lines) > 0.8
     assert share(plain, text, lines) < 0.5
+    high, usual = (np.percentile(each.new_notes.pitch, 95) for each in (music, plain))
+    assert high < usual + 6  # no chord climbs until a pitch is right
     now = read_events(music.midi()).tracks
     assert all(not Counter(old.events) - Counter(new.events) for old, new in zip(was, now, strict=True))
     assert music.became == f"{share(music, text, lines):.0%} in chords"
