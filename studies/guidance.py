@@ -1,10 +1,9 @@
-r"""Chooses a model's strength of seed guidance, which its bundle's header then names.
+"""Chooses a model's strength of seed guidance, which its bundle's header then names.
 
     python studies/guidance.py --store outputs/stores/jsb --models chorale
     python studies/guidance.py --store outputs/stores/jsb --models chorale --test
     python studies/guidance.py --store outputs/stores/jsb --models chorale --write
-    python studies/guidance.py --store outputs/score_music/store \
-        --models outputs/score_bundle/score.safetensors --strengths 0.25 0.5 1 1.5 2
+    python studies/guidance.py --store outputs/score_music/store --models outputs/score_bundle/score.safetensors
 
 Continues held-out beginnings without guidance and with each strength, several times with other random seeds. Chooses
 the largest strength with no objection. Motif retention is not above the composers' 1 by its interval. The longest copy
@@ -13,7 +12,7 @@ sampling's by its own interval. No more continuations than without guidance wait
 With `--beside` no other store may have one. `--test` then reads the test split with the strength that validation
 chose, once; `--write` copies the bundle with the strength in its header, where every command finds it. What was
 measured with the same settings is not measured again, draw by draw. Of scores `score_beginnings.py` says what is cut
-and heard. Settings of `musictx compare` may follow.
+and heard, and `--strengths 0.25 0.5 1 1.5 2` are worth a trial. Settings of `musictx compare` may follow.
 """
 
 from collections.abc import Callable
