@@ -12,7 +12,7 @@ sampling's by its own interval. No more continuations than without guidance wait
 With `--beside` no other store may have one. `--test` then reads the test split with the strength that validation
 chose, once; `--write` copies the bundle with the strength in its header, where every command finds it. What was
 measured with the same settings is not measured again, draw by draw. Of scores `score_beginnings.py` says what is cut
-and heard. Settings of `musictx compare` may follow.
+and heard, and `--strengths 0.25 0.5 1 1.5 2` are worth a trial. Settings of `musictx compare` may follow.
 """
 
 from collections.abc import Callable

@@ -15,6 +15,7 @@ from musictx.generate.steering import lead, outside_count
 from musictx.music.harmony import MOST_CHORDS, ChordLine, Classes, chords_by_bar, key_sharps
 from musictx.music.notation.notation import Key, Notation
 from musictx.music.score import Score
+from musictx.tokenizers.rules import AUTO
 from musictx.tokenizers.score.rules import Row
 from musictx.tokenizers.score.tokens import LENGTHS, MOST_LONG
 
@@ -46,9 +47,10 @@ class ScoreSteering:
         for b, row in enumerate(self.grammar.rows):
             if self.grammar.draws(b):
                 outside, beyond = self._away(row)
-                of_pitches[b], of_others[b] = outside, beyond + self.curves.of_moves(row)
-                # no chord climbs away: pitches come from low to high, and one more is no must
-                (of_others if row.last == "PITCH" else of_pitches)[b] += self.curves.of_pitches(row)
+                # no chord climbs away: its pitches come from low to high, and one more is no must
+                of_pitch = of_others if row.last == "PITCH" else of_pitches
+                of_others[b] += beyond + self.curves.of_moves(row)
+                of_pitch[b] += outside + self.curves.of_pitches(row)
         return lead(logits - self.strength * of_others, -self.strength * of_pitches, self.pitches)
 
     def _away(self, row: Row) -> tuple[Floats, Floats]:
@@ -76,7 +78,7 @@ class ScoreSteering:
         pass
 
     def away(self) -> Floats:
-        return self.strength * np.array([self.curves.away(row) for row in self.grammar.rows])
+        return np.zeros(len(self.grammar.rows))
 
 
 def bar_lines(template: "Template") -> list[int]:
@@ -133,6 +135,8 @@ def check_control(control: Control) -> None:
     ):
         if (value := getattr(control, name)) is not None:
             raise ConfigError(name, got=value, why=why, hint=hint)
+    if (several := control.particles) not in (AUTO, 1):  # of draws at different bars the densest would win
+        raise ConfigError("particles", got=several, why="a score is drawn part by part", allowed="1, or auto")
     if control.chords is not None and not control.in_bars:
         allowed = "bars, as in 'C | Am F | G7', or seed"
         raise ConfigError("chords", got=control.chords, why="chords in a score last bars and beats", allowed=allowed)

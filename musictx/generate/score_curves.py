@@ -73,14 +73,6 @@ class ScoreCurves:
                 away[adds] += more - stays
         return away
 
-    def away(self, row: Row) -> float:
-        """The squared distance of density and polyphony now, as logarithms."""
-        if not row.seen or row.slot not in self.higher:
-            return 0.0
-        now_s = self._s(row, row.at)
-        values = {"density": self._rate(row, now_s), "polyphony": np.maximum(self._sounding(row, row.at), 0.5)}
-        return sum(float(self._gap(name, row, now_s, values[name])) for name in self.curves if name in values)
-
     def _gap(self, name: str, row: Row, at_s: Floats, value: Floats) -> Floats:
         squared: Floats = gap(self._target(name, row, at_s), value) ** 2
         return squared

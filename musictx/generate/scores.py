@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, Take
 from musictx.generate.engine import BatchRow, begin_stream, enough_memory
-from musictx.generate.particles import Particles, random_keys
 from musictx.generate.requests import MOST_TOKENS, UNSAID, Accompany, Fill, Own, Request
 from musictx.generate.score_control import ScoreSteering, check_control
 from musictx.model.steps import Player, newest
@@ -200,23 +199,20 @@ def draw_parts(
     bare = [] if sampling.strength is None else [script.bare(tokenizer)]
     goal = BarsDone(tokenizer.bar, script.ids.count(tokenizer.bar))
     room_for = MOST_TOKENS // (SPARE * len(script.ids))  # rows; a long score has fewer at once
-    each = request.rows_each
-    at_once = max(min(request.rows_at_once // each, request.variations, room_for // each), 1)
-    out, limit = list[Drawn](), MOST_TOKENS // (at_once * each)
+    at_once, out = max(min(request.rows_at_once, request.variations, room_for), 1), list[Drawn]()
+    limit = MOST_TOKENS // at_once
     most = len(context) + limit
     room = min(most, window or most)
     for done in range(0, request.variations, at_once):
         numbers = range(done, min(done + at_once, request.variations))
-        keys = [key for k in numbers for key in random_keys(request.random_seed, k, each)]
-        rows = [BatchRow(0, key) for key in keys]
-        with enough_memory(len(rows), "give a shorter score", each):
+        rows = [BatchRow(0, (request.random_seed, k)) for k in numbers]
+        with enough_memory(at_once, "give a shorter score"):
             grammar = AroundParts(row, script, len(rows))
             steering = ScoreSteering(request.control, template, grammar) if request.control.is_active else None
             stream = begin_stream(player, [context], rows, sampling, grammar, room, room < most, bare, steering)
-            particles = Particles(stream, each, keys) if each > 1 else None
-            batch = Batch(stream, [goal] * len(rows), limit, particles)
+            batch = Batch(stream, [goal] * len(rows), limit)
             for _ in batch:
-                report(done + batch.share * len(numbers), request.variations)
+                report(done + batch.share * len(rows), request.variations)
         out += [_read(take, script, template.notation, tokenizer) for take in batch.takes()]
     return out
 

@@ -9,15 +9,18 @@ from stubs import Said
 
 from musictx.errors import ConfigError
 from musictx.generate.control import Control
+from musictx.generate.filters import softmax
 from musictx.generate.requests import Accompany, Continue, Fill, Length, Sampling
-from musictx.generate.score_control import bar_lines, chord_places, in_key
+from musictx.generate.score_control import ScoreSteering, bar_lines, chord_places, in_key
 from musictx.generate.score_tasks import task_of
-from musictx.generate.scores import Script
+from musictx.generate.scores import AroundParts, Script
 from musictx.music.harmony import key_classes, key_sharps, parse_chord, parse_chords
 from musictx.music.midi_file import read_events
 from musictx.music.notation.midi import from_midi, to_midi
 from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
+from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.score import ScoreTokenizer
+from musictx.tokenizers.score.rules import Limits, Row
 
 SCORE = ScoreTokenizer()
 PLAIN = Sampling(guard=False, seed_guidance=None)
@@ -85,7 +88,7 @@ def share(music, text, lines):
 @pytest.mark.parametrize("text", ["C | F# Am", "Dm7 | G7 | C+D+E"])
 def test_new_bars_take_the_chords_of_their_bars_and_beats(song, text):
     lines, was = [240 + 72 * k for k in range(7)], read_events(song.read_bytes()).tracks
-    request = Continue(PLAIN, Length(bars=6), control=Control(chords=text, particles=1))
+    request = Continue(PLAIN, Length(bars=6), control=Control(chords=text))
     music, plain = drawn(song, request), drawn(song, Continue(PLAIN, Length(bars=6)))
     assert share(music, text, lines) > 0.8
     assert share(plain, text, lines) < 0.5
@@ -95,6 +98,30 @@ def test_new_bars_take_the_chords_of_their_bars_and_beats(song, text):
     assert [chord.from_s for chord in music.chords[:2]] == [5.0, 6.5]  # bars of 1.5 s
     harder = replace(request, control=replace(request.control, strength=20.0))
     assert share(drawn(song, harder), text, lines) > 0.99
+
+
+def test_no_chord_climbs_until_a_pitch_is_right(song):
+    """The model wants A above G, and the chord is C."""
+    control = Control(chords="C")
+    template = task_of(song, SCORE, Continue(PLAIN, Length(bars=1), control=control)).template
+    none, script = np.zeros(SCORE.ahead0, bool), Script.of(template, SCORE)
+    row = Row(SCORE, Limits.after(template.seed, none, none, Rules(), template.unit_s))
+    for i in script.before.tolist():
+        row.take(i)
+    grammar = AroundParts(row, script, 1)
+    steering = ScoreSteering(control, template, grammar)
+    while not grammar.draws(0):
+        grammar.update(np.array([script.ids[grammar.at[0]]]))
+    wanted = np.full((1, SCORE.vocab.size), -20.0)
+    wanted[0, [SCORE.pitch0 + 69, SCORE.at0 + 24]] = 0.0
+    shares = []
+    for i in (SCORE.at0, SCORE.length0 + 23, SCORE.pitch0 + 67):
+        grammar.update(np.array([i]))
+        legal = np.where(grammar.legal(), wanted, -np.inf)
+        shares.append([float(softmax(each)[0, steering.pitches].sum()) for each in (legal, steering(legal)[0])])
+    assert shares[1] == pytest.approx([1.0, 1.0])  # a note must come
+    assert shares[2][0] == pytest.approx(0.5, abs=0.01)
+    assert shares[2][1] < 0.01  # and here none
 
 
 def test_chords_of_a_fill_begin_with_the_gap_and_change_one_part_alone(song):
@@ -172,8 +199,8 @@ def test_the_signature_of_a_key(key, sharps):
     assert key_sharps(key) == sharps
 
 
-def test_particles_and_variations_do_not_depend_on_the_batch(song):
-    request = Continue(PLAIN, Length(bars=2), control=Control(chords="F#", particles=3), variations=2)
+def test_a_variation_does_not_depend_on_the_others(song):
+    request = Continue(PLAIN, Length(bars=2), control=Control(chords="F#", density=4), variations=2)
     task = task_of(song, SCORE, request)
     both = task.draw(player(), SCORE)
     one_by_one = task._replace(request=replace(request, rows_at_once=1)).draw(player(), SCORE)
@@ -187,6 +214,7 @@ def test_particles_and_variations_do_not_depend_on_the_batch(song):
         (Control(loudness=80), "loudness=80: a score has no loudness: humanize=true gives it one"),
         (Control(chords="C", bar_seconds=2.0), "bar_seconds=2.0: a score has bars of its own"),
         (Control(chords="0 C, 2 F"), "chords='0 C, 2 F': chords in a score last bars and beats: give bars, as in"),
+        (Control(chords="C", particles=4), "particles=4: a score is drawn part by part: give 1, or auto"),
         (Control(chords="seed", key="F#"), "chords=.*outside key=F#"),
     ],
 )

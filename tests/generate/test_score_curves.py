@@ -37,7 +37,7 @@ def numbers(music):
     [("density", 0, 2, 8, 1.5), ("polyphony", 1, 2, 6, 1.5), ("register", 2, 48, 76, 12)],
 )
 def test_numbers_are_followed(song, name, k, few, many, near):
-    low, high = (numbers(drawn(song, Control(particles=1, **{name: asked})))[k] for asked in (few, many))
+    low, high = (numbers(drawn(song, Control(**{name: asked})))[k] for asked in (few, many))
     assert low + (many - few) / 3 < high
     assert abs(low - few) < near
     assert abs(high - many) < near

@@ -15,6 +15,7 @@ from untrained import write_score_model
 
 import musictx
 from musictx.errors import BundleError, ConfigError, PerformanceError, TokenError, UserError
+from musictx.generate.control import Control
 from musictx.generate.primer import Part as Region
 from musictx.generate.requests import Accompany, Continue, Fill, Length, Sampling
 from musictx.generate.score_music import fitted
@@ -388,8 +389,11 @@ def test_python_has_the_same(tmp_path):
     assert music.seed == path
     (music,) = model.fill(path, from_bar=1, to_bar=1)
     assert music.is_new is not None
-    (music,) = model.accompany_score(in_file(replace(SONG, parts=SONG.parts[:1]), tmp_path))
+    (music,) = model.accompany_score(
+        in_file(replace(SONG, parts=SONG.parts[:1]), tmp_path), control=Control(chords="C | F")
+    )
     assert len(music.notation.parts) == 3
+    assert [chord.name for chord in music.chords] == ["C", "F"]
     with pytest.raises(BundleError, match="accompany_score"):
         model.accompany(path)
     with pytest.raises(ConfigError, match="bars and parts"):
