@@ -3,19 +3,21 @@
 import pickle
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from itertools import count
 from typing import Any, NamedTuple, cast
 
 from musictx.config.web import Limits
 from musictx.data.parallel.sandbox import FileLimits
 from musictx.errors import UserError
-from musictx.music.notation.notation import Notation
+from musictx.music.notation.notation import Bar, Notation, Note, Part
 from musictx.music.notation.write import to_musicxml
 from musictx.viz.engraving import pages_of
 from musictx.web.advice import page_clauses
 from musictx.web.session import Step
 from musictx.web.uploads import AT_ONCE, READERS
 
+ENGRAVING_S = 30.0  # at most, the import of its libraries too
 NARROW = 1250  # tenths of a millimetre: notes can be read beside a roll, and on a phone
 IN_COLOUR = ' color="#b3541e" fill="#b3541e"'  # a darker one of the rolls' colours
 MEASURE = re.compile(r'<g [^>]*class="measure"')
@@ -35,11 +37,22 @@ def engrave_step(step: Step, limits: Limits) -> Engraved | None:
     if step.notation is None:
         return None
     with AT_ONCE:
-        data = pickle.dumps((step.notation, step.name, step.new_bars))
-        engraved = READERS.read(cast(Any, engrave_pickled), data, FileLimits(limits.seconds, limits.memory_mb))
+        engraved = engrave_apart(step.notation, step.name, step.new_bars, limits)
     if isinstance(engraved, str):
         return Engraved(remark=f"The score is not shown: it {page_clauses(engraved)}.")
-    return cast(Engraved, engraved)
+    return engraved
+
+
+def engrave_apart(notation: Notation, title: str, new: Collection[int], limits: Limits) -> Engraved | str:
+    """The score, or why there is none. Raises UserError where no reader starts."""
+    data, of_reader = pickle.dumps((notation, title, new)), FileLimits(ENGRAVING_S, limits.memory_mb)
+    return cast(Engraved | str, READERS.read(cast(Any, engrave_pickled), data, of_reader))
+
+
+def warm_up(limits: Limits) -> None:
+    """Starts a reader, whose libraries take seconds to import, so that the first score need not wait."""
+    with suppress(UserError):  # a person's own score will say it
+        engrave_apart(Notation((Part("", 0, (Note(0, 24, 60),)),), (Bar(0, 1, 4),), 24), "", (), limits)
 
 
 def engrave_pickled(data: bytes) -> Engraved:

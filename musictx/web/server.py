@@ -6,6 +6,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +22,7 @@ from fastapi import FastAPI
 
 from musictx.errors import UserError
 from musictx.terminal import say
+from musictx.web.engraved import warm_up
 from musictx.web.gate import PROGRESS, UPLOAD, Gate, say_failure
 from musictx.web.page import CSS, Page
 from musictx.web.studio import Studio
@@ -36,6 +38,8 @@ def run_page(studio: Studio, title: str, address: str, port: int, hosts: tuple[s
     with listen(address, port) as door:
         page = Page(studio, title, Uploads(uploads, studio.limits))
         gate = Gate(application(page), hosts, studio.limits.upload_bytes)
+        if studio.of_scores is not None:
+            Thread(target=warm_up, args=(studio.limits,), daemon=True).start()
         config = uvicorn.Config(gate, ws="none", log_level="warning", timeout_graceful_shutdown=LEAVE_S)
         try:
             Server(config, page, f"http://{hosts[0]}:{port}/").run([door])

@@ -95,8 +95,8 @@ def test_a_tune_gets_a_piano_in_new_staves(studio):
     assert what.startswith("2 variations of tune with a piano, in ")
     step = now(after)
     assert (step.is_accompaniment, step.is_fill, step.is_continuation) == (True, False, False)
-    assert not step.new_bars
     assert step.notation is not None
+    assert not step.new_bars
     assert step.notation.parts[0].notes == VOICE.notes
     assert len(step.notation.parts) == 3
     assert sounds(now(begun).midi) <= sounds(step.midi)

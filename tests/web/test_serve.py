@@ -18,7 +18,7 @@ from musictx.errors import ConfigError, UserError
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.build import can
 from musictx.model.onnx.player import OnnxPlayer, OnnxSourcePlayer
-from musictx.model.packaged import BUNDLES, is_packaged
+from musictx.model.packaged import BUNDLES, NAMES, is_packaged
 from musictx.web.gate import host_names
 
 
@@ -72,11 +72,8 @@ def test_onnx_runtime_plays_the_models_inside_musictx_where_it_can(weights, onnx
     monkeypatch.setenv("GRADIO_TEMP_DIR", "")  # put back afterwards
     command.serve(ServeConfig(weights=weights))
     (studio,) = opened
-    assert {name: isinstance(each.player, OnnxPlayer) for name, each in studio.playing.items()} == {
-        "piano": onnx,
-        "chorale": onnx,
-        "score": onnx,
-    }
+    players = {name: isinstance(each.player, OnnxPlayer) for name, each in studio.playing.items()}
+    assert players == dict.fromkeys(NAMES, onnx)
     assert isinstance(studio.harmoniser.player, OnnxSourcePlayer) == onnx
     assert can(studio.melody_model, "voices")  # of PyTorch, whose attention can be read
 
