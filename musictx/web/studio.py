@@ -16,11 +16,13 @@ from musictx.generate.draw import Continuation
 from musictx.generate.open_bundle import Opened
 from musictx.generate.open_player import Accompanying, Playing
 from musictx.generate.requests import Accompany, Continue, Fill
+from musictx.generate.score_music import ScoreMusic
 from musictx.model.build import can
 from musictx.model.packaged import PIANO
 from musictx.model.steps import Player, SourcePlayer
 from musictx.model.torch_steps import TorchPlayer, TorchSourcePlayer
 from musictx.tokenizers.gap import knows_gaps
+from musictx.web.advice import page_clauses
 from musictx.web.arcs import AttentionReader, MelodyReader
 from musictx.web.draw import Report, Turn, draw_takes, fill_takes, harmonise, time_limit
 from musictx.web.fit import fit, shorten
@@ -82,7 +84,7 @@ class Studio:
         else:
             takes, then = (yield from draw_takes(music, request, opened, turn)), CLICK
         sentence = self._sentence(takes, request.variations, f"of {music.name}", turn, then)
-        return session.push(Step(music, takes)), sentence + self._remark(music, whole)
+        return session.push(Step(music, takes)), sentence + self._remark(music, whole, takes)
 
     def fill(self, session: Session, request: Fill, report: Report, model: str = "") -> Answer:
         """Writes a region of the music again."""
@@ -98,7 +100,7 @@ class Studio:
             takes = yield from fill_takes(music, request, opened, turn)
         where = f"of {music.name} from {takes[0].new_from_s:.2f} to {takes[0].new_to_s:.2f} s"
         sentence = self._sentence(takes, request.variations, where, turn, "The rest is kept.")
-        return session.push(Step(music, takes)), sentence + self._remark(music, whole)
+        return session.push(Step(music, takes)), sentence + self._remark(music, whole, takes)
 
     def harmonise(self, session: Session, request: Accompany, report: Report) -> tuple[Session, str]:
         """Voices around the person's melody, and the outcome in words."""
@@ -120,7 +122,7 @@ class Studio:
         music = self.for_model(whole, self.of_scores)
         takes = draw_bars(music, request, self.playing[music.model], turn)
         sentence = self._sentence(takes, request.variations, f"of {music.name} with a piano", turn, "")
-        return session.push(Step(music, takes)), sentence + self._remark(music, whole)
+        return session.push(Step(music, takes)), sentence + self._remark(music, whole, takes)
 
     def _now(self, session: Session, without: str) -> Step:
         """The newest step. Raises UserError for none."""
@@ -158,8 +160,10 @@ class Studio:
         count = f"{len(takes)} of {variations}" if len(takes) < variations else str(len(takes))
         return f"{count} variation{'s' * (count != '1')} {what}, in {turn.took_s:.1f} s. {then}".strip()
 
-    def _remark(self, music: PageMusic, before: PageMusic) -> str:
-        return f" {music.note}".rstrip() if music.model != before.model else ""
+    def _remark(self, music: PageMusic, before: PageMusic, takes: tuple[Continuation, ...]) -> str:
+        notes, first = [music.note] if music.model != before.model else [], takes[0]
+        more = [f"{page_clauses(each)}." for each in first.remarks] if isinstance(first, ScoreMusic) else []
+        return "".join(f" {each}" for each in (*notes, *more) if each and (each in notes or each not in music.note))
 
     def begin_from_take(self, session: Session) -> Session:
         """The chosen take as music to begin with."""

@@ -18,7 +18,7 @@ from musictx.generate.open_bundle import open_bundle
 from musictx.generate.primer import Part as Primer
 from musictx.generate.requests import Continue, Length
 from musictx.generate.score_music import ScoreMusic
-from musictx.music.midi_file import notes_of, read_events
+from musictx.music.midi_file import Event, EventTrack, notes_of, read_events, write_events
 from musictx.music.notation.midi import to_midi
 from musictx.music.notation.notation import Bar, Notation, Note, Part, Tempo
 from musictx.music.notation.write import to_musicxml
@@ -87,6 +87,15 @@ def test_bars_are_added_filled_and_begun_from(studio, begun):
     again, _ = whole(studio.fill(filled, region(3.0, 5.0), quiet))
     assert now(again).new_bars == {1, 2}
     assert now(again).name == "song-2-1"
+
+
+def test_a_remark_on_the_score_comes_with_new_bars(studio):
+    file = read_events(to_midi(SONG))
+    clock, later = file.tracks[0], Event(6000, b"\xff\x58\x04\x04\x02\x18\x08")  # behind the last bar
+    tracks = [EventTrack([*clock.events, later], later.tick), *file.tracks[1:]]
+    begun = studio.upload(Session(), write_events(file._replace(tracks=tracks)), "song.mid")
+    _, what = whole(studio.go_on(begun, bars(1, variations=1), quiet))
+    assert what.endswith(" s. song: new bars are in 3/4, also where the file says a later meter.")
 
 
 def test_a_tune_gets_a_piano_in_new_staves(studio):
