@@ -250,7 +250,7 @@ def test_a_region_is_typed_or_dragged_and_filled(visit, tmp_path):
     page.mouse.click(**Roll(page, 2).at(2.0))
     status(page, "A filled part comes from both its sides.")
 
-    onset_s = np.arange(0.0, 80.0, 2.0)  # in two rows
+    onset_s = np.arange(0.0, 80.0, 2.0) + 0.17 * np.sin(np.arange(40))  # in two rows, and no score
     write_midi(Score(onset_s, onset_s + 1, np.full(40, 60), np.full(40, 80)), tmp_path / "long.mid")
     page.get_by_role("tab", name="File").click()
     drop(page, tmp_path / "long.mid")
@@ -264,7 +264,7 @@ def test_a_region_is_typed_or_dragged_and_filled(visit, tmp_path):
     field.fill("20")
     veil.first.wait_for()
     long.drag(20.0, 29.8)  # the mark
-    assert float(field.input_value()) == 30.0
+    assert float(field.input_value()) == pytest.approx(29.8, abs=0.1)
     assert long.region() == pytest.approx([30.0, 50.0], abs=0.3)  # as it was
 
 
@@ -272,7 +272,7 @@ def test_a_region_is_typed_or_dragged_and_filled(visit, tmp_path):
 def test_music_with_bars_is_marked_at_its_beats_and_continued_in_bars(visit, tmp_path):
     page = visit()
     drop(page, waltz(tmp_path / "waltz.mid"))
-    status(page, "Its notes lie on a grid of 1/8, and so will new ones.")
+    status(page, "The score model plays, since waltz is a score: its notes lie on a grid.")
     roll, field = Roll(page), page.get_by_label("number input for continue from, seconds")
     field.fill("5")
     page.locator(".veil").first.wait_for()
@@ -285,9 +285,8 @@ def test_music_with_bars_is_marked_at_its_beats_and_continued_in_bars(visit, tmp
     assert ">bars, and seconds<" in shown
     home = linked(page, "MIDI")
     assert home[0] == "waltz-1.mid"
-    new = [track for track in read_tracks(home[1], "").tracks if track.name == "musictx"]
-    assert new[0].score.onset_s[0] > 9 * BEAT_S - 0.01
-    assert new[0].score.onset_s[-1] < 15 * BEAT_S
+    onset_s = read_tracks(home[1], "").merge().onset_s
+    assert 9 * BEAT_S < onset_s[-1] < 15 * BEAT_S  # two bars after three
     page.locator("#unit").get_by_label("seconds").check()
     page.get_by_label("number input for new music, seconds").wait_for()
 
