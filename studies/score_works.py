@@ -46,8 +46,7 @@ class Work(NamedTuple):
     @property
     def upbeat(self) -> int:
         """1 if the first bar is an upbeat, 0 if not: bars are counted after it."""
-        (bar, end), *others = self.notation.spans
-        return int(bool(others) and end < bar.onset + bar.full)
+        return int(self.notation.has_upbeat)
 
     def notes(self, *slots: int) -> list[Note]:
         pairs = zip(self.notation.parts, self.slots, strict=True)
