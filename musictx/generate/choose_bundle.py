@@ -9,7 +9,7 @@ import numpy as np
 from musictx.errors import ConfigError, PerformanceError, TokenError, UserError, as_word
 from musictx.generate.requests import Accompany, Request
 from musictx.generate.score_seeds import accompanied, read_score
-from musictx.generate.score_tasks import check_kept
+from musictx.generate.score_tasks import check_files, check_kept
 from musictx.model.header import FREE as LICENCES
 from musictx.model.header import BundleHeader
 from musictx.model.packaged import CHORALE, HARMONISER, PIANO, SCORE, packaged_bundle
@@ -71,6 +71,8 @@ def name_bundle(
     *,
     played: bool = False,
     request: Request | None = None,
+    pedal: bool = False,
+    between: str | None = None,
     licence: str | None = None,
 ) -> Choice:
     """The bundle that a person names, or else the one that suits all seeds; `played` ones in seconds, not beats.
@@ -83,21 +85,24 @@ def name_bundle(
         music = read_tracks(read_bytes(seed), seed, one_tempo=not played).merge(drums)
         found = choose_bundle(music, seed.name)
         if found.bundle == PIANO and request is not None:
-            found = score_or_piano(seed, request)
+            found = score_or_piano(seed, request, pedal, between)
         if not number or found.bundle != CHORALE:  # a chorale is a score too
             choice = found
         if choice.bundle == PIANO:
             break
     if licence == FREE and choice.bundle == PIANO:
         why = f"{choice.why}, so only the piano model plays, whose weights may not be sold"
-        raise ConfigError("licence", got=licence, why=why, allowed="null, or quantise the seed in a DAW")
+        raise ConfigError(
+            "licence", got=licence, why=why, allowed="null, or a quantised seed and settings that models of scores keep"
+        )
     packaged_bundle(choice.bundle)  # raises here if the package lacks it, before a line promises it
     return choice
 
 
-def score_or_piano(seed: Path, request: Request) -> Choice:
-    """The model of scores, if this is one, and the request has only settings that it keeps."""
+def score_or_piano(seed: Path, request: Request, pedal: bool = False, between: str | None = None) -> Choice:
+    """The model of scores, if this is one, and only settings are asked for that it keeps."""
     try:
+        check_files(pedal, between)
         score = read_score(seed, ScoreTokenizer())
         if isinstance(request, Accompany):
             accompanied(score)
@@ -111,7 +116,7 @@ def score_or_piano(seed: Path, request: Request) -> Choice:
     return Choice(SCORE, f"{seed.name} is a score: its notes lie on a grid")
 
 
-def name_accompanist(bundle: str | None, music: Path, request: Accompany) -> Choice:
+def name_accompanist(bundle: str | None, music: Path, request: Accompany, pedal: bool = False) -> Choice:
     """The bundle that a person names; else the harmoniser for choirs, and the model of scores for other tunes. Raises
     MidiError for an unreadable file."""
     if bundle is not None:
@@ -120,7 +125,7 @@ def name_accompanist(bundle: str | None, music: Path, request: Accompany) -> Cho
         return Choice(HARMONISER, "voices are asked for")
     if not not_four_voices(read_tracks(read_bytes(music), music, one_tempo=True).merge()):
         return Choice(HARMONISER, f"{music.name} is four voices on a grid")
-    found = score_or_piano(music, request)
+    found = score_or_piano(music, request, pedal)
     return found if found.bundle == SCORE else Choice(HARMONISER, found.why)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from musictx.errors import ConfigError, TokenError, UserError
-from musictx.generate.primer import ON_LINE_S
+from musictx.generate.primer import ON_LINE_S, ROUNDED_S
 from musictx.generate.primer import Part as Region
 from musictx.generate.requests import DEFAULT_S, Length
 from musictx.generate.scores import Template
@@ -81,14 +81,17 @@ def read_score(file: Path, tokenizer: ScoreTokenizer, part: str | None = None, d
 
 
 def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
-    """The first bars of a score, as many as `part` says; bar 1 follows an upbeat. Raises UserError for bars without
-    notes."""
+    """The first bars of a score, as many as `part` says; bar 1 follows an upbeat. Raises ConfigError for an end beyond
+    the music, UserError for bars without notes."""
     old = seed.notation
     if part.bars is not None:
         count = part.bars + old.has_upbeat
     else:
         seconds = part.seconds if part.seconds is not None else part.until_s
         lines_s = seconds_at([end for _, end in old.spans], seed)
+        if part.until_s is not None and part.until_s > lines_s[-1] + ROUNDED_S:
+            allowed = f"more than 0 and at most {lines_s[-1]:.2f}, where the music ends"
+            raise ConfigError("from_s", got=part.until_s, allowed=allowed).of(seed.file)
         count = len(old.bars) if seconds is None else int((lines_s < seconds - ON_LINE_S).sum()) + 1
     if count >= len(old.bars):
         return seed

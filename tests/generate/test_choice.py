@@ -141,6 +141,7 @@ def band(tmp_path):
         (Fill(from_s=1.0, to_s=2.0), "piano", "the model of scores cannot keep from_s=1.0"),
         (Continue(part=Region(start="beat")), "piano", "the model of scores cannot keep start=beat"),
         (Continue(drums=True), "piano", "the model of scores cannot keep drums=true"),
+        (Continue(part=Region(bars=1, until_s=3.0)), "piano", "the model of scores cannot keep from_s=3.0"),
     ],
 )
 def test_a_score_is_the_score_models_if_that_keeps_the_request(band, request_, plays, why):
@@ -150,6 +151,15 @@ def test_a_score_is_the_score_models_if_that_keeps_the_request(band, request_, p
 
 def test_whoever_asks_for_no_score_gets_none(band):
     assert name_bundle(None, [band]).bundle == "piano"
+
+
+def test_files_that_no_score_is_written_to_are_not_the_score_models(band):
+    why = "the model of scores cannot keep {}"
+    assert name_bundle(None, [band], request=Continue(), pedal=True) == ("piano", why.format("pedal=true"))
+    pair = f"{band},{band}"
+    found = name_bundle(None, [band, band], request=Fill(length=Length(bars=2)), between=pair)
+    assert found == ("piano", why.format(f"between={pair}"))
+    assert name_accompanist(None, band, Accompany(), pedal=True) == ("harmoniser", why.format("pedal=true"))
 
 
 def test_one_performance_among_scores_is_the_pianos_and_a_chorale_among_them_a_score(band):
@@ -163,7 +173,9 @@ def test_one_performance_among_scores_is_the_pianos_and_a_chorale_among_them_a_s
 
 def test_licence_free_leaves_models_whose_weights_may_be_sold(band):
     assert name_bundle(None, [band], request=Continue(), licence="free").bundle == "score"
-    with pytest.raises(ConfigError, match=r"^licence=free: elise.mid is a performance.* quantise the seed in a DAW$"):
+    with pytest.raises(
+        ConfigError, match=r"^licence=free: elise.mid is a performance.*: give null, or a quantised seed and settings "
+    ):
         name_bundle(None, [seed_path("elise")], request=Continue(), licence="free")
     for name in BUNDLES:
         header = read_header(packaged_bundle(name))

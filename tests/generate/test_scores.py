@@ -159,6 +159,8 @@ def test_a_cut_lies_at_the_bar_line_that_seconds_and_from_s_reach(tmp_path):
     ):
         (music,) = drawn(path, Continue(PLAIN, Length(bars=1), part=region))
         assert music.new_from_s == at_s
+    with pytest.raises(ConfigError, match=f"^{path}: from_s=7.5: give more than 0 and at most 7.00, where the music"):
+        drawn(path, Continue(PLAIN, Length(bars=1), part=Region(until_s=7.5)))
 
 
 @given(notations(), st.sampled_from([SCORE, FILLS]), st.sampled_from([None, 64]), st.data())
