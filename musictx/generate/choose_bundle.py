@@ -13,10 +13,12 @@ from musictx.generate.score_tasks import check_files, check_kept
 from musictx.model.header import FREE as LICENCES
 from musictx.model.header import BundleHeader
 from musictx.model.packaged import CHORALE, HARMONISER, PIANO, SCORE, packaged_bundle
+from musictx.music.beat_grid import SWING
 from musictx.music.grid import REST, beside_grid, quantise, score_to_grid
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.rules import OFF
 from musictx.tokenizers.score import ScoreTokenizer
 
 ORNAMENTS = 0.05  # share of notes that may begin beside the grid; at most 0.012 in the chorales of music21
@@ -107,6 +109,8 @@ def score_or_piano(seed: Path, request: Request, pedal: bool = False, between: s
         if isinstance(request, Accompany):
             accompanied(score)
         check_kept(request)
+        if (grid := request.rules.grid) in (OFF, SWING):  # a score has only exact parts of a quarter
+            raise ConfigError("grid", got=grid)
     except PerformanceError as error:
         return Choice(PIANO, f"{seed.name} {error.reason}")
     except ConfigError as error:
@@ -121,8 +125,9 @@ def name_accompanist(bundle: str | None, music: Path, request: Accompany, pedal:
     MidiError for an unreadable file."""
     if bundle is not None:
         return Choice(bundle, "")
-    if any(getattr(request, name) != getattr(Accompany, name) for name in OF_VOICES):
-        return Choice(HARMONISER, "voices are asked for")
+    for name in OF_VOICES:
+        if (value := getattr(request, name)) != getattr(Accompany, name):
+            return Choice(HARMONISER, f"{name}={as_word(value)} is for choirs")
     if not not_four_voices(read_tracks(read_bytes(music), music, one_tempo=True).merge()):
         return Choice(HARMONISER, f"{music.name} is four voices on a grid")
     found = score_or_piano(music, request, pedal)

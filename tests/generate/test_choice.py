@@ -27,6 +27,7 @@ from musictx.music.notation.notation import Bar, Notation, Note, Part
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.rules import Rules
 
 CHORDS = np.repeat(np.array([[72, 67, 64, 48], [71, 67, 62, 43], [72, 67, 64, 48]], np.int16), 4, axis=0)
 HYMN = grid_to_score(CHORDS)
@@ -141,6 +142,8 @@ def band(tmp_path):
         (Fill(from_s=1.0, to_s=2.0), "piano", "the model of scores cannot keep from_s=1.0"),
         (Continue(part=Region(start="beat")), "piano", "the model of scores cannot keep start=beat"),
         (Continue(drums=True), "piano", "the model of scores cannot keep drums=true"),
+        (Continue(rules=Rules(grid="swing")), "piano", "the model of scores cannot keep grid=swing"),
+        (Continue(rules=Rules(grid="off")), "piano", "the model of scores cannot keep grid=off"),
         (Continue(part=Region(bars=1, until_s=3.0)), "piano", "the model of scores cannot keep from_s=3.0"),
     ],
 )
@@ -201,7 +204,7 @@ def test_a_tune_is_the_score_models_and_a_choir_the_harmonisers(band, tmp_path):
     tune.write_bytes(to_midi(Notation((VOICE,), BARS, 384)))
     hymn = seed_path("chorale")
     assert name_accompanist(None, tune, Accompany()) == ("score", "tune.mid is a score: its notes lie on a grid")
-    assert name_accompanist(None, tune, Accompany(voices="T")) == ("harmoniser", "voices are asked for")
+    assert name_accompanist(None, tune, Accompany(voices="T")) == ("harmoniser", "voices=T is for choirs")
     assert name_accompanist(None, hymn, Accompany()) == ("harmoniser", "chorale.mid is four voices on a grid")
     assert name_accompanist(None, seed_path("elise"), Accompany()).bundle == "harmoniser"
     assert name_accompanist("mine.safetensors", tmp_path / "none.mid", Accompany()) == ("mine.safetensors", "")
