@@ -82,16 +82,21 @@ def name_bundle(
     weights are the only ones and `licence` is free."""
     if bundle is not None:
         return Choice(bundle, "")
-    choice = Choice(PIANO, "there is no seed")
-    for number, seed in enumerate(seeds):
+    empty = Choice(PIANO, "there is no seed")
+    choice: Choice | None = None
+    for seed in seeds:
         music = read_tracks(read_bytes(seed), seed, one_tempo=not played).merge(drums)
         found = choose_bundle(music, seed.name)
         if found.bundle == PIANO and request is not None:
             found = score_or_piano(seed, request, pedal, between)
-        if not number or found.bundle != CHORALE:  # a chorale is a score too
+        if not len(music):  # no model plays it, so it has no voice
+            empty = found
+            continue
+        if choice is None or found.bundle != CHORALE:  # a chorale is a score too
             choice = found
         if choice.bundle == PIANO:
             break
+    choice = choice or empty
     if licence == FREE and choice.bundle == PIANO:
         why = f"{choice.why}, so only the piano model plays, whose weights may not be sold"
         raise ConfigError(
@@ -116,7 +121,8 @@ def score_or_piano(seed: Path, request: Request, pedal: bool = False, between: s
     except ConfigError as error:
         return Choice(PIANO, f"the model of scores cannot keep {error.field}={as_word(error.got)}")
     except UserError as error:
-        return Choice(PIANO, f"the model of scores cannot play {error.what}")
+        why = error.what.removeprefix(f"{seed}: ")
+        return Choice(PIANO, f"the model of scores cannot play {seed.name}: {why}")
     return Choice(SCORE, f"{seed.name} is a score: its notes lie on a grid")
 
 

@@ -174,6 +174,22 @@ def test_one_performance_among_scores_is_the_pianos_and_a_chorale_among_them_a_s
     assert names == ["chorale", "score", "score", "piano", "piano"]
 
 
+def test_a_file_without_notes_does_not_choose_for_the_others(band, tmp_path):
+    empty = tmp_path / "empty.mid"
+    empty.write_bytes(to_midi(Notation((Part("Lead", 0, ()),), BARS, 384)))
+    for files in ([empty, band], [band, empty]):
+        assert name_bundle(None, files, request=Continue(), licence="free") == ("score", ON_BARS)
+    why = "the model of scores cannot play empty.mid: no notes"
+    assert name_bundle(None, [empty], request=Continue()) == ("piano", why)
+
+
+def test_the_reason_names_the_file_whose_bars_are_too_long(tmp_path):
+    path = tmp_path / "long.mid"
+    path.write_bytes(to_midi(Notation((VOICE,), (Bar(0, 40, 4),), 960)))
+    why = "the model of scores cannot play long.mid: bar 1 is in 40/4, which score tokens lack"
+    assert name_bundle(None, [path], request=Continue()) == ("piano", why)
+
+
 def test_licence_free_leaves_models_whose_weights_may_be_sold(band):
     assert name_bundle(None, [band], request=Continue(), licence="free").bundle == "score"
     with pytest.raises(
