@@ -81,11 +81,13 @@ def read_score(file: Path, tokenizer: ScoreTokenizer, part: str | None = None, d
 
 
 def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
-    """The first bars of a score, as many as `part` says; bar 1 follows an upbeat. Raises ConfigError for an end beyond
-    the music, UserError for bars without notes."""
+    """The first bars of a score, as many as `part` says; bar 1 follows an upbeat, and silence. Raises ConfigError for
+    an end beyond the music, UserError for seconds without notes."""
     old = seed.notation
     if part.bars is not None:
-        count = part.bars + old.has_upbeat
+        first = min(note.onset for each in old.parts for note in each.notes)
+        silent = sum(end <= first for _, end in old.spans)  # bars before the first note, as in a DAW, are none
+        count = part.bars + max(silent, old.has_upbeat)
     else:
         seconds = part.seconds if part.seconds is not None else part.until_s
         lines_s = seconds_at([end for _, end in old.spans], seed)
@@ -101,7 +103,7 @@ def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
         for p in old.parts
     )
     if not any(each.notes for each in parts):
-        raise UserError(f"{seed.file}: no notes to continue", "raise seed_bars= or from_s=, or leave it out")
+        raise UserError(f"{seed.file}: no notes to continue", "raise seed_seconds= or from_s=, or leave it out")
     notation = replace(
         old,
         parts=parts,
