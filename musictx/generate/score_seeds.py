@@ -76,7 +76,8 @@ def read_score(file: Path, tokenizer: ScoreTokenizer, part: str | None = None, d
         tokenizer.sections(notation, slots, None)
     except TokenError as error:
         raise error.of(file) from None
-    remarks = (f"{file}, as the model hears it: {'; '.join(lost)}",) if (lost := say_repairs(losses)) else ()
+    lost = say_repairs(losses) + (say_repairs(tracks.repairs) if is_midi else [])  # notation has one list of both
+    remarks = (f"{file}, as the model hears it: {'; '.join(lost)}",) if lost else ()
     return ScoreSeed(file, notation, slots, numbers, places, loud, project, is_midi, tracks.meter(), remarks)
 
 

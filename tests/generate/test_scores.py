@@ -161,6 +161,12 @@ def test_a_cut_lies_at_the_bar_line_that_seconds_and_from_s_reach(tmp_path):
         drawn(path, Continue(PLAIN, Length(bars=1), part=Region(until_s=7.5)))
 
 
+def test_the_faults_of_a_file_are_said(tmp_path):
+    path = in_file(SONG, tmp_path)
+    path.write_bytes(path.read_bytes()[:-30])
+    assert "it is cut short: what is there" in read_score(path, SCORE).remarks[0]
+
+
 def test_bars_of_silence_before_a_song_are_none_of_the_seed(tmp_path):
     tune = Part("Tune", 0, tuple(Note(24 * k, 24, 60 + k % 5) for k in range(16, 32)))
     path = in_file(Notation((tune,), tuple(Bar(96 * k, 4, 4) for k in range(8)), 768), tmp_path)
