@@ -8,7 +8,9 @@ from omegaconf import MISSING
 
 from musictx.commands import read_chords, write_beside
 from musictx.config.command import Command
+from musictx.config.fields import setting_keys
 from musictx.config.train import AttentionConfig
+from musictx.errors import with_keys
 from musictx.files import only_new
 from musictx.generate.accompanying import Accompanied, accompany_melody, check_request, window_of
 from musictx.generate.choose_bundle import name_accompanist
@@ -91,9 +93,9 @@ def accompany(config: AccompanyConfig) -> None:
     source = seed_path(config.melody)
     extras = {"wav": config.wav, "png": config.png, "musicxml": config.musicxml, "overwrite": config.overwrite}
     (targets,) = name_targets([source], Path(config.out), config.variations, **extras)
-    choice = name_accompanist(config.bundle, source, request)
+    choice = name_accompanist(config.bundle, source, request, config.pedal)
     if choice.remark:
-        say(choice.remark)
+        say(with_keys(choice.remark, setting_keys("accompany")))
     header = read_header(bundle_path(choice.bundle))
     say(f"{choice.bundle}: {header.origin}")
     draw = beside_score if header.tokenizer == ScoreTokenizer.name else around_melody

@@ -12,7 +12,7 @@ from musictx.config.command import Command
 from musictx.config.fields import setting_keys
 from musictx.config.train import AttentionConfig
 from musictx.data.store import Store
-from musictx.errors import ConfigError, UserError
+from musictx.errors import ConfigError, UserError, with_keys
 from musictx.files import only_new, stem_of
 from musictx.generate.choose_bundle import check_licence, name_bundle
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
@@ -256,11 +256,18 @@ def open_model(config: GenerateConfig, files: list[Path], device: str, request: 
     origins: list[Provenance | Neighbours] = []
     if config.known_store is not None:
         origins.append(Provenance(Store(config.known_store)))
-    for_scores = None if config.pedal or config.between is not None else request
-    choice = name_bundle(config.bundle, files, config.drums, request=for_scores, licence=config.licence)
+    choice = name_bundle(
+        config.bundle,
+        files,
+        config.drums,
+        request=request,
+        pedal=config.pedal,
+        between=config.between,
+        licence=config.licence,
+    )
     check_licence(config.licence, choice.bundle, read_header(bundle_path(choice.bundle)))
     if choice.remark:
-        say(choice.remark)
+        say(with_keys(choice.remark, setting_keys("generate")))
     playing = open_playing(
         bundle_path(choice.bundle),
         device=device,

@@ -6,7 +6,7 @@ from pathlib import Path
 from omegaconf import MISSING
 
 from musictx.config.command import Command
-from musictx.errors import BundleError, ConfigError
+from musictx.errors import BundleError, ConfigError, UserError
 from musictx.files import check_new, only_new, replacing
 from musictx.generate.open_player import check_device, open_playing
 from musictx.generate.requests import Request, Sampling
@@ -46,6 +46,8 @@ def mirex(config: MirexConfig) -> None:
     source, target = map(Path, config.files)
     numbers = [f"-{k}" for k in range(1, config.variations + 1)] if config.variations > 1 else [""]
     targets = [target.with_name(f"{target.stem}{number}{target.suffix}") for number in numbers]
+    if source.resolve() in {each.resolve() for each in targets}:
+        raise UserError(f"{source} is the prompt and would be overwritten", "give another file for the generation")
     check_new(config.overwrite, *targets)
     prompt = read_prompt(source)
     opened = open_playing(bundle_path(config.bundle), device=check_device(config.device), weights=config.weights)

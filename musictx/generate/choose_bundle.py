@@ -9,14 +9,16 @@ import numpy as np
 from musictx.errors import ConfigError, PerformanceError, TokenError, UserError, as_word
 from musictx.generate.requests import Accompany, Request
 from musictx.generate.score_seeds import accompanied, read_score
-from musictx.generate.score_tasks import check_kept
+from musictx.generate.score_tasks import check_files, check_kept
 from musictx.model.header import FREE as LICENCES
 from musictx.model.header import BundleHeader
 from musictx.model.packaged import CHORALE, HARMONISER, PIANO, SCORE, packaged_bundle
+from musictx.music.beat_grid import SWING
 from musictx.music.grid import REST, beside_grid, quantise, score_to_grid
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.rules import OFF
 from musictx.tokenizers.score import ScoreTokenizer
 
 ORNAMENTS = 0.05  # share of notes that may begin beside the grid; at most 0.012 in the chorales of music21
@@ -71,6 +73,8 @@ def name_bundle(
     *,
     played: bool = False,
     request: Request | None = None,
+    pedal: bool = False,
+    between: str | None = None,
     licence: str | None = None,
 ) -> Choice:
     """The bundle that a person names, or else the one that suits all seeds; `played` ones in seconds, not beats.
@@ -78,49 +82,61 @@ def name_bundle(
     weights are the only ones and `licence` is free."""
     if bundle is not None:
         return Choice(bundle, "")
-    choice = Choice(PIANO, "there is no seed")
-    for number, seed in enumerate(seeds):
+    empty = Choice(PIANO, "there is no seed")
+    choice: Choice | None = None
+    for seed in seeds:
         music = read_tracks(read_bytes(seed), seed, one_tempo=not played).merge(drums)
         found = choose_bundle(music, seed.name)
         if found.bundle == PIANO and request is not None:
-            found = score_or_piano(seed, request)
-        if not number or found.bundle != CHORALE:  # a chorale is a score too
+            found = score_or_piano(seed, request, pedal, between)
+        if not len(music):  # no model plays it, so it has no voice
+            empty = found
+            continue
+        if choice is None or found.bundle != CHORALE:  # a chorale is a score too
             choice = found
         if choice.bundle == PIANO:
             break
+    choice = choice or empty
     if licence == FREE and choice.bundle == PIANO:
         why = f"{choice.why}, so only the piano model plays, whose weights may not be sold"
-        raise ConfigError("licence", got=licence, why=why, allowed="null, or quantise the seed in a DAW")
+        raise ConfigError(
+            "licence", got=licence, why=why, allowed="null, or a quantised seed and settings that models of scores keep"
+        )
     packaged_bundle(choice.bundle)  # raises here if the package lacks it, before a line promises it
     return choice
 
 
-def score_or_piano(seed: Path, request: Request) -> Choice:
-    """The model of scores, if this is one, and the request has only settings that it keeps."""
+def score_or_piano(seed: Path, request: Request, pedal: bool = False, between: str | None = None) -> Choice:
+    """The model of scores, if this is one, and only settings are asked for that it keeps."""
     try:
+        check_files(pedal, between)
         score = read_score(seed, ScoreTokenizer())
         if isinstance(request, Accompany):
             accompanied(score)
         check_kept(request)
+        if (grid := request.rules.grid) in (OFF, SWING):  # a score has only exact parts of a quarter
+            raise ConfigError("grid", got=grid)
     except PerformanceError as error:
         return Choice(PIANO, f"{seed.name} {error.reason}")
     except ConfigError as error:
         return Choice(PIANO, f"the model of scores cannot keep {error.field}={as_word(error.got)}")
     except UserError as error:
-        return Choice(PIANO, f"the model of scores cannot play {error.what}")
+        why = error.what.removeprefix(f"{seed}: ")
+        return Choice(PIANO, f"the model of scores cannot play {seed.name}: {why}")
     return Choice(SCORE, f"{seed.name} is a score: its notes lie on a grid")
 
 
-def name_accompanist(bundle: str | None, music: Path, request: Accompany) -> Choice:
+def name_accompanist(bundle: str | None, music: Path, request: Accompany, pedal: bool = False) -> Choice:
     """The bundle that a person names; else the harmoniser for choirs, and the model of scores for other tunes. Raises
     MidiError for an unreadable file."""
     if bundle is not None:
         return Choice(bundle, "")
-    if any(getattr(request, name) != getattr(Accompany, name) for name in OF_VOICES):
-        return Choice(HARMONISER, "voices are asked for")
+    for name in OF_VOICES:
+        if (value := getattr(request, name)) != getattr(Accompany, name):
+            return Choice(HARMONISER, f"{name}={as_word(value)} is for choirs")
     if not not_four_voices(read_tracks(read_bytes(music), music, one_tempo=True).merge()):
         return Choice(HARMONISER, f"{music.name} is four voices on a grid")
-    found = score_or_piano(music, request)
+    found = score_or_piano(music, request, pedal)
     return found if found.bundle == SCORE else Choice(HARMONISER, found.why)
 
 

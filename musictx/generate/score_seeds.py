@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from musictx.errors import ConfigError, TokenError, UserError
-from musictx.generate.primer import ON_LINE_S
+from musictx.generate.primer import ON_LINE_S, ROUNDED_S
 from musictx.generate.primer import Part as Region
 from musictx.generate.requests import DEFAULT_S, Length
 from musictx.generate.scores import Template
@@ -76,19 +76,25 @@ def read_score(file: Path, tokenizer: ScoreTokenizer, part: str | None = None, d
         tokenizer.sections(notation, slots, None)
     except TokenError as error:
         raise error.of(file) from None
-    remarks = (f"{file}, as the model hears it: {'; '.join(lost)}",) if (lost := say_repairs(losses)) else ()
+    lost = say_repairs(losses) + (say_repairs(tracks.repairs) if is_midi else [])  # notation has one list of both
+    remarks = (f"{file}, as the model hears it: {'; '.join(lost)}",) if lost else ()
     return ScoreSeed(file, notation, slots, numbers, places, loud, project, is_midi, tracks.meter(), remarks)
 
 
 def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
-    """The first bars of a score, as many as `part` says; bar 1 follows an upbeat. Raises UserError for bars without
-    notes."""
+    """The first bars of a score, as many as `part` says; bar 1 follows an upbeat, and silence. Raises ConfigError for
+    an end beyond the music, UserError for seconds without notes."""
     old = seed.notation
     if part.bars is not None:
-        count = part.bars + old.has_upbeat
+        first = min(note.onset for each in old.parts for note in each.notes)
+        silent = sum(end <= first for _, end in old.spans)  # bars before the first note, as in a DAW, are none
+        count = part.bars + max(silent, old.has_upbeat)
     else:
         seconds = part.seconds if part.seconds is not None else part.until_s
         lines_s = seconds_at([end for _, end in old.spans], seed)
+        if part.until_s is not None and part.until_s > lines_s[-1] + ROUNDED_S:
+            allowed = f"more than 0 and at most {lines_s[-1]:.2f}, where the music ends"
+            raise ConfigError("from_s", got=part.until_s, allowed=allowed).of(seed.file)
         count = len(old.bars) if seconds is None else int((lines_s < seconds - ON_LINE_S).sum()) + 1
     if count >= len(old.bars):
         return seed
@@ -98,7 +104,7 @@ def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
         for p in old.parts
     )
     if not any(each.notes for each in parts):
-        raise UserError(f"{seed.file}: no notes to continue", "raise seed_bars= or from_s=, or leave it out")
+        raise UserError(f"{seed.file}: no notes to continue", "raise seed_seconds= or from_s=, or leave it out")
     notation = replace(
         old,
         parts=parts,

@@ -144,6 +144,8 @@ def _unkept(request: Request) -> Iterator[tuple[str, object, object, str]]:
         bars = request.length.bars if request.length.bars and request.length.bars % 1 else None
         yield "Length.tokens", request.length.tokens, None, "a score goes on by whole bars"
         yield "Length.bars", bars, None, "a score goes on by whole bars"
+        cut = part.until_s if (part.seconds, part.bars) != (None, None) else None
+        yield "from_s", cut, None, "a score is heard from its beginning, so seed_bars= and seed_seconds= end it too"
         yield "seed_from", part.side, usual.side, "a score is heard from its beginning"
         yield "start", part.start.replace("bar", AUTO), usual.start, "new bars begin at a bar line"
         yield "include_seed", request.include_seed, Continue.include_seed, "new bars are written behind the score"

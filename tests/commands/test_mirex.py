@@ -38,6 +38,7 @@ def test_twelve_bars_of_sixteenths_follow(folder):
         (["prompt.json"], "files"),
         (["prompt.json", "new.json", "third.json"], "files"),
         (["prompt.json", "new.json", "variations=999999999999"], "variations=999999999999: give 1 to 1000"),
+        (["prompt.json", "prompt.json", "overwrite=true"], "prompt.json is the prompt and would be overwritten"),
         (["none.json", "new.json"], "No such file"),
         (["score.safetensors", "new.json"], "no JSON"),
         (["prompt.json", "new.json", "bundle=chorale"], "no model of scores"),

@@ -27,6 +27,7 @@ from musictx.music.notation.notation import Bar, Notation, Note, Part
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.rules import Rules
 
 CHORDS = np.repeat(np.array([[72, 67, 64, 48], [71, 67, 62, 43], [72, 67, 64, 48]], np.int16), 4, axis=0)
 HYMN = grid_to_score(CHORDS)
@@ -141,6 +142,9 @@ def band(tmp_path):
         (Fill(from_s=1.0, to_s=2.0), "piano", "the model of scores cannot keep from_s=1.0"),
         (Continue(part=Region(start="beat")), "piano", "the model of scores cannot keep start=beat"),
         (Continue(drums=True), "piano", "the model of scores cannot keep drums=true"),
+        (Continue(rules=Rules(grid="swing")), "piano", "the model of scores cannot keep grid=swing"),
+        (Continue(rules=Rules(grid="off")), "piano", "the model of scores cannot keep grid=off"),
+        (Continue(part=Region(bars=1, until_s=3.0)), "piano", "the model of scores cannot keep from_s=3.0"),
     ],
 )
 def test_a_score_is_the_score_models_if_that_keeps_the_request(band, request_, plays, why):
@@ -152,6 +156,15 @@ def test_whoever_asks_for_no_score_gets_none(band):
     assert name_bundle(None, [band]).bundle == "piano"
 
 
+def test_files_that_no_score_is_written_to_are_not_the_score_models(band):
+    why = "the model of scores cannot keep {}"
+    assert name_bundle(None, [band], request=Continue(), pedal=True) == ("piano", why.format("pedal=true"))
+    pair = f"{band},{band}"
+    found = name_bundle(None, [band, band], request=Fill(length=Length(bars=2)), between=pair)
+    assert found == ("piano", why.format(f"between={pair}"))
+    assert name_accompanist(None, band, Accompany(), pedal=True) == ("harmoniser", why.format("pedal=true"))
+
+
 def test_one_performance_among_scores_is_the_pianos_and_a_chorale_among_them_a_score(band):
     performance, chorale = (packaged_bundle("chorale").with_name(f"{name}.mid") for name in ("elise", "chorale"))
     names = [
@@ -161,9 +174,27 @@ def test_one_performance_among_scores_is_the_pianos_and_a_chorale_among_them_a_s
     assert names == ["chorale", "score", "score", "piano", "piano"]
 
 
+def test_a_file_without_notes_does_not_choose_for_the_others(band, tmp_path):
+    empty = tmp_path / "empty.mid"
+    empty.write_bytes(to_midi(Notation((Part("Lead", 0, ()),), BARS, 384)))
+    for files in ([empty, band], [band, empty]):
+        assert name_bundle(None, files, request=Continue(), licence="free") == ("score", ON_BARS)
+    why = "the model of scores cannot play empty.mid: no notes"
+    assert name_bundle(None, [empty], request=Continue()) == ("piano", why)
+
+
+def test_the_reason_names_the_file_whose_bars_are_too_long(tmp_path):
+    path = tmp_path / "long.mid"
+    path.write_bytes(to_midi(Notation((VOICE,), (Bar(0, 40, 4),), 960)))
+    why = "the model of scores cannot play long.mid: bar 1 is in 40/4, which score tokens lack"
+    assert name_bundle(None, [path], request=Continue()) == ("piano", why)
+
+
 def test_licence_free_leaves_models_whose_weights_may_be_sold(band):
     assert name_bundle(None, [band], request=Continue(), licence="free").bundle == "score"
-    with pytest.raises(ConfigError, match=r"^licence=free: elise.mid is a performance.* quantise the seed in a DAW$"):
+    with pytest.raises(
+        ConfigError, match=r"^licence=free: elise.mid is a performance.*: give null, or a quantised seed and settings "
+    ):
         name_bundle(None, [seed_path("elise")], request=Continue(), licence="free")
     for name in BUNDLES:
         header = read_header(packaged_bundle(name))
@@ -189,7 +220,7 @@ def test_a_tune_is_the_score_models_and_a_choir_the_harmonisers(band, tmp_path):
     tune.write_bytes(to_midi(Notation((VOICE,), BARS, 384)))
     hymn = seed_path("chorale")
     assert name_accompanist(None, tune, Accompany()) == ("score", "tune.mid is a score: its notes lie on a grid")
-    assert name_accompanist(None, tune, Accompany(voices="T")) == ("harmoniser", "voices are asked for")
+    assert name_accompanist(None, tune, Accompany(voices="T")) == ("harmoniser", "voices=T is for choirs")
     assert name_accompanist(None, hymn, Accompany()) == ("harmoniser", "chorale.mid is four voices on a grid")
     assert name_accompanist(None, seed_path("elise"), Accompany()).bundle == "harmoniser"
     assert name_accompanist("mine.safetensors", tmp_path / "none.mid", Accompany()) == ("mine.safetensors", "")

@@ -126,13 +126,11 @@ def test_a_continuation_keeps_every_note_of_the_file(folder, score, division, ba
 def test_the_first_bars_of_a_file_go_on_and_the_rest_is_gone(folder, score, bars, k):
     path = in_file(score, folder)
     old = read_score(path, SCORE).notation
-    count = min(bars + old.has_upbeat, len(old.bars))
+    first = min(note.onset for part in old.parts for note in part.notes)
+    silent = sum(end <= first for _, end in old.spans)
+    count = min(bars + max(silent, old.has_upbeat), len(old.bars))
     end = old.spans[count - 1][1]
     request = Continue(PLAIN, Length(bars=2), random_seed=k, part=Region(bars=bars))
-    if not any(note.onset < end for part in old.parts for note in part.notes):
-        with pytest.raises(UserError, match=f"^{path}: no notes to continue: raise seed_bars="):
-            task_of(path, SCORE, request)
-        return
     (music,) = drawn(path, request)
     assert music.notation.bars[:count] == old.bars[:count]
     assert len(music.notation.bars) == count + 2
@@ -159,6 +157,23 @@ def test_a_cut_lies_at_the_bar_line_that_seconds_and_from_s_reach(tmp_path):
     ):
         (music,) = drawn(path, Continue(PLAIN, Length(bars=1), part=region))
         assert music.new_from_s == at_s
+    with pytest.raises(ConfigError, match=f"^{path}: from_s=7.5: give more than 0 and at most 7.00, where the music"):
+        drawn(path, Continue(PLAIN, Length(bars=1), part=Region(until_s=7.5)))
+
+
+def test_the_faults_of_a_file_are_said(tmp_path):
+    path = in_file(SONG, tmp_path)
+    path.write_bytes(path.read_bytes()[:-30])
+    assert "it is cut short: what is there" in read_score(path, SCORE).remarks[0]
+
+
+def test_bars_of_silence_before_a_song_are_none_of_the_seed(tmp_path):
+    tune = Part("Tune", 0, tuple(Note(24 * k, 24, 60 + k % 5) for k in range(16, 32)))
+    path = in_file(Notation((tune,), tuple(Bar(96 * k, 4, 4) for k in range(8)), 768), tmp_path)
+    (music,) = drawn(path, Continue(PLAIN, Length(bars=1), part=Region(bars=2)))
+    assert music.template.span == (576, 672)
+    with pytest.raises(UserError, match=f"^{path}: no notes to continue: raise seed_seconds="):
+        task_of(path, SCORE, Continue(PLAIN, Length(bars=1), part=Region(seconds=0.1)))
 
 
 @given(notations(), st.sampled_from([SCORE, FILLS]), st.sampled_from([None, 64]), st.data())

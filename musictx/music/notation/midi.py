@@ -88,7 +88,7 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     file = read_events(data)
     per_quarter = int.from_bytes(file.division)
     if per_quarter & 0x8000 or not per_quarter:
-        raise MidiError(source, "is no score: it counts frames of a film, not quarters", "give a MIDI file with a beat")
+        raise MidiError(source, "no score: it counts frames of a film, not quarters", "give a MIDI file with a beat")
     per_unit = per_quarter / UNITS
     near = max(NEAR, 0.5 / per_unit + 1e-9)  # a place between two ticks is written at one of them
     staves, drums = staves_of(file)
