@@ -87,7 +87,7 @@ def name_bundle(
     for seed in seeds:
         music = read_tracks(read_bytes(seed), seed, one_tempo=not played).merge(drums)
         found = choose_bundle(music, seed.name)
-        if found.bundle == PIANO and request is not None:
+        if request is not None and (found.bundle == PIANO or request.humanize):  # humanize= is for scores
             found = score_or_piano(seed, request, pedal, between)
         if not len(music):  # no model plays it, so it has no voice
             empty = found

@@ -152,6 +152,10 @@ def test_a_score_is_the_score_models_if_that_keeps_the_request(band, request_, p
     assert name_bundle(None, [band], request=request_, played=True) == (plays, why)
 
 
+def test_a_chorale_that_shall_be_loud_and_soft_is_a_score():
+    assert name_bundle(None, [seed_path("chorale")], request=Continue(humanize=True)).bundle == "score"
+
+
 def test_whoever_asks_for_no_score_gets_none(band):
     assert name_bundle(None, [band]).bundle == "piano"
 
