@@ -21,7 +21,7 @@ from musictx.model.transformer import Block, TransformerConfig, initialise
 
 @dataclass(frozen=True)
 class EncoderDecoderConfig(EncoderDecoderSettings, TransformerConfig):
-    """The model to train: an encoder-decoder Transformer, for objective=voices and conditional.
+    """The model to train: an encoder-decoder Transformer, for objective=voices.
 
     Raises ConfigError for impossible sizes.
     """
