@@ -1,6 +1,7 @@
 """`musictx accompany voices=` and `rewrite=`: what a person has stays, note for note; the rest is written."""
 
 from dataclasses import replace
+from typing import Any
 
 import mido
 import numpy as np
@@ -133,8 +134,9 @@ def test_wrong_input_is_one_line(choir):
     said = refused(["musictx", "accompany", f"bundle={below}", "out=no", "melody=bass.mid", "voices=B"], choir)
     assert said.startswith(f"error: {below} was trained for objective mine:Below, and accompanies no melody: ")
     assert not (choir / "no").exists()
+    deaf: Any = EncoderDecoder(of_own)
     with pytest.raises(BundleError, match="^this model does not hear 4 voices of a chorale: "):
-        Model(EncoderDecoder(of_own), ChoraleTokenizer()).accompany(choir / "bass.mid", voices="B")
+        Model(deaf, ChoraleTokenizer()).accompany(choir / "bass.mid", voices="B")
     said = refused(["musictx", "attend", "all.mid", f"bundle={below}", "out=no"], choir)
     assert said.startswith(f"error: bundle={below}: it has no attention to draw")
 
