@@ -167,3 +167,10 @@ def test_what_cannot_be_written_around_is_said(choir, file, asked, said):
 def test_a_score_does_not_say_which_voice_sings(choir):
     with pytest.raises(ConfigError, match="^voices=SB: .*Score"):
         musictx.load(choir / "choir.safetensors").accompany(read_midi(choir / "all.mid"), voices="SB")
+
+
+def test_the_highest_of_several_lines_is_taken_and_said(choir):
+    top, both = (grid_to_score(GRID[:, :n], 0.5) for n in (1, 2))
+    (made,) = musictx.load(choir / "choir.safetensors").accompany(both)
+    assert made.melody == top
+    assert made.remarks == ("the melody: its highest 6 notes are the melody, the other 6 are left out",)
