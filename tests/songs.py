@@ -14,14 +14,14 @@ def track(name, notes):
     return out
 
 
-def write_song(path, rng, melody="MELODY", notes=16):
+def write_song(path, rng, notes=16):
     """A line of `notes` over chords of two notes a quarter, at 120 quarters a minute."""
     path.parent.mkdir(parents=True, exist_ok=True)
     line = [(240 * k, 240 * k + 200, p) for k, p in enumerate(rng.integers(65, 85, notes))]
     chords = [
         (480 * k, 480 * k + 460, p + low) for k, p in enumerate(rng.integers(40, 50, notes // 2)) for low in (0, 7)
     ]
-    tracks = [track(melody, line), track("BRIDGE", []), track("PIANO", chords)]
+    tracks = [track("MELODY", line), track("BRIDGE", []), track("PIANO", chords)]
     mido.MidiFile(tracks=tracks, ticks_per_beat=480).save(path)
     return path
 

@@ -18,7 +18,6 @@ from musictx.generate.open_bundle import Opened
 from musictx.generate.open_player import objective_of
 from musictx.model.build import check_objective, kind_of, source_voices
 from musictx.objectives import NEXT_TOKEN, Objective, build_objective, find_objective
-from musictx.objectives.next_token import NextToken
 
 
 def evaluate_split(
@@ -44,8 +43,7 @@ def evaluate_split(
     if not result.tokens:
         why = f"none of its tokens in {store.path} counts for this objective"
         raise ConfigError("split", got=split_name, why=why, allowed="another")
-    every_note = NextToken(tokenizer).asked  # an objective from outside need not have it
-    notes, seconds = notes_and_seconds(split, tokenizer, getattr(objective, "asked", every_note))
+    notes, seconds = notes_and_seconds(split, tokenizer)
     return Evaluation(
         bundle=str(bundle),
         store=str(store.path),

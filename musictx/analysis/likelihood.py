@@ -1,6 +1,6 @@
 """Negative log-likelihood in nats per token, of models and of unigrams, and its gain by further training."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -22,7 +22,6 @@ from musictx.data.scoring import (
 )
 from musictx.data.store import Split, Store
 from musictx.model.build import can
-from musictx.music.score import Score
 from musictx.objectives import Example, Objective
 from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import Tokenizer, Vocab
@@ -115,12 +114,10 @@ def in_words(segment: int | None, stride: int | None, carries: bool) -> str:
     return f"{inputs}, moved on by {stride}" if stride else inputs
 
 
-def notes_and_seconds(
-    split: Split, tokenizer: Tokenizer, select: Callable[[Score], Score] = lambda score: score
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The number of selected notes and the duration of each piece, (P,)."""
+def notes_and_seconds(split: Split, tokenizer: Tokenizer) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The number of notes and the duration of each piece, (P,)."""
     scores = [tokenizer.decode(np.asarray(piece)) for piece in split]
-    return np.array([len(select(s)) for s in scores]), np.array([s.duration_s for s in scores])
+    return np.array([len(s) for s in scores]), np.array([s.duration_s for s in scores])
 
 
 def unigram_nll(train_ids: NDArray[np.uint16], ids: NDArray[np.uint16], vocab: Vocab) -> float:

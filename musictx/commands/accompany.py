@@ -1,4 +1,4 @@
-"""musictx accompany: write the voices around those that a file has, or the rest of a song; what is there stays."""
+"""musictx accompany: write the voices around those that a file has, or the hands that it lacks; what is there stays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from musictx.config.fields import setting_keys
 from musictx.config.train import AttentionConfig
 from musictx.errors import with_keys
 from musictx.files import only_new
-from musictx.generate.accompanying import Accompanied, accompany_melody, check_request, window_of
+from musictx.generate.accompanying import Accompanied, accompany_melody, check_request
 from musictx.generate.choose_bundle import name_accompanist
 from musictx.generate.control import Control
 from musictx.generate.melodies import read_melody
@@ -32,12 +32,12 @@ from musictx.tokenizers.score import ScoreTokenizer
 
 @dataclass
 class AccompanyConfig:
-    """musictx accompany: write the other voices of a choir, or the rest of a song, and leave the melody unchanged."""
+    """musictx accompany: write the other voices of a choir, or the hands of a piano, and leave the melody unchanged."""
 
     bundle: str | None = setting(
         None,
-        "harmoniser, score, a file that `musictx train` made with objective=voices (songs: conditional), or a run's "
-        "folder; null: score for a tune or one hand on a grid, else harmoniser",
+        "harmoniser, score, a file that `musictx train` made with objective=voices or of scores, or a run's folder; "
+        "null: score for a tune or one hand on a grid, else harmoniser",
         path=True,
     )
     melody: str = setting(
@@ -54,7 +54,7 @@ class AccompanyConfig:
         Accompany.transpose, "the model hears the melody so many semitones higher; the output is moved back"
     )
     variations: int = setting(Accompany.variations, "accompaniments of the melody")
-    rows_at_once: int = setting(Accompany.rows_at_once, "rows drawn together; songs are drawn one by one")
+    rows_at_once: int = setting(Accompany.rows_at_once, "rows drawn together")
     random_seed: int = setting(Accompany.random_seed, "random seed: the same one gives the same music")
     alone: bool = setting(False, "write the music alone, at one tempo; false: the voices into the melody's own file")
     pedal: bool = setting(False, "write long new notes as keys and sustain pedal")
@@ -104,7 +104,7 @@ def accompany(config: AccompanyConfig) -> None:
 
 
 def around_melody(config: AccompanyConfig, bundle: str, request: Accompany, source: Path) -> list[Accompanied]:
-    """The voices around a melody, or the rest of a song."""
+    """The voices around a melody."""
     options = {"device": config.device, "weights": config.weights, "attention": config.attention.impl}
     player, tokenizer, header, remarks = open_accompanying(bundle_path(bundle), bundle, **options)
     request = check_request(request, tokenizer, header, bundle)
@@ -114,7 +114,7 @@ def around_melody(config: AccompanyConfig, bundle: str, request: Accompany, sour
         say(own)
     say(*remarks)
     with few_threads(min(config.rows_at_once, config.variations)):
-        return accompany_melody(melody, player, tokenizer, request, window_s=window_of(header))
+        return accompany_melody(melody, player, tokenizer, request)
 
 
 def beside_score(config: AccompanyConfig, bundle: str, request: Accompany, source: Path) -> list[ScoreMusic]:

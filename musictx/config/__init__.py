@@ -12,7 +12,6 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {  # group -> preset -> its valu
     "attention": {"auto": {}, **{impl: {"impl": impl} for impl in ("chunked", "reference", "skew", "triton")}},
     "tokenizer": {
         "performance": {"name": "performance"},
-        "performance_melody": {"name": "performance-melody"},  # the track select.melody keeps its own events
         "chorale": {"name": "chorale"},
         "score": {"name": "score"},  # parts in bars: stores of musictx prepare scores
         "miditok": {"name": "miditok-remi"},  # or miditok-tsd, miditok-structured

@@ -20,7 +20,6 @@ class SelectConfig:
     drums: bool = setting(False, "include the drums")
     programs: list[int] | None = setting(None, "instruments, General MIDI 0 … 127; null: any")
     names: list[str] | None = setting(None, "names of tracks; null: any")
-    melody: str = setting("MELODY", "name of the track that tokenizer=performance_melody keeps as the melody")
 
 
 @dataclass

@@ -31,9 +31,7 @@ class DataConfig:
 class TokenizerConfig:
     """How music is written as ids."""
 
-    name: str = setting(
-        MISSING, "performance, chorale, score, miditok-remi, miditok-tsd, miditok-structured or performance-melody"
-    )
+    name: str = setting(MISSING, "performance, chorale, score, miditok-remi, miditok-tsd or miditok-structured")
     bpe_vocab: int | None = setting(
         None, "learn byte-pair merges up to this many tokens, only with MidiTok's tokenizers; null: none"
     )
@@ -122,8 +120,8 @@ class TrainConfig:
     )
     objective: str = setting(
         "next_token",
-        "what the model learns from a window: next_token, infill, voices (of a chorale, around others), conditional "
-        "(the rest of a song, to its melody), or my_module:MyObjective (docs/extend/objective.md)",
+        "what the model learns from a window: next_token, infill, voices (of a chorale, around others), or "
+        "my_module:MyObjective (docs/extend/objective.md)",
     )
     objective_settings: Any = setting(
         None,

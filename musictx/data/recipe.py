@@ -1,7 +1,7 @@
 """The recipe for one MIDI file, in a reader process: read, select tracks, filter, encode."""
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -37,12 +37,9 @@ def encode_midi(data: bytes, recipe: Recipe) -> Encoded:
     """A file as (ids, seconds, signature), or the reason to drop it: a kind, a colon, details."""
     try:
         tracks = read_tracks(data, "", one_tempo=recipe.tokenizer.metrical)
-        melody = recipe.tokenizer.melody
-        score = choose(tracks, recipe.select, melody)
+        score = choose(tracks, recipe.select)
         if not len(score):
             return "no notes" if not any(len(t.score) for t in tracks.tracks) else "no notes in the chosen tracks"
-        if melody is not None and len(set((score.program == melody).tolist())) < 2:
-            return f"no melody beside other music: none of its tracks is called {recipe.select.melody}, or all are"
         if reason := fault(score, recipe.filters):
             return reason
         return recipe.tokenizer.encode(score).tobytes(), score.duration_s, signature(score).tobytes()
@@ -71,8 +68,8 @@ def encoded(notation: Notation) -> Encoded:
     return ids.tobytes(), seconds, signature(tokenizer.decode(ids)).tobytes()
 
 
-def choose(tracks: Tracks, select: SelectConfig, melody: int | None = None) -> Score:
-    """The selected tracks of a file together; with `melody`, only the melody's track has that program."""
+def choose(tracks: Tracks, select: SelectConfig) -> Score:
+    """The selected tracks of a file together."""
     selection = [
         track
         for track in tracks.tracks
@@ -84,11 +81,7 @@ def choose(tracks: Tracks, select: SelectConfig, melody: int | None = None) -> S
     ]
     if select.tracks == "longest":
         selection = sorted(selection, key=lambda track: -len(track.score))[:1]
-    scores = [track.score for track in selection]
-    if melody is not None:
-        programs = (melody if track.name.strip() == select.melody else 0 for track in selection)
-        scores = [replace(s, program=np.array(p)) for s, p in zip(scores, programs, strict=True)]
-    return Score.merge(scores, tracks.quarter_s)
+    return Score.merge([track.score for track in selection], tracks.quarter_s)
 
 
 def check_select(select: SelectConfig) -> None:

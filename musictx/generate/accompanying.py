@@ -1,4 +1,4 @@
-"""Accompaniments as an `Accompany` asks: voices around a melody, or the rest of a song."""
+"""Accompaniments as an `Accompany` asks: voices around a melody."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +14,6 @@ from musictx.generate.open_player import check_accompanies
 from musictx.generate.outcome import outcome
 from musictx.generate.requests import Accompany
 from musictx.generate.result import Music, Place
-from musictx.generate.song import WINDOW_S, draw_rest
 from musictx.model.header import BundleHeader
 from musictx.model.onnx.player import OnnxSourcePlayer
 from musictx.model.steps import SourcePlayer
@@ -24,7 +23,6 @@ from musictx.music.project import Line, Project
 from musictx.music.score import Score, merge_marked
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
-from musictx.tokenizers.performance import MelodyTokenizer
 from musictx.waiting import reporting
 
 
@@ -35,8 +33,8 @@ class Accompanied(Music):
     melody: Score
     voices: Score
     transposed: int  # semitones by which the model heard it higher
-    melody_voices: str  # the voices that it is, as in SB; none for the melody of a song
-    grid: Grid | None = field(default=None, compare=False)  # (S, 4) of all voices, untransposed; None for a song
+    melody_voices: str  # the voices that it is, as in SB
+    grid: Grid = field(compare=False)  # (S, 4) of all voices, untransposed
     rewrite: Rewrite | None = None  # the replaced part of the file
 
     @property
@@ -67,14 +65,10 @@ def check_request(
     it cannot keep."""
     check_accompanies(header, bundle, model)
     request.refuse_humanize()
-    if tokenizer.voices and _source_voices(header, model) != N_VOICES:
+    if not isinstance(tokenizer, ChoraleTokenizer) or _source_voices(header, model) != N_VOICES:
         hint = "give bundle=harmoniser, or one that was trained with objective=voices"
-        raise BundleError(f"{bundle} hears a single voice, not any of {N_VOICES}", hint)
+        raise BundleError(f"{bundle} does not hear {N_VOICES} voices of a chorale", hint)
     sampler = request.sampling.suited(header.sampling if header is not None else {})
-    settings = {"voices": request.voices, "rewrite": request.rewrite, "transpose": request.transpose}
-    for name, value in (settings | {"seed_guidance": sampler.strength}).items():
-        if not tokenizer.voices and value and value != Accompany.voices:
-            raise ConfigError(name, got=value, why="it is for models of chorales", hint="leave it out")
     if sampler.strength and not (header is not None and header.hides_source):
         raise ConfigError(
             "seed_guidance",
@@ -102,33 +96,22 @@ def accompany_melody(
     tokenizer: Tokenizer,
     request: Accompany,
     report: Report | None = None,
-    window_s: float = WINDOW_S,
 ) -> list[Accompanied]:
-    """The requested accompaniments, songs by `window_s`. Raises ConfigError, NanError and UserError."""
+    """The requested accompaniments. Raises ConfigError, NanError and UserError."""
+    assert isinstance(tokenizer, ChoraleTokenizer)  # check_request refuses others
     how: dict[str, Any] = {"meter": melody.meter, "report": report or reporting("writing voices")}
-    if isinstance(tokenizer, MelodyTokenizer):
-        rests = draw_rest(melody.score, player, tokenizer, request, window_s=window_s, **how)
-        return [_accompanied(melody, k, *rest, request) for k, rest in enumerate(rests, 1)]
-    assert isinstance(tokenizer, ChoraleTokenizer)
-    assert melody.grid is not None
     template = np.where(melody.grid >= 0, melody.grid + request.transpose, melody.grid)
     quarter_s = melody.score.quarter_s
     each, from_s = request.rows_each, melody.first * quarter_s / STEPS_PER_QUARTER
     rows = max(min(request.rows_at_once, request.variations * each), each)
     with enough_memory(rows, "give a shorter melody", each):
         harmonisations = draw_around(template, player, tokenizer, quarter_s, request, from_s=from_s, **how)
-    return [_harmonised(melody, melody.grid, k, voices, request) for k, voices in enumerate(harmonisations, 1)]
+    return [_accompanied(melody, k, voices, request) for k, voices in enumerate(harmonisations, 1)]
 
 
-def window_of(header: BundleHeader | None) -> float:
-    """The seconds of a song in a bundle's training windows."""
-    return float(header.objective.get("seconds", WINDOW_S)) if header is not None else WINDOW_S
-
-
-def _harmonised(
-    melody: Melody, template: Grid, k: int, harmonisation: Harmonisation, request: Accompany
-) -> Accompanied:
-    score, new = melody.score, np.where(template == OPEN, harmonisation.grid, REST)
+def _accompanied(melody: Melody, k: int, harmonisation: Harmonisation, request: Accompany) -> Accompanied:
+    score, template = melody.score, melody.grid
+    new = np.where(template == OPEN, harmonisation.grid, REST)
     new[new != REST] -= request.transpose
     later_s = melody.first * score.quarter_s / STEPS_PER_QUARTER
     program = np.array(np.bincount(score.program).argmax() if len(score) else 0)
@@ -138,30 +121,28 @@ def _harmonised(
     )
     silence = np.full((melody.first, N_VOICES), REST, np.int16)
     whole = np.concatenate([silence, np.where(template == OPEN, new, template)])
-    return replace(_accompanied(melody, k, voices, harmonisation.mean_log_p, request), grid=whole, lines=tuple(lines))
-
-
-def _accompanied(melody: Melody, k: int, voices: Score, mean_log_p: float, request: Accompany) -> Accompanied:
     lines_s = request.control.lines_s(melody.meter, 0.0)[1]
-    chords, summary = outcome(request.control, voices, 0.0, melody.score.duration_s, lines_s)
+    chords, summary = outcome(request.control, voices, 0.0, score.duration_s, lines_s)
     if request.rewrite is not None:  # other bars were not asked for
         chords = tuple(chord for chord in chords if chord.share is not None)
     stay = "".join(voice for voice in VOICES if voice not in request.rewrite) if request.rewrite else request.voices
     return Accompanied(
-        Score.merge([melody.score, voices], melody.score.quarter_s),
+        Score.merge([score, voices], score.quarter_s),
         new_from_s=0.0,
-        mean_log_p=mean_log_p,
+        mean_log_p=harmonisation.mean_log_p,
         chords=chords,
         became=summary,
         name=f"{melody.name}-{k}",
         signature=melody.meter.signature,
         meter=melody.meter,
         seed=melody.file,
-        place=Place(melody.project, step_s=melody.score.quarter_s / STEPS_PER_QUARTER) if melody.project else None,
+        place=Place(melody.project, step_s=score.quarter_s / STEPS_PER_QUARTER) if melody.project else None,
         rewrite=melody.rewrite,
         remarks=melody.remarks,
-        melody=melody.score,
+        melody=score,
         voices=voices,
+        lines=tuple(lines),
+        grid=whole,
         transposed=request.transpose,
-        melody_voices=stay if melody.grid is not None else "",
+        melody_voices=stay,
     )

@@ -67,7 +67,7 @@ class Control:
     particles: int | str = setting(
         AUTO,
         "so many draws side by side, of which those that had to be led least replace the others; "
-        f"auto: {PARTICLES}, for the rest of a song and in scores 1",
+        f"auto: {PARTICLES}, in scores 1",
     )
 
     def __post_init__(self) -> None:

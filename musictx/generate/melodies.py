@@ -31,10 +31,7 @@ from musictx.music.read import read_bytes, read_tracks, whole
 from musictx.music.score import Meter, Score
 from musictx.music.ticks import Tracks
 from musictx.tokenizers import Tokenizer
-from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import VOICE_RANGES
-
-MOST_S = 1800.0  # of a song
 
 
 class Rewrite(NamedTuple):
@@ -53,7 +50,7 @@ class Melody(NamedTuple):
     score: Score
     meter: Meter
     file: Path | None
-    grid: Grid | None  # (S, 4) of all voices from step `first` on, OPEN where the model writes; None for a song
+    grid: Grid  # (S, 4) of all voices from step `first` on, OPEN where the model writes
     first: int
     project: Project | None = None  # the file
     rewrite: Rewrite | None = None
@@ -62,14 +59,13 @@ class Melody(NamedTuple):
 
 def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     """Reads the melody of a MIDI file, or its voices. Raises MidiError, and as `take_melody`."""
-    counts_beats = bool(tokenizer.voices)
-    tracks = read_tracks(data := read_bytes(path), path, one_tempo=counts_beats)
+    tracks = read_tracks(data := read_bytes(path), path, one_tempo=True)
     project, remarks = Project(whole(data, path), tracks.tempo_map), list[str]()
-    if counts_beats and tracks.tempo_map.changes:
+    if tracks.tempo_map.changes:
         remarks.append(f"{path}: it is heard at its first tempo, since the model counts beats")
     if remark := tracks.remark():
         remarks.append(f"{path}: {remark}")
-    if isinstance(tokenizer, ChoraleTokenizer) and (request.rewrite is not None or len(request.voices) > 1):
+    if request.rewrite is not None or len(request.voices) > 1:
         melody = take_voices(tracks, path, request, tokenizer)
     else:
         score, meter = tracks.merge(drums=False), tracks.meter()
@@ -77,7 +73,7 @@ def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     return melody._replace(project=project, remarks=(*remarks, *melody.remarks))
 
 
-def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: ChoraleTokenizer) -> Melody:
+def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     """Several voices on the grid. Raises UserError, ConfigError and TokenError."""
     names = VOICES if request.rewrite is not None else request.voices
     (lines, parts), meter, rewrite = lines_of(tracks, names, path), tracks.meter(), None
@@ -186,20 +182,15 @@ def take_melody(
     name: str = "melody",
     file: Path | None = None,
 ) -> Melody:
-    """One line of notes, on a grid or in seconds. Raises UserError, ConfigError and TokenError."""
-    (score, n_others), grid, first, unheard = one_line(score, source), None, 0, 0
+    """One line of notes, as one voice of the grid. Raises UserError, ConfigError and TokenError."""
+    score, n_others = one_line(score, source)
     remarks = list[str]()
     request.control.say(source, Score.empty(), meter, 0.0, remarks.append)
-    if isinstance(tokenizer, ChoraleTokenizer):
-        check_range(score, source, request, tokenizer, VOICES.index(request.voices[0]))
-        grid, first, unheard = voices_grid([score], request.voices[0], source)
-    elif score.duration_s > MOST_S:
-        length = f"{score.duration_s / 60:,.1f} minutes long, at most {MOST_S / 60:g} can be accompanied"
-        raise UserError(f"{source}: {length}", "give a part of it")
+    check_range(score, source, request, tokenizer, VOICES.index(request.voices[0]))
+    grid, first, unheard = voices_grid([score], request.voices[0], source)
     if n_others:
         remarks.append(f"{source}: its highest {len(score)} notes are the melody, the other {n_others} are left out")
-    if grid is not None:
-        say_beside(score, source, unheard, remarks.append)
+    say_beside(score, source, unheard, remarks.append)
     return Melody(name, score, meter, file, grid, first, remarks=tuple(remarks))
 
 
@@ -227,7 +218,7 @@ def one_line(score: Score, source: object) -> tuple[Score, int]:
     return line, len(score) - len(line)
 
 
-def check_range(score: Score, source: object, request: Accompany, tokenizer: ChoraleTokenizer, voice: int) -> None:
+def check_range(score: Score, source: object, request: Accompany, tokenizer: Tokenizer, voice: int) -> None:
     """Raises TokenError for pitches beyond the voice or, without rules.voice_ranges, beyond the vocabulary."""
     has_range = request.rules.voice_ranges and request.rules.masks
     low, high = VOICE_RANGES[voice] if has_range else (tokenizer.lo, tokenizer.hi)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from musictx.errors import BundleError, ConfigError
-from musictx.generate.accompanying import Accompanied, accompany_melody, check_request, window_of
+from musictx.generate.accompanying import Accompanied, accompany_melody, check_request
 from musictx.generate.continuing import Beginning, begin_with, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.control import Control
 from musictx.generate.filling import as_continue, check_fills, gap_in_piece, read_around
@@ -351,7 +351,7 @@ class Model:
         control: Control | None = None,
         rows_at_once: int = Accompany.rows_at_once,
     ) -> list[Accompanied]:
-        """Writes the other voices around a melody, or with a model of songs the rest of a song.
+        """Writes the other voices around a melody.
 
         `melody` is a MIDI file, or a score in four beats a bar. Where several notes sound, the highest is the melody's.
 
@@ -387,4 +387,4 @@ class Model:
             tune = read_melody(seed_path(str(melody)), request, self.tokenizer)
         else:
             raise ConfigError("melody", got=melody, allowed="a MIDI file or a Score")
-        return accompany_melody(tune, self._source_player, self.tokenizer, request, window_s=window_of(self.header))
+        return accompany_melody(tune, self._source_player, self.tokenizer, request)

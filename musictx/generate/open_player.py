@@ -124,8 +124,8 @@ def objective_of(task: str, bundle: object) -> type[Any]:
 
 def check_accompanies(header: BundleHeader | None, bundle: object, model: object = None) -> None:
     """Raises BundleError for a model that was not trained to accompany."""
-    task = header.objective.get("name", NEXT_TOKEN) if header is not None else "conditional"
-    if not _takes_source(header, model) or task not in ("conditional", "voices"):
+    task = header.objective.get("name", NEXT_TOKEN) if header is not None else "voices"
+    if not _takes_source(header, model) or task != "voices":
         raise BundleError(
             f"{bundle} was trained for objective {task}, and accompanies no melody",
             "give bundle=harmoniser, or one that was trained with objective=voices",

@@ -217,7 +217,7 @@ class Fill(NewMusic):
 
 @dataclass(frozen=True, kw_only=True)
 class Accompany(Request):
-    """The other voices around those of a file, or the rest of a song. Raises ConfigError."""
+    """The other voices around those of a file, or the hands that a score lacks. Raises ConfigError."""
 
     sampling: Sampling = field(default_factory=lambda: Sampling(guard=False), kw_only=False)
     rules: Rules = field(  # an accompaniment may wait, since the melody moves

@@ -217,27 +217,26 @@ def check_encoding(control: Control, tokenizer: Tokenizer) -> None:
 
 def strikes_of(tokenizer: Tokenizer) -> NDArray[np.bool_]:
     """(V,) the ids that begin a note, or continue it in a grid."""
-    return tokenizer.vocab.mask("NOTE_ON", "MELODY_ON", "PITCH")
+    return tokenizer.vocab.mask("NOTE_ON", "PITCH")
 
 
 def ends_of(tokenizer: Tokenizer) -> NDArray[np.bool_]:
     """(V,) the ids that end a note."""
-    return tokenizer.vocab.mask("NOTE_OFF", "MELODY_OFF")
+    return tokenizer.vocab.mask("NOTE_OFF")
 
 
 def strike_ids(tokenizer: Tokenizer) -> NDArray[np.int64]:
     """(V,) the strike of each strike and end, V of other ids."""
     vocab, keys = tokenizer.vocab, np.full(tokenizer.vocab.size, tokenizer.vocab.size)
-    for on, off in (("NOTE_ON", "NOTE_OFF"), ("MELODY_ON", "MELODY_OFF")):
-        strikes, ends = vocab.mask(on), vocab.mask(off)
-        if ends.any():
-            keys[strikes] = keys[ends] = np.flatnonzero(strikes)
+    strikes, ends = vocab.mask("NOTE_ON"), ends_of(tokenizer)
+    if ends.any():
+        keys[strikes] = keys[ends] = np.flatnonzero(strikes)
     return keys
 
 
 def velocities_of(tokenizer: Tokenizer) -> NDArray[np.int64]:
     """(V,) the velocity of an id, -1 for none."""
-    bins = tokenizer.vocab.values(*(row.type for row in tokenizer.vocab.events if row.type.endswith("VELOCITY")))
+    bins = tokenizer.vocab.values(*(row.type for row in tokenizer.vocab.events if row.type == "VELOCITY"))
     return np.where(bins >= 0, bins * VELOCITY_BIN + VELOCITY_BIN // 2, -1)
 
 

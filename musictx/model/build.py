@@ -13,7 +13,7 @@ from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.keyboard import KeyboardState, Keys
 from musictx.model.position import describe
 from musictx.model.recurrent import Recurrent, RecurrentConfig
-from musictx.model.settings import one_of
+from musictx.model.settings import FORMER, one_of
 from musictx.model.transformer import Transformer, TransformerConfig
 
 Model = Transformer | Recurrent  # these continue music; the others obey `protocol.SourceModel`
@@ -63,7 +63,15 @@ KINDS: dict[str, Kind] = {
     "recurrent": Kind(
         RecurrentConfig, Recurrent, _layers_of_cells, carries=True, former_settings={"cell": "lstm", "additive": False}
     ),
-    "encoder_decoder": Kind(EncoderDecoderConfig, EncoderDecoder, _both_sides, inputs=SOURCE, voices=True, packed=True),
+    "encoder_decoder": Kind(
+        EncoderDecoderConfig,
+        EncoderDecoder,
+        _both_sides,
+        inputs=SOURCE,
+        voices=True,
+        packed=True,
+        former_settings=FORMER,
+    ),
 }
 
 

@@ -6,7 +6,7 @@ Each layer of the decoder attends to the source by musical time, from a source t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -21,15 +21,10 @@ from musictx.model.transformer import Block, TransformerConfig, initialise
 
 @dataclass(frozen=True)
 class EncoderDecoderConfig(EncoderDecoderSettings, TransformerConfig):
-    """The model to train: an encoder-decoder Transformer, for objective=voices and conditional.
+    """The model to train: an encoder-decoder Transformer, for objective=voices.
 
     Raises ConfigError for impossible sizes.
     """
-
-    @property
-    def across(self) -> TransformerConfig:
-        """The config of attention between the streams: by musical time, where the form can."""
-        return replace(self, clock="time") if self.paced and FORMS[self.position].timed else self
 
 
 def padding(source: Tensor, pad: int) -> Tensor:
@@ -94,16 +89,15 @@ class EncoderBlock(Block):
 
 
 class CrossAttention(nn.Module):
-    """Attention of target tokens to the source. Tables count steps of the grid, or tenths of a second."""
+    """Attention of target tokens to the source. Tables count steps of the grid."""
 
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
         c = config.d_model
         self.config, self.n_heads = config, config.n_heads
-        self.per_row = config.per_row
         self.norm = nn.LayerNorm(c)
         self.query, self.keys_values, self.project = nn.Linear(c, c), nn.Linear(c, 2 * c), nn.Linear(c, c)
-        self.attend = FORMS[config.position].both_ways(config.across)
+        self.attend = FORMS[config.position].both_ways(config)
         self.dropout = nn.Dropout(config.dropout)
 
     def keys(self, source: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
@@ -117,8 +111,7 @@ class CrossAttention(nn.Module):
 
     def distance(self, at: Tensor, source_at: Tensor) -> Tensor:
         """Distances (B or 1, 1, T, S) from source times (B or 1, S) to target times (B or 1, T)."""
-        apart = at[:, None, :, None] - source_at[:, None, None]
-        return (apart / self.per_row).round().long()
+        return (at[:, None, :, None] - source_at[:, None, None]).long()
 
     def forward(self, x: Tensor, k: Tensor, v: Tensor, masked: Tensor, source_at: Tensor, at: Tensor) -> Tensor:
         """Adds attention's output to the stream (B, T, C) for times `at` (B or 1, T)."""
@@ -140,7 +133,7 @@ class DecoderBlock(Block):
     def decode(
         self, x: Tensor, first_v: Tensor | None, own: Tensor, cache: Cache | None, source: Source, at: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """As `forward`, for times `at` (B or 1, T); `own` (B or 1, T) is the target's own clock."""
+        """As `forward`, for times `at` (B or 1, T); `own` (1, T) counts the target's tokens."""
         output, first_v = self.look_back(x, first_v, own, cache)
         layer = source.k[self.layer], source.v[self.layer]
         x = self.cross(self.add(x, output), *layer, source.masked, source.at, at)
@@ -165,17 +158,13 @@ class Side(nn.Module):
 
 class EncoderDecoder(nn.Module):
     """source (B, S · voices), ids (B, T) -> logits (B, T, V) of the target after each id. Obeys
-    `musictx.model.protocol.SourceModel`. The ids begin with BOS, which takes no time, so on a grid id t is for the step
+    `musictx.model.protocol.SourceModel`. The ids begin with BOS, which takes no time, so id t is for the step
     t // target_group."""
-
-    pace: Tensor  # (V,) seconds, where ids count time
 
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
         config.check_cycle()
         self.config, self.cycle, self.reach = config, config.cycle, config.reach
-        if config.paced:
-            self.register_buffer("pace", torch.zeros(config.vocab_size))
         self.embed = nn.Embedding(config.vocab_size, config.d_model)  # of both streams, and the output head
         n, c = config.source_voices, config.d_model
         self.chord = nn.Linear(n * c, c) if n > 1 else nn.Identity()  # a sum would forget which voice has which note
@@ -194,19 +183,15 @@ class EncoderDecoder(nn.Module):
         chords = source.view(len(source), -1, self.config.source_voices)  # (B, S, voices)
         self.config.check_reach(chords.shape[1])
         index = indices(0, chords.shape[1], source.device)  # (1, S)
-        at = self.pace[source].double().cumsum(1) if self.config.paced else index // self.config.source_group
+        at = index // self.config.source_group
         masked = padding(chords, self.config.pad)
         embedding = self.chord(self.embed(chords).flatten(2))  # (B, S, C)
         x, first_v = self.dropout(self.source(embedding, index)), None
         for block in self.encoder:
-            x, first_v = block(x, first_v, self._own(index, at), None, masked)
+            x, first_v = block(x, first_v, index, None, masked)
         x = self.source.norm(x)
         keys, values = zip(*(block.cross.keys(x, at) for block in self._decoder), strict=True)
         return Source(torch.stack(keys), torch.stack(values), at, masked)
-
-    def _own(self, index: Tensor, at: Tensor) -> Tensor:
-        """The clock of self-attention: token indices, or time."""
-        return at if self.config.clock == "time" else index
 
     @property
     def _decoder(self) -> Sequence[DecoderBlock]:
@@ -229,18 +214,11 @@ class EncoderDecoder(nn.Module):
         t = ids.shape[1]
         self.config.check_reach(t if cache is None else cache.length + t)
         index = indices(0, t, ids.device) if cache is None else cache.begin(t)  # (1, T)
-        at = self._times(ids, cache) if self.config.paced else index // self.config.target_group
+        at = index // self.config.target_group
         x, first_v = self.dropout(self.target(self.embed(ids), index)), None
         for block in self._decoder:
-            x, first_v = block.decode(x, first_v, self._own(index, at), cache, source, at)
+            x, first_v = block.decode(x, first_v, index, cache, source, at)
         if cache is not None:
             cache.advance(t, at[:, -1:].expand_as(cache.clock))
             x = x[:, -1:]
         return F.linear(self.target.norm(x), self.embed.weight)  # (B, T, V)
-
-    def _times(self, ids: Tensor, cache: KVCache | None) -> Tensor:
-        """(B, T) seconds from the beginning of the target to the end of each id."""
-        moves = self.pace[ids].double()
-        if cache is None or not cache.length:
-            moves[:, 0] = 0  # it comes before the target
-        return moves.cumsum(1) + (cache.clock if cache is not None else 0)

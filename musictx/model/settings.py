@@ -18,7 +18,7 @@ STRIKE, RELEASE, CLEAR = 1, 2, 3  # the acts of ids on its keys; CLEAR: other mu
 LONG_S = 1e4  # a key that was never struck counts as struck so long ago
 REACH, HIDDEN, RANK = 12, 32, 16  # of its head: keys on each side, width, numbers that steer each key
 SEEN = "head: the model sees which keys are down, and since when; or none"
-TABLE_S = 0.1  # seconds of a row of a table of distances from target to source, where time is in seconds
+FORMER = {"clock": "index", "paced": False}  # settings of an encoder-decoder in older files, with the one value left
 
 
 def check_numbers(config: Any) -> None:
@@ -89,9 +89,6 @@ class EncoderDecoderSettings(TransformerSettings):
     """The settings of an encoder-decoder. Raises ConfigError for impossible ones."""
 
     n_layers: int = setting(4, "layers of the decoder")
-    clock: str = setting(
-        "index", "position=relative_fourier and rope, ids with seconds: index counts tokens, time counts seconds"
-    )
     cycle: int = setting(
         1, "each token learns its place in a cycle of so many tokens of both, 16 for a beat; 1: no cycle"
     )
@@ -100,29 +97,15 @@ class EncoderDecoderSettings(TransformerSettings):
     source_group: int = setting(1, "tokens of the source that make one step of time")
     target_group: int = setting(1, "tokens of the target that make one step of time")
     pad: int = -1  # the id that fills sources up; -1: none
-    paced: bool = False  # the ids themselves count time; False: they are steps of a grid
-    keyboard: ClassVar[str] = "none"  # type: ignore[misc] # not a setting here
+    clock: ClassVar[str] = "index"  # type: ignore[misc] # not a setting here: between the streams it counts steps
+    keyboard: ClassVar[str] = "none"  # type: ignore[misc] # nor is this
     conv: ClassVar[int] = 1  # type: ignore[misc] # nor is this: the encoder looks both ways
     norm: ClassVar[str] = "pre"  # type: ignore[misc] # nor is this
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.clock != "index" and not self.paced:
-            why = "on a grid an encoder-decoder has its own clock"
-            raise ConfigError("clock", got=self.clock, why=why, allowed="index")
-        if self.paced and self.source_voices > 1:
-            why = "tokens that count time are heard one by one"
-            raise ConfigError("source_voices", got=self.source_voices, why=why, allowed="1")
 
     @property
     def group(self) -> int:
         """Ids of one step, source and target together."""
         return self.source_group + self.target_group
-
-    @property
-    def per_row(self) -> float:
-        """The time of a row of a table of distances: seconds, or steps of the grid."""
-        return TABLE_S if self.paced else 1
 
     def check_cycle(self) -> None:
         """Raises ConfigError for a cycle that ends within a step. The config of a single stream may have one."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from musictx.music.score import Score
 from musictx.objectives import Example, Objective
 from musictx.tokenizers import Tokenizer
 
@@ -24,10 +23,6 @@ class NextToken(Objective):
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
         """Of (…, T + 1): all ids but the last are inputs, all but the first targets."""
         return Example((window[..., :-1],), window[..., 1:])
-
-    def asked(self, score: Score) -> Score:
-        """The notes of a piece in the targets."""
-        return score
 
     def loss(self, model: Callable[..., Tensor], example: Example, by_row: bool = False) -> tuple[Tensor, Tensor]:
         """Cross-entropy in float32, summed in float64 with `by_row`."""

@@ -11,7 +11,7 @@ import numpy as np
 from musictx.errors import UserError
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.miditok import KINDS, MidiTokTokenizer
-from musictx.tokenizers.performance import MelodyTokenizer, PerformanceTokenizer
+from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.tokenizer import Tokenizer
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
@@ -20,7 +20,6 @@ TOKENIZERS: dict[str, Callable[[str], Tokenizer]] = {  # by its state, "" for no
     "performance": PerformanceTokenizer,
     "chorale": ChoraleTokenizer,
     **{name: partial(MidiTokTokenizer, name) for name in KINDS},
-    "performance-melody": MelodyTokenizer,
     "score": ScoreTokenizer,
 }
 

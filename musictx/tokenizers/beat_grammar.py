@@ -35,7 +35,7 @@ class BeatGrammar:
         self.ahead = np.arange(self.longest + 1)[None]  # (1, S + 1) steps from now
         assert (steps[self.waits] == self.ahead[0, 1:]).all()
         # notes may end before a line too: a model that could end them on lines alone would let them sound
-        self.ends = tokenizer.vocab.mask("NOTE_OFF", "MELODY_OFF")[None]  # (1, V)
+        self.ends = tokenizer.vocab.mask("NOTE_OFF")[None]  # (1, V)
         # the lines of all rows are one sorted array, so that one search finds those of all
         self.begins = np.arange(len(prompts))[:, None] * 4 * FAR  # (B, 1) added to the steps of each row
         in_steps = [np.zeros(0) if lines is None else np.rint(lines / step_s) for lines in lines_s]

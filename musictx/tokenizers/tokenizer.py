@@ -87,7 +87,6 @@ class Tokenizer:
     voices = 0  # voices on a grid of sixteenths, one note each at a time; 0: any number of notes, at any time
     metrical = False  # it counts beats: read files with one tempo, which spaces beats evenly
     programs = False  # its ids say which instrument plays
-    melody: int | None = None  # the program of the melody's notes, where ids separate these from the rest: `apart`
     ruled = False  # it has a grammar: not every id may follow every other
     pace: NDArray[Any] | None = None  # (V,) how far each id moves the clock; None if an id does not say
     pitch: NDArray[np.int64]  # (V,) the pitch of every id; -1 where it has none, or several
@@ -130,17 +129,6 @@ class Tokenizer:
     def silence(self, seconds: float, quarter_s: float = 0.5) -> Ids:
         """Ids that let so much time pass; none where notes carry their times."""
         return np.zeros(0, dtype=np.uint16)
-
-    def apart(self, ids: NDArray[np.integer]) -> tuple[Ids, Ids]:
-        """A window's melody and the rest of it, each as long. Raises UserError without marks."""
-        what = f"{self.name} ids do not separate a melody from the rest"
-        raise UserError(what, "choose tokenizer=performance_melody")
-
-    def certain(self, ids: Ids) -> Ids:
-        """A window's ids without a last wait that a longer window could prolong."""
-        # a wait at the end would be longer if the window were: of that, only whole shifts are certain
-        is_partial = self.pace is not None and len(ids) > 0 and 0 < self.pace[ids[-1]] < self.pace.max()
-        return ids[: len(ids) - is_partial]
 
     def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
         """The lowest and the highest pitch in a window of ids; None without any."""

@@ -88,8 +88,7 @@ def new_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     pace = tokenizer.pace
     if pace is None and config.model.clock == "time":
         raise ConfigError("clock", got="time", why=f"{tokenizer.name} tokens carry no time", allowed="index")
-    paced = pace is not None and not tokenizer.voices  # a voice alone is not as fast as four
-    settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad, paced)
+    settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad)
     keys = keys_of(tokenizer)
     keyboard = config.model.keyboard
     if keys is None and keyboard != "none":
@@ -110,13 +109,12 @@ def check_memory(settings: Any) -> None:
         raise UserError(f"weights, gradients and averages take {sizes}", "give a smaller model")
 
 
-def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1, paced: bool = False) -> Any:
-    """The model's config from the settings of its kind; `pad` -1: none; `paced`: ids in time, not in steps of a grid.
-    Raises ConfigError for impossible sizes."""
+def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1) -> Any:
+    """The model's config from the settings of its kind; `pad` -1: none. Raises ConfigError for impossible sizes."""
     settings = asdict(config.model)
     before = read_header(bundle_path(config.init_from)).model.get("trained_length") if config.init_from else None
     length = max(config.data.length, before or 0)
-    ids = {"vocab_size": vocab_size, "pad": pad, "paced": paced}
+    ids = {"vocab_size": vocab_size, "pad": pad}
     return model_config(settings.pop("kind"), settings, **ids, attention=config.attention.impl, trained_length=length)
 
 

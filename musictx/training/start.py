@@ -25,7 +25,6 @@ from musictx.model.settings import CLEAR, RELEASE, STRIKE
 from musictx.objectives import NEXT_TOKEN, Objective, find_objective
 from musictx.tokenizers import Tokenizer, Vocab, build_tokenizer
 
-MOVES = ("NOTE_ON", "MELODY_ON"), ("NOTE_OFF", "MELODY_OFF")  # the events that strike keys, and release them
 OWN = {"dropout", "attention_dropout"}  # the person chooses these, whatever the bundle was trained with
 
 
@@ -85,7 +84,7 @@ def with_initial_weights(model: Model, config: TrainConfig, tokenizer: Tokenizer
 def keys_of(tokenizer: Tokenizer) -> Keys | None:
     """The strike or release of each id; None for a tokenizer without them. BOS and added ids release all keys."""
     vocab = tokenizer.vocab
-    strikes, releases = (vocab.mask(*(row.type for row in vocab.events if row.type in kind)) for kind in MOVES)
+    strikes, releases = vocab.mask("NOTE_ON"), vocab.mask("NOTE_OFF")
     if tokenizer.pace is None or not strikes.any() or not releases.any():
         return None
     act = np.where(strikes, STRIKE, np.where(releases, RELEASE, 0))
@@ -160,23 +159,17 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
         val_nll=None,
         version=version("musictx"),
         notes={"name": config.name, "seed": config.random_seed, "citation": citation, **source, **own},
-        objective=objective_notes(config, objective, manifest),
+        objective=objective_notes(config, objective),
     )
 
 
-def objective_notes(config: TrainConfig, objective: Objective, manifest: Manifest) -> dict[str, Any]:
-    """The header's `objective`: name, settings, added ids; of whole examples `length`, and with a melody `seconds`.
-    Empty for the next token."""
+def objective_notes(config: TrainConfig, objective: Objective) -> dict[str, Any]:
+    """The header's `objective`: name, settings, added ids; of whole examples `length`. Empty for the next token."""
     if config.objective == NEXT_TOKEN:
         return {}
     added = [list(row) for row in objective.added]
     notes = {"name": config.objective, "settings": config.objective_settings or {}, "added": added}
-    if objective.continuous:
-        return notes
-    if objective.tokenizer.melody is not None:
-        train = manifest.splits["train"]
-        notes["seconds"] = round(config.data.length * train.seconds / train.tokens, 2)
-    return notes | {"length": config.data.length}
+    return notes if objective.continuous else notes | {"length": config.data.length}
 
 
 def merge(before: str, now: str) -> str:

@@ -74,7 +74,6 @@ class MelodyReader(AttentionReader):
     first: ClassVar[int] = 0
 
     def ids(self, transpose: int = 0) -> Ids:
-        assert self.take.grid is not None
         assert isinstance(self.tokenizer, ChoraleTokenizer)
         return self.tokenizer.encode_grid(np.where(self.take.grid == REST, REST, self.take.grid + transpose))
 

@@ -1,6 +1,7 @@
 """`musictx accompany voices=` and `rewrite=`: what a person has stays, note for note; the rest is written."""
 
 from dataclasses import replace
+from typing import Any
 
 import mido
 import numpy as np
@@ -9,11 +10,14 @@ from conftest import ok, refused
 from untrained import CONFIG, write_harmoniser
 
 import musictx
-from musictx.errors import ConfigError, UserError
+from musictx.errors import BundleError, ConfigError, UserError
+from musictx.generate.model import Model
+from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.music.grid import REST, grid_to_score
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.music.write import write_midi
+from musictx.tokenizers.chorale import ChoraleTokenizer
 
 BASS = np.repeat([48, 50, 52, 53, 55, 48], 4)
 GRID = np.stack([BASS + 24, BASS + 16, BASS + 7, BASS], 1)  # (24, 4)
@@ -125,11 +129,14 @@ def test_a_voice_out_of_range_can_be_written_again(choir):
 
 
 def test_wrong_input_is_one_line(choir):
-    of_old = replace(CONFIG, source_voices=1, target_group=3)  # a soprano in, the voices below it out
-    below = write_harmoniser(choir / "below.safetensors", of_old, "conditional")
+    of_own = replace(CONFIG, source_voices=1, target_group=3)  # a soprano in, the voices below it out
+    below = write_harmoniser(choir / "below.safetensors", of_own, "mine:Below")
     said = refused(["musictx", "accompany", f"bundle={below}", "out=no", "melody=bass.mid", "voices=B"], choir)
-    assert said.startswith(f"error: {below} hears a single voice, ")
+    assert said.startswith(f"error: {below} was trained for objective mine:Below, and accompanies no melody: ")
     assert not (choir / "no").exists()
+    deaf: Any = EncoderDecoder(of_own)
+    with pytest.raises(BundleError, match="^this model does not hear 4 voices of a chorale: "):
+        Model(deaf, ChoraleTokenizer()).accompany(choir / "bass.mid", voices="B")
     said = refused(["musictx", "attend", "all.mid", f"bundle={below}", "out=no"], choir)
     assert said.startswith(f"error: bundle={below}: it has no attention to draw")
 
@@ -160,3 +167,10 @@ def test_what_cannot_be_written_around_is_said(choir, file, asked, said):
 def test_a_score_does_not_say_which_voice_sings(choir):
     with pytest.raises(ConfigError, match="^voices=SB: .*Score"):
         musictx.load(choir / "choir.safetensors").accompany(read_midi(choir / "all.mid"), voices="SB")
+
+
+def test_the_highest_of_several_lines_is_taken_and_said(choir):
+    top, both = (grid_to_score(GRID[:, :n], 0.5) for n in (1, 2))
+    (made,) = musictx.load(choir / "choir.safetensors").accompany(both)
+    assert made.melody == top
+    assert made.remarks == ("the melody: its highest 6 notes are the melody, the other 6 are left out",)

@@ -3,8 +3,9 @@ import pytest
 import torch
 from strategies import split_of
 
-from musictx.data.dataset import RandomCrops
+from musictx.data.dataset import RandomCrops, batch_of
 from musictx.errors import ConfigError
+from musictx.objectives import Example
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
@@ -109,3 +110,12 @@ def test_every_chorale_token_and_the_end_are_drawn(length, cycle, n_ids):
     assert targets - {CHORALE.vocab.pad} == {*range(n_ids), CHORALE.vocab.eos}
     period = max(cycle, 4)
     assert {int(w[0]) for w in windows} <= {CHORALE.vocab.bos, *range(period - 1, n_ids, period)}
+
+
+def test_a_batch_fills_up_inputs_and_targets_each_to_its_longest():
+    rows = [([1, 2, 3], [4, 5], [6, 7]), ([8], [9, 9, 9], [7, 7, 7])]
+    examples = [Example((torch.tensor(source), torch.tensor(ids)), torch.tensor(to)) for source, ids, to in rows]
+    (source, ids), targets = batch_of(examples, 0)
+    assert source.tolist() == [[1, 2, 3], [8, 0, 0]]
+    assert ids.tolist() == [[4, 5, 0], [9, 9, 9]]
+    assert targets.tolist() == [[6, 7, 0], [7, 7, 7]]

@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from songs import write_song
 
 from musictx.config.prepare import FilterConfig, SelectConfig
 from musictx.data.recipe import Recipe, choose, encode_midi, fault
@@ -42,12 +41,6 @@ BAND = Tracks(
 )
 def test_tracks_are_chosen(settings, pitches):
     assert set(choose(BAND, SelectConfig(**settings)).pitch.tolist()) == pitches
-
-
-def test_the_melody_of_a_track_gets_its_own_program_and_nothing_else_has_it():
-    sung = choose(BAND, SelectConfig(drums=True), melody=53)
-    assert set(sung.pitch[sung.program == 53].tolist()) == {72, 74, 76}
-    assert set(sung.program.tolist()) == {0, 53}
 
 
 SCALE = notes([60, 62, 64, 65, 67, 69, 71, 72])  # eight notes, two a second, four seconds
@@ -97,22 +90,3 @@ def test_a_file_that_claims_days_of_music_is_left_out_with_the_reason():
     data = b"MThd\x00\x00\x00\x06\x00\x00\x00\x01\x00\x60MTrk" + len(long).to_bytes(4) + long
     got = encode_midi(data, Recipe(build_tokenizer("performance"), SelectConfig(), FilterConfig()))
     assert got == "cannot be written in performance tokens: 388 hours long, at most 24 can be written"
-
-
-@pytest.mark.parametrize(
-    ("called", "select", "notes"),
-    [
-        ("TUNE", {}, None),
-        ("TUNE", {"melody": "TUNE"}, 32),
-        ("MELODY", {"names": ["MELODY"]}, None),  # nothing is left to go with it
-    ],
-)
-def test_without_a_melody_and_something_else_a_song_is_left_out(tmp_path, called, select, notes):
-    data = write_song(tmp_path / "song.mid", np.random.default_rng(1), melody=called).read_bytes()
-    recipe = Recipe(build_tokenizer("performance-melody"), SelectConfig(**select), FilterConfig())
-    found = encode_midi(data, recipe)
-    if notes is None:
-        assert str(found).startswith("no melody beside other music: ")
-    else:
-        assert not isinstance(found, str), found
-        assert len(recipe.tokenizer.decode(np.frombuffer(found[0], np.uint16))) == notes

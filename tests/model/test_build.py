@@ -40,7 +40,7 @@ def test_a_kind_of_ones_own_is_a_row_and_what_is_in_none_is_not_taken_for_anothe
 
 
 def test_what_a_person_may_set_of_a_kind_are_its_own_settings_with_their_defaults():
-    own = {"vocab_size", "attention", "trained_length", "pad", "paced"}  # which training settles itself
+    own = {"vocab_size", "attention", "trained_length", "pad"}  # which training settles itself
     for name, kind in KINDS.items():
         form, config = ({each.name: each.default for each in fields(cls)} for cls in (schema_of(name), kind.config))
         assert form == {"kind": name} | {each: config[each] for each in config.keys() - own}
@@ -49,7 +49,7 @@ def test_what_a_person_may_set_of_a_kind_are_its_own_settings_with_their_default
 
 
 def test_a_kind_is_said_what_it_asks_for_and_no_more():
-    known = {"vocab_size": 9, "pad": 3, "paced": True, "attention": "skew", "trained_length": 7}
+    known = {"vocab_size": 9, "pad": 3, "attention": "skew", "trained_length": 7}
     asked = {name: vars(model_config(name, {}, **known)).keys() & known.keys() for name in KINDS}
     assert asked["transformer"] == {"vocab_size", "attention", "trained_length"}
     assert asked["recurrent"] == {"vocab_size"}

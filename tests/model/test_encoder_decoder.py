@@ -1,4 +1,4 @@
-"""The encoder-decoder: its attention equals the definition, and its distances are those of musical time."""
+"""The encoder-decoder: its attention equals the definition, and its distances are those of steps."""
 
 import math
 from functools import partial
@@ -8,18 +8,15 @@ import pytest
 import small
 import torch
 
-from musictx.errors import ConfigError
 from musictx.model.position.rope import Rotary
 from musictx.model.position.table import TwoSided
 
 PAD = 22
 tokens = partial(proofs.tokens, below=PAD)
-PACE = torch.arange(23.0) % 5 * 0.07  # seconds that each id takes
-PACE[PAD] = 0
 
 
 def build(position="none", **settings):
-    return small.build("encoder_decoder", PACE, position=position, pad=PAD, **{"target_group": 3} | settings)
+    return small.build("encoder_decoder", position=position, pad=PAD, **{"target_group": 3} | settings)
 
 
 def signed(form, distance):
@@ -31,26 +28,19 @@ def signed(form, distance):
     return torch.einsum("hdf,hf->hd", form.basis, torch.cat([angle.cos(), angle.sin()], -1))
 
 
-@pytest.mark.parametrize(
-    ("position", "paced", "unit"),
-    [("relative", False, 1), ("relative_fourier", False, 1), ("relative", True, 0.1), ("relative_fourier", True, None)],
-)
-def test_cross_attention_and_encoder_equal_the_definition(position, paced, unit):
-    """q_i · (k_j + e_d) / sqrt(D), one pair at a time in float64, d the time from j to what i is for: in sixteenths;
-    where ids mark seconds in these, and for a table in whole tenths of them."""
-    model = build(position, n_layers=1, n_encoder_layers=1, paced=paced)
+@pytest.mark.parametrize("position", ["relative", "relative_fourier"])
+def test_cross_attention_and_encoder_equal_the_definition(position):
+    """q_i · (k_j + e_d) / sqrt(D), one pair at a time in float64, d the steps from j to what i is for."""
+    model = build(position, n_layers=1, n_encoder_layers=1)
     cross, x, source = model.decoder[0].cross, torch.randn(1, 15, 24).double(), torch.randn(1, 9, 24).double()
     at, source_at = torch.arange(15).double()[None] // 3, torch.arange(9).double()[None]
-    if paced:
-        at, source_at = at * 0.23, source_at * 0.13
     masked = torch.zeros(1, 9, dtype=torch.bool)
     masked[0, 7:] = True
     k, v = cross.keys(source, source_at)
     q = cross.queries(x)
     form, d_head, expected = cross.attend, 8, torch.zeros_like(q)
     for i in range(15):
-        exact = [at[0, i] - source_at[0, j] for j in range(7)]
-        relative = [signed(form, int((d / unit).round()) if unit else d) for d in exact]
+        relative = [signed(form, int(at[0, i] - source_at[0, j])) for j in range(7)]
         for h in range(3):
             logits = [q[0, h, i] @ (k[0, h, j, :d_head] + e[h]) / math.sqrt(d_head) for j, e in enumerate(relative)]
             expected[0, h, i] = torch.stack(logits).softmax(0) @ v[0, h, :7]
@@ -70,28 +60,6 @@ def test_the_encoder_hears_what_is_to_come_and_a_target_asks_for_its_own_step():
     model.decoder[0].cross.register_forward_pre_hook(lambda _, given: asked.append((given[4], given[5])))
     model(source, tokens(1, 8))
     assert [x.tolist() for x in asked[0]] == [[[0, 1, 2, 3, 4, 5]], [[0, 0, 0, 1, 1, 1, 2, 2]]]
-
-
-def test_where_ids_mark_time_a_target_asks_for_the_moment_it_has_reached():
-    """What is before the target takes no time, whichever id it is; each row goes by its own ids."""
-    model, asked = build("rope", n_encoder_layers=1, paced=True), []
-    model.pace.copy_(torch.tensor([0.0, 1, 2, 4] + [0] * 19))
-    model.decoder[0].cross.register_forward_pre_hook(lambda _, given: asked.append((given[4], given[5])))
-    model(torch.tensor([[1, 0, 2], [3, PAD, PAD]]), torch.tensor([[3, 0, 1, 2], [0, 2, 2, 3]]))
-    assert [x.tolist() for x in asked[0]] == [[[1, 1, 3], [4, 4, 4]], [[0, 0, 1, 3], [0, 2, 4, 8]]]
-
-
-def test_clocks_of_their_own_change_what_is_found():
-    """With clock=time the streams go by seconds in themselves too: a wait of another length is heard there."""
-    source, ids = tokens(1, 7), tokens(1, 12)
-    for clock, same in (("index", True), ("time", False)):
-        model = build("relative_fourier", n_encoder_layers=1, paced=True, clock=clock)
-        found: list[torch.Tensor] = []
-        model.encoder[0].register_forward_hook(lambda _, given, out, found=found: found.append(out[0]))
-        for slower in (1, 2):
-            model.pace.copy_(PACE * slower)
-            model(source, ids)
-        assert torch.equal(*found) is same
 
 
 def test_rope_says_distance_by_sign():
@@ -129,5 +97,3 @@ def test_the_voices_of_a_source_are_heard_together_and_apart():
     longer = torch.cat([source, torch.full((1, 8), PAD)], 1)
     torch.testing.assert_close(model(longer, ids), model(source, ids))
     assert model.encode(longer).masked.tolist() == [[False] * 6 + [True] * 2]
-    with pytest.raises(ConfigError, match="^source_voices=4: "):  # they are for a grid
-        build(source_voices=4, paced=True)

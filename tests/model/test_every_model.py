@@ -79,7 +79,7 @@ IMPOSSIBLE: dict[str, list[tuple[str, Any]]] = {
         ("dropout", -0.1),
         ("weight_dropout", 1.0),
     ],
-    "encoder_decoder": [("n_encoder_layers", 0), ("target_group", 0), ("cycle", 5), ("clock", "time")],
+    "encoder_decoder": [("n_encoder_layers", 0), ("target_group", 0), ("cycle", 5)],
 }
 
 

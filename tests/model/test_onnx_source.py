@@ -11,7 +11,7 @@ from decoders import close
 from hypothesis import given
 from hypothesis import strategies as st
 from small import untrained
-from test_encoder_decoder import PACE, PAD, build
+from test_encoder_decoder import PAD, build
 from test_source_models import CASES as OF_ALL_KINDS
 
 from musictx.errors import BundleError, ConfigError
@@ -23,7 +23,7 @@ from musictx.model.onnx import player as onnx_player
 from musictx.model.onnx.player import open_source_player
 from musictx.model.onnx.settings import can_play, can_play_source
 from musictx.model.packaged import FOLDER, is_packaged, packaged_bundle
-from musictx.model.position import FORMS, timed_forms
+from musictx.model.position import FORMS
 from musictx.music.grid import VOICES, score_to_grid
 from musictx.music.read import read_midi
 from musictx.tokenizers.chorale import ChoraleTokenizer
@@ -82,8 +82,6 @@ def test_blocks_and_steps_equal_one_full_pass_of_pytorch(case, tmp_path):
 
 SETTINGS = {
     "position": st.sampled_from([*FORMS]),
-    "paced": st.booleans(),
-    "clock": st.sampled_from(["index", "time"]),
     "mlp": st.sampled_from(["gelu", "relu", "swiglu"]),
     "qk_norm": st.booleans(),
     "value_residual": st.booleans(),
@@ -101,10 +99,6 @@ SETTINGS = {
 
 @given(st.fixed_dictionaries(SETTINGS), st.integers(1, 3), st.integers(1, 9), st.integers(1, 30))
 def test_any_settings_that_a_model_can_have(tmp_path_factory, settings, rows, s, t):
-    if settings["position"] not in timed_forms() or not settings["paced"]:
-        settings["clock"] = "index"
-    if settings["paced"]:
-        settings["source_voices"] = 1
     if settings["cycle"] > 1:
         settings["cycle"] *= settings["source_group"] + settings["target_group"]
     model, ids = small(settings), drawn(rows, t + 1)
@@ -161,7 +155,7 @@ def test_a_row_is_the_same_to_the_last_bit_whatever_others_there_are(weights, tm
 @every
 def test_weights_of_8_bits_are_nearly_those_of_training(case, tmp_path):
     torch.manual_seed(0)
-    model, source, ids = untrained("encoder_decoder", PACE, pad=PAD, **case).eval(), sources(), drawn(4, 12)
+    model, source, ids = untrained("encoder_decoder", pad=PAD, **case).eval(), sources(), drawn(4, 12)
     expected = full(model, source, ids)[:, -1]
     close(opened(model, tmp_path, "int8").begin(source, 12).prefill(ids), expected, 0.05 * np.abs(expected).max())
 
@@ -203,10 +197,9 @@ LIES: dict[str, dict[str, Any]] = {
     r"chord.weight: its settings mean \[24, 72\], the file has \[24, 96\]": {"source_voices": 3},
     "source.beat.weight": {"target_group": 9},
     "cycle=7": {"cycle": 7},
-    "source_voices=4": {"paced": True},
-    "paced=0": {"paced": 0},
+    "paced": {"paced": True},
     "pad=99": {"pad": 99},
-    "clock=time": {"clock": "time"},
+    "clock": {"clock": "time"},
     "position=mine": {"position": "mine"},
     "wings": {"wings": 2},
 }

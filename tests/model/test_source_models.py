@@ -9,16 +9,13 @@ import small
 import torch
 from test_encoder_decoder import PAD, build
 
-from musictx.model.position import FORMS, timed_forms
+from musictx.model.position import FORMS
 
 tokens = partial(proofs.tokens, below=PAD)
-SHAPES: list[dict[str, Any]] = [
-    {"mlp": "swiglu", "qk_norm": True, "value_residual": True, "cycle": 16},
-    {"paced": True},
-]
+SHAPES: list[dict[str, Any]] = [{"mlp": "swiglu", "qk_norm": True, "value_residual": True, "cycle": 16}, {}]
 # every form of position, in turns with one of both shapes
 CASES: list[dict[str, Any]] = [{"position": form, **SHAPES[n % 2]} for n, form in enumerate(FORMS)]
-CASES += [{"position": form, "paced": True, "clock": "time"} for form in timed_forms()] + [{"position": "relative"}]
+CASES += [{"position": "relative_fourier", **SHAPES[0]}, {"position": "rope"}, {"position": "relative"}]
 cases = pytest.mark.parametrize("case", CASES, ids=small.named)
 
 

@@ -13,7 +13,7 @@ from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.score import ScoreTokenizer
 
-PIANO, MELODY, CHOIR = build_tokenizer("performance"), build_tokenizer("performance-melody"), ChoraleTokenizer()
+PIANO, CHOIR = build_tokenizer("performance"), ChoraleTokenizer()
 STRICT = Rules(voice_order=True, voice_ranges=True, no_parallels=True)
 SECONDS = [PIANO.silence(0.1), PIANO.silence(0.35)]
 CHORDS = [CHOIR.encode_grid(np.array(chords)) for chords in ([[60, 55, 50, 45]], [[62, 57, -1, 43]] * 2)]
@@ -26,7 +26,6 @@ CASES = {
     "any": (PIANO, Rules(masks=False), SECONDS, False),
     "piano": (PIANO, Rules(max_note_s=0.4), SECONDS, False),
     "piano on a grid": (PIANO, Rules(), SECONDS, True),
-    "melody on a grid": (MELODY, Rules(), SECONDS, True),
     "choir": (CHOIR, STRICT, CHORDS, False),
     "parts": (SCORE, Rules(), PARTS, False),
 }

@@ -43,8 +43,8 @@ def test_it_learns_and_is_scored_with_the_soprano_given(world, tmp_path, capsys)
     model, tokenizer, _ = open_bundle(bundle, continues=False)
     below = negative_log_likelihood(model, split, tokenizer, None, objective=Voices(tokenizer, "S"))
     assert found.per_token.mean == pytest.approx(below.nll, rel=1e-5)
-    with pytest.raises(ConfigError, match="^objective=conditional: "):
-        evaluate(*words, "objective=conditional")
+    with pytest.raises(ConfigError, match="^objective=infill: "):
+        evaluate(*words, "objective=infill")
     with pytest.raises(BundleError, match="encoder_decoder "):
         open_bundle(bundle)
 
@@ -91,7 +91,6 @@ def test_a_share_of_the_melodies_is_hidden_whole_in_training_and_none_in_validat
         (ONE, ["objective=next_token", "trainer.hide_source=0.1"], "hide_source=0.1: objective=next_token "),
         (BESIDE, [], "source_voices=1: objective=voices .*: give 4"),
         (BESIDE, ["model.source_voices=4"], "target_group=1: objective=voices .*: give 4"),
-        (TINY, ["objective=conditional"], "source_voices=4: objective=conditional .*: give 1"),
         (["model=pair_schema"], [], "objective=voices: kind=pair hears the voices .* experiment=harmoniser"),
     ],
 )

@@ -24,8 +24,7 @@ def encoder(config: EncoderDecoderSettings, int8: bool = False) -> Graph:
     places = g.op("Squeeze", g.op("Shape", chords, start=1, end=2))
     index = g.op("Range", g.const(0), places, g.const(1))
     index = g.op("Expand", index, g.op("Shape", chords, start=0, end=2))  # (B, S)
-    at = _pace(g, c, source) if c.paced else _steps(g, index, c.source_group)
-    own = at if c.clock == "time" else g.op("Cast", index, to=to("float64"))
+    at, own = _steps(g, index, c.source_group), g.op("Cast", index, to=to("float64"))
     form, layers = BOTH_WAYS[c.position](g, c, index, own), Blocks(g, c, index, "encoder")
     x = g.op("Gather", g.weight("embed.weight", c.vocab_size, c.d_model), chords, axis=0)  # (B, S, voices, C)
     if voices > 1:
@@ -85,17 +84,12 @@ class CrossLayers(Layers):
     """Layers with cross-attention after their self-attention."""
 
     def clock(self, ids: str) -> str:
-        """Also sets `at` (B, T), the time of the next token after each id. The first id takes none."""
+        """Also sets `at` (B, T), the step of the next token after each id."""
         g, c = self.g, self.config
         self.hidden = g.input("source_hidden", "float32", "B", 1, 1, "S")
         self.source_at = g.input("source_at", "float64", "B", "S") if BOTH_WAYS[c.position].by_distance else ""
-        if not c.paced:
-            self.at = _steps(g, self.index, c.target_group)
-        else:
-            takes = g.op("Cast", g.op("Greater", self.index, g.const(0)), to=to("float64"))
-            self.at = g.op("Add", g.input("clock", "float64", "B", 1), _pace(g, c, ids, takes))
-            g.op("Gather", self.at, g.const([-1]), axis=1, named=g.output("new_clock", "float64", "B", 1))
-        return self.at if c.clock == "time" else g.op("Cast", self.index, to=to("float64"))
+        self.at = _steps(g, self.index, c.target_group)
+        return g.op("Cast", self.index, to=to("float64"))
 
     def attend(self, layer: int, x: str) -> str:
         return self.cross_attend(layer, super().attend(layer, x))
@@ -120,20 +114,12 @@ class CrossLayers(Layers):
         """(B, 1, T, S) distances from the source to the tokens, in rows of a table."""
         g = self.g
         sides = g.op("Unsqueeze", self.at, g.const([1, 3])), g.op("Unsqueeze", self.source_at, g.const([1, 2]))
-        rows = g.op("Div", g.op("Sub", *sides), g.const(self.config.per_row, "float64"))
-        return g.op("Cast", g.op("Round", rows), to=to("int64"))
+        return g.op("Cast", g.op("Sub", *sides), to=to("int64"))
 
 
 def _steps(g: Graph, index: str, group: int) -> str:
     """The steps of a grid (B, T) float64 of tokens, `group` each."""
     return g.op("Cast", g.op("Div", index, g.const(group)), to=to("float64"))
-
-
-def _pace(g: Graph, config: EncoderDecoderSettings, ids: str, takes: str = "") -> str:
-    """Seconds (B, T) float64 to the end of each id; those that are 0 in `takes` take none."""
-    pace = g.op("Gather", g.weight("pace", config.vocab_size), ids, axis=0)
-    pace = g.op("Cast", pace, to=to("float64"))
-    return g.op("CumSum", g.op("Mul", pace, takes) if takes else pace, g.const(1))
 
 
 def _add_places(g: Graph, config: EncoderDecoderSettings, form: Form, x: str, index: str, side: str) -> str:

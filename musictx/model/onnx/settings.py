@@ -7,7 +7,7 @@ from typing import Any
 
 from musictx.model.header import BundleHeader
 from musictx.model.onnx.position import FORMS
-from musictx.model.settings import EncoderDecoderSettings, TransformerSettings, one_of
+from musictx.model.settings import FORMER, EncoderDecoderSettings, TransformerSettings, one_of
 
 KIND, SOURCE_KIND = "transformer", "encoder_decoder"
 TIMED = ("relative_fourier", "rope")  # forms that can count musical time
@@ -31,12 +31,14 @@ def file_settings(
     settings: Mapping[str, Any], of: type[TransformerSettings] = TransformerSettings
 ) -> TransformerSettings:
     """The settings of a file's model. Raises UserError, TypeError, ValueError."""
-    config = of(**{name: value for name, value in settings.items() if name != "kind"})
+    former = FORMER if of is EncoderDecoderSettings else {}
+    gone = {"kind"} | {name for name, value in former.items() if settings.get(name) == value}
+    config = of(**{name: value for name, value in settings.items() if name not in gone})
     one_of("position", config.position, FORMS)
     if config.clock == "time" and config.position not in TIMED:
         raise ValueError(f"clock=time with position={config.position}")
-    for name in ("qk_norm", "value_residual", "paced"):
-        if type(value := getattr(config, name, False)) is not bool:
+    for name in ("qk_norm", "value_residual"):
+        if type(value := getattr(config, name)) is not bool:
             raise ValueError(f"{name}={value!r}")
     if isinstance(config, EncoderDecoderSettings):
         config.check_cycle()

@@ -1,6 +1,5 @@
 """The performance encoding: a piano's events on a clock of 10 ms."""
 
-from musictx.tokenizers.performance.melody import MelodyTokenizer
 from musictx.tokenizers.performance.tokens import PerformanceTokenizer
 
-__all__ = ["MelodyTokenizer", "PerformanceTokenizer"]
+__all__ = ["PerformanceTokenizer"]

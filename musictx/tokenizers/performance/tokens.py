@@ -50,7 +50,6 @@ class PerformanceTokenizer(Tokenizer):
         if (self.lo, self.hi) != (0, 127):  # ids count down from key 0
             raise UserError(f"{self.name}: its vocabulary has the keys {self.lo} to {self.hi}, and needs all 128")
         self.on0, self.off0, self.shift0, self.velocity0, self.others0 = list(self.vocab.offsets.values())[:5]
-        self.strikes = self.vocab.mask("NOTE_ON")  # (V,)
         self.max_shift_steps = self.vocab.row("TIME_SHIFT").hi
         self.pace: NDArray[Any] = np.maximum(self.vocab.values("TIME_SHIFT"), 0) / STEPS_PER_S  # (V,) seconds
 
@@ -108,7 +107,7 @@ class PerformanceTokenizer(Tokenizer):
         # apart
         step, group = np.unique(time, return_inverse=True)
         new_step = np.rint(step * factor).astype(np.int64)
-        onsets = np.flatnonzero(self.strikes[key])
+        onsets = np.flatnonzero(key < self.off0)
         onsets = onsets[np.argsort(key[onsets], kind="stable")]
         too_near = (key[onsets[1:]] == key[onsets[:-1]]) & (time[onsets[1:]] - time[onsets[:-1]] == 1)
         shift = np.zeros(len(step), dtype=np.int64)
