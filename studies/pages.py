@@ -20,9 +20,6 @@ P, TEST = ", Holm's p", " --test"
 CONF_INSIDE = ("531e1c4", "637e186")  # these find their settings in an installed package alone
 SPLIT = " split=test"  # of `musictx evaluate`
 SHARED = re.compile(r"^.*: (?![^(]*\))")  # of claims that differ after their last colon, not one in brackets
-FIGURE = re.compile(
-    r"\[(-?\d[\d,.]*(?:e[+-]\d+)?)( \(-?\d[^()\]]*\))?\]\(([^()\s#]*results(?:/[\w-]+)?\.md)#([\w-]+)\)"
-)
 TITLES = {
     "likelihood": "Likelihood of the models inside",
     "kinds": "Kinds of model, and what they keep of a seed",
@@ -39,6 +36,10 @@ TITLES = {
     "training": "Training",
     "history": "Tried and left",
 }
+FIGURE = re.compile(
+    r"\[(-?\d[\d,.]*(?:e[+-]\d+)?)( \(-?\d[^()\]]*\))?\]"
+    rf"\(([^()\s#]*(?:results(?:/[\w-]+)?|\b(?:{'|'.join(TITLES)}))\.md)#([\w-]+)\)"
+)
 ABOUT = {
     "likelihood": "The stores are of `musictx prepare jsb Jsb16thSeparated.json` and "
     "`musictx prepare maestro maestro-v3.0.0-midi.zip`. “Read once”: once for this model; other models have been read "
