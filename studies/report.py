@@ -225,9 +225,19 @@ def in_bars(found: Any, make: Make) -> Iterator[Row]:
             for line, column, cell in (each for each in cells if each[2] is not None):
                 claim = f"score model, {part}, {head}: {line}, {column}"
                 figure = cell if isinstance(cell, list) else [cell]
-                yield make(f"{command} {part}", "score-model", claim, figure, table=title, line=line, column=column)
+                yield make(
+                    f"{command} {part}{SIZES.get(part, '')}",
+                    "score-model",
+                    claim,
+                    figure,
+                    table=title,
+                    line=line,
+                    column=column,
+                )
 
 
+SIZES = dict.fromkeys(("continuations", "fills", "hands"), " --seeds 48") | {"tune": " --scored 64"}
+SIZES["touch"] = " --files 24"
 MEASURED = {
     "likelihood": ("Nats a note and a bar, validation, inputs of 1,024 ids",),
     "continuations": (
