@@ -207,4 +207,5 @@ def test_notes_without_length_are_no_melody(tmp_path):
     for pitch in range(60, 64):
         track += [mido.Message("note_on", note=pitch, time=480), mido.Message("note_off", note=pitch, time=0)]
     midi.save(tmp_path / "a.mid")
-    assert "a.mid: none of its 4 notes" in refused(["musictx", "accompany", "melody=a.mid", "out=o"], tmp_path)
+    words = ["musictx", "accompany", "melody=a.mid", "bundle=harmoniser", "out=o"]
+    assert "a.mid: none of its 4 notes" in refused(words, tmp_path)

@@ -68,7 +68,7 @@ def test_the_wheel_has_the_package_its_config_and_its_licence(installed):
     said = metadata(installed)
     assert {path.name for path in installed.iterdir()} == {"musictx", f"musictx-{VERSION}.dist-info"}
     assert (said["Version"], said["License-Expression"]) == (VERSION, "MIT AND CC-BY-4.0 AND CC-BY-NC-SA-4.0")
-    assert said.get_all("License-File") == ["LICENSE", "LICENSE-score-weights", "LICENSE-piano-weights"]
+    assert said.get_all("License-File") == ["LICENSE", "LICENSE-piano-weights", "LICENSE-score-weights"]
     for name in said.get_all("License-File"):
         (text,) = installed.glob(f"musictx-*.dist-info/licenses/{name}")
         assert text.read_text() == (ROOT / name).read_text()

@@ -44,11 +44,12 @@ def test_the_true_voices_are_likelier_below_their_own_melody(chorale):
     assert min(nats[1:]) > nats[0] + 0.2
 
 
-def test_without_a_bundle_it_accompanies_a_soprano(chorale, tmp_path):
+def test_it_accompanies_a_soprano(chorale, tmp_path):
     alone = chorale.copy()
     alone[:, 1:] = REST
     write_midi(grid_to_score(alone, 0.6), tmp_path / "soprano.mid")
-    said = ok(["musictx", "accompany", "melody=soprano.mid", "out=o", "variations=2", "random_seed=3"], tmp_path).stdout
+    words = ["melody=soprano.mid", "bundle=harmoniser", "out=o", "variations=2", "random_seed=3"]
+    said = ok(["musictx", "accompany", *words], tmp_path).stdout
     assert said.startswith("harmoniser: trained on JSB chorales, 16th grid, licence public domain")
     assert "o/soprano-1.mid: " in said
     made = musictx.load("harmoniser").accompany(tmp_path / "soprano.mid", variations=2, random_seed=3)
