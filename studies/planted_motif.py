@@ -22,8 +22,8 @@ right pitches after random seed 0, over `TRAINED`. Where that is the lowest or h
 half or twice the rate is tried too. The table has `SEEDS` other random seeds with it.
 
 Three ways in which set-up alone could make a difference between kinds, and what is measured against each:
-- time: a CPU second is more steps for an LSTM. A kind with less than `WEAK` right pitches trains once more, the first of
-  `SEEDS` with `LONGER` times the seconds, which is more steps than any other kind has;
+- time: a CPU second is more steps for an LSTM. A kind with less than `WEAK` right pitches trains once more, the first
+  of `SEEDS` with `LONGER` times the seconds, which is more steps than any other kind has;
 - the range of training: lengths and places that no training has, and those beyond, are columns of their own;
 - the rate: where the best is at an edge of what was tried, the next is tried too. All trials are kept.
 Size is not varied: two layers, some 190 thousand parameters. Neither is the louder velocity that announces a motif.

@@ -112,5 +112,6 @@ def test_a_trial_from_the_command(tmp_path, monkeypatch):
     row = table["learned"]["as it was"]
     assert len(row["length"]["9"][0]) == 2
     assert row["length"]["600"] == [None]  # too few positions
+    assert row["longer"]["steps"] > row["steps"][0]  # it learned nothing in that time
     assert list(table["LSTM"]["transposed"]["length"]) == ["9", "21", "600"]  # and no further
     assert (tmp_path / "o" / "motif.png").read_bytes()[:4] == b"\x89PNG"

@@ -1,0 +1,99 @@
+"""The rows of raw files about scores: round trips, what a model of them does, loudness."""
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from pages import Row
+from raw_music import Make
+
+LEFT_OUT = ("grace", "cue", "unpitched", "unread")  # kinds of lost notes
+
+
+def round_trips(found: Any, make: Make) -> Iterator[Row]:
+    """What scores keep when they are written and read again."""
+    archives = {name: each for name, each in found.items() if isinstance(each, dict)}
+    command = f"studies/notation.py --archives {' '.join(f'{name}.zip' for name in archives)} --every {found['every']}"
+    title = f"Round trips of scores, every {found['every']}th of each archive"
+    for name, each in archives.items():
+        columns = {"scores": each["scores"], "read": each["read"]}
+        for what in ("notes", "bars", "staves"):
+            columns[what] = each["has"][what]
+            columns |= {f"{what}, {form}": each[key][what] for key, form in FORMS.items()}
+        columns["left out when read"] = sum(each["losses"].get(kind, 0) for kind in LEFT_OUT)
+        columns["moved to the grid"] = each["losses"].get("finer", 0)
+        for column, count in columns.items():
+            claim = f"round trip of scores, {name}: {column}"
+            yield make(command, "scores", claim, [count], table=title, line=name, column=column)
+
+
+FORMS = {"musicxml": "back from MusicXML", "midi": "back from MIDI"}
+
+
+def in_bars(found: Any, make: Make) -> Iterator[Row]:
+    """What a model of scores does on held-out works."""
+    command = "python studies/score_measures.py --store outputs/score_music/store --only"
+    for part, each in ((part, each) for part, each in found.items() if part in MEASURED):
+        for (head, lines), title in zip(each["tables"].items(), MEASURED[part], strict=True):
+            cells = [(line, column, cell) for line, row in lines.items() for column, cell in row.items()]
+            for line, column, cell in (each for each in cells if each[2] is not None):
+                claim = f"score model, {part}, {head}: {line}, {column}"
+                figure = cell if isinstance(cell, list) else [cell]
+                yield make(
+                    f"{command} {part}{SIZES.get(part, '')}",
+                    "score-model",
+                    claim,
+                    figure,
+                    table=title,
+                    line=line,
+                    column=column,
+                )
+
+
+SIZES = dict.fromkeys(("continuations", "fills", "hands"), " --seeds 48") | {"tune": " --scored 64"}
+SIZES["touch"] = " --files 24"
+MEASURED = {
+    "likelihood": ("Nats a note and a bar, validation, inputs of 1,024 ids",),
+    "continuations": (
+        "8 bars after 8 of held-out works",
+        "8 bars after 8 of held-out works: mean absolute difference from the composers' own",
+    ),
+    "fills": ("One or two bars of all parts, filled",),
+    "tune": ("Nats a note of the parts below a tune, and what it saves",),
+    "hands": ("Dissonance of a tune above the hands of songs", "Dissonance of tunes that have no hands of their own"),
+    "touch": ("Files as people give them, 8 bars more",),
+}
+
+
+def scored(found: Any, make: Make) -> Iterator[Row]:
+    command = "musictx evaluate score data.path=outputs/score_music/store data.segment=1024"
+    yield make(
+        command,
+        "likelihood",
+        "score model, free scores, inputs of 1,024: validation",
+        found["per_token"],
+        "nats a token",
+    )
+
+
+def played(found: Any, make: Make) -> Iterator[Row]:
+    """How far predicted loudness and articulation of held-out songs are from the played."""
+    command = "python studies/humanize.py --pop pop909.zip --annotations pop909-annotations.zip"
+    about = [("share of onsets within 1/240 of a quarter of the score's places", found["exact_onsets"])]
+    about += [("parameters of the network", found["parameters"]), ("notes of all songs", found["notes"])]
+    about += [(f"songs, {side}", count) for side, count in found["songs"].items()]
+    for claim, figure in about:
+        yield make(command, "loudness", f"loudness and articulation, POP909: {claim}", [figure])
+    for each, (column, key) in product(found["rows"], TOUCHES.items()):
+        title = f"Mean absolute errors, held-out songs, {each['split']}, {found['seeds']} seeds"
+        claim = f"humanize, POP909, {each['split']}: {each['model']}, {column}"
+        if key in each:
+            yield make(command, "loudness", claim, each[key], table=title, line=each["model"], column=column)
+
+
+TOUCHES = {
+    "velocity": "velocity",
+    "velocity, less than part and place": "velocity saved",
+    "velocity, volumes of parts given": "velocity within a song",
+    "held share of the length": "held",
+}
