@@ -23,7 +23,8 @@ import soundfile
 from pages import ROOT
 from piano import score_piano
 from piano_music import stores
-from report import GUIDE, PLAY, RESULTS
+from raw_music import GUIDE, PLAY
+from report import RESULTS
 from shared import options
 
 from musictx.config.mistakes import in_one_line
