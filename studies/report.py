@@ -34,7 +34,7 @@ WRITTEN = ("key", "says", "digits")  # of a row, by hand
 
 def row(source: Path, command: str, page: str, claim: str, figure: list[float], unit: str = "", **cell: str) -> Row:
     value, low, high = [*figure, None, None][:3]
-    tensors = re.search(r'"tensors_sha256": "(\w+)"', source.read_text(encoding="utf-8"))
+    tensors = re.search(r'"tensors_sha256": (?:\{\s*"score": )?"(\w+)"', source.read_text(encoding="utf-8"))
     found = {"page": page, "claim": claim, "figure": value, "low": low, "high": high, "unit": unit}
     found |= {"command": command, "commit": None, "tensors_sha256": tensors and tensors[1]}
     return found | {"source": source.relative_to(ROOT).as_posix(), **cell}
