@@ -32,6 +32,7 @@ Size is not varied: two layers, some 190 thousand parameters. Neither is the lou
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from time import process_time
 from typing import Any
 from zlib import crc32
 
@@ -186,8 +187,10 @@ def train(kind: str, task: str, optimizer: str, rate: float, seed: int, seconds:
     torch.manual_seed(seed)
     model: Any = build_model(model_config(name, settings, vocab_size=VOCAB.size))
     curriculum = Curriculum(model, task, seed)
+    began = process_time()
     steps = timed.learn(model, curriculum.loss, rate, timed.shares(seconds), optimizer=optimizer)
-    found: dict[str, Any] = {"steps": steps, "stages passed at": curriculum.passed, "processor": str(processor())}
+    found: dict[str, Any] = {"cpu_s": round(process_time() - began, 1), "steps": steps}
+    found |= {"stages passed at": curriculum.passed, "processor": str(processor())}
     found["parameters"] = sum(p.numel() for p in model.parameters())
     found["length"] = {n: accuracy(model, task, n, None, seed) for n in (*TRAINED, *UNSEEN)}
     for n in FAR:
