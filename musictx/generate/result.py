@@ -1,7 +1,7 @@
 """A model's piece of music: its notes, facts about them, and its files."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -15,11 +15,13 @@ from musictx.music.beat_grid import bars_of
 from musictx.music.bridge import join_files
 from musictx.music.gap import GapNotes, fill_in
 from musictx.music.grid import STEPS_PER_QUARTER, VOICE_NAMES
+from musictx.music.midi_file import Event
 from musictx.music.notation.midi import from_midi
 from musictx.music.notation.notation import MUSICXML, Losses, Notation
 from musictx.music.project import NAME, Line, Project
 from musictx.music.repairs import say_repairs
 from musictx.music.score import Bars, Meter, Score
+from musictx.music.voice_parts import in_parts
 from musictx.viz import sound
 from musictx.viz.sound import write_wav
 
@@ -78,9 +80,13 @@ class Music(Continuation):
             return join_files(place.project, place.second, lines, self.new_from_s, self.new_to_s, text, pedal=pedal)
         if self.is_new is not None:
             return fill_in(place.project, self.gap(place), text, pedal=pedal)
-        from_s = self.new_from_s + place.later_s
+        from_s, project = self.new_from_s + place.later_s, place.project
         lines = [Line(name, place.at(line)) for name, line in self.tracks(self.new_notes, self.new_lines)]
-        return place.project.continue_at(lines, from_s, text, pedal=pedal, seed=place.seed)
+        more: Mapping[int, Sequence[Event]] = {}
+        if place.seed and any(map(len, self.lines)):
+            heard = [place.at(line.select(line.onset_s < self.new_from_s)) for line in self.lines]
+            lines, more = in_parts(project, dict(zip(VOICE_NAMES, heard, strict=True)), lines)
+        return project.continue_at(lines, from_s, text, pedal=pedal, seed=place.seed, more=more)
 
     @property
     def new_lines(self) -> list[Score]:

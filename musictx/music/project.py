@@ -1,7 +1,7 @@
 """A person's MIDI file for new notes; all else in it stays."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -116,16 +116,26 @@ class Project:
         return cls(midi.write_events(EventFile(division, [EventTrack(events, 0)])), clock)
 
     def continue_at(
-        self, lines: Sequence[Line], from_s: float, text: str = "", *, pedal: bool = False, seed: bool = True
+        self,
+        lines: Sequence[Line],
+        from_s: float,
+        text: str = "",
+        *,
+        pedal: bool = False,
+        seed: bool = True,
+        more: Mapping[int, Sequence[Event]] = {},
     ) -> bytes:
-        """The file up to `from_s`, without the `seed` only its clock, markers and names, and new lines."""
+        """The file up to `from_s`, without the `seed` only its clock, markers and names, and new lines; `more` are new
+        events of its own tracks."""
         join = self.tick(from_s)
         tracks = self.tracks_until(join)
         new = self.new_tracks(lines, join, tracks, text=text, pedal=pedal, shares=len(lines) == 1)
+        ends = lifts(self.raw.channels, join)
         if new:
-            new[0] = with_events(
-                new[0], [], [lift for lift in lifts(self.raw.channels, join) if lift not in new[0].events]
-            )
+            new[0] = with_events(new[0], [], [lift for lift in ends if lift not in new[0].events])
+        for t, events in more.items():
+            words = [meta(0, midi.TEXT, text)] if text and not new and t == min(more) else []
+            tracks[t] = with_events(tracks[t], [], [*words, *([] if new or t != min(more) else ends), *events])
         if not seed:
             tracks = [EventTrack([e for e in t.events if e.channel is None], t.end) for t in tracks]
         return midi.write_events(self.file._replace(tracks=tracks + new))

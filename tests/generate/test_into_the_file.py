@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 
 import mido
 import numpy as np
@@ -9,8 +10,11 @@ import pytest
 from conftest import ok, refused
 
 import musictx
+from musictx.music.grid import lines_of_grid, score_to_grid
 from musictx.music.midi_file import read_events
+from musictx.music.project import Line, Project
 from musictx.music.read import read_bytes, read_tracks, whole
+from musictx.music.score import Score
 
 QUARTER = 480
 
@@ -154,18 +158,26 @@ def test_what_goes_between_two_files_keeps_both(filling, world, project, tmp_pat
     assert len(read_events(music.midi(alone=True)).tracks) < len(now)
 
 
-def test_four_voices_are_four_named_tracks(filling, world, tmp_path):
-    ok(["musictx", "generate", world.hymn, f"bundle={filling}", "length_bars=2", "out=o"], tmp_path)
-    was, now = events(world.hymn), events(tmp_path / "o" / f"{world.hymn.stem}-1.mid")
-    assert now[: len(was)] == was or [t.name for t in now[: len(was)]] == [t.name for t in was]
-    assert {track.name for track in now[len(was) :]} <= {"soprano", "alto", "tenor", "bass"}
-    for track in now[len(was) :]:
-        (line,) = [
-            t.score
-            for t in read_tracks((tmp_path / "o" / f"{world.hymn.stem}-1.mid").read_bytes(), "").tracks
-            if t.name == track.name
-        ]
-        assert (line.offset_s[:-1] <= line.onset_s[1:] + 1e-6).all()  # one line
+@pytest.mark.parametrize("staves", [("S", "A", "T", "B"), ("SA", "TB"), ("S", "ATB"), ("SATB",)])
+def test_each_voice_goes_on_in_its_part(filling, world, tmp_path, staves):
+    hymn = read_tracks(world.hymn.read_bytes(), world.hymn)
+    lines = dict(zip("SATB", lines_of_grid(score_to_grid(hymn.merge()), hymn.quarter_s), strict=True))
+    parts = [(voices, Score.merge([lines[each] for each in voices])) for voices in staves]
+    loud = [Line(name, replace(score, velocity=np.full(len(score), 70 + k))) for k, (name, score) in enumerate(parts)]
+    (tmp_path / "choir.mid").write_bytes(Project.new(hymn.quarter_s).beside(loud))
+    ok(["musictx", "generate", "choir.mid", f"bundle={filling}", "length_bars=2", "out=o"], tmp_path)
+    was, now = events(tmp_path / "choir.mid"), events(tmp_path / "o" / "choir-1.mid")
+    assert [track.name for track in now] == [track.name for track in was]
+    for before, after in zip(was[1:], now[1:], strict=True):  # a unison within a staff is a track of its own
+        old, new = ([e for e in track.events if e.begins] for track in (before, after))
+        assert new[: len(old)] == old
+        assert {(e.channel, e.data[2]) for e in new} == {(old[0].channel, 70 + staves.index(before.name))}
+    assert sum(e.begins for track in now for e in track.events) > sum(e.begins for track in was for e in track.events)
+    read = read_tracks((tmp_path / "o" / "choir-1.mid").read_bytes(), "").tracks
+    for track in read:
+        late = track.score.clip(hymn.merge().duration_s, track.score.duration_s)
+        sounding = (late.onset_s <= late.onset_s[:, None] + 1e-6) & (late.offset_s > late.onset_s[:, None] + 1e-6)
+        assert sounding.sum(1).max(initial=0) <= len(track.name)
 
 
 def test_bars_after_an_upbeat(world, tmp_path):

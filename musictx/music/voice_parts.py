@@ -1,0 +1,59 @@
+"""The parts of a person's file that go on with the voices of new music."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from statistics import median
+
+from musictx.music.grid import STEPS_PER_QUARTER
+from musictx.music.midi_file import Event, Note
+from musictx.music.project import Line, Part, Project, events_of
+from musictx.music.score import Score
+
+NEAR = 8  # last notes of a part, as loud as which new ones are
+
+
+def in_parts(
+    project: Project, seed: Mapping[str, Score], lines: Iterable[Line]
+) -> tuple[list[Line], dict[int, list[Event]]]:
+    """New events of each track, for the lines whose voice of the seed is in a part; the other lines as they are."""
+    at: dict[tuple[int, int], list[int]] = {}  # the numbers of the parts that begin a note
+    for part in project.model_parts:
+        for note in notes_in(project, part):
+            at.setdefault((step(project, note.on), note.pitch), []).append(part.number)
+    others, voices = list[Line](), dict[int, list[Score]]()
+    for line in lines:
+        places = [(step(project, note.on), note.pitch) for note in project.in_ticks(seed[line.name])]
+        counts = Counter(number for place in places for number in at.get(place, ()))
+        number, most = max(counts.items(), key=lambda each: each[1], default=(0, 0))
+        if 2 * most > len(places):
+            voices.setdefault(number, []).append(line.score)
+        else:
+            others.append(line)
+    more: dict[int, list[Event]] = {}
+    for part in (each for each in project.parts if each.number in voices):
+        more.setdefault(part.track, []).extend(sung(project, part, voices[part.number]))
+    return others, more
+
+
+def notes_in(project: Project, part: Part) -> list[Note]:
+    return [note for note in project.notes[part.track] if note.channel == part.channel]
+
+
+def step(project: Project, tick: int) -> int:
+    """The nearest sixteenth."""
+    return round(tick * STEPS_PER_QUARTER / project.clock.ticks_per_quarter)
+
+
+def sung(project: Project, part: Part, voices: Iterable[Score]) -> list[Event]:
+    """The events of new voices in a part, as loud as its last notes. A note ends where its key is struck again; of two
+    that begin together the longer one stays."""
+    before = [note.velocity for note in notes_in(project, part)]
+    loud = round(median(before[-NEAR:]))
+    new: list[Note] = []
+    for note in sorted((n for voice in voices for n in project.in_ticks(voice)), key=lambda n: (n.pitch, n.on, -n.off)):
+        if new and new[-1].pitch == note.pitch and note.on < new[-1].off:
+            if note.on == new[-1].on:
+                continue
+            new[-1] = new[-1]._replace(off=note.on)
+        new.append(note._replace(velocity=loud, channel=part.channel))
+    return [*events_of(new, part.channel)]
