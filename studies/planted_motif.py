@@ -11,7 +11,8 @@ Nothing but memory helps: K and L are drawn uniformly from whole notes, K up to 
 is held out, and no training has it. L goes on beyond training until a kind has less than half, up to 16,380.
 
 All kinds have the same curriculum, since without one most learn nothing: two notes at once, then more, then further
-away, as soon as three of four pitches are right (`STAGES`). All train for as many CPU seconds.
+away, as soon as three of four pitches are right (`STAGES`). All train for as many seconds of a core: each step counts
+those of `costs.json` (`step_costs.py`), beside those of an LSTM. Runs without `cpu_s` are older, and were timed.
 
 The figure is the share of right pitches in the second half of the return, each guessed after the true notes before it.
 The first half has said which motif it is and how far it moved. A model that copies without transposing has 1 and 0.
@@ -29,7 +30,7 @@ Three ways in which set-up alone could make a difference between kinds, and what
 Size is not varied: two layers, some 190 thousand parameters. Neither is the louder velocity that announces a motif.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from time import process_time
@@ -40,14 +41,15 @@ import numpy as np
 import timed
 import torch
 import torch.nn.functional as F
+from motif_plot import plot
 from shared import options
+from step_costs import OPTIMIZERS, Costs
 
 from musictx.config.mistakes import in_one_line
 from musictx.model.build import build_model, model_config
 from musictx.system import processor
 from musictx.terminal import say
 from musictx.tokenizers import build_tokenizer
-from musictx.viz.figure import new_figure, save_figure
 
 VOCAB = build_tokenizer("performance").vocab
 NOTES, PITCHES, TIMES, FURTHEST = 8, (48, 73), (10, 20, 30, 40), 5
@@ -59,9 +61,11 @@ PASSED, LOOK = 0.75, 50  # right pitches that end a stage; steps from look to lo
 TRAINED, UNSEEN = (9, 33, 99, 192, 300, 447), (21, 51, 111, 201, 291, 441)  # L
 FAR = (600, 1023, 2049, 4095, 8190, 16380)
 OFFSETS, AT = (0, 30, 51, 90, 300, 900), 192  # K where L is `AT`; training has the first two and 90
-STEP_IDS, SECONDS = 2048, 120.0  # ids a step, CPU seconds of a training
+STEP_IDS, SECONDS = 2048, 120.0  # ids a step, seconds of a training
+COST_AT = (16, 32, 64, 128, 256, 512, 513, 588)  # ids of a piece; above 512 three of them are a step
+LSTM_STEP_S = 0.0214  # on the core that timed the older runs: their LSTMs took 5,600 steps in 120 s
 SCORED = {"near": 64, "far": 16}  # pieces of a length; far: beyond 1,023
-OPTIMIZERS, RATES, SEEDS = ("adamw", "muon"), (1e-3, 2e-3, 4e-3), (1, 2, 3, 4, 5)
+RATES, SEEDS = (1e-3, 2e-3, 4e-3), (1, 2, 3, 4, 5)
 WEAK, LONGER = 0.9, 4  # mean of right pitches over `TRAINED` and `SEEDS`; times the seconds
 WIDTH: dict[str, Any] = {"d_model": 96, "n_layers": 2, "n_heads": 4, "d_ff": 192, "dropout": 0.0, "max_distance": 512}
 CELLS: dict[str, Any] = {"n_layers": 2, "dropout": 0.0}
@@ -160,7 +164,7 @@ class Curriculum:
 
     def __init__(self, model: Any, task: str, seed: int) -> None:
         self.model, self.task, self.rng = model, task, np.random.default_rng([seed, 1])
-        self.stage, self.steps = 0, 0
+        self.stage, self.steps, self.length = 0, 0, 0  # ids of a piece of the last step
         self.passed: list[int] = []  # steps
 
     def drawn(self, stage: int, rows: int | None = None) -> tuple[torch.Tensor, int]:
@@ -178,17 +182,38 @@ class Curriculum:
                 self.passed.append(self.steps)
         self.steps += 1
         earlier = self.stage and self.rng.random() < 0.2
-        return step_loss(self.model, *self.drawn(int(self.rng.integers(self.stage + 1)) if earlier else self.stage))
+        ids, notes = self.drawn(int(self.rng.integers(self.stage + 1)) if earlier else self.stage)
+        self.length = ids.shape[1]
+        return step_loss(self.model, ids, notes)
+
+    def shares(self, cost: Callable[[int], float], seconds: float) -> Iterator[float]:
+        """How much of the seconds is over, before each step; `cost` are those of a step with so many ids a piece."""
+        over = 0.0
+        while over < seconds:
+            yield over / seconds
+            over += cost(self.length)
 
 
-def train(kind: str, task: str, optimizer: str, rate: float, seed: int, seconds: float) -> dict[str, Any]:
-    """What one model can after so much CPU time: right pitches and note lengths by L, by K, and by chance."""
+def built(kind: str) -> Any:
     name, settings = KINDS[kind]
+    return build_model(model_config(name, settings, vocab_size=VOCAB.size))
+
+
+def gradients(model: Any, length: int) -> None:
+    """What a step of pieces with so many ids computes."""
+    ids = np.random.default_rng(0).integers(1, VOCAB.size, (STEP_IDS // length, length))
+    step_loss(model, torch.from_numpy(ids), 2).backward()
+
+
+def train(costs: Costs, kind: str, task: str, optimizer: str, rate: float, seed: int, seconds: float) -> dict[str, Any]:
+    """What one model can after so much time: right pitches and note lengths by L, by K, and by chance."""
     torch.manual_seed(seed)
-    model: Any = build_model(model_config(name, settings, vocab_size=VOCAB.size))
+    model = built(kind)
     curriculum = Curriculum(model, task, seed)
+    pace = LSTM_STEP_S / costs.step_s("LSTM", "adamw", 128)
+    shares = curriculum.shares(lambda length: pace * costs.step_s(kind, optimizer, length), seconds)
     began = process_time()
-    steps = timed.learn(model, curriculum.loss, rate, timed.shares(seconds), optimizer=optimizer)
+    steps = timed.learn(model, curriculum.loss, rate, shares, optimizer=optimizer)
     found: dict[str, Any] = {"cpu_s": round(process_time() - began, 1), "steps": steps}
     found |= {"stages passed at": curriculum.passed, "processor": str(processor())}
     found["parameters"] = sum(p.numel() for p in model.parameters())
@@ -216,11 +241,13 @@ def chosen(known: Callable[[str, float, int], Any]) -> tuple[str, float]:
     return min(best.items(), key=lambda each: cost(*each))
 
 
-def run_of(runs: timed.Runs, kind: str, task: str, seconds: float, optimizer: str, rate: float, seed: int) -> Any:
+def run_of(
+    runs: timed.Runs, costs: Costs, kind: str, task: str, seconds: float, optimizer: str, rate: float, seed: int
+) -> Any:
     """One run, made or known."""
     settings = crc32(repr((KINDS[kind], STAGES, STEP_IDS, TRAINED, UNSEEN, FAR, OFFSETS)).encode())
     key = f"{kind}, {task}, {optimizer}, {rate:g}, {seed}, {seconds:g} s, {settings:08x}"
-    run = runs.get(key, partial(train, kind, task, optimizer, rate, seed, seconds))
+    run = runs.get(key, partial(train, costs, kind, task, optimizer, rate, seed, seconds))
     say(f"{key}: {near(run):.3f}, {len(run['stages passed at'])} stages, {run['steps']} steps", flush=True)
     return run
 
@@ -240,48 +267,20 @@ def row_of(known: Callable[[float], Callable[[str, float, int], Any]], seconds: 
     return row
 
 
-def plot(table: dict[str, dict[str, Any]], path: Path) -> None:
-    """Right pitches by L, as far as every random seed was measured: their mean, and from the lowest to the highest."""
-    figure = new_figure(11, 4.5)
-    both = figure.subplots(1, 2, sharey=True)
-    for axes, task in zip(both, TASKS, strict=True):
-        axes.axvspan(6, STAGES[-1][1], color="grey", alpha=0.12, lw=0)
-        for kind, row in table.items():
-            shares = {int(n): [x[0] for x in each if x] for n, each in row[task]["length"].items()}
-            # no further than all random seeds were measured: beyond, those that did not break would stand for all
-            lengths = sorted(n for n, each in shares.items() if len(each) == len(row[task]["steps"]))
-            mean, low, high = ([float(f(shares[n])) for n in lengths] for f in (np.mean, min, max))
-            (line,) = axes.plot(lengths, mean, lw=1.2, label=kind)
-            axes.fill_between(lengths, low, high, color=line.get_color(), alpha=0.15, lw=0)
-            for seen, face in ((True, line.get_color()), (False, "white")):
-                at = [i for i, n in enumerate(lengths) if (n in TRAINED) == seen]
-                x, y = ([values[i] for i in at] for values in (lengths, mean))
-                axes.plot(x, y, "o", ms=4, mec=line.get_color(), mfc=face)
-        chance = [x[0] for row in table.values() for x in row[task]["chance"] if x]
-        axes.axhline(np.mean(chance), color="black", ls=":", lw=1, label="chance")
-        axes.set_xscale("log", base=2)
-        axes.set(ylim=(0, 1.02), title=f"the motif returns {task}")
-        ticks = (9, 33, 99, AT, 447, *FAR[1:])
-        axes.set_xticks(ticks, [f"{n:,}" for n in ticks], rotation=90)
-        axes.minorticks_off()
-    figure.supxlabel("ids between motif and return; grey: the range of training; hollow: none of them was trained")
-    both[0].set_ylabel("right pitches in the return")
-    both[1].legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-    save_figure(figure, path)
-
-
 def main() -> None:
     parser = options(__doc__, "out", "seconds", out=Path("outputs/planted"), seconds=SECONDS)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS], help="default: all")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
+    costs = Costs(args.out / "costs.json", {kind: partial(built, kind) for kind in KINDS}, gradients, COST_AT)
     table: dict[str, dict[str, Any]] = {}
     for kind in args.kinds:  # a file of runs each: two processes can train different kinds
         runs = timed.Runs(args.out / f"{kind.replace(', ', '-').replace(' ', '-')}.json")
-        table[kind] = {task: row_of(partial(partial, run_of, runs, kind, task), args.seconds) for task in TASKS}
+        made = partial(partial, run_of, runs, costs, kind)
+        table[kind] = {task: row_of(partial(made, task), args.seconds) for task in TASKS}
     if len(args.kinds) == len(KINDS):  # else another process has the rest
         timed.write_rows(args.out / "motif.json", table)
-        plot(table, args.out / "motif.png")
+        plot(table, args.out / "motif.png", TRAINED, STAGES[-1][1])
         say(f"{args.out}: motif.json and motif.png")
 
 

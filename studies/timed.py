@@ -2,10 +2,8 @@
 are worse."""
 
 import json
-from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from statistics import median
 from time import process_time
 from typing import Any, TypeVar
 
@@ -19,33 +17,11 @@ from musictx.training.optimizer import build_optimizer
 T = TypeVar("T")
 
 
-REFERENCE_S = 0.011  # of `reference` on a core of an Intel Xeon (AVX-512, AMX) whose host is busy, as it mostly is
-EVERY_S = 0.5  # CPU time from one to the next
-
-
-def reference() -> float:
-    """The CPU seconds of a fixed piece of work, of the kinds that trainings are made of."""
-    rows, weights, heads = torch.full((256, 96), 0.1), torch.full((96, 96), 0.01), torch.full((64, 128, 128), 0.1)
-    began = process_time()
-    for _ in range(40):
-        rows = torch.tanh(rows @ weights)
-    torch.softmax(heads @ heads, -1)
-    return process_time() - began
-
-
 def shares(seconds: float) -> Iterator[float]:
-    """How much of the CPU seconds is over, before each step. They are seconds of the core of `REFERENCE_S`. A CPU
-    second does up to twice as much where the host rests, so a fixed piece of work is timed in between."""
-    over, pace, since_s = 0.0, 1.0, EVERY_S
-    recent: deque[float] = deque(maxlen=5)
-    while over < seconds:
-        if since_s >= EVERY_S:
-            recent.append(reference())
-            pace, since_s = REFERENCE_S / median(recent), 0.0
-        began = process_time()
-        yield over / seconds
-        spent_s = process_time() - began
-        over, since_s = over + spent_s * pace, since_s + spent_s
+    """How much of the CPU seconds is over, before each step."""
+    began = process_time()
+    while (share := (process_time() - began) / seconds) < 1:
+        yield share
 
 
 def learn(

@@ -158,11 +158,3 @@ def test_shorter_budgets_after_longer_ones_are_refused(small, world, tmp_path, m
     kind.run(0.2, Way(32, "muon", 1e-2, 0.0))
     with pytest.raises(UserError, match=r"longer than 0\.1 minutes"):
         kind.run(0.1, Way(32, "muon", 1e-2, 0.0))
-
-
-@pytest.mark.parametrize(("slower", "steps"), [(0.5, 50), (1, 100), (2, 200)])
-def test_a_core_that_does_less_has_more_cpu_seconds(monkeypatch, slower, steps):
-    clock = iter(np.arange(0, 1e6, 0.01).tolist())  # a step takes 10 ms
-    monkeypatch.setattr(timed, "process_time", lambda: next(clock))
-    monkeypatch.setattr(timed, "reference", lambda: timed.REFERENCE_S * slower)
-    assert len([*timed.shares(1.0)]) == pytest.approx(steps, abs=2)
