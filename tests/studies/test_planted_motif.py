@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import planted_motif
 import pytest
+import step_costs
 import timed
 import torch
 
@@ -96,12 +97,21 @@ def test_optimizer_and_rate_are_those_with_the_most_right_pitches(monkeypatch, o
     assert planted_motif.chosen(run_of) == (max(best, key=lambda name: best[name]), 8e-3)
 
 
+def test_time_is_counted_by_the_ids_of_each_step():
+    curriculum, over = planted_motif.Curriculum(None, "as it was", 0), []
+    for share in curriculum.shares(lambda length: 0.1 * length, 10.0):
+        over.append(share)
+        curriculum.length = len(over)
+    assert over == pytest.approx([n * (n + 1) / 200 for n in range(14)])  # of steps with 1, 2, 3 … ids
+
+
 def test_a_trial_from_the_command(tmp_path, monkeypatch):
     words = ["--out", str(tmp_path / "o"), "--seconds", "0.2"]
     monkeypatch.setattr(planted_motif, "KINDS", {name: planted_motif.KINDS[name] for name in ("learned", "LSTM")})
     for name, few in {"TRAINED": (9,), "UNSEEN": (21,), "FAR": (600, 1023), "OFFSETS": (0,), "SEEDS": (1,)}.items():
         monkeypatch.setattr(planted_motif, name, few)
     monkeypatch.setattr(planted_motif, "SCORED", {"near": 4, "far": 4})
+    monkeypatch.setattr(step_costs, "TURNS", 1)
     monkeypatch.setattr(timed, "bracketed", lambda rates, cost: (cost(1e-3), 1e-3)[1])
     for kinds in (["--kinds", "LSTM"], []):  # in two parts
         monkeypatch.setattr(sys, "argv", ["planted_motif.py", *words, *kinds])
