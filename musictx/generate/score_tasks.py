@@ -17,6 +17,7 @@ from musictx.generate.score_control import bar_lines, chords_found, in_key
 from musictx.generate.score_music import ScoreMusic, both, fitted, loudness_of
 from musictx.generate.score_seeds import ScoreSeed, accompanied, continued, read_score, seconds_at, with_gap
 from musictx.generate.scores import Template, check_settings, draw_parts
+from musictx.generate.seeds import find_seeds
 from musictx.model.steps import Player
 from musictx.tokenizers.gap import knows_gaps
 from musictx.tokenizers.rules import AUTO
@@ -82,6 +83,14 @@ def draw_tasks(
 ) -> list[list[ScoreMusic]]:
     """The music of every task; `own` are the bundle's settings where the sampling says auto."""
     return [task.draw(player, tokenizer, own=own) for task in tasks]
+
+
+def tasks_of(field: str, score: object, tokenizer: ScoreTokenizer, request: Request) -> list[Task]:
+    """The tasks of a file, a folder or a pattern. Raises ConfigError for anything else, and as `task_of`."""
+    if not isinstance(score, str | Path):
+        kind = None if score is None else type(score).__name__
+        raise ConfigError(field, got=kind, why="a score model needs bars and parts", allowed="a score's file")
+    return [task_of(file, tokenizer, request) for file in find_seeds(str(score))]
 
 
 def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, data: bytes | None = None) -> Task:
