@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from conftest import ok, refused, run
 
-from musictx.commands.generate import GenerateConfig, generate
+from musictx.commands.generate import generate
+from musictx.commands.generate_settings import GenerateConfig
 from musictx.config.app import settings
 from musictx.config.command import find
 from musictx.config.train import AttentionConfig
