@@ -64,7 +64,10 @@ class GenerateConfig:
     variations: int = setting(Continue.variations, "continuations of each seed")
     rows_at_once: int = setting(Continue.rows_at_once, "rows drawn together; give more on a GPU")
     random_seed: int = setting(Continue.random_seed, "random seed: the same one gives the same music")
-    include_seed: bool = setting(Continue.include_seed, "false: write the new notes alone, where they lie in the file")
+    include_seed: bool = setting(
+        Continue.include_seed,
+        "false: write the new notes alone, where they lie in the file; of a score the new bars, from bar 1 on",
+    )
     part: str | None = setting(
         None, "the name or number of the one part of the file that is heard and written, as inspect names it; null: all"
     )

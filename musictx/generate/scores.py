@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, Take
 from musictx.generate.engine import BatchRow, begin_stream, enough_memory
-from musictx.generate.requests import MOST_TOKENS, UNSAID, Accompany, Fill, Own, Request
+from musictx.generate.requests import MOST_TOKENS, UNSAID, Accompany, Fill, NewMusic, Own, Request
 from musictx.generate.score_control import ScoreSteering, check_control
 from musictx.model.steps import Player, newest
 from musictx.music.notation.notation import Notation, Note
@@ -201,6 +201,8 @@ def draw_parts(
     room_for = MOST_TOKENS // (SPARE * len(script.ids))  # rows; a long score has fewer at once
     at_once, out = max(min(request.rows_at_once, request.variations, room_for), 1), list[Drawn]()
     limit = MOST_TOKENS // at_once
+    if isinstance(request, NewMusic):
+        limit = min(limit, request.max_tokens or limit)
     most = len(context) + limit
     room = min(most, window or most)
     for done in range(0, request.variations, at_once):
@@ -215,6 +217,11 @@ def draw_parts(
                 report(done + batch.share * len(rows), request.variations)
         out += [_read(take, script, template.notation, tokenizer) for take in batch.takes()]
     return out
+
+
+def most_bars(parts: int) -> int:
+    """The most new bars of so many parts at once: a row has room for its script and all that is drawn."""
+    return MOST_TOKENS // (SPARE * (3 + 2 * parts))  # a meter, a key and an end; each part's beginning and its music
 
 
 def _read(take: Take, script: Script, notation: Notation, tokenizer: ScoreTokenizer) -> Drawn:
