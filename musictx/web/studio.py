@@ -9,16 +9,16 @@ from types import MappingProxyType
 from typing import Any
 
 from musictx.config.web import Limits
-from musictx.errors import PerformanceError, UserError
+from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied
-from musictx.generate.choose_bundle import choose_bundle
+from musictx.generate.choose_bundle import choose_bundle, score_unless
 from musictx.generate.draw import Continuation
 from musictx.generate.open_bundle import Opened
 from musictx.generate.open_player import Accompanying, Playing
 from musictx.generate.requests import Accompany, Continue, Fill
 from musictx.generate.score_music import ScoreMusic
 from musictx.model.build import can
-from musictx.model.packaged import PIANO
+from musictx.model.packaged import PIANO, SCORE
 from musictx.model.steps import Player, SourcePlayer
 from musictx.model.torch_steps import TorchPlayer, TorchSourcePlayer
 from musictx.tokenizers.gap import knows_gaps
@@ -206,17 +206,11 @@ class Studio:
 
     def _choice(self, music: PageMusic) -> tuple[str, str]:
         """The model that suits the music, and the reason: a model of scores takes them from the piano."""
-        name, reason = choose_bundle(music.reading(in_beats=True).score, music.name)
-        of_scores = self.of_scores
-        if name != PIANO or of_scores is None:
-            return name, reason
-        try:
-            self.for_model(music, of_scores)
-        except PerformanceError as error:
-            return name, f"{music.name} {error.reason}"
-        except UserError as error:
-            return name, f"the {of_scores} model cannot play {error.what}"
-        return of_scores, f"{music.name} is a score: its notes lie on a grid"
+        choice, of_scores = choose_bundle(music.reading(in_beats=True).score, music.name), self.of_scores
+        if choice.bundle != PIANO or of_scores is None:
+            return choice
+        choice = score_unless(lambda: self.for_model(music, of_scores), Path(music.name))
+        return of_scores if choice.bundle == SCORE else PIANO, choice.why
 
     def for_model(self, music: PageMusic, name: str) -> PageMusic:
         """The music in the notes of a model."""
