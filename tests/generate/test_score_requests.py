@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from musictx.config.fields import setting_keys
 from musictx.errors import BundleError, ConfigError
 from musictx.generate.choose_bundle import name_accompanist, name_bundle
 from musictx.generate.control import Control
-from musictx.generate.requests import Accompany, Continue, Fill, Length
+from musictx.generate.requests import Accompany, Continue, Fill, Length, Request
 from musictx.generate.score_tasks import task_of
 from musictx.music.midi_file import read_events
 from musictx.music.notation.midi import from_midi
@@ -30,7 +31,8 @@ USUAL = {
     Fill: Fill(replace(PLAIN, guard=True), from_bar=2, to_bar=3),
     Accompany: Accompany(PLAIN),
 }
-ALL = {  # they change the music of each request
+Fields = dict[str, Any]  # values by the field's name
+ALL: Fields = {  # they change the music of each request
     "sampling.temperature": 0.2,
     "sampling.top_k": 1,
     "sampling.top_p": 0.01,
@@ -52,8 +54,8 @@ ALL = {  # they change the music of each request
     "variations": 2,
     "humanize": True,
 }
-NEW = {"rules.grid": "1/16t", "window": 16, "max_tokens": 8}
-CHANGES = {
+NEW: Fields = {"rules.grid": "1/16t", "window": 16, "max_tokens": 8}
+CHANGES: dict[type[Request], Fields] = {
     Continue: ALL
     | NEW
     | {"sampling.seed_guidance": 4.0, "length.seconds": 3.0, "length.bars": 5.0, "include_seed": False}
@@ -61,9 +63,9 @@ CHANGES = {
     Fill: ALL | NEW | {"from_bar": 3, "to_bar": 4, "only": "Cello"},
     Accompany: ALL,
 }
-NONE = {"rules.masks": False, "control.bar_seconds": 2.0, "control.loudness": 60, "control.particles": 4}
-CHORALES = {"rules.voice_order": True, "rules.voice_ranges": True, "rules.no_parallels": True}
-REFUSED = {
+NONE: Fields = {"rules.masks": False, "control.bar_seconds": 2.0, "control.loudness": 60, "control.particles": 4}
+CHORALES: Fields = {"rules.voice_order": True, "rules.voice_ranges": True, "rules.no_parallels": True}
+REFUSED: dict[type[Request], Fields] = {
     Continue: NONE
     | CHORALES
     | {"length.tokens": 5, "part.side": "end", "part.start": "beat", "only": "Voice", "drums": True},
@@ -75,12 +77,12 @@ REFUSED = {
     | {"sampling.guard": True, "sampling.seed_guidance": 1.0, "rules.grid": "1/8"}
     | {"voices": "T", "rewrite": "A", "from_bar": 1, "to_bar": 2, "transpose": 2},
 }
-ELSEWHERE = {  # a reason for each other field
+ELSEWHERE: dict[type[Request], set[str]] = {  # a reason for each other field
     Continue: {"rows_at_once", "part.on_beat", "sampling.guard"},  # speed; bar lines are beats; test_score_loops.py
     Fill: {"rows_at_once", "sampling.guard"},
     Accompany: {"rows_at_once", *CHORALES},  # its rules begin as those of choirs, and a score has none of them
 }
-TOO = {  # what a field needs beside it
+TOO: dict[str, Fields] = {  # what a field needs beside it
     "control.strength": {"control.key": "F# major"},
     "control.particles": {"control.key": "F# major"},
     "control.bar_seconds": {"control.chords": "C | F"},
@@ -121,7 +123,7 @@ def quiet():
     return said
 
 
-def is_given(kind, name, tmp_path):
+def file_for(kind, tmp_path):
     """A file for the request."""
     return in_file(replace(DANCE, parts=(TUNE,)) if kind is Accompany else DANCE, tmp_path)
 
@@ -146,7 +148,7 @@ def test_every_field_has_its_row(kind):
 
 @pytest.mark.parametrize(("kind", "name", "value"), CASES["changes"])
 def test_a_field_changes_the_music(tmp_path, kind, name, value):
-    path, request = is_given(kind, name, tmp_path), asked(kind, name, value)
+    path, request = file_for(kind, tmp_path), asked(kind, name, value)
     before = changed(USUAL[kind], TOO.get(name, {}))
     model = quiet() if name in ("rules.max_silence_s", "rules.max_still_s") else player()
     assert heard(path, request, model) != heard(path, before, model)
@@ -155,7 +157,7 @@ def test_a_field_changes_the_music(tmp_path, kind, name, value):
 
 @pytest.mark.parametrize(("kind", "name", "value"), CASES["refused"])
 def test_a_field_that_no_score_keeps_is_refused_and_another_model_plays(tmp_path, kind, name, value):
-    path, word = is_given(kind, name, tmp_path), PRINTED.get(name, name.rpartition(".")[2])
+    path, word = file_for(kind, tmp_path), PRINTED.get(name, name.rpartition(".")[2])
     with pytest.raises(ConfigError) as refused:
         heard(path, asked(kind, name, value), player())
     assert f"{word}=" in refused.value.line()
@@ -211,6 +213,7 @@ def test_the_new_bars_alone_begin_at_bar_1(tmp_path):
     assert [(chord.from_s, chord.share) for chord in alone.chords] == [
         (chord.from_s - whole.new_from_s, chord.share) for chord in whole.chords
     ]
+    assert alone.bars is not None
     assert alone.bars.lines_s[0] == 0
 
 
