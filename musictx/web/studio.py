@@ -12,7 +12,7 @@ from musictx.config.web import Limits
 from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied
 from musictx.generate.choose_bundle import choose_bundle, score_unless
-from musictx.generate.draw import Continuation
+from musictx.generate.continuation import Continuation
 from musictx.generate.open_bundle import Opened
 from musictx.generate.open_player import Accompanying, Playing
 from musictx.generate.requests import Accompany, Continue, Fill
