@@ -180,5 +180,5 @@ def check_files(pedal: bool = False, between: str | None = None) -> None:
         raise ConfigError("pedal", got=True, why="the notes of a score have written lengths", allowed="false")
     if between is not None:
         why = "two files may have other parts, so a score model joins none"
-        allowed = "one file with both and empty bars between them, infill="
+        allowed = "both as one file, with empty bars between them, to infill="
         raise ConfigError("between", got=between, why=why, allowed=allowed, hint="bundle=piano joins two")
