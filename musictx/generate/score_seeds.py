@@ -132,8 +132,8 @@ def continued(seed: ScoreSeed, part: Region, length: Length) -> tuple[ScoreSeed,
     bar = meter_of_rest(old)
     count, most = bars_of(length, old, bar), most_bars(len(seed.used))
     if count > most:
-        name, got = ("bars", count) if length.seconds is None else ("seconds", length.seconds)
-        allowed = most if length.seconds is None else int(most * bar.full / _units_a_second(old))
+        most_s = int(most * bar.full / _units_a_second(old))
+        name, got, allowed = ("bars", count, most) if length.seconds is None else ("seconds", length.seconds, most_s)
         why = f"{count} new bars for {len(seed.used)} part{'s' * (len(seed.used) != 1)}"
         hint = "then go on with the result"
         raise ConfigError(f"Length.{name}", got=got, why=why, allowed=f"at most {allowed}", hint=hint).of(seed.file)
