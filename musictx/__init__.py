@@ -16,7 +16,7 @@ set_thread_policy()  # before PyTorch is imported
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest of this
 
 PLACES = {  # in the order of the reference
-    "load": "musictx.generate.model",
+    "load": "musictx.generate.load",
     "Model": "musictx.generate.model",
     "Music": "musictx.generate.result",
     "Score": "musictx.music.score",
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from musictx.commands.prepare import prepare as prepare
     from musictx.commands.train import train as train
     from musictx.errors import UserError as UserError
+    from musictx.generate.load import load as load
     from musictx.generate.model import Model as Model
-    from musictx.generate.model import load as load
     from musictx.generate.result import Music as Music
     from musictx.music.read import read_midi as read_midi
     from musictx.music.score import Score as Score

@@ -71,7 +71,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 def names() -> list[str]:
     """All commands, those of `ORDER` first."""
-    files = {file.stem for file in FOLDER.glob("*.py")} - {"__init__"}
+    files = {file.stem for file in FOLDER.glob("*.py") if "_" not in file.stem}  # generate_settings is none
     first = [name for name in ORDER if name in files]
     return first + sorted(files - {*first})
 

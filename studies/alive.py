@@ -37,7 +37,7 @@ from bundles import with_notes
 from shared import asked, options
 
 from musictx.analysis.repeats import CorpusIndex
-from musictx.commands.generate import continue_request
+from musictx.commands.generate_settings import continue_request
 from musictx.config.app import settings
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store

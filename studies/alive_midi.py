@@ -24,7 +24,7 @@ import numpy as np
 import timed
 from alive_measures import CLOSE_S, Row, Setting, measure
 
-from musictx.commands.generate import continue_request
+from musictx.commands.generate_settings import continue_request
 from musictx.config.app import settings
 from musictx.files import replacing
 from musictx.generate.continuing import continue_all, read_beginning

@@ -9,7 +9,7 @@ from typing import get_type_hints
 import pytest
 from conftest import refused
 
-from musictx.commands.generate import GenerateConfig
+from musictx.commands.generate_settings import GenerateConfig
 from musictx.config import PRESETS
 from musictx.config.app import check_paths, conf_dir, options, settings
 from musictx.config.command import find

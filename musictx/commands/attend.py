@@ -26,6 +26,7 @@ from musictx.files import check_new, only_new
 from musictx.generate.choose_bundle import name_bundle
 from musictx.generate.open_bundle import Opened
 from musictx.generate.open_player import check_device
+from musictx.generate.score_seeds import read_score
 from musictx.generate.seeds import fit_grid
 from musictx.model.build import can
 from musictx.model.encoder_decoder import EncoderDecoder
@@ -38,6 +39,7 @@ from musictx.setting import setting
 from musictx.terminal import say
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.tokenizer import Trace
 from musictx.viz.arcs import choose_heads, head_names, plot_arcs, plot_heads, plot_map, plot_positions
 from musictx.viz.figure import FORMATS
@@ -49,7 +51,7 @@ class AttendConfig:
 
     bundle: str | None = setting(
         None,
-        "piano, chorale, harmoniser (its voices look at their melody), a file that `musictx train` made "
+        "piano, chorale, score, harmoniser (its voices look at their melody), a file that `musictx train` made "
         "or a run's folder; null: piano, unless the music is four voices on a grid",
         path=True,
     )
@@ -115,7 +117,12 @@ def attend(config: AttendConfig) -> None:
     if remark := tracks.remark(config.drums):
         say(f"{source}: {remark}")
     score = fit_grid(score, tokenizer, source, say)
-    ids = ids_by_height(tokenizer, score) if harmonises else tokenizer.encode(score)
+    if isinstance(tokenizer, ScoreTokenizer):
+        if config.drums:
+            raise ConfigError("drums", got=True, why="a score has no drums", hint="leave it out")
+        ids = tokenizer.encode_notation(read_score(source, tokenizer).notation)
+    else:
+        ids = ids_by_height(tokenizer, score) if harmonises else tokenizer.encode(score)
     piece = Piece(config, tokenizer, ids, tokenizer.trace(ids, score.quarter_s), source.stem, pictures)
     (show_melody if harmonises else show_past)(model, piece)
 

@@ -1,6 +1,6 @@
 """The choice of a packaged model: chorale for four voices on a grid, score for other scores, piano for all else."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -108,7 +108,8 @@ def name_bundle(
 
 def score_or_piano(seed: Path, request: Request, pedal: bool = False, between: str | None = None) -> Choice:
     """The model of scores, if this is one, and only settings are asked for that it keeps."""
-    try:
+
+    def check() -> None:
         check_files(pedal, between)
         score = read_score(seed, ScoreTokenizer())
         if isinstance(request, Accompany):
@@ -116,6 +117,14 @@ def score_or_piano(seed: Path, request: Request, pedal: bool = False, between: s
         check_kept(request)
         if (grid := request.rules.grid) in (OFF, SWING):  # a score has only exact parts of a quarter
             raise ConfigError("grid", got=grid)
+
+    return score_unless(check, seed)
+
+
+def score_unless(check: Callable[[], object], seed: Path) -> Choice:
+    """The model of scores, or the piano's where `check` raises a UserError, which is the reason."""
+    try:
+        check()
     except PerformanceError as error:
         return Choice(PIANO, f"{seed.name} {error.reason}")
     except ConfigError as error:

@@ -13,7 +13,7 @@ from musictx.generate.gap import Gap, step_s
 from musictx.generate.primer import ANY_MOMENT, Primer, choose_primer, grid_of, say_grid
 from musictx.generate.requests import UNSAID, Continue, Own
 from musictx.generate.result import Music, Place
-from musictx.generate.seeds import Seed, fit_range, fit_voices, read_seed
+from musictx.generate.seeds import Seed, find_seeds, fit_range, fit_voices, read_seed
 from musictx.model.steps import Player
 from musictx.music.project import Project
 from musictx.music.score import Meter, Score
@@ -50,6 +50,18 @@ def read_beginning(file: Path, tokenizer: Tokenizer, request: Continue) -> Begin
     remarks = [*seed.remarks]
     primer = take_primer(seed, file, tokenizer, request, remarks.append)
     return Beginning(stem_of(file), primer, file, project=seed.project, remarks=tuple(remarks))
+
+
+def beginnings_of(seed: object, tokenizer: Tokenizer, request: Continue) -> list[Beginning]:
+    """The primer of a score, or of each file of `seed_midi=`; None begins from nothing. Raises UserError."""
+    if seed is None:
+        refuse_part(request)
+        return [Beginning("new")]
+    if isinstance(seed, Score):
+        return [begin_with(seed, tokenizer, request)]
+    if isinstance(seed, str | Path):
+        return [read_beginning(file, tokenizer, request) for file in find_seeds(str(seed))]
+    raise ConfigError("seed_midi", got=seed, allowed="a MIDI file, a Score, or None")
 
 
 def begin_with(score: Score, tokenizer: Tokenizer, request: Continue) -> Beginning:

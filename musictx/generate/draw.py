@@ -1,7 +1,7 @@
 """Continuations of primers and fills of gaps: music above the sampling engine, which knows only ids."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, Progress, Take
 from musictx.generate.character import Character, bounds_of, can_hold
 from musictx.generate.chords import line_after
+from musictx.generate.continuation import Continuation
 from musictx.generate.engine import BatchRow, StreamStep, begin_stream
 from musictx.generate.gap import Gap, fill, gap_prompt, ids_in_gap, most_tokens, music_of
-from musictx.generate.outcome import ChordSpan, outcome
+from musictx.generate.outcome import outcome
 from musictx.generate.particles import Particles, random_keys
 from musictx.generate.primer import Primer, Prompt, bare_prompt, grid_of, make_prompt
 from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Length, Own
@@ -21,7 +22,7 @@ from musictx.generate.steering import Steering
 from musictx.model.steps import Player
 from musictx.music.beat_grid import BeatGrid
 from musictx.music.grid import STEPS_PER_QUARTER
-from musictx.music.score import Filled, Meter, Score, merge_marked
+from musictx.music.score import Meter, merge_marked
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.beat_grammar import BeatGrammar
 from musictx.tokenizers.grammar import build_grammar
@@ -31,32 +32,6 @@ from musictx.waiting import Waiting
 
 MOST_LINES_S = 4 * 3600.0  # later notes may begin at any moment
 OFF_GRID_S = 0.006  # a step of the clock that stands for a line is at most half a step away from it
-
-
-@dataclass(frozen=True)
-class Continuation:
-    """Music after its primer, or a piece with its gap filled."""
-
-    score: Score  # all of its notes
-    new_from_s: float  # when the new music begins
-    stopped: str = ""  # why it is shorter than requested; "" if it is not
-    mean_log_p: float = 0.0  # nats a token, by the model itself, without filters or guidance
-    unheard: int = 0  # the primer's oldest tokens, further back than the model looks
-    is_new: NDArray[np.bool_] | None = None  # (N,) the notes that fill a gap; None: those from `new_from_s` on are new
-    new_to_s: float = np.inf  # when a fill ends
-    chords: tuple[ChordSpan, ...] = ()  # of the request
-    became: str = ""  # the effect of the request, in words
-    lines: tuple[Score, ...] = ()  # the notes of each voice of `score`, from the highest down, if the model has voices
-    held: int = 0  # new notes that came although the guard made them less likely
-
-    @property
-    def new_notes(self) -> Score:
-        return self.score.select(self.score.onset_s >= self.new_from_s if self.is_new is None else self.is_new)
-
-    @property
-    def new(self) -> float | Filled | NDArray[np.bool_]:
-        """The new notes, in the form that pictures take."""
-        return self.new_from_s if self.is_new is None else Filled(self.is_new, self.new_from_s, self.new_to_s)
 
 
 def continue_primers(
@@ -237,7 +212,7 @@ class Drawing:
             lines_s = control.lines_s(prompt.meter, music.new_from_s)[1]
             chords, summary = outcome(control, music.new_notes, music.new_from_s, to_s, lines_s, self.lines[i])
             music = replace(music, chords=chords, became=summary)
-        return music if self.request.include_seed else _without_primer(music)
+        return music if self.request.include_seed else music.without_primer
 
 
 def new_from_s(prompt: Prompt, grid: BeatGrid | None) -> float:
@@ -286,17 +261,3 @@ def _last_place_s(tokenizer: Tokenizer, prompt: Prompt, grid: BeatGrid | None, s
     inside = places_s[(places_s > start_s + 1e-6) & (places_s <= end_s + 1e-6)]
     last_s = float(inside.max(initial=start_s))
     return last_s if start_s < last_s > end_s - 2 * prompt.quarter_s else end_s  # places have an end, too
-
-
-def _without_primer(music: Continuation) -> Continuation:
-    start_s = music.new_from_s
-    lines = tuple(notes_after(line, start_s) for line in music.lines)
-    chords = tuple(chord.later(-start_s) for chord in music.chords)
-    return replace(music, score=notes_after(music.score, start_s), new_from_s=0.0, chords=chords, lines=lines)
-
-
-def notes_after(score: Score, start_s: float) -> Score:
-    """The notes that sound after a moment, cut there, in time from it."""
-    sounds = score.offset_s > start_s + 1e-6
-    score = replace(score, onset_s=np.where(sounds, np.maximum(score.onset_s, start_s), score.onset_s))
-    return score.clip(start_s, score.duration_s + 1)

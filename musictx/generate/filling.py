@@ -11,8 +11,9 @@ from musictx.generate.primer import ANY_MOMENT, borders_s, grid_of, say_grid
 from musictx.generate.requests import Continue, Fill, Length
 from musictx.generate.seeds import Seed, fit_range, fit_voices, read_seed
 from musictx.model.header import BundleHeader
+from musictx.model.packaged import seed_path
 from musictx.model.steps import Player
-from musictx.music.score import Score
+from musictx.music.score import Meter, Score
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.gap import knows_gaps
 from musictx.tokenizers.rules import AUTO
@@ -37,6 +38,23 @@ def read_around(files: list[Path], tokenizer: Tokenizer, request: Fill) -> Begin
     say_control(request, files[0], gap, tokenizer, remarks.append)
     name = "-to-".join(stem_of(file) for file in files)
     return Beginning(name, gap, files[0], files[1], project, second, tuple(remarks))
+
+
+def gap_of(midi: str | Path | Score, tokenizer: Tokenizer, request: Fill) -> Beginning:
+    """The gap of a request in a MIDI file or a score. Raises UserError, which names the source."""
+    if isinstance(midi, Score):
+        return gap_in_piece(Seed(midi, Meter(midi.quarter_s)), "the score", tokenizer, request)
+    return read_around([seed_path(str(midi))], tokenizer, request)
+
+
+def gap_between(a: object, b: object, tokenizer: Tokenizer, request: Fill) -> Beginning:
+    """The gap of a request between two MIDI files. Raises UserError, which names the file."""
+    files = list[Path]()
+    for midi in (a, b):
+        if not isinstance(midi, str | Path):
+            raise ConfigError("between", got=type(midi).__name__, allowed="two MIDI files; write a score to one")
+        files.append(seed_path(str(midi)))
+    return read_around(files, tokenizer, request)
 
 
 def gap_in_piece(

@@ -12,6 +12,7 @@ from musictx.errors import ConfigError, TokenError, UserError
 from musictx.files import stem_of
 from musictx.generate.primer import borders_s
 from musictx.generate.requests import FARTHEST, Accompany
+from musictx.model.packaged import seed_path
 from musictx.music.grid import (
     N_VOICES,
     OPEN,
@@ -55,6 +56,19 @@ class Melody(NamedTuple):
     project: Project | None = None  # the file
     rewrite: Rewrite | None = None
     remarks: tuple[str, ...] = ()
+
+
+def melody_of(melody: object, request: Accompany, tokenizer: Tokenizer) -> Melody:
+    """The melody of a score or a MIDI file. Raises ConfigError, and as `read_melody`."""
+    if isinstance(melody, str | Path):
+        return read_melody(seed_path(str(melody)), request, tokenizer)
+    if not isinstance(melody, Score):
+        raise ConfigError("melody", got=melody, allowed="a MIDI file or a Score")
+    if request.rewrite or len(request.voices) > 1:
+        name, value = ("rewrite", request.rewrite) if request.rewrite else ("voices", request.voices)
+        why, hint = "a Score does not say which voice sings", "give a MIDI file"
+        raise ConfigError(name, got=value, why=why, hint=hint)
+    return take_melody(melody, "the melody", request, tokenizer, Meter(melody.quarter_s))
 
 
 def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:

@@ -2,20 +2,24 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from musictx.errors import BundleError, ConfigError
 from musictx.generate.requests import Own, Sampling
 from musictx.model.header import BundleHeader, read_header
 from musictx.model.onnx.graph import WEIGHTS
 from musictx.model.onnx.player import OnnxSourcePlayer, open_player, open_source_player
-from musictx.model.onnx.settings import can_play, can_play_source
+from musictx.model.onnx.settings import SOURCE_KIND, can_play, can_play_source
 from musictx.model.own import check_parts, maker
 from musictx.model.settings import AUTO
 from musictx.model.steps import Player, SourcePlayer
 from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.tokenizers import TOKENIZERS, Tokenizer, build_tokenizer
 
+if TYPE_CHECKING:
+    from musictx.model.protocol import LanguageModel
+
+Playable: TypeAlias = "LanguageModel | Player | SourcePlayer"  # a model in PyTorch, or its player
 INT8_REMARK = "weights: int8, which are faster; weights=float32 for the exact ones"
 
 
@@ -70,6 +74,26 @@ def open_accompanying(
     return Accompanying(pytorch_player, opened.tokenizer, header, remarks)
 
 
+def player_of(model: Playable, device: str = "cpu") -> Player:
+    """The player of a model that continues music."""
+    if isinstance(model, Player):
+        return model
+    from musictx.model.torch_steps import TorchPlayer
+
+    pytorch_model: Any = model
+    return TorchPlayer(pytorch_model, device)
+
+
+def source_player_of(model: Playable, device: str = "cpu") -> SourcePlayer:
+    """The player of a model that accompanies a melody."""
+    if isinstance(model, OnnxSourcePlayer):
+        return model
+    from musictx.model.torch_steps import TorchSourcePlayer
+
+    pytorch_model: Any = model
+    return TorchSourcePlayer(pytorch_model, device)
+
+
 def onnx_weights(weights: str) -> str:
     """The weights for ONNX Runtime; int8 was faster on every CPU that was tried."""
     return "int8" if weights == AUTO else weights
@@ -111,6 +135,19 @@ def check_task(header: BundleHeader | None, bundle: object) -> None:
     task = header.objective.get("name", NEXT_TOKEN) if header is not None else NEXT_TOKEN
     if ":" not in task and not objective_of(task, bundle).continues:
         raise BundleError(f"{bundle} was trained for objective {task}, and cannot continue music", "give another")
+
+
+def check_goes_on(model: Playable, header: BundleHeader | None) -> None:
+    """Raises BundleError for a model that cannot continue music."""
+    if isinstance(model, Player):
+        check_task(header, "this model")
+    elif isinstance(model, OnnxSourcePlayer):
+        what = f"this model: {SOURCE_KIND} models take source and ids, and cannot continue music"
+        raise BundleError(what, "give another")
+    else:
+        from musictx.generate.open_bundle import check_continues  # PyTorch
+
+        check_continues(model, header, "this model")
 
 
 def objective_of(task: str, bundle: object) -> type[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from musictx.errors import UserError
 from musictx.files import replacing
-from musictx.generate.draw import Continuation, notes_after
+from musictx.generate.continuation import Continuation, notes_after
 from musictx.music.beat_grid import bars_of
 from musictx.music.bridge import join_files
 from musictx.music.gap import GapNotes, fill_in

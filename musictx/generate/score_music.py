@@ -19,7 +19,8 @@ from musictx.music.midi_file import Note as MidiNote
 from musictx.music.notation.midi import VELOCITY, to_midi
 from musictx.music.notation.notation import Losses, Notation, Note, Part
 from musictx.music.pedal import let_go
-from musictx.music.project import Line, events_of
+from musictx.music.project import Line, Project, events_of
+from musictx.music.read import read_tracks
 from musictx.music.score import UNITS, Score, merge_marked
 
 Loud = Mapping[tuple[int, int, int], int]  # the velocity of each note, by the part of the file, onset and pitch
@@ -56,6 +57,39 @@ class ScoreMusic(Music):
 
     def written(self, source: object, *, alone: bool = False) -> tuple[Notation, Losses]:
         return self.notation, Losses()
+
+
+def without_seed(music: ScoreMusic) -> ScoreMusic:
+    """The new bars alone, from bar 1 on: the parts of the seed, its meter, key and tempo."""
+    template, old, begin = music.template, music.template.notation, music.template.span[0]
+    first = min(bar for _, bar in template.free)
+    notation = replace(
+        old,
+        parts=tuple(replace(part, notes=()) for part in old.parts),
+        bars=tuple(bar._replace(onset=bar.onset - begin) for bar in old.bars[first:]),
+        end=old.end - begin,
+        keys=tuple(key._replace(onset=0) for key in old.keys[-1:]),
+        tempi=tuple(tempo._replace(onset=0) for tempo in old.tempi[-1:]),
+    )
+    free = frozenset((slot, bar - first) for slot, bar in template.free)
+    added = {
+        slot: tuple(note._replace(onset=note.onset - begin) for note in notes) for slot, notes in music.added.items()
+    }
+    loud = {(home, at - begin, pitch): velocity for (home, at, pitch), velocity in music.loud.items() if at >= begin}
+    music = replace(music, template=Template(notation, template.slots, free, template.ahead, notation), added=added)
+    tracks = read_tracks(data := to_midi(music.notation), music.name)
+    project, meter = Project(data, tracks.tempo_map), tracks.meter()
+    seed = music.source._replace(notation=notation, loud={}, project=project, is_midi=False, meter=meter)
+    return replace(
+        music,
+        score=both(music.template, added, seed, loud)[0],
+        new_from_s=0.0,
+        chords=tuple(chord.later(-music.new_from_s) for chord in music.chords),
+        signature=notation.bars[0][1:],
+        meter=meter,
+        source=seed,
+        loud=loud,
+    )
 
 
 def new_parts(template: Template, added: Mapping[int, tuple[Note, ...]]) -> list[Part]:

@@ -13,7 +13,7 @@ from musictx.errors import ConfigError, TokenError, UserError
 from musictx.generate.primer import ON_LINE_S, ROUNDED_S
 from musictx.generate.primer import Part as Region
 from musictx.generate.requests import DEFAULT_S, Length
-from musictx.generate.scores import Template
+from musictx.generate.scores import Template, most_bars
 from musictx.music.notation.midi import place_of, staves_of
 from musictx.music.notation.notation import KEYBOARDS, Bar, Notation, Part
 from musictx.music.project import Project
@@ -125,10 +125,19 @@ def seconds_at(units: ArrayLike, seed: ScoreSeed) -> NDArray[np.float64]:
 
 
 def continued(seed: ScoreSeed, part: Region, length: Length) -> tuple[ScoreSeed, Template]:
-    """The part of a score that goes on, and new bars for all its staves. Raises UserError for bars without notes."""
+    """The part of a score that goes on, and new bars for all its staves. Raises UserError for bars without notes,
+    ConfigError for too many new ones."""
     first = until(seed, part)
     old, is_whole = first.notation, first is seed
-    return first, more_bars(old, seed.slots, bars_of(length, old, meter_of_rest(old)), fill=is_whole)
+    bar = meter_of_rest(old)
+    count, most = bars_of(length, old, bar), most_bars(len(seed.used))
+    if count > most:
+        most_s = int(most * bar.full / _units_a_second(old))
+        name, got, allowed = ("bars", count, most) if length.seconds is None else ("seconds", length.seconds, most_s)
+        why = f"{count} new bars for {len(seed.used)} part{'s' * (len(seed.used) != 1)}"
+        hint = "then go on with the result"
+        raise ConfigError(f"Length.{name}", got=got, why=why, allowed=f"at most {allowed}", hint=hint).of(seed.file)
+    return first, more_bars(old, seed.slots, count, fill=is_whole)
 
 
 def more_bars(old: Notation, slots: tuple[int | None, ...], count: int, fill: bool = True) -> Template:
@@ -155,8 +164,13 @@ def bars_of(length: Length, notation: Notation, bar: Bar) -> int:
     """A length in whole bars, at the last tempo."""
     if length.bars is None:
         seconds = DEFAULT_S if length.seconds is None else length.seconds
-        return max(round(seconds * notation.tempi[-1].quarters_a_minute / 60 * UNITS / bar.full), 1)
+        return max(round(seconds * _units_a_second(notation) / bar.full), 1)
     return int(length.bars)
+
+
+def _units_a_second(notation: Notation) -> float:
+    """At the last tempo."""
+    return notation.tempi[-1].quarters_a_minute / 60 * UNITS
 
 
 def with_gap(seed: ScoreSeed, from_bar: int, to_bar: int) -> Template:

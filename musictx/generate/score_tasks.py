@@ -14,9 +14,10 @@ from musictx.generate.outcome import outcome
 from musictx.generate.primer import Part
 from musictx.generate.requests import UNSAID, Accompany, Continue, Fill, NewMusic, Own, Request
 from musictx.generate.score_control import bar_lines, chords_found, in_key
-from musictx.generate.score_music import ScoreMusic, both, fitted, loudness_of
+from musictx.generate.score_music import ScoreMusic, both, fitted, loudness_of, without_seed
 from musictx.generate.score_seeds import ScoreSeed, accompanied, continued, read_score, seconds_at, with_gap
 from musictx.generate.scores import Template, check_settings, draw_parts
+from musictx.generate.seeds import find_seeds
 from musictx.model.steps import Player
 from musictx.tokenizers.gap import knows_gaps
 from musictx.tokenizers.rules import AUTO
@@ -53,27 +54,27 @@ class Task(NamedTuple):
             score, is_new = both(template, added, seed, loud)
             goes_on = isinstance(self.request, Continue)
             chords, became = outcome(self.request.control, score.select(is_new), from_s, to_s, lines_s)
-            music.append(
-                ScoreMusic(
-                    score=score,
-                    new_from_s=from_s,
-                    stopped=each.stopped,
-                    mean_log_p=each.mean_log_p,
-                    is_new=None if goes_on else is_new,
-                    new_to_s=np.inf if goes_on else to_s,
-                    chords=chords,
-                    became=became,
-                    name=f"{self.name}-{k}",
-                    signature=template.notation.bars[0][1:],
-                    seed=seed.file,
-                    meter=seed.meter,
-                    remarks=self.remarks,
-                    source=seed,
-                    template=template,
-                    added=added,
-                    loud=loud,
-                )
+            piece = ScoreMusic(
+                score=score,
+                new_from_s=from_s,
+                stopped=each.stopped,
+                mean_log_p=each.mean_log_p,
+                is_new=None if goes_on else is_new,
+                new_to_s=np.inf if goes_on else to_s,
+                chords=chords,
+                became=became,
+                name=f"{self.name}-{k}",
+                signature=template.notation.bars[0][1:],
+                seed=seed.file,
+                meter=seed.meter,
+                remarks=self.remarks,
+                source=seed,
+                template=template,
+                added=added,
+                loud=loud,
             )
+            keeps_seed = not isinstance(self.request, Continue) or self.request.include_seed
+            music.append(piece if keeps_seed else without_seed(piece))
         return music
 
 
@@ -82,6 +83,14 @@ def draw_tasks(
 ) -> list[list[ScoreMusic]]:
     """The music of every task; `own` are the bundle's settings where the sampling says auto."""
     return [task.draw(player, tokenizer, own=own) for task in tasks]
+
+
+def tasks_of(field: str, score: object, tokenizer: ScoreTokenizer, request: Request) -> list[Task]:
+    """The tasks of a file, a folder or a pattern. Raises ConfigError for anything else, and as `task_of`."""
+    if not isinstance(score, str | Path):
+        kind = None if score is None else type(score).__name__
+        raise ConfigError(field, got=kind, why="a score model needs bars and parts", allowed="a score's file")
+    return [task_of(file, tokenizer, request) for file in find_seeds(str(score))]
 
 
 def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, data: bytes | None = None) -> Task:
@@ -148,10 +157,12 @@ def _unkept(request: Request) -> Iterator[tuple[str, object, object, str]]:
         yield "from_s", cut, None, "a score is heard from its beginning, so seed_bars= and seed_seconds= end it too"
         yield "seed_from", part.side, usual.side, "a score is heard from its beginning"
         yield "start", part.start.replace("bar", AUTO), usual.start, "new bars begin at a bar line"
-        yield "include_seed", request.include_seed, Continue.include_seed, "new bars are written behind the score"
         yield "part", request.only, None, "a score goes on with all its parts"
     elif isinstance(request, Fill):
-        yield "from_s", request.from_s, None, "a gap in a score has whole bars, from_bar= and to_bar="
+        for name in ("from_s", "to_s"):
+            yield name, getattr(request, name), None, "a gap in a score has whole bars, from_bar= and to_bar="
+        for name in ("seconds", "bars"):
+            yield f"Length.{name}", getattr(request.length, name), None, "a gap lasts as long as its bars"
     elif isinstance(request, Accompany):
         for name in ("voices", "rewrite", "from_bar", "to_bar", "transpose"):
             yield name, getattr(request, name), getattr(Accompany, name), "it is for models of chorales"
@@ -168,5 +179,6 @@ def check_files(pedal: bool = False, between: str | None = None) -> None:
     if pedal:
         raise ConfigError("pedal", got=True, why="the notes of a score have written lengths", allowed="false")
     if between is not None:
-        why = "a score model joins no files"
-        raise ConfigError("between", got=between, why=why, allowed="infill=, or a seed to go on")
+        why = "two files may have other parts, so a score model joins none"
+        allowed = "both as one file, with empty bars between them, to infill="
+        raise ConfigError("between", got=between, why=why, allowed=allowed, hint="bundle=piano joins two")

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, Take
 from musictx.generate.engine import BatchRow, begin_stream, enough_memory
-from musictx.generate.requests import MOST_TOKENS, UNSAID, Accompany, Fill, Own, Request
+from musictx.generate.requests import MOST_TOKENS, UNSAID, Accompany, Fill, NewMusic, Own, Request
 from musictx.generate.score_control import ScoreSteering, check_control
+from musictx.generate.score_loops import Loop
 from musictx.model.steps import Player, newest
 from musictx.music.notation.notation import Notation, Note
 from musictx.music.score import UNITS
@@ -112,15 +113,16 @@ def _newest(before: Ids, room: int | None, tokenizer: ScoreTokenizer, period: in
 class AroundParts:
     """The `Grammar` of a script: one id is legal where the script says it. Each row has a place of its own."""
 
-    def __init__(self, row: Row, script: Script, rows: int) -> None:
-        """`row` has read what comes before the script."""
+    def __init__(self, row: Row, script: Script, rows: int, loop: Loop | None = None) -> None:
+        """`row` has read what comes before the script; `loop`, the guard against one, too."""
         self.ids, self.tokenizer = script.ids, row.tokenizer
         self.rows, self.at = [copy.copy(row) for _ in range(rows)], [0] * rows
+        self.loops = [] if loop is None else [copy.copy(loop) for _ in range(rows)]
 
     def legal(self) -> NDArray[np.bool_]:
         t = self.tokenizer
         masks = np.zeros((len(self.rows), t.vocab.size), dtype=bool)
-        for mask, row, k in zip(masks, self.rows, self.at, strict=True):
+        for b, (mask, row, k) in enumerate(zip(masks, self.rows, self.at, strict=True)):
             if k == len(self.ids):  # the row waits for the others
                 mask[t.bar] = True
             elif self.ids[k] != FREE:
@@ -129,6 +131,8 @@ class AroundParts:
                 legal, ends = row.legal(), self.ids[k + 1]
                 mask[t.at0 : t.bar], mask[ends] = legal[t.at0 : t.bar], legal[ends]
                 mask[ends] |= not mask.any()
+                if self.loops and (again := self.loops[b].pitch) is not None:
+                    mask[again] &= mask.sum() == 1  # where nothing else is legal, it comes again
         return masks
 
     def draws(self, b: int) -> bool:
@@ -139,11 +143,15 @@ class AroundParts:
         for b, i in enumerate(ids.tolist()):
             if self.at[b] < len(self.ids):
                 self.rows[b].take(i)
+                if self.loops:
+                    self.loops[b].take(i)
                 self.at[b] = following(self.ids, self.at[b], i)
 
     def move(self, rows: NDArray[np.int64]) -> None:
         self.rows = [copy.copy(self.rows[n]) for n in rows.tolist()]
         self.at = [self.at[n] for n in rows.tolist()]
+        if self.loops:
+            self.loops = [copy.copy(self.loops[n]) for n in rows.tolist()]
 
 
 def following(script: Sequence[int], k: int, i: int) -> int:
@@ -197,17 +205,20 @@ def draw_parts(
         row.take(i)
     context = script.context(tokenizer, window, max(player.cycle, tokenizer.group))
     bare = [] if sampling.strength is None else [script.bare(tokenizer)]
+    loop = Loop.after(script.before.tolist(), script.after.tolist(), tokenizer) if sampling.guard else None
     goal = BarsDone(tokenizer.bar, script.ids.count(tokenizer.bar))
     room_for = MOST_TOKENS // (SPARE * len(script.ids))  # rows; a long score has fewer at once
     at_once, out = max(min(request.rows_at_once, request.variations, room_for), 1), list[Drawn]()
     limit = MOST_TOKENS // at_once
+    if isinstance(request, NewMusic):
+        limit = min(limit, request.max_tokens or limit)
     most = len(context) + limit
     room = min(most, window or most)
     for done in range(0, request.variations, at_once):
         numbers = range(done, min(done + at_once, request.variations))
         rows = [BatchRow(0, (request.random_seed, k)) for k in numbers]
         with enough_memory(at_once, "give a shorter score"):
-            grammar = AroundParts(row, script, len(rows))
+            grammar = AroundParts(row, script, len(rows), loop)
             steering = ScoreSteering(request.control, template, grammar) if request.control.is_active else None
             stream = begin_stream(player, [context], rows, sampling, grammar, room, room < most, bare, steering)
             batch = Batch(stream, [goal] * len(rows), limit)
@@ -215,6 +226,11 @@ def draw_parts(
                 report(done + batch.share * len(rows), request.variations)
         out += [_read(take, script, template.notation, tokenizer) for take in batch.takes()]
     return out
+
+
+def most_bars(parts: int) -> int:
+    """The most new bars of so many parts at once: a row has room for its script and all that is drawn."""
+    return MOST_TOKENS // (SPARE * (3 + 2 * parts))  # a meter, a key and an end; each part's beginning and its music
 
 
 def _read(take: Take, script: Script, notation: Notation, tokenizer: ScoreTokenizer) -> Drawn:

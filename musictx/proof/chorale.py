@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from musictx.config.app import settings
 from musictx.data.store import Corpus, Piece, write_store
 from musictx.generate.engine import prefill
-from musictx.generate.model import load
+from musictx.generate.load import load
 from musictx.generate.open_bundle import fast_model, open_bundle
 from musictx.model.onnx.graph import BLOCK
 from musictx.model.packaged import CHORALE, packaged_bundle, seed_path

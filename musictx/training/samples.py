@@ -11,7 +11,8 @@ from torch import Tensor
 from musictx.config.fields import setting_keys
 from musictx.data.store import Store
 from musictx.errors import UserError
-from musictx.generate.draw import Continuation, continue_primers
+from musictx.generate.continuation import Continuation
+from musictx.generate.draw import continue_primers
 from musictx.generate.primer import Primer
 from musictx.generate.requests import Continue, Length, Sampling
 from musictx.model.torch_steps import TorchPlayer

@@ -11,8 +11,9 @@ import numpy as np
 from musictx.config.web import Limits
 from musictx.errors import ConfigError, UserError
 from musictx.generate.accompanying import Accompanied, accompany_melody, check_request
+from musictx.generate.continuation import Continuation
 from musictx.generate.control import Control
-from musictx.generate.draw import Continuation, Drawing
+from musictx.generate.draw import Drawing
 from musictx.generate.filling import fill_window
 from musictx.generate.gap import Gap, cut_gap, step_s
 from musictx.generate.melodies import nearest_within, take_melody

@@ -13,7 +13,7 @@ import numpy as np
 from musictx.config.web import MOST_STEPS
 from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied
-from musictx.generate.draw import Continuation
+from musictx.generate.continuation import Continuation
 from musictx.generate.result import Music
 from musictx.generate.score_music import ScoreMusic
 from musictx.model.packaged import FOLDER

@@ -9,21 +9,21 @@ from types import MappingProxyType
 from typing import Any
 
 from musictx.config.web import Limits
-from musictx.errors import PerformanceError, UserError
+from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied
-from musictx.generate.choose_bundle import choose_bundle
-from musictx.generate.draw import Continuation
+from musictx.generate.choose_bundle import choose_bundle, score_unless
+from musictx.generate.continuation import Continuation
 from musictx.generate.open_bundle import Opened
 from musictx.generate.open_player import Accompanying, Playing
 from musictx.generate.requests import Accompany, Continue, Fill
 from musictx.generate.score_music import ScoreMusic
 from musictx.model.build import can
-from musictx.model.packaged import PIANO
+from musictx.model.packaged import PIANO, SCORE
 from musictx.model.steps import Player, SourcePlayer
 from musictx.model.torch_steps import TorchPlayer, TorchSourcePlayer
 from musictx.tokenizers.gap import knows_gaps
 from musictx.web.advice import page_clauses
-from musictx.web.arcs import AttentionReader, MelodyReader
+from musictx.web.arcs import AttentionReader, MelodyReader, ScoreReader
 from musictx.web.draw import Report, Turn, draw_takes, fill_takes, harmonise, time_limit
 from musictx.web.fit import fit, shorten
 from musictx.web.scores import draw_bars, plays_scores
@@ -53,7 +53,7 @@ class Studio:
             model, tokenizer, header = harmoniser
             self.harmoniser = Accompanying(source_player or TorchSourcePlayer(model), tokenizer, header, ())
         self.readers = {
-            name: AttentionReader(each.model if shows_attention(each) else None, each.tokenizer)
+            name: AttentionReader(each.model if can(each.model, "readout") else None, each.tokenizer)
             for name, each in models.items()
         }
         self.melody_model = harmoniser.model if harmoniser else None
@@ -78,12 +78,12 @@ class Studio:
         """Continues the person's music with its own model, or another."""
         whole, turn = self._music_of(session, "no music to continue", lambda now: now.to_continue), self._turn(report)
         music = self.for_model(whole, model or whole.model)
-        opened, then, takes = self.playing[music.model], "", tuple[Continuation, ...]()
+        opened, takes = self.playing[music.model], tuple[Continuation, ...]()
         if plays_scores(opened.tokenizer):
             takes = draw_bars(music, request, opened, turn)
         else:
-            takes, then = (yield from draw_takes(music, request, opened, turn)), CLICK
-        sentence = self._sentence(takes, request.variations, f"of {music.name}", turn, then)
+            takes = yield from draw_takes(music, request, opened, turn)
+        sentence = self._sentence(takes, request.variations, f"of {music.name}", turn, CLICK)
         return session.push(Step(music, takes)), sentence + self._remark(music, whole, takes)
 
     def fill(self, session: Session, request: Fill, report: Report, model: str = "") -> Answer:
@@ -189,7 +189,10 @@ class Studio:
         take = now.takes[now.chosen] if now.takes else None
         if isinstance(take, Accompanied) and self.harmoniser is not None:
             return MelodyReader(self.melody_model, self.harmoniser.tokenizer, take), now
-        return self.readers[now.music.model], now
+        reader, file = self.readers[now.music.model], now.file or now.music.project
+        if now.notation is not None and file is not None:
+            return ScoreReader(reader.model, reader.tokenizer, now.notation, file.clock), now
+        return reader, now
 
     def _begin(self, session: Session, music: PageMusic) -> Session:
         """Begins with the model that suits the music."""
@@ -206,26 +209,15 @@ class Studio:
 
     def _choice(self, music: PageMusic) -> tuple[str, str]:
         """The model that suits the music, and the reason: a model of scores takes them from the piano."""
-        name, reason = choose_bundle(music.reading(in_beats=True).score, music.name)
-        of_scores = self.of_scores
-        if name != PIANO or of_scores is None:
-            return name, reason
-        try:
-            self.for_model(music, of_scores)
-        except PerformanceError as error:
-            return name, f"{music.name} {error.reason}"
-        except UserError as error:
-            return name, f"the {of_scores} model cannot play {error.what}"
-        return of_scores, f"{music.name} is a score: its notes lie on a grid"
+        choice, of_scores = choose_bundle(music.reading(in_beats=True).score, music.name), self.of_scores
+        if choice.bundle != PIANO or of_scores is None:
+            return choice
+        choice = score_unless(lambda: self.for_model(music, of_scores), Path(music.name))
+        return of_scores if choice.bundle == SCORE else PIANO, choice.why
 
     def for_model(self, music: PageMusic, name: str) -> PageMusic:
         """The music in the notes of a model."""
         return music if music.model == name else fit(music, self.models[name].tokenizer)._replace(model=name)
-
-
-def shows_attention(opened: Opened) -> bool:
-    """Whether the page can show it: of notes in seconds."""
-    return can(opened.model, "readout") and not plays_scores(opened.tokenizer)
 
 
 CLICK = "Click a note to see which notes the model looked at."

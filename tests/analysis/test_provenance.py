@@ -13,7 +13,7 @@ from musictx.analysis.embedding import Embedder
 from musictx.analysis.repeats import Provenance
 from musictx.analysis.similarity import Neighbours, piece_names
 from musictx.data.store import Piece, Store, write_store
-from musictx.generate.draw import Continuation
+from musictx.generate.continuation import Continuation
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.bundle import save_bundle
 from musictx.model.header import read_header

@@ -5,6 +5,8 @@ from dataclasses import asdict, replace
 
 import pytest
 from conftest import ok
+from small_scores import SONG, in_file
+from untrained import write_score_model
 
 from musictx.commands.attend import attend, find_note
 from musictx.config.app import settings
@@ -61,6 +63,20 @@ def test_mistakes_are_one_line(world, tmp_path, monkeypatch):
         with pytest.raises(UserError, match=line):
             attend(settings("attend", f"bundle={world.bundle}", f"midi={world.seed}", "out=look", word))
     assert not (tmp_path / "look").exists()
+
+
+def test_a_score_is_read_in_its_bars_and_parts(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_score_model(tmp_path / "score.safetensors")
+    in_file(SONG, tmp_path)
+    words = ["bundle=score.safetensors", "midi=seed.mid", "out=look"]
+    attend(settings("attend", *words, "at=4"))
+    assert "note 9 of 11, at 4.00 s; means over " in capsys.readouterr().out  # of three parts
+    assert len(list((tmp_path / "look").iterdir())) == 4
+    with pytest.raises(ConfigError, match="^drums=true: a score has no drums: leave it out"):
+        attend(settings("attend", *words, "drums=true", "overwrite=true"))
+    with pytest.raises(UserError, match=r"elise\.mid: is a performance, not a score"):
+        attend(settings("attend", words[0], "midi=elise", "out=none"))
 
 
 def save(path, model, kind, header):

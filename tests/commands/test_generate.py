@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from conftest import ok, refused, run
 
-from musictx.commands.generate import GenerateConfig, generate
+from musictx.commands.generate import generate
+from musictx.commands.generate_settings import GenerateConfig
 from musictx.config.app import settings
 from musictx.config.command import find
 from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError
-from musictx.generate.model import load
+from musictx.generate.load import load
 from musictx.generate.open_bundle import fast_model, open_bundle
 from musictx.model.bundle import add_notes
 from musictx.model.onnx.steps import OnnxSteps

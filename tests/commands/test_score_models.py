@@ -69,6 +69,10 @@ def test_accompany_adds_two_hands(place):
     ("words", "says"),
     [
         ("generate song.mid length_tokens=9", "length_tokens=9: a score goes on by whole bars: leave it out"),
+        (
+            "generate song.mid length_bars=100000",
+            "song.mid: length_bars=100000: 100000 new bars for 2 parts",
+        ),
         ("generate seed_midi=null", "seed_midi=null: a score model goes on with a score: give one"),
         ("generate song.mid seed_from=end", "seed_from=end: a score is heard from its beginning: leave it out"),
         ("generate song.mid start=beat", "start=beat: new bars begin at a bar line: leave it out"),
@@ -77,7 +81,10 @@ def test_accompany_adds_two_hands(place):
             "control.loudness=60: a score has no loudness: humanize=true gives it one",
         ),
         ("generate song.mid pedal=true", "pedal=true: the notes of a score have written lengths: give false"),
-        ("generate between=song.mid,tune.mid", "between=song.mid,tune.mid: a score model joins no files"),
+        (
+            "generate between=song.mid,tune.mid",
+            "between=song.mid,tune.mid: two files may have other parts",
+        ),
         ("generate infill=song.mid from_bar=3 to_bar=4", "song.mid: from_bar=3: to_bar=4: give bars from 1 to 3"),
         ("generate infill=song.mid from_bar=1 to_bar=1 part=Oboe", "song.mid: part=Oboe: give the name or number of"),
         ("generate elise", "is a performance, not a score"),

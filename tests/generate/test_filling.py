@@ -10,7 +10,8 @@ from conftest import ok, refused
 from matplotlib.image import imread
 
 import musictx
-from musictx.commands.generate import GenerateConfig, generate
+from musictx.commands.generate import generate
+from musictx.commands.generate_settings import GenerateConfig
 from musictx.config.train import AttentionConfig
 from musictx.errors import BundleError, ConfigError, UserError
 from musictx.music.read import read_midi, read_tracks

@@ -9,7 +9,7 @@ from conftest import ok
 
 import musictx
 from musictx.commands.accompany import AccompanyConfig
-from musictx.commands.generate import GenerateConfig
+from musictx.commands.generate_settings import GenerateConfig
 from musictx.errors import BundleError, ConfigError, MidiError, UserError
 from musictx.generate.model import Model
 from musictx.generate.seeds import read_seed

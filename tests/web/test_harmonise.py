@@ -79,7 +79,7 @@ def test_a_bass_gets_voices_above_that_look_at_it(models, tmp_path):
     bass = traced.struck_by % 4 == 3
     assert traced.score.pitch[bass].tolist() == [31, 36, 31]
     assert traced.score.onset_s[bass].tolist() == pytest.approx(take.melody.onset_s.tolist(), abs=0.1)
-    heard = reader.tokenizer.decode_grid(reader.ids(12))
+    heard = reader.tokenizer.decode_grid(reader.ids(take.score, 12))
     assert set(heard[:, 3].tolist()) == {REST, 43, 48}
     assert sorted(set(zip(traced.score.onset_s.round(2), traced.score.pitch, strict=True))) == sorted(
         set(zip(take.score.onset_s.round(2), take.score.pitch, strict=True))

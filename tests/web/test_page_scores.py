@@ -89,13 +89,27 @@ def test_bars_are_added_filled_and_begun_from(studio, begun):
     assert now(again).name == "song-2-1"
 
 
+def test_arcs_of_the_note_that_is_clicked_in_a_score(studio, begun):
+    """At the seconds of the file, whose tempo changes."""
+    slower = replace(SONG, tempi=(Tempo(0, 60.0), Tempo(96, 30.0)))
+    session, _ = whole(studio.go_on(studio.upload(Session(), to_midi(slower), "song.mid"), bars(1, 16.0), quiet))
+    reader, step = studio.reader(session)
+    assert reader.layers == 1
+    note = reader.nearest(step.score, 6.0, 67.0)  # the last but one of the voice begins at 4 s, lasts to 10 s
+    found = reader.trace(step.score).score
+    assert (found.onset_s[note], found.offset_s[note], found.pitch[note]) == (4.0, 10.0, 67)
+    assert sorted(found.onset_s.tolist()) == pytest.approx(sorted(step.score.onset_s.tolist()))
+    assert studio.arcs(session, note, 0).startswith('<img alt="attention arcs" src="data:image/svg+xml')
+    assert studio.arcs(begun, 3, None).startswith('<img alt="attention arcs"')
+
+
 def test_a_remark_on_the_score_comes_with_new_bars(studio):
     file = read_events(to_midi(SONG))
     clock, later = file.tracks[0], Event(6000, b"\xff\x58\x04\x04\x02\x18\x08")  # behind the last bar
     tracks = [EventTrack([*clock.events, later], later.tick), *file.tracks[1:]]
     begun = studio.upload(Session(), write_events(file._replace(tracks=tracks)), "song.mid")
     _, what = whole(studio.go_on(begun, bars(1, variations=1), quiet))
-    assert what.endswith(" s. song: new bars are in 3/4, also where the file says a later meter.")
+    assert what.endswith(" song: new bars are in 3/4, also where the file says a later meter.")
 
 
 def test_a_tune_gets_a_piano_in_new_staves(studio):

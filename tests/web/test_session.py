@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musictx.generate.draw import Continuation
+from musictx.generate.continuation import Continuation
 from musictx.music.score import Meter, Score
 from musictx.web.session import PageMusic, Session, Step, Visit, are_same
 

@@ -23,7 +23,8 @@ from wishes import HYMN, more, now, quiet, region, voices
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
-from musictx.generate.draw import Continuation, Drawing
+from musictx.generate.continuation import Continuation
+from musictx.generate.draw import Drawing
 from musictx.generate.open_bundle import open_bundle
 from musictx.generate.requests import Sampling
 from musictx.music.grid import grid_to_score, score_to_grid

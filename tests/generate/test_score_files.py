@@ -1,0 +1,117 @@
+"""New bars in a person's file: its events stay, and new notes are as loud as those near them."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from projects import band, project, track
+from projects import note as strike
+from small_scores import PLAIN, SCORE, SONG, drawn, in_file, player, sounds
+
+from musictx.errors import PerformanceError, TokenError, UserError
+from musictx.generate.requests import Continue, Fill, Length
+from musictx.generate.score_seeds import read_score
+from musictx.generate.score_tasks import task_of
+from musictx.model.packaged import seed_path
+from musictx.music.midi_file import TEXT, Event, notes_of, read_events
+from musictx.music.notation.midi import to_midi
+from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.write import to_musicxml
+
+
+def test_the_faults_of_a_file_are_said(tmp_path):
+    path = in_file(SONG, tmp_path)
+    path.write_bytes(path.read_bytes()[:-30])
+    assert "it is cut short: what is there" in read_score(path, SCORE).remarks[0]
+
+
+def test_files_that_are_no_scores_are_one_line(tmp_path):
+    request = Continue(PLAIN)
+    with pytest.raises(PerformanceError, match="give bundle=piano"):
+        drawn(seed_path("elise"), request)
+    crowd = tuple(Part("Strings", 48, (Note(0, 24, n), Note(0, 24, n + 40))) for n in range(64))
+    with pytest.raises(TokenError, match=r"seed\.mid: 40 parts beside a tune and two hands: give at most 13"):
+        drawn(in_file(replace(SONG, parts=crowd[:40]), tmp_path), request)
+    with pytest.raises(UserError, match="256 staves"):
+        drawn(
+            in_file(
+                replace(SONG, parts=tuple(replace(part, name=str(n)) for part in crowd for n in range(4))), tmp_path
+            ),
+            request,
+        )
+    long = Notation(SONG.parts, (Bar(0, 40, 4),), 960)
+    with pytest.raises(TokenError, match=r"seed\.mid: bar 1 is in 40/4"):
+        drawn(in_file(long, tmp_path), request)
+    empty = tmp_path / "empty.abc"
+    empty.write_text("X:1\nM:4/4\nL:1/4\nK:C\nz4|z4|\n")
+    with pytest.raises(UserError, match="no notes"):
+        drawn(empty, request)
+
+
+def test_all_events_of_a_project_stay(tmp_path):
+    """Tempo map, drums, markers, bends and a pedal."""
+    path = tmp_path / "band.mid"
+    path.write_bytes(band().data)
+    was = read_events(path.read_bytes()).tracks
+    (music,) = drawn(path, Continue(PLAIN, Length(bars=6)))
+    now = read_events(music.midi("a remark")).tracks
+    assert len(now) == len(was)
+    for old, new in zip(was, now, strict=True):
+        assert not Counter(old.events) - Counter(new.events)
+    assert [e.data[1] for e in now[0].events if e not in was[0].events] == [TEXT]
+    new = sounds(music.midi()) - sounds(path.read_bytes())
+    assert {(t, channel) for t, _, _, channel, *_ in new} == {(1, 0), (2, 1)}
+    assert all(on >= 768 for _, on, *_ in new)
+    assert music.new_from_s == 7.0  # two quarters of half a second, then six of one
+    (music,) = drawn(path, Fill(PLAIN, from_bar=2, to_bar=2, only="cello"))
+    now = read_events(music.midi()).tracks
+    assert [now[n] for n in (0, 1, 3)] == [was[n] for n in (0, 1, 3)]
+    assert [n.on for n in notes_of(now[2]) if n.on < 384] == [0, 192]
+    assert len(notes_of(now[2])) - 2 == len(music.new_notes)
+
+
+def test_a_note_without_an_end_stays_as_long(tmp_path):
+    path = tmp_path / "hangs.mid"
+    path.write_bytes(project(track(Event(0, b"\x90\x3c\x50"), strike(0, 384, 64))).data)
+    (music,) = drawn(path, Continue(PLAIN, Length(bars=4)))
+    assert not sounds(path.read_bytes()) - sounds(music.midi())
+
+
+def test_new_notes_are_as_loud_as_those_before(tmp_path):
+    path = in_file(SONG, tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"\x90C\x50", b"\x90C\x21").replace(b"\x90H\x50", b"\x90H\x21"))
+    (music,) = drawn(path, Continue(PLAIN, Length(bars=4)))
+    new = sounds(music.midi()) - sounds(path.read_bytes())
+    assert {velocity for t, *_, velocity in new if t == 1} == {33}
+    assert {velocity for t, *_, velocity in new if t > 1} == {80}
+    assert Counter(music.score.velocity.tolist()) == Counter(n[-1] for n in sounds(music.midi()).elements())
+
+
+def played(data):
+    """The velocities of each track with notes."""
+    tracks = [[note.velocity for note in sorted(notes_of(track))] for track in read_events(data).tracks]
+    return [each for each in tracks if each]
+
+
+def test_humanize_says_how_loud_new_notes_are_and_nothing_of_old_ones(tmp_path):
+    file = tmp_path / "song.mid"
+    file.write_bytes(to_midi(SONG))
+    plain, human = (
+        task_of(file, SCORE, Continue(PLAIN, Length(bars=8), humanize=humanize)).draw(player(), SCORE)[0]
+        for humanize in (False, True)
+    )
+    assert plain.notation == human.notation
+    new = set[int]()
+    for part, before, after in zip(SONG.parts, played(plain.midi()), played(human.midi()), strict=True):
+        assert set(before) == {80}
+        assert after[: len(part.notes)] == before[: len(part.notes)]
+        new |= {*after[len(part.notes) :]}
+    assert len(new) > 1
+    assert {*human.score.velocity.tolist()} == {80, *new}
+
+
+def test_humanize_plays_all_of_a_score_that_had_no_loudness(tmp_path):
+    file = tmp_path / "song.musicxml"
+    file.write_bytes(to_musicxml(SONG)[0])
+    (human,) = task_of(file, SCORE, Continue(PLAIN, Length(bars=1), humanize=True)).draw(player(), SCORE)
+    assert all(len({*each}) > 1 for each in played(human.midi()))
