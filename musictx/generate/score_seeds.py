@@ -112,6 +112,7 @@ def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
         end=end,
         keys=tuple(each for each in old.keys if each.onset < end),
         tempi=tuple(each for each in old.tempi if each.onset < end),
+        symbols=tuple(each for each in old.symbols if each.onset < end),
     )
     project = seed.project.until(float(seconds_at(end, seed)))
     loud = {place: velocity for place, velocity in seed.loud.items() if place[1] < end}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from musictx.errors import MidiError
 from musictx.music.chunks import HEAD, Chunks, read_chunks, unwrap
-from musictx.music.notation.midi import from_midi, to_midi, unisons
+from musictx.music.notation.midi import from_midi, lost_in_midi, to_midi
 from musictx.music.notation.notation import Losses, Notation
 from musictx.music.notation.read import read_notation
 from musictx.music.other_formats import NOTATION, notation_of, other_format
@@ -82,7 +82,7 @@ def whole_chunks(data: bytes, source: object = "", repairs: Counter[str] | None 
     repairs = Counter() if repairs is None else repairs
     if kind := kind_of_notation(data, source):
         notation, losses = _notation(data, kind, str(source))
-        repairs.update(losses + Counter(unison=unisons(notation)))
+        repairs.update(losses + lost_in_midi(notation))
         data = to_midi(notation)
     elif data[:4] != HEAD and (reason := other_format(data, source)):
         raise MidiError(source, reason)

@@ -20,6 +20,12 @@ LOSSES = {  # of scores
         "a note is left out of MIDI: a longer one of its staff and pitch begins with it",
         "{} notes are left out of MIDI: longer ones of their staff and pitch begin with them",
     ),
+    "symbols": ("a chord symbol is left out", "{} chord symbols are left out"),
+    "unheld": ("a chord symbol is left out of MIDI", "{} chord symbols are left out of MIDI"),
+    "symbols_spine": (
+        "the chord symbols of a spine are left out",
+        "the chord symbols of {} spines are left out",
+    ),
     "cue": ("a cue note is left out", "{} cue notes are left out"),
     "overlay": (
         "a voice beside another within a bar (&) is left out",

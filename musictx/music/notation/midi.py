@@ -77,9 +77,10 @@ def place_of(n: int) -> tuple[int, int]:
     return n + 1, free[n % len(free)]
 
 
-def unisons(notation: Notation) -> int:
-    """How many notes MIDI lacks, since a longer one of their staff and pitch begins with them."""
-    return sum(len(part.notes) - len({(note.onset, note.pitch) for note in part.notes}) for part in notation.parts)
+def lost_in_midi(notation: Notation) -> Losses:
+    """Chord symbols, and notes with which a longer one of their staff and pitch begins."""
+    unisons = sum(len(part.notes) - len({(note.onset, note.pitch) for note in part.notes}) for part in notation.parts)
+    return +Losses(unison=unisons, unheld=len(notation.symbols))
 
 
 def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:

@@ -7,6 +7,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from musictx.errors import MidiError
+from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.score import UNITS
 
 Losses = Counter[str]  # by kinds of `LOSSES`
@@ -121,6 +122,7 @@ class Notation:
     end: int
     keys: tuple[Key, ...] = (Key(0, 0),)
     tempi: tuple[Tempo, ...] = (Tempo(0, 120.0),)
+    symbols: tuple[ChordSymbol, ...] = ()
 
     @property
     def size(self) -> str:

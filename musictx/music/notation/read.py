@@ -12,6 +12,7 @@ from zipfile import ZipFile
 
 from musictx.errors import MidiError
 from musictx.music.notation.abc_voices import each_voice
+from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.musicxml import for_music21
 from musictx.music.notation.notation import (
     MOST_PARTS,
@@ -30,7 +31,7 @@ from musictx.music.score import UNITS
 MOST_BYTES = 2**24  # of text
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
 REFERENCES = re.compile(r"(?m)^!!.*\n?")  # one without a colon stops music21, and none of them is music
-
+SYMBOLS_SPINE = re.compile(r"(?m)(?:^|(?<=\t))\*\*(?:mxhm|harte|jazz)\b")
 KEY_NAMES = re.compile(r"(?m)(^|(?<=\t))\*[A-Ga-g][#-]*:[^\t\n]*")  # music21 takes them for signatures
 
 
@@ -48,10 +49,10 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
     with MUSIC21, warnings.catch_warnings(), redirect_stderr(io.StringIO()) as complaints:
         warnings.simplefilter("ignore")
         try:
-            texts = _for_music21(text, kind, losses)
+            texts, symbols = _for_music21(text, kind, losses)
             scores = [converter.parseData(each, format=kind).toSoundingPitch() for each in texts]
             staves = [staff for score in scores for staff in getattr(score, "parts", [score])]
-            notation = _notation(staves, losses, source)
+            notation = _notation(staves, symbols, losses, source)
         except (MidiError, MemoryError):
             raise
         except Exception as error:  # damage can make music21 raise anything
@@ -61,16 +62,20 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
     return notation, +losses
 
 
-def _for_music21(text: str, kind: str, losses: Losses) -> list[str]:
+def _for_music21(text: str, kind: str, losses: Losses) -> tuple[list[str], dict[str, ChordSymbol]]:
+    """The texts that music21 reads, and the chord symbols that names in them stand for."""
     if kind == "abc":
         return each_voice(text, losses)
     if kind == "musicxml":
-        return [for_music21(text, losses)]
+        text, symbols = for_music21(text, losses)
+        return [text], symbols
     if kind == "humdrum":
+        losses["symbols_spine"] += len(SYMBOLS_SPINE.findall(text))
         text = REFERENCES.sub("", text)
-        return [KEY_NAMES.sub("*", text) if "*k[" in text else text]
+        return [KEY_NAMES.sub("*", text) if "*k[" in text else text], {}
     losses["movements"] += max(len(re.findall(r"<score[\s>]", text)) - 1, 0)
-    return [text]
+    losses["symbols"] += len(re.findall(r"<harm[\s>]", text))
+    return [text], {}
 
 
 def text_of(data: bytes, source: object) -> str:
@@ -115,7 +120,7 @@ def _member(data: bytes, source: object) -> bytes:
         raise MidiError(source, f"cannot be unpacked ({error})", "export it again") from None
 
 
-def _notation(parts: list[Any], losses: Losses, source: object) -> Notation:
+def _notation(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses, source: object) -> Notation:
     if len(parts) > MOST_PARTS:
         raise MidiError(source, f"{len(parts)} staves, at most {MOST_PARTS} are read", "export fewer parts")
     staves = [Part(_name(each), _program(each), tuple(_notes(each.flatten().notes, losses, source))) for each in parts]
@@ -132,13 +137,24 @@ def _notation(parts: list[Any], losses: Losses, source: object) -> Notation:
     speeds = [(_units(mark.offset), _speed(mark)) for mark in marks]
     losses["wordy"] += sum(speed is None for _, speed in speeds)
     tempi = _changes((at, speed) for at, speed in speeds if speed is not None)
+    symbols = [*_symbols(parts, named)]
+    losses["symbols"] -= len(symbols)
     return Notation(
         tuple(staves),
         bars,
         end,
         tuple(Key(at, max(-7, min(sharps, 7))) for at, sharps in keys) or (Key(0, 0),),
         tuple(Tempo.within(at, speed) for at, speed in tempi) or (Tempo(0, 120.0),),
+        tuple(sorted(set(symbols))),
     )
+
+
+def _symbols(parts: list[Any], named: dict[str, ChordSymbol]) -> Iterator[ChordSymbol]:
+    """The chord symbols over all staves, where the names that stand for them lie."""
+    for element in (each for part in parts for each in part.flatten() if named):
+        name = getattr(element, "figure", None) or getattr(element, "content", "")
+        if name in named:
+            yield named[name]._replace(onset=_units(element.offset))
 
 
 def _speed(mark: Any) -> float | None:

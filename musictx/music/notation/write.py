@@ -12,6 +12,7 @@ import numpy as np
 
 from musictx.errors import UserError
 from musictx.music.notation.midi import meter_of
+from musictx.music.notation.musicxml import MARK, with_symbols
 from musictx.music.notation.notation import MUSIC21, Bar, Key, Losses, Notation, Note, Part
 from musictx.music.score import UNITS
 
@@ -54,7 +55,9 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
     names = spelled(notation)
     notation = notation if notation.keys else replace(notation, keys=(key_of(notation),))
     notation, losses = _on_lines(notation)
-    staves = [_staff(part, names[n], notation, tempi and n == 0, losses) for n, part in enumerate(notation.parts)]
+    staves = [
+        _staff(part, names[n], notation, losses, tempi and n == 0, n == 0) for n, part in enumerate(notation.parts)
+    ]
     for staff in staves:
         score.insert(0, staff)
     for upper, lower in notation.keyboards:
@@ -63,7 +66,7 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
         score.insert(0, both)
     with MUSIC21, redirect_stderr(io.StringIO()):  # music21's remarks on more instruments than MIDI has channels
         text: bytes = GeneralObjectExporter(score).parse()
-    return text, +losses
+    return with_symbols(text, notation.symbols), +losses
 
 
 def _on_lines(notation: Notation) -> tuple[Notation, Losses]:
@@ -113,9 +116,14 @@ def _table(notation: Notation) -> tuple[Any, list[int]]:
 
 
 def _staff(
-    part: Part, names: Sequence[tuple[str, int, int]], notation: Notation, has_tempi: bool, losses: Losses
+    part: Part,
+    names: Sequence[tuple[str, int, int]],
+    notation: Notation,
+    losses: Losses,
+    has_tempi: bool,
+    has_symbols: bool,
 ) -> Any:
-    from music21 import clef, instrument, key, meter, stream, tempo
+    from music21 import clef, expressions, instrument, key, meter, stream, tempo
 
     staff = stream.PartStaff()
     staff.partName, staff.partAbbreviation = _printable(part.name), ""
@@ -158,6 +166,10 @@ def _staff(
         for mark in (each for each in notation.tempi if has_tempi and bar.onset <= each.onset < end):
             at = Fraction(mark.onset - bar.onset, UNITS)
             measure.insert(at, tempo.MetronomeMark(number=round(mark.quarters_a_minute, 3)))
+        for k, symbol in enumerate(notation.symbols):
+            if has_symbols and bar.onset <= symbol.onset < end:
+                at = Fraction(symbol.onset - bar.onset, UNITS)
+                measure.insert(at, expressions.TextExpression(f"{MARK}{k}"))
         staff.append(measure)
     return staff
 
