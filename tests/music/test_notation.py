@@ -23,7 +23,8 @@ from musictx.music.notation.abc_voices import each_voice
 from musictx.music.notation.midi import from_midi, to_midi
 from musictx.music.notation.notation import Bar, Key, Notation, Note, Part, Tempo
 from musictx.music.notation.read import read_notation
-from musictx.music.notation.write import ONE, chords_of, in_voices, pieces, spelled, to_musicxml
+from musictx.music.notation.spelling import spelled
+from musictx.music.notation.write import ONE, chords_of, in_voices, pieces, to_musicxml
 from musictx.music.read import read_tracks, whole
 from musictx.music.score import Score
 from musictx.music.write import write_midi
@@ -406,16 +407,6 @@ def test_no_voice_overlaps_itself_and_no_note_is_lost(notation):
         for voice in voices:
             assert all(a.offset <= b.onset for a, b in pairwise(voice))
         assert sum(len(chord.names) for voice in voices for chord in voice) == len(part.notes)
-
-
-def test_names_follow_the_music():
-    def named(pitches, sharps):
-        part = Part("", 0, tuple(Note(24 * n, 24, pitch) for n, pitch in enumerate(pitches)))
-        notation = Notation((part,), (Bar(0, 4, 4),), 24 * len(pitches), (Key(0, sharps),))
-        return ["".join((step, {1: "#", -1: "b"}.get(alter, ""))) for step, alter, _ in spelled(notation)[0]]
-
-    assert named([64, 68, 71, 75, 76, 68, 66, 64], 4) == ["E", "G#", "B", "D#", "E", "G#", "F#", "E"]
-    assert named([63, 67, 70, 68, 67, 65, 63, 58], -3) == ["Eb", "G", "Bb", "Ab", "G", "F", "Eb", "Bb"]
 
 
 def test_a_performance_is_no_score_and_a_quantised_file_with_short_notes_is(tmp_path):
