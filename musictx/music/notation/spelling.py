@@ -32,8 +32,8 @@ def key_of(notation: Notation) -> Key:
 
 
 def spelled(notation: Notation) -> list[list[Name]]:
-    """The name of each note of each part, by the notes around it (ps13, Meredith 2006), which does not hear C sharp from
-    D flat: the signature says it. Raises UserError as `key_of`."""
+    """The name of each note of each part, by the notes around it (ps13, Meredith 2006) and the signature, which says
+    C sharp or D flat. Raises UserError as `key_of`."""
     try:
         from partitura.musicanalysis import estimate_spelling
     except ImportError:

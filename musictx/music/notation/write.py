@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from musictx.errors import UserError
 from musictx.music.notation.midi import meter_of
 from musictx.music.notation.musicxml import MARK, with_symbols
-from musictx.music.notation.notation import MUSIC21, Bar, Key, Losses, Notation, Note, Part
+from musictx.music.notation.notation import MUSIC21, Bar, Losses, Notation, Note, Part
 from musictx.music.notation.spelling import Name, key_of, missing, spelled
 from musictx.music.score import UNITS
 
