@@ -46,6 +46,6 @@ def test_a_file_of_few_ticks_keeps_its_notes_and_gets_exact_ones(per_quarter, as
     before, after = in_quarters(path.read_bytes()), in_quarters(music.midi())
     kept = {note for note in before if not (ask is Fill and 4 <= note[0] < 8)}
     assert kept <= after
-    new = after - kept
-    assert new
-    assert all((24 * onset).denominator == 1 for onset, *_ in new)
+    new = [note for notes in music.added.values() for note in notes]
+    assert after - kept == {(Fraction(note.onset, 24), Fraction(note.offset, 24), note.pitch) for note in new}
+    assert any(note.onset % 6 for note in new)

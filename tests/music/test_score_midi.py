@@ -10,7 +10,7 @@ from strategies import notations
 from musictx.errors import PerformanceError
 from musictx.music.midi_file import Event, EventFile, EventTrack, write_events
 from musictx.music.notation.midi import from_midi, to_midi
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation, Note, Part
 
 
 def file_of(ticks, per_quarter=480, meters=()):
