@@ -129,7 +129,7 @@ def test_what_the_grid_lacks_gets_the_nearest_place_and_is_counted():
         (b"X:1\nK:C\nz4|\n", "abc", "no notes"),
         (b"X:1\nK:C\n" + b"Z999|" * 60 + b"C|\n", "abc", "50,000 bars of rests"),
         (b"**kern\n" + b"*^\n" * 5000, "humdrum", "cannot be read as notation|no notes"),
-        (ABC.encode() + b"".join(b"[V:%d] C4|\n" % n for n in range(3, 200)), "abc", "staves, at most"),
+        (ABC.encode() + b"".join(b"[V:%d] C4|\n" % n for n in range(3, 200)), "abc", "staves, and at most"),
         (XML.format(notes=NOTE.format("C", 6 * 10**9)).encode(), "musicxml", "quarters"),
         (
             XML.replace(METER, "<beats>1</beats><beat-type>128<").format(notes=LONG).encode(),
@@ -505,7 +505,7 @@ def test_more_than_any_page_holds_is_refused_before_it_is_written(monkeypatch, c
     with pytest.raises(UserError, match="a score of 20 bars, all staves together: cut it"):
         to_musicxml(many)
     monkeypatch.setattr("musictx.music.notation.midi.MOST_PARTS", 19)
-    with pytest.raises(MidiError, match="20 staves, at most 19"):
+    with pytest.raises(MidiError, match="20 staves, and at most 19"):
         from_midi(to_midi(many), "it")
 
 

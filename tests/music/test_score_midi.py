@@ -1,5 +1,7 @@
 """Scores as MIDI files and back: meters and upbeats, ticks that are no units, and what MIDI lacks."""
 
+import pickle
+from copy import copy
 from itertools import pairwise
 
 import pytest
@@ -77,3 +79,10 @@ def test_ticks_that_round_a_thirty_second_are_a_score_and_no_loss():
 def test_a_note_beside_all_of_them_is_a_performance():
     with pytest.raises(PerformanceError):
         from_midi(file_of([0, 480, 487 + 480, 1920]), "it")
+
+
+def test_a_performance_says_in_a_sentence_why_it_is_no_score_and_the_remedy():
+    error = PerformanceError("rubato.mid", "is a performance, not a score", "quantise it")
+    for each in (error, copy(error), pickle.loads(pickle.dumps(error))):
+        assert str(each) == "rubato.mid is a performance, not a score: quantise it"
+        assert each.reason == "is a performance, not a score"

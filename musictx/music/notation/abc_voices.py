@@ -73,7 +73,7 @@ def _rests(music: list[str], head: dict[str, str]) -> Iterator[str]:
     """The lines with rests of a bar in place of Z4, which music21 skips. Raises ValueError for too many."""
     bar, unit = _whole_notes(head.get("M", "")) or Fraction(1), _whole_notes(head["L"])
     if sum(int(n or 1) for line in music for n in BARS_OF_REST.findall(line)) > MOST_BARS:
-        raise ValueError(f"more than {MOST_BARS:,} bars of rests")
+        raise ValueError(f"it has more than {MOST_BARS:,} bars of rests")
     for line in music:
         field = FIELD.match(line)
         if field and field[1] == "M":

@@ -48,7 +48,7 @@ def to_midi(
         meter = meter_of(bar, end)
         if meter != signed or line != bar.onset:  # a signature begins a bar, also where the one before is broken off
             if meter[0] > 255 or meter[1] & (meter[1] - 1):
-                raise ValueError(f"has bars of {meter[0]}/{meter[1]}, which MIDI cannot say: {SIMPLER}")
+                raise ValueError(f"it has bars of {meter[0]}/{meter[1]}, which MIDI cannot say: {SIMPLER}")
             clock.append((bar.onset, mido.MetaMessage("time_signature", numerator=meter[0], denominator=meter[1])))
         line, signed = bar.onset + Bar(0, *meter).full, meter
     if notation.has_upbeat and not is_short(notation.bars[1].onset, notation.bars[1].full):
@@ -93,7 +93,9 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     file = read_events(data)
     per_quarter = int.from_bytes(file.division)
     if per_quarter & 0x8000 or not per_quarter:
-        raise MidiError(source, "no score: it counts frames of a film, not quarters", "give a MIDI file with a beat")
+        raise MidiError(
+            source, "it counts frames of a film, not quarters, so it is no score", "give a MIDI file with a beat"
+        )
     per_unit = per_quarter / UNITS
     is_coarse = per_quarter < UNITS
     near = NEAR if is_coarse else max(NEAR, 0.5 / per_unit + 1e-9)  # between two ticks a note is written at one of them
@@ -105,14 +107,16 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     losses = Losses(drums=drums, finer=len(beside))
     losses["shared"] = total - sum(len(part.notes) for part in parts)
     if not total:
-        raise MidiError(source, "no notes" + " but drums" * (losses["drums"] > 0), "give a score with notes")
+        raise MidiError(source, "it has no notes" + " but drums" * (losses["drums"] > 0), "give a score with notes")
     if len(parts) > MOST_PARTS:
-        raise MidiError(source, f"{len(parts)} staves, at most {MOST_PARTS} are written", "give fewer tracks")
+        raise MidiError(
+            source, f"it has {len(parts)} staves, and at most {MOST_PARTS} are written", "give fewer tracks"
+        )
     if off:
         why = f"is a performance, not a score: {off} of its {total} notes begin beside all twenty-fourths of a quarter"
         raise PerformanceError(source, why, "quantise it in a DAW or a notation program")
     if (end := max(note.offset for part in parts for note in part.notes)) > MOST_QUARTERS * UNITS:
-        raise MidiError(source, f"more than {MOST_QUARTERS:,} quarters", "cut it")
+        raise MidiError(source, f"it lasts more than {MOST_QUARTERS:,} quarters", "cut it")
     events = sorted((each for track in file.tracks for each in track.events if each.kind == META), key=lambda x: x.tick)
     meta = [(round(each.tick / per_unit), each.data) for each in events]  # of two at one place the later counts
     meters = {at: (d[3], 2 ** d[4]) for at, d in meta if d[1] == 0x58 and len(d) >= 5 and d[3] and d[4] < 16}

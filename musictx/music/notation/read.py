@@ -43,7 +43,9 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
     try:
         from music21 import converter
     except ImportError:
-        raise MidiError(source, "is notation, which needs the package music21, which is not installed", HINT) from None
+        raise MidiError(
+            source, "it is notation, which needs the package music21, which is not installed", HINT
+        ) from None
     text = text_of(data, source)
     losses = Losses()
     with MUSIC21, warnings.catch_warnings(), redirect_stderr(io.StringIO()) as complaints:
@@ -57,7 +59,7 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
             raise
         except Exception as error:  # damage can make music21 raise anything
             reason = " ".join(str(error).split())[:100] or type(error).__name__
-            raise MidiError(source, f"cannot be read as notation ({reason})", "export it again") from None
+            raise MidiError(source, f"it cannot be read as notation ({reason})", "export it again") from None
     losses["unread"] += complaints.getvalue().count("Error in parsing event")
     return notation, +losses
 
@@ -83,9 +85,9 @@ def text_of(data: bytes, source: object) -> str:
     if data[:4] == b"PK\x03\x04":
         data = _member(data, source)
     if len(data) > MOST_BYTES:
-        raise MidiError(source, f"more than {MOST_BYTES >> 20} MB of notation", "cut the score")
+        raise MidiError(source, f"it has more than {MOST_BYTES >> 20} MB of notation", "cut the score")
     if "<!ENTITY" in (text := _decoded(data)):  # none of them is needed, and few can fill the memory
-        raise MidiError(source, "declares entities of XML, which no score needs", "export it again")
+        raise MidiError(source, "it declares entities of XML, which no score needs", "export it again")
     return text
 
 
@@ -111,21 +113,23 @@ def _member(data: bytes, source: object) -> bytes:
             roots = [name for name in names if name.encode() in container]
             scores = [name for name in (*roots, *names) if name.lower().endswith((".xml", ".musicxml", ".mei"))]
             if not scores:
-                raise MidiError(source, "a packed file without a score in it", "export MusicXML")
+                raise MidiError(source, "it is a packed file without a score in it", "export MusicXML")
             with packed.open(scores[0]) as file:
                 return file.read(MOST_BYTES + 1)
     except (MidiError, MemoryError):
         raise
     except Exception as error:  # damage can make it raise anything
-        raise MidiError(source, f"cannot be unpacked ({error})", "export it again") from None
+        raise MidiError(source, f"it cannot be unpacked ({error})", "export it again") from None
 
 
 def _notation(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses, source: object) -> Notation:
     if len(parts) > MOST_PARTS:
-        raise MidiError(source, f"{len(parts)} staves, at most {MOST_PARTS} are read", "export fewer parts")
+        raise MidiError(source, f"it has {len(parts)} staves, and at most {MOST_PARTS} are read", "export fewer parts")
     staves = [Part(_name(each), _program(each), tuple(_notes(each.flatten().notes, losses, source))) for each in parts]
     if not any(staff.notes for staff in staves):
-        raise MidiError(source, "no notes" + " with a pitch" * (losses["unpitched"] > 0), "give a score with notes")
+        raise MidiError(
+            source, "it has no notes" + " with a pitch" * (losses["unpitched"] > 0), "give a score with notes"
+        )
     end = max(note.offset for staff in staves for note in staff.notes)
     longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
     flat = longest.flatten()
@@ -189,7 +193,7 @@ def _notes(elements: Iterable[Any], losses: Losses, source: object) -> Iterator[
                 continue
             onset, length = Fraction(element.offset), Fraction(element.duration.quarterLength)
             if onset + length > MOST_QUARTERS:
-                raise MidiError(source, f"more than {MOST_QUARTERS:,} quarters", "cut the score")
+                raise MidiError(source, f"it lasts more than {MOST_QUARTERS:,} quarters", "cut the score")
             pitch, tie = round(note.pitch.ps), note.tie
             if not 0 <= pitch <= 127:
                 losses["beyond"] += 1
