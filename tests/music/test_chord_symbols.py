@@ -105,7 +105,7 @@ def test_more_kinds_of_symbols_than_any_tune_has_are_counted():
 
 def test_symbols_that_are_not_read_are_counted():
     spine = "**kern\t**mxhm\n*M4/4\t*\n1c\tC major\n*-\t*-\n"
-    assert read_notation(spine.encode(), "humdrum")[1] == {"symbols_spine": 1}
+    assert read_notation(spine.encode(), "humdrum")[1] == {"spines": 1}
     notation = Notation(
         (Part("", 0, (Note(0, 24, 60),)),), (Bar(0, 4, 4),), 96, symbols=(ChordSymbol(0, "C", "major"),)
     )

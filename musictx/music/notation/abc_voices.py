@@ -15,6 +15,8 @@ VOICE = re.compile(r"\[V: *([^\s\]]+)[^\]]*\]")
 NO_MUSIC = re.compile(r'![^!\n]*!|\+[a-z.]+\+|\[?"[^"\n]*"|\[[INPrRTUw]:[^\]]*\]|(?<!\\)%.*|\by\d*')
 INLINE = re.compile(r"\[([KLMQ]:[^\]]*)\]")  # music21 reads these fields only as lines
 BARS_OF_REST = re.compile(r"Z(\d{0,3})")
+SYLLABLE = re.compile(r"[^\s*|_-]+")
+REPEAT = re.compile(r"[:|]*(?::\||\|:|::)[:|]*")  # music21 finds no bars around some
 OVERLAY = re.compile(r"&[^|\n]*")
 HEAD = "TCMLQK"
 # names that stand for a tune's chord symbols: music21 takes a minus for a flat, and refuses some kinds
@@ -27,6 +29,7 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
     """The first tune of a file as one text a voice, in their order, and the chord symbols that names in it stand for;
     counts losses, and each symbol until it is found."""
     symbols: dict[ChordSymbol, str] = {}
+    repeats = Counter[str]()  # by voice
     head: dict[str, str] = {}
     voices: dict[str, list[str]] = {}
     voice, in_body, has_key = "", False, bool(re.search(r"(?m)^K:", text))
@@ -40,6 +43,7 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
             in_body = field[1] == "K"
         elif field and field[1] in BODY:
             losses["later"] += field[1] == "Q"
+            losses["lyrics"] += len(SYLLABLE.findall(field[2])) * (field[1] == "w")
             if field[1] in "KLM":
                 voices.setdefault(voice, []).append(NO_MUSIC.sub("", line))
         elif line.strip() and (in_body or not has_key):
@@ -48,12 +52,15 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
             for name, music in [(voice, before), *zip(others[::2], others[1::2], strict=True)]:
                 voice = name
                 played, overlays = OVERLAY.subn("", music)
+                played, signs = REPEAT.subn("|", played)
                 losses["overlay"] += overlays
+                repeats[voice] += signs
                 if played.strip():
                     voices.setdefault(voice, []).append(played)
     head = {"L": "1/16" if 0 < _whole_notes(head.get("M", "")) < Fraction(3, 4) else "1/8", "K": "C"} | head
     fields = [f"{key}:{head[key]}" for key in HEAD if key in head]
     tunes = [[*_rests(music, head)] for music in voices.values() if any(map(str.strip, music))]
+    losses["repeats"] += max(repeats.values(), default=0)
     texts = ["\n".join(["X:1", *fields, *music]) + "\n" for music in tunes]
     return texts, {name: symbol for symbol, name in symbols.items()}
 
@@ -62,6 +69,7 @@ def _mark(word: str, symbols: dict[ChordSymbol, str], losses: Counter[str]) -> s
     """The name that stands for a chord symbol, "" for other words."""
     symbol = symbol_named(word.strip('"').strip("()")) if word[0] == '"' else None
     if symbol is None:
+        losses["words"] += word[0] == '"'
         return ""
     losses["symbols"] += 1
     if symbol not in symbols and len(symbols) < len(MARKS):

@@ -123,6 +123,8 @@ class Notation:
     keys: tuple[Key, ...] = (Key(0, 0),)
     tempi: tuple[Tempo, ...] = (Tempo(0, 120.0),)
     symbols: tuple[ChordSymbol, ...] = ()
+    title: str = ""
+    composer: str = ""
 
     @property
     def size(self) -> str:

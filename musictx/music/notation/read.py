@@ -6,6 +6,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import redirect_stderr
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 from zipfile import ZipFile
@@ -30,8 +31,9 @@ from musictx.music.score import UNITS
 
 MOST_BYTES = 2**24  # of text
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
-REFERENCES = re.compile(r"(?m)^!!.*\n?")  # one without a colon stops music21, and none of them is music
-SYMBOLS_SPINE = re.compile(r"(?m)(?:^|(?<=\t))\*\*(?:mxhm|harte|jazz)\b")
+REFERENCES = re.compile(r"(?m)^!!(?!!(?:OTL|COM):).*\n?")  # one without a colon stops music21
+WORDS = {"TextExpression", "RehearsalMark"}
+OTHER_SPINE = re.compile(r"(?m)(?:^|(?<=\t))\*\*(?!kern)\w")
 KEY_NAMES = re.compile(r"(?m)(^|(?<=\t))\*[A-Ga-g][#-]*:[^\t\n]*")  # music21 takes them for signatures
 
 
@@ -55,6 +57,8 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
             scores = [converter.parseData(each, format=kind).toSoundingPitch() for each in texts]
             staves = [staff for score in scores for staff in getattr(score, "parts", [score])]
             notation = _notation(staves, symbols, losses, source)
+            if (about := scores[0].metadata) is not None:
+                notation = replace(notation, title=_in_one_line(about.bestTitle), composer=_in_one_line(about.composer))
         except (MidiError, MemoryError):
             raise
         except Exception as error:  # damage can make music21 raise anything
@@ -72,7 +76,7 @@ def _for_music21(text: str, kind: str, losses: Losses) -> tuple[list[str], dict[
         text, symbols = for_music21(text, losses)
         return [text], symbols
     if kind == "humdrum":
-        losses["symbols_spine"] += len(SYMBOLS_SPINE.findall(text))
+        losses["spines"] += len(OTHER_SPINE.findall(text))
         text = REFERENCES.sub("", text)
         return [KEY_NAMES.sub("*", text) if "*k[" in text else text], {}
     losses["movements"] += max(len(re.findall(r"<score[\s>]", text)) - 1, 0)
@@ -143,6 +147,7 @@ def _notation(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses, s
     tempi = _changes((at, speed) for at, speed in speeds if speed is not None)
     symbols = [*_symbols(parts, named)]
     losses["symbols"] -= len(symbols)
+    losses.update(_texts(parts, flat, named))
     return Notation(
         tuple(staves),
         bars,
@@ -159,6 +164,16 @@ def _symbols(parts: list[Any], named: dict[str, ChordSymbol]) -> Iterator[ChordS
         name = getattr(element, "figure", None) or getattr(element, "content", "")
         if name in named:
             yield named[name]._replace(onset=_units(element.offset))
+
+
+def _texts(parts: list[Any], longest: Any, named: dict[str, ChordSymbol]) -> Losses:
+    """Words and signs of the staves that a `Notation` lacks, counted; repeats of one staff are those of all."""
+    texts = Losses(repeats=len(longest.getElementsByClass("Repeat")))
+    for element in (each for part in parts for each in part.flatten()):
+        texts["lyrics"] += len(getattr(element, "lyrics", ()))
+        texts["dynamics"] += "Dynamic" in element.classes
+        texts["words"] += bool(WORDS.intersection(element.classes)) and element.content not in named
+    return texts
 
 
 def _speed(mark: Any) -> float | None:
@@ -249,7 +264,11 @@ def _units(quarters: Any) -> int:
 
 
 def _name(part: Any) -> str:
-    return " ".join(str(getattr(part, "partName", "") or "").split())[:60]
+    return _in_one_line(getattr(part, "partName", ""))[:60]
+
+
+def _in_one_line(text: object) -> str:
+    return " ".join(str(text or "").split())
 
 
 def _program(part: Any) -> int:

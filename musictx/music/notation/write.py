@@ -40,8 +40,8 @@ class Chord(NamedTuple):
 
 
 def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> tuple[bytes, Losses]:
-    """The text of a MusicXML file, and its losses; for a page without tempi, whose glyph few fonts have. Raises
-    UserError where music21 or partitura is not installed."""
+    """The text of a MusicXML file, and its losses; a score without a title gets `title`; for a page without tempi,
+    whose glyph few fonts have. Raises UserError where music21 or partitura is not installed."""
     try:
         from music21 import layout, metadata, stream
         from music21.musicxml.m21ToXml import GeneralObjectExporter
@@ -50,7 +50,8 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
     if (bars := len(notation.bars) * len(notation.parts)) > MOST_BARS:
         raise UserError(f"a score of {bars:,} bars, all staves together", f"cut it: at most {MOST_BARS:,} are written")
     score = stream.Score()
-    score.metadata = metadata.Metadata(title=_printable(title) or " ")
+    score.metadata = metadata.Metadata(title=_printable(notation.title or title) or " ")
+    score.metadata.composer = _printable(notation.composer) or " "  # else music21 writes its own name
     notation = notation if notation.keys else replace(notation, keys=(key_of(notation),))
     names = spelled(notation)
     notation, losses = _on_lines(notation)
