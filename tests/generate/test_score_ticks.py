@@ -41,8 +41,9 @@ def test_a_file_of_few_ticks_keeps_its_notes_and_gets_exact_ones(per_quarter, as
     path = tmp_path / "it.mid"
     path.write_bytes(write_events(EventFile(per_quarter.to_bytes(2), [track])))
     plain = Sampling(guard=False, seed_guidance=None)
-    more = {Continue: {"length": Length(bars=2)}, Fill: {"from_bar": 2, "to_bar": 2}, Accompany: {}}[ask]
-    (music,) = task_of(path, SCORE, ask(plain, **more)).draw(player(), SCORE)
+    requests = (Continue(plain, Length(bars=2)), Fill(plain, from_bar=2, to_bar=2), Accompany(plain))
+    request = next(each for each in requests if isinstance(each, ask))
+    (music,) = task_of(path, SCORE, request).draw(player(), SCORE)
     before, after = in_quarters(path.read_bytes()), in_quarters(music.midi())
     kept = {note for note in before if not (ask is Fill and 4 <= note[0] < 8)}
     assert kept <= after

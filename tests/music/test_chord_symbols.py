@@ -30,7 +30,7 @@ def test_a_symbol_comes_back_from_its_element_also_transposed(symbols, fifths):
         assert there is not None
         assert symbol_of(element_of(there), -fifths) == symbol
         if symbol.classes is not None:
-            assert there.classes == {(each + 7 * fifths) % 12 for each in symbol.classes}
+            assert there.classes == frozenset((each + 7 * fifths) % 12 for each in symbol.classes)
 
 
 @pytest.mark.parametrize(
