@@ -81,7 +81,11 @@ class MidiError(UserError):
 
 
 class PerformanceError(MidiError):
-    """A file that is no score: its notes keep to no beat."""
+    """A file that is no score: its notes keep to no beat. `reason` says so of the file, "is a performance"."""
+
+    def __init__(self, path: object, reason: str, hint: str = "") -> None:
+        super().__init__(path, reason, hint)
+        self.what = f"{path} {reason}"
 
 
 class TokenError(UserError):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from musictx.data.store import Split
+from musictx.music.notation.chord_symbols import KINDS, ChordSymbol
 from musictx.music.notation.notation import Bar, Key, Notation, Note, Part, Tempo
 from musictx.music.score import Score
 from musictx.tokenizers.vocab import Ids, Vocab
@@ -78,7 +79,19 @@ def notations(draw: st.DrawFn) -> Notation:
     places = sorted(draw(st.sets(st.integers(0, (end - 1) // 3), max_size=3)) | {0})
     keys = tuple(Key(bar.onset, (n + draw(st.integers(0, 5))) % 7 - n % 2 * 7) for n, bar in enumerate(bars))
     tempi = tuple(Tempo(3 * at, 96.0 + n) for n, at in enumerate(places))
-    return Notation(tuple(staves), tuple(bars), end, keys, tempi)
+    symbols = {each._replace(onset=3 * draw(st.integers(0, (end - 1) // 3))) for each in draw(chord_symbols())}
+    return Notation(tuple(staves), tuple(bars), end, keys, tempi, tuple(sorted(symbols)))
+
+
+@st.composite
+def chord_symbols(draw: st.DrawFn) -> list[ChordSymbol]:
+    """A few chord symbols of any kind, also one that is not known."""
+    kinds = st.sampled_from([*KINDS, "other", "pedal"])
+    roots = st.builds(str.__add__, st.sampled_from("ABCDEFG"), st.sampled_from(["", "#", "b", "##", "bb"]))
+    degrees = st.tuples(st.integers(2, 13), st.integers(-1, 1), st.sampled_from(["add", "alter", "subtract"]))
+    texts, many = st.sampled_from(["", "-7", "M7 & <9>"]), st.lists(degrees, max_size=2).map(tuple)
+    named = st.builds(ChordSymbol, st.just(0), roots, kinds, texts, st.one_of(st.just(""), roots), many)
+    return draw(st.lists(st.one_of(named, st.just(ChordSymbol(0, "", "none", "N.C."))), max_size=3))
 
 
 def score_of(*notes: tuple[float, ...], unit_s: float = 1.0, quarter_s: float = 0.5) -> Score:

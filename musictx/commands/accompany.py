@@ -136,7 +136,7 @@ def beside_score(config: AccompanyConfig, bundle: str, request: Accompany, sourc
 
 def write(pieces: Sequence[Accompanied | ScoreMusic], files: Targets, alone: bool, pedal: bool) -> None:
     for path, music in zip(files.midi, pieces, strict=True):
-        music.write(path, alone=alone, pedal=pedal)
+        lacks = music.write(path, alone=alone, pedal=pedal)
         if isinstance(music, Accompanied):
             given = "given notes" if music.rewrite or len(music.melody_voices) > 1 else "notes of the melody"
             n_given, n_new = len(music.melody), len(music.voices)
@@ -147,6 +147,7 @@ def write(pieces: Sequence[Accompanied | ScoreMusic], files: Targets, alone: boo
         became = f" ({music.became})" if music.became else ""
         stopped = f"; stopped before the end: {music.stopped}" if music.stopped else ""
         say(f"{path}: {notes}{became}, {-music.mean_log_p:.3f} nats a token{stopped}")
+        say(*[f"{path}: {lacks}"] * bool(lacks))
     write_beside(pieces, files, "the melody and its voices as piano rolls")
 
 

@@ -232,14 +232,14 @@ def write(
         say(f"{source}: longer than the model looks back; it does not hear the oldest {pieces[0].unheard} tokens")
     for path, music in zip(files.midi, pieces, strict=False):
         origin = "; ".join(text for each in origins if (text := each.text(music.new_notes)))
-        music.write(path, origin, alone=alone, pedal=pedal)
+        lacks = music.write(path, origin, alone=alone, pedal=pedal)
         begins_s = music.new_from_s if alone or music.place is None else music.new_from_s + music.place.later_s
         new = f"{len(music.new_notes)} of them new; new music from {begins_s:.2f} s on"
         if music.is_new is not None:
             new = f"{music.is_new.sum()} of them new, from {music.new_from_s:.2f} to {music.new_to_s:.2f} s"
         became = f" ({music.became})" if music.became else ""
         say(f"{path}: {len(music.score)} notes, {new}{became}")
-        say(*(f"{path}: {remark}" for remark in (music.beat, origin) if remark))
+        say(*(f"{path}: {remark}" for remark in (lacks, music.beat, origin) if remark))
     renamed = [replace(m, name=path.stem) for path, m in zip(files.midi, pieces, strict=False)]
     title = "the seed and its continuations" if pieces and pieces[0].is_new is None else "what is kept and what is new"
     write_beside(renamed, files, f"{title}, as piano rolls")

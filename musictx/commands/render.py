@@ -12,7 +12,7 @@ from musictx.files import check_new, check_suffix, only_new
 from musictx.model.packaged import seed_path
 from musictx.music.beat_grid import bars_of
 from musictx.music.notation.notation import MUSICXML
-from musictx.music.read import read_bytes, read_tracks, score_of
+from musictx.music.read import kind_of_notation, read_bytes, read_tracks, score_of
 from musictx.music.repairs import say_repairs
 from musictx.setting import setting
 from musictx.terminal import say
@@ -43,24 +43,30 @@ def render(config: RenderConfig) -> None:
     check_new(config.overwrite, out)
     check_within(config, "new_from", 0)
     data = read_bytes(source)
+    if config.score or suffix == MUSICXML:
+        render_score(data, source, out)
+        return
     tracks = read_tracks(data, source)
     drums = suffix in sound.FORMATS or config.drums
     score = tracks.merge(drums)
     if remark := tracks.remark(drums):
         say(f"{source}: {remark}")
-    if config.score or suffix == MUSICXML:
-        notation, losses = score_of(data, source)
-        notation = notation.on_two_staves()
-        losses = losses + engraving.write_notation(notation, out, source.stem)
-        new = say_repairs(losses - tracks.repairs)  # the others are said
-        say("; ".join([f"{out}: {notation.size}", *new]))
-        return
     meter, end_s = tracks.meter(), score.duration_s
     bars = meter.numbered(end_s) if config.bars else bars_of(score, meter, end_s)
     new_from_s = inf if config.new_from is None else config.new_from
     font = Path(config.soundfont) if config.soundfont else None
     write_as(score, out, source.stem, new_from_s, bars=bars, soundfont=font)
     say(f"{out}: {len(score)} notes, {score.duration_s:.2f} s")
+
+
+def render_score(data: bytes, source: Path, out: Path) -> None:
+    """Writes a score as notation; prints the repairs of a MIDI file, and the losses of the score."""
+    notation, losses = score_of(data, source)
+    if not kind_of_notation(data, source) and (repairs := say_repairs(read_tracks(data, source).repairs)):
+        say(f"{source}: {'; '.join(repairs)}")
+    notation = notation.on_two_staves()
+    losses = losses + engraving.write_notation(notation, out, source.stem)
+    say("; ".join([f"{out}: {notation.size}", *say_repairs(losses)]))
 
 
 COMMAND = Command("render", only_new(render), RenderConfig, main="midi")

@@ -101,6 +101,10 @@ class Music(Continuation):
             return [Line(NAME, score)]
         return [Line(name, line) for name, line in zip(VOICE_NAMES, lines, strict=True) if len(line)]
 
+    def lost_in_midi(self, *, alone: bool = False) -> Losses:
+        """The parts of a score that its MIDI file lacks."""
+        return Losses()
+
     def written(self, source: object, *, alone: bool = False) -> tuple[Notation, Losses]:
         """The score, and its losses. Raises MidiError for a performance, which names the source."""
         notation, losses = from_midi(self.midi(alone=alone), source)
@@ -155,13 +159,14 @@ class Music(Continuation):
             path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path) as partial:
                 partial.write_bytes(data)
-        elif suffix == MUSICXML:
+            return "; ".join(say_repairs(self.lost_in_midi(alone=alone)))
+        if suffix == MUSICXML:
             from musictx.viz.engraving import write_notation
 
             notation, losses = self.written(path, alone=alone)
             losses = losses + write_notation(notation, path, self.title)
             return "; ".join(say_repairs(losses))
-        elif suffix in sound.FORMATS:
+        if suffix in sound.FORMATS:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_wav(self.score, path)
         else:

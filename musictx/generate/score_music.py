@@ -16,7 +16,7 @@ from musictx.generate.scores import Template
 from musictx.music import midi_file as midi
 from musictx.music.midi_file import Event, EventFile, EventTrack, meta, notes_of, read_events, with_events, write_events
 from musictx.music.midi_file import Note as MidiNote
-from musictx.music.notation.midi import VELOCITY, to_midi
+from musictx.music.notation.midi import VELOCITY, lost_in_midi, to_midi
 from musictx.music.notation.notation import Losses, Notation, Note, Part
 from musictx.music.pedal import let_go
 from musictx.music.project import Line, Project, events_of
@@ -54,6 +54,9 @@ class ScoreMusic(Music):
             data = to_midi(replace(staves, tempi=staves.tempi[:1]) if alone else staves, self.loud, homes)
             return _with_text(read_events(data), text) if text else data
         return into_file(seed, self.template, self.added, self.loud, text)
+
+    def lost_in_midi(self, *, alone: bool = False) -> Losses:
+        return lost_in_midi(self.notation) if alone or not self.source.is_midi else Losses()
 
     def written(self, source: object, *, alone: bool = False) -> tuple[Notation, Losses]:
         return self.notation, Losses()

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Collection
 from dataclasses import replace
+from math import gcd
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from musictx.generate.primer import ON_LINE_S, ROUNDED_S
 from musictx.generate.primer import Part as Region
 from musictx.generate.requests import DEFAULT_S, Length
 from musictx.generate.scores import Template, most_bars
+from musictx.music.midi_file import EventFile, EventTrack, read_events, write_events
 from musictx.music.notation.midi import place_of, staves_of
 from musictx.music.notation.notation import KEYBOARDS, Bar, Notation, Part
 from musictx.music.project import Project
@@ -23,6 +25,7 @@ from musictx.music.score import UNITS, Meter
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.score.slots import LEFT, RIGHT, TUNE, slots_of
 
+MOST_TICKS = 0x7FFF  # of a quarter
 METER = b"\xff\x58"  # a MIDI file's time signature begins with it
 HANDS, NEW_PARTS = (RIGHT, LEFT), ("Piano", "Accompaniment")  # the second name where the first is taken
 
@@ -61,7 +64,8 @@ def read_score(file: Path, tokenizer: ScoreTokenizer, part: str | None = None, d
     if not any(each.notes for each in notation.parts):
         raise UserError(f"{file}: the score has no notes", "give one with music in it")
     tracks = read_tracks(data, file)
-    project = Project(whole(data, file), tracks.tempo_map, part)
+    midi = with_all_units(whole(data, file))
+    project = Project(midi, read_tracks(midi, file).tempo_map, part)
     is_midi = not kind_of_notation(data, file)
     staves, _ = staves_of(project.file)
     per_unit = int.from_bytes(project.file.division) / UNITS
@@ -79,6 +83,20 @@ def read_score(file: Path, tokenizer: ScoreTokenizer, part: str | None = None, d
     lost = say_repairs(losses) + (say_repairs(tracks.repairs) if is_midi else [])  # notation has one list of both
     remarks = (f"{file}, as the model hears it: {'; '.join(lost)}",) if lost else ()
     return ScoreSeed(file, notation, slots, numbers, places, loud, project, is_midi, tracks.meter(), remarks)
+
+
+def with_all_units(data: bytes) -> bytes:
+    """A MIDI file with a tick for each unit, so that new notes have exact places; what is there stays at its time."""
+    file = read_events(data)
+    per_quarter = int.from_bytes(file.division)
+    factor = UNITS // gcd(UNITS, per_quarter)
+    if factor == 1 or factor * per_quarter > MOST_TICKS:  # so many ticks that nobody hears one
+        return data
+    tracks = [
+        EventTrack([event._replace(tick=event.tick * factor) for event in track.events], track.end * factor)
+        for track in file.tracks
+    ]
+    return write_events(EventFile((per_quarter * factor).to_bytes(2), tracks))
 
 
 def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
@@ -112,6 +130,7 @@ def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
         end=end,
         keys=tuple(each for each in old.keys if each.onset < end),
         tempi=tuple(each for each in old.tempi if each.onset < end),
+        symbols=tuple(each for each in old.symbols if each.onset < end),
     )
     project = seed.project.until(float(seconds_at(end, seed)))
     loud = {place: velocity for place, velocity in seed.loud.items() if place[1] < end}

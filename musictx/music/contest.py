@@ -30,12 +30,12 @@ def read_prompt(path: Path) -> Notation:
             data = file.read(MOST_BYTES + 1)
         found = json.loads(data[:MOST_BYTES].decode("utf-8")) if len(data) <= MOST_BYTES else None
     except OSError as error:
-        raise MidiError(path, f"cannot be read ({error.strerror})", SHAPE) from None
+        raise MidiError(path, f"it cannot be read ({error.strerror})", SHAPE) from None
     except (ValueError, RecursionError):
-        raise MidiError(path, "is no JSON", SHAPE) from None
+        raise MidiError(path, "it is no JSON", SHAPE) from None
     rows = found.get("prompt") if isinstance(found, dict) else None
     if not isinstance(rows, list) or not 0 < len(rows) <= MOST_NOTES:
-        raise MidiError(path, f"has no list of 1 to {MOST_NOTES:,} notes", SHAPE)
+        raise MidiError(path, f"it has no list of 1 to {MOST_NOTES:,} notes", SHAPE)
     notes = {_note(row, n, path) for n, row in enumerate(rows, 1)}
     bars = tuple(Bar(at * SIXTEENTH, 4, 4) for at in range(0, FROM, BAR))
     return Notation((Part("Piano", 0, tuple(sorted(notes))),), bars, FROM * SIXTEENTH, keys=())

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -202,3 +202,10 @@ def exact_chord(pitches: Sequence[int]) -> Chord:
             if (chord := Chord(root, quality)).classes == classes:
                 return chord
     return Chord(bass, "".join(f"+{LETTERS[each]}" for each in sorted(classes - {bass}) or [bass]))
+
+
+def chord_on(root: str, classes: Classes) -> Chord:
+    """The chord of these pitch classes on a root in letters, `F#`."""
+    low = pitch_class(root[0], root[1:])
+    chord = exact_chord([low, *(low + (each - low) % 12 for each in classes)])
+    return replace(chord, spelling=root + chord.quality)

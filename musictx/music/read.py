@@ -8,7 +8,7 @@ from pathlib import Path
 
 from musictx.errors import MidiError
 from musictx.music.chunks import HEAD, Chunks, read_chunks, unwrap
-from musictx.music.notation.midi import from_midi, to_midi, unisons
+from musictx.music.notation.midi import from_midi, lost_in_midi, to_midi
 from musictx.music.notation.notation import Losses, Notation
 from musictx.music.notation.read import read_notation
 from musictx.music.other_formats import NOTATION, notation_of, other_format
@@ -35,15 +35,15 @@ def read_bytes(path: str | Path) -> bytes:
     """A file's bytes. Raises MidiError when it cannot be read, is empty, or is larger than any music."""
     try:
         if not (stat.S_ISREG(mode := os.stat(path).st_mode) or stat.S_ISDIR(mode)):  # a pipe may never end
-            raise MidiError(path, "is a pipe or device", GIVE)
+            raise MidiError(path, "it is a pipe or device", GIVE)
         with open(path, "rb") as file:
             data = file.read(MOST_BYTES + 1)
     except IsADirectoryError:
-        raise MidiError(path, "is a folder", GIVE) from None
+        raise MidiError(path, "it is a folder", GIVE) from None
     except FileNotFoundError:
         raise MidiError(path, "no such file", "give an existing MIDI file") from None
     except OSError as error:
-        raise MidiError(path, f"cannot be read ({error.strerror})", "give a readable MIDI file") from None
+        raise MidiError(path, f"it cannot be read ({error.strerror})", "give a readable MIDI file") from None
     if not data:
         raise MidiError(path, "the file is empty", GIVE)
     _check_size(data, path)
@@ -52,7 +52,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 def _check_size(data: bytes, source: object) -> None:
     if len(data) > MOST_BYTES:
-        raise MidiError(source, f"more than {MOST_BYTES >> 20} MB, no music is so large", GIVE)
+        raise MidiError(source, f"it has more than {MOST_BYTES >> 20} MB, and no music is so large", GIVE)
 
 
 def read_tracks(data: bytes, source: object, *, one_tempo: bool = False) -> Tracks:
@@ -64,7 +64,7 @@ def read_tracks(data: bytes, source: object, *, one_tempo: bool = False) -> Trac
         raw = read_raw(whole_chunks(data, source, repairs), repairs)
         return tracks_in_seconds(raw, one_tempo)
     except MemoryError:
-        raise MidiError(source, "needs more memory than is allowed") from None
+        raise MidiError(source, "it needs more memory than is allowed") from None
     except ValueError as error:
         raise MidiError(source, str(error)) from None
 
@@ -82,10 +82,10 @@ def whole_chunks(data: bytes, source: object = "", repairs: Counter[str] | None 
     repairs = Counter() if repairs is None else repairs
     if kind := kind_of_notation(data, source):
         notation, losses = _notation(data, kind, str(source))
-        repairs.update(losses + Counter(unison=unisons(notation)))
+        repairs.update(losses + lost_in_midi(notation))
         data = to_midi(notation)
     elif data[:4] != HEAD and (reason := other_format(data, source)):
-        raise MidiError(source, reason)
+        raise MidiError(source, f"it {reason}")
     return read_chunks(data, repairs)
 
 

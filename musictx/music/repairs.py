@@ -20,6 +20,12 @@ LOSSES = {  # of scores
         "a note is left out of MIDI: a longer one of its staff and pitch begins with it",
         "{} notes are left out of MIDI: longer ones of their staff and pitch begin with them",
     ),
+    "symbols": ("a chord symbol is left out", "{} chord symbols are left out"),
+    "unheld": ("a chord symbol is left out of MIDI", "{} chord symbols are left out of MIDI"),
+    "spines": (
+        "a spine beside the notes is left out, as of lyrics or chord symbols",
+        "{} spines beside the notes are left out, as of lyrics and chord symbols",
+    ),
     "cue": ("a cue note is left out", "{} cue notes are left out"),
     "overlay": (
         "a voice beside another within a bar (&) is left out",
@@ -32,6 +38,11 @@ LOSSES = {  # of scores
     ),
     "wordy": ("a tempo without a number is left out", "{} tempi without a number are left out"),
     "later": ("a tempo within a tune of ABC is left out", "{} tempi within a tune of ABC are left out"),
+    "lyrics": ("a syllable of lyrics is left out", "{} syllables of lyrics are left out"),
+    "dynamics": ("a dynamic mark is left out", "{} dynamic marks are left out"),
+    "words": ("a text over a staff is left out", "{} texts over the staves are left out"),
+    "repeats": ("a repeat sign is left out: the music is read once",)
+    + ("{} repeat signs are left out: the music is read once",),
     "drums": ("a drum note is left out", "{} drum notes are left out"),
     "voices": (
         "a note is shortened: a staff has at most four voices",

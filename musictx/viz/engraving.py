@@ -55,7 +55,9 @@ def pages_of(musicxml: bytes, is_long: bool, width: int = PAGE["pageWidth"]) -> 
     except ImportError:
         raise _missing("verovio") from None
     verovio.enableLog(verovio.LOG_OFF)
-    toolkit: Any = verovio.toolkit()
+    toolkit: Any = verovio.toolkit(False)
+    # verovio knows its fonts only in the thread that imported it, which partitura may have done
+    toolkit.setResourcePath(str(Path(verovio.__file__).parent / "data"))
     page = PAGE | {"pageWidth": width}
     toolkit.setOptions(STYLE | page | ({"pageHeight": LONG, "adjustPageHeight": True} if is_long else {}))
     if not toolkit.loadData(musicxml.decode()):

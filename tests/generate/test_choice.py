@@ -183,7 +183,7 @@ def test_a_file_without_notes_does_not_choose_for_the_others(band, tmp_path):
     empty.write_bytes(to_midi(Notation((Part("Lead", 0, ()),), BARS, 384)))
     for files in ([empty, band], [band, empty]):
         assert name_bundle(None, files, request=Continue(), licence="free") == ("score", ON_BARS)
-    why = "the model of scores cannot play empty.mid: no notes"
+    why = "the model of scores cannot play empty.mid: it has no notes"
     assert name_bundle(None, [empty], request=Continue()) == ("piano", why)
 
 

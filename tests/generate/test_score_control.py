@@ -10,14 +10,18 @@ from stubs import Said
 from musictx.errors import ConfigError
 from musictx.generate.control import Control
 from musictx.generate.filters import softmax
+from musictx.generate.primer import Part as Region
 from musictx.generate.requests import Accompany, Continue, Fill, Length, Sampling
 from musictx.generate.score_control import ScoreSteering, bar_lines, chord_places, in_key
 from musictx.generate.score_tasks import task_of
 from musictx.generate.scores import AroundParts, Script
 from musictx.music.harmony import key_classes, key_sharps, parse_chord, parse_chords
 from musictx.music.midi_file import read_events
+from musictx.music.notation.chord_symbols import symbol_named
 from musictx.music.notation.midi import from_midi, to_midi
 from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
+from musictx.music.notation.read import read_notation
+from musictx.music.notation.write import to_musicxml
 from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.score.rules import Limits, Row
@@ -154,6 +158,39 @@ def test_chords_are_found_in_the_bars_before_or_in_the_tune(song, tune):
         assert [parse_chord(name.strip()).root for name in found.split("|")] == [
             parse_chord(name.strip()).root for name in says.split("|")
         ]
+
+
+def lead_sheet(tmp_path):
+    """The song in four bars after an upbeat, with symbols over it, one of them before its bar and one unknown."""
+    names = {0: "G7", 24: "C", 72: "Dbm7b5/G", 108: "F", 132: "C7alt"}
+    named = ((at, symbol_named(name)) for at, name in names.items())
+    symbols = tuple(symbol._replace(onset=at) for at, symbol in named if symbol)
+    path = tmp_path / "lead.musicxml"
+    path.write_bytes(to_musicxml(replace(SONG, parts=(TUNE,), symbols=symbols))[0])
+    return path, symbols
+
+
+def test_the_chords_of_a_lead_sheet_are_its_symbols(tmp_path):
+    path, _ = lead_sheet(tmp_path)
+    for request in (Accompany(), Continue(PLAIN, Length(bars=1))):
+        task = task_of(path, SCORE, replace(request, control=Control(chords="seed")))
+        first, second, third = (task.request.control.chords or "").split(" | ")
+        assert first == "C C Dbm7b5"
+        assert second.split()[:3] == ["Dbm7b5", "F", "F"]
+        heard = {*second.split()[3:]}  # the chord of the notes, where the symbol is not known
+        assert (len(second.split()), len(heard), len(third.split())) == (6, 1, 1)
+
+
+def test_new_music_keeps_the_symbols_of_its_seed_and_says_that_midi_lacks_them(tmp_path):
+    path, symbols = lead_sheet(tmp_path)
+    for request in (Accompany(), Continue(PLAIN, Length(bars=1)), Fill(PLAIN, from_bar=2, to_bar=2)):
+        music = drawn(path, request)
+        assert music.notation.symbols == symbols
+        music.write(tmp_path / "new.musicxml")
+        assert read_notation((tmp_path / "new.musicxml").read_bytes(), "musicxml")[0].symbols == symbols
+        assert music.write(tmp_path / "new.mid") == "5 chord symbols are left out of MIDI"
+    begun = drawn(path, Continue(PLAIN, Length(bars=1), part=Region(bars=1)))
+    assert begun.notation.symbols == symbols[:3]
 
 
 def test_places_of_chords_are_units_and_the_line_begins_again():

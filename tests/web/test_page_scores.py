@@ -195,7 +195,7 @@ def test_wrong_requests_are_a_line(studio, begun, ask, reason):
 
 
 def test_a_performance_is_no_score_and_time_is_limited(opened, studio, tmp_path):
-    with pytest.raises(UserError, match=r"^played: is a performance, not a score"):
+    with pytest.raises(UserError, match=r"^played is a performance, not a score"):
         studio.phrase(Session(), [[0, 0.31, 60, 80], [0.333, 0.57, 62, 80], [0.71, 1.2, 64, 80]])
     hasty = Studio({"score": opened}, tmp_path / "hasty", Limits(seconds=1e-9))
     with pytest.raises(UserError, match=r"s went by before the bars were whole"):

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 
+from musictx.music.notation.chord_symbols import ChordSymbol, symbol_named
 from musictx.music.notation.notation import MOST_BARS
 
 BODY = "IKLMmNPQRrsTUVWw+"  # fields within the music; all other letters before a colon are notes: F:| ends a repeat
@@ -14,12 +15,21 @@ VOICE = re.compile(r"\[V: *([^\s\]]+)[^\]]*\]")
 NO_MUSIC = re.compile(r'![^!\n]*!|\+[a-z.]+\+|\[?"[^"\n]*"|\[[INPrRTUw]:[^\]]*\]|(?<!\\)%.*|\by\d*')
 INLINE = re.compile(r"\[([KLMQ]:[^\]]*)\]")  # music21 reads these fields only as lines
 BARS_OF_REST = re.compile(r"Z(\d{0,3})")
+SYLLABLE = re.compile(r"[^\s*|_-]+")
+REPEAT = re.compile(r"[:|]*(?::\||\|:|::)[:|]*")  # music21 finds no bars around some
 OVERLAY = re.compile(r"&[^|\n]*")
 HEAD = "TCMLQK"
+# names that stand for a tune's chord symbols: music21 takes a minus for a flat, and refuses some kinds
+MARKS = [
+    f"{root}{sharp}{kind}" for kind in ("", "m", "7", "m7", "6", "m6") for sharp in ("", "#") for root in "CDEFGAB"
+]
 
 
-def each_voice(text: str, losses: Counter[str]) -> list[str]:
-    """The first tune of a file as one text a voice, in their order; counts losses."""
+def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, ChordSymbol]]:
+    """The first tune of a file as one text a voice, in their order, and the chord symbols that names in it stand for;
+    counts losses, and each symbol until it is found."""
+    symbols: dict[ChordSymbol, str] = {}
+    repeats = Counter[str]()  # by voice
     head: dict[str, str] = {}
     voices: dict[str, list[str]] = {}
     voice, in_body, has_key = "", False, bool(re.search(r"(?m)^K:", text))
@@ -33,28 +43,45 @@ def each_voice(text: str, losses: Counter[str]) -> list[str]:
             in_body = field[1] == "K"
         elif field and field[1] in BODY:
             losses["later"] += field[1] == "Q"
+            losses["lyrics"] += len(SYLLABLE.findall(field[2])) * (field[1] == "w")
             if field[1] in "KLM":
                 voices.setdefault(voice, []).append(NO_MUSIC.sub("", line))
         elif line.strip() and (in_body or not has_key):
             in_body = True
-            before, *others = VOICE.split(NO_MUSIC.sub("", line))
+            before, *others = VOICE.split(NO_MUSIC.sub(lambda word: _mark(word[0], symbols, losses), line))
             for name, music in [(voice, before), *zip(others[::2], others[1::2], strict=True)]:
                 voice = name
                 played, overlays = OVERLAY.subn("", music)
+                played, signs = REPEAT.subn("|", played)
                 losses["overlay"] += overlays
+                repeats[voice] += signs
                 if played.strip():
                     voices.setdefault(voice, []).append(played)
     head = {"L": "1/16" if 0 < _whole_notes(head.get("M", "")) < Fraction(3, 4) else "1/8", "K": "C"} | head
     fields = [f"{key}:{head[key]}" for key in HEAD if key in head]
     tunes = [[*_rests(music, head)] for music in voices.values() if any(map(str.strip, music))]
-    return ["\n".join(["X:1", *fields, *music]) + "\n" for music in tunes]
+    losses["repeats"] += max(repeats.values(), default=0)
+    texts = ["\n".join(["X:1", *fields, *music]) + "\n" for music in tunes]
+    return texts, {name: symbol for symbol, name in symbols.items()}
+
+
+def _mark(word: str, symbols: dict[ChordSymbol, str], losses: Counter[str]) -> str:
+    """The name that stands for a chord symbol, "" for other words."""
+    symbol = symbol_named(word.strip('"').strip("()")) if word[0] == '"' else None
+    if symbol is None:
+        losses["words"] += word[0] == '"'
+        return ""
+    losses["symbols"] += 1
+    if symbol not in symbols and len(symbols) < len(MARKS):
+        symbols[symbol] = MARKS[len(symbols)]
+    return f'"{symbols[symbol]}"' if symbol in symbols else ""
 
 
 def _rests(music: list[str], head: dict[str, str]) -> Iterator[str]:
     """The lines with rests of a bar in place of Z4, which music21 skips. Raises ValueError for too many."""
     bar, unit = _whole_notes(head.get("M", "")) or Fraction(1), _whole_notes(head["L"])
     if sum(int(n or 1) for line in music for n in BARS_OF_REST.findall(line)) > MOST_BARS:
-        raise ValueError(f"more than {MOST_BARS:,} bars of rests")
+        raise ValueError(f"it has more than {MOST_BARS:,} bars of rests")
     for line in music:
         field = FIELD.match(line)
         if field and field[1] == "M":

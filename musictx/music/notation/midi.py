@@ -29,6 +29,8 @@ VELOCITY = 80
 SHARPS = ("C", "G", "D", "A", "E", "B", "F#", "C#")
 FLATS = ("C", "F", "Bb", "Eb", "Ab", "Db", "Gb", "Cb")
 NEAR = 0.1  # of a unit: how far an onset may lie from the grid, for programs that round their ticks
+TUPLETS = (10, 14)  # of a quarter: quintuplets and septuplets, which the grid lacks
+MARKER, UPBEAT = 0x06, "upbeat"
 
 
 def to_midi(
@@ -46,9 +48,11 @@ def to_midi(
         meter = meter_of(bar, end)
         if meter != signed or line != bar.onset:  # a signature begins a bar, also where the one before is broken off
             if meter[0] > 255 or meter[1] & (meter[1] - 1):
-                raise ValueError(f"has bars of {meter[0]}/{meter[1]}, which MIDI cannot say: {SIMPLER}")
+                raise ValueError(f"it has bars of {meter[0]}/{meter[1]}, which MIDI cannot say: {SIMPLER}")
             clock.append((bar.onset, mido.MetaMessage("time_signature", numerator=meter[0], denominator=meter[1])))
         line, signed = bar.onset + Bar(0, *meter).full, meter
+    if notation.has_upbeat and not is_short(notation.bars[1].onset, notation.bars[1].full):
+        clock.append((0, mido.MetaMessage("marker", text=UPBEAT)))
     clock += [(each.onset, mido.MetaMessage("key_signature", key=_name(each.sharps))) for each in notation.keys]
     clock += [
         (at, mido.MetaMessage("set_tempo", tempo=min(round(60e6 / speed), 2**24 - 1))) for at, speed in notation.tempi
@@ -77,9 +81,10 @@ def place_of(n: int) -> tuple[int, int]:
     return n + 1, free[n % len(free)]
 
 
-def unisons(notation: Notation) -> int:
-    """How many notes MIDI lacks, since a longer one of their staff and pitch begins with them."""
-    return sum(len(part.notes) - len({(note.onset, note.pitch) for note in part.notes}) for part in notation.parts)
+def lost_in_midi(notation: Notation) -> Losses:
+    """Chord symbols, and notes with which a longer one of their staff and pitch begins."""
+    unisons = sum(len(part.notes) - len({(note.onset, note.pitch) for note in part.notes}) for part in notation.parts)
+    return +Losses(unison=unisons, unheld=len(notation.symbols))
 
 
 def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
@@ -88,28 +93,35 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     file = read_events(data)
     per_quarter = int.from_bytes(file.division)
     if per_quarter & 0x8000 or not per_quarter:
-        raise MidiError(source, "no score: it counts frames of a film, not quarters", "give a MIDI file with a beat")
+        raise MidiError(
+            source, "it counts frames of a film, not quarters, so it is no score", "give a MIDI file with a beat"
+        )
     per_unit = per_quarter / UNITS
-    near = max(NEAR, 0.5 / per_unit + 1e-9)  # a place between two ticks is written at one of them
+    is_coarse = per_quarter < UNITS
+    near = NEAR if is_coarse else max(NEAR, 0.5 / per_unit + 1e-9)  # between two ticks a note is written at one of them
     staves, drums = staves_of(file)
-    losses = Losses(drums=drums)
     notes = [note for staff in staves for note in staff.notes]
-    total, off = len(notes), sum(abs(note.on / per_unit - round(note.on / per_unit)) > near for note in notes)
+    beside = [note.on for note in notes if not _is_near(note.on, per_unit, near)]
+    total, off = len(notes), sum(not (is_coarse or _is_tuplet(tick, per_quarter)) for tick in beside)
     parts = [Part(staff.name, staff.program, _on_grid(staff.notes, per_unit)) for staff in staves]
+    losses = Losses(drums=drums, finer=len(beside))
     losses["shared"] = total - sum(len(part.notes) for part in parts)
     if not total:
-        raise MidiError(source, "no notes" + " but drums" * (losses["drums"] > 0), "give a score with notes")
+        raise MidiError(source, "it has no notes" + " but drums" * (losses["drums"] > 0), "give a score with notes")
     if len(parts) > MOST_PARTS:
-        raise MidiError(source, f"{len(parts)} staves, at most {MOST_PARTS} are written", "give fewer tracks")
+        raise MidiError(
+            source, f"it has {len(parts)} staves, and at most {MOST_PARTS} are written", "give fewer tracks"
+        )
     if off:
         why = f"is a performance, not a score: {off} of its {total} notes begin beside all twenty-fourths of a quarter"
         raise PerformanceError(source, why, "quantise it in a DAW or a notation program")
     if (end := max(note.offset for part in parts for note in part.notes)) > MOST_QUARTERS * UNITS:
-        raise MidiError(source, f"more than {MOST_QUARTERS:,} quarters", "cut it")
+        raise MidiError(source, f"it lasts more than {MOST_QUARTERS:,} quarters", "cut it")
     events = sorted((each for track in file.tracks for each in track.events if each.kind == META), key=lambda x: x.tick)
     meta = [(round(each.tick / per_unit), each.data) for each in events]  # of two at one place the later counts
     meters = {at: (d[3], 2 ** d[4]) for at, d in meta if d[1] == 0x58 and len(d) >= 5 and d[3] and d[4] < 16}
-    bars, end = _bars({at: meter for at, meter in meters.items() if at < end}, end, source)
+    has_upbeat = any(at == 0 and d[1] == MARKER and d[3:] == UPBEAT.encode() for at, d in meta)
+    bars, end = _bars({at: meter for at, meter in meters.items() if at < end}, end, has_upbeat, source)
     sharps = {at: d[3] - 256 * (d[3] > 127) for at, d in meta if d[1] == 0x59 and len(d) >= 4}
     keys = [Key(at, n) for at, n in sharps.items() if abs(n) <= 7]
     speeds = {at: 60e6 / t for at, d in meta if d[1] == 0x51 and (t := int.from_bytes(d[3:6]))}
@@ -122,6 +134,15 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
         tuple(tempi) if tempi and tempi[0].onset == 0 else (Tempo(0, 120.0), *tempi),
     )
     return notation, +losses
+
+
+def _is_near(tick: int, per_place: float, near: float) -> bool:
+    return abs(tick / per_place - round(tick / per_place)) <= near
+
+
+def _is_tuplet(tick: int, per_quarter: int) -> bool:
+    """Whether a note of a tuplet begins there, rounded to a tick."""
+    return any(_is_near(tick, per_quarter / n, max(NEAR * n / UNITS, 0.5 * n / per_quarter)) for n in TUPLETS)
 
 
 class MidiStaff(NamedTuple):
@@ -188,15 +209,26 @@ def _apart(notes: Sequence[Note]) -> list[Note]:
     return out[::-1]
 
 
-def _bars(by_onset: dict[int, tuple[int, int]], end: int, source: object) -> tuple[tuple[Bar, ...], int]:
-    """Bar lines from time signatures. A first bar that is shorter than the meter after it is an upbeat in that."""
+def is_short(length: int, full: int) -> bool:
+    """Whether a first bar is an upbeat by its length, at most half of the next: of 2,088 scores (OpenScore Lieder and
+    music21's corpus) 718 begin with such an upbeat, 12 with a longer one, and 4 change their meter from the longer."""
+    return 2 * length <= full
+
+
+def _bars(
+    by_onset: dict[int, tuple[int, int]], end: int, has_upbeat: bool, source: object
+) -> tuple[tuple[Bar, ...], int]:
+    """Bar lines from time signatures. A first bar in a shorter meter than the next is an upbeat in that, if it
+    `has_upbeat`, is short, or the last bar is what it lacks; else the meter changes."""
     if not by_onset or min(by_onset) > 0:
         by_onset = {0: (4, 4), **by_onset}
     bars: list[Bar] = []
     for (at, meter), border in zip(by_onset.items(), [*by_onset, end][1:], strict=True):
         bars += Bar(at, *meter).filled(border, source)
-    if len(bars) > 1 and bars[0].full == bars[1].onset < bars[1].full:
-        bars[0] = bars[1]._replace(onset=0)
+    if len(bars) > 1 and (length := bars[0].full) == bars[1].onset < (full := bars[1].full):
+        ends_early = bars[-1][1:] != bars[1][1:] and length + bars[-1].full == full
+        if has_upbeat or ends_early or is_short(length, full):
+            bars[0] = bars[1]._replace(onset=0)
     return tuple(bars), max(end, bars[-1].onset + bars[-1].full)
 
 

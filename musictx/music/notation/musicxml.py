@@ -1,14 +1,24 @@
-"""MusicXML in the form that music21 reads: ordered by parts, and cue notes as rests."""
+"""MusicXML in the form that music21 reads: ordered by parts, cue notes as rests, chord symbols as words, and back."""
 
+import re
 from xml.etree import ElementTree
 
+from musictx.music.notation.chord_symbols import ChordSymbol, element_of, symbol_of
 from musictx.music.notation.notation import Losses
 
+Element = ElementTree.Element
+MARK = "\ue000"  # begins words that stand for a chord symbol: music21 spells the bass anew, and refuses some kinds
+MARKED = re.compile(
+    rf"<direction\b[^>]*>((?:(?!</direction>).)*?)<words\b[^>]*>{MARK}(\d+)</words>(.*?)</direction>", re.DOTALL
+)
+PLACE = re.compile(r"<offset\b.*?</offset>", re.DOTALL)
 
-def for_music21(text: str, losses: Losses) -> str:
-    """The text of a score; counts cue notes, which another part plays. Raises ParseError for text that is no XML."""
-    if "<cue" not in text and "<score-timewise" not in text:
-        return text
+
+def for_music21(text: str, losses: Losses) -> tuple[str, dict[str, ChordSymbol]]:
+    """The text of a score, and the chord symbols that words in it stand for; counts cue notes, which another part
+    plays, and each symbol until it is found. Raises ParseError for text that is no XML."""
+    if not any(tag in text for tag in ("<cue", "<score-timewise", "<harmony")):
+        return text, {}
     score = ElementTree.fromstring(text)  # entities are refused before
     for parent in [*score.iter()]:
         for note in parent.findall("note"):
@@ -17,28 +27,67 @@ def for_music21(text: str, losses: Losses) -> str:
                 _silence(note, parent)
     if score.tag == "score-timewise":
         _by_parts(score)
-    return ElementTree.tostring(score, encoding="unicode")
+    symbols: dict[str, ChordSymbol] = {}
+    for part in score.findall("part"):
+        _mark(part, symbols, losses)
+    return ElementTree.tostring(score, encoding="unicode"), symbols
 
 
-def _silence(note: ElementTree.Element, parent: ElementTree.Element) -> None:
+def _silence(note: Element, parent: Element) -> None:
     if note.find("chord") is not None or note.find("grace") is not None:  # they take no time of their own
         parent.remove(note)
         return
     for child in [*note]:
         if child.tag in ("cue", "pitch", "unpitched", "rest", "tie", "notations", "lyric"):
             note.remove(child)
-    note.insert(0, ElementTree.Element("rest"))
+    note.insert(0, Element("rest"))
 
 
-def _by_parts(score: ElementTree.Element) -> None:
+def _by_parts(score: Element) -> None:
     """Measures of parts, in place of parts of measures."""
     score.tag = "score-partwise"
-    parts: dict[str, ElementTree.Element] = {}
+    parts: dict[str, Element] = {}
     for measure in score.findall("measure"):
         score.remove(measure)
         for part in measure.findall("part"):
             name = part.get("id", "")
-            mine = parts.setdefault(name, ElementTree.Element("part", {"id": name}))
+            mine = parts.setdefault(name, Element("part", {"id": name}))
             part.tag, part.attrib = "measure", dict(measure.attrib)
             mine.append(part)
     score.extend(parts.values())
+
+
+def _mark(part: Element, symbols: dict[str, ChordSymbol], losses: Losses) -> None:
+    """Words in the places of chord symbols, and these as they sound."""
+    fifths = 0
+    for element in part.iterfind("measure/*"):
+        if (transpose := element.find("transpose")) is not None:
+            fifths = _fifths(transpose)
+        if element.tag == "harmony":
+            symbol, offset = symbol_of(element, fifths), element.find("offset")
+            element.clear()
+            element.tag = "direction"
+            losses["symbols"] += 1
+            if symbol is not None:
+                mark = f"{MARK}{len(symbols)}"
+                symbols[mark] = symbol
+                ElementTree.SubElement(ElementTree.SubElement(element, "direction-type"), "words").text = mark
+                element.extend([] if offset is None else [offset])
+
+
+def _fifths(transpose: Element) -> int:
+    """How many fifths higher the notes of an instrument are than they are written."""
+    semitones = round(float(transpose.findtext("chromatic") or 0))
+    steps = int(transpose.findtext("diatonic") or round(semitones * 7 / 12))
+    return 7 * semitones - 12 * steps
+
+
+def with_symbols(text: bytes, symbols: tuple[ChordSymbol, ...]) -> bytes:
+    """A score of music21 with chord symbols in the places of the words that stand for them."""
+
+    def symbol(match: re.Match[str]) -> str:
+        harmony = ElementTree.tostring(element_of(symbols[int(match[2])]), encoding="unicode")
+        place = PLACE.search(match[3])
+        return harmony.replace("</harmony>", (place[0] if place else "") + "</harmony>")
+
+    return MARKED.sub(symbol, text.decode()).encode() if symbols else text

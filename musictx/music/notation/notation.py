@@ -7,6 +7,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from musictx.errors import MidiError
+from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.score import UNITS
 
 Losses = Counter[str]  # by kinds of `LOSSES`
@@ -51,13 +52,13 @@ class Bar(NamedTuple):
         """Raises MidiError for a meter whose bars are no whole units."""
         if not self.numerator or UNITS * 4 * self.numerator % self.denominator:
             meter = f"{self.numerator}/{self.denominator}"
-            raise MidiError(source, f"has bars of {meter}, which are no whole twenty-fourths of a quarter", SIMPLER)
+            raise MidiError(source, f"it has bars of {meter}, which are no whole twenty-fourths of a quarter", SIMPLER)
 
     def filled(self, end: int, source: object) -> "list[Bar]":
         """Bars of this meter from here to `end`; one in any case. Raises MidiError for more than any score has."""
         self.check(source)
         if (end - self.onset) // self.full > MOST_BARS:
-            raise MidiError(source, f"more than {MOST_BARS:,} bars", "cut the score")
+            raise MidiError(source, f"it has more than {MOST_BARS:,} bars", "cut the score")
         return [self._replace(onset=at) for at in range(self.onset, max(end, self.onset + 1), self.full)]
 
 
@@ -121,6 +122,9 @@ class Notation:
     end: int
     keys: tuple[Key, ...] = (Key(0, 0),)
     tempi: tuple[Tempo, ...] = (Tempo(0, 120.0),)
+    symbols: tuple[ChordSymbol, ...] = ()
+    title: str = ""
+    composer: str = ""
 
     @property
     def size(self) -> str:

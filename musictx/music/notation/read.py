@@ -6,12 +6,14 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import redirect_stderr
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 from zipfile import ZipFile
 
 from musictx.errors import MidiError
 from musictx.music.notation.abc_voices import each_voice
+from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.musicxml import for_music21
 from musictx.music.notation.notation import (
     MOST_PARTS,
@@ -29,8 +31,9 @@ from musictx.music.score import UNITS
 
 MOST_BYTES = 2**24  # of text
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
-REFERENCES = re.compile(r"(?m)^!!.*\n?")  # one without a colon stops music21, and none of them is music
-
+REFERENCES = re.compile(r"(?m)^!!(?!!(?:OTL|COM):).*\n?")  # one without a colon stops music21
+WORDS = {"TextExpression", "RehearsalMark"}
+OTHER_SPINE = re.compile(r"(?m)(?:^|(?<=\t))\*\*(?!kern)\w")
 KEY_NAMES = re.compile(r"(?m)(^|(?<=\t))\*[A-Ga-g][#-]*:[^\t\n]*")  # music21 takes them for signatures
 
 
@@ -42,35 +45,43 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
     try:
         from music21 import converter
     except ImportError:
-        raise MidiError(source, "is notation, which needs the package music21, which is not installed", HINT) from None
+        raise MidiError(
+            source, "it is notation, which needs the package music21, which is not installed", HINT
+        ) from None
     text = text_of(data, source)
     losses = Losses()
     with MUSIC21, warnings.catch_warnings(), redirect_stderr(io.StringIO()) as complaints:
         warnings.simplefilter("ignore")
         try:
-            texts = _for_music21(text, kind, losses)
+            texts, symbols = _for_music21(text, kind, losses)
             scores = [converter.parseData(each, format=kind).toSoundingPitch() for each in texts]
             staves = [staff for score in scores for staff in getattr(score, "parts", [score])]
-            notation = _notation(staves, losses, source)
+            notation = _notation(staves, symbols, losses, source)
+            if (about := scores[0].metadata) is not None:
+                notation = replace(notation, title=_in_one_line(about.bestTitle), composer=_in_one_line(about.composer))
         except (MidiError, MemoryError):
             raise
         except Exception as error:  # damage can make music21 raise anything
             reason = " ".join(str(error).split())[:100] or type(error).__name__
-            raise MidiError(source, f"cannot be read as notation ({reason})", "export it again") from None
+            raise MidiError(source, f"it cannot be read as notation ({reason})", "export it again") from None
     losses["unread"] += complaints.getvalue().count("Error in parsing event")
     return notation, +losses
 
 
-def _for_music21(text: str, kind: str, losses: Losses) -> list[str]:
+def _for_music21(text: str, kind: str, losses: Losses) -> tuple[list[str], dict[str, ChordSymbol]]:
+    """The texts that music21 reads, and the chord symbols that names in them stand for."""
     if kind == "abc":
         return each_voice(text, losses)
     if kind == "musicxml":
-        return [for_music21(text, losses)]
+        text, symbols = for_music21(text, losses)
+        return [text], symbols
     if kind == "humdrum":
+        losses["spines"] += len(OTHER_SPINE.findall(text))
         text = REFERENCES.sub("", text)
-        return [KEY_NAMES.sub("*", text) if "*k[" in text else text]
+        return [KEY_NAMES.sub("*", text) if "*k[" in text else text], {}
     losses["movements"] += max(len(re.findall(r"<score[\s>]", text)) - 1, 0)
-    return [text]
+    losses["symbols"] += len(re.findall(r"<harm[\s>]", text))
+    return [text], {}
 
 
 def text_of(data: bytes, source: object) -> str:
@@ -78,9 +89,9 @@ def text_of(data: bytes, source: object) -> str:
     if data[:4] == b"PK\x03\x04":
         data = _member(data, source)
     if len(data) > MOST_BYTES:
-        raise MidiError(source, f"more than {MOST_BYTES >> 20} MB of notation", "cut the score")
+        raise MidiError(source, f"it has more than {MOST_BYTES >> 20} MB of notation", "cut the score")
     if "<!ENTITY" in (text := _decoded(data)):  # none of them is needed, and few can fill the memory
-        raise MidiError(source, "declares entities of XML, which no score needs", "export it again")
+        raise MidiError(source, "it declares entities of XML, which no score needs", "export it again")
     return text
 
 
@@ -106,21 +117,23 @@ def _member(data: bytes, source: object) -> bytes:
             roots = [name for name in names if name.encode() in container]
             scores = [name for name in (*roots, *names) if name.lower().endswith((".xml", ".musicxml", ".mei"))]
             if not scores:
-                raise MidiError(source, "a packed file without a score in it", "export MusicXML")
+                raise MidiError(source, "it is a packed file without a score in it", "export MusicXML")
             with packed.open(scores[0]) as file:
                 return file.read(MOST_BYTES + 1)
     except (MidiError, MemoryError):
         raise
     except Exception as error:  # damage can make it raise anything
-        raise MidiError(source, f"cannot be unpacked ({error})", "export it again") from None
+        raise MidiError(source, f"it cannot be unpacked ({error})", "export it again") from None
 
 
-def _notation(parts: list[Any], losses: Losses, source: object) -> Notation:
+def _notation(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses, source: object) -> Notation:
     if len(parts) > MOST_PARTS:
-        raise MidiError(source, f"{len(parts)} staves, at most {MOST_PARTS} are read", "export fewer parts")
+        raise MidiError(source, f"it has {len(parts)} staves, and at most {MOST_PARTS} are read", "export fewer parts")
     staves = [Part(_name(each), _program(each), tuple(_notes(each.flatten().notes, losses, source))) for each in parts]
     if not any(staff.notes for staff in staves):
-        raise MidiError(source, "no notes" + " with a pitch" * (losses["unpitched"] > 0), "give a score with notes")
+        raise MidiError(
+            source, "it has no notes" + " with a pitch" * (losses["unpitched"] > 0), "give a score with notes"
+        )
     end = max(note.offset for staff in staves for note in staff.notes)
     longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
     flat = longest.flatten()
@@ -132,13 +145,35 @@ def _notation(parts: list[Any], losses: Losses, source: object) -> Notation:
     speeds = [(_units(mark.offset), _speed(mark)) for mark in marks]
     losses["wordy"] += sum(speed is None for _, speed in speeds)
     tempi = _changes((at, speed) for at, speed in speeds if speed is not None)
+    symbols = [*_symbols(parts, named)]
+    losses["symbols"] -= len(symbols)
+    losses.update(_texts(parts, flat, named))
     return Notation(
         tuple(staves),
         bars,
         end,
         tuple(Key(at, max(-7, min(sharps, 7))) for at, sharps in keys) or (Key(0, 0),),
         tuple(Tempo.within(at, speed) for at, speed in tempi) or (Tempo(0, 120.0),),
+        tuple(sorted(set(symbols))),
     )
+
+
+def _symbols(parts: list[Any], named: dict[str, ChordSymbol]) -> Iterator[ChordSymbol]:
+    """The chord symbols over all staves, where the names that stand for them lie."""
+    for element in (each for part in parts for each in part.flatten() if named):
+        name = getattr(element, "figure", None) or getattr(element, "content", "")
+        if name in named:
+            yield named[name]._replace(onset=_units(element.offset))
+
+
+def _texts(parts: list[Any], longest: Any, named: dict[str, ChordSymbol]) -> Losses:
+    """Words and signs of the staves that a `Notation` lacks, counted; repeats of one staff are those of all."""
+    texts = Losses(repeats=len(longest.getElementsByClass("Repeat")))
+    for element in (each for part in parts for each in part.flatten()):
+        texts["lyrics"] += len(getattr(element, "lyrics", ()))
+        texts["dynamics"] += "Dynamic" in element.classes
+        texts["words"] += bool(WORDS.intersection(element.classes)) and element.content not in named
+    return texts
 
 
 def _speed(mark: Any) -> float | None:
@@ -173,7 +208,7 @@ def _notes(elements: Iterable[Any], losses: Losses, source: object) -> Iterator[
                 continue
             onset, length = Fraction(element.offset), Fraction(element.duration.quarterLength)
             if onset + length > MOST_QUARTERS:
-                raise MidiError(source, f"more than {MOST_QUARTERS:,} quarters", "cut the score")
+                raise MidiError(source, f"it lasts more than {MOST_QUARTERS:,} quarters", "cut the score")
             pitch, tie = round(note.pitch.ps), note.tie
             if not 0 <= pitch <= 127:
                 losses["beyond"] += 1
@@ -229,7 +264,11 @@ def _units(quarters: Any) -> int:
 
 
 def _name(part: Any) -> str:
-    return " ".join(str(getattr(part, "partName", "") or "").split())[:60]
+    return _in_one_line(getattr(part, "partName", ""))[:60]
+
+
+def _in_one_line(text: object) -> str:
+    return " ".join(str(text or "").split())
 
 
 def _program(part: Any) -> int:

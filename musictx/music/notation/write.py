@@ -1,4 +1,4 @@
-"""Notation -> MusicXML, by music21: voices, ties, rests, beams; names of the notes by partitura."""
+"""Notation -> MusicXML, by music21: voices, ties, rests, beams."""
 
 import io
 from collections import Counter
@@ -8,11 +8,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from musictx.errors import UserError
 from musictx.music.notation.midi import meter_of
-from musictx.music.notation.notation import MUSIC21, Bar, Key, Losses, Notation, Note, Part
+from musictx.music.notation.musicxml import MARK, with_symbols
+from musictx.music.notation.notation import MUSIC21, Bar, Losses, Notation, Note, Part
+from musictx.music.notation.spelling import Name, key_of, missing, spelled
 from musictx.music.score import UNITS
 
 MOST_BARS = 10_000  # of all staves: each takes about ten milliseconds
@@ -27,7 +27,7 @@ class Chord(NamedTuple):
 
     onset: int
     length: int
-    names: tuple[tuple[str, int, int], ...]
+    names: tuple[Name, ...]
 
     @property
     def offset(self) -> int:
@@ -40,21 +40,24 @@ class Chord(NamedTuple):
 
 
 def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> tuple[bytes, Losses]:
-    """The text of a MusicXML file, and its losses; for a page without tempi, whose glyph few fonts have. Raises
-    UserError where music21 or partitura is not installed."""
+    """The text of a MusicXML file, and its losses; a score without a title gets `title`; for a page without tempi,
+    whose glyph few fonts have. Raises UserError where music21 or partitura is not installed."""
     try:
         from music21 import layout, metadata, stream
         from music21.musicxml.m21ToXml import GeneralObjectExporter
     except ImportError:
-        raise _missing("music21") from None
+        raise missing("music21") from None
     if (bars := len(notation.bars) * len(notation.parts)) > MOST_BARS:
         raise UserError(f"a score of {bars:,} bars, all staves together", f"cut it: at most {MOST_BARS:,} are written")
     score = stream.Score()
-    score.metadata = metadata.Metadata(title=_printable(title) or " ")
-    names = spelled(notation)
+    score.metadata = metadata.Metadata(title=_printable(notation.title or title) or " ")
+    score.metadata.composer = _printable(notation.composer) or " "  # else music21 writes its own name
     notation = notation if notation.keys else replace(notation, keys=(key_of(notation),))
+    names = spelled(notation)
     notation, losses = _on_lines(notation)
-    staves = [_staff(part, names[n], notation, tempi and n == 0, losses) for n, part in enumerate(notation.parts)]
+    staves = [
+        _staff(part, names[n], notation, losses, tempi and n == 0, n == 0) for n, part in enumerate(notation.parts)
+    ]
     for staff in staves:
         score.insert(0, staff)
     for upper, lower in notation.keyboards:
@@ -63,7 +66,7 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
         score.insert(0, both)
     with MUSIC21, redirect_stderr(io.StringIO()):  # music21's remarks on more instruments than MIDI has channels
         text: bytes = GeneralObjectExporter(score).parse()
-    return text, +losses
+    return with_symbols(text, notation.symbols), +losses
 
 
 def _on_lines(notation: Notation) -> tuple[Notation, Losses]:
@@ -78,44 +81,15 @@ def _printable(text: str) -> str:
     return " ".join("".join(x if x.isprintable() else " " for x in text).split())
 
 
-def _missing(package: str) -> UserError:
-    return UserError(f"a score needs the package {package}, which is not installed", "pip install 'musictx[score]'")
-
-
-def key_of(notation: Notation) -> Key:
-    """The signature of the key that the notes fit best (Krumhansl 1990)."""
-    from partitura.musicanalysis import estimate_key
-    from partitura.utils.music import key_name_to_fifths_mode
-
-    sharps, _ = key_name_to_fifths_mode(estimate_key(_table(notation)[0]))
-    return Key(0, int(sharps))
-
-
-def spelled(notation: Notation) -> list[list[tuple[str, int, int]]]:
-    """The name of each note of each part: G sharp or A flat, by the notes around it (ps13, Meredith 2006)."""
-    try:
-        from partitura.musicanalysis import estimate_spelling
-    except ImportError:
-        raise _missing("partitura") from None
-    table, parts = _table(notation)
-    names: list[list[tuple[str, int, int]]] = [[] for _ in notation.parts]
-    for n, name in zip(parts, estimate_spelling(table), strict=True):
-        names[n].append((str(name["step"]), int(name["alter"]), int(name["octave"])))
-    return names
-
-
-def _table(notation: Notation) -> tuple[Any, list[int]]:
-    """The notes as partitura takes them, and the part of each."""
-    rows = [(note, n) for n, part in enumerate(notation.parts) for note in part.notes]
-    columns = [("onset_beat", "f4"), ("duration_beat", "f4"), ("pitch", "i4"), ("id", "U12")]
-    table = [(t.onset / UNITS, t.length / UNITS, t.pitch, str(k)) for k, (t, _) in enumerate(rows)]
-    return np.array(table, columns), [n for _, n in rows]
-
-
 def _staff(
-    part: Part, names: Sequence[tuple[str, int, int]], notation: Notation, has_tempi: bool, losses: Losses
+    part: Part,
+    names: Sequence[Name],
+    notation: Notation,
+    losses: Losses,
+    has_tempi: bool,
+    has_symbols: bool,
 ) -> Any:
-    from music21 import clef, instrument, key, meter, stream, tempo
+    from music21 import clef, expressions, instrument, key, meter, stream, tempo
 
     staff = stream.PartStaff()
     staff.partName, staff.partAbbreviation = _printable(part.name), ""
@@ -158,12 +132,16 @@ def _staff(
         for mark in (each for each in notation.tempi if has_tempi and bar.onset <= each.onset < end):
             at = Fraction(mark.onset - bar.onset, UNITS)
             measure.insert(at, tempo.MetronomeMark(number=round(mark.quarters_a_minute, 3)))
+        for k, symbol in enumerate(notation.symbols):
+            if has_symbols and bar.onset <= symbol.onset < end:
+                at = Fraction(symbol.onset - bar.onset, UNITS)
+                measure.insert(at, expressions.TextExpression(f"{MARK}{k}"))
         staff.append(measure)
     return staff
 
 
-def chords_of(notes: Sequence[Note], names: Sequence[tuple[str, int, int]]) -> list[Chord]:
-    together: dict[tuple[int, int], list[tuple[str, int, int]]] = {}
+def chords_of(notes: Sequence[Note], names: Sequence[Name]) -> list[Chord]:
+    together: dict[tuple[int, int], list[Name]] = {}
     for note, name in zip(notes, names, strict=True):
         together.setdefault((note.onset, note.length), []).append(name)
     return [Chord(onset, length, tuple(each)) for (onset, length), each in sorted(together.items())]

@@ -1,0 +1,69 @@
+"""The names of notes, G sharp or A flat, by the music around them and the signature."""
+
+from bisect import bisect_right
+from typing import Any
+
+import numpy as np
+
+from musictx.errors import UserError
+from musictx.music.harmony import FIFTHS, NATURALS
+from musictx.music.notation.notation import Key, Notation
+from musictx.music.score import UNITS
+
+Name = tuple[str, int, int]  # step, alteration, octave
+CENTER = 2  # fifths from a major key's tonic to the middle of its scale
+MOST_ALTERED = 2  # a double sharp or flat
+
+
+def missing(package: str) -> UserError:
+    return UserError(f"a score needs the package {package}, which is not installed", "pip install 'musictx[score]'")
+
+
+def key_of(notation: Notation) -> Key:
+    """The signature of the key that the notes fit best (Krumhansl 1990). Raises UserError where partitura is not
+    installed."""
+    try:
+        from partitura.musicanalysis import estimate_key
+        from partitura.utils.music import key_name_to_fifths_mode
+    except ImportError:
+        raise missing("partitura") from None
+    sharps, _ = key_name_to_fifths_mode(estimate_key(_table(notation)[0]))
+    return Key(0, int(sharps))
+
+
+def spelled(notation: Notation) -> list[list[Name]]:
+    """The name of each note of each part, by the notes around it (ps13, Meredith 2006) and the signature, which says
+    C sharp or D flat. Raises UserError as `key_of`."""
+    try:
+        from partitura.musicanalysis import estimate_spelling
+    except ImportError:
+        raise missing("partitura") from None
+    table, parts = _table(notation)
+    found = estimate_spelling(table)
+    places = np.array([FIFTHS.index(each["step"]) - 1 + 7 * int(each["alter"]) for each in found])  # (N,) fifths from C
+    begins, onset = [key.onset for key in notation.keys], table["onset_beat"] * UNITS
+    of_key = np.array([max(bisect_right(begins, at) - 1, 0) for at in onset])  # (N,)
+    for k, key in enumerate(notation.keys):
+        if (mine := of_key == k).any():
+            places[mine] += 12 * round((key.sharps + CENTER - places[mine].mean()) / 12)
+    names: list[list[Name]] = [[] for _ in notation.parts]
+    for n, place, pitch in zip(parts, places.tolist(), table["pitch"].tolist(), strict=True):
+        names[n].append(_named(place, pitch))
+    return names
+
+
+def _named(place: int, pitch: int) -> Name:
+    """A pitch by its place on the line of fifths, 0 is C."""
+    alter = (place + 1) // 7
+    if abs(alter) > MOST_ALTERED:
+        return _named(place + (12 if alter < 0 else -12), pitch)
+    step = FIFTHS[(place + 1) % 7]
+    return step, alter, (pitch - alter - NATURALS[step]) // 12 - 1
+
+
+def _table(notation: Notation) -> tuple[Any, list[int]]:
+    """The notes as partitura takes them, and the part of each."""
+    rows = [(note, n) for n, part in enumerate(notation.parts) for note in part.notes]
+    columns = [("onset_beat", "f4"), ("duration_beat", "f4"), ("pitch", "i4"), ("id", "U12")]
+    table = [(t.onset / UNITS, t.length / UNITS, t.pitch, str(k)) for k, (t, _) in enumerate(rows)]
+    return np.array(table, columns), [n for _, n in rows]

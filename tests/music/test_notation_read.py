@@ -1,0 +1,138 @@
+"""Scores of notation programs, read in five formats."""
+
+import io
+import sys
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from notated import ABC, KERN, MEI, NOTE, XML, notes
+
+from musictx.music.notation.notation import Bar, Key, Tempo
+from musictx.music.notation.read import read_notation
+from musictx.music.notation.write import to_musicxml
+from musictx.music.read import read_tracks, whole
+
+
+def test_humdrum_has_its_parts_upbeat_ties_and_key():
+    notation, losses = read_notation(KERN.encode(), "humdrum")
+    lower, upper = sorted(notes(notation))[0], sorted(notes(notation))[1]
+    assert lower == ((0, 24, 43), (24, 48, 55), (72, 24, 50), (96, 72, 43))
+    assert upper == ((0, 24, 74), (24, 36, 71), (60, 12, 69), (72, 24, 66), (96, 72, 67))
+    assert (notation.bars, notation.end) == ((Bar(0, 3, 4), Bar(24, 3, 4), Bar(96, 3, 4)), 168)
+    assert (notation.keys, dict(losses)) == ((Key(0, 1),), {"grace": 1})
+
+
+def test_a_reference_that_is_none_does_not_matter():
+    text = "!!!ENC: Bach\n!!!ONB:\n!!!no colon\n" + KERN
+    assert read_notation(text.encode(), "humdrum") == read_notation(KERN.encode(), "humdrum")
+
+
+def test_a_name_of_a_key_is_no_signature_where_there_is_one():
+    named = KERN.replace("*k[f#]\t*k[f#]\n", "*k[f#]\t*k[f#]\n*e-:\t*B-:mix\n")
+    assert read_notation(named.encode(), "humdrum") == read_notation(KERN.encode(), "humdrum")
+    named = KERN.replace("*k[f#]\t*k[f#]", "*e-:\t*e-:")
+    assert read_notation(named.encode(), "humdrum")[0].keys == (Key(0, -6),)
+
+
+def test_an_instrument_that_transposes_is_read_as_it_sounds_and_packed_as_plain():
+    text = XML.format(notes=NOTE.format("D", 6) + NOTE.format("E", 2) * 3)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr("META-INF/container.xml", "<rootfile full-path='s.xml'")  # no XML, as some programs write it
+        file.writestr("s.xml", text)
+    for data in (text.encode(), text.encode("utf-16"), packed.getvalue()):
+        notation, _ = read_notation(data, "musicxml")
+        assert notes(notation) == [((0, 24, 60), (24, 8, 62), (32, 8, 62), (40, 8, 62))]
+        assert (notation.keys, notation.tempi) == ((Key(0, 0),), (Tempo(0, 90.0),))
+
+
+def test_mei_is_read():
+    assert notes(read_notation(MEI.encode(), "mei")[0]) == [((0, 24, 60), (24, 24, 64))]
+
+
+def test_movements_of_mei_after_the_first_are_counted():
+    movement = MEI[MEI.index("<mdiv>") : MEI.index("</body>")]
+    notation, losses = read_notation(MEI.replace("</body>", movement * 2 + "</body>").encode(), "mei")
+    assert (notes(notation), dict(losses)) == ([((0, 24, 60), (24, 24, 64))], {"movements": 2})
+
+
+def test_what_the_grid_lacks_gets_the_nearest_place_and_is_counted():
+    quintuplet = "".join(NOTE.format(step, 6).replace("6<", "4.8<") for step in "CDEFG")
+    _, losses = read_notation(
+        XML.replace("<divisions>6", "<divisions>10").format(notes=quintuplet).encode(), "musicxml"
+    )
+    assert losses["finer"] > 0
+
+
+MARK = "<metronome><beat-unit>quarter</beat-unit>{}<per-minute>{}</per-minute></metronome>"
+
+
+@pytest.mark.parametrize(
+    ("marks", "tempi", "wordy"),
+    [
+        (MARK.format("<beat-unit-dot/>", 60), (90.0,), 0),
+        (MARK.format("", "ca. 60"), (120.0,), 1),
+        ("<words>Allegro</words></direction-type><sound tempo='77'/><direction-type><words/>", (77.0,), 0),
+        (MARK.format("", 100000), (1000.0,), 0),
+    ],
+)
+def test_a_tempo_is_a_number_also_one_that_is_only_played(marks, tempi, wordy):
+    text = XML.replace(XML[XML.index("<metronome>") : XML.index("</direction-type>")], marks)
+    notation, losses = read_notation(text.format(notes=NOTE.format("D", 12)).encode(), "musicxml")
+    assert tuple(each.quarters_a_minute for each in notation.tempi) == tempi
+    assert losses["wordy"] == wordy
+
+
+def test_cue_notes_are_silent_and_measures_of_parts_are_read():
+    cue = NOTE.format("E", 6).replace("<note>", "<note><cue/>")
+    more = NOTE.format("G", 6).replace("<note>", "<note><cue/><chord/>")
+    text = XML.format(notes=NOTE.format("D", 6) + cue + more)
+    for order in (text, text.replace("partwise", "timewise")):
+        if order is not text:
+            inner = order[order.index("<part id") : order.index("</score")]
+            flipped = inner.replace('<part id="P1"><measure number="1">', '<measure number="1"><part id="P1">')
+            order = order.replace(inner, flipped.replace("</measure></part>", "</part></measure>"))
+        notation, losses = read_notation(order.encode(), "musicxml")
+        assert (notes(notation), dict(losses)) == ([((0, 24, 60),)], {"cue": 2})
+
+
+def test_a_note_of_a_chord_is_not_tied_where_its_neighbour_is():
+    kern = "**kern\n*M4/4\n[4c 4e\n4c] 4e\n2r\n=2\n*-\n"
+    found = notes(read_notation(kern.encode(), "humdrum")[0])
+    assert found == [((0, 24, 64), (0, 48, 60), (24, 24, 64))]
+    chord = "<chord/>".join(["<note>", NOTE.format("E", 6).removeprefix("<note>")])
+    tied = [
+        NOTE.format("C", 6).replace("</note>", f'<tie type="{kind}"/></note>') + chord for kind in ("start", "stop")
+    ]
+    found = notes(read_notation(XML.format(notes="".join(tied)).encode(), "musicxml")[0])
+    assert found == [((0, 24, 62), (0, 48, 58), (24, 24, 62))]
+
+
+def test_threads_that_read_and_write_leave_the_error_stream_as_it_was():
+    before, notation = sys.stderr, read_notation(KERN.encode(), "humdrum")[0]
+    with ThreadPoolExecutor(4) as pool:
+        readings = [pool.submit(read_notation, KERN.encode(), "humdrum") for _ in range(12)]
+        writings = [pool.submit(to_musicxml, notation) for _ in range(6)]
+        assert all(work.result()[0] == notation for work in readings)
+        assert all(read_notation(work.result()[0], "musicxml")[0].end == notation.end for work in writings)
+    assert sys.stderr is before
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.krn", KERN), ("a.abc", ABC), ("a.mei", MEI), ("", KERN), ("", ABC), ("", MEI)]
+)
+def test_notation_goes_through_the_door_of_midi(name, text):
+    tracks = read_tracks(text.encode(), name)
+    assert len(tracks.merge()) >= 2
+    assert whole(text.encode(), name)[:4] == b"MThd"
+    if text == KERN:
+        assert "a grace note is left out" in tracks.remark()
+        assert tracks.meter().whole_s == pytest.approx(0.5)  # bar 1 comes after the upbeat
+
+
+def test_a_last_bar_that_is_empty_in_the_first_staff_is_one_bar():
+    for line in ("2.GG\t.\n", ".\t2.g\n"):
+        notation, _ = read_notation(KERN.replace("2.GG\t2.g\n", line).encode(), "humdrum")
+        assert [bar.onset for bar in notation.bars] == [0, 24, 96]
+        assert notation.end == 168

@@ -1,0 +1,166 @@
+"""Scores written as MusicXML and pages: voices, note heads, keyboards, and what comes back."""
+
+import os
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ok, refused
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from notated import ABC, KERN, midi_of, notes
+from PIL import Image
+from strategies import notations
+
+from musictx.errors import UserError
+from musictx.music.notation.notation import Bar, Key, Notation, Note, Part, Tempo
+from musictx.music.notation.read import read_notation
+from musictx.music.notation.spelling import spelled
+from musictx.music.notation.write import ONE, chords_of, in_voices, pieces, to_musicxml
+from musictx.viz.engraving import write_notation
+
+
+def test_a_name_that_xml_cannot_say_is_written_without_it(tmp_path):
+    part = Part("Pi\x01a\x00no\ud800", 0, (Note(0, 24, 60),))
+    notation = Notation((part,), (Bar(0, 4, 4),), 96)
+    write_notation(notation, tmp_path / "a.png", "\x02title")
+    assert read_notation(to_musicxml(notation, "\x1b")[0], "musicxml")[0].parts[0].name == "Pi a no"
+
+
+@given(notations())
+@settings(max_examples=15)
+def test_a_score_comes_back_from_musicxml_and_what_does_not_is_counted(notation):
+    text, losses = to_musicxml(notation)
+    found, unread = read_notation(text, "musicxml")
+    assert not unread
+    assert [x.onset for x in found.bars] == [x.onset for x in notation.bars]
+    if all(end - bar.onset == bar.full for bar, end in notation.spans):
+        assert found.bars == notation.bars
+    assert (found.end, found.keys, found.tempi) == (notation.end, notation.keys, notation.tempi)
+    few = [voices_needed(part.notes) <= 4 for part in notation.parts]
+    assert losses["voices"] == 0 or not all(few)
+    lost = 0
+    for mine, back in zip(notation.parts, found.parts, strict=True):
+        assert (mine.name, mine.program) == (back.name, back.program)
+        assert {(x.onset, x.pitch) for x in back.notes} == {(x.onset, x.pitch) for x in mine.notes}
+        lost += len({*mine.notes} - {*back.notes})
+    assert lost == losses.total()
+
+
+def test_a_key_and_a_tempo_within_a_bar_move_no_note():
+    music = tuple(Note(24 * n, 24, 60 + n) for n in range(8))
+    keys, tempi = (Key(0, 1), Key(24, 2), Key(72, -3), Key(96, 0)), (Tempo(0, 100.0), Tempo(12, 90.0), Tempo(90, 80.0))
+    notation = Notation((Part("a", 0, music),), (Bar(0, 4, 4), Bar(96, 4, 4)), 192, keys, tempi)
+    assert read_notation(to_musicxml(notation)[0], "musicxml") == (notation, {})
+
+
+def voices_needed(notes):
+    """Most lengths that sound at one time."""
+    spans = {(note.onset, note.offset) for note in notes}
+    return max(sum(a <= at < b for a, b in spans) for at, _ in spans)
+
+
+def test_stems_of_two_voices_point_away_from_each_other():
+    upper = [Note(12 * n, 12, 84) for n in range(8)]
+    music = tuple(sorted([*upper, Note(0, 48, 60), Note(48, 48, 62)]))
+    text = to_musicxml(Notation((Part("", 0, music),), (Bar(0, 4, 4),), 96))[0].decode()
+    stems = re.findall(r"<step>(.)</step>(?:(?!</note>).)*<stem>(.*?)</stem>", text, re.DOTALL)
+    assert stems == [("C", "up")] * 8 + [("C", "down"), ("D", "down")]
+
+
+@given(st.integers(0, 95), st.integers(1, 400))
+def test_pieces_are_note_heads_and_add_up(at, length):
+    heads = list(pieces(at, length))
+    assert sum(heads) == length
+    assert {*heads} <= {*ONE}
+    assert len(heads) <= 3 + length // 96 * 2 + 4
+
+
+@given(notations())
+def test_no_voice_overlaps_itself_and_no_note_is_lost(notation):
+    for part, names in zip(notation.parts, spelled(notation), strict=True):
+        voices = in_voices(chords_of(part.notes, names))
+        assert len(voices) <= 4
+        for voice in voices:
+            assert all(a.offset <= b.onset for a, b in pairwise(voice))
+        assert sum(len(chord.names) for voice in voices for chord in voice) == len(part.notes)
+
+
+def test_a_key_that_nobody_says_is_found_and_a_keyboard_gets_two_staves():
+    scale = [41, 57, 60, 65, 69, 67, 65, 64, 62, 60, 58, 57, 55, 53]
+    part = Part("Piano", 0, tuple(Note(24 * n, 24, pitch) for n, pitch in enumerate(scale)))
+    notation = Notation((part,), (Bar(0, 4, 4),), 24 * len(scale), keys=()).on_two_staves()
+    assert [[note.pitch for note in staff.notes] for staff in notation.parts] == [
+        [60, 65, 69, 67, 65, 64, 62, 60],
+        [41, 57, 58, 57, 55, 53],
+    ]
+    assert notation.keyboards == [(0, 1)]
+    text, _ = to_musicxml(notation)
+    assert text.count(b"<part ") == 1
+    assert read_notation(text, "musicxml")[0].keys == (Key(0, -1),)
+    voice = Notation((Part("Voice", 52, part.notes),), (Bar(0, 4, 4),), 336, keys=())
+    assert voice.on_two_staves() == voice
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.svg", "a.pdf", "a.musicxml"])
+def test_pages_have_ink_and_never_a_half_file(tmp_path, name, monkeypatch):
+    notation, _ = read_notation(KERN.encode(), "humdrum")
+    write_notation(notation, tmp_path / name, "it")
+    data = (tmp_path / name).read_bytes()
+    assert data[:4] == {"a.png": b"\x89PNG", "a.pdf": b"%PDF", "a.svg": b"<svg", "a.musicxml": b"<?xm"}[name]
+    if name == "a.png":
+        assert 0.01 < (np.asarray(Image.open(tmp_path / name).convert("L")) < 128).mean() < 0.3
+    monkeypatch.setitem(sys.modules, "verovio", None)
+    if name != "a.musicxml":
+        with pytest.raises(UserError, match="package verovio"):
+            write_notation(notation, tmp_path / f"b{name}", "it")
+        assert not (tmp_path / f"b{name}").exists()
+
+
+def test_pages_are_engraved_in_any_thread(tmp_path):
+    """partitura imports verovio, whose fonts then belong to that thread."""
+    code = """
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from notated import ABC
+from musictx.music.notation.read import read_notation
+from musictx.viz.engraving import write_notation
+notation, _ = read_notation(ABC.encode(), "abc")
+with ThreadPoolExecutor(1) as pool:
+    pool.submit(write_notation, notation, Path("a.svg"), "").result()
+write_notation(notation, Path("b.svg"), "")
+"""
+    tests = Path(__file__).parents[1]
+    paths = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (tests, tests.parent)))}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=paths, capture_output=True, check=False)
+    assert (done.returncode, {*os.listdir(tmp_path)}) == (0, {"a.svg", "b.svg"}), done.stderr
+
+
+def test_render_writes_a_score_that_comes_back(tmp_path):
+    (tmp_path / "a.abc").write_text(ABC)
+    ok(["musictx", "render", "a.abc", "out=a.musicxml"], tmp_path)
+    again = read_notation((tmp_path / "a.musicxml").read_bytes(), "musicxml")[0]
+    assert notes(again) == notes(read_notation(ABC.encode(), "abc")[0])
+    assert [(bar.onset, bar.numerator) for bar in again.bars] == [(0, 3), (24, 3), (96, 3)]
+    assert "is a performance, not a score" in refused(
+        ["musictx", "render", "elise", "out=e.pdf", "score=true"], tmp_path
+    )
+    (tmp_path / "d.mid").write_bytes(midi_of([[(0, 0, 60)], [(9, 0, 36), (9, 480, 36)]]))
+    said = ok(["musictx", "render", "d.mid", "score=true", "out=d.musicxml"], tmp_path).stdout
+    assert "1 staff, 1 bar; 2 drum notes are left out" in said
+
+
+def test_a_keyboard_has_two_staves_of_one_instrument_and_a_choir_none():
+    line, chords = (Note(0, 24, 72), Note(24, 24, 74)), (Note(0, 48, 60), Note(0, 48, 64), Note(24, 24, 55))
+    low = tuple(note._replace(pitch=note.pitch - 24) for note in chords)
+    voice, right, left = Part("", 0, line), Part("", 0, chords), Part("", 0, low)
+    parts = {(voice, right, left): [(1, 2)], (right, left): [(0, 1)], (voice, left): [(0, 1)]}
+    choir = [Part("", 0, tuple(note._replace(pitch=note.pitch - 6 * n) for note in line)) for n in range(4)]
+    parts |= {tuple(choir): [], (*choir, right, left): [(4, 5)]}
+    parts |= {(Part("Voice", 0, line), Part("Piano", 0, low)): [], (right, Part("Piano", 0, low)): [(0, 1)]}
+    for staves, pairs in parts.items():
+        assert Notation(staves, (Bar(0, 4, 4),), 96).keyboards == pairs

@@ -1,0 +1,168 @@
+"""Scores as MIDI files and back: meters and upbeats, ticks that are no units, and what MIDI lacks."""
+
+import pickle
+from copy import copy
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from notated import midi_of, notes
+from strategies import notations
+
+from musictx.errors import MidiError, PerformanceError
+from musictx.music.midi_file import Event, EventFile, EventTrack, write_events
+from musictx.music.notation.midi import from_midi, to_midi
+from musictx.music.notation.notation import Bar, Key, Notation, Note, Part, Tempo
+from musictx.music.notation.read import read_notation
+from musictx.music.read import read_tracks
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+
+
+def file_of(ticks, per_quarter=480, meters=()):
+    """A line of notes from each tick to the next, and meters (tick, beats, power of two)."""
+    events = [each for a, b in pairwise(ticks) for each in (Event(a, b"\x90\x3c\x50"), Event(b, b"\x80\x3c\x40"))]
+    clock = [Event(at, bytes([255, 0x58, 4, beats, power, 24, 8])) for at, beats, power in meters]
+    return write_events(EventFile(per_quarter.to_bytes(2), [EventTrack([*clock], 0), EventTrack(events, 0)]))
+
+
+@pytest.mark.parametrize(
+    ("meters", "first"),
+    [
+        ([(0, 1, 2), (480, 4, 2)], (4, 4)),  # a quarter before bars of four
+        ([(0, 2, 2), (960, 4, 2)], (4, 4)),
+        ([(0, 3, 3), (720, 6, 3)], (6, 8)),
+        ([(0, 3, 2), (1440, 4, 2)], (3, 4)),  # the meter changes
+        ([(0, 2, 2), (960, 3, 2)], (2, 4)),
+        ([(0, 3, 2), (1440, 4, 2), (1440 + 3 * 1920, 1, 2)], (4, 4)),  # the last bar is what the upbeat lacks
+        ([(0, 4, 2), (1920, 3, 2)], (4, 4)),
+        ([(0, 1, 2), (960, 4, 2)], (1, 4)),  # two bars
+    ],
+)
+def test_a_short_first_bar_is_an_upbeat_and_a_longer_one_is_a_bar(meters, first):
+    notation, _ = from_midi(file_of(range(0, 7681, 480), meters=meters), "it")
+    assert notation.bars[0][1:] == first
+    assert notation.has_upbeat == (first != (meters[0][1], 2 ** meters[0][2]))
+
+
+@given(notations(), st.integers(1, 95))
+def test_an_upbeat_comes_back_as_one_of_any_length(notation, length):
+    length = min(3 * length, notation.bars[0].full - 3) // 3 * 3
+    meter = notation.bars[0]
+    bars = [meter, *(meter._replace(onset=length + k * meter.full) for k in range(4))]
+    part = Part("", 0, tuple(Note(12 * k, 12, 60) for k in range((bars[-1].onset + meter.full) // 12)))
+    mine = Notation((part,), tuple(bars), bars[-1].onset + meter.full)
+    back, _ = from_midi(to_midi(mine), "it")
+    assert back.bars[:5] == mine.bars
+    assert back.has_upbeat
+
+
+@pytest.mark.parametrize("per_quarter", [1, 2, 8, 12, 24, 96, 480])
+def test_a_place_that_the_grid_has_is_read_exactly_however_coarse_the_ticks(per_quarter):
+    ticks = [*range(0, 4 * per_quarter + 1, max(per_quarter // 8, 1))]
+    notation, losses = from_midi(file_of(ticks, per_quarter), "it")
+    assert [note.onset * per_quarter for note in notation.parts[0].notes] == [24 * tick for tick in ticks[:-1]]
+    assert losses == {}
+
+
+@pytest.mark.parametrize(("per_quarter", "step"), [(5, 1), (10, 2), (480, 96), (96, 19.2), (480, 480 / 7)])
+def test_tuplets_that_the_grid_lacks_get_the_nearest_place_and_are_counted(per_quarter, step):
+    ticks = [round(k * step) for k in range(int(4 * per_quarter / step) + 1)]
+    notation, losses = from_midi(file_of(ticks, per_quarter), "it")
+    onsets = [note.onset for note in notation.parts[0].notes]
+    assert onsets == [round(24 * tick / per_quarter) for tick in ticks[:-1]]
+    assert losses["finer"] == sum(onset % 24 != 0 for onset in onsets)
+
+
+def test_ticks_that_round_a_thirty_second_are_a_score_and_no_loss():
+    ticks = [round(100 * k / 8) for k in range(9)]  # of 100 ticks a quarter they lie between ticks
+    notation, losses = from_midi(file_of(ticks, 100), "it")
+    assert ([note.onset for note in notation.parts[0].notes], losses) == ([*range(0, 24, 3)], {})
+
+
+def test_a_performance_says_in_a_sentence_why_it_is_no_score_and_the_remedy():
+    error = PerformanceError("rubato.mid", "is a performance, not a score", "quantise it")
+    for each in (error, copy(error), pickle.loads(pickle.dumps(error))):
+        assert str(each) == "rubato.mid is a performance, not a score: quantise it"
+        assert each.reason == "is a performance, not a score"
+
+
+def test_drums_and_far_notes_of_a_midi_file():
+    drum, note, unison = (9, 0, 36), (0, 0, 60), (1, 0, 60)
+    notation, losses = from_midi(midi_of([[note], [drum, drum]]), "it")
+    assert (notes(notation), dict(losses)) == ([((0, 24, 60),)], {"drums": 2})
+    with pytest.raises(MidiError, match="no notes but drums"):
+        from_midi(midi_of([[drum]]), "it")
+    with pytest.raises(MidiError, match="100,000 quarters"):
+        from_midi(midi_of([[note, (0, 480 * 10**5, 60)]]), "it")
+    with pytest.raises(MidiError, match="bars of 7/128"):
+        from_midi(midi_of([[note]], [(0, b"\xff\x58\x04\x07\x07\x18\x08")]), "it")
+    with pytest.raises(MidiError, match="50,000 bars"):
+        from_midi(midi_of([[note, (0, 480 * 9999, 60)]], [(0, b"\xff\x58\x04\x01\x05\x18\x08")]), "it")
+    together, losses = from_midi(midi_of([[note, (0, 480, 62)], [unison]]), "it")  # a second voice's unison
+    assert (notes(together), dict(losses)) == ([((0, 24, 60), (24, 24, 62))], {"shared": 1})
+    assert len(from_midi(midi_of([[note], [(1, 0, 64)]]), "it")[0].parts) == 2
+
+
+def test_of_two_meters_keys_or_tempi_at_one_tick_the_later_counts():
+    said = [b"\x58\x04\x04\x02\x18\x08", b"\x58\x04\x03\x02\x18\x08", b"\x59\x02\x03\x00", b"\x59\x02\x01\x00"]
+    said += [b"\x51\x03\x07\xa1\x20", b"\x51\x03\x0f\x42\x40"]
+    notation, _ = from_midi(midi_of([[(0, 0, 60)]], [(0, b"\xff" + each) for each in said]), "it")
+    assert (notation.bars, notation.keys, notation.tempi) == ((Bar(0, 3, 4),), (Key(0, 1),), (Tempo(0, 60.0),))
+
+
+def test_a_tempo_of_midi_that_no_program_plays_is_bounded():
+    note = (0, 0, 60)
+    assert from_midi(midi_of([[note]], [(0, b"\xff\x51\x03\x00\x00\x01")]), "it")[0].tempi == (Tempo(0, 1000.0),)
+
+
+@given(notations())
+def test_a_score_comes_back_from_midi(notation):
+    data = to_midi(notation)
+    found, losses = from_midi(data)
+    lengths = {note.length for part in notation.parts for note in part.notes}
+    if lengths <= {3, 4, 6, 8, 12, 16, 18, 24, 30, 48, 72}:  # a note of 23 units, say, is one of 24 that a DAW cut
+        assert (notes(found), dict(losses)) == (notes(notation), {})
+    last = max(note.offset for part in notation.parts for note in part.notes) - 2
+    mine, back = ([x.onset for x in each.bars if x.onset < last] for each in (notation, found))
+    assert back == mine
+    assert (found.keys, [part.name for part in found.parts]) == (
+        notation.keys,
+        [part.name for part in notation.parts],
+    )
+    tracks = read_tracks(data, "it")
+    onsets = sorted(seconds(notation, note.onset) for part in notation.parts for note in part.notes)
+    assert np.allclose(tracks.merge().onset_s, onsets, atol=1e-3)
+
+
+def seconds(notation, at):
+    spans = pairwise([*notation.tempi, Tempo(at, 1.0)])
+    return sum(max(min(after.onset, at) - now.onset, 0) / 24 * 60 / now.quarters_a_minute for now, after in spans)
+
+
+def test_a_unison_of_two_lengths_is_counted_where_it_becomes_midi():
+    kern = b"**kern\n*M4/4\n*^\n1c\t4c\n.\t2.e\n*v\t*v\n=2\n*-\n"
+    assert notes(read_notation(kern, "humdrum")[0]) == [((0, 24, 60), (0, 96, 60), (24, 72, 64))]
+    tracks = read_tracks(kern, "it.krn")
+    assert (len(tracks.merge()), +tracks.repairs) == (2, {"unison": 1})
+
+
+@pytest.mark.parametrize("bar", [Bar(0, 4, 3), Bar(0, 300, 4)])
+def test_a_meter_that_midi_lacks_is_refused_by_name(bar):
+    with pytest.raises(ValueError, match=f"bars of {bar.numerator}/{bar.denominator}"):
+        to_midi(Notation((Part("", 0, (Note(0, 24, 60),)),), (bar,), bar.full))
+
+
+def test_a_performance_is_no_score_and_a_quantised_file_with_short_notes_is(tmp_path):
+    rng = np.random.default_rng(0)
+    onset = np.arange(40) * 0.31 + rng.uniform(0, 0.1, 40)
+    path = tmp_path / "a.mid"
+    write_midi(Score(onset, onset + 0.2, np.full(40, 60) + np.arange(40) % 12, np.full(40, 80)), path)
+    with pytest.raises(MidiError, match="is a performance, not a score: .* of its 40 notes"):
+        from_midi(path.read_bytes(), "it")
+    on, off = np.arange(8) * 480, np.arange(8) * 480 + 455  # ticks: a gate of 95 %
+    events = [e for a, b in zip(on, off, strict=True) for e in ((a, b"\x90\x3c\x50"), (b, b"\x80\x3c\x40"))]
+    file = EventFile((480).to_bytes(2), [EventTrack([Event(int(at), data) for at, data in events], 8 * 480)])
+    assert [note.length for note in from_midi(write_events(file))[0].parts[0].notes] == [24] * 8
