@@ -87,7 +87,7 @@ def test_a_stage_ends_when_three_of_four_pitches_are_right():
 
 @pytest.mark.parametrize("optimizers", [(0.9, 0.2), (0.2, 0.9)])
 def test_optimizer_and_rate_are_those_with_the_most_right_pitches(monkeypatch, optimizers):
-    best = dict(zip(planted_motif.OPTIMIZERS, optimizers, strict=True))
+    best = dict(zip(step_costs.OPTIMIZERS, optimizers, strict=True))
 
     def run_of(optimizer, rate, seed):
         assert seed == 0
