@@ -97,3 +97,20 @@ TOUCHES = {
     "velocity, volumes of parts given": "velocity within a song",
     "held share of the length": "held",
 }
+
+
+def sung_on(found: Any, make: Make) -> Iterator[Row]:
+    """What the models of scores and of chorales write after eight bars of four voices."""
+    command = "python studies/score_choirs.py --store outputs/score_music/store --jsb Jsb16thSeparated.json"
+    titles = {"all": "four voices", "Bach": "chorales of Bach", "others": "four voices of others"}
+    for group, words in titles.items():
+        for head, lines in found[group]["tables"].items():
+            title = f"8 bars after 8 of held-out {words}: {DISTANCE if head == 'from the composers' else 'means'}"
+            cells = ((line, column, cell) for line, row in lines.items() for column, cell in row.items())
+            for line, column, cell in (each for each in cells if each[2] is not None):
+                claim = f"four voices, {group}, {head}: {line}, {column}"
+                figure = cell if isinstance(cell, list) else [cell]
+                yield make(command, "score-model", claim, figure, table=title, line=line, column=column)
+
+
+DISTANCE = "mean absolute difference from the composers' own"

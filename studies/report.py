@@ -20,7 +20,7 @@ from typing import Any
 from pages import ROOT, Row, pages_of
 from raw_motif import found_again
 from raw_music import AS_BEFORE, GUIDE, GUIDE_ALONE, GUIDE_CHORALE, Make, guided, like_composers, likelihood, met
-from raw_scores import in_bars, played, round_trips, scored
+from raw_scores import in_bars, played, round_trips, scored, sung_on
 from raw_speed import SAMPLE, SAMPLE_BEFORE, TRAIN, beside, prepared
 from shared import options
 
@@ -60,6 +60,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "humanize.json": played,
     "score-validation.json": scored,
     "score-measures.json": in_bars,
+    "score-choirs.json": sung_on,
     "planted/motif.json": found_again,
     "sampling.json": SAMPLE,
     **{f"sampling-{kind}.json": SAMPLE_BEFORE for kind in ("avx512", "avx2")},
