@@ -1,7 +1,10 @@
 """A score as pages of notation, by verovio: .svg, .png, .pdf."""
 
 import io
+import re
+from base64 import b64decode
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from PIL import Image
@@ -16,6 +19,7 @@ LONG = 60_000  # verovio's longest page: pictures are one
 STYLE = {"scale": 40, "header": "none", "footer": "none", "svgViewBox": True, "breaks": "auto", "systemDivider": "none"}
 WIDTH = {".png": 1240, ".pdf": 2480}  # pixels: 150 and 300 to the inch
 FORMATS = (".svg", ".png", ".pdf")
+FONT = re.compile(r"url\(data:application/font-woff2[^,)]*;base64,([^)]+)\)")
 
 
 def write_notation(notation: Notation, path: Path, title: str) -> Losses:
@@ -73,10 +77,26 @@ def _png(svg: str, width: int) -> bytes:
     except ImportError:
         raise _missing("resvg_py") from None
     try:
-        return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width, background="white"))
+        with TemporaryDirectory() as folder:
+            fonts = fonts_of(svg, Path(folder))
+            return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width, background="white", font_files=fonts))
     except ValueError as error:
         raise UserError(f"the score cannot be drawn ({error})", "write .svg or .musicxml") from None
 
 
 def _missing(package: str) -> UserError:
     return UserError(f"pages need the package {package}, which is not installed", "pip install 'musictx[score]'")
+
+
+def fonts_of(svg: str, folder: Path) -> list[str]:
+    """Writes the fonts inside an SVG, which resvg reads only from files: signs of chords and tempi are letters of
+    them."""
+    from fontTools.ttLib import TTFont
+
+    paths = []
+    for n, data in enumerate(FONT.findall(svg)):
+        font = TTFont(io.BytesIO(b64decode(data)))
+        font.flavor = None  # not compressed
+        font.save(folder / f"{n}.ttf")
+        paths.append(str(folder / f"{n}.ttf"))
+    return paths

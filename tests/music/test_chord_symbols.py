@@ -1,5 +1,6 @@
 """Chord symbols of lead sheets: their names and notes, from MusicXML and ABC, and back."""
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -13,6 +14,7 @@ from musictx.music.notation.midi import lost_in_midi
 from musictx.music.notation.notation import Bar, Notation, Note, Part
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
+from musictx.viz.engraving import WIDTH, engrave, pages_of
 
 HARMONY = "<harmony><root><root-step>{}</root-step></root><kind{}>{}</kind>{}</harmony>"
 REST = "<note><rest/><duration>6</duration></note>"
@@ -110,3 +112,13 @@ def test_symbols_that_are_not_read_are_counted():
         (Part("", 0, (Note(0, 24, 60),)),), (Bar(0, 4, 4),), 96, symbols=(ChordSymbol(0, "C", "major"),)
     )
     assert lost_in_midi(notation) == {"unheld": 1}
+
+
+def test_signs_of_symbols_are_drawn_with_their_font(tmp_path):
+    resvg_py = pytest.importorskip("resvg_py")
+    song = Notation((Part("", 0, (Note(0, 96, 60),)),), (Bar(0, 4, 4),), 96)
+    for root, differs in (("B", False), ("Bb", True)):
+        text = to_musicxml(replace(song, symbols=(ChordSymbol(0, root, "major"),)))[0]
+        engrave(text, tmp_path / "song.png")
+        boxes = resvg_py.svg_to_bytes(svg_string=pages_of(text, True)[0], width=WIDTH[".png"], background="white")
+        assert ((tmp_path / "song.png").read_bytes() != bytes(boxes)) == differs  # a letter without a font is a box

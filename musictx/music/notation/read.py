@@ -154,7 +154,7 @@ def _notation(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses, s
         end,
         tuple(Key(at, max(-7, min(sharps, 7))) for at, sharps in keys) or (Key(0, 0),),
         tuple(Tempo.within(at, speed) for at, speed in tempi) or (Tempo(0, 120.0),),
-        tuple(sorted(set(symbols))),
+        tuple(sorted(dict.fromkeys(symbols), key=lambda each: each.onset)),  # of one place as they are written
     )
 
 
