@@ -165,9 +165,8 @@ def table(rows: Sequence[Any]) -> tuple[Table, Table, dict[str, int]]:
 
 
 def main() -> None:
-    parser = options(__doc__, "store", "out", out=Path("outputs/score_choirs"))
+    parser = options(__doc__, "store", "jsb", "out", out=Path("outputs/score_choirs"))
     parser.set_defaults(store=Path("outputs/score_music/store"))
-    parser.add_argument("--jsb", type=Path, required=True, help="Jsb16thSeparated.json")
     args = parser.parse_args()
     score, choir = ScoreModel.open(bundle_path("score")), open_playing(bundle_path("chorale"))
     draws = {"score": partial(bars_of_scores, score), "chorale": partial(bars_of_chorales, choir)}

@@ -32,6 +32,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "asap": {"type": Path, "required": True, "help": "performances that MAESTRO lacks, zip or folder"},
     "pop": {"type": Path, "required": True, "help": "POP909, zip or folder"},
     "annotations": {"type": Path, "help": "beats of POP909, where --pop lacks them, zip or folder"},
+    "jsb": {"type": Path, "required": True, "help": "Jsb16thSeparated.json"},
     "hymns": {"type": Path, "required": True, "help": "hymns in ABC, zip"},
     "tunes": {"type": Path, "required": True, "help": "lead sheets in MusicXML, zip"},
     "keyboard": {"type": Path, "required": True, "help": "keyboard scores in Humdrum, zip"},
@@ -42,7 +43,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "seconds": {"type": float, "help": "CPU seconds of a training, for a trial"},
     "test": {"action": "store_true", "help": "read the test split after all else"},
 }
-ARCHIVES = ("archive", "asap", "pop", "annotations", "hymns", "tunes", "keyboard", "songs", "chopin")
+ARCHIVES = ("archive", "asap", "pop", "annotations", "jsb", "hymns", "tunes", "keyboard", "songs", "chopin")
 
 
 class Options(argparse.ArgumentParser):
