@@ -73,6 +73,7 @@ def without_seed(music: ScoreMusic) -> ScoreMusic:
         end=old.end - begin,
         keys=tuple(key._replace(onset=0) for key in old.keys[-1:]),
         tempi=tuple(tempo._replace(onset=0) for tempo in old.tempi[-1:]),
+        symbols=(),
     )
     free = frozenset((slot, bar - first) for slot, bar in template.free)
     added = {

@@ -264,3 +264,10 @@ def test_targets_that_no_score_can_have_are_one_line(song, control, says):
 def test_chords_are_not_found_where_nothing_comes_before(song):
     with pytest.raises(ConfigError, match=r"song\.mid: chords=seed: no notes come before"):
         drawn(song, Fill(PLAIN, from_bar=1, to_bar=1, control=Control(chords="seed")))
+
+
+def test_new_bars_alone_have_no_symbols_of_the_seed(tmp_path):
+    path, _ = lead_sheet(tmp_path)
+    (music,) = task_of(path, SCORE, Continue(PLAIN, Length(bars=4), include_seed=False)).draw(player(), SCORE)
+    assert music.notation.symbols == ()
+    assert not music.lost_in_midi()
