@@ -75,7 +75,7 @@ def test_a_score_is_read_in_its_bars_and_parts(tmp_path, monkeypatch, capsys):
     assert len(list((tmp_path / "look").iterdir())) == 4
     with pytest.raises(ConfigError, match="^drums=true: a score has no drums: leave it out"):
         attend(settings("attend", *words, "drums=true", "overwrite=true"))
-    with pytest.raises(UserError, match=r"elise\.mid: is a performance, not a score"):
+    with pytest.raises(UserError, match=r"elise\.mid is a performance, not a score"):
         attend(settings("attend", words[0], "midi=elise", "out=none"))
 
 
