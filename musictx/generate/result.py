@@ -83,7 +83,7 @@ class Music(Continuation):
         from_s, project = self.new_from_s + place.later_s, place.project
         lines = [Line(name, place.at(line)) for name, line in self.tracks(self.new_notes, self.new_lines)]
         more: Mapping[int, Sequence[Event]] = {}
-        if place.seed and any(map(len, self.lines)):
+        if place.seed and any(map(len, self.new_lines)):
             heard = [place.at(line.select(line.onset_s < self.new_from_s)) for line in self.lines]
             lines, more = in_parts(project, dict(zip(VOICE_NAMES, heard, strict=True)), lines)
         return project.continue_at(lines, from_s, text, pedal=pedal, seed=place.seed, more=more)

@@ -242,3 +242,13 @@ def test_a_voice_that_is_written_again_stays_on_its_track(tmp_path):
     outside = [[e for e in each[1].events if not from_tick <= e.tick - e.ends < to_tick] for each in (was, now)]
     assert outside[0] == outside[1]
     assert len(now) == 4
+
+
+def test_voices_without_new_notes_leave_the_file_as_it_is(filling, world):
+    (music,) = musictx.load(filling).continue_midi(world.hymn, bars=1)
+    at_s = music.new_from_s
+    old, *voices = (each.select(each.onset_s < at_s).clip(0.0, at_s) for each in (music.score, *music.lines))
+    silent = replace(music, score=old, lines=tuple(voices))
+    assert not len(silent.new_notes)
+    was, now = (read_tracks(data, "").merge() for data in (world.hymn.read_bytes(), silent.midi()))
+    assert now.pitch.tolist() == was.select(was.onset_s < at_s - 1e-6).pitch.tolist()
