@@ -80,6 +80,8 @@ def _png(svg: str, width: int) -> bytes:
         with TemporaryDirectory() as folder:
             fonts = fonts_of(svg, Path(folder))
             return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width, background="white", font_files=fonts))
+    except ImportError as error:  # brotli, with which fontTools reads fonts
+        raise _missing(error.name or "brotli") from None
     except ValueError as error:
         raise UserError(f"the score cannot be drawn ({error})", "write .svg or .musicxml") from None
 

@@ -216,6 +216,11 @@ def voices_request(
     return Accompany(sampling, voices=voices, control=control_of(chords, key), variations=variations)
 
 
+def for_hands(request: Accompany) -> Accompany:
+    """The request without the choice of a voice and guidance, which the tab hides where a piano plays."""
+    return replace(request, voices=Accompany.voices, sampling=replace(request.sampling, seed_guidance=None))
+
+
 def harmonise(
     music: PageMusic, request: Accompany, harmoniser: Accompanying, turn: Turn
 ) -> tuple[tuple[Accompanied, ...], str]:

@@ -16,7 +16,7 @@ from musictx.tokenizers.rules import AUTO
 from musictx.web import stage
 from musictx.web.advice import on_page
 from musictx.web.controls import BARS, CHOIR, TO_WRONG, Closed, Controls, come_far, slider, status_line
-from musictx.web.draw import LEAST_S, SLIDER_S, request_settings, usual_top_p, voices_request
+from musictx.web.draw import LEAST_S, SLIDER_S, for_hands, request_settings, usual_top_p, voices_request
 from musictx.web.scores import plays_scores
 from musictx.web.session import Session, Step, Visit, are_same, is_number
 from musictx.web.studio import Answer, Studio
@@ -161,8 +161,10 @@ class Page:
 
     def accompany(self, visit: Visit, by: str, *how: Any) -> Updates:
         before = visit.session
-        draw = self.studio.harmonise if by == CHOIR else self.studio.accompany
-        after, what = draw(before, voices_request(*how), come_far)
+        if by == CHOIR:
+            after, what = self.studio.harmonise(before, voices_request(*how), come_far)
+        else:
+            after, what = self.studio.accompany(before, for_hands(voices_request(*how)), come_far)
         return self._arrive(visit, before, after, what)
 
     def _arrive(self, visit: Visit, before: Session, after: Session, what: str = "") -> Updates:

@@ -53,8 +53,8 @@ def draw_bars(music: PageMusic, request: Asked, opened: Playing, turn: Turn) -> 
 
 def in_bars(music: PageMusic, request: Asked, turn: Turn) -> Asked:
     """The request for a score: the place of new music in bars. Raises ConfigError, UserError."""
-    if isinstance(request, Accompany):  # the voices are a choir's
-        return replace(request, voices=Accompany.voices, sampling=replace(request.sampling, seed_guidance=None))
+    if isinstance(request, Accompany):
+        return request
     if isinstance(request, Continue):
         from_s = request.part.until_s
         if not is_number(from_s):

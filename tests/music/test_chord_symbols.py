@@ -97,6 +97,26 @@ def test_abc_has_its_symbols_and_no_remarks():
     assert read_notation(to_musicxml(notation)[0], "musicxml")[0].symbols == notation.symbols
 
 
+def test_a_symbol_within_the_bracket_of_a_chord_leaves_its_notes_together():
+    notation, losses = read_notation(b'X:1\nM:4/4\nL:1/4\nK:C\n["C"CEG]2["F"F2A2]|["1" [CE]4|\n', "abc")
+    assert [(each.onset, each.root) for each in notation.symbols] == [(0, "C"), (48, "F")]
+    notes = [(note.onset, note.pitch) for note in notation.parts[0].notes]
+    assert notes == [(0, 60), (0, 64), (0, 67), (48, 65), (48, 69), (96, 60), (96, 64)]
+    assert not losses["symbols"]
+
+
+@pytest.mark.parametrize("damage", ["", "x", "1e999", "9" * 5000])
+def test_a_number_that_is_none_leaves_the_score(damage):
+    more = f"<degree><degree-value>{damage}</degree-value><degree-alter>{damage}</degree-alter></degree>"
+    harmony = HARMONY.format("C", "", "major", more).replace(
+        "</root-step>", f"</root-step><root-alter>{damage}</root-alter>"
+    )
+    notation, _ = read_notation(
+        LEAD.format("", harmony, "").replace("<transpose></transpose>", "").encode(), "musicxml"
+    )
+    assert notation.symbols == (ChordSymbol(0, "C", "major"),)
+
+
 def test_more_kinds_of_symbols_than_any_tune_has_are_counted():
     names = [f"{root}{kind}" for root in "ABCDEFG" for kind in [*range(2, 20)]]
     tune = "X:1\nM:4/4\nL:1/4\nK:C\n" + "".join(f'"{name}"c4|' for name in names)

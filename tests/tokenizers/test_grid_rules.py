@@ -46,6 +46,8 @@ ALL = [*range(21, 109), REST]
             ({"voice_ranges": True}, [low for low, _ in VOICE_RANGES[:voice]], [*range(low, high + 1), REST])
             for voice, (low, high) in enumerate(VOICE_RANGES)
         ),
+        ({"max_polyphony": 2}, [60, REST], ALL),
+        ({"max_polyphony": 2}, [60, REST, 50], [REST]),
         ({"lowest": 60, "highest": 72, "scale": "C pentatonic"}, [], [60, 62, 64, 67, 69, 72, REST]),
     ],
 )
@@ -127,6 +129,7 @@ def test_a_held_note_is_limited():
         lowest=st.sampled_from([0, 55]),
         highest=st.sampled_from([60, 127]),
         scale=st.sampled_from([None, "C major"]),
+        max_polyphony=st.sampled_from([None, 1, 2, 3, 9]),
         voice_order=st.booleans(),
         no_parallels=st.booleans(),
     ),
@@ -139,6 +142,7 @@ def test_with_masks_whatever_a_model_says_the_rules_hold(seed, favourites, grid,
         new = TOK.decode_grid(row)
         sung = new[new != REST]
         assert rules.pitches()[sung].all()
+        assert (new != REST).sum(1).max(initial=0) <= (rules.max_polyphony or 4)
         if rules.voice_order:
             for step in new:
                 heard = step[step != REST]

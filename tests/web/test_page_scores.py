@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from stubs import whole
 from untrained import write_score_model
-from wishes import now, quiet, region, voices
+from wishes import hands, now, quiet, region, voices
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
@@ -114,7 +114,7 @@ def test_a_remark_on_the_score_comes_with_new_bars(studio):
 
 def test_a_tune_gets_a_piano_in_new_staves(studio):
     begun = studio.upload(Session(), to_midi(replace(SONG, parts=(VOICE,))), "tune.mid")
-    after, what = studio.accompany(begun, voices(voices="B", seed_guidance=0.0), quiet)
+    after, what = studio.accompany(begun, hands(voices="B", seed_guidance=0.0), quiet)
     assert what.startswith("2 variations of tune with a piano, in ")
     step = now(after)
     assert (step.is_accompaniment, step.is_fill, step.is_continuation) == (True, False, False)
@@ -123,10 +123,12 @@ def test_a_tune_gets_a_piano_in_new_staves(studio):
     assert step.notation.parts[0].notes == VOICE.notes
     assert len(step.notation.parts) == 3
     assert sounds(now(begun).midi) <= sounds(step.midi)
-    again, _ = studio.accompany(after, voices(), quiet)
+    with pytest.raises(UserError, match="^seed_guidance="):  # the page does not ask for it
+        studio.accompany(after, voices(seed_guidance=1.0), quiet)
+    again, _ = studio.accompany(after, hands(), quiet)
     assert now(again).music is step.music
     with pytest.raises(UserError, match=r"^tune-1: it has both hands already"):
-        studio.accompany(studio.begin_from_take(after), voices(), quiet)
+        studio.accompany(studio.begin_from_take(after), hands(), quiet)
 
 
 def test_the_stage_shows_the_score_and_hands_out_what_reads_back(studio):

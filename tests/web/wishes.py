@@ -4,7 +4,7 @@ from typing import Any
 
 from musictx.generate.primer import Part
 from musictx.generate.requests import Continue, Fill, Length
-from musictx.web.draw import request_settings, voices_request
+from musictx.web.draw import for_hands, request_settings, voices_request
 from musictx.web.session import Session, Step
 
 HYMN = "Old Hundredth, in four voices"
@@ -28,6 +28,11 @@ def region(from_s, to_s, **moved):
 def voices(**moved):
     """The same of voices around a melody."""
     return voices_request(**VOICES | moved)
+
+
+def hands(**moved):
+    """The same of hands below a tune."""
+    return for_hands(voices(**moved))
 
 
 def now(session: Session) -> Step:

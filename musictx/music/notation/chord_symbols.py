@@ -44,8 +44,9 @@ SIGNS = {"": 0, "b": -1, "#": 1}
 ROOT = r"[A-G](?:##?|bb?|)"
 PIECE = r"maj|min|ma|mi|m|M|dim|dom|aug|sus|add|omit|no|alt|[o°øΔ+^#b(),/\d-]"  # of a kind; Fine is no chord
 NAME = re.compile(rf"({ROOT})((?:{PIECE})*?)(?:/({ROOT}))?")
-CHANGES = re.compile(r"(?:[/,]?\(?(?:add|no|omit|sus)?[b#]?\d+\)?)+")
-CHANGE = re.compile(r"(add|no|omit|sus|)([b#]?)(\d+)")
+CHANGES = re.compile(r"(?:[/,]?\(?(?:add|no|omit|sus)?[b#]?\d{1,2}\)?)+")
+CHANGE = re.compile(r"(add|no|omit|sus|)([b#]?)(\d{1,2})")
+NUMBER = re.compile(r"[+-]?\d{1,2}(?:\.\d*)?")
 
 
 class ChordSymbol(NamedTuple):
@@ -109,8 +110,9 @@ def symbol_of(harmony: Element, fifths: int = 0) -> ChordSymbol | None:
     if not root:
         return None
     degrees = tuple(
-        (int(_text(each, "degree-value")), round(float(_text(each, "degree-alter") or 0)), _text(each, "degree-type"))
+        (value, _number(each, "degree-alter"), _text(each, "degree-type"))
         for each in harmony.findall("degree")
+        if (value := _number(each, "degree-value"))
     )
     return ChordSymbol(0, root, name, text, bass, degrees)
 
@@ -120,12 +122,18 @@ def _text(element: Element | None, path: str) -> str:
     return "" if found is None else (found.text or "").strip()
 
 
+def _number(element: Element | None, path: str) -> int:
+    """0 where no number stands."""
+    text = _text(element, path)
+    return round(float(text)) if NUMBER.fullmatch(text) else 0
+
+
 def _note(element: Element | None, name: str, fifths: int) -> str:
     """A root or bass as F# or Bb."""
     step = _text(element, f"{name}-step")
     if len(step) != 1 or step not in FIFTHS:
         return ""
-    place = FIFTHS.index(step) + 7 * round(float(_text(element, f"{name}-alter") or 0)) + fifths
+    place = FIFTHS.index(step) + 7 * _number(element, f"{name}-alter") + fifths
     alter = place // 7
     return FIFTHS[place % 7] + ("#" * alter if alter > 0 else "b" * -alter)
 

@@ -28,6 +28,7 @@ class GridRules:
         self.pitch, self.size = tokenizer.pitch, tokenizer.vocab.size  # (V,) REST for silence and for ids without music
         self.pitches = np.arange(lo, hi + 1)  # (P,)
         self.order, self.no_parallels = rules.voice_order, rules.no_parallels
+        self.most = rules.max_polyphony or self.voices
         allowed_pitches = np.tile(rules.pitches(), (self.voices, 1))  # (4, 128)
         if rules.voice_ranges:
             at = np.arange(128)
@@ -70,6 +71,8 @@ class GridRules:
         legal = np.zeros((len(last), self.size), bool)  # PAD, BOS, EOS and added ids never are
         pitch_legal, rest_legal = legal[:, : len(self.pitches)], legal[:, len(self.pitches), None]  # (B, P), (B, 1)
         pitch_legal[:] = self.allowed_pitches[v] & ((self.pitches != last) | ~must_end)
+        if v >= self.most:
+            pitch_legal &= (self.last[:, :v] != REST).sum(1, keepdims=True) < self.most
         if self.order:
             pitch_legal &= self.pitches <= self.ceiling
         if self.no_parallels and v:
