@@ -91,8 +91,7 @@ ABOUT = {
     "tune Duke Street is in training under two other names, which the search for near-duplicates missed.\n\n"
     "Four voices on a grid go to the chorale model by the rule of `score_choirs.py`: over all works it is nearer to "
     "the composers in key, and the score model in nothing. On chorales of Bach it is nearer in three figures and "
-    "further in one; on hymns and others the score model is nearer in one, density. All other tables are "
-    "from before scores were kept from loops.",
+    "further in one; on hymns and others the score model is nearer in one, density.",
     "speed": "Intervals are all that was measured, over turns.\n\n"
     "![Tokens a second of one row by the ids before it: musictx, Hugging Face's GPT-2, and the limit](sampling.png)\n\n"
     "*One row from the piano model's size, medians and all turns.*",
