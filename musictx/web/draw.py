@@ -236,7 +236,8 @@ def harmonise(
     line = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name)
     remarks = [*line.remarks]
     if transpose:
-        remarks.append(f"The model hears it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}")
+        far = f"{abs(transpose)} semitone{'s' * (abs(transpose) > 1)}"
+        remarks.append(f"The model hears it {far} {'higher' if transpose > 0 else 'lower'}")
     line = line._replace(project=project)
     whole_s = line.score.duration_s
 
