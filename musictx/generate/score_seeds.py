@@ -16,8 +16,8 @@ from musictx.generate.primer import Part as Region
 from musictx.generate.requests import DEFAULT_S, Length
 from musictx.generate.scores import Template, most_bars
 from musictx.music.midi_file import EventFile, EventTrack, read_events, write_events
-from musictx.music.notation.midi import place_of, staves_of
-from musictx.music.notation.notation import KEYBOARDS, Bar, Notation, Part
+from musictx.music.notation.midi import place_of, staves_of, to_midi
+from musictx.music.notation.notation import KEYBOARDS, Bar, Losses, Notation, Part
 from musictx.music.project import Project
 from musictx.music.read import kind_of_notation, read_bytes, read_tracks, score_of, whole
 from musictx.music.repairs import say_repairs
@@ -56,17 +56,22 @@ class ScoreSeed(NamedTuple):
         return [slot for slot in self.slots if slot is not None]
 
 
-def read_score(file: Path, tokenizer: ScoreTokenizer, part: str | None = None, data: bytes | None = None) -> ScoreSeed:
-    """Reads a score, MIDI on a grid or notation, or its `data`; `part` is the only one that changes. Raises UserError,
-    which names the file."""
-    data = read_bytes(file) if data is None else data
-    notation, losses = score_of(data, file)
+def read_score(
+    file: Path, tokenizer: ScoreTokenizer, part: str | None = None, given: bytes | Notation | None = None
+) -> ScoreSeed:
+    """Reads a score, MIDI on a grid or notation, or what is `given` in place of the file; `part` is the only one that
+    changes. Raises UserError, which names the file."""
+    if isinstance(given, Notation):
+        notation, losses, data, is_midi = given, Losses(), to_midi(given), False
+    else:
+        data = read_bytes(file) if given is None else given
+        notation, losses = score_of(data, file)
+        is_midi = not kind_of_notation(data, file)
     if not any(each.notes for each in notation.parts):
         raise UserError(f"{file}: the score has no notes", "give one with music in it")
     tracks = read_tracks(data, file)
     midi = with_all_units(whole(data, file))
     project = Project(midi, read_tracks(midi, file).tempo_map, part)
-    is_midi = not kind_of_notation(data, file)
     staves, _ = staves_of(project.file)
     per_unit = int.from_bytes(project.file.division) / UNITS
     struck = ((n, note) for n, staff in enumerate(staves) for note in staff.notes if is_midi)
@@ -116,22 +121,10 @@ def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
         count = len(old.bars) if seconds is None else int((lines_s < seconds - ON_LINE_S).sum()) + 1
     if count >= len(old.bars):
         return seed
-    end = old.bars[count].onset
-    parts = tuple(
-        replace(p, notes=tuple(n._replace(length=min(n.length, end - n.onset)) for n in p.notes if n.onset < end))
-        for p in old.parts
-    )
-    if not any(each.notes for each in parts):
+    notation = old.first_bars(count)
+    end = notation.end
+    if not any(each.notes for each in notation.parts):
         raise UserError(f"{seed.file}: no notes to continue", "raise seed_seconds= or from_s=, or leave it out")
-    notation = replace(
-        old,
-        parts=parts,
-        bars=old.bars[:count],
-        end=end,
-        keys=tuple(each for each in old.keys if each.onset < end),
-        tempi=tuple(each for each in old.tempi if each.onset < end),
-        symbols=tuple(each for each in old.symbols if each.onset < end),
-    )
     project = seed.project.until(float(seconds_at(end, seed)))
     loud = {place: velocity for place, velocity in seed.loud.items() if place[1] < end}
     return seed._replace(notation=notation, project=project, loud=loud)

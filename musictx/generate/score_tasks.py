@@ -19,6 +19,7 @@ from musictx.generate.score_seeds import ScoreSeed, accompanied, continued, read
 from musictx.generate.scores import Template, check_settings, draw_parts
 from musictx.generate.seeds import find_seeds
 from musictx.model.steps import Player
+from musictx.music.notation.notation import Notation
 from musictx.tokenizers.gap import knows_gaps
 from musictx.tokenizers.rules import AUTO
 from musictx.tokenizers.score import ScoreTokenizer
@@ -93,13 +94,13 @@ def tasks_of(field: str, score: object, tokenizer: ScoreTokenizer, request: Requ
     return [task_of(file, tokenizer, request) for file in find_seeds(str(score))]
 
 
-def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, data: bytes | None = None) -> Task:
-    """The task of a request for one file, or its `data`. Raises ConfigError for settings that a score cannot keep,
-    UserError, which names the file."""
+def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, given: bytes | Notation | None = None) -> Task:
+    """The task of a request for one file, or for what is `given` in its place. Raises ConfigError for settings that a
+    score cannot keep, UserError, which names the file."""
     request = check_kept(request)
     remarks = list[str]()
     try:
-        seed = read_score(file, tokenizer, request.only if isinstance(request, Fill) else None, data)
+        seed = read_score(file, tokenizer, request.only if isinstance(request, Fill) else None, given)
     except PerformanceError as error:
         if isinstance(request, Accompany):
             raise

@@ -7,17 +7,21 @@ from musictx.errors import UserError
 from musictx.generate.primer import grid_of, say_grid
 from musictx.generate.seeds import in_range, in_voices
 from musictx.music.grid import one_piano
+from musictx.music.notation.notation import Notation
 from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer, knows_one_piano
 from musictx.tokenizers.rules import Rules
-from musictx.web.scores import as_score, plays_scores
+from musictx.web.scores import as_score, lines_of, plays_scores
 from musictx.web.session import PageMusic, Reading
 
 
 def shorten(music: PageMusic, limits: Limits) -> PageMusic:
     """The music within the limits, its file too, and a line if it was longer. Raises UserError for no notes."""
     whole, beats_reading, note = music.reading(in_beats=False), music.beats_reading, ""
-    reading = cut_reading(whole, limits)
+    end_s, written = end_of(whole.score, limits), music.written
+    if written is not None and end_s < whole.score.duration_s:
+        written, end_s = whole_bars(written, whole, end_s)
+    reading = cut_reading(whole, end_s)
     if not len(reading.score):
         most = f"{limits.music_s:g} s, or more begin at once than the page takes"
         raise UserError(f"{music.name}: no note begins in its first {most}")
@@ -25,7 +29,7 @@ def shorten(music: PageMusic, limits: Limits) -> PageMusic:
         first = f"first {reading.score.duration_s:.0f} s"
         note = f"The page takes no longer music: it shows and downloads the {first}."
     if beats_reading is not None:
-        beats_reading = cut_reading(beats_reading, limits)
+        beats_reading = cut_reading(beats_reading, end_of(beats_reading.score, limits))
         beats_reading = beats_reading if len(beats_reading.score) else None
     return music._replace(
         score=reading.score,
@@ -33,15 +37,23 @@ def shorten(music: PageMusic, limits: Limits) -> PageMusic:
         beats_reading=beats_reading,
         note=note,
         project=reading.project,
+        written=written,
     )
 
 
-def cut_reading(reading: Reading, limits: Limits) -> Reading:
-    """A reading within the limits; the same if it is."""
-    score = beginning(reading.score, limits)
+def whole_bars(written: Notation, reading: Reading, end_s: float) -> tuple[Notation | None, float]:
+    """The bars that end by then, and the second of their end; a first bar that is longer leaves none."""
+    assert reading.project is not None
+    lines_s = lines_of(written, reading.project)
+    count = sum(line_s <= end_s for line_s in lines_s[1:])
+    return (written.first_bars(count), lines_s[count]) if count else (None, end_s)
+
+
+def cut_reading(reading: Reading, end_s: float) -> Reading:
+    """A reading until then; the same if it is no longer."""
+    score = reading.score.clip(0.0, end_s)
     if score == reading.score:
         return reading
-    end_s = end_of(reading.score, limits)
     return reading._replace(score=score, project=reading.project.until(end_s) if reading.project is not None else None)
 
 
@@ -74,11 +86,6 @@ def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
 
 def sentence(remark: str) -> str:
     return f" {remark[0].upper()}{remark[1:]}."
-
-
-def beginning(score: Score, limits: Limits) -> Score:
-    """The music before its limits."""
-    return score.clip(0.0, end_of(score, limits))
 
 
 def end_of(score: Score, limits: Limits) -> float:

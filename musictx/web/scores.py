@@ -12,6 +12,8 @@ from musictx.generate.requests import Accompany, Continue, Fill
 from musictx.generate.score_music import ScoreMusic
 from musictx.generate.score_seeds import read_score
 from musictx.generate.score_tasks import task_of
+from musictx.music.notation.notation import Notation
+from musictx.music.project import Project
 from musictx.music.score import UNITS
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.score import ScoreTokenizer
@@ -31,7 +33,7 @@ def as_score(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
     assert isinstance(tokenizer, ScoreTokenizer)
     reading = music.reading(in_beats=False)
     heard = music._replace(score=reading.score, meter=reading.meter, project=reading.project)
-    seed = read_score(Path(music.name), tokenizer, data=Step(heard).midi)
+    seed = read_score(Path(music.name), tokenizer, given=music.written or Step(heard).midi)
     note = " ".join(filter(None, [reading.remarks, *(f"{each}." for each in seed.remarks)]))
     return heard._replace(notation=seed.notation, project=seed.project, note=note, seconds_reading=reading)
 
@@ -40,7 +42,7 @@ def draw_bars(music: PageMusic, request: Asked, opened: Playing, turn: Turn) -> 
     """The score once a variation. Raises UserError for an impossible request, and at the end of the turn."""
     assert isinstance(opened.tokenizer, ScoreTokenizer)
     request = turn.with_settings(in_bars(music, request, turn), opened.header)
-    task = task_of(Path(music.name), opened.tokenizer, request, Step(music).midi)
+    task = task_of(Path(music.name), opened.tokenizer, request, music.written or Step(music).midi)
     whole_s = length_of(request, music)
 
     def watch(done: float, of: float) -> None:
@@ -99,7 +101,12 @@ def bar_lines(music: PageMusic) -> tuple[list[float], int]:
     """The seconds where bars begin, then the end of the last, and how many bars are an upbeat."""
     assert music.notation is not None
     assert music.project is not None
-    notation, clock = music.notation, music.project.clock
+    return lines_of(music.notation, music.project), int(music.notation.has_upbeat)
+
+
+def lines_of(notation: Notation, project: Project) -> list[float]:
+    """The seconds where its bars begin in that file, then the end of the last."""
+    clock = project.clock
     lines = np.array([*(bar.onset for bar in notation.bars), notation.end])
     lines_s: list[float] = clock.seconds(np.rint(lines * (clock.ticks_per_quarter / UNITS))).tolist()
-    return lines_s, int(notation.has_upbeat)
+    return lines_s

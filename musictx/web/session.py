@@ -47,6 +47,7 @@ class PageMusic(NamedTuple):
     beats_reading: Reading | None = None  # at its first tempo, for models that count beats; None: as it sounds
     project: Project | None = None  # the file that new music goes into
     notation: Notation | None = None  # the score, for a model of scores
+    written: Notation | None = None  # as the person's file has it; None for MIDI
 
     def reading(self, in_beats: bool) -> Reading:
         """The notes of the file, or `in_beats` those at its first tempo."""
@@ -113,7 +114,9 @@ class Step(NamedTuple):
         name = self.name if len(self.name) <= NAME_LENGTH else self.music.name
         file = self.file
         project = None if file is None else Project(self.midi, file.clock)
-        return PageMusic(name, self.score, self.meter, model=self.music.model, project=project, notation=self.notation)
+        written = self.notation if self.music.written is not None else None
+        music = PageMusic(name, self.score, self.meter, model=self.music.model)
+        return music._replace(project=project, notation=self.notation, written=written)
 
     @property
     def file(self) -> Project | None:

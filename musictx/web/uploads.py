@@ -16,11 +16,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from musictx.config.web import Limits
 from musictx.data.parallel.sandbox import FileLimits, Readers, say_missing_limits
-from musictx.errors import MidiError, UserError
-from musictx.music.project import Project
-from musictx.music.read import read_tracks, whole
-from musictx.music.ticks import Tracks
-from musictx.web.session import PageMusic, Reading
+from musictx.errors import UserError
+from musictx.web.reading import read_music
+from musictx.web.session import PageMusic
 
 UNTAKEN_S = 60.0  # a page takes its file at once: after this the page is gone
 LOOK_S = 5.0  # between looks for such files
@@ -101,7 +99,6 @@ class Uploads:
 
 
 NAME_LENGTH = 44
-FIRST_TEMPO = "It is heard at its first tempo, since the model counts beats."
 
 
 def read_upload(data: bytes, name: str, limits: Limits) -> PageMusic:
@@ -112,30 +109,6 @@ def read_upload(data: bytes, name: str, limits: Limits) -> PageMusic:
     if isinstance(music, str):
         raise UserError(f"{name}: {music}", "give another MIDI file")
     return music._replace(name=Path(name).stem.strip())
-
-
-def read_music(data: bytes) -> PageMusic | str:
-    """The music without drums and name, or why there is none; runs in a reader."""
-    try:
-        tracks = read_tracks(data, "")
-        even = read_tracks(data, "", one_tempo=True) if tracks.tempo_map.changes else None
-    except MidiError as error:
-        return error.reason
-    music = reading_of(tracks, data)
-    if not len(music.score):
-        only_drums = len(tracks.merge(drums=True)) > 0
-        return "there are only drums in it" if only_drums else "there are no notes in it"
-    beats = reading_of(even, data, FIRST_TEMPO) if even is not None else None
-    return PageMusic("", music.score, music.meter, seconds_reading=music, beats_reading=beats, project=music.project)
-
-
-def reading_of(tracks: Tracks, data: bytes, remarks: str = "") -> Reading:
-    """The notes without drums, and remarks on drums and pedal."""
-    if any(track.is_drums and len(track.score) for track in tracks.tracks):
-        remarks += " Its drums are left out."
-    if pedal := tracks.remark():
-        remarks += f" {pedal[0].upper()}{pedal[1:]}."
-    return Reading(tracks.merge(), tracks.meter(), remarks.strip(), Project(whole(data), tracks.tempo_map))
 
 
 def plain_name(name: str) -> str:

@@ -19,6 +19,7 @@ from musictx.generate.primer import Part as Primer
 from musictx.generate.requests import Continue, Length
 from musictx.generate.score_music import ScoreMusic
 from musictx.music.midi_file import Event, EventTrack, notes_of, read_events, write_events
+from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.midi import to_midi
 from musictx.music.notation.notation import Bar, Notation, Note, Part, Tempo
 from musictx.music.notation.write import to_musicxml
@@ -62,6 +63,13 @@ def sounds(data):
 def pitches(notation):
     """The place of each note, whatever its staff."""
     return {(note.onset, note.pitch) for part in notation.parts for note in part.notes}
+
+
+def written(session: Session) -> Notation:
+    """The score of the newest step."""
+    score = now(session).notation
+    assert score is not None
+    return score
 
 
 def test_bars_are_added_filled_and_begun_from(studio, begun):
@@ -152,6 +160,53 @@ def test_the_stage_shows_the_score_and_hands_out_what_reads_back(studio):
             assert not name.endswith("href") or value.startswith("#")
     measures = re.findall(r'class="measure"( color)?', svg)
     assert [bool(colour) for colour in measures] == [False] * 4 + [True]
+
+
+def test_notation_keeps_what_midi_lacks_from_step_to_step(studio):
+    symbols = (
+        ChordSymbol(24, "F", "major", ""),
+        ChordSymbol(120, "C", "dominant", "7"),
+        ChordSymbol(192, "F", "major", ""),
+    )
+    sheet = replace(SONG, parts=(VOICE,), symbols=symbols, title="A tune", composer="Nobody")
+    begun = studio.upload(Session(), to_musicxml(sheet)[0], "sheet.musicxml")
+    bare = studio.upload(Session(), to_midi(sheet), "sheet.mid")
+    assert not written(bare).symbols
+    steps = [begun, whole(studio.go_on(begun, bars(1), quiet))[0]]
+    steps.append(studio.begin_from_take(steps[-1].choose(1)))
+    steps.append(whole(studio.fill(steps[-1], region(4.5, 6.9), quiet))[0])
+    steps.append(studio.begin_from_take(steps[-1]))
+    steps.append(studio.accompany(steps[-1], hands(chords="seed"), quiet)[0])
+    for session in steps:
+        score = written(session)
+        assert (score.title, score.composer) == ("A tune", "Nobody")
+        assert score.symbols == symbols
+        assert score.parts[0].name == "Voice"
+        back, _ = score_of(engraved.engrave(score, "song", ()).musicxml, "back.musicxml")
+        assert back.symbols == symbols
+    assert [len(written(session).parts) for session in steps] == [1, 1, 1, 1, 1, 3]
+    assert [len(written(session).bars) for session in steps] == [4, 5, 5, 5, 5, 5]
+
+
+@pytest.mark.parametrize(("most_s", "count"), [(6.9, 2), (7.0, 3), (9.99, 3), (10.0, 4)])
+def test_notation_that_is_too_long_ends_with_a_whole_bar(opened, tmp_path, most_s, count):
+    short = Studio({"score": opened}, tmp_path, Limits(music_s=most_s))
+    sheet = replace(SONG, symbols=(ChordSymbol(24, "F", "major", ""), ChordSymbol(168, "C", "major", "")))
+    begun = short.upload(Session(), to_musicxml(sheet)[0], "sheet.musicxml")
+    step, score = now(begun), written(begun)
+    assert score.bars == BARS[:count]
+    assert len(score.symbols) == 1 + (count == 4)
+    assert ("takes no longer music" in step.music.note) == (count < 4)
+    back, _ = score_of(step.midi, "back.mid")
+    assert pitches(back) == pitches(score)
+    assert step.score.duration_s == pytest.approx((1, 4, 7, 10)[count - 1])
+
+
+def test_a_first_bar_that_is_too_long_is_cut(opened, tmp_path):
+    short = Studio({"score": opened}, tmp_path, Limits(music_s=0.75))
+    begun = short.upload(Session(), to_musicxml(SONG)[0], "a.musicxml")
+    assert now(begun).score.duration_s == pytest.approx(0.75)
+    assert len(written(begun).bars) == 1
 
 
 def test_without_verovio_the_roll_is_there_and_a_line(studio, begun, monkeypatch):

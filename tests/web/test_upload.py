@@ -14,7 +14,7 @@ from musictx.music.read import read_tracks
 from musictx.music.score import Meter, Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
-from musictx.web.fit import beginning, fit, shorten
+from musictx.web.fit import fit, shorten
 from musictx.web.session import PageMusic, Step
 from musictx.web.uploads import read_upload
 
@@ -81,6 +81,10 @@ def test_a_pedal_may_be_forgotten_at_one_tempo_and_not_at_another(tmp_path):
 
 def test_long_music_is_shortened_where_it_becomes_too_much():
     long = Score(np.arange(100.0), np.arange(100.0) + 10, np.full(100, 60), np.full(100, 80))
+
+    def beginning(score: Score, limits: Limits) -> Score:
+        return shorten(PageMusic("long", score, Meter()), limits).score
+
     assert len(beginning(long, Limits())) == 100
     assert beginning(long, Limits(music_s=20)).duration_s == 20
     assert len(beginning(long, Limits(notes=7))) == 7

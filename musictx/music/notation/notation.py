@@ -143,6 +143,25 @@ class Notation:
         """Whether the first bar is shorter than its meter, and another follows."""
         return len(self.bars) > 1 and self.bars[1].onset < self.bars[0].full
 
+    def first_bars(self, count: int) -> "Notation":
+        """The first `count` bars; notes end with them."""
+        if count >= len(self.bars):
+            return self
+        end = self.bars[count].onset
+        parts = tuple(
+            replace(p, notes=tuple(n._replace(length=min(n.length, end - n.onset)) for n in p.notes if n.onset < end))
+            for p in self.parts
+        )
+        return replace(
+            self,
+            parts=parts,
+            bars=self.bars[:count],
+            end=end,
+            keys=tuple(each for each in self.keys if each.onset < end),
+            tempi=tuple(each for each in self.tempi if each.onset < end),
+            symbols=tuple(each for each in self.symbols if each.onset < end),
+        )
+
     @property
     def keyboards(self) -> list[tuple[int, int]]:
         """The two staves of each keyboard, the higher first: neighbours of one instrument, whose names do not differ.
