@@ -80,7 +80,8 @@ def notations(draw: st.DrawFn) -> Notation:
     keys = tuple(Key(bar.onset, (n + draw(st.integers(0, 5))) % 7 - n % 2 * 7) for n, bar in enumerate(bars))
     tempi = tuple(Tempo(3 * at, 96.0 + n) for n, at in enumerate(places))
     symbols = {each._replace(onset=3 * draw(st.integers(0, (end - 1) // 3))) for each in draw(chord_symbols())}
-    return Notation(tuple(staves), tuple(bars), end, keys, tempi, tuple(sorted(symbols)))
+    alone = {each.onset: each for each in sorted(symbols)}  # of one place they would share a note
+    return Notation(tuple(staves), tuple(bars), end, keys, tempi, tuple(alone.values()))
 
 
 @st.composite

@@ -19,6 +19,7 @@ LONG = 60_000  # verovio's longest page: pictures are one
 STYLE = {"scale": 40, "header": "none", "footer": "none", "svgViewBox": True, "breaks": "auto", "systemDivider": "none"}
 WIDTH = {".png": 1240, ".pdf": 2480}  # pixels: 150 and 300 to the inch
 FORMATS = (".svg", ".png", ".pdf")
+UNPRINTED = re.compile(r'(?s)<degree print-object="no">.*?</degree>')  # verovio prints them
 FONT = re.compile(r"url\(data:application/font-woff2[^,)]*;base64,([^)]+)\)")
 
 
@@ -64,7 +65,7 @@ def pages_of(musicxml: bytes, is_long: bool, width: int = PAGE["pageWidth"]) -> 
     toolkit.setResourcePath(str(Path(verovio.__file__).parent / "data"))
     page = PAGE | {"pageWidth": width}
     toolkit.setOptions(STYLE | page | ({"pageHeight": LONG, "adjustPageHeight": True} if is_long else {}))
-    if not toolkit.loadData(musicxml.decode()):
+    if not toolkit.loadData(UNPRINTED.sub("", musicxml.decode())):
         raise UserError("the score cannot be engraved", "write .musicxml, and open it in a notation program")
     if is_long and toolkit.getPageCount() > 1:
         raise UserError("the score is longer than a picture", "write .pdf, which has pages")

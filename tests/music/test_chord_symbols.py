@@ -1,5 +1,6 @@
 """Chord symbols of lead sheets: their names and notes, from MusicXML and ABC, and back."""
 
+import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -80,6 +81,43 @@ def test_musicxml_has_its_symbols_at_their_places_as_they_sound():
     assert read_notation(written, "musicxml") == (notation, {})
     assert (len(ElementTree.fromstring(written).findall(".//harmony")), losses) == (2, {})
     assert read_notation(text.replace("<diatonic>-1</diatonic>", "").encode(), "musicxml")[0] == notation
+
+
+def test_symbols_of_one_place_share_their_note():
+    """As lead sheets write them: all before a long note, without offsets."""
+    tune = (Note(0, 96, 60), Note(96, 72, 62), Note(168, 24, 64), Note(360, 96, 65))  # the last is tied over a bar line
+    bars = tuple(Bar(at, 4, 4) for at in range(0, 480, 96))
+    places = {0: "CG", 96: "CGA", 168: "F", 192: "CG", 240: "D", 360: "CG"}
+    symbols = tuple(ChordSymbol(at, root, "major") for at, roots in places.items() for root in roots)
+    text, _ = to_musicxml(Notation((Part("", 0, tune), Part("", 0, (Note(0, 24, 40),))), bars, 480, symbols=symbols))
+    first = re.search(rb"(?s)<measure.*?<note>", text)
+    assert first is not None
+    assert (first[0].count(b"<harmony>"), first[0].count(b"<offset")) == (2, 0)
+    notation, losses = read_notation(text, "musicxml")
+    found = {each.onset: each.root for each in notation.symbols}
+    assert "".join(found.values()) == "CGCGAFCGDCG"
+    assert [*found] == [0, 48, 96, 120, 144, 168, 192, 216, 240, 360, 372]
+    assert not losses
+    assert read_notation(to_musicxml(notation)[0], "musicxml")[0].symbols == notation.symbols
+
+
+@pytest.mark.parametrize(
+    ("text", "degrees", "printed"),
+    [
+        ("7b9", [(9, -1, "add")], ""),
+        ("9sus", [(7, 0, "add"), (9, 0, "add")], ""),
+        ("m7", [(5, -1, "alter")], "5"),
+        ("", [(9, -1, "add")], "9"),
+    ],
+)
+def test_a_page_says_a_degree_once(text, degrees, printed):
+    symbol = ChordSymbol(0, "D", "dominant", text, "", tuple(degrees))
+    song = Notation((Part("", 0, (Note(0, 96, 60),)),), (Bar(0, 4, 4),), 96, symbols=(symbol,))
+    written, _ = to_musicxml(song)
+    assert read_notation(written, "musicxml")[0].symbols == (symbol,)
+    (page,) = pages_of(written, is_long=True)
+    words = "".join("".join(ElementTree.fromstring(page).itertext()).split())
+    assert [re.sub(r"\D", "", each) for each in re.findall(r"\((.*?)\)", words)] == [*printed]
 
 
 def test_abc_has_its_symbols_and_no_remarks():

@@ -40,6 +40,7 @@ KINDS = {
 }
 KIND_OF = {name: kind for kind, (_, *names) in KINDS.items() for name in names}
 STEPS = (0, 2, 4, 5, 7, 9, 10)  # of the scale of a dominant
+NINTHS = (9, 11, 13)
 SIGNS = {"": 0, "b": -1, "#": 1}
 ROOT = r"[A-G](?:##?|bb?|)"
 PIECE = r"maj|min|ma|mi|m|M|dim|dom|aug|sus|add|omit|no|alt|[o°øΔ+^#b(),/\d-]"  # of a kind; Fine is no chord
@@ -59,6 +60,11 @@ class ChordSymbol(NamedTuple):
     text: str = ""
     bass: str = ""
     degrees: tuple[tuple[int, int, str], ...] = ()
+
+    def prints(self, value: int) -> bool:
+        """Whether its text says this degree already; a ninth, as of 9sus, says the seventh too."""
+        said = {int(number) for number in re.findall(r"\d{1,2}", self.text)}
+        return value in said or (value == 7 and not said.isdisjoint(NINTHS))
 
     @property
     def classes(self) -> Classes | None:
@@ -148,7 +154,7 @@ def element_of(symbol: ChordSymbol) -> Element:
     if symbol.bass:
         _add_note(harmony, "bass", symbol.bass)
     for value, alter, how in symbol.degrees:
-        degree = SubElement(harmony, "degree")
+        degree = SubElement(harmony, "degree", {"print-object": "no"} if symbol.prints(value) else {})
         for name, said in (("value", value), ("alter", alter), ("type", how)):
             SubElement(degree, f"degree-{name}").text = str(said)
     return harmony

@@ -1,8 +1,9 @@
 """A score as notation has it: parts of exact notes, bars, keys, tempi."""
 
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from threading import Lock
 from typing import NamedTuple
 
@@ -161,6 +162,22 @@ class Notation:
             tempi=tuple(each for each in self.tempi if each.onset < end),
             symbols=tuple(each for each in self.symbols if each.onset < end),
         )
+
+    def with_symbols_apart(self) -> "Notation":
+        """With chord symbols of one place over equal shares of the note that begins there, as lead sheets mean them; it
+        counts until its bar or the next symbol."""
+        symbols, onsets = list[ChordSymbol](), [each.onset for each in self.symbols]
+        if len(set(onsets)) == len(onsets):
+            return self
+        ends = [end for _, end in self.spans]
+        for onset, group in groupby(self.symbols, key=lambda each: each.onset):
+            same = list(group)
+            line = ends[min(bisect_right(ends, onset), len(ends) - 1)]
+            begun = ((note.offset for note in part.notes if note.onset == onset) for part in self.parts)
+            note_end = next(filter(None, (max(each, default=0) for each in begun)), line)
+            share = min(line, note_end, *(each for each in onsets if each > onset)) - onset
+            symbols += [each._replace(onset=onset + k * share // len(same)) for k, each in enumerate(same)]
+        return replace(self, symbols=tuple(symbols))
 
     @property
     def keyboards(self) -> list[tuple[int, int]]:

@@ -56,7 +56,7 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
             texts, symbols = _for_music21(text, kind, losses)
             scores = [converter.parseData(each, format=kind).toSoundingPitch() for each in texts]
             staves = [staff for score in scores for staff in getattr(score, "parts", [score])]
-            notation = _notation(staves, symbols, losses, source)
+            notation = _notation(staves, symbols, losses, source).with_symbols_apart()
             if (about := scores[0].metadata) is not None:
                 notation = replace(notation, title=_in_one_line(about.bestTitle), composer=_in_one_line(about.composer))
         except (MidiError, MemoryError):
