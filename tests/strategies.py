@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from musictx.data.store import Split
 from musictx.music.notation.chord_symbols import KINDS, ChordSymbol
+from musictx.music.notation.lyrics import Syllable
 from musictx.music.notation.notation import Bar, Key, Notation, Note, Part, Tempo
 from musictx.music.score import Score
 from musictx.tokenizers.vocab import Ids, Vocab
@@ -75,13 +76,27 @@ def notations(draw: st.DrawFn) -> Notation:
         for note in sorted(placed):
             if all(note.pitch != other.pitch or note.onset >= other.offset for other in apart):
                 apart.append(note)
-        staves.append(Part(f"Staff {n}", draw(st.sampled_from([0, 21, 40, 52, 56, 60, 65, 71, 73, 127])), tuple(apart)))
+        program, sung = draw(st.sampled_from([0, 21, 40, 52, 56, 60, 65, 71, 73, 127])), draw(lyrics(apart))
+        staves.append(Part(f"Staff {n}", program, tuple(apart), sung))
     places = sorted(draw(st.sets(st.integers(0, (end - 1) // 3), max_size=3)) | {0})
     keys = tuple(Key(bar.onset, (n + draw(st.integers(0, 5))) % 7 - n % 2 * 7) for n, bar in enumerate(bars))
     tempi = tuple(Tempo(3 * at, 96.0 + n) for n, at in enumerate(places))
     symbols = {each._replace(onset=3 * draw(st.integers(0, (end - 1) // 3))) for each in draw(chord_symbols())}
     alone = {each.onset: each for each in sorted(symbols)}  # of one place they would share a note
     return Notation(tuple(staves), tuple(bars), end, keys, tempi, tuple(alone.values()))
+
+
+@st.composite
+def lyrics(draw: st.DrawFn, notes: list[Note]) -> tuple[Syllable, ...]:
+    """Up to two verses below some of the notes."""
+    found, onsets = list[Syllable](), sorted({note.onset for note in notes})
+    for verse in range(1, 1 + draw(st.integers(0, 2))):
+        begins = True
+        for onset in draw(st.lists(st.sampled_from(onsets), unique=True, max_size=4).map(sorted)):
+            text, ends = draw(st.sampled_from(["la", "Ky", "é & <b>", "\u4e00", "to_e", "1."])), draw(st.booleans())
+            found.append(Syllable(onset, verse, text, begins, ends))
+            begins = ends
+    return tuple(sorted(found))
 
 
 @st.composite

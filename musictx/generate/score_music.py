@@ -68,7 +68,7 @@ def without_seed(music: ScoreMusic) -> ScoreMusic:
     first = min(bar for _, bar in template.free)
     notation = replace(
         old,
-        parts=tuple(replace(part, notes=()) for part in old.parts),
+        parts=tuple(replace(part, notes=(), lyrics=()) for part in old.parts),
         bars=tuple(bar._replace(onset=bar.onset - begin) for bar in old.bars[first:]),
         end=old.end - begin,
         keys=tuple(key._replace(onset=0) for key in old.keys[-1:]),
@@ -118,7 +118,8 @@ def _in_parts(notation: Notation, homes: list[int]) -> Notation:
     parts = list[Part]()
     for n, (part, home) in enumerate(zip(notation.parts, homes, strict=True)):
         if n and home == homes[n - 1]:
-            parts[-1] = _with(parts[-1], part.notes)
+            both_lyrics = tuple(sorted((*parts[-1].lyrics, *part.lyrics)))
+            parts[-1] = replace(_with(parts[-1], part.notes), lyrics=both_lyrics)
         else:
             parts.append(part)
     return replace(notation, parts=tuple(parts))

@@ -221,7 +221,12 @@ def free_slots(seed: ScoreSeed) -> list[int]:
 
 def _without(part: Part, notation: Notation, bars: Collection[int]) -> Part:
     lines = [bar.onset for bar in notation.bars]
-    return replace(part, notes=tuple(n for n in part.notes if bisect_right(lines, n.onset) - 1 not in bars))
+
+    def stays(onset: int) -> bool:
+        return bisect_right(lines, onset) - 1 not in bars
+
+    notes = tuple(note for note in part.notes if stays(note.onset))
+    return replace(part, notes=notes, lyrics=tuple(each for each in part.lyrics if stays(each.onset)))
 
 
 def accompanied(seed: ScoreSeed) -> Template:

@@ -39,6 +39,10 @@ LOSSES = {  # of scores
     "wordy": ("a tempo without a number is left out", "{} tempi without a number are left out"),
     "later": ("a tempo within a tune of ABC is left out", "{} tempi within a tune of ABC are left out"),
     "lyrics": ("a syllable of lyrics is left out", "{} syllables of lyrics are left out"),
+    "unsung": (
+        "a syllable of a later verse is left out of MIDI",
+        "{} syllables of later verses are left out of MIDI",
+    ),
     "dynamics": ("a dynamic mark is left out", "{} dynamic marks are left out"),
     "words": ("a text over a staff is left out", "{} texts over the staves are left out"),
     "repeats": ("a repeat sign is left out: the music is read once",)

@@ -45,7 +45,7 @@ def test_a_score_comes_back_from_musicxml_and_what_does_not_is_counted(notation)
     assert losses["voices"] == 0 or not all(few)
     lost = 0
     for mine, back in zip(notation.parts, found.parts, strict=True):
-        assert (mine.name, mine.program) == (back.name, back.program)
+        assert (mine.name, mine.program, mine.lyrics) == (back.name, back.program, back.lyrics)
         assert {(x.onset, x.pitch) for x in back.notes} == {(x.onset, x.pitch) for x in mine.notes}
         lost += len({*mine.notes} - {*back.notes})
     assert lost == losses.total()

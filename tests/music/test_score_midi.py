@@ -13,7 +13,7 @@ from strategies import notations
 
 from musictx.errors import MidiError, PerformanceError
 from musictx.music.midi_file import Event, EventFile, EventTrack, write_events
-from musictx.music.notation.midi import from_midi, to_midi
+from musictx.music.notation.midi import from_midi, lost_in_midi, to_midi
 from musictx.music.notation.notation import Bar, Key, Notation, Note, Part, Tempo
 from musictx.music.notation.read import read_notation
 from musictx.music.read import read_tracks
@@ -125,6 +125,9 @@ def test_a_score_comes_back_from_midi(notation):
     lengths = {note.length for part in notation.parts for note in part.notes}
     if lengths <= {3, 4, 6, 8, 12, 16, 18, 24, 30, 48, 72}:  # a note of 23 units, say, is one of 24 that a DAW cut
         assert (notes(found), dict(losses)) == (notes(notation), {})
+    first = [tuple(each for each in part.lyrics if each.verse == 1) for part in notation.parts]
+    assert [part.lyrics for part in found.parts] == first
+    assert lost_in_midi(notation)["unsung"] == sum(each.verse == 2 for part in notation.parts for each in part.lyrics)
     last = max(note.offset for part in notation.parts for note in part.notes) - 2
     mine, back = ([x.onset for x in each.bars if x.onset < last] for each in (notation, found))
     assert back == mine

@@ -20,6 +20,7 @@ from musictx.generate.requests import Continue, Length
 from musictx.generate.score_music import ScoreMusic
 from musictx.music.midi_file import Event, EventTrack, notes_of, read_events, write_events
 from musictx.music.notation.chord_symbols import ChordSymbol
+from musictx.music.notation.lyrics import Syllable
 from musictx.music.notation.midi import to_midi
 from musictx.music.notation.notation import Bar, Notation, Note, Part, Tempo
 from musictx.music.notation.write import to_musicxml
@@ -168,7 +169,9 @@ def test_notation_keeps_what_midi_lacks_from_step_to_step(studio):
         ChordSymbol(120, "C", "dominant", "7"),
         ChordSymbol(192, "F", "major", ""),
     )
-    sheet = replace(SONG, parts=(VOICE,), symbols=symbols, title="A tune", composer="Nobody")
+    words = tuple(Syllable(note.onset, 1, f"s{n}", ends=n != 1) for n, note in enumerate(VOICE.notes))
+    tune = replace(VOICE, lyrics=words)
+    sheet = replace(SONG, parts=(tune,), symbols=symbols, title="A tune", composer="Nobody")
     begun = studio.upload(Session(), to_musicxml(sheet)[0], "sheet.musicxml")
     bare = studio.upload(Session(), to_midi(sheet), "sheet.mid")
     assert not written(bare).symbols
@@ -182,6 +185,8 @@ def test_notation_keeps_what_midi_lacks_from_step_to_step(studio):
         assert (score.title, score.composer) == ("A tune", "Nobody")
         assert score.symbols == symbols
         assert score.parts[0].name == "Voice"
+        filled = session in steps[3:]  # from 96 to 168
+        assert score.parts[0].lyrics == tuple(each for each in words if not filled or not 96 <= each.onset < 168)
         back, _ = score_of(engraved.engrave(score, "song", ()).musicxml, "back.musicxml")
         assert back.symbols == symbols
     assert [len(written(session).parts) for session in steps] == [1, 1, 1, 1, 1, 3]

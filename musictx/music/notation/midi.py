@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import mido
@@ -10,6 +11,7 @@ from musictx.errors import MidiError, PerformanceError
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.midi_file import META, PROGRAM, EventFile, notes_of, read_events
 from musictx.music.midi_file import Note as MidiNote
+from musictx.music.notation.lyrics import in_midi, syllables_in
 from musictx.music.notation.notation import (
     MOST_PARTS,
     MOST_QUARTERS,
@@ -64,6 +66,7 @@ def to_midi(
             (0, mido.MetaMessage("track_name", name=part.name or f"staff {n + 1}")),
             (0, mido.Message("program_change", channel=channel, program=part.program)),
         ]
+        events += [(at, mido.MetaMessage("lyrics", text=text)) for at, text in in_midi(part.lyrics).items()]
         for note in _apart(part.notes):
             velocity = loud.get((numbers[n], note.onset, note.pitch), VELOCITY)
             events.append((note.onset, mido.Message("note_on", channel=channel, note=note.pitch, velocity=velocity)))
@@ -82,9 +85,10 @@ def place_of(n: int) -> tuple[int, int]:
 
 
 def lost_in_midi(notation: Notation) -> Losses:
-    """Chord symbols, and notes with which a longer one of their staff and pitch begins."""
+    """Chord symbols, later verses, and notes with which a longer one of their staff and pitch begins."""
     unisons = sum(len(part.notes) - len({(note.onset, note.pitch) for note in part.notes}) for part in notation.parts)
-    return +Losses(unison=unisons, unheld=len(notation.symbols))
+    unsung = sum(len(part.lyrics) - len(in_midi(part.lyrics)) for part in notation.parts)
+    return +Losses(unison=unisons, unheld=len(notation.symbols), unsung=unsung)
 
 
 def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
@@ -104,6 +108,11 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     beside = [note.on for note in notes if not _is_near(note.on, per_unit, near)]
     total, off = len(notes), sum(not (is_coarse or _is_tuplet(tick, per_quarter)) for tick in beside)
     parts = [Part(staff.name, staff.program, _on_grid(staff.notes, per_unit)) for staff in staves]
+    for n, staff in enumerate(staves):
+        track = staff.places[0][0]
+        if not n or track != staves[n - 1].places[0][0]:  # of two channels the first sings
+            onsets = {note.onset for note in parts[n].notes}
+            parts[n] = replace(parts[n], lyrics=tuple(sorted(syllables_in(file.tracks[track], per_unit, onsets))))
     losses = Losses(drums=drums, finer=len(beside))
     losses["shared"] = total - sum(len(part.notes) for part in parts)
     if not total:

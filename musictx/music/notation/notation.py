@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from musictx.errors import MidiError
 from musictx.music.notation.chord_symbols import ChordSymbol
+from musictx.music.notation.lyrics import Syllable
 from musictx.music.score import UNITS
 
 Losses = Counter[str]  # by kinds of `LOSSES`
@@ -82,11 +83,17 @@ class Tempo(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """A staff: its name, instrument (General MIDI, 0 is a piano) and notes in order."""
+    """A staff: its name, instrument (General MIDI, 0 is a piano), notes and lyrics in order."""
 
     name: str
     program: int
     notes: tuple[Note, ...]
+    lyrics: tuple[Syllable, ...] = ()
+
+    def until(self, end: int) -> "Part":
+        """What begins before `end`; notes end there."""
+        notes = tuple(n._replace(length=min(n.length, end - n.onset)) for n in self.notes if n.onset < end)
+        return replace(self, notes=notes, lyrics=tuple(each for each in self.lyrics if each.onset < end))
 
     def is_above(self, other: "Part") -> bool:
         """Whether it is the higher hand: each has music, and this one lies higher."""
@@ -149,13 +156,9 @@ class Notation:
         if count >= len(self.bars):
             return self
         end = self.bars[count].onset
-        parts = tuple(
-            replace(p, notes=tuple(n._replace(length=min(n.length, end - n.onset)) for n in p.notes if n.onset < end))
-            for p in self.parts
-        )
         return replace(
             self,
-            parts=parts,
+            parts=tuple(part.until(end) for part in self.parts),
             bars=self.bars[:count],
             end=end,
             keys=tuple(each for each in self.keys if each.onset < end),
@@ -213,7 +216,9 @@ class Notation:
             if n not in divided:
                 staves.append(part)
                 continue
+            above = {note.onset for note in part.notes if note.pitch >= MIDDLE_C}
             for is_upper in (True, False):
                 mine = tuple(note for note in part.notes if (note.pitch >= MIDDLE_C) == is_upper)
-                staves.append(replace(part, notes=mine))
+                sung = tuple(each for each in part.lyrics if (each.onset in above) == is_upper)
+                staves.append(replace(part, notes=mine, lyrics=sung))
         return replace(self, parts=tuple(staves))

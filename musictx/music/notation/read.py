@@ -14,6 +14,7 @@ from zipfile import ZipFile
 from musictx.errors import MidiError
 from musictx.music.notation.abc_voices import each_voice
 from musictx.music.notation.chord_symbols import ChordSymbol
+from musictx.music.notation.lyrics import syllables_of
 from musictx.music.notation.musicxml import for_music21
 from musictx.music.notation.notation import (
     MOST_PARTS,
@@ -129,7 +130,7 @@ def _member(data: bytes, source: object) -> bytes:
 def _notation(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses, source: object) -> Notation:
     if len(parts) > MOST_PARTS:
         raise MidiError(source, f"it has {len(parts)} staves, and at most {MOST_PARTS} are read", "export fewer parts")
-    staves = [Part(_name(each), _program(each), tuple(_notes(each.flatten().notes, losses, source))) for each in parts]
+    staves = [_staff(each, losses, source) for each in parts]
     if not any(staff.notes for staff in staves):
         raise MidiError(
             source, "it has no notes" + " with a pitch" * (losses["unpitched"] > 0), "give a score with notes"
@@ -158,6 +159,12 @@ def _notation(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses, s
     )
 
 
+def _staff(part: Any, losses: Losses, source: object) -> Part:
+    elements = part.flatten().notes
+    notes = tuple(_notes(elements, losses, source))
+    return Part(_name(part), _program(part), notes, syllables_of(elements, losses))
+
+
 def _symbols(parts: list[Any], named: dict[str, ChordSymbol]) -> Iterator[ChordSymbol]:
     """The chord symbols over all staves, where the names that stand for them lie."""
     for element in (each for part in parts for each in part.flatten() if named):
@@ -170,7 +177,6 @@ def _texts(parts: list[Any], longest: Any, named: dict[str, ChordSymbol]) -> Los
     """Words and signs of the staves that a `Notation` lacks, counted; repeats of one staff are those of all."""
     texts = Losses(repeats=len(longest.getElementsByClass("Repeat")))
     for element in (each for part in parts for each in part.flatten()):
-        texts["lyrics"] += len(getattr(element, "lyrics", ()))
         texts["dynamics"] += "Dynamic" in element.classes
         texts["words"] += bool(WORDS.intersection(element.classes)) and element.content not in named
     return texts

@@ -1,6 +1,7 @@
 """Notation -> MusicXML, by music21: voices, ties, rests, beams."""
 
 import io
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stderr
@@ -9,6 +10,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from musictx.errors import UserError
+from musictx.music.notation.lyrics import sing
 from musictx.music.notation.midi import meter_of
 from musictx.music.notation.musicxml import MARK, with_symbols
 from musictx.music.notation.notation import MUSIC21, Bar, Losses, Notation, Note, Part
@@ -102,6 +104,7 @@ def _staff(
     losses["voices"] += len(part.notes) - (_lengths(exact) & _lengths(chords)).total()
     sounding: list[Chord] = []
     sign = clef.BassClef() if part.height < LOW else clef.TrebleClef()
+    sung = [each.onset for each in part.lyrics]
     before: tuple[int, int] | None = None
     shown = before
     for number, (bar, end) in enumerate(notation.spans, 0 if notation.has_upbeat else 1):
@@ -124,6 +127,7 @@ def _staff(
         while chords and chords[-1].onset < end:
             sounding.append(chords.pop())
         _fill(measure, sounding, bar, end)
+        sing(measure, part.lyrics[slice(*(bisect_left(sung, at) for at in (bar.onset, end)))], bar.onset, losses)
         # after the notes, which are appended behind all that is there
         for signed_key in (each for each in notation.keys if bar.onset <= each.onset < end):
             at = Fraction(signed_key.onset - bar.onset, UNITS)

@@ -1,0 +1,92 @@
+"""Lyrics of scores: from MusicXML, MEI and MIDI, and back, also in new music."""
+
+from dataclasses import replace
+
+import pytest
+
+from musictx.music.midi_file import Event, EventTrack, read_events, write_events
+from musictx.music.notation.lyrics import Syllable
+from musictx.music.notation.midi import from_midi, lost_in_midi, to_midi
+from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.read import read_notation
+from musictx.music.notation.write import to_musicxml
+
+TUNE = tuple(Note(24 * n, 24, 60 + n) for n in range(8))
+SCORE = """<score-partwise><part-list><score-part id="P1"><part-name>V</part-name></score-part></part-list>
+<part id="P1"><measure number="1"><attributes><divisions>1</divisions></attributes>{}</measure></part>
+</score-partwise>"""
+NOTE = "<note>{}<pitch><step>C</step><octave>4</octave></pitch>{}{}</note>"
+LYRIC = '<lyric number="{}"><syllabic>{}</syllabic><text>{}</text>{}</lyric>'
+
+
+def song(*lyrics: Syllable, tune: tuple[Note, ...] = TUNE) -> Notation:
+    return Notation((Part("Voice", 52, tune, lyrics),), (Bar(0, 4, 4), Bar(96, 4, 4)), 192)
+
+
+def lines(notation: Notation) -> list[tuple[object, ...]]:
+    return [tuple(each) for part in notation.parts for each in part.lyrics]
+
+
+def test_words_of_two_verses_come_back_and_those_of_grace_notes_are_counted():
+    elided = "<elision>_</elision><syllabic>begin</syllabic><text>e-</text>"
+    verses = LYRIC.format(1, "begin", "A", "") + LYRIC.format(2, "single", "to", elided)
+    first = NOTE.format("", "<duration>2</duration>", verses)
+    grace = NOTE.format("<grace/>", "", LYRIC.format(1, "single", "oh", ""))
+    last = NOTE.format("", "<duration>2</duration>", LYRIC.format(1, "end", "men &amp; &lt;b&gt;", ""))
+    notation, losses = read_notation(SCORE.format(first + grace + last).encode(), "musicxml")
+    assert lines(notation) == [(0, 1, "A", True, False), (0, 2, "to_e", True, False), (48, 1, "men & <b>", False, True)]
+    assert losses == {"lyrics": 1, "grace": 1}
+    assert read_notation(to_musicxml(notation)[0], "musicxml") == (notation, {})
+    assert lost_in_midi(notation) == {"unsung": 1}
+
+
+def test_mei_writes_hyphens_into_its_syllables():
+    text = (
+        '<mei xmlns="http://www.music-encoding.org/ns/mei"><music><body><mdiv><score><scoreDef meter.count="2" '
+        'meter.unit="4"><staffGrp><staffDef n="1" lines="5" clef.shape="G" clef.line="2"/></staffGrp></scoreDef>'
+        '<section><measure n="1"><staff n="1"><layer n="1"><note pname="c" oct="4" dur="4"><verse n="1">'
+        '<syl con="d" wordpos="i">A</syl></verse></note><note pname="d" oct="4" dur="4"><verse n="1">'
+        '<syl wordpos="t">men</syl></verse></note></layer></staff></measure></section></score></mdiv></body></music>'
+        "</mei>"
+    )
+    assert lines(read_notation(text.encode(), "mei")[0]) == [(0, 1, "A", True, False), (24, 1, "men", False, True)]
+
+
+def test_two_voices_of_a_staff_sing_the_same_or_their_own():
+    """A syllable without a note is counted, and so is a second one of a verse below a single note."""
+    both = (*TUNE[:4], *(note._replace(pitch=note.pitch - 12, length=12) for note in TUNE[:2]))
+    own = song(Syllable(0, 1, "la"), Syllable(0, 1, "lo"), Syllable(48, 1, "a"), tune=tuple(sorted(both)))
+    text, losses = to_musicxml(own)
+    assert (lines(read_notation(text, "musicxml")[0]), losses) == (lines(own), {})
+    _, losses = to_musicxml(song(Syllable(12, 1, "x"), Syllable(24, 1, "a"), Syllable(24, 1, "b")))
+    assert losses == {"lyrics": 2}
+    assert lost_in_midi(own) == {"unsung": 1}
+
+
+def test_a_karaoke_file_has_words_where_notes_begin():
+    file = read_events(to_midi(song()))
+    texts = {0: b"\\Al-", 480: b"le-\r", 960: b"lu-", 1440: b"-", 1920: b"ja ", 2000: b"beside", 2400: b"\xff"}
+    texts[2880] = b"x" * 200  # longer than any syllable
+    events = [Event(tick, bytes([0xFF, 5, len(text)]) + text) for tick, text in texts.items() if len(text) < 128]
+    events.append(Event(2880, b"\xff\x05\x81\x48" + texts[2880]))
+    clock, voice = file.tracks
+    track = EventTrack(sorted([*voice.events, *events], key=lambda each: each.tick), voice.end)
+    notation, _ = from_midi(write_events(file._replace(tracks=[clock, track])))
+    assert lines(notation) == [
+        (0, 1, "Al", True, False),
+        (24, 1, "le", False, False),
+        (48, 1, "lu", False, False),
+        (96, 1, "ja", False, True),
+        (120, 1, "\ufffd", True, True),
+    ]
+    assert lines(from_midi(to_midi(notation))[0]) == lines(notation)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_words_stay_with_the_bars_that_stay(count):
+    sung = tuple(Syllable(note.onset, 1, f"s{n}") for n, note in enumerate(TUNE))
+    kept = song(*sung).first_bars(count)
+    assert kept.parts[0].lyrics == sung[: 4 * count]
+    low = tuple(note._replace(pitch=40 if n % 2 else 80) for n, note in enumerate(TUNE))
+    divided = replace(song(*sung, tune=low), parts=(Part("Piano", 0, low, sung),)).on_two_staves()
+    assert [part.lyrics for part in divided.parts] == [sung[::2], sung[1::2]]
