@@ -14,6 +14,7 @@ from musictx.files import check_new, stem_of
 from musictx.model.packaged import KNOWN_SEEDS, SEEDS, seed_path
 from musictx.music.grid import N_VOICES, PIANO, one_piano, quantise, thin_to_voices
 from musictx.music.notation.notation import MUSICXML
+from musictx.music.notation.spelling import check_packages
 from musictx.music.other_formats import ways
 from musictx.music.project import Project
 from musictx.music.read import SUFFIXES, read_bytes, read_tracks, whole
@@ -88,7 +89,10 @@ def name_targets(
     overwrite: bool,
     musicxml: bool = False,
 ) -> list[Targets]:
-    """The new files of each seed. Raises UserError if two have one name, or one exists or is a seed."""
+    """The new files of each seed. Raises UserError if two have one name, or one exists or is a seed, and where packages
+    for scores are asked for and missing."""
+    if musicxml:
+        check_packages()
     out = []
     for seed in seeds:
         midi = [folder / f"{stem_of(seed)}-{k + 1}.mid" for k in range(variations)]

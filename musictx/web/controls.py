@@ -102,8 +102,8 @@ class Controls:
         below = self.studio.harmoniser
         with gr.Group():
             each = [(CHOIR, below), (HANDS, self.studio.of_scores)]
-            able = [name for name, model in each if model is not None] or [CHOIR]
-            self.by = gr.Radio(able, value=able[0], label="beside the music", elem_id="by")
+            self.able = [name for name, model in each if model is not None] or [CHOIR]
+            self.by = gr.Radio(self.able, value=self.able[0], label="beside the music", elem_id="by")
             guides = below is not None and below.header.hides_source
             own = below.header.seed_guidance or 0.0 if below else 0.0
             seed_guidance = slider(HOW_CLOSE_MELODY, 0, MOST_GUIDANCE, own, 0.25, visible=guides)
@@ -116,6 +116,11 @@ class Controls:
             self.of_voices = [temperature, seed_guidance, variations, key, voice]
             self.of_choir = [voice, *[seed_guidance] * guides]
         self.accompany = gr.Button("Accompany", variant="primary", interactive=False)
+
+    def beside(self, music: PageMusic) -> dict[Any, Any]:
+        """Updates to what goes beside the music: hands for a score that is no choir's."""
+        by = HANDS if music.model == self.studio.of_scores else CHOIR
+        return {self.by: gr.update(value=by)} | self.accompany_by(by) if by in self.able else {}
 
     def accompany_by(self, by: str) -> dict[Any, Any]:
         """Updates to what only a choir has."""

@@ -77,7 +77,7 @@ class Page:
         parts = [self.visit, self.status, self.stage, asks.primer, asks.go, self.on, self.undo]
         parts += [self.looking, self.note, self.layer, self.arcs, asks.file, asks.model, asks.seed_guidance, asks.top_p]
         parts += [asks.unit, asks.seconds, asks.bars, asks.accompany, self.filling, *self.region, self.chords]
-        parts += asks.of_choir
+        parts += [asks.by, *asks.of_choir]
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
 
         def on(event: Any, action: Callable[..., Updates | Showing], *inputs: Any, **how: Any) -> None:
@@ -274,7 +274,7 @@ class Page:
                 updates[self.status] = status_line(f"{about} {FINISHED.format(at_s)}")
         if now and new:
             updates |= {self.controls.model: now.music.model} | self._model(now.music.model) | self._layers_of(session)
-            updates |= self.controls.lengths_of(now.to_continue)
+            updates |= self.controls.lengths_of(now.to_continue) | self.controls.beside(now.music)
         return updates | {self.stage: self.studio.show(session)}
 
     def _layers_of(self, session: Session) -> Updates:

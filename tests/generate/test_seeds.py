@@ -1,4 +1,5 @@
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -177,3 +178,12 @@ def test_four_singers_stay_four_voices(tmp_path):
     assert seed.remarks == (f"{tmp_path / 'a.mid'}: {LEFT_OUT}",)
     seed = read_seed(tmp_path / "a.mid", HYMN, drums=True)
     assert seed.remarks == (f"{tmp_path / 'a.mid'}: its drums are heard as voices",)
+
+
+@pytest.mark.parametrize("package", ["music21", "partitura"])
+def test_a_score_is_refused_before_music_is_drawn_where_a_package_is_missing(tmp_path, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    seed = tmp_path / "a.mid"
+    assert targets([seed], tmp_path / "out")
+    with pytest.raises(UserError, match=rf"{package}, which is not installed: pip install"):
+        targets([seed], tmp_path / "out", musicxml=True)

@@ -7,9 +7,10 @@ from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+import gradio as gr
 import pytest
 from stubs import whole
-from untrained import write_score_model
+from untrained import write_harmoniser, write_score_model
 from wishes import hands, now, quiet, region, voices
 
 from musictx.config.web import Limits
@@ -27,8 +28,10 @@ from musictx.music.notation.write import to_musicxml
 from musictx.music.read import score_of
 from musictx.web import engraved
 from musictx.web.advice import on_page
+from musictx.web.controls import CHOIR, HANDS, Controls
 from musictx.web.session import Session
 from musictx.web.studio import Studio
+from musictx.web.uploads import read_upload
 
 VOICE = Part("Voice", 52, (Note(0, 24, 67), Note(24, 48, 72), Note(72, 24, 71), Note(96, 72, 67), Note(168, 72, 72)))
 PIANO = Part("Piano", 0, (Note(24, 72, 48), Note(96, 72, 43), Note(168, 72, 48)))
@@ -283,3 +286,20 @@ def test_a_page_without_a_model_for_performances_says_so(opened, world, tmp_path
     page = Studio({"chorale": open_bundle(world.hymn_bundle), "score": opened}, tmp_path)
     with pytest.raises(UserError, match=r"^elise.* is a performance.*, and no model of this page plays such music: "):
         page.example(Session(), next(name for name in page.examples if "elise" in name.lower()))
+
+
+def test_hands_are_offered_beside_a_tune_and_voices_beside_a_choir(opened, world, tmp_path_factory):
+    place = tmp_path_factory.mktemp("made")
+    harmoniser = open_bundle(write_harmoniser(place / "v.safetensors", hide_source=0.1), continues=False)
+    studio = Studio({"chorale": open_bundle(world.hymn_bundle), "score": opened}, place, harmoniser=harmoniser)
+    tune = studio.for_model(read_upload(to_midi(replace(SONG, parts=(VOICE,))), "tune.mid", Limits()), "score")
+    choir = now(studio.example(Session(), "Old Hundredth, in four voices")).music
+    assert choir.model == "chorale"
+    with gr.Blocks():
+        both, no_choir = Controls(studio), Controls(Studio({"score": opened}, place))
+    for music, offered in ((tune, HANDS), (choir, CHOIR)):
+        updates = both.beside(music)
+        assert updates[both.by]["value"] == offered
+        assert [updates[part]["visible"] for part in both.of_choir] == 2 * [offered == CHOIR]
+    assert no_choir.beside(tune)[no_choir.by]["value"] == HANDS
+    assert no_choir.beside(choir) == {}

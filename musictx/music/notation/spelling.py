@@ -1,6 +1,7 @@
 """The names of notes, G sharp or A flat, by the music around them and the signature."""
 
 from bisect import bisect_right
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,13 @@ MOST_ALTERED = 2  # a double sharp or flat
 
 def missing(package: str) -> UserError:
     return UserError(f"a score needs the package {package}, which is not installed", "pip install 'musictx[score]'")
+
+
+def check_packages() -> None:
+    """Raises UserError where a package that writes scores is not installed."""
+    for package in ("music21", "partitura"):
+        if find_spec(package) is None:
+            raise missing(package)
 
 
 def key_of(notation: Notation) -> Key:
