@@ -29,7 +29,7 @@ SONG = """<score-partwise><work><work-title>My
             "abc",
             "Air",
             "Trad.",
-            {"lyrics": 4, "words": 1, "repeats": 1},
+            {"words": 1, "repeats": 1},
         ),
         (
             "!!!OTL: Air\n!!!COM: Bach\n!!no colon\n**kern\t**text\t**dynam\n*M4/4\t*\t*\n1c\tla\tp\n*-\t*-\t*-\n",

@@ -1,10 +1,11 @@
 """The voices of ABC: each becomes a tune of its own, since music21 puts them one after the other."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
 
+from musictx.music.notation.abc_lyrics import Words
 from musictx.music.notation.chord_symbols import ChordSymbol, symbol_named
 from musictx.music.notation.notation import MOST_BARS
 
@@ -16,7 +17,6 @@ NO_MUSIC = re.compile(r'![^!\n]*!|\+[a-z.]+\+|\[?"[^"\n]*"|\[[INPrRTUw]:[^\]]*\]
 IN_CHORD = re.compile(r'\[("[^"\n]*")(?=[^\[\]|\n]*\])')  # words within the bracket of notes, not of an ending
 INLINE = re.compile(r"\[([KLMQ]:[^\]]*)\]")  # music21 reads these fields only as lines
 BARS_OF_REST = re.compile(r"Z(\d{0,3})")
-SYLLABLE = re.compile(r"[^\s*|_-]+")
 REPEAT = re.compile(r"[:|]*(?::\||\|:|::)[:|]*")  # music21 finds no bars around some
 OVERLAY = re.compile(r"&[^|\n]*")
 HEAD = "TCMLQK"
@@ -26,16 +26,19 @@ MARKS = [
 ]
 
 
-def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, ChordSymbol]]:
-    """The first tune of a file as one text a voice, in their order, and the chord symbols that names in it stand for;
-    counts losses, and each symbol until it is found."""
+def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, ChordSymbol], list[Words]]:
+    """The first tune of a file as one text a voice, in their order, the chord symbols that names in it stand for, and
+    the lyrics of each voice; counts losses, and each symbol until it is found."""
     symbols: dict[ChordSymbol, str] = {}
     repeats = Counter[str]()  # by voice
     head: dict[str, str] = {}
     voices: dict[str, list[str]] = {}
+    words: dict[str, Words] = defaultdict(Words)
+    begun = set[str]()  # voices with music in the line
     voice, in_body, has_key = "", False, bool(re.search(r"(?m)^K:", text))
-    for line in _first_tune(text, losses):
+    for line, goes_on in _first_tune(text, losses):
         field = FIELD.match(line)
+        begun = begun if goes_on else set()
         if field and field[1] == "V":
             name = (field[2].split() or [""])[0]
             voice = name if in_body else voice or name
@@ -44,7 +47,8 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
             in_body = field[1] == "K"
         elif field and field[1] in BODY:
             losses["later"] += field[1] == "Q"
-            losses["lyrics"] += len(SYLLABLE.findall(field[2])) * (field[1] == "w")
+            if field[1] == "w":
+                words[voice].sing(field[2])
             if field[1] in "KLM":
                 voices.setdefault(voice, []).append(NO_MUSIC.sub("", line))
         elif line.strip() and (in_body or not has_key):
@@ -59,12 +63,15 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
                 repeats[voice] += signs
                 if played.strip():
                     voices.setdefault(voice, []).append(played)
+                    words[voice].play(played, voice in begun)
+                    begun.add(voice)
     head = {"L": "1/16" if 0 < _whole_notes(head.get("M", "")) < Fraction(3, 4) else "1/8", "K": "C"} | head
     fields = [f"{key}:{head[key]}" for key in HEAD if key in head]
-    tunes = [[*_rests(music, head)] for music in voices.values() if any(map(str.strip, music))]
+    voices = {voice: music for voice, music in voices.items() if any(map(str.strip, music))}
+    tunes = [[*_rests(music, head)] for music in voices.values()]
     losses["repeats"] += max(repeats.values(), default=0)
     texts = ["\n".join(["X:1", *fields, *music]) + "\n" for music in tunes]
-    return texts, {name: symbol for symbol, name in symbols.items()}
+    return texts, {name: symbol for symbol, name in symbols.items()}, [words[voice] for voice in voices]
 
 
 def _mark(word: str, symbols: dict[ChordSymbol, str], losses: Counter[str]) -> str:
@@ -107,10 +114,13 @@ def _whole_notes(text: str) -> Fraction:
     return Fraction(sum(map(int, re.findall(r"\d+", numbers[1]))), int(numbers[2]))
 
 
-def _first_tune(text: str, losses: Counter[str]) -> Iterator[str]:
-    tunes = 0
+def _first_tune(text: str, losses: Counter[str]) -> Iterator[tuple[str, bool]]:
+    """The lines of the first tune, its fields alone, and whether one goes on with the music before."""
+    tunes, goes_on = 0, False
     for line in text.replace("\r", "\n").split("\n"):
         tunes += bool(re.match(r"^X: *\d", line))
         if tunes < 2 and not line.startswith("%"):
-            yield from INLINE.sub(r"\n\1\n", line).split("\n")
+            for k, each in enumerate(INLINE.sub(r"\n\1\n", line).split("\n")):
+                yield each, goes_on or k > 0
+            goes_on = line.rstrip().endswith("\\") and not FIELD.match(line)
     losses["tunes"] += max(tunes - 1, 0)

@@ -47,8 +47,6 @@ def _bare(text: str, begins: bool, ends: bool) -> str:
 
 def sing(measure: Any, syllables: Iterable[Syllable], onset: int, losses: Any) -> None:
     """Puts syllables below the notes of a measure that begins at `onset`; counts those where no note begins."""
-    from music21 import note
-
     voices = [*measure.voices] or [measure]
     for each in syllables:
         at = Fraction(each.onset - onset, UNITS)
@@ -57,8 +55,15 @@ def sing(measure: Any, syllables: Iterable[Syllable], onset: int, losses: Any) -
         if (element := next(free, None)) is None:
             losses["lyrics"] += 1
             continue
-        syllabic = SYLLABIC[each.begins, each.ends]
-        element.lyrics.append(note.Lyric(each.text, each.verse, applyRaw=True, syllabic=syllabic))
+        put(element, each)
+
+
+def put(element: Any, syllable: Syllable) -> None:
+    """Puts a syllable below music21's note."""
+    from music21 import note
+
+    syllabic = SYLLABIC[syllable.begins, syllable.ends]
+    element.lyrics.append(note.Lyric(syllable.text, syllable.verse, applyRaw=True, syllabic=syllabic))
 
 
 def in_midi(syllables: Iterable[Syllable]) -> dict[int, str]:

@@ -12,6 +12,7 @@ from typing import Any
 from zipfile import ZipFile
 
 from musictx.errors import MidiError
+from musictx.music.notation.abc_lyrics import Words
 from musictx.music.notation.abc_voices import each_voice
 from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.lyrics import syllables_of
@@ -54,8 +55,9 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
     with MUSIC21, warnings.catch_warnings(), redirect_stderr(io.StringIO()) as complaints:
         warnings.simplefilter("ignore")
         try:
-            texts, symbols = _for_music21(text, kind, losses)
+            texts, symbols, words = _for_music21(text, kind, losses)
             scores = [converter.parseData(each, format=kind).toSoundingPitch() for each in texts]
+            losses["lyrics"] += sum(sung.put_below(score) for sung, score in zip(words, scores, strict=False))
             staves = [staff for score in scores for staff in getattr(score, "parts", [score])]
             notation = _notation(staves, symbols, losses, source).with_symbols_apart()
             if (about := scores[0].metadata) is not None:
@@ -69,20 +71,20 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
     return notation, +losses
 
 
-def _for_music21(text: str, kind: str, losses: Losses) -> tuple[list[str], dict[str, ChordSymbol]]:
-    """The texts that music21 reads, and the chord symbols that names in them stand for."""
+def _for_music21(text: str, kind: str, losses: Losses) -> tuple[list[str], dict[str, ChordSymbol], list[Words]]:
+    """The texts that music21 reads, the chord symbols that names in them stand for, and the lyrics that it leaves."""
     if kind == "abc":
         return each_voice(text, losses)
     if kind == "musicxml":
         text, symbols = for_music21(text, losses)
-        return [text], symbols
+        return [text], symbols, []
     if kind == "humdrum":
         losses["spines"] += len(OTHER_SPINE.findall(text))
         text = REFERENCES.sub("", text)
-        return [KEY_NAMES.sub("*", text) if "*k[" in text else text], {}
+        return [KEY_NAMES.sub("*", text) if "*k[" in text else text], {}, []
     losses["movements"] += max(len(re.findall(r"<score[\s>]", text)) - 1, 0)
     losses["symbols"] += len(re.findall(r"<harm[\s>]", text))
-    return [text], {}
+    return [text], {}, []
 
 
 def text_of(data: bytes, source: object) -> str:
