@@ -1,5 +1,8 @@
 """The names of notes in written scores: by the music around them, and by the signature."""
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,3 +65,13 @@ def test_names_follow_the_music():
     )
     assert names(sharp) == ["E", "G#", "B", "D#", "E", "G#", "F#", "E"]
     assert names(flat) == ["Eb", "G", "Bb", "Ab", "G", "F", "Eb", "Bb"]
+
+
+def test_names_do_not_wait_for_what_partitura_would_import_besides():
+    script = (
+        "import sys; from musictx.music.notation.notation import *; from musictx.music.notation.spelling import *; "
+        "notation = Notation((Part('', 0, (Note(0, 24, 66),)),), (Bar(0, 1, 4),), 24); "
+        "print(spelled(notation), {'torch', 'miditok', 'pandas'} & set(sys.modules)); import miditok"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[[('F', 1, 4)]] set()\n"

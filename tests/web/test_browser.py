@@ -300,6 +300,8 @@ def test_a_melody_is_dropped_or_played_and_gets_voices(visit, tmp_path):
     write_midi(soprano, tmp_path / "soprano.mid")
     drop(page, tmp_path / "soprano.mid")
     status(page, f"soprano: {len(soprano)} notes")
+    assert page.get_by_label("a piano, for a tune").is_checked()  # as the command does
+    page.get_by_label("three voices of a choir").check()
     accompany(page)
     status(page, "2 accompaniments of soprano")
     picture = Roll(page, 2)

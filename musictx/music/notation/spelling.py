@@ -1,8 +1,10 @@
 """The names of notes, G sharp or A flat, by the music around them and the signature."""
 
+import sys
 from bisect import bisect_right
+from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from musictx.music.score import UNITS
 
 Name = tuple[str, int, int]  # step, alteration, octave
 CENTER = 2  # fifths from a major key's tonic to the middle of its scale
+UNUSED = ("miditok", "pandas")  # partitura imports them where they are, and PyTorch with them: six seconds of a core
 MOST_ALTERED = 2  # a double sharp or flat
 
 
@@ -27,27 +30,32 @@ def check_packages() -> None:
             raise missing(package)
 
 
+def _partitura(module: str) -> Any:
+    """A module of partitura. Raises UserError where that is not installed."""
+    hidden = [name for name in UNUSED if name not in sys.modules]
+    sys.modules.update(cast(Any, dict.fromkeys(hidden)))  # an import of one raises ImportError now
+    try:
+        return import_module(f"partitura.{module}")
+    except ImportError:
+        raise missing("partitura") from None
+    finally:
+        for name in hidden:
+            sys.modules.pop(name, None)
+
+
 def key_of(notation: Notation) -> Key:
     """The signature of the key that the notes fit best (Krumhansl 1990). Raises UserError where partitura is not
     installed."""
-    try:
-        from partitura.musicanalysis import estimate_key
-        from partitura.utils.music import key_name_to_fifths_mode
-    except ImportError:
-        raise missing("partitura") from None
-    sharps, _ = key_name_to_fifths_mode(estimate_key(_table(notation)[0]))
+    key = _partitura("musicanalysis").estimate_key(_table(notation)[0])
+    sharps, _ = _partitura("utils.music").key_name_to_fifths_mode(key)
     return Key(0, int(sharps))
 
 
 def spelled(notation: Notation) -> list[list[Name]]:
     """The name of each note of each part, by the notes around it (ps13, Meredith 2006) and the signature, which says
     C sharp or D flat. Raises UserError as `key_of`."""
-    try:
-        from partitura.musicanalysis import estimate_spelling
-    except ImportError:
-        raise missing("partitura") from None
     table, parts = _table(notation)
-    found = estimate_spelling(table)
+    found = _partitura("musicanalysis").estimate_spelling(table)
     places = np.array([FIFTHS.index(each["step"]) - 1 + 7 * int(each["alter"]) for each in found])  # (N,) fifths from C
     begins, onset = [key.onset for key in notation.keys], table["onset_beat"] * UNITS
     of_key = np.array([max(bisect_right(begins, at) - 1, 0) for at in onset])  # (N,)
