@@ -3,7 +3,8 @@
     python studies/notation.py --archives lieder.zip open-hymnal.zip --every 6 --out outputs/notation
 
 Of each archive every so many scores in order of their names. A note is kept where its staff, onset, length and pitch
-come back exactly; a bar where its line does; a staff where its place and its name, if it has one, do. What a score
+come back exactly; a bar where its line does; a staff where its place and its name, if it has one, do; a syllable of
+lyrics where its staff, onset, verse and text do; a chord symbol where all of it does. What a score
 loses when it is first read is counted apart, by kinds of `REPAIRS`. So are scores that cannot be read, with the reason.
 What was counted is not counted again.
 """
@@ -37,14 +38,22 @@ def notes(notation: Notation) -> Counter[Any]:
     return Counter((n, note) for n, staff in enumerate(staves) for note in staff.notes)
 
 
+def syllables(notation: Notation) -> Counter[Any]:
+    """The lyrics of each staff that has notes."""
+    staves = [staff for staff in notation.parts if staff.notes]
+    return Counter((n, each) for n, staff in enumerate(staves) for each in staff.lyrics)
+
+
 def kept(before: Notation, after: Notation) -> dict[str, int]:
-    """How many notes, bars and staves of a score came back."""
+    """How much of a score came back."""
     names = [[staff.name for staff in each.parts if staff.notes] for each in (before, after)]
     lines = [{bar.onset for bar in each.bars} for each in (before, after)]
     return {
         "notes": (notes(before) & notes(after)).total(),
         "bars": len(lines[0] & lines[1]),
         "staves": sum(a in ("", b) for a, b in zip(*names, strict=False)),
+        "syllables": (syllables(before) & syllables(after)).total(),
+        "symbols": len({*before.symbols} & {*after.symbols}),
     }
 
 
@@ -54,7 +63,7 @@ def trip(data: bytes, name: str) -> dict[str, Any]:
         score, losses = read_notation(data, notation_of(data, name) or "", name)
     except MidiError as error:
         return {"unread": re.sub(r"\d+", "N", error.reason)[:80]}
-    has = {"notes": notes(score).total(), "bars": len(score.bars), "staves": sum(bool(x.notes) for x in score.parts)}
+    has = kept(score, score)
     text, _ = read_notation(to_musicxml(score)[0], "musicxml", name)
     midi, _ = from_midi(to_midi(score), name)
     return {"has": has, "losses": dict(losses), "musicxml": kept(score, text), "midi": kept(score, midi)}
@@ -68,7 +77,7 @@ def scores(archive: ZipFile, every: int) -> Iterator[str]:
 def total(trips: list[dict[str, Any]]) -> dict[str, Any]:
     """Sums over scores."""
     read = [each for each in trips if "has" in each]
-    sums = {what: {x: sum(each[what][x] for each in read) for x in ("notes", "bars", "staves")} for what in FORMS}
+    sums = {what: {x: sum(each[what][x] for each in read) for x in COUNTED} for what in FORMS}
     whole = {form: sum(each[form] == each["has"] for each in read) for form in FORMS[1:]}
     losses, unread = Counter[str](), Counter(each["unread"] for each in trips if "unread" in each)
     for each in read:
@@ -76,6 +85,7 @@ def total(trips: list[dict[str, Any]]) -> dict[str, Any]:
     return {"scores": len(trips), "read": len(read), "whole": whole, "losses": losses, "unread": unread} | sums
 
 
+COUNTED = ("notes", "bars", "staves", "syllables", "symbols")
 FORMS = ("has", "musicxml", "midi")
 
 

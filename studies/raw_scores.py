@@ -25,6 +25,13 @@ def round_trips(found: Any, make: Make) -> Iterator[Row]:
         for column, count in columns.items():
             claim = f"round trip of scores, {name}: {column}"
             yield make(command, "scores", claim, [count], table=title, line=name, column=column)
+    title = "Lyrics and chord symbols in these round trips; MIDI holds the first verse, and no symbols"
+    for name, (what, words) in product(archives, {"syllables": "syllables", "symbols": "chord symbols"}.items()):
+        for key, form in {"has": "", "musicxml": ", back from MusicXML", "midi": ", back from MIDI"}.items():
+            column, figure = f"{words}{form}", [archives[name][key][what]]
+            if (what, key) != ("symbols", "midi"):
+                claim = f"round trip of scores, {name}: {column}"
+                yield make(command, "scores", claim, figure, table=title, line=name, column=column)
 
 
 FORMS = {"musicxml": "back from MusicXML", "midi": "back from MIDI"}

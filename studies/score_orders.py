@@ -3,10 +3,11 @@ first of these a table of distances and an LSTM beside Fourier positions.
 
     OMP_NUM_THREADS=1 python studies/score_orders.py --store outputs/score_music/works --out outputs/score_orders
 
-The same scores are written in each order, with the ids of the score encoding. A small model learns each for as many CPU
-seconds (`SECONDS`), with the same window and optimizer; the figure is nats a note on held-out works, with all ids
-counted. By part, a block of `BLOCK` bars of one part comes before the next part's, since a model continues music. The
-kinds of model have as many parameters, within a tenth.
+The same scores are written in each order, with the ids of the score encoding. A small model learns each for as many
+seconds of a core (`SECONDS`), with the same window and optimizer. A step counts those of `costs.json`
+(`step_costs.py`). The figure is nats a note on held-out works, with all ids counted. By part, a block of `BLOCK` bars
+of one part comes before the next part's, since a model continues music. The kinds of model have as many parameters,
+within a tenth.
 
 The rule that chooses the rate of each order: of `RATES` the one with the lowest cost on every fourth validation piece;
 where that is the lowest or highest so far, half or twice the rate is tried too. The figures are of every other piece,
@@ -28,6 +29,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from shared import options
+from step_costs import Costs
 
 from musictx.analysis.bootstrap import interval
 from musictx.analysis.likelihood import negative_log_likelihood
@@ -160,19 +162,33 @@ def written(split: Split, order: str, every: int = 1, first: int = 0) -> tuple[S
     return Split(ids, offsets, [split.names[n] for n in numbers]), notes
 
 
-def train(music: dict[str, Split], each: Contestant, rate: float, seed: int, seconds: float) -> dict[str, Any]:
+def built(each: Contestant) -> Any:
+    return build_model(model_config(each.kind, each.settings, vocab_size=SCORE.vocab.size))
+
+
+def step_loss(model: Any, ids: torch.Tensor) -> torch.Tensor:
+    """The mean loss of (ROWS, WINDOW + 1) ids."""
+    logits = model(ids[:, :-1])
+    return F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), ignore_index=SCORE.vocab.pad)
+
+
+def gradients(model: Any, length: int) -> None:
+    """What a step computes."""
+    ids = np.random.default_rng(0).integers(1, SCORE.vocab.pad, (ROWS, length + 1))
+    step_loss(model, torch.from_numpy(ids)).backward()
+
+
+def train(music: dict[str, Split], each: Contestant, steps: int, rate: float, seed: int) -> dict[str, Any]:
     """What a contestant needs for held-out music: nats and notes of each piece."""
     torch.manual_seed(seed)
-    model: Any = build_model(model_config(each.kind, each.settings, vocab_size=SCORE.vocab.size))
+    model = built(each)
     crops = RandomCrops(written(music["train"], each.order)[0], SCORE, WINDOW, seed, transpose=SEMITONES)
     numbers = iter(range(10**9))
 
     def loss() -> torch.Tensor:
-        ids = torch.stack([crops[next(numbers)] for _ in range(ROWS)])  # (ROWS, WINDOW + 1)
-        logits = model(ids[:, :-1])
-        return F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), ignore_index=SCORE.vocab.pad)
+        return step_loss(model, torch.stack([crops[next(numbers)] for _ in range(ROWS)]))
 
-    steps = timed.learn(model, loss, rate, timed.shares(seconds))
+    timed.learn(model, loss, rate, (step / steps for step in range(steps)))
     found: dict[str, Any] = {"steps": steps, "processor": str(processor())}
     found["parameters"] = sum(p.numel() for p in model.parameters())
     for name, every, first in (("choice", 4, 0), ("figure", 2, 1)):
@@ -184,10 +200,24 @@ def train(music: dict[str, Split], each: Contestant, rate: float, seed: int, sec
     return found
 
 
+def run_of(runs: timed.Runs, music: dict[str, Split], name: str, about: str, steps: int, rate: float, seed: int) -> Any:
+    """One run, made or known."""
+    each = CONTESTANTS[name]
+    settings = crc32(repr((each.kind, dict(each.settings), WINDOW, ROWS, SEMITONES, BLOCK)).encode())
+    key = f"{name}, {rate:g}, {seed}, {about}, {settings:08x}"
+    found = runs.get(key, partial(train, music, each, steps, rate, seed))
+    say(f"{key}: {cost(found):.4f} nats a note, {found['steps']} steps", flush=True)
+    return found
+
+
 def cost(found: dict[str, Any]) -> float:
     """Nats a note over all scored pieces."""
     scored = found.get("choice") or found["figure"]
     return float(sum(scored["nats"]) / sum(scored["notes"]))
+
+
+def tried(known: Callable[[float, int], Any], rate: float) -> float:
+    return cost(known(rate, CHOOSES))
 
 
 def row_of(runs: list[dict[str, Any]], rate: float) -> dict[str, Any]:
@@ -206,19 +236,16 @@ def main() -> None:
     parser = options(__doc__, "store", "out", "seconds", out=Path("outputs/score_orders"), seconds=SECONDS)
     parser.add_argument("--contestants", nargs="+", choices=CONTESTANTS, default=[*CONTESTANTS], help="default: all")
     args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
     store, table = Store(args.store, SCORE.name), dict[str, Any]()
+    models = {name: partial(built, CONTESTANTS[name]) for name in (AHEAD, "table", "LSTM")}
+    costs = Costs(args.out / "costs.json", models, gradients, (WINDOW,))
     music, sha256 = {name: store.split(name) for name in ("train", "validation")}, store.manifest.splits["train"].sha256
     for name in args.contestants:
-        runs, each = timed.Runs(args.out / f"{name.replace(', ', '-').replace(' ', '-')}.json"), CONTESTANTS[name]
-        settings = crc32(repr((each.kind, dict(each.settings), WINDOW, ROWS, SEMITONES, BLOCK, sha256)).encode())
-
-        def known(rate: float, seed: int, name: str = name, runs: timed.Runs = runs, of: int = settings) -> Any:
-            key = f"{name}, {rate:g}, {seed}, {args.seconds:g} s, {of:08x}"
-            found = runs.get(key, partial(train, music, CONTESTANTS[name], rate, seed, args.seconds))
-            say(f"{key}: {cost(found):.4f} nats a note, {found['steps']} steps", flush=True)
-            return found
-
-        rate = timed.bracketed(RATES, lambda rate: cost(known(rate, CHOOSES)))
+        runs = timed.Runs(args.out / f"{name.replace(', ', '-').replace(' ', '-')}.json")
+        steps = max(round(args.seconds / costs.step_s(name if name in models else AHEAD, "muon", WINDOW)), 1)
+        known = partial(run_of, runs, music, name, f"{args.seconds:g} s, {sha256[:8]}", steps)
+        rate = timed.bracketed(RATES, partial(tried, known))
         table[name] = row_of([known(rate, seed) for seed in SEEDS], rate)
         say(f"{name}: {table[name]}", flush=True)
     if len(args.contestants) == len(CONTESTANTS):

@@ -1,10 +1,9 @@
-"""Shared by the studies that compare kinds of model: each gets the same CPU time, and its best rate between two that
-are worse."""
+"""Shared by the studies that compare kinds of model: each gets the same time, and its best rate between two that are
+worse."""
 
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import process_time
 from typing import Any, TypeVar
 
 import torch
@@ -15,13 +14,6 @@ from musictx.terminal import say
 from musictx.training.optimizer import build_optimizer
 
 T = TypeVar("T")
-
-
-def shares(seconds: float) -> Iterator[float]:
-    """How much of the CPU seconds is over, before each step."""
-    began = process_time()
-    while (share := (process_time() - began) / seconds) < 1:
-        yield share
 
 
 def learn(

@@ -1,5 +1,6 @@
 """The studies of scores: works on one side, works that are left out, orders that keep all notes, a bundle that fits."""
 
+import json
 import zipfile
 
 import numpy as np
@@ -14,6 +15,7 @@ from trials import trial
 
 from musictx.config.app import settings
 from musictx.data.store import Corpus, Piece, Store, write_store
+from musictx.files import write_json
 from musictx.model.build import build_model, model_config
 from musictx.model.header import read_header
 from musictx.music.notation.notation import Bar, Notation, Note, Part
@@ -117,6 +119,35 @@ def test_an_order_keeps_all_notes_bars_and_meters(order, notation):
     split, notes = score_orders.written(split_of(ids), order)
     assert notes.tolist() == [len({(n, note) for n, part in enumerate(notation.parts) for note in part.notes})]
     assert np.array_equal(split[0], found)
+
+
+def test_every_order_and_kind_has_as_many_seconds_and_no_run_is_made_again(tmp_path, monkeypatch):
+    small = {"d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 16, "dropout": 0.0}
+    cells = {"d_model": 16, "n_layers": 1, "dropout": 0.0}
+    contestants = {
+        name: each._replace(settings=cells if name == "LSTM" else small | {"position": each.settings["position"]})
+        for name, each in score_orders.CONTESTANTS.items()
+    }
+    monkeypatch.setattr(score_orders, "CONTESTANTS", contestants)
+    monkeypatch.setattr(score_orders, "WINDOW", 64)
+    monkeypatch.setattr(score_orders.timed, "bracketed", lambda rates, cost: min(rates, key=cost))
+    monkeypatch.chdir(tmp_path)
+    ids = SCORE.encode_notation(TWO_HANDS)
+    splits = {name: [Piece(f"{name}{n}", ids, 1.0) for n in range(4)] for name in ("train", "validation", "test")}
+    write_store(tmp_path / "store", SCORE, Corpus("some", "CC0", "who wrote it"), splits, [])
+    steps_s = {score_orders.AHEAD: 0.003, "table": 0.004, "LSTM": 0.001}
+    each = {name: {"gradients": {"64": step_s - 0.0005}, "muon": 0.0005} for name, step_s in steps_s.items()}
+    write_json(tmp_path / "made/costs.json", {"processor": "one", "seconds": each})
+    (tmp_path / "made/made-by.txt").write_text("score_orders.py")
+    command = "--store", "store", "--out", "made", "--seconds", "0.012"
+    trial(score_orders, *command)
+    rows = json.loads((tmp_path / "made/orders.json").read_text())
+    assert {name: row["steps"] for name, row in rows.items()} == {
+        name: [{"table": 3, "LSTM": 12}.get(name, 4)] * len(score_orders.SEEDS) for name in contestants
+    }
+    monkeypatch.setattr(score_orders, "train", lambda *_: pytest.fail("a run is made again"))
+    trial(score_orders, *command, "--contestants", "LSTM", "by part")
+    assert json.loads((tmp_path / "made/orders.json").read_text()) == rows
 
 
 def test_the_model_fits_its_bundle():
