@@ -130,7 +130,7 @@ def test_every_order_and_kind_has_as_many_seconds_and_no_run_is_made_again(tmp_p
     }
     monkeypatch.setattr(score_orders, "CONTESTANTS", contestants)
     monkeypatch.setattr(score_orders, "WINDOW", 64)
-    monkeypatch.setattr(score_orders.timed, "bracketed", lambda rates, cost: min(rates, key=cost))
+    monkeypatch.setattr("timed.bracketed", lambda rates, cost: min(rates, key=cost))
     monkeypatch.chdir(tmp_path)
     ids = SCORE.encode_notation(TWO_HANDS)
     splits = {name: [Piece(f"{name}{n}", ids, 1.0) for n in range(4)] for name in ("train", "validation", "test")}
