@@ -16,6 +16,7 @@ from musictx.generate.scores import Template
 from musictx.music import midi_file as midi
 from musictx.music.midi_file import Event, EventFile, EventTrack, meta, notes_of, read_events, with_events, write_events
 from musictx.music.midi_file import Note as MidiNote
+from musictx.music.notation.lyrics import is_lyric
 from musictx.music.notation.midi import VELOCITY, lost_in_midi, to_midi
 from musictx.music.notation.notation import Losses, Notation, Note, Part
 from musictx.music.pedal import let_go
@@ -173,6 +174,9 @@ def into_file(
             # a note without an end would last as long as its track, which gets longer
             more += [_end_of(note) for note in mine if note.last is None and note not in gone]
             places = [n for note in gone for n in (note.first, note.last) if n is not None]
+            if len(mine) == len(notes_of(tracks[t])):  # the words below them go too
+                events = enumerate(tracks[t].events)
+                places += [n for n, each in events if is_lyric(each) and begin <= round(each.tick / per_unit) < end]
             tracks[t] = with_events(tracks[t], places, more)
     if lines:
         tracks += project.new_tracks(lines, 0, tracks)

@@ -40,8 +40,8 @@ LOSSES = {  # of scores
     "later": ("a tempo within a tune of ABC is left out", "{} tempi within a tune of ABC are left out"),
     "lyrics": ("a syllable of lyrics is left out", "{} syllables of lyrics are left out"),
     "unsung": (
-        "a syllable of a later verse is left out of MIDI",
-        "{} syllables of later verses are left out of MIDI",
+        "a syllable is left out of MIDI, which holds one verse",
+        "{} syllables are left out of MIDI, which holds one verse",
     ),
     "dynamics": ("a dynamic mark is left out", "{} dynamic marks are left out"),
     "words": ("a text over a staff is left out", "{} texts over the staves are left out"),

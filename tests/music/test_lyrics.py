@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from musictx.music.midi_file import Event, EventTrack, read_events, write_events
+from musictx.music.midi_file import Event, EventTrack, as_number, read_events, write_events
 from musictx.music.notation.lyrics import Syllable
 from musictx.music.notation.midi import from_midi, lost_in_midi, to_midi
 from musictx.music.notation.notation import Bar, Notation, Note, Part
@@ -63,23 +63,59 @@ def test_two_voices_of_a_staff_sing_the_same_or_their_own():
     assert lost_in_midi(own) == {"unsung": 1}
 
 
-def test_a_karaoke_file_has_words_where_notes_begin():
-    file = read_events(to_midi(song()))
-    texts = {0: b"\\Al-", 480: b"le-\r", 960: b"lu-", 1440: b"-", 1920: b"ja ", 2000: b"beside", 2400: b"\xff"}
+def with_words(notation: Notation, texts: dict[int, bytes], track: int) -> bytes:
+    """Its MIDI file with lyrics at some ticks of a track, 480 a quarter; one more track if there is no such."""
+    file = read_events(to_midi(notation))
+    tracks = [*file.tracks, EventTrack([], 0)]
+    events = [Event(tick, b"\xff\x05" + as_number(len(text)) + text) for tick, text in texts.items()]
+    events = sorted([*tracks[track].events, *events], key=lambda each: each.tick)
+    tracks[track] = EventTrack(events, max(each.tick for each in events))
+    return write_events(file._replace(tracks=tracks))
+
+
+@pytest.mark.parametrize("track", [1, 2])
+def test_a_karaoke_file_has_words_where_notes_begin(track):
+    """Also those of a track without notes."""
+    texts = {0: b"\\Al-", 480: b"le-\r", 960: b"lu-", 1440: b"-", 1920: b"ja ", 2000: b"beside", 2400: b"\xe9t\xe9"}
     texts[2880] = b"x" * 200  # longer than any syllable
-    events = [Event(tick, bytes([0xFF, 5, len(text)]) + text) for tick, text in texts.items() if len(text) < 128]
-    events.append(Event(2880, b"\xff\x05\x81\x48" + texts[2880]))
-    clock, voice = file.tracks
-    track = EventTrack(sorted([*voice.events, *events], key=lambda each: each.tick), voice.end)
-    notation, _ = from_midi(write_events(file._replace(tracks=[clock, track])))
+    notation, losses = from_midi(with_words(song(), texts, track))
     assert lines(notation) == [
         (0, 1, "Al", True, False),
         (24, 1, "le", False, False),
         (48, 1, "lu", False, False),
         (96, 1, "ja", False, True),
-        (120, 1, "\ufffd", True, True),
+        (120, 1, "\xe9t\xe9", True, True),
     ]
+    assert losses == {"lyrics": 1}
     assert lines(from_midi(to_midi(notation))[0]) == lines(notation)
+
+
+def test_spaces_end_the_words_of_a_karaoke_file_without_hyphens():
+    notation, _ = from_midi(with_words(song(), {0: b"Hal", 480: b"le ", 960: b"lu", 1440: b"jah "}, 1))
+    assert [(text, begins, ends) for _, _, text, begins, ends in lines(notation)] == [
+        ("Hal", True, False),
+        ("le", False, True),
+        ("lu", True, False),
+        ("jah", False, True),
+    ]
+
+
+def test_of_two_staves_of_a_track_the_one_whose_notes_have_the_words_sings():
+    slow, tune = (tuple(Note(step * n, step, 50 + step) for n in range(96 // step)) for step in (48, 24))
+    file = read_events(to_midi(replace(song(), parts=(Part("Slow", 0, slow), Part("Tune", 52, tune)))))
+    words = [Event(480 * n, b"\xff\x05\x01" + text) for n, text in enumerate((b"a", b"b", b"c", b"d"))]
+    events = sorted([*file.tracks[1].events, *file.tracks[2].events, *words], key=lambda each: each.tick)
+    notation, losses = from_midi(write_events(file._replace(tracks=[file.tracks[0], EventTrack(events, 1920)])))
+    assert [[each.text for each in part.lyrics] for part in notation.parts] == [[], ["a", "b", "c", "d"]]
+    assert not losses
+
+
+def test_any_text_is_written_as_xml_that_is_read_again():
+    control = song(Syllable(0, 1, "a"), Syllable(24, 1, "b"))
+    data = to_midi(control).replace(b"\x05\x01a", b"\x05\x02\x01a").replace(b"\x05\x01b", b"\x05\x03\xef\xbf\xbe")
+    notation, _ = from_midi(data)
+    assert [each.text for each in notation.parts[0].lyrics] == ["a"]
+    assert read_notation(to_musicxml(notation)[0], "musicxml")[0].parts[0].lyrics == notation.parts[0].lyrics
 
 
 @pytest.mark.parametrize("count", [1, 2])

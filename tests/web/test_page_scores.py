@@ -196,6 +196,16 @@ def test_notation_keeps_what_midi_lacks_from_step_to_step(studio):
     assert [len(written(session).bars) for session in steps] == [4, 5, 5, 5, 5, 5]
 
 
+def test_words_of_bars_that_are_filled_leave_the_midi_file_too(studio):
+    words = tuple(Syllable(note.onset, 1, f"s{n}") for n, note in enumerate(VOICE.notes))
+    song = replace(SONG, parts=(replace(VOICE, lyrics=words), PIANO))
+    filled, _ = whole(studio.fill(studio.upload(Session(), to_midi(song), "song.mid"), region(4.5, 6.9), quiet))
+    kept = tuple(each for each in words if not 96 <= each.onset < 168)
+    assert len(kept) < len(words)
+    assert written(filled).parts[0].lyrics == kept
+    assert score_of(now(filled).midi, "song.mid")[0].parts[0].lyrics == kept
+
+
 @pytest.mark.parametrize(("most_s", "count"), [(6.9, 2), (7.0, 3), (9.99, 3), (10.0, 4)])
 def test_notation_that_is_too_long_ends_with_a_whole_bar(opened, tmp_path, most_s, count):
     short = Studio({"score": opened}, tmp_path, Limits(music_s=most_s))

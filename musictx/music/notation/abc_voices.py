@@ -17,6 +17,7 @@ NO_MUSIC = re.compile(r'![^!\n]*!|\+[a-z.]+\+|\[?"[^"\n]*"|\[[INPrRTUw]:[^\]]*\]
 IN_CHORD = re.compile(r'\[("[^"\n]*")(?=[^\[\]|\n]*\])')  # words within the bracket of notes, not of an ending
 INLINE = re.compile(r"\[([KLMQ]:[^\]]*)\]")  # music21 reads these fields only as lines
 BARS_OF_REST = re.compile(r"Z(\d{0,3})")
+GOES_ON = re.compile(r"\n+\+:|(?<=[^\n])\\[ \t]*\n+w:")
 REPEAT = re.compile(r"[:|]*(?::\||\|:|::)[:|]*")  # music21 finds no bars around some
 OVERLAY = re.compile(r"&[^|\n]*")
 HEAD = "TCMLQK"
@@ -34,11 +35,9 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
     head: dict[str, str] = {}
     voices: dict[str, list[str]] = {}
     words: dict[str, Words] = defaultdict(Words)
-    begun = set[str]()  # voices with music in the line
     voice, in_body, has_key = "", False, bool(re.search(r"(?m)^K:", text))
-    for line, goes_on in _first_tune(text, losses):
+    for line in _first_tune(text, losses):
         field = FIELD.match(line)
-        begun = begun if goes_on else set()
         if field and field[1] == "V":
             name = (field[2].split() or [""])[0]
             voice = name if in_body else voice or name
@@ -49,6 +48,7 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
             losses["later"] += field[1] == "Q"
             if field[1] == "w":
                 words[voice].sing(field[2])
+            losses["lyrics"] += len(field[2].split()) * (field[1] == "W")
             if field[1] in "KLM":
                 voices.setdefault(voice, []).append(NO_MUSIC.sub("", line))
         elif line.strip() and (in_body or not has_key):
@@ -63,8 +63,7 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
                 repeats[voice] += signs
                 if played.strip():
                     voices.setdefault(voice, []).append(played)
-                    words[voice].play(played, voice in begun)
-                    begun.add(voice)
+                    words[voice].play(played)
     head = {"L": "1/16" if 0 < _whole_notes(head.get("M", "")) < Fraction(3, 4) else "1/8", "K": "C"} | head
     fields = [f"{key}:{head[key]}" for key in HEAD if key in head]
     voices = {voice: music for voice, music in voices.items() if any(map(str.strip, music))}
@@ -114,13 +113,11 @@ def _whole_notes(text: str) -> Fraction:
     return Fraction(sum(map(int, re.findall(r"\d+", numbers[1]))), int(numbers[2]))
 
 
-def _first_tune(text: str, losses: Counter[str]) -> Iterator[tuple[str, bool]]:
-    """The lines of the first tune, its fields alone, and whether one goes on with the music before."""
-    tunes, goes_on = 0, False
-    for line in text.replace("\r", "\n").split("\n"):
+def _first_tune(text: str, losses: Counter[str]) -> Iterator[str]:
+    """The lines of the first tune, fields alone, with what goes on with them."""
+    tunes = 0
+    for line in GOES_ON.sub(" ", text.replace("\r", "\n")).split("\n"):
         tunes += bool(re.match(r"^X: *\d", line))
         if tunes < 2 and not line.startswith("%"):
-            for k, each in enumerate(INLINE.sub(r"\n\1\n", line).split("\n")):
-                yield each, goes_on or k > 0
-            goes_on = line.rstrip().endswith("\\") and not FIELD.match(line)
+            yield from INLINE.sub(r"\n\1\n", line).split("\n")
     losses["tunes"] += max(tunes - 1, 0)

@@ -1,10 +1,11 @@
 """Lyrics of a staff: from music21's notes, onto them, and in the track of a MIDI file."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from musictx.music.midi_file import META, EventTrack
+from musictx.music.midi_file import META, Event, EventTrack
 from musictx.music.score import UNITS
 
 LYRIC = 0x05  # a MIDI file's syllable begins with it
@@ -22,12 +23,12 @@ class Syllable(NamedTuple):
     ends: bool = True
 
 
-def syllables_of(elements: Iterable[Any], losses: Any) -> tuple[Syllable, ...]:
+def syllables_of(elements: Iterable[Any], losses: Counter[str]) -> tuple[Syllable, ...]:
     """The syllables below music21's notes; counts those of grace notes."""
     found = set[Syllable]()  # two voices of a staff may sing one
     for element in elements:
         for lyric in getattr(element, "lyrics", ()):
-            text = " ".join((lyric.text or "").split())
+            text = printable(lyric.text or "")
             each = lyric.components if lyric.isComposite else [lyric]
             begins, ends = each[0].syllabic not in ("middle", "end"), each[-1].syllabic not in ("begin", "middle")
             if text and element.duration.isGrace:
@@ -45,7 +46,7 @@ def _bare(text: str, begins: bool, ends: bool) -> str:
     return bare or text
 
 
-def sing(measure: Any, syllables: Iterable[Syllable], onset: int, losses: Any) -> None:
+def sing(measure: Any, syllables: Iterable[Syllable], onset: int, losses: Counter[str]) -> None:
     """Puts syllables below the notes of a measure that begins at `onset`; counts those where no note begins."""
     voices = [*measure.voices] or [measure]
     for each in syllables:
@@ -66,25 +67,45 @@ def put(element: Any, syllable: Syllable) -> None:
     element.lyrics.append(note.Lyric(syllable.text, syllable.verse, applyRaw=True, syllabic=syllabic))
 
 
-def in_midi(syllables: Iterable[Syllable]) -> dict[int, str]:
+def in_midi(syllables: Collection[Syllable]) -> dict[int, str]:
     """The texts of a MIDI track by their places, those of the first verse; a hyphen goes on with the word."""
     texts: dict[int, str] = {}
-    for each in sorted(syllables, key=lambda each: (each.verse, each.onset)):
-        if each.verse == 1:
+    first = min((each.verse for each in syllables), default=1)
+    for each in syllables:
+        if each.verse == first:
             texts.setdefault(each.onset, each.text + "-" * (not each.ends))
     return texts
 
 
-def syllables_in(track: EventTrack, per_unit: float, onsets: Collection[int]) -> Iterator[Syllable]:
-    """The syllables of a MIDI track that lie at onsets of its notes."""
-    begins = True
-    for event in track.events:
-        if event.kind != META or event.data[1] != LYRIC or event.data[2] > 127:  # no syllable is so long
-            continue
-        words = event.data[3:].decode("utf-8", "replace")
-        text = " ".join("".join(x if x.isprintable() else " " for x in words).split()).lstrip(LINE_BREAKS).strip()
-        ends = not text.endswith("-")
-        if text.strip("-"):
-            if (onset := round(event.tick / per_unit)) in onsets:
-                yield Syllable(onset, 1, _bare(text, True, ends), begins, ends)
+def is_lyric(event: Event) -> bool:
+    """Whether a MIDI event is a syllable; none is longer than 127 bytes."""
+    return event.kind == META and event.data[1] == LYRIC and len(event.data) > 2 and event.data[2] < 128
+
+
+def syllables_in(track: EventTrack, per_unit: float) -> list[Syllable]:
+    """The syllables of a MIDI track. Words end with a space where some do, else where no hyphen follows."""
+    found = [(round(event.tick / per_unit), event.data[3:]) for event in track.events if is_lyric(event)]
+    texts = _decoded([text for _, text in found])
+    has_hyphens = any(text.rstrip().endswith("-") for text in texts)
+    has_spaces = not has_hyphens and any(text.endswith(" ") for text in texts)
+    syllables, begins = list[Syllable](), True
+    for (onset, _), text in zip(found, texts, strict=True):
+        said = printable(text).lstrip(LINE_BREAKS).strip()
+        if said.strip("-"):
+            ends = text.endswith((" ", "\r", "\n")) if has_spaces else not said.endswith("-")
+            syllables.append(Syllable(onset, 1, _bare(said, begins, ends), begins, ends))
             begins = ends
+    return syllables
+
+
+def _decoded(texts: Sequence[bytes]) -> list[str]:
+    """Texts of one track, in UTF-8 or else in Latin-1."""
+    try:
+        return [text.decode() for text in texts]
+    except UnicodeDecodeError:
+        return [text.decode("latin-1") for text in texts]
+
+
+def printable(text: str) -> str:
+    """Without characters that XML lacks, controls and halves of pairs, in one line."""
+    return " ".join("".join(x if x.isprintable() else " " for x in text).split())

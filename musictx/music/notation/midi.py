@@ -11,7 +11,7 @@ from musictx.errors import MidiError, PerformanceError
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.midi_file import META, PROGRAM, EventFile, notes_of, read_events
 from musictx.music.midi_file import Note as MidiNote
-from musictx.music.notation.lyrics import in_midi, syllables_in
+from musictx.music.notation.lyrics import LYRIC, in_midi, syllables_in
 from musictx.music.notation.notation import (
     MOST_PARTS,
     MOST_QUARTERS,
@@ -32,7 +32,7 @@ SHARPS = ("C", "G", "D", "A", "E", "B", "F#", "C#")
 FLATS = ("C", "F", "Bb", "Eb", "Ab", "Db", "Gb", "Cb")
 NEAR = 0.1  # of a unit: how far an onset may lie from the grid, for programs that round their ticks
 TUPLETS = (10, 14)  # of a quarter: quintuplets and septuplets, which the grid lacks
-MARKER, UPBEAT = 0x06, "upbeat"
+NAME, MARKER, UPBEAT = 0x03, 0x06, "upbeat"
 
 
 def to_midi(
@@ -63,19 +63,23 @@ def to_midi(
     for n, part in enumerate(notation.parts):
         _, channel = place_of(n)
         events: list[tuple[int, mido.Message | mido.MetaMessage]] = [
-            (0, mido.MetaMessage("track_name", name=part.name or f"staff {n + 1}")),
+            (0, _text(NAME, part.name or f"staff {n + 1}")),
             (0, mido.Message("program_change", channel=channel, program=part.program)),
         ]
-        events += [(at, mido.MetaMessage("lyrics", text=text)) for at, text in in_midi(part.lyrics).items()]
+        events += [(at, _text(LYRIC, text)) for at, text in in_midi(part.lyrics).items()]
         for note in _apart(part.notes):
             velocity = loud.get((numbers[n], note.onset, note.pitch), VELOCITY)
             events.append((note.onset, mido.Message("note_on", channel=channel, note=note.pitch, velocity=velocity)))
             events.append((note.offset, mido.Message("note_off", channel=channel, note=note.pitch)))
         file.tracks.append(_track(events, notation.end))
-    file.charset = "utf-8"
     out = io.BytesIO()
     file.save(file=out)
     return out.getvalue()
+
+
+def _text(kind: int, text: str) -> mido.MetaMessage:
+    """A text of a track in UTF-8; mido has one charset for all threads."""
+    return mido.UnknownMetaMessage(kind, data=text.encode())
 
 
 def place_of(n: int) -> tuple[int, int]:
@@ -85,7 +89,7 @@ def place_of(n: int) -> tuple[int, int]:
 
 
 def lost_in_midi(notation: Notation) -> Losses:
-    """Chord symbols, later verses, and notes with which a longer one of their staff and pitch begins."""
+    """Chord symbols, all verses but one, and notes with which a longer one of their staff and pitch begins."""
     unisons = sum(len(part.notes) - len({(note.onset, note.pitch) for note in part.notes}) for part in notation.parts)
     unsung = sum(len(part.lyrics) - len(in_midi(part.lyrics)) for part in notation.parts)
     return +Losses(unison=unisons, unheld=len(notation.symbols), unsung=unsung)
@@ -108,12 +112,8 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     beside = [note.on for note in notes if not _is_near(note.on, per_unit, near)]
     total, off = len(notes), sum(not (is_coarse or _is_tuplet(tick, per_quarter)) for tick in beside)
     parts = [Part(staff.name, staff.program, _on_grid(staff.notes, per_unit)) for staff in staves]
-    for n, staff in enumerate(staves):
-        track = staff.places[0][0]
-        if not n or track != staves[n - 1].places[0][0]:  # of two channels the first sings
-            onsets = {note.onset for note in parts[n].notes}
-            parts[n] = replace(parts[n], lyrics=tuple(sorted(syllables_in(file.tracks[track], per_unit, onsets))))
-    losses = Losses(drums=drums, finer=len(beside))
+    parts, unsung = with_lyrics(parts, staves, file, per_unit)
+    losses = Losses(drums=drums, finer=len(beside), lyrics=unsung)
     losses["shared"] = total - sum(len(part.notes) for part in parts)
     if not total:
         raise MidiError(source, "it has no notes" + " but drums" * (losses["drums"] > 0), "give a score with notes")
@@ -187,6 +187,24 @@ def _add_staff(staves: list[MidiStaff], new: MidiStaff) -> None:
                 staff.places.extend(new.places)
                 return
     staves.append(new)
+
+
+def with_lyrics(
+    parts: Sequence[Part], staves: Sequence[MidiStaff], file: EventFile, per_unit: float
+) -> tuple[list[Part], int]:
+    """The words of each track with the staff of it, or of all where it has none, that has most notes at their places;
+    how many words have none there."""
+    sung, lost = list(parts), 0
+    onsets = [{note.onset for note in part.notes} for part in parts]
+    for t, track in enumerate(file.tracks):
+        words = syllables_in(track, per_unit)
+        mine = [n for n, staff in enumerate(staves) if t in {track for track, _ in staff.places}] or range(len(staves))
+        if words and mine:
+            n = max(mine, key=lambda n: sum(each.onset in onsets[n] for each in words))
+            below = [each for each in words if each.onset in onsets[n]]
+            sung[n] = replace(sung[n], lyrics=tuple(sorted((*sung[n].lyrics, *below))))
+            lost += len(words) - len(below)
+    return sung, lost
 
 
 USUAL = sorted({length * more for length in (3, 4, 6, 8, 12, 24, 48, 96) for more in (1.0, 1.5)} | {16.0, 192.0})

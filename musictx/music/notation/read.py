@@ -148,8 +148,7 @@ def _notation(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses, s
     speeds = [(_units(mark.offset), _speed(mark)) for mark in marks]
     losses["wordy"] += sum(speed is None for _, speed in speeds)
     tempi = _changes((at, speed) for at, speed in speeds if speed is not None)
-    symbols = [*_symbols(parts, named)]
-    losses["symbols"] -= len(symbols)
+    symbols = _symbols(parts, named, losses)
     losses.update(_texts(parts, flat, named))
     return Notation(
         tuple(staves),
@@ -157,7 +156,7 @@ def _notation(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses, s
         end,
         tuple(Key(at, max(-7, min(sharps, 7))) for at, sharps in keys) or (Key(0, 0),),
         tuple(Tempo.within(at, speed) for at, speed in tempi) or (Tempo(0, 120.0),),
-        tuple(sorted(dict.fromkeys(symbols), key=lambda each: each.onset)),  # of one place as they are written
+        tuple(sorted(symbols, key=lambda each: each.onset)),  # of one place as they are written
     )
 
 
@@ -167,12 +166,20 @@ def _staff(part: Any, losses: Losses, source: object) -> Part:
     return Part(_name(part), _program(part), notes, syllables_of(elements, losses))
 
 
-def _symbols(parts: list[Any], named: dict[str, ChordSymbol]) -> Iterator[ChordSymbol]:
-    """The chord symbols over all staves, where the names that stand for them lie."""
-    for element in (each for part in parts for each in part.flatten() if named):
-        name = getattr(element, "figure", None) or getattr(element, "content", "")
-        if name in named:
-            yield named[name]._replace(onset=_units(element.offset))
+def _symbols(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses) -> list[ChordSymbol]:
+    """The chord symbols over all staves, where the names that stand for them lie. Where two staves have some, those of
+    the higher count; others stay counted as losses, but for the same again."""
+    found = list[ChordSymbol]()
+    for part in parts if named else ():
+        taken = {each.onset for each in found}
+        for element in part.flatten():
+            name = getattr(element, "figure", None) or getattr(element, "content", "")
+            if name in named:
+                symbol = named[name]._replace(onset=_units(element.offset))
+                if symbol.onset not in taken:
+                    found.append(symbol)
+                losses["symbols"] -= symbol in found
+    return list(dict.fromkeys(found))
 
 
 def _texts(parts: list[Any], longest: Any, named: dict[str, ChordSymbol]) -> Losses:

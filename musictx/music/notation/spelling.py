@@ -4,6 +4,7 @@ import sys
 from bisect import bisect_right
 from importlib import import_module
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +16,7 @@ from musictx.music.score import UNITS
 
 Name = tuple[str, int, int]  # step, alteration, octave
 CENTER = 2  # fifths from a major key's tonic to the middle of its scale
+IMPORTING = Lock()
 UNUSED = ("miditok", "pandas")  # partitura imports them where they are, and PyTorch with them: six seconds of a core
 MOST_ALTERED = 2  # a double sharp or flat
 
@@ -32,15 +34,21 @@ def check_packages() -> None:
 
 def _partitura(module: str) -> Any:
     """A module of partitura. Raises UserError where that is not installed."""
-    hidden = [name for name in UNUSED if name not in sys.modules]
-    sys.modules.update(cast(Any, dict.fromkeys(hidden)))  # an import of one raises ImportError now
-    try:
-        return import_module(f"partitura.{module}")
-    except ImportError:
-        raise missing("partitura") from None
-    finally:
-        for name in hidden:
-            sys.modules.pop(name, None)
+    name = f"partitura.{module}"
+    with IMPORTING:
+        if (done := sys.modules.get(name)) is not None:
+            return done
+        hidden = [each for each in UNUSED if each not in sys.modules]
+        sys.modules.update(cast(Any, dict.fromkeys(hidden)))  # an import of one raises ImportError now
+        try:
+            return import_module(name)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "partitura":
+                raise
+            raise missing("partitura") from None
+        finally:
+            for each in hidden:
+                sys.modules.pop(each, None)
 
 
 def key_of(notation: Notation) -> Key:

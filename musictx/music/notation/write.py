@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from musictx.errors import UserError
-from musictx.music.notation.lyrics import sing
+from musictx.music.notation.lyrics import printable, sing
 from musictx.music.notation.midi import meter_of
 from musictx.music.notation.musicxml import MARK, with_symbols
 from musictx.music.notation.notation import MUSIC21, Bar, Losses, Notation, Note, Part
@@ -52,8 +52,8 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
     if (bars := len(notation.bars) * len(notation.parts)) > MOST_BARS:
         raise UserError(f"a score of {bars:,} bars, all staves together", f"cut it: at most {MOST_BARS:,} are written")
     score = stream.Score()
-    score.metadata = metadata.Metadata(title=_printable(notation.title or title) or " ")
-    score.metadata.composer = _printable(notation.composer) or " "  # else music21 writes its own name
+    score.metadata = metadata.Metadata(title=printable(notation.title or title) or " ")
+    score.metadata.composer = printable(notation.composer) or " "  # else music21 writes its own name
     notation = notation if notation.keys else replace(notation, keys=(key_of(notation),))
     names = spelled(notation)
     notation, losses = _on_lines(notation)
@@ -63,7 +63,7 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
     for staff in staves:
         score.insert(0, staff)
     for upper, lower in notation.keyboards:
-        name = _printable(notation.parts[upper].name)
+        name = printable(notation.parts[upper].name)
         both = layout.StaffGroup([staves[upper], staves[lower]], symbol="brace", name=name)
         score.insert(0, both)
     with MUSIC21, redirect_stderr(io.StringIO()):  # music21's remarks on more instruments than MIDI has channels
@@ -78,11 +78,6 @@ def _on_lines(notation: Notation) -> tuple[Notation, Losses]:
     return replace(notation, bars=bars, end=end), Losses(lines=len(notation.bars) - len(bars))
 
 
-def _printable(text: str) -> str:
-    """Without characters that XML lacks: controls and halves of pairs."""
-    return " ".join("".join(x if x.isprintable() else " " for x in text).split())
-
-
 def _staff(
     part: Part,
     names: Sequence[Name],
@@ -94,7 +89,7 @@ def _staff(
     from music21 import clef, expressions, instrument, key, meter, stream, tempo
 
     staff = stream.PartStaff()
-    staff.partName, staff.partAbbreviation = _printable(part.name), ""
+    staff.partName, staff.partAbbreviation = printable(part.name), ""
     played = instrument.instrumentFromMidiProgram(part.program)
     played.partName, played.instrumentAbbreviation = staff.partName, ""
     played.transposition = None  # a clarinet's notes stand as they sound
