@@ -18,6 +18,7 @@ from musictx.music.notation.write import to_musicxml
 from musictx.viz.engraving import WIDTH, engrave, pages_of
 
 HARMONY = "<harmony><root><root-step>{}</root-step></root><kind{}>{}</kind>{}</harmony>"
+LATER = HARMONY.format("G", "", "major", "<offset>-12</offset>")
 REST = "<note><rest/><duration>6</duration></note>"
 LEAD = """<score-partwise><part-list><score-part id="P1"><part-name>Clarinet</part-name></score-part></part-list>
 <part id="P1"><measure number="1"><attributes><divisions>6</divisions>
@@ -99,6 +100,17 @@ def test_symbols_of_one_place_share_their_note():
     assert [*found] == [0, 48, 96, 120, 144, 168, 192, 216, 240, 360, 372]
     assert not losses
     assert read_notation(to_musicxml(notation)[0], "musicxml")[0].symbols == notation.symbols
+
+
+def test_of_two_staves_the_symbols_of_the_higher_count():
+    """Else what two staves say at one place would be spread, as if both came one after the other."""
+    head, body = LEAD.replace("<transpose>{}</transpose>", "").split("</part-list>\n")
+    first = body.format(HARMONY.format("C", "", "major", ""), "").removesuffix("</score-partwise>")
+    second = body.format(HARMONY.format("C", ' text="M"', "major", ""), LATER).replace("P1", "P2")
+    text = head + '<score-part id="P2"><part-name/></score-part></part-list>' + first + second
+    notation, losses = read_notation(text.encode(), "musicxml")
+    assert [(each.onset, each.root, each.text) for each in notation.symbols] == [(0, "C", ""), (48, "G", "")]
+    assert losses == {"symbols": 1}
 
 
 @pytest.mark.parametrize(
