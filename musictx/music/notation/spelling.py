@@ -2,7 +2,8 @@
 
 import sys
 from bisect import bisect_right
-from importlib import import_module
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from threading import Lock
 from typing import Any, cast
@@ -32,38 +33,40 @@ def check_packages() -> None:
             raise missing(package)
 
 
-def _partitura(module: str) -> Any:
-    """A module of partitura. Raises UserError where that is not installed."""
-    name = f"partitura.{module}"
+@contextmanager
+def _importing() -> Iterator[None]:
+    """Imports partitura without `UNUSED`. Raises UserError where it is not installed."""
     with IMPORTING:
-        if (done := sys.modules.get(name)) is not None:
-            return done
-        hidden = [each for each in UNUSED if each not in sys.modules]
+        hidden = [] if "partitura" in sys.modules else [name for name in UNUSED if name not in sys.modules]
         sys.modules.update(cast(Any, dict.fromkeys(hidden)))  # an import of one raises ImportError now
         try:
-            return import_module(name)
+            yield
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "partitura":
                 raise
             raise missing("partitura") from None
         finally:
-            for each in hidden:
-                sys.modules.pop(each, None)
+            for name in hidden:
+                sys.modules.pop(name, None)
 
 
 def key_of(notation: Notation) -> Key:
     """The signature of the key that the notes fit best (Krumhansl 1990). Raises UserError where partitura is not
     installed."""
-    key = _partitura("musicanalysis").estimate_key(_table(notation)[0])
-    sharps, _ = _partitura("utils.music").key_name_to_fifths_mode(key)
+    with _importing():
+        from partitura.musicanalysis import estimate_key
+        from partitura.utils.music import key_name_to_fifths_mode
+    sharps, _ = key_name_to_fifths_mode(estimate_key(_table(notation)[0]))
     return Key(0, int(sharps))
 
 
 def spelled(notation: Notation) -> list[list[Name]]:
     """The name of each note of each part, by the notes around it (ps13, Meredith 2006) and the signature, which says
     C sharp or D flat. Raises UserError as `key_of`."""
+    with _importing():
+        from partitura.musicanalysis import estimate_spelling
     table, parts = _table(notation)
-    found = _partitura("musicanalysis").estimate_spelling(table)
+    found = estimate_spelling(table)
     places = np.array([FIFTHS.index(each["step"]) - 1 + 7 * int(each["alter"]) for each in found])  # (N,) fifths from C
     begins, onset = [key.onset for key in notation.keys], table["onset_beat"] * UNITS
     of_key = np.array([max(bisect_right(begins, at) - 1, 0) for at in onset])  # (N,)
