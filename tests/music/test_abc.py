@@ -10,7 +10,7 @@ from musictx.music.notation.read import read_notation
 
 
 def test_each_voice_of_abc_is_a_part():
-    assert len(each_voice(ABC, Counter())) == 2
+    assert len(each_voice(ABC, Counter())[0]) == 2
     notation, _ = read_notation(ABC.encode(), "abc")
     assert notes(notation) == [
         ((0, 24, 74), (24, 36, 71), (60, 12, 69), (72, 24, 66), (96, 72, 67)),
