@@ -32,7 +32,7 @@ def test_words_of_two_verses_come_back_and_those_of_grace_notes_are_counted():
     verses = LYRIC.format(1, "begin", "A", "") + LYRIC.format(2, "single", "to", elided)
     first = NOTE.format("", "<duration>2</duration>", verses)
     grace = NOTE.format("<grace/>", "", LYRIC.format(1, "single", "oh", ""))
-    last = NOTE.format("", "<duration>2</duration>", LYRIC.format(1, "end", "men &amp; &lt;b&gt;", ""))
+    last = NOTE.format("", "<duration>2</duration>", LYRIC.format(1, "end", "- men &amp; &lt;b&gt;", ""))
     notation, losses = read_notation(SCORE.format(first + grace + last).encode(), "musicxml")
     assert lines(notation) == [(0, 1, "A", True, False), (0, 2, "to_e", True, False), (48, 1, "men & <b>", False, True)]
     assert losses == {"lyrics": 1, "grace": 1}

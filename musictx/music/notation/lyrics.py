@@ -41,8 +41,8 @@ def syllables_of(elements: Iterable[Any], losses: Counter[str]) -> tuple[Syllabl
 
 def _bare(text: str, begins: bool, ends: bool) -> str:
     """Without the hyphens that some formats leave in it."""
-    bare = text if begins else text.lstrip("-")
-    bare = bare if ends else bare.rstrip("-")
+    bare = text if begins else text.lstrip("- ")
+    bare = bare if ends else bare.rstrip("- ")
     return bare or text
 
 
