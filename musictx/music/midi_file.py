@@ -30,6 +30,11 @@ class Event(NamedTuple):
         return self.data[0] & 0xF0 if self.data[0] < 0xF0 else self.data[0]
 
     @property
+    def text(self) -> bytes:
+        """The body of a META event, behind its length."""
+        return self.data[2:].lstrip(bytes(range(128, 256)))[1:]
+
+    @property
     def channel(self) -> int | None:
         return self.data[0] & 0x0F if self.data[0] < 0xF0 else None
 
@@ -54,8 +59,7 @@ class EventTrack(NamedTuple):
     def name(self) -> str:
         for event in self.events:
             if event.data[:2] == bytes([META, NAME]):
-                name = event.data[2:].lstrip(bytes(range(128, 256)))[1:]  # behind its length
-                return as_text(name, guess_encoding([name]))
+                return as_text(event.text, guess_encoding([event.text]))
         return ""
 
 

@@ -27,15 +27,17 @@ def lines(notation: Notation) -> list[tuple[object, ...]]:
     return [tuple(each) for part in notation.parts for each in part.lyrics]
 
 
-def test_words_of_two_verses_come_back_and_those_of_grace_notes_are_counted():
+def test_words_of_two_verses_come_back_and_those_of_grace_notes_and_rests_are_counted():
     elided = "<elision>_</elision><syllabic>begin</syllabic><text>e-</text>"
     verses = LYRIC.format(1, "begin", "A", "") + LYRIC.format(2, "single", "to", elided)
     first = NOTE.format("", "<duration>2</duration>", verses)
+    rest = NOTE.format("", "<duration>1</duration>", LYRIC.format(1, "single", "hm", ""))
+    rest = rest.replace("<pitch><step>C</step><octave>4</octave></pitch>", "<rest/>")
     grace = NOTE.format("<grace/>", "", LYRIC.format(1, "single", "oh", ""))
-    last = NOTE.format("", "<duration>2</duration>", LYRIC.format(1, "end", "- men &amp; &lt;b&gt;", ""))
-    notation, losses = read_notation(SCORE.format(first + grace + last).encode(), "musicxml")
+    last = NOTE.format("", "<duration>1</duration>", LYRIC.format(1, "end", "- men &amp; &lt;b&gt;", ""))
+    notation, losses = read_notation(SCORE.format(first + grace + last + rest).encode(), "musicxml")
     assert lines(notation) == [(0, 1, "A", True, False), (0, 2, "to_e", True, False), (48, 1, "men & <b>", False, True)]
-    assert losses == {"lyrics": 1, "grace": 1}
+    assert losses == {"lyrics": 2, "grace": 1}
     assert read_notation(to_musicxml(notation)[0], "musicxml") == (notation, {})
     assert lost_in_midi(notation) == {"unsung": 1}
 
@@ -77,7 +79,7 @@ def with_words(notation: Notation, texts: dict[int, bytes], track: int) -> bytes
 def test_a_karaoke_file_has_words_where_notes_begin(track):
     """Also those of a track without notes."""
     texts = {0: b"\\Al-", 480: b"le-\r", 960: b"lu-", 1440: b"-", 1920: b"ja ", 2000: b"beside", 2400: b"\xe9t\xe9"}
-    texts[2880] = b"x" * 200  # longer than any syllable
+    texts[2880] = b"x" * 200
     notation, losses = from_midi(with_words(song(), texts, track))
     assert lines(notation) == [
         (0, 1, "Al", True, False),
@@ -85,9 +87,16 @@ def test_a_karaoke_file_has_words_where_notes_begin(track):
         (48, 1, "lu", False, False),
         (96, 1, "ja", False, True),
         (120, 1, "\xe9t\xe9", True, True),
+        (144, 1, "x" * 200, True, True),
     ]
     assert losses == {"lyrics": 1}
     assert lines(from_midi(to_midi(notation))[0]) == lines(notation)
+
+
+@pytest.mark.parametrize(("words", "encoding"), [("По ле", "cp1251"), ("さ く", "cp932"), ("Mäd chen", "utf-8")])
+def test_words_are_read_in_the_encoding_of_their_time(words, encoding):
+    data = with_words(song(), {480 * n: word.encode(encoding) for n, word in enumerate(words.split())}, 1)
+    assert [each.text for each in from_midi(data)[0].parts[0].lyrics] == words.split()
 
 
 def test_spaces_end_the_words_of_a_karaoke_file_without_hyphens():

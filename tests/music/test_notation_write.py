@@ -90,6 +90,14 @@ def test_no_voice_overlaps_itself_and_no_note_is_lost(notation):
         assert sum(len(chord.names) for voice in voices for chord in voice) == len(part.notes)
 
 
+def test_a_keyboard_has_the_name_of_either_staff():
+    hands = tuple(Note(24 * n, 24, 72) for n in range(4)), tuple(Note(24 * n, 24, 48) for n in range(4))
+    for names in (("", "Keyboard"), ("Keyboard", ""), ("Keyboard", "Keyboard")):
+        parts = tuple(Part(name, 0, hand) for name, hand in zip(names, hands, strict=True))
+        text, _ = to_musicxml(Notation(parts, (Bar(0, 4, 4),), 96))
+        assert {part.name for part in read_notation(text, "musicxml")[0].parts} == {"Keyboard"}
+
+
 def test_a_key_that_nobody_says_is_found_and_a_keyboard_gets_two_staves():
     scale = [41, 57, 60, 65, 69, 67, 65, 64, 62, 60, 58, 57, 55, 53]
     part = Part("Piano", 0, tuple(Note(24 * n, 24, pitch) for n, pitch in enumerate(scale)))

@@ -1,10 +1,11 @@
 """Lyrics of a staff: from music21's notes, onto them, and in the track of a MIDI file."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from musictx.music.letters import as_text, guess_encoding, is_utf8
 from musictx.music.midi_file import META, Event, EventTrack
 from musictx.music.score import UNITS
 
@@ -24,14 +25,14 @@ class Syllable(NamedTuple):
 
 
 def syllables_of(elements: Iterable[Any], losses: Counter[str]) -> tuple[Syllable, ...]:
-    """The syllables below music21's notes; counts those of grace notes."""
+    """The syllables below music21's notes; counts those of grace notes and rests."""
     found = set[Syllable]()  # two voices of a staff may sing one
     for element in elements:
-        for lyric in getattr(element, "lyrics", ()):
+        for lyric in element.lyrics:
             text = printable(lyric.text or "")
             each = lyric.components if lyric.isComposite else [lyric]
             begins, ends = each[0].syllabic not in ("middle", "end"), each[-1].syllabic not in ("begin", "middle")
-            if text and element.duration.isGrace:
+            if text and (element.isRest or element.duration.isGrace):
                 losses["lyrics"] += 1
             elif text:
                 onset = round(Fraction(element.offset) * UNITS)
@@ -78,32 +79,24 @@ def in_midi(syllables: Collection[Syllable]) -> dict[int, str]:
 
 
 def is_lyric(event: Event) -> bool:
-    """Whether a MIDI event is a syllable; none is longer than 127 bytes."""
-    return event.kind == META and event.data[1] == LYRIC and len(event.data) > 2 and event.data[2] < 128
+    """Whether a MIDI event is a syllable."""
+    return event.kind == META and event.data[1] == LYRIC
 
 
 def syllables_in(track: EventTrack, per_unit: float) -> list[Syllable]:
     """The syllables of a MIDI track. Words end with a space where some do, else where no hyphen follows."""
-    found = [(round(event.tick / per_unit), event.data[3:]) for event in track.events if is_lyric(event)]
-    texts = _decoded([text for _, text in found])
-    has_hyphens = any(text.rstrip().endswith("-") for text in texts)
-    has_spaces = not has_hyphens and any(text.endswith(" ") for text in texts)
+    events = [event for event in track.events if is_lyric(event)]
+    encoding = guess_encoding([event.text for event in events if not is_utf8(event.text)])
+    texts = [printable(as_text(event.text, encoding)).lstrip(LINE_BREAKS).strip() for event in events]
+    has_hyphens = any(text.endswith("-") for text in texts)
+    has_spaces = not has_hyphens and any(event.text.endswith(b" ") for event in events)
     syllables, begins = list[Syllable](), True
-    for (onset, _), text in zip(found, texts, strict=True):
-        said = printable(text).lstrip(LINE_BREAKS).strip()
-        if said.strip("-"):
-            ends = text.endswith((" ", "\r", "\n")) if has_spaces else not said.endswith("-")
-            syllables.append(Syllable(onset, 1, _bare(said, begins, ends), begins, ends))
+    for event, text in zip(events, texts, strict=True):
+        if text.strip("-"):
+            ends = event.text.endswith((b" ", b"\r", b"\n")) if has_spaces else not text.endswith("-")
+            syllables.append(Syllable(round(event.tick / per_unit), 1, _bare(text, begins, ends), begins, ends))
             begins = ends
     return syllables
-
-
-def _decoded(texts: Sequence[bytes]) -> list[str]:
-    """Texts of one track, in UTF-8 or else in Latin-1."""
-    try:
-        return [text.decode() for text in texts]
-    except UnicodeDecodeError:
-        return [text.decode("latin-1") for text in texts]
 
 
 def printable(text: str) -> str:

@@ -169,16 +169,15 @@ class Notation:
     def with_symbols_apart(self) -> "Notation":
         """With chord symbols of one place over equal shares of the note that begins there, as lead sheets mean them; it
         counts until its bar or the next symbol."""
-        symbols, onsets = list[ChordSymbol](), [each.onset for each in self.symbols]
-        if len(set(onsets)) == len(onsets):
+        together = {onset: list(same) for onset, same in groupby(self.symbols, key=lambda each: each.onset)}
+        if len(together) == len(self.symbols):
             return self
-        ends = [end for _, end in self.spans]
-        for onset, group in groupby(self.symbols, key=lambda each: each.onset):
-            same = list(group)
-            line = ends[min(bisect_right(ends, onset), len(ends) - 1)]
-            begun = ((note.offset for note in part.notes if note.onset == onset) for part in self.parts)
-            note_end = next(filter(None, (max(each, default=0) for each in begun)), line)
-            share = min(line, note_end, *(each for each in onsets if each > onset)) - onset
+        lines, symbols = [end for _, end in self.spans], list[ChordSymbol]()
+        notes = [note for part in reversed(self.parts) for note in part.notes]  # at one place the first part's counts
+        note_ends = {note.onset: note.offset for note in notes}
+        for onset, following in zip(together, [*together, self.end][1:], strict=True):
+            line = lines[min(bisect_right(lines, onset), len(lines) - 1)]
+            share, same = min(line, following, note_ends.get(onset, line)) - onset, together[onset]
             symbols += [each._replace(onset=onset + k * share // len(same)) for k, each in enumerate(same)]
         return replace(self, symbols=tuple(symbols))
 

@@ -161,15 +161,15 @@ def _notation(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses, s
 
 
 def _staff(part: Any, losses: Losses, source: object) -> Part:
-    elements = part.flatten().notes
-    notes = tuple(_notes(elements, losses, source))
-    return Part(_name(part), _program(part), notes, syllables_of(elements, losses))
+    flat = part.flatten()
+    notes = tuple(_notes(flat.notes, losses, source))
+    return Part(_name(part), _program(part), notes, syllables_of(flat.notesAndRests, losses))
 
 
 def _symbols(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses) -> list[ChordSymbol]:
     """The chord symbols over all staves, where the names that stand for them lie. Where two staves have some, those of
     the higher count; others stay counted as losses, but for the same again."""
-    found = list[ChordSymbol]()
+    found = dict[ChordSymbol, None]()
     for part in parts if named else ():
         taken = {each.onset for each in found}
         for element in part.flatten():
@@ -177,9 +177,9 @@ def _symbols(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses) ->
             if name in named:
                 symbol = named[name]._replace(onset=_units(element.offset))
                 if symbol.onset not in taken:
-                    found.append(symbol)
+                    found[symbol] = None
                 losses["symbols"] -= symbol in found
-    return list(dict.fromkeys(found))
+    return [*found]
 
 
 def _texts(parts: list[Any], longest: Any, named: dict[str, ChordSymbol]) -> Losses:

@@ -57,6 +57,7 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
     notation = notation if notation.keys else replace(notation, keys=(key_of(notation),))
     names = spelled(notation)
     notation, losses = _on_lines(notation)
+    notation = replace(notation, parts=_as_keyboards(notation))
     staves = [
         _staff(part, names[n], notation, losses, tempi and n == 0, n == 0) for n, part in enumerate(notation.parts)
     ]
@@ -69,6 +70,15 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
     with MUSIC21, redirect_stderr(io.StringIO()):  # music21's remarks on more instruments than MIDI has channels
         text: bytes = GeneralObjectExporter(score).parse()
     return with_symbols(text, notation.symbols), +losses
+
+
+def _as_keyboards(notation: Notation) -> tuple[Part, ...]:
+    """The parts; both staves of a keyboard have the name that either has."""
+    parts = [*notation.parts]
+    for upper, lower in notation.keyboards:
+        name = parts[upper].name or parts[lower].name
+        parts[upper], parts[lower] = (replace(parts[n], name=name) for n in (upper, lower))
+    return tuple(parts)
 
 
 def _on_lines(notation: Notation) -> tuple[Notation, Losses]:
