@@ -107,7 +107,7 @@ def read_upload(data: bytes, name: str, limits: Limits) -> PageMusic:
     with AT_ONCE:
         music = cast(PageMusic | str, READERS.read(cast(Any, read_music), data, file_limits))
     if isinstance(music, str):
-        raise UserError(f"{name}: {music}", "give another MIDI file")
+        raise UserError(f"{name}: {music}", "give another file")
     return music._replace(name=Path(name).stem.strip())
 
 
