@@ -28,7 +28,7 @@ def found_again(found: Any, make: Make) -> Iterator[Row]:
             claim = f"planted motif, {task}, {line}: {column}"
             if figure:
                 yield make(command, "motif", claim, figure, table=title, line=line, column=column)
-        title = f"Trainings of 120 CPU seconds: returns {task}"
+        title = f"Trainings of 120 s, the motif returns {task}"
         steps = [statistics.median(each["steps"]), min(each["steps"]), max(each["steps"])]
         ended = [len(passed) for passed in each["stages passed at"]]
         about = {"rate": [each["rate"]], "steps": steps, "parameters": [each["parameters"]]}

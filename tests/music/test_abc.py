@@ -46,6 +46,16 @@ def test_abc_as_people_write_it(body, voices, losses):
     assert abc_notes(body) == (voices, losses)
 
 
+@pytest.mark.parametrize("mark", ".~HIJKLMNOPQRSTUVWhijklmnopqrstuvw")
+def test_decorations_of_one_letter_leave_the_notes(mark):
+    music = 'K:C\n"Cm7"{}C {}D {}^F{}[GB]|\nw:a b c d\n'
+    plain = read_notation(f"X:1\nL:1/4\n{music.format(*4 * [''])}".encode(), "abc")
+    decorated = read_notation(f"X:1\nL:1/4\n{music.format(*4 * [mark])}".encode(), "abc")
+    assert decorated == plain
+    assert len(plain[0].parts[0].lyrics) == 4
+    assert plain[0].symbols
+
+
 def test_abc_without_a_unit_has_eighths_or_in_a_short_meter_sixteenths():
     assert abc_notes("K:C\nCDE|\n", "X:1\nM:3/4\n")[0] == [[(0, 60), (12, 62), (24, 64)]]
     assert abc_notes("K:C\nCDE|\n", "X:1\nM:2/4\n")[0] == [[(0, 60), (6, 62), (12, 64)]]

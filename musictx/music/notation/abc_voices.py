@@ -14,6 +14,7 @@ FIELD = re.compile(r"^([A-Za-z+]):(.*)")
 VOICE = re.compile(r"\[V: *([^\s\]]+)[^\]]*\]")
 # not music: decorations, remarks, names of endings, lyrics' and layout's fields within the line
 NO_MUSIC = re.compile(r'![^!\n]*!|\+[a-z.]+\+|\[?"[^"\n]*"|\[[INPrRTUw]:[^\]]*\]|(?<!\\)%.*|\by\d*')
+DECORATION = re.compile(r'("[^"\n]*")|[.~H-Wh-w]')  # but not in a symbol: music21 takes H and others for notes or skips one
 IN_CHORD = re.compile(r'\[("[^"\n]*")(?=[^\[\]|\n]*\])')  # words within the bracket of notes, not of an ending
 INLINE = re.compile(r"\[([KLMQ]:[^\]]*)\]")  # music21 reads these fields only as lines
 BARS_OF_REST = re.compile(r"Z(\d{0,3})")
@@ -57,7 +58,7 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
             before, *others = VOICE.split(NO_MUSIC.sub(lambda word: _mark(word[0], symbols, losses), line))
             for name, music in [(voice, before), *zip(others[::2], others[1::2], strict=True)]:
                 voice = name
-                played, overlays = OVERLAY.subn("", music)
+                played, overlays = OVERLAY.subn("", DECORATION.sub(r"\1", music))
                 played, signs = REPEAT.subn("|", played)
                 losses["overlay"] += overlays
                 repeats[voice] += signs
