@@ -46,6 +46,41 @@ def test_abc_as_people_write_it(body, voices, losses):
     assert abc_notes(body) == (voices, losses)
 
 
+@pytest.mark.parametrize(
+    ("music", "pitches"),
+    [
+        ("K:C\n^CC=CC|C", [(0, 61), (1, 61), (2, 60), (3, 60), (4, 60)]),  # music21 ends it with its note
+        ("K:F\nB=B[B,B]|B", [(0, 70), (1, 71), (2, 59), (2, 71), (3, 70)]),
+        ("%%propagate-accidentals octave\nK:C\n^CcC", [(0, 61), (1, 72), (2, 61)]),
+        ("I:propagate-accidentals not\nK:C\n^CC", [(0, 61), (1, 60)]),
+        ('K:C\n^CD"A"C', [(0, 61), (1, 62), (2, 61)]),
+        ("K:C\n^C2-|CC", [(0, 61), (3, 60)]),  # a tie takes it over the bar line
+        ("K:C\n[^CE]-|[CE]C", [(0, 61), (0, 64), (2, 60)]),
+        ("K:C\n[C-E]C-[CG]", [(0, 64), (0, 60), (2, 67)]),
+        ("K:D exp _b\nFB^F", [(0, 65), (1, 70), (2, 66)]),
+        ("K:HP\nFCG", [(0, 66), (1, 61), (2, 67)]),
+        ("K:Dmix =c\nFCG", [(0, 66), (1, 60), (2, 67)]),
+        ("K:C clef=bass\nC,", [(0, 48)]),  # music21 moves it by two octaves
+        ("K:G bass\nF[K:bass]F", [(0, 66), (1, 66)]),
+        ("K:Em treble-8\nF[K:Em treble]F", [(0, 54), (1, 66)]),
+        ('K:C\nV:T clef="treble+8" octave=-2 name="bass"\n[CE]-[CE]C', [(0, 48), (0, 52), (2, 48)]),
+        ("V:1 transpose=-2\nK:C\n^FF-|F^F", [(0, 64), (1, 64), (3, 64)]),
+    ],
+)
+def test_pitches_of_abc_as_its_standard_has_them(music, pitches):
+    assert abc_notes(music + "|\n") == ([[(24 * quarter, pitch) for quarter, pitch in pitches]], {})
+
+
+def test_voices_of_abc_have_their_names_and_sounds():
+    head = '%%MIDI program 73\nV:1 name="Fl\\^ute a\\`a &eacute;"\nV:2 nm=Bass clef=bass\nK:C\n'
+    music = "V:1\nC4|\n[V:2]C,4|\n%%MIDI program 1 32\n[V:1 name=A]D4|\n"
+    notation, _ = read_notation(
+        ('X:1\nT: \\\'Etude "a" \\ss % not this\nC:Fran\\ccois\n' + head + music).encode(), "abc"
+    )
+    assert [(part.name, part.program, len(part.notes)) for part in notation.parts] == [("A", 73, 2), ("Bass", 32, 1)]
+    assert (notation.title, notation.composer) == ('Étude "a" ß', "François")
+
+
 @pytest.mark.parametrize("mark", ".~HIJKLMNOPQRSTUVWhijklmnopqrstuvw")
 def test_decorations_of_one_letter_leave_the_notes(mark):
     music = 'K:C\n"Cm7"{}C {}D {}^F{}[GB]|\nw:a b c d\n'

@@ -1,15 +1,15 @@
 """The lyrics of ABC, which stand in lines below the notes: music21 reads none."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
-from musictx.music.notation.lyrics import Syllable, printable, put
+from musictx.music.notation.abc_text import plain, without_remark
+from musictx.music.notation.lyrics import Syllable, put
 
 SILENT = re.compile(r'"[^"\n]*"|\{[^}\n]*\}|\[\w:[^\]\n]*\]')  # names of chords, grace notes, fields
 NOTE = re.compile(r"\[[^\[\]|\n]*\]|[_^=]*[A-Ga-g]|\|")  # all notes of a bracket sound at once
+TILDE = re.compile(r"(?<!\\)~")  # a space; after a stroke, an accent
 WORD = re.compile(r"[|*_-]|(?:\\-|[^\s|*_-])+")
-REMARK = re.compile(r"(?<!\\)%.*")
 
 
 class Words:
@@ -35,7 +35,7 @@ class Words:
     def sing(self, text: str) -> None:
         """Puts the next verse below the notes since the lyrics before."""
         self._verse += 1
-        words, first, at = REMARK.sub("", text), len(self.syllables), self._bars[0]
+        words, first, at = without_remark(text), len(self.syllables), self._bars[0]
         for found in WORD.finditer(words):
             word, joins = found[0], found.start() and words[found.start() - 1] not in " \t-"
             if word == "|":
@@ -49,22 +49,15 @@ class Words:
             elif at >= self.notes:
                 self.lost += 1
             else:
-                if said := printable(word.replace("~", " ").replace("\\-", "-")):
+                if said := plain(TILDE.sub(" ", word).replace("\\-", "-")):
                     self.syllables.append(Syllable(at, self._verse, said, self._ends.get(self._verse, True)))
                     self._ends[self._verse] = True
                 at += 1
 
-    def put_below(self, voice: Any) -> int:
-        """Puts the syllables below the notes of music21's voice; how many are lost: all where it counts other notes."""
-        notes = [*_counted(voice)]
+    def put_below(self, notes: list[Any]) -> int:
+        """Puts the syllables below music21's notes; how many are lost: all where it has others."""
         if len(notes) != self.notes:
             return len(self.syllables) + self.lost
         for each in self.syllables:
             put(notes[each.onset], each)
         return self.lost
-
-
-def _counted(voice: Any) -> Iterator[Any]:
-    for element in voice.flatten().notes:
-        if "Harmony" not in element.classes and not element.duration.isGrace:
-            yield element

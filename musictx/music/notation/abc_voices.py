@@ -1,23 +1,31 @@
 """The voices of ABC: each becomes a tune of its own, since music21 puts them one after the other."""
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 from musictx.music.notation.abc_lyrics import Words
+from musictx.music.notation.abc_pitches import Pitches
+from musictx.music.notation.abc_text import plain, without_remark
 from musictx.music.notation.chord_symbols import ChordSymbol, symbol_named
 from musictx.music.notation.notation import MOST_BARS
 
 BODY = "IKLMmNPQRrsTUVWw+"  # fields within the music; all other letters before a colon are notes: F:| ends a repeat
 FIELD = re.compile(r"^([A-Za-z+]):(.*)")
-VOICE = re.compile(r"\[V: *([^\s\]]+)[^\]]*\]")
+VOICE = re.compile(r"\[V: *([^\s\]]+)([^\]]*)\]")
+NAME = re.compile(r'\b(?:name|nm)=(?:"([^"\n]*)"|(\S+))')
+PROGRAM = re.compile(r"^(?:%%|I: *)MIDI +program +(?:\d+ +)?(\d+)")
+CARRIED = re.compile(r"(?m)^(?:%%|I: *)propagate-accidentals +(\w+)")
 # not music: decorations, remarks, names of endings, lyrics' and layout's fields within the line
 NO_MUSIC = re.compile(r'![^!\n]*!|\+[a-z.]+\+|\[?"[^"\n]*"|\[[INPrRTUw]:[^\]]*\]|(?<!\\)%.*|\by\d*')
-DECORATION = re.compile(r'("[^"\n]*")|[.~H-Wh-w]')  # but not in a symbol: music21 takes H and others for notes or skips one
+DECORATION = re.compile(
+    r'("[^"\n]*")|[.~H-Wh-w]'
+)  # but not in a symbol: music21 takes H and others for notes or skips one
 IN_CHORD = re.compile(r'\[("[^"\n]*")(?=[^\[\]|\n]*\])')  # words within the bracket of notes, not of an ending
 INLINE = re.compile(r"\[([KLMQ]:[^\]]*)\]")  # music21 reads these fields only as lines
-BARS_OF_REST = re.compile(r"Z(\d{0,3})")
+BARS_OF_REST = re.compile(r"[ZX](\d{0,3})")
 GOES_ON = re.compile(r"\n+\+:|(?<=[^\n])\\[ \t]*\n+w:")
 REPEAT = re.compile(r"[:|]*(?::\||\|:|::)[:|]*")  # music21 finds no bars around some
 OVERLAY = re.compile(r"&[^|\n]*")
@@ -28,50 +36,105 @@ MARKS = [
 ]
 
 
-def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, ChordSymbol], list[Words]]:
+class Voice:
+    """The lines of a voice, and what music21 does not read of it."""
+
+    def __init__(self, carried: str) -> None:
+        self.lines: list[str] = []
+        self.words, self.pitches = Words(), Pitches(carried)
+        self.name, self.program = "", 0
+        self.repeats = 0
+
+    def about(self, words: str) -> None:
+        """Takes what a field of the voice says after its name."""
+        if name := NAME.search(words):
+            self.name = plain(name[1] or name[2] or "")
+        self.pitches.placed(re.sub(r'\b(?:name|nm|sname|snm)="[^"]*"', "", words))
+
+    def play(self, music: str, losses: Counter[str]) -> None:
+        """Takes a line of notes."""
+        played, overlays = OVERLAY.subn("", DECORATION.sub(r"\1", music))
+        played, signs = REPEAT.subn("|", played)
+        losses["overlay"] += overlays
+        self.repeats += signs
+        if played.strip():
+            self.lines.append(self.pitches.read(played))
+            self.words.play(played)
+
+    def put_on(self, score: Any) -> int:
+        """Completes music21's score of it; how many syllables are lost: all where it counts other notes."""
+        from music21.instrument import Instrument
+
+        part = score.parts[0]
+        part.partName, sound = self.name, Instrument()
+        sound.midiProgram = self.program
+        part.insert(0, sound)
+        heard = [each for each in score.flatten().notes if "Harmony" not in each.classes and not each.duration.isGrace]
+        if len(heard) == len(self.pitches.shifts):
+            self.pitches.put_on(heard)
+        return self.words.put_below(heard)
+
+
+def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, ChordSymbol], list[Voice]]:
     """The first tune of a file as one text a voice, in their order, the chord symbols that names in it stand for, and
-    the lyrics of each voice; counts losses, and each symbol until it is found."""
+    the voices; counts losses, and each symbol until it is found."""
     symbols: dict[ChordSymbol, str] = {}
-    repeats = Counter[str]()  # by voice
     head: dict[str, str] = {}
-    voices: dict[str, list[str]] = {}
-    words: dict[str, Words] = defaultdict(Words)
-    voice, in_body, has_key = "", False, bool(re.search(r"(?m)^K:", text))
+    voices: dict[str, Voice] = {}
+    carried = (CARRIED.findall(text) or ["pitch"])[0]
+    key, program = "", 0  # of voices that begin later too
+    name, in_body, has_key = "", False, bool(re.search(r"(?m)^K:", text))
+
+    def voice(name: str) -> Voice:
+        if name not in voices:
+            voices[name] = new = Voice(carried)
+            new.pitches.key(key)
+            new.program = program
+        return voices[name]
+
     for line in _first_tune(text, losses):
         field = FIELD.match(line)
-        if field and field[1] == "V":
-            name = (field[2].split() or [""])[0]
-            voice = name if in_body else voice or name
+        if sound := PROGRAM.match(line):
+            number = min(int(sound[1]), 127)
+            program = program if in_body else number
+            for each in [voice(name)] if in_body else voices.values():
+                each.program = number
+        elif field and field[1] == "V":
+            said, about = ((field[2].split(maxsplit=1) or [""]) + [""])[:2]
+            voice(said).about(about)
+            name = said if in_body else name or said
         elif field and not in_body:
-            head.setdefault(field[1], NO_MUSIC.sub("", field[2]).strip())
+            said = plain(without_remark(field[2])) if field[1] in "TC" else NO_MUSIC.sub("", field[2])
+            head.setdefault(field[1], said.strip())
             in_body = field[1] == "K"
+            key = field[2] if in_body else key
+            for each in voices.values():
+                each.pitches.key(key)
         elif field and field[1] in BODY:
             losses["later"] += field[1] == "Q"
             if field[1] == "w":
-                words[voice].sing(field[2])
+                voice(name).words.sing(field[2])
             losses["lyrics"] += len(field[2].split()) * (field[1] == "W")
             if field[1] in "KLM":
-                voices.setdefault(voice, []).append(NO_MUSIC.sub("", line))
+                words = NO_MUSIC.sub("", field[2])
+                words = voice(name).pitches.key(words) if field[1] == "K" else words
+                voice(name).lines += [f"{field[1]}:{words}"] * bool(words.strip())
         elif line.strip() and (in_body or not has_key):
             in_body = True
             line = IN_CHORD.sub(r"\1[", line)
             before, *others = VOICE.split(NO_MUSIC.sub(lambda word: _mark(word[0], symbols, losses), line))
-            for name, music in [(voice, before), *zip(others[::2], others[1::2], strict=True)]:
-                voice = name
-                played, overlays = OVERLAY.subn("", DECORATION.sub(r"\1", music))
-                played, signs = REPEAT.subn("|", played)
-                losses["overlay"] += overlays
-                repeats[voice] += signs
-                if played.strip():
-                    voices.setdefault(voice, []).append(played)
-                    words[voice].play(played)
+            voice(name).play(before, losses)
+            for name, about, music in zip(others[::3], others[1::3], others[2::3], strict=True):
+                voice(name).about(about)
+                voice(name).play(music, losses)
     head = {"L": "1/16" if 0 < _whole_notes(head.get("M", "")) < Fraction(3, 4) else "1/8", "K": "C"} | head
-    fields = [f"{key}:{head[key]}" for key in HEAD if key in head]
-    voices = {voice: music for voice, music in voices.items() if any(map(str.strip, music))}
-    tunes = [[*_rests(music, head)] for music in voices.values()]
-    losses["repeats"] += max(repeats.values(), default=0)
+    head["K"] = Pitches().key(head["K"]) or "C"
+    fields = [f"{each}:{head[each]}" for each in HEAD if each in head]
+    playing = [each for each in voices.values() if any(map(str.strip, each.lines))]
+    tunes = [[*_rests(each.lines, head)] for each in playing]
+    losses["repeats"] += max((each.repeats for each in voices.values()), default=0)
     texts = ["\n".join(["X:1", *fields, *music]) + "\n" for music in tunes]
-    return texts, {name: symbol for symbol, name in symbols.items()}, [words[voice] for voice in voices]
+    return texts, {mark: symbol for symbol, mark in symbols.items()}, playing
 
 
 def _mark(word: str, symbols: dict[ChordSymbol, str], losses: Counter[str]) -> str:
@@ -119,6 +182,6 @@ def _first_tune(text: str, losses: Counter[str]) -> Iterator[str]:
     tunes = 0
     for line in GOES_ON.sub(" ", text.replace("\r", "\n")).split("\n"):
         tunes += bool(re.match(r"^X: *\d", line))
-        if tunes < 2 and not line.startswith("%"):
+        if tunes < 2 and (not line.startswith("%") or PROGRAM.match(line)):
             yield from INLINE.sub(r"\n\1\n", line).split("\n")
     losses["tunes"] += max(tunes - 1, 0)

@@ -12,8 +12,7 @@ from typing import Any
 from zipfile import ZipFile
 
 from musictx.errors import MidiError
-from musictx.music.notation.abc_lyrics import Words
-from musictx.music.notation.abc_voices import each_voice
+from musictx.music.notation.abc_voices import Voice, each_voice
 from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.lyrics import syllables_of
 from musictx.music.notation.musicxml import for_music21
@@ -55,9 +54,9 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
     with MUSIC21, warnings.catch_warnings(), redirect_stderr(io.StringIO()) as complaints:
         warnings.simplefilter("ignore")
         try:
-            texts, symbols, words = _for_music21(text, kind, losses)
+            texts, symbols, voices = _for_music21(text, kind, losses)
             scores = [converter.parseData(each, format=kind).toSoundingPitch() for each in texts]
-            losses["lyrics"] += sum(sung.put_below(score) for sung, score in zip(words, scores, strict=False))
+            losses["lyrics"] += sum(voice.put_on(score) for voice, score in zip(voices, scores, strict=False))
             staves = [staff for score in scores for staff in getattr(score, "parts", [score])]
             notation = _notation(staves, symbols, losses, source).with_symbols_apart()
             if (about := scores[0].metadata) is not None:
@@ -71,8 +70,8 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
     return notation, +losses
 
 
-def _for_music21(text: str, kind: str, losses: Losses) -> tuple[list[str], dict[str, ChordSymbol], list[Words]]:
-    """The texts that music21 reads, the chord symbols that names in them stand for, and the lyrics that it leaves."""
+def _for_music21(text: str, kind: str, losses: Losses) -> tuple[list[str], dict[str, ChordSymbol], list[Voice]]:
+    """The texts that music21 reads, the chord symbols that names in them stand for, and the voices of ABC."""
     if kind == "abc":
         return each_voice(text, losses)
     if kind == "musicxml":

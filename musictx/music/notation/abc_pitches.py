@@ -1,0 +1,111 @@
+"""Accidentals, ties and octaves of ABC, as its standard 2.1 has them: music21 ends an accidental with its note, ties no
+chords, and knows no transposing voices."""
+
+import re
+from typing import Any
+
+PITCH = re.compile(r"([_^=]*)([A-Ga-g])([,']*)([\d/]*)(-?)")
+EVENT = re.compile(rf'("[^"\n]*")|(\{{[^}}\n]*\}})|(\|)|\[([^\[\]|\n]*)\]([\d/]*)(-?)|{PITCH.pattern}')
+MOVED = re.compile(r"(?:^|[\s=\"])(?:treble|bass|alto|tenor|[GFC])\d?([+-]8)(?!\d)")
+MODE = re.compile(r"(?:maj|min|m$|ion|dor|phr|lyd|mix|aeo|loc)", re.IGNORECASE)
+PIPES = "exp ^F ^C =G"  # of K:HP and K:Hp
+OCTAVE, TRANSPOSE = (re.compile(rf"\b{word}=\s*([+-]?\d+)") for word in ("octave", "transpose"))
+Place = tuple[str, int]  # a letter and its octave; (C, 0) is the middle one
+
+
+class Pitches:
+    """The pitches of a voice, by the numbers of its notes from 0; all notes of a bracket have one number.
+
+    `last`: how far an accidental reaches within its bar: `pitch`, all octaves; `octave`; or `not` beyond its note.
+    """
+
+    def __init__(self, last: str = "pitch") -> None:
+        self.last = last
+        self.shifts: list[int] = []  # semitones of each note
+        self.ties: dict[int, set[Place]] = {}
+        self._octave, self._clef, self._semitones = 0, 0, 0
+        self._key: dict[str, str] = {}  # accidentals of the key, beside those of its signature
+        self._bar: dict[object, str] = {}  # the accidentals since the bar line
+        self._tied: dict[Place, str] = {}  # by the note before
+
+    def placed(self, words: str) -> None:
+        """Takes the clef, octave and transposition that a field says."""
+        if re.search(r"clef|treble|bass|alto|tenor", words):
+            moved = MOVED.search(words)
+            self._clef = int(moved[1]) // 8 if moved else 0
+        if found := OCTAVE.search(words):
+            self._octave = int(found[1])
+        if found := TRANSPOSE.search(words):
+            self._semitones = int(found[1])
+
+    def key(self, field: str) -> str:
+        """Takes what a key's field says, and has its key and mode alone, "" where it says a clef."""
+        self.placed(field)
+        first, *others = field.split() or [""]
+        name = re.match(r"([A-G][#b]?)(.*)", first)
+        if first in ("HP", "Hp"):
+            others = PIPES.split()
+        elif first != "none" and (name is None or (name[2] and not MODE.match(name[2]))):
+            return ""
+        self._key = dict.fromkeys("ABCDEFG", "=") if "exp" in others else {}
+        self._key |= {each[-1].upper(): each[:-1] for each in others if re.fullmatch(r"[_^=]+[A-Ga-g]", each)}
+        return " ".join([first, *(each for each in others[:1] if MODE.match(each))])
+
+    def read(self, line: str) -> str:
+        """The line with each accidental where it is heard, for a reader that carries none."""
+        return EVENT.sub(self._event, line)
+
+    def _event(self, found: re.Match[str]) -> str:
+        word, grace, bar, chord, length, tie = found.group(0, 2, 3, 4, 5, 6)
+        if found[1]:
+            return word
+        if bar:
+            self._bar.clear()
+            return word
+        if grace:
+            return PITCH.sub(lambda each: self._pitch(each, {}), word)
+        tied, self._tied = self._tied, {}
+        if chord is None:
+            said = self._pitch(re.fullmatch(PITCH, word) or found, tied)
+        else:
+            said = "[" + PITCH.sub(lambda each: self._pitch(each, tied, bool(tie)), chord) + f"]{length}{tie}"
+        if self._tied:
+            self.ties[len(self.shifts)] = {*self._tied}
+        self.shifts.append(12 * (self._octave + self._clef) + self._semitones)
+        return said
+
+    def _pitch(self, found: re.Match[str], tied: dict[Place, str], ties: bool = False) -> str:
+        accidental, letter, marks, length, tie = found.groups()
+        place = letter.upper(), letter.islower() + marks.count("'") - marks.count(",")
+        key = {"pitch": letter.upper(), "octave": place}.get(self.last)
+        if accidental:
+            if key is not None:
+                self._bar[key] = accidental
+        else:
+            accidental = tied.get(place) or self._bar.get(key) or self._key.get(letter.upper(), "")
+        if tie or ties:
+            self._tied[place] = accidental
+        return f"{accidental}{letter}{marks}{length}{tie}"
+
+    def put_on(self, elements: list[Any]) -> None:
+        """Ties and transposes music21's notes, one element a number."""
+        from music21.tie import Tie
+
+        for index, places in self.ties.items():
+            before = {_place(note): note for note in _each(elements[index])}
+            after = {_place(note): note for element in elements[index + 1 : index + 2] for note in _each(element)}
+            for place in places & before.keys() & after.keys():
+                goes_on = before[place].tie is not None and before[place].tie.type in ("stop", "continue")
+                before[place].tie = Tie("continue" if goes_on else "start")
+                after[place].tie = Tie("stop")
+        for element, shift in zip(elements, self.shifts, strict=True):
+            if shift:
+                element.transpose(shift, inPlace=True)
+
+
+def _each(element: Any) -> list[Any]:
+    return list(element.notes) if hasattr(element, "notes") else [element]
+
+
+def _place(note: Any) -> Place:
+    return note.pitch.step, note.pitch.octave - 4
