@@ -45,6 +45,7 @@ SIGNS = {"": 0, "b": -1, "#": 1}
 ROOT = r"[A-G](?:##?|bb?|)"
 PIECE = r"maj|min|ma|mi|m|M|dim|dom|aug|sus|add|omit|no|alt|[o°øΔ+^#b(),/\d-]"  # of a kind; Fine is no chord
 NAME = re.compile(rf"({ROOT})((?:{PIECE})*?)(?:/({ROOT}))?")
+SPELLED = re.compile(r"(?i)maj|min|dim|dom|aug|sus|add|omit|alt")
 CHANGES = re.compile(r"(?:[/,]?\(?(?:add|no|omit|sus)?[b#]?\d{1,2}\)?)+")
 CHANGE = re.compile(r"(add|no|omit|sus|)([b#]?)(\d{1,2})")
 NUMBER = re.compile(r"[+-]?\d{1,2}(?:\.\d*)?")
@@ -82,15 +83,17 @@ class ChordSymbol(NamedTuple):
 
 def symbol_named(name: str) -> ChordSymbol | None:
     """The symbol of a name, as lead sheets write it; None of words that are no chord."""
-    name = name.strip().replace("♭", "b").replace("♯", "#")
+    name = name.strip().replace("♭", "b").replace("♯", "#").replace("∆", "Δ")
     if name in NO_CHORD_NAMES:
         return ChordSymbol(0, "", NO_CHORD, name)
-    words = NAME.fullmatch(name)
+    small = SPELLED.sub(lambda word: word[0].lower(), name)  # Maj7, MIN7
+    words = NAME.fullmatch(small)
     if words is None:
         return None
-    root, text, bass = words[1], words[2], words[3] or ""
-    for size in range(len(text), -1, -1):
-        kind, changes = KIND_OF.get(text[:size]), text[size:]
+    root, plain, bass = words[1], words[2], words[3] or ""
+    text = name[words.start(2) : words.end(2)]
+    for size in range(len(plain), -1, -1):
+        kind, changes = KIND_OF.get(plain[:size]), plain[size:]
         if kind and (not changes or CHANGES.fullmatch(changes)):
             degrees = [degree for change in CHANGE.findall(changes) for degree in _degrees(*change)]
             return ChordSymbol(0, root, kind, text, bass, tuple(degrees))

@@ -4,7 +4,7 @@ import io
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
 from fractions import Fraction
@@ -12,6 +12,7 @@ from typing import Any
 from zipfile import ZipFile
 
 from musictx.errors import MidiError
+from musictx.music.notation import mei
 from musictx.music.notation.abc_voices import Voice, each_voice
 from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.lyrics import syllables_of
@@ -54,9 +55,9 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
     with MUSIC21, warnings.catch_warnings(), redirect_stderr(io.StringIO()) as complaints:
         warnings.simplefilter("ignore")
         try:
-            texts, symbols, voices = _for_music21(text, kind, losses)
+            texts, symbols, unread = _for_music21(text, kind, losses)
             scores = [converter.parseData(each, format=kind).toSoundingPitch() for each in texts]
-            losses["lyrics"] += sum(voice.put_on(score) for voice, score in zip(voices, scores, strict=False))
+            losses["lyrics"] += sum(each.put_on(score) for each, score in zip(unread, scores, strict=False))
             staves = [staff for score in scores for staff in getattr(score, "parts", [score])]
             notation = _notation(staves, symbols, losses, source).with_symbols_apart()
             if (about := scores[0].metadata) is not None:
@@ -70,8 +71,10 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
     return notation, +losses
 
 
-def _for_music21(text: str, kind: str, losses: Losses) -> tuple[list[str], dict[str, ChordSymbol], list[Voice]]:
-    """The texts that music21 reads, the chord symbols that names in them stand for, and the voices of ABC."""
+def _for_music21(
+    text: str, kind: str, losses: Losses
+) -> tuple[list[str], dict[str, ChordSymbol], Sequence[Voice | mei.Unread]]:
+    """The texts that music21 reads, the chord symbols that names in them stand for, and what it leaves of each."""
     if kind == "abc":
         return each_voice(text, losses)
     if kind == "musicxml":
@@ -81,9 +84,11 @@ def _for_music21(text: str, kind: str, losses: Losses) -> tuple[list[str], dict[
         losses["spines"] += len(OTHER_SPINE.findall(text))
         text = REFERENCES.sub("", text)
         return [KEY_NAMES.sub("*", text) if "*k[" in text else text], {}, []
+    text = re.sub(r"^[^<]+", "", text)
     losses["movements"] += max(len(re.findall(r"<score[\s>]", text)) - 1, 0)
-    losses["symbols"] += len(re.findall(r"<harm[\s>]", text))
-    return [text], {}, []
+    text = mei.for_music21(text, losses)
+    unread = mei.Unread(text, losses)
+    return [text], unread.symbols, [unread]
 
 
 def text_of(data: bytes, source: object) -> str:

@@ -1,0 +1,98 @@
+"""MEI as notation programs write it."""
+
+import pytest
+
+from musictx.music.notation.read import read_notation
+
+HEAD = """<?xml version="1.0" encoding="UTF-8"?>
+<mei xmlns="http://www.music-encoding.org/ns/mei" meiversion="5.0"><meiHead><fileDesc><titleStmt><title>A song</title>
+<title type="subordinate">1</title><respStmt><persName role="arranger">N</persName>
+<persName role="composer">A. B.</persName></respStmt></titleStmt></fileDesc></meiHead><music><body><mdiv><score>
+<scoreDef><staffGrp>
+<staffDef n="1"><label>Voice</label><instrDef midi.instrnum="68"/>
+<keySig sig="2s"/><meterSig count="2" unit="8"/></staffDef>
+<staffGrp><label>Piano</label>
+<staffDef n="2"><clef shape="G" line="2"/><keySig sig="2s"/><meterSig count="2" unit="8"/></staffDef>
+<staffDef n="3"><keySig sig="2s"/><meterSig count="2" unit="8"/></staffDef>
+</staffGrp></staffGrp></scoreDef><section><expansion plist="#a #b #a"/>"""
+END = "</section></score></mdiv></body></music></mei>"
+REST = '<layer n="1"><mRest/></layer>'
+
+
+def measure(*staves, signs="", n=1):
+    parts = "".join(f'<staff n="{i}">{layers}</staff>' for i, layers in enumerate(staves, 1))
+    return f'<measure n="{n}">{parts}{signs}</measure>'
+
+
+def read(*measures):
+    return read_notation((HEAD + "".join(measures) + END).encode(), "mei")
+
+
+def layer(*notes):
+    return "<layer>" + "".join(notes) + "</layer>"
+
+
+def note(name, dur=8, inside="", **more):
+    said = "".join(f' {key.replace("_", ".")}="{value}"' for key, value in more.items())
+    return f'<note xml:id="{name}{dur}" pname="{name}" oct="4" dur="{dur}"{said}>{inside}</note>'
+
+
+def heard(notation):
+    return [[(x.onset, x.length, x.pitch) for x in part.notes] for part in notation.parts]
+
+
+def test_staves_keys_meters_and_names_in_elements():
+    change = '<scoreDef><keySig sig="1f"/><meterSig count="1" unit="4"/></scoreDef>'
+    notation, losses = read(
+        measure(layer(note("c"), note("d")), REST, REST), change, measure(REST, REST, layer(note("e", 4)), n=2)
+    )
+    assert heard(notation) == [[(0, 12, 60), (12, 12, 62)], [], [(24, 24, 64)]]
+    assert [(part.name, part.program) for part in notation.parts] == [("Voice", 68), ("Piano", 0), ("Piano", 0)]
+    assert [(key.onset, key.sharps) for key in notation.keys] == [(0, 2), (24, -1)]
+    assert [tuple(bar) for bar in notation.bars] == [(0, 2, 8), (24, 1, 4)]
+    assert (notation.title, notation.composer, losses) == ("A song", "A. B.", {})
+
+
+def test_music_in_sections_and_endings_within_each_other():
+    first, second, third = (measure(layer(note(name, 4)), REST, REST) for name in "cde")
+    inside = f'<section xml:id="a">{first}<ending n="1">{second}</ending></section><sb/><ending n="2">{third}</ending>'
+    assert heard(read(inside)[0])[0] == [(0, 24, 60), (24, 24, 62), (48, 24, 64)]
+
+
+def test_ties_between_staves_layers_and_measures():
+    chord = '<chord dur="4"><note xml:id="c4" pname="c" oct="4"/><note xml:id="e4" pname="e" oct="4"/></chord>'
+    tie = '<tie startid="#c8" endid="#c16"/><tie startid="#c16" endid="#c4"/>'
+    notation, _ = read(
+        measure(layer(note("d"), note("c")), REST, REST), measure(layer(note("c", 16)), REST, REST, signs=tie)
+    )
+    assert heard(notation)[0] == [(0, 12, 62), (12, 18, 60)]
+    tie = '<tie startid="#c8" endid="#c4"/>'
+    notation, _ = read(measure(layer(note("d"), note("c")), REST, REST, signs=tie), measure(layer(chord), REST, REST))
+    assert heard(notation)[0] == [(0, 12, 62), (12, 36, 60), (24, 24, 64)]
+
+
+def test_cue_notes_are_silent_octaves_are_heard_and_notes_lie_on_their_staff():
+    notes = layer(note("d", cue="true"), note("e", oct_ges=5)), layer(note("f", staff=3), note("g"))
+    notation, losses = read(measure(*notes, layer('<clef sameas="#x"/>', note("c", 4)), signs='<octave dis="8"/>'))
+    assert heard(notation) == [[(12, 12, 76)], [(12, 12, 67)], [(0, 12, 65), (0, 24, 60)]]
+    assert losses == {"cue": 1}
+
+
+def test_tempi_chord_symbols_and_words_of_one_syllable():
+    sung = '<verse n="1"><syl wordpos="s">one</syl></verse>'
+    signs = '<tempo tstamp="2" midi.bpm="96"/><tempo midi.bpm="fast"/><harm tstamp="1">B♭Maj7/D</harm>'
+    signs += '<harm startid="#e8">C<rend>m</rend></harm><harm tstamp="1">Fine</harm><dynam>p</dynam><dir>dolce</dir>'
+    notation, losses = read(measure(layer(note("d", inside=sung), note("e")), REST, REST, signs=signs))
+    assert [(x.onset, x.root, x.kind, x.text, x.bass) for x in notation.symbols] == [
+        (0, "Bb", "major-seventh", "Maj7", "D"),
+        (12, "C", "minor", "m", ""),
+    ]
+    assert [(tempo.onset, tempo.quarters_a_minute) for tempo in notation.tempi] == [(0, 96)]
+    assert [(x.onset, x.text, x.begins, x.ends) for x in notation.parts[0].lyrics] == [(0, "one", True, True)]
+    assert losses == {"symbols": 1, "dynamics": 1, "words": 1}
+
+
+@pytest.mark.parametrize("name", ["EbMaj7", "EbMAJ7", "Eb∆7", "Ebmaj7"])
+def test_kinds_of_chords_in_capitals(name):
+    signs = f"<harm tstamp='1'>{name}</harm>"
+    assert read(measure(layer(note("d", 4)), REST, REST, signs=signs))[0].symbols[0].kind == "major-seventh"
