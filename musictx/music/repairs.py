@@ -23,8 +23,8 @@ LOSSES = {  # of scores
     "symbols": ("a chord symbol is left out", "{} chord symbols are left out"),
     "unheld": ("a chord symbol is left out of MIDI", "{} chord symbols are left out of MIDI"),
     "spines": (
-        "a spine beside the notes is left out, as of lyrics or chord symbols",
-        "{} spines beside the notes are left out, as of lyrics and chord symbols",
+        "a spine beside notes and words is left out, as of chord symbols or fingerings",
+        "{} spines beside notes and words are left out, as of chord symbols or fingerings",
     ),
     "cue": ("a cue note is left out", "{} cue notes are left out"),
     "overlay": (

@@ -36,7 +36,7 @@ SONG = """<score-partwise><work><work-title>My
             "humdrum",
             "Air",
             "Bach",
-            {"spines": 2},
+            {"spines": 1},
         ),
     ],
 )

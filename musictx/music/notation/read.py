@@ -15,6 +15,7 @@ from musictx.errors import MidiError
 from musictx.music.notation import mei
 from musictx.music.notation.abc_voices import Voice, each_voice
 from musictx.music.notation.chord_symbols import ChordSymbol
+from musictx.music.notation.humdrum import Spines
 from musictx.music.notation.lyrics import syllables_of
 from musictx.music.notation.musicxml import for_music21
 from musictx.music.notation.notation import (
@@ -35,7 +36,6 @@ MOST_BYTES = 2**24  # of text
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
 REFERENCES = re.compile(r"(?m)^!!(?!!(?:OTL|COM):).*\n?")  # one without a colon stops music21
 WORDS = {"TextExpression", "RehearsalMark"}
-OTHER_SPINE = re.compile(r"(?m)(?:^|(?<=\t))\*\*(?!kern)\w")
 KEY_NAMES = re.compile(r"(?m)(^|(?<=\t))\*[A-Ga-g][#-]*:[^\t\n]*")  # music21 takes them for signatures
 
 
@@ -73,7 +73,7 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
 
 def _for_music21(
     text: str, kind: str, losses: Losses
-) -> tuple[list[str], dict[str, ChordSymbol], Sequence[Voice | mei.Unread]]:
+) -> tuple[list[str], dict[str, ChordSymbol], Sequence[Voice | Spines | mei.Unread]]:
     """The texts that music21 reads, the chord symbols that names in them stand for, and what it leaves of each."""
     if kind == "abc":
         return each_voice(text, losses)
@@ -81,9 +81,9 @@ def _for_music21(
         text, symbols = for_music21(text, losses)
         return [text], symbols, []
     if kind == "humdrum":
-        losses["spines"] += len(OTHER_SPINE.findall(text))
         text = REFERENCES.sub("", text)
-        return [KEY_NAMES.sub("*", text) if "*k[" in text else text], {}, []
+        spines = Spines(KEY_NAMES.sub("*", text) if "*k[" in text else text, losses)
+        return [spines.text], {}, [spines]
     text = re.sub(r"^[^<]+", "", text)
     losses["movements"] += max(len(re.findall(r"<score[\s>]", text)) - 1, 0)
     text = mei.for_music21(text, losses)

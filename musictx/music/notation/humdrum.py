@@ -1,0 +1,162 @@
+"""Humdrum for music21: each voice in a spine of its own, since it loses those that split twice; words below notes."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from musictx.music.notation.lyrics import Syllable, printable, put
+
+LENGTH = re.compile(r"(\d+)(?:%(\d+))?(\.*)")
+MOST_TOKENS = 2**22  # a voice that splits off once has as many places as the others
+PATHS = {"*^", "*v", "*x", "*+", "*-"}
+Column = tuple[int, int]  # the spine that it comes from, and which of its voices
+
+
+class Spines:
+    """The spines of a text: `text` has those of notes, a voice in each; other words of it are for `put_on`."""
+
+    def __init__(self, text: str, losses: Counter[str]) -> None:
+        self.kinds: list[str] = []
+        self.rows: list[tuple[list[Column], list[str]]] = []
+        self.above: list[str] = []  # lines of the whole score
+        self._read(text)
+        self.onsets = [*self._onsets()]
+        self.staves = [spine for spine, kind in enumerate(self.kinds) if kind == "**kern"]
+        losses["spines"] += sum(kind not in ("**kern", "**text") for kind in self.kinds)
+        used = {column for columns, _ in self.rows for column in columns}
+        self.voices = [(spine, voice) for spine in self.staves for voice in range(sum(s == spine for s, _ in used))]
+        if len(self.voices) * len(self.rows) > MOST_TOKENS:
+            raise ValueError(f"its {len(self.voices)} voices have more than {MOST_TOKENS:,} places")
+        self.text = "\n".join([*self.above, *self._lines()]) + "\n"
+
+    def _read(self, text: str) -> None:
+        columns: list[Column] = []
+        for number, line in enumerate(re.split(r"\r?\n", text), 1):
+            tokens = line.split("\t")
+            if line.startswith("!!"):
+                self.above.append(line)
+            elif tokens[0].startswith("**") and not columns and not self.kinds:
+                self.kinds = tokens
+                columns = [(spine, 0) for spine in range(len(tokens))]
+            elif columns and line:
+                if len(tokens) != len(columns):
+                    raise ValueError(f"line {number} has {len(tokens)} spines in place of {len(columns)}")
+                if not line.startswith("!"):
+                    self.rows.append((columns, tokens))
+                columns = self._after(columns, tokens) if line.startswith("*") else columns
+
+    def _after(self, columns: list[Column], tokens: list[str]) -> list[Column]:
+        """The columns after a line that may split, join, exchange, add or end some."""
+        taken = set(columns)
+        after: list[Column] = []
+        exchanged: list[int] = []
+        joined: Column | None = None
+        for (spine, voice), token in zip(columns, tokens, strict=True):
+            if token == "*v" and joined is not None and joined[0] == spine:
+                after[-1] = joined = min(joined, (spine, voice))
+                continue
+            joined = (spine, voice) if token == "*v" else None
+            if token == "*-":
+                continue
+            after.append((spine, voice))
+            if token == "*^":
+                new = next((spine, n) for n in range(len(taken) + 1) if (spine, n) not in taken)
+                taken.add(new)
+                after.append(new)
+            elif token == "*+":
+                self.kinds.append("**")
+                after.append((len(self.kinds) - 1, 0))
+            elif token == "*x":
+                exchanged.append(len(after) - 1)
+        for left, right in zip(exchanged[::2], exchanged[1::2], strict=False):
+            after[left], after[right] = after[right], after[left]
+        return after
+
+    def _onsets(self) -> Iterator[Fraction]:
+        """When each row begins, and where the last one ends, in quarters."""
+        now, ends = Fraction(0), dict[Column, Fraction]()
+        for columns, tokens in self.rows:
+            is_sound = _is_sound(tokens)
+            lengths = {
+                column: _quarters(token)
+                for column, token in zip(columns, tokens, strict=True)
+                if is_sound and self.kinds[column[0]] == "**kern" and _quarters(token)
+            }
+            ends = {column: end for column, end in ends.items() if column in columns}
+            # notes begin where those before end in their voice; rows without a length before whatever ends first
+            free = [ends[column] for column in lengths if column in ends] or [min(ends.values(), default=now)]
+            now = max(now, *free) if is_sound else now
+            yield now
+            ends |= {column: now + length for column, length in lengths.items()}
+        yield max([now, *ends.values()])
+
+    def _lines(self) -> Iterator[str]:
+        yield "\t".join("**kern" for _ in self.voices)
+        sounds = [onset for (_, tokens), onset in zip(self.rows, self.onsets, strict=False) if _is_sound(tokens)]
+        ends = iter([*sounds[1:], self.onsets[-1]])
+        for (columns, tokens), onset in zip(self.rows, self.onsets, strict=False):
+            said = dict(zip(columns, tokens, strict=True))
+            if tokens[0].startswith("*"):
+                words = [said.get(voice, said.get((voice[0], 0), "*")) for voice in self.voices]
+                yield "\t".join("*" if word in PATHS else word for word in words)
+            elif tokens[0].startswith("="):
+                yield "\t".join(tokens[0] for _ in self.voices)
+            else:
+                rest = _rest(next(ends) - onset)
+                yield "\t".join(said.get(voice, rest) for voice in self.voices)
+        yield "\t".join("*-" for _ in self.voices)
+
+    def put_on(self, score: Any) -> int:
+        """Puts the voices of a staff together, and the words below its notes; how many syllables have no note."""
+        parts = {int(str(part.id).removeprefix("spine_")): part for part in score.parts}
+        staves: dict[int, Any] = {}
+        for number, (spine, voice) in enumerate(self.voices):
+            if not voice:
+                staves[spine] = parts[number]
+                continue
+            flat = parts[number].flatten()
+            for note in flat.notes:
+                staves[spine].insert(flat.elementOffset(note), note)
+            score.remove(parts[number])
+        return sum(self._sing(spine, staves) for spine, kind in enumerate(self.kinds) if kind == "**text")
+
+    def _sing(self, spine: int, staves: dict[int, Any]) -> int:
+        below = max((each for each in staves if each < spine), default=None)
+        verse = 1 + sum(kind == "**text" for kind in self.kinds[(below or 0) : spine])
+        notes = dict[Fraction, Any]()
+        if below is not None:
+            flat = staves[below].flatten()
+            notes = {Fraction(flat.elementOffset(each)): each for each in flat.notes if not each.duration.isGrace}
+        lost = 0
+        for (columns, tokens), onset in zip(self.rows, self.onsets, strict=False):
+            word = dict(zip(columns, tokens, strict=True)).get((spine, 0), ".")
+            text = printable(word.strip("-_|"))
+            if text and _is_sound(tokens) and word != ".":
+                plays = any(column[0] == below and token != "." for column, token in zip(columns, tokens, strict=True))
+                if plays and onset in notes:
+                    put(notes[onset], Syllable(0, verse, text, not word.startswith("-"), not word.endswith("-")))
+                lost += not plays or onset not in notes
+        return lost
+
+
+def _is_sound(tokens: list[str]) -> bool:
+    return not tokens[0].startswith(("*", "="))
+
+
+def _quarters(token: str) -> Fraction:
+    """How long a token is; 0 of one that takes no time."""
+    found = LENGTH.search(token)
+    if found is None or "q" in token or "Q" in token:
+        return Fraction(0)
+    number = found[1]
+    length = Fraction(4 * int(found[2] or 1), int(number)) if int(number) else Fraction(8 * 2 ** (len(number) - 1))
+    return length * (2 - Fraction(1, 2 ** len(found[3])))
+
+
+def _rest(quarters: Fraction) -> str:
+    if not quarters:
+        return "."
+    recip = 4 / quarters
+    return f"{recip.numerator}r" if recip.denominator == 1 else f"{recip.numerator}%{recip.denominator}r"
