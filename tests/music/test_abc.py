@@ -65,10 +65,36 @@ def test_abc_as_people_write_it(body, voices, losses):
         ("K:Em treble-8\nF[K:Em treble]F", [(0, 54), (1, 66)]),
         ('K:C\nV:T clef="treble+8" octave=-2 name="bass"\n[CE]-[CE]C', [(0, 48), (0, 52), (2, 48)]),
         ("V:1 transpose=-2\nK:C\n^FF-|F^F", [(0, 64), (1, 64), (3, 64)]),
+        ("K:Em^d\nFD", [(0, 66), (1, 63)]),
+        ("K:d _b_e\nBE", [(0, 70), (1, 63)]),
+        ("K:D exp _b^f\nBFC", [(0, 70), (1, 66), (2, 60)]),
+        ("K:^f_B\nFB", [(0, 66), (1, 70)]),
+        ("K:C % was treble-8\nC", [(0, 60)]),
+        ("V:1 clef=treble % octave=-1\nK:C\nC", [(0, 60)]),
+        ("V:T clef=treble-8\nK:G clef=treble\nG", [(0, 55)]),
+        ("K:C octave=-1\n[CE]-|[CE]|\nS:Trad Galway\nZ:abc\nO:Eire\nC:me\nC", [(0, 48), (0, 52), (2, 48)]),
+        ("%%MIDI program 2 40\nK:C\nC|\n\nX:2\n%%propagate-accidentals not\nK:C\n", [(0, 60)]),
     ],
 )
 def test_pitches_of_abc_as_its_standard_has_them(music, pitches):
-    assert abc_notes(music + "|\n") == ([[(24 * quarter, pitch) for quarter, pitch in pitches]], {})
+    found, losses = abc_notes(music + "|\n")
+    assert found == [[(24 * quarter, pitch) for quarter, pitch in pitches]]
+    assert losses == ({"tunes": 1} if "X:2" in music else {})
+
+
+def test_grace_notes_of_abc_take_no_time_and_lend_their_accidentals():
+    assert abc_notes("K:C octave=-1\n{[^ce]}c-|{d}c2|\n") == ([[(0, 61)]], {"grace": 3})
+
+
+def test_a_long_line_of_signs_takes_no_long_time():
+    for sign in ("^", "{", '"', "!", "+"):
+        assert abc_notes(f"K:C\nC4|{sign * 100_000}\n")[0][0][0] == (0, 60)
+
+
+def test_sounds_of_abc_are_of_the_voice_before_them():
+    head = "V:1\n%%MIDI program 73\nV:2\nI:MIDI= program 42\nK:C\nV:1\nC4|\nV:2\nE4|\n"
+    notation, _ = read_notation(("X:1\nT:100\\% Rye\n" + head).encode(), "abc")
+    assert ([part.program for part in notation.parts], notation.title) == ([73, 42], "100% Rye")
 
 
 def test_voices_of_abc_have_their_names_and_sounds():

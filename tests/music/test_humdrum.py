@@ -102,7 +102,26 @@ def test_voices_of_one_spine_have_all_their_notes(voices):
 def test_spines_that_do_not_fit_are_refused():
     with pytest.raises(MidiError, match="line 3 has 1 spines in place of 2"):
         read("**kern **kern", "4C 4D", "4E")
-    many = ["**kern", "\t".join(["*^"])] + ["\t".join(["*^"] * 2**n) for n in range(1, 10)]
-    many += ["\t".join(["*v"] * 1024), *["4C"] * 5000]
-    with pytest.raises(MidiError, match="1024 voices"):
+    halves = ["**kern"] + ["\t".join(["*^"] * 2**n) for n in range(9)] + ["\t".join(["4C"] * 512)]
+    with pytest.raises(MidiError, match="more than 500 spines"):
+        read(*halves)
+    many = [*halves[:9], "\t".join(["*v"] * 256), *["4C"] * 20_000]
+    with pytest.raises(MidiError, match="256 voices"):
         read(*many)
+
+
+@pytest.mark.parametrize(
+    ("lines", "notes"),
+    [
+        ("**kern\t**kern\n1c\t1e\t\n \n1d\t\t1f\n*-\t*-\n", [[(0, 96, 64), (96, 96, 65)], [(0, 96, 60), (96, 96, 62)]]),
+        ("**kern\r1c\r*-\r", [[(0, 96, 60)]]),
+        ("**kern\n1c\n*-\n**kern\n1d\n*-\n", [[(0, 96, 60), (96, 96, 62)]]),
+        (
+            "**kern\n*M4/4\n=1\n2c\n*+\n*\t**kern\n2d\t2f\n=2\t=2\n1c\t1e\n*-\t*-\n",
+            [[(48, 48, 65), (96, 96, 64)], [(0, 48, 60), (48, 48, 62), (96, 96, 60)]],
+        ),
+    ],
+)
+def test_humdrum_as_people_write_it(lines, notes):
+    notation, losses = read_notation(lines.encode(), "humdrum")
+    assert (heard(notation), losses) == (notes, {})

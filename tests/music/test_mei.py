@@ -2,6 +2,7 @@
 
 import pytest
 
+from musictx.errors import MidiError
 from musictx.music.notation.read import read_notation
 
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
@@ -90,6 +91,49 @@ def test_tempi_chord_symbols_and_words_of_one_syllable():
     assert [(tempo.onset, tempo.quarters_a_minute) for tempo in notation.tempi] == [(0, 96)]
     assert [(x.onset, x.text, x.begins, x.ends) for x in notation.parts[0].lyrics] == [(0, "one", True, True)]
     assert losses == {"symbols": 1, "dynamics": 1, "words": 1}
+
+
+def test_meters_and_keys_change_between_sections():
+    change = '</section><scoreDef><keySig sig="mixed"/><meterSig count="3" unit="4"/></scoreDef><section>'
+    bar = measure(layer(note("c", 4)), REST, REST)
+    notation, _ = read(bar, change, measure(layer(note("d", 2, dots=1)), REST, REST))
+    assert [tuple(bar) for bar in notation.bars] == [(0, 2, 8), (24, 3, 4)]
+    assert [key.sharps for key in notation.keys] == [2]
+
+
+def test_cue_notes_within_beams_tuplets_and_graces_keep_the_time():
+    cues = f'<tuplet num="3" numbase="2"><beam>{note("c", 8, cue="true") * 3}</beam></tuplet>'
+    music = layer(cues, f'<beam cue="true">{note("c", 16)}</beam>', note("f", 8, "<dot/>", cue="true"), note("d", 1))
+    grace = note("e", 8, cue="true", grace="acc")
+    notation, losses = read(measure(music, layer(grace, note("g", 1)), REST))
+    assert heard(notation) == [[(48, 96, 62)], [(0, 96, 67)], []]
+    assert losses == {"cue": 6}
+
+
+def test_bars_of_rest_repeated_bars_and_tremolos():
+    rests = measure(*['<layer><multiRest num="3"/></layer>'] * 3)
+    tremolo = "<bTrem>" + note("c") + "</bTrem><fTrem>" + note("d") + note("e") + "</fTrem>"
+    again = measure("<layer><mRpt/></layer>", REST, REST)
+    notation, losses = read(rests, measure(layer(tremolo), REST, REST), again)
+    music = [(0, 12, 60), (12, 6, 62), (18, 6, 64)]
+    assert heard(notation)[0] == [(onset + at, length, pitch) for at in (72, 96) for onset, length, pitch in music]
+    assert losses == {}
+    many = "<layer><multiRest num='99999'/></layer>"
+    with pytest.raises(MidiError, match="too long"):
+        read(*[measure(many, many, many)] * 9)
+
+
+def test_names_speeds_and_places_of_signs():
+    head = HEAD.replace("<scoreDef>", '<scoreDef midi.bpm="90">').replace(">Voice<", ">Cantus II<")
+    head = head.replace('<staffDef n="2">', '<staffDef n="2"><label>Upper</label>')
+    incipit = "<incip><score><section><measure n='1'><tempo midi.bpm='30'/></measure></section></score></incip>"
+    signs = '<tempo tstamp="2" mm="60" mm.unit="2"/><harm startid="#r">Dm</harm><tempo tstamp="nan" midi.bpm="inf"/>'
+    music = measure(layer(note("c"), '<rest xml:id="r" dur="8"/>'), REST, REST, signs=signs)
+    text = head.replace("</fileDesc>", f"</fileDesc>{incipit}") + music + END
+    notation, _ = read_notation(text.encode(), "mei")
+    assert [part.name for part in notation.parts] == ["Cantus II", "Upper", "Piano"]
+    assert [tuple(tempo) for tempo in notation.tempi] == [(0, 90), (12, 120)]
+    assert [(symbol.onset, symbol.root) for symbol in notation.symbols] == [(12, "D")]
 
 
 @pytest.mark.parametrize("name", ["EbMaj7", "EbMAJ7", "Eb∆7", "Ebmaj7"])

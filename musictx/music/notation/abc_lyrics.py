@@ -6,8 +6,8 @@ from typing import Any
 from musictx.music.notation.abc_text import plain, without_remark
 from musictx.music.notation.lyrics import Syllable, put
 
-SILENT = re.compile(r'"[^"\n]*"|\{[^}\n]*\}|\[\w:[^\]\n]*\]')  # names of chords, grace notes, fields
-NOTE = re.compile(r"\[[^\[\]|\n]*\]|[_^=]*[A-Ga-g]|\|")  # all notes of a bracket sound at once
+SILENT = re.compile(r'"[^"\n]*"|\{[^{}\n]*\}|\[\w:[^\]\n]*\]')  # names of chords, grace notes, fields
+NOTE = re.compile(r"\[[^\[\]|\n]*\]|[A-Ga-g]|\|")  # all notes of a bracket sound at once
 TILDE = re.compile(r"(?<!\\)~")  # a space; after a stroke, an accent
 WORD = re.compile(r"[|*_-]|(?:\\-|[^\s|*_-])+")
 

@@ -4,10 +4,12 @@ chords, and knows no transposing voices."""
 import re
 from typing import Any
 
-PITCH = re.compile(r"([_^=]*)([A-Ga-g])([,']*)([\d/]*)(-?)")
-EVENT = re.compile(rf'("[^"\n]*")|(\{{[^}}\n]*\}})|(\|)|\[([^\[\]|\n]*)\]([\d/]*)(-?)|{PITCH.pattern}')
+PITCH = re.compile(r"((?<![_^=])[_^=]{1,2}|)([A-Ga-g])([,']*)([\d/]*)(-?)")
+EVENT = re.compile(rf'("[^"\n]*")|(\{{[^{{}}\n]*\}})|(\|)|\[([^\[\]|\n]*)\]([\d/]*)(-?)|{PITCH.pattern}')
 MOVED = re.compile(r"(?:^|[\s=\"])(?:treble|bass|alto|tenor|[GFC])\d?([+-]8)(?!\d)")
-MODE = re.compile(r"(?:maj|min|m$|ion|dor|phr|lyd|mix|aeo|loc)", re.IGNORECASE)
+MODES = r"(?i:maj|min|ion|dor|phr|lyd|mix|aeo|loc)[a-z]*|m"
+KEY = re.compile(rf"(none|HP|Hp|[A-Ga-g][#b]?)(?=$|[\s_^=]|{MODES})\s*({MODES})?(?![a-z])")
+ACCIDENTAL = re.compile(r"([_^=]{1,2})([A-Ga-g])(?![a-z])")
 PIPES = "exp ^F ^C =G"  # of K:HP and K:Hp
 OCTAVE, TRANSPOSE = (re.compile(rf"\b{word}=\s*([+-]?\d+)") for word in ("octave", "transpose"))
 Place = tuple[str, int]  # a letter and its octave; (C, 0) is the middle one
@@ -41,15 +43,18 @@ class Pitches:
     def key(self, field: str) -> str:
         """Takes what a key's field says, and has its key and mode alone, "" where it says a clef."""
         self.placed(field)
-        first, *others = field.split() or [""]
-        name = re.match(r"([A-G][#b]?)(.*)", first)
-        if first in ("HP", "Hp"):
-            others = PIPES.split()
-        elif first != "none" and (name is None or (name[2] and not MODE.match(name[2]))):
+        said = re.sub(r"\b[a-z]{2,}=\S*", "", field).strip()
+        found = KEY.match(said)
+        if found is not None and found[1] in ("HP", "Hp"):
+            said = PIPES
+        changes = ACCIDENTAL.findall(said)
+        if found is None and not changes:
             return ""
-        self._key = dict.fromkeys("ABCDEFG", "=") if "exp" in others else {}
-        self._key |= {each[-1].upper(): each[:-1] for each in others if re.fullmatch(r"[_^=]+[A-Ga-g]", each)}
-        return " ".join([first, *(each for each in others[:1] if MODE.match(each))])
+        self._key = dict.fromkeys("ABCDEFG", "=") if re.search(r"\bexp\b", said) else {}
+        self._key |= {letter.upper(): accidental for accidental, letter in changes}
+        if found is None or found[1] in ("none", "HP", "Hp"):
+            return "none" if found is None else found[1]
+        return f"{found[1][0].upper()}{found[1][1:]} {found[2] or ''}".strip()
 
     def read(self, line: str) -> str:
         """The line with each accidental where it is heard, for a reader that carries none."""

@@ -12,17 +12,17 @@ from musictx.music.notation.abc_text import plain, without_remark
 from musictx.music.notation.chord_symbols import ChordSymbol, symbol_named
 from musictx.music.notation.notation import MOST_BARS
 
-BODY = "IKLMmNPQRrsTUVWw+"  # fields within the music; all other letters before a colon are notes: F:| ends a repeat
 FIELD = re.compile(r"^([A-Za-z+]):(.*)")
 VOICE = re.compile(r"\[V: *([^\s\]]+)([^\]]*)\]")
 NAME = re.compile(r'\b(?:name|nm)=(?:"([^"\n]*)"|(\S+))')
-PROGRAM = re.compile(r"^(?:%%|I: *)MIDI +program +(?:\d+ +)?(\d+)")
+PROGRAM = re.compile(r"^(?:%%|I: *)MIDI *=? *program +(\d+ +)?(\d+)")
 CARRIED = re.compile(r"(?m)^(?:%%|I: *)propagate-accidentals +(\w+)")
 # not music: decorations, remarks, names of endings, lyrics' and layout's fields within the line
 NO_MUSIC = re.compile(r'![^!\n]*!|\+[a-z.]+\+|\[?"[^"\n]*"|\[[INPrRTUw]:[^\]]*\]|(?<!\\)%.*|\by\d*')
-DECORATION = re.compile(
-    r'("[^"\n]*")|[.~H-Wh-w]'
-)  # but not in a symbol: music21 takes H and others for notes or skips one
+# letters that stand for decorations, but not within a symbol: music21 takes some for notes
+DECORATION = re.compile(r'("[^"\n]*")|[.~H-Wh-w]')
+GRACE = re.compile(r"\{([^{}\n]*)\}")
+NOTES = re.compile(r"[A-Ga-gzx]:\s*(?:[|:\d\[]|$)")  # F:| is a note and the end of a repeat, no field
 IN_CHORD = re.compile(r'\[("[^"\n]*")(?=[^\[\]|\n]*\])')  # words within the bracket of notes, not of an ending
 INLINE = re.compile(r"\[([KLMQ]:[^\]]*)\]")  # music21 reads these fields only as lines
 BARS_OF_REST = re.compile(r"[ZX](\d{0,3})")
@@ -43,13 +43,21 @@ class Voice:
         self.lines: list[str] = []
         self.words, self.pitches = Words(), Pitches(carried)
         self.name, self.program = "", 0
+        self.title, self.composer = "", ""
+        self._about = ""
         self.repeats = 0
 
     def about(self, words: str) -> None:
         """Takes what a field of the voice says after its name."""
         if name := NAME.search(words):
             self.name = plain(name[1] or name[2] or "")
-        self.pitches.placed(re.sub(r'\b(?:name|nm|sname|snm)="[^"]*"', "", words))
+        self._about = re.sub(r'\b(?:name|nm|sname|snm)="[^"]*"', "", words)
+        self.pitches.placed(self._about)
+
+    def in_key(self, field: str) -> None:
+        """Takes the key of the head, whose clef is for voices that say none."""
+        self.pitches.key(field)
+        self.pitches.placed(self._about)
 
     def play(self, music: str, losses: Counter[str]) -> None:
         """Takes a line of notes."""
@@ -58,21 +66,25 @@ class Voice:
         losses["overlay"] += overlays
         self.repeats += signs
         if played.strip():
-            self.lines.append(self.pitches.read(played))
+            read = self.pitches.read(played)
+            losses["grace"] += sum(len(re.findall("[A-Ga-g]", each)) for each in GRACE.findall(read))
+            self.lines.append(GRACE.sub("", read))
             self.words.play(played)
 
-    def put_on(self, score: Any) -> int:
-        """Completes music21's score of it; how many syllables are lost: all where it counts other notes."""
+    def put_on(self, score: Any, losses: Counter[str]) -> None:
+        """Completes music21's score of it. Where this has other notes, words, octaves and ties of brackets are lost."""
         from music21.instrument import Instrument
 
         part = score.parts[0]
+        score.metadata.title, score.metadata.composer = self.title, self.composer
         part.partName, sound = self.name, Instrument()
         sound.midiProgram = self.program
         part.insert(0, sound)
         heard = [each for each in score.flatten().notes if "Harmony" not in each.classes and not each.duration.isGrace]
         if len(heard) == len(self.pitches.shifts):
             self.pitches.put_on(heard)
-        return self.words.put_below(heard)
+        losses["unread"] += abs(len(heard) - len(self.pitches.shifts))
+        losses["lyrics"] += self.words.put_below(heard)
 
 
 def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, ChordSymbol], list[Voice]]:
@@ -81,8 +93,9 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
     symbols: dict[ChordSymbol, str] = {}
     head: dict[str, str] = {}
     voices: dict[str, Voice] = {}
-    carried = (CARRIED.findall(text) or ["pitch"])[0]
+    carried = (CARRIED.findall("".join(re.split(r"(?m)^(?=X: *\d)", text)[:2])) or ["pitch"])[0]
     key, program = "", 0  # of voices that begin later too
+    last = ""  # voice that the head speaks of
     name, in_body, has_key = "", False, bool(re.search(r"(?m)^K:", text))
 
     def voice(name: str) -> Voice:
@@ -93,24 +106,25 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
         return voices[name]
 
     for line in _first_tune(text, losses):
-        field = FIELD.match(line)
+        field = None if in_body and NOTES.match(line) else FIELD.match(line)
         if sound := PROGRAM.match(line):
-            number = min(int(sound[1]), 127)
-            program = program if in_body else number
-            for each in [voice(name)] if in_body else voices.values():
-                each.program = number
+            if in_body or last:
+                voice(name if in_body else last).program = min(int(sound[2]), 127)
+            elif not sound[1]:  # else it is that of a channel
+                program = min(int(sound[2]), 127)
         elif field and field[1] == "V":
-            said, about = ((field[2].split(maxsplit=1) or [""]) + [""])[:2]
-            voice(said).about(about)
-            name = said if in_body else name or said
+            last, about = ((without_remark(field[2]).split(maxsplit=1) or [""]) + [""])[:2]
+            voice(last).about(about)
+            name = last if in_body else name or last
         elif field and not in_body:
             said = plain(without_remark(field[2])) if field[1] in "TC" else NO_MUSIC.sub("", field[2])
             head.setdefault(field[1], said.strip())
             in_body = field[1] == "K"
-            key = field[2] if in_body else key
-            for each in voices.values():
-                each.pitches.key(key)
-        elif field and field[1] in BODY:
+            if in_body:
+                key = without_remark(field[2])
+                for each in voices.values():
+                    each.in_key(key)
+        elif field and in_body:
             losses["later"] += field[1] == "Q"
             if field[1] == "w":
                 voice(name).words.sing(field[2])
@@ -133,6 +147,8 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
     playing = [each for each in voices.values() if any(map(str.strip, each.lines))]
     tunes = [[*_rests(each.lines, head)] for each in playing]
     losses["repeats"] += max((each.repeats for each in voices.values()), default=0)
+    for each in playing[:1]:
+        each.title, each.composer = head.get("T", ""), head.get("C", "")
     texts = ["\n".join(["X:1", *fields, *music]) + "\n" for music in tunes]
     return texts, {mark: symbol for symbol, mark in symbols.items()}, playing
 

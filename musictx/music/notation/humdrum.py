@@ -9,7 +9,7 @@ from typing import Any
 from musictx.music.notation.lyrics import Syllable, printable, put
 
 LENGTH = re.compile(r"(\d+)(?:%(\d+))?(\.*)")
-MOST_TOKENS = 2**22  # a voice that splits off once has as many places as the others
+MOST_COLUMNS, MOST_TOKENS = 500, 2**22  # a voice that splits off once has as many places as the others
 PATHS = {"*^", "*v", "*x", "*+", "*-"}
 Column = tuple[int, int]  # the spine that it comes from, and which of its voices
 
@@ -21,6 +21,7 @@ class Spines:
         self.kinds: list[str] = []
         self.rows: list[tuple[list[Column], list[str]]] = []
         self.above: list[str] = []  # lines of the whole score
+        self.losses = losses
         self._read(text)
         self.onsets = [*self._onsets()]
         self.staves = [spine for spine, kind in enumerate(self.kinds) if kind == "**kern"]
@@ -33,19 +34,27 @@ class Spines:
 
     def _read(self, text: str) -> None:
         columns: list[Column] = []
-        for number, line in enumerate(re.split(r"\r?\n", text), 1):
-            tokens = line.split("\t")
+        for number, line in enumerate(re.split(r"\r\n?|\n", text), 1):
+            tokens = re.split(r"\t+", line.rstrip())
             if line.startswith("!!"):
                 self.above.append(line)
-            elif tokens[0].startswith("**") and not columns and not self.kinds:
-                self.kinds = tokens
+            elif tokens[0].startswith("**") and not columns:
+                self.kinds = self.kinds or tokens
+                if len(tokens) != len(self.kinds):  # another score, not more of this one
+                    self.losses["movements"] += 1
+                    return
                 columns = [(spine, 0) for spine in range(len(tokens))]
-            elif columns and line:
+            elif columns and tokens[0]:
                 if len(tokens) != len(columns):
                     raise ValueError(f"line {number} has {len(tokens)} spines in place of {len(columns)}")
+                if len(columns) > MOST_COLUMNS:
+                    raise ValueError(f"line {number} has more than {MOST_COLUMNS} spines")
                 if not line.startswith("!"):
                     self.rows.append((columns, tokens))
-                columns = self._after(columns, tokens) if line.startswith("*") else columns
+                if line.startswith("*"):
+                    for (spine, _), token in zip(columns, tokens, strict=True):
+                        self.kinds[spine] = token if token.startswith("**") else self.kinds[spine]
+                    columns = self._after(columns, tokens)
 
     def _after(self, columns: list[Column], tokens: list[str]) -> list[Column]:
         """The columns after a line that may split, join, exchange, add or end some."""
@@ -100,7 +109,7 @@ class Spines:
             said = dict(zip(columns, tokens, strict=True))
             if tokens[0].startswith("*"):
                 words = [said.get(voice, said.get((voice[0], 0), "*")) for voice in self.voices]
-                yield "\t".join("*" if word in PATHS else word for word in words)
+                yield "\t".join("*" if word in PATHS or word.startswith("**") else word for word in words)
             elif tokens[0].startswith("="):
                 yield "\t".join(tokens[0] for _ in self.voices)
             else:
@@ -108,8 +117,8 @@ class Spines:
                 yield "\t".join(said.get(voice, rest) for voice in self.voices)
         yield "\t".join("*-" for _ in self.voices)
 
-    def put_on(self, score: Any) -> int:
-        """Puts the voices of a staff together, and the words below its notes; how many syllables have no note."""
+    def put_on(self, score: Any, losses: Counter[str]) -> None:
+        """Puts the voices of a staff together, and the words below its notes; counts syllables without a note."""
         parts = {int(str(part.id).removeprefix("spine_")): part for part in score.parts}
         staves: dict[int, Any] = {}
         for number, (spine, voice) in enumerate(self.voices):
@@ -120,7 +129,7 @@ class Spines:
             for note in flat.notes:
                 staves[spine].insert(flat.elementOffset(note), note)
             score.remove(parts[number])
-        return sum(self._sing(spine, staves) for spine, kind in enumerate(self.kinds) if kind == "**text")
+        losses["lyrics"] += sum(self._sing(spine, staves) for spine, kind in enumerate(self.kinds) if kind == "**text")
 
     def _sing(self, spine: int, staves: dict[int, Any]) -> int:
         below = max((each for each in staves if each < spine), default=None)

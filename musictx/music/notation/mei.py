@@ -1,58 +1,62 @@
 """MEI as notation programs write it, for music21, which reads attributes where these write elements."""
 
+import math
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from typing import Any
 from xml.etree import ElementTree
 
 from musictx.music.notation.chord_symbols import ChordSymbol, symbol_named
 from musictx.music.notation.lyrics import printable
+from musictx.music.notation.notation import MOST_BARS
 
 Element = ElementTree.Element
 SCHEMA = "http://www.music-encoding.org/ns/mei"
 MARK = "\ue000"  # begins words that stand for a chord symbol
 ID = "{http://www.w3.org/XML/1998/namespace}id"
-LAYOUT = {
-    "sb",
-    "pb",
-    "cb",
-    "expansion",
-    "clef",
-    "octave",
-}  # a clef may only name another; an octave's notes say `oct.ges`
+LAYOUT = {"sb", "pb", "cb", "expansion", "clef", "octave"}  # notes of an octave say how they sound
 ATTRIBUTES = {
     "keySig": {"sig": "key.sig"},
     "meterSig": {"count": "meter.count", "unit": "meter.unit", "sym": "meter.sym"},
 }
+SIGNATURE = re.compile(r"0|\d{1,2}[sf]")
+MOST_COPIES = 2**20  # elements of bars that are repeated
+Layers = dict[tuple[str | None, int], Element]
 
 
 def for_music21(text: str, losses: Counter[str]) -> str:
     """The score with the same music, in words that music21 knows. Raises ElementTree.ParseError."""
     root = ElementTree.fromstring(text)
     for element in root.iter():
-        name = _name(element)
-        if name == "syl" and element.get("wordpos") == "s":
+        if _name(element) == "syl" and element.get("wordpos") == "s":
             del element.attrib["wordpos"]
-        if element.get("cue") == "true":
-            losses["cue"] += name in ("note", "chord")
-            element.tag = f"{{{SCHEMA}}}space"
-        if name == "note" and (sounding := element.get("oct.ges")) is not None:
+        if _name(element) == "note" and (sounding := element.get("oct.ges")) is not None:
             element.set("oct", sounding)
-        if name in ("staffDef", "scoreDef"):
+        if _name(element) in ("staffDef", "scoreDef"):
             _describe(element)
-        else:
-            _without(element, LAYOUT)
-    for group in root.iter(f"{{{SCHEMA}}}staffGrp"):
+        if _name(element) == "layer":
+            element[:] = [*_played(element, False, losses)]
+    for group in reversed([*root.iter(f"{{{SCHEMA}}}staffGrp")]):
         if label := _label(group):
             for staff in group.iter(f"{{{SCHEMA}}}staffDef"):
                 staff.attrib.setdefault("label", label)
     for score in root.iter(f"{{{SCHEMA}}}score"):
-        whole = ElementTree.Element(f"{{{SCHEMA}}}section")
-        for child in [*score]:
-            if _name(child) in ("section", "ending"):
-                score.remove(child)
-                whole.extend(_measures(child))
-        score.append(whole)
+        whole, kept = ElementTree.Element(f"{{{SCHEMA}}}section"), list[Element]()
+        for define in score.iter(f"{{{SCHEMA}}}scoreDef"):  # music21 fills bars of rest by its meter alone
+            for staff in define.iter(f"{{{SCHEMA}}}staffDef"):
+                for name in ("meter.count", "meter.unit"):
+                    if (value := staff.get(name)) is not None:
+                        define.attrib.setdefault(name, value)
+        for child in score:
+            is_music = _name(child) in ("section", "ending")
+            if is_music or len(whole):
+                whole.extend(_measures(child) if is_music else [child])
+            elif _name(child) not in LAYOUT:
+                kept.append(child)
+        whole[:] = [*_repeated(whole, losses)]
+        score[:] = [*kept, whole]
     _tie(root)
     return ElementTree.tostring(root, "unicode")
 
@@ -65,6 +69,7 @@ class Unread:
 
     def __init__(self, text: str, losses: Counter[str]) -> None:
         self._root = ElementTree.fromstring(text)
+        self._score = next(self._root.iterfind(f".//{{{SCHEMA}}}music//{{{SCHEMA}}}score"), self._root)
         self.symbols: dict[str, ChordSymbol] = {}
         self._words = dict[Element, str]()
         losses["dynamics"] += sum(len([*self._all(name)]) for name in ("dynam", "hairpin"))
@@ -75,33 +80,40 @@ class Unread:
                 self._words[harm] = mark = f"{MARK}{len(self.symbols)}"
                 self.symbols[mark] = symbol
 
-    def put_on(self, score: Any) -> int:
-        """Completes music21's score; 0, since no syllable is lost."""
+    def put_on(self, score: Any, losses: Counter[str]) -> None:
+        """Completes music21's score."""
         from music21 import expressions, metadata, tempo
 
         about = score.metadata or metadata.Metadata()
-        names = [each for each in self._all("titleStmt") for each in each.iter() if (each.text or "").strip()]
-        titles = [str(each.text) for each in names if _name(each) == "title" and each.get("type") != "subordinate"]
-        composers = [str(each.text) for each in names if "composer" in (_name(each), each.get("role"))]
+        names = [each for each in self._root.iter(f"{{{SCHEMA}}}titleStmt") for each in each.iter()]
+        titles = [_text(each) for each in names if _name(each) == "title" and each.get("type") != "subordinate"]
+        composers = [_text(each) for each in names if "composer" in (_name(each), each.get("role"))]
         about.title, about.composer = about.title or "".join(titles[:1]), about.composer or "".join(composers[:1])
         score.metadata = about
+        labels = {staff.get("n"): staff.get("label") for staff in reversed([*self._all("staffDef")])}
+        for label, part in zip(reversed(labels.values()), score.parts, strict=False):
+            part.partName = label or part.partName
         self._to_their_staves(score)
-        starts = {note.id: score.flatten().elementOffset(note) for note in score.flatten().notes}
-        units = {each.offset: each.denominator for each in score.parts[0].flatten().getElementsByClass("TimeSignature")}
-        measures = score.parts[0].getElementsByClass("Measure")
-        for measure, read in zip(self._all("measure"), measures, strict=False):
-            unit = units[max(at for at in units if at <= read.offset)] if units else 4
+        starts = dict[str, Any]()
+        flat = score.flatten()
+        for element in flat.notesAndRests:
+            starts |= {each.id: flat.elementOffset(element) for each in (element, *getattr(element, "notes", ()))}
+        first = score.parts[0]
+        units = {each.offset: each.denominator for each in first.flatten().getElementsByClass("TimeSignature")}
+        for measure, read in zip(self._all("measure"), first.getElementsByClass("Measure"), strict=False):
+            unit = ([4] + [unit for at, unit in sorted(units.items()) if at <= read.offset])[-1]
             for sign in measure:
                 onset = read.offset + max(_number(sign.get("tstamp")) - 1, 0) * 4 / unit
                 onset = starts.get((sign.get("startid") or "").removeprefix("#"), onset)
                 if sign in self._words:
-                    score.parts[0].insert(onset, expressions.TextExpression(self._words[sign]))
-                if _name(sign) == "tempo" and (speed := _number(sign.get("midi.bpm"))) > 0:
-                    score.parts[0].insert(onset, tempo.MetronomeMark(number=speed))
-        return 0
+                    first.insert(onset, expressions.TextExpression(self._words[sign]))
+                if _name(sign) == "tempo" and (speed := _speed(sign)) > 0:
+                    first.insert(onset, tempo.MetronomeMark(number=speed))
+        if (speed := _speed(next(self._all("scoreDef"), self._score))) > 0:
+            first.insert(0, tempo.MetronomeMark(number=speed))
 
     def _all(self, name: str) -> Iterator[Element]:
-        return self._root.iter(f"{{{SCHEMA}}}{name}")
+        return self._score.iter(f"{{{SCHEMA}}}{name}")
 
     def _to_their_staves(self, score: Any) -> None:
         numbers = dict.fromkeys(staff.get("n") for staff in self._all("staffDef"))
@@ -112,20 +124,75 @@ class Unread:
                     other[element.get(ID)] = parts[element.get("staff")]
         for part in score.parts:
             flat = part.flatten()
-            for note in [*flat.notes]:
-                if note.id in other:
-                    part.remove(note, recurse=True)
-                    other[note.id].insert(flat.elementOffset(note), note)
+            moved = [(note, flat.elementOffset(note)) for note in flat.notes if note.id in other]
+            for stream in [part, *part.recurse().getElementsByClass("Stream")] if moved else ():
+                stream.remove([note for note in stream.notes if note.id in other])
+            for note, onset in moved:
+                other[note.id].insert(onset, note)
 
 
 def _name(element: Element) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-def _without(element: Element, names: set[str]) -> None:
-    for child in [*element]:
-        if _name(child) in names:
-            element.remove(child)
+def _text(element: Element) -> str:
+    return printable("".join(element.itertext()))
+
+
+def _played(parent: Element, is_cue: bool, losses: Counter[str]) -> Iterator[Element]:
+    """The notes and rests of a layer, without beams, tuplets and tremolos around them; those of cues are silent."""
+    for child in parent:
+        name, cue = _name(child), is_cue or child.get("cue") == "true"
+        if name in ("beam", "bTrem", "fTrem", "graceGrp", "tuplet"):
+            inside = [*_played(child, cue, losses)]
+            for each in inside if name == "tuplet" else ():  # music21 has no other way without beams
+                for old, new in (("num", "m21TupletNum"), ("numbase", "m21TupletNumbase")):
+                    each.set(new, str(int(child.get(old, 1)) * int(each.get(new, 1))))
+            for each in inside if name == "fTrem" and len(inside) == 2 else ():  # each says the length of both
+                each.set("dur", str(2 * int(each.get("dur", 4))))
+            yield from inside
+        elif cue and name in ("note", "chord"):
+            losses["cue"] += 1
+            if child.get("grace") is None:
+                length = {str(key): child.attrib[key] for key in ("dur", "dots") if key in child.attrib}
+                dots = sum(_name(each) == "dot" for each in child)
+                yield Element(f"{{{SCHEMA}}}space", length | ({"dots": str(dots)} if dots else {}))
+        elif name not in LAYOUT:
+            yield child
+
+
+def _repeated(measures: Iterable[Element], losses: Counter[str]) -> Iterator[Element]:
+    """The measures with those that are only counted or repeated."""
+    before: Layers = {}
+    copied = 0
+    for measure in measures:
+        count = 1
+        layers: Layers = {}
+        for staff in measure.iterfind(f"{{{SCHEMA}}}staff"):
+            for n, layer in enumerate(staff.iterfind(f"{{{SCHEMA}}}layer")):
+                names = {_name(each): each for each in layer}
+                losses["unread"] += sum(_name(each) in ("beatRpt", "halfmRpt", "mRpt2") for each in layer)
+                if (rests := names.get("multiRest")) is not None:
+                    count = max(1, min(int(_number(rests.get("num"))), MOST_BARS))
+                    layer[:] = [Element(f"{{{SCHEMA}}}mRest")]
+                if "mRpt" in names and (staff.get("n"), n) in before:
+                    layer[:] = [_copy(each) for each in before[staff.get("n"), n]]
+                    copied += sum(1 for _ in layer.iter())
+                layers[staff.get("n"), n] = layer
+        copied += count - 1 and count * sum(1 for _ in measure.iter())
+        if copied > MOST_COPIES:
+            raise ValueError("its repeated bars are too long")
+        before = layers or before
+        yield measure
+        yield from (_copy(measure) for _ in range(count - 1))
+
+
+def _copy(element: Element) -> Element:
+    """The same again, without names that point at the first."""
+    copied = deepcopy(element)
+    for each in copied.iter():
+        each.attrib.pop(ID, None)
+    return copied
 
 
 def _label(element: Element) -> str:
@@ -137,9 +204,10 @@ def _describe(staff: Element) -> None:
     """Key, meter and name of a staff as attributes."""
     for child in [*staff]:
         for old, new in ATTRIBUTES.get(_name(child), {}).items():
-            if (value := child.get(old)) is not None:
+            value = child.get(old)
+            if value is not None and (_name(child) != "keySig" or SIGNATURE.fullmatch(value)):
                 staff.set(new, value)
-    _without(staff, {*ATTRIBUTES})
+    staff[:] = [child for child in staff if _name(child) not in ATTRIBUTES]
     if name := _label(staff):
         staff.attrib.setdefault("label", name)
 
@@ -149,7 +217,7 @@ def _measures(section: Element) -> Iterator[Element]:
     for child in section:
         if _name(child) in ("section", "ending"):
             yield from _measures(child)
-        else:
+        elif _name(child) not in LAYOUT:
             yield child
 
 
@@ -163,8 +231,15 @@ def _tie(root: Element) -> None:
                 note.set("tie", "m" if note.get("tie", sign) != sign else sign)
 
 
+def _speed(sign: Element) -> float:
+    """Quarters a minute; 0 where it says none."""
+    beat = 4 / (_number(sign.get("mm.unit")) or 4)
+    return _number(sign.get("midi.bpm")) or _number(sign.get("mm")) * beat
+
+
 def _number(text: str | None) -> float:
     try:
-        return float(text or 0)
+        number = float(text or 0)
     except ValueError:
         return 0.0
+    return number if math.isfinite(number) else 0.0

@@ -57,7 +57,8 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
         try:
             texts, symbols, unread = _for_music21(text, kind, losses)
             scores = [converter.parseData(each, format=kind).toSoundingPitch() for each in texts]
-            losses["lyrics"] += sum(each.put_on(score) for each, score in zip(unread, scores, strict=False))
+            for each, score in zip(unread, scores, strict=False):
+                each.put_on(score, losses)
             staves = [staff for score in scores for staff in getattr(score, "parts", [score])]
             notation = _notation(staves, symbols, losses, source).with_symbols_apart()
             if (about := scores[0].metadata) is not None:
