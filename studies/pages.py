@@ -80,7 +80,9 @@ ABOUT = {
     "endings.",
     "scores": "A note is back where its staff, onset, length and pitch are the same. In MIDI a note ends where the "
     "next of its pitch begins on the same staff, so notes that two voices hold together get shorter. "
-    "The same reader reads a score both times, so a mistake that it makes twice does not show here.",
+    "The same reader reads a score both times, so a mistake that it makes twice does not show here. The figures are "
+    "from before two mends of the reader: Humdrum's voices that split twice, whose notes it lost, and accidentals of "
+    "ABC, which it ended with their note.",
     "loudness": "Velocities count from 1 to 127. Intervals are over songs. The first seed's network is in musictx. "
     "Given volumes: each part's median error in a song was added, as a person turns up a volume. Onsets of POP909 "
     "lie on the beats, so no timing was learned. Written lengths come from the played ones, so some of the held share "
@@ -91,7 +93,9 @@ ABOUT = {
     "tune Duke Street is in training under two other names, which the search for near-duplicates missed.\n\n"
     "Four voices on a grid go to the chorale model by the rule of `score_choirs.py`: over all works it is nearer to "
     "the composers in key, and the score model in nothing. On chorales of Bach it is nearer in three figures and "
-    "further in one; on hymns and others the score model is nearer in one, density.",
+    "further in one; on hymns and others the score model is nearer in one, density.\n\n"
+    "The model learned before two mends of the reader, so some of its Humdrum scores lack notes of voices that split "
+    "twice, and some hymns have accidentals that end too soon.",
     "speed": "Intervals are all that was measured, over turns.\n\n"
     "![Tokens a second of one row by the ids before it: musictx, Hugging Face's GPT-2, and the limit](sampling.png)\n\n"
     "*One row from the piano model's size, medians and all turns.*",
