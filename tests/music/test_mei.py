@@ -80,16 +80,21 @@ def test_cue_notes_are_silent_octaves_are_heard_and_notes_lie_on_their_staff():
 
 
 def test_tempi_chord_symbols_and_words_of_one_syllable():
-    sung = '<verse n="1"><syl wordpos="s">one</syl></verse>'
+    sung = '<verse n="1"><syl wordpos="s" con="u">one</syl></verse><verse n="2"><syl con="u" wordpos="i"><rend>a</rend></syl></verse>'
+    ends = '<verse n="2"><syl wordpos="t" con="u">men</syl></verse>'
     signs = '<tempo tstamp="2" midi.bpm="96"/><tempo midi.bpm="fast"/><harm tstamp="1">B♭Maj7/D</harm>'
     signs += '<harm startid="#e8">C<rend>m</rend></harm><harm tstamp="1">Fine</harm><dynam>p</dynam><dir>dolce</dir>'
-    notation, losses = read(measure(layer(note("d", inside=sung), note("e")), REST, REST, signs=signs))
+    notation, losses = read(measure(layer(note("d", inside=sung), note("e", inside=ends)), REST, REST, signs=signs))
     assert [(x.onset, x.root, x.kind, x.text, x.bass) for x in notation.symbols] == [
         (0, "Bb", "major-seventh", "Maj7", "D"),
         (12, "C", "minor", "m", ""),
     ]
     assert [(tempo.onset, tempo.quarters_a_minute) for tempo in notation.tempi] == [(0, 96)]
-    assert [(x.onset, x.text, x.begins, x.ends) for x in notation.parts[0].lyrics] == [(0, "one", True, True)]
+    assert [(x.onset, x.text, x.begins, x.ends) for x in notation.parts[0].lyrics] == [
+        (0, "one", True, True),
+        (0, "a", True, False),
+        (12, "men", False, True),
+    ]
     assert losses == {"symbols": 1, "dynamics": 1, "words": 1}
 
 

@@ -30,8 +30,11 @@ def for_music21(text: str, losses: Counter[str]) -> str:
     """The score with the same music, in words that music21 knows. Raises ElementTree.ParseError."""
     root = ElementTree.fromstring(text)
     for element in root.iter():
-        if _name(element) == "syl" and element.get("wordpos") == "s":
-            del element.attrib["wordpos"]
+        if _name(element) == "syl":  # its sign after a word would become part of it
+            element.attrib.pop("con", None)
+            element.text, element[:] = _text(element), []
+            if element.get("wordpos") == "s":
+                del element.attrib["wordpos"]
         if _name(element) == "note" and (sounding := element.get("oct.ges")) is not None:
             element.set("oct", sounding)
         if _name(element) in ("staffDef", "scoreDef"):
