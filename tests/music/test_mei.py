@@ -80,7 +80,8 @@ def test_cue_notes_are_silent_octaves_are_heard_and_notes_lie_on_their_staff():
 
 
 def test_tempi_chord_symbols_and_words_of_one_syllable():
-    sung = '<verse n="1"><syl wordpos="s" con="u">one</syl></verse><verse n="2"><syl con="u" wordpos="i"><rend>a</rend></syl></verse>'
+    sung = '<verse n="1"><syl wordpos="s" con="u">one</syl></verse>'
+    sung += '<verse n="2"><syl con="u" wordpos="i"><rend>a</rend></syl></verse>'
     ends = '<verse n="2"><syl wordpos="t" con="u">men</syl></verse>'
     signs = '<tempo tstamp="2" midi.bpm="96"/><tempo midi.bpm="fast"/><harm tstamp="1">B♭Maj7/D</harm>'
     signs += '<harm startid="#e8">C<rend>m</rend></harm><harm tstamp="1">Fine</harm><dynam>p</dynam><dir>dolce</dir>'
