@@ -23,6 +23,7 @@ SHARED = re.compile(r"^.*: (?![^(]*\))")  # of claims that differ after their la
 TITLES = {
     "likelihood": "Likelihood of the models inside",
     "kinds": "Kinds of model, and what they keep of a seed",
+    "motif": "A planted motif",
     "guidance": "How close music stays to its seed",
     "met": "What a person meets",
     "fills": "Filled gaps",
@@ -61,6 +62,18 @@ ABOUT = {
     "nets with attention.\n"
     "- tanh cells, which are no kind of model now: [an old row](#rnn-steps) has them far behind "
     "[the LSTM](#lstm-steps), after as many steps. `musictx lesson rnn` shows why.",
+    "motif": "Eight notes return after other notes, all drawn at random, so only memory names them again. "
+    "Every kind has "
+    "the same curriculum and time, and its own best optimizer and rate. Each step counts seconds that were "
+    "measured once for its kind. The runs of the LSTMs and the table, those of RoPE as it was and of no position "
+    "transposed are older: they counted CPU seconds of a machine with other work. The table had some 1.5 times the "
+    "steps of today's count.\n\n![Right pitches by the ids between motif and return: as it was on the left, "
+    "transposed on the right](motif.png)\n\n*Mean, lowest and highest of five random seeds, as far as all were "
+    "measured; grey: the range of training; hollow: distances that no training had.*\n\nThree ways in which set-up "
+    "alone could make a difference, and what shows it:\n\n- Time: a second is more steps for an LSTM. Weak kinds "
+    "have a column for four times the time, one random seed.\n- The range of training: distances between and "
+    "beyond it, and a later beginning, are columns.\n- The rate: each best rate lies between two that are worse. "
+    "All trials are in the raw files.",
     "fills": "![What the music after a gap saves, by the distance to it: chorales](../../studies/results/fill.png)\n\n"
     "![What the music after a gap saves, by the distance to it: piano](../../studies/results/fill-piano.png)",
     "guidance": "Figures of alive.py, and the history, were measured before `sampler.guard=true` kept new music "
