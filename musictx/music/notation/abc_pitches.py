@@ -11,7 +11,7 @@ MODES = r"(?i:maj|min|ion|dor|phr|lyd|mix|aeo|loc)[a-z]*|m"
 KEY = re.compile(rf"(none|HP|Hp|[A-Ga-g][#b]?)(?=$|[\s_^=]|{MODES})\s*({MODES})?(?![a-z])")
 ACCIDENTAL = re.compile(r"([_^=]{1,2})([A-Ga-g])(?![a-z])")
 PIPES = "exp ^F ^C =G"  # of K:HP and K:Hp
-OCTAVE, TRANSPOSE = (re.compile(rf"\b{word}=\s*([+-]?\d+)") for word in ("octave", "transpose"))
+OCTAVE, TRANSPOSE = (re.compile(rf"\b{word}=\s*([+-]?\d{{1,2}})(?!\d)") for word in ("octave", "transpose"))
 Place = tuple[str, int]  # a letter and its octave; (C, 0) is the middle one
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from musictx.music.notation.lyrics import Syllable, printable, put
 
-LENGTH = re.compile(r"(\d+)(?:%(\d+))?(\.*)")
+LENGTH = re.compile(r"(\d{1,6})(?:%(\d{1,6}))?(\.{0,6})")
 MOST_COLUMNS, MOST_TOKENS = 500, 2**22  # a voice that splits off once has as many places as the others
+MOST_SIGNS, MOST_DOTS = 1000, 100  # of a chord or word
 PATHS = {"*^", "*v", "*x", "*+", "*-"}
 Column = tuple[int, int]  # the spine that it comes from, and which of its voices
 
@@ -49,6 +50,8 @@ class Spines:
                     raise ValueError(f"line {number} has {len(tokens)} spines in place of {len(columns)}")
                 if len(columns) > MOST_COLUMNS:
                     raise ValueError(f"line {number} has more than {MOST_COLUMNS} spines")
+                if max(map(len, tokens)) > MOST_SIGNS or max(token.count(".") for token in tokens) > MOST_DOTS:
+                    raise ValueError(f"line {number} has a note of too many signs")
                 if not line.startswith("!"):
                     self.rows.append((columns, tokens))
                 if line.startswith("*"):

@@ -10,11 +10,11 @@ from xml.etree import ElementTree
 
 from musictx.music.notation.chord_symbols import ChordSymbol, symbol_named
 from musictx.music.notation.lyrics import printable
+from musictx.music.notation.musicxml import MARK
 from musictx.music.notation.notation import MOST_BARS
 
 Element = ElementTree.Element
 SCHEMA = "http://www.music-encoding.org/ns/mei"
-MARK = "\ue000"  # begins words that stand for a chord symbol
 ID = "{http://www.w3.org/XML/1998/namespace}id"
 LAYOUT = {"sb", "pb", "cb", "expansion", "clef", "octave"}  # notes of an octave say how they sound
 ATTRIBUTES = {
@@ -79,7 +79,7 @@ class Unread:
         losses["words"] += len([*self._all("dir")])
         for harm in self._all("harm"):
             losses["symbols"] += 1
-            if (symbol := symbol_named(printable("".join(harm.itertext())))) is not None:
+            if (symbol := symbol_named(_text(harm))) is not None:
                 self._words[harm] = mark = f"{MARK}{len(self.symbols)}"
                 self.symbols[mark] = symbol
 
