@@ -1,7 +1,7 @@
 """Nats a note against compute: which kind of model learns chorales and piano recordings better, from a minute on?
 
     OMP_NUM_THREADS=1 python studies/compute.py --costs          # first, on a quiet machine
-    OMP_NUM_THREADS=1 python studies/compute.py --minutes 1 4    # resumes; some twelve hours of a core
+    OMP_NUM_THREADS=1 python studies/compute.py --minutes 1 4    # resumes; some eight hours of a core
     OMP_NUM_THREADS=1 python studies/compute.py --minutes 1 4 --test     # once, after all else
     python studies/compute.py --device cuda --minutes 0.2 --seeds 1 --out outputs/compute-gpu  # 25 minutes
 
@@ -15,7 +15,8 @@ steps, and its rate falls to zero (Hägele et al. 2024). The next budget goes on
 The rule that chooses, for each corpus, kind and budget, by nats a token of validation pieces: begin at `FIRST`, or at
 the choice of the budget before. Take a neighbour that is better, until none is: half or twice the rate, next dropout,
 another window, the other optimizer at half, the same or twice the rate. Budgets over `WIDE` minutes try half the rate,
-more dropout and the next window once, as trials cost too much there.
+more dropout and the next window once: longer trainings ask for these, and trials cost too much there. Up to `SEEDED`
+minutes each choice has `--seeds` random seeds, later one.
 
 Scoring is fair to both: a Transformer hears at least half a window before each token, an LSTM carries its state through
 the piece. Recordings count as far as `SCORED` ids. The test split is read with what validation chose, by all random
@@ -41,7 +42,7 @@ from musictx.terminal import say
 from musictx.training.optimizer import OPTIMIZERS
 from musictx.viz.figure import new_figure, save_figure
 
-MINUTES, WIDE = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0), 4.0
+MINUTES, WIDE, SEEDED = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0), 1.0, 4.0
 ROUNDS = 2000  # resamples
 DROPOUTS = (0.0, 0.1, 0.2, 0.3, 0.5)
 
@@ -139,7 +140,7 @@ def main() -> None:
     split, rows, best = "test" if args.test else "validation", {}, {kind: FIRST[kind.kind] for kind in kinds}
     for minutes in args.minutes:
         for kind in kinds:
-            best[kind], row = row_of(kind, minutes, best[kind], args.seeds if minutes <= WIDE else 1, split)
+            best[kind], row = row_of(kind, minutes, best[kind], args.seeds if minutes <= SEEDED else 1, split)
             about = {"corpus": kind.music.name, "kind": kind.kind, "minutes": minutes}
             rows[f"{kind.music.name}, {kind.kind}, {minutes:g}"] = about | row
             if list(args.kinds) == list(KINDS):  # else another process has the rest
