@@ -128,3 +128,22 @@ def test_spines_that_do_not_fit_are_refused():
 def test_humdrum_as_people_write_it(lines, notes):
     notation, losses = read_notation(lines.encode(), "humdrum")
     assert (heard(notation), losses) == (notes, {})
+
+
+def test_a_staff_has_its_printed_name_and_its_sound():
+    notation, _ = read(
+        "**kern **kern **kern **kern",
+        "*part3 *part3 *part2 *part1",
+        "*Ipiano *Ipiano *Ialto *",
+        '*I"Klavier *I"Fortepiano *I"ALTVS. *I"Violine',
+        "4C 4c 4a 4e",
+        "*- *- *- *-",
+    )
+    assert [(part.name, part.program) for part in notation.parts] == [
+        ("Violine", 40),
+        ("ALTVS.", 53),
+        ("Fortepiano", 0),
+        ("Fortepiano", 0),
+    ]
+    coded, _ = read("**kern **kern", "*Ivioln *Ivox", "4c 4e", "*- *-")
+    assert [part.program for part in coded.parts] == [53, 40]

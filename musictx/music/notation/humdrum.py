@@ -123,16 +123,30 @@ class Spines:
     def put_on(self, score: Any, losses: Counter[str]) -> None:
         """Puts the voices of a staff together, and the words below its notes; counts syllables without a note."""
         parts = {int(str(part.id).removeprefix("spine_")): part for part in score.parts}
-        staves: dict[int, Any] = {}
+        staves, names = dict[int, Any](), self._names()
         for number, (spine, voice) in enumerate(self.voices):
             if not voice:
                 staves[spine] = parts[number]
+                staves[spine].partName = names[spine] or staves[spine].partName
                 continue
             flat = parts[number].flatten()
             for note in flat.notes:
                 staves[spine].insert(flat.elementOffset(note), note)
             score.remove(parts[number])
         losses["lyrics"] += sum(self._sing(spine, staves) for spine, kind in enumerate(self.kinds) if kind == "**text")
+
+    def _names(self) -> dict[int, str]:
+        """The name of each staff that a score prints, *I"Violino; the upper one's of staves of one part, as *part1."""
+        parts = {spine: self._first(spine, "*part") or str(spine) for spine in self.staves}
+        named = {parts[spine]: name for spine in self.staves if (name := self._first(spine, '*I"'))}
+        return {spine: named.get(part, "") for spine, part in parts.items()}
+
+    def _first(self, spine: int, mark: str) -> str:
+        """The rest of a spine's first word that begins with `mark`."""
+        words = (
+            word for columns, tokens in self.rows for (s, _), word in zip(columns, tokens, strict=True) if s == spine
+        )
+        return next((word.removeprefix(mark).strip() for word in words if word.startswith(mark)), "")
 
     def _sing(self, spine: int, staves: dict[int, Any]) -> int:
         below = max((each for each in staves if each < spine), default=None)

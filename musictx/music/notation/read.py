@@ -292,5 +292,16 @@ def _in_one_line(text: object) -> str:
 
 
 def _program(part: Any) -> int:
-    program = getattr(part.getInstrument(returnDefault=True), "midiProgram", None)
-    return int(program) if program is not None and 0 <= program <= 127 else 0
+    """The MIDI sound of a staff: the file's, or that of the instrument that its name says."""
+    sounds = [each.midiProgram for each in part.recurse().getElementsByClass("Instrument")]
+    sounds += [_sound_of(_name(part))]
+    return next((int(sound) for sound in sounds if sound is not None and 0 <= sound <= 127), 0)
+
+
+def _sound_of(name: str) -> int | None:
+    from music21 import instrument
+
+    try:
+        return instrument.fromString(name).midiProgram if name else None
+    except instrument.InstrumentException:
+        return None
