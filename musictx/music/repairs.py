@@ -8,6 +8,10 @@ LOSSES = {  # of scores
     "unpitched": ("a note without a pitch is left out", "{} notes without a pitch are left out"),
     "unread": ("a note that music21 cannot read is left out", "{} notes that music21 cannot read are left out"),
     "beyond": ("a note beyond MIDI's pitches is left out", "{} notes beyond MIDI's pitches are left out"),
+    "between": (
+        "a pitch lies between MIDI's semitones: it gets one of them",
+        "{} pitches lie between MIDI's semitones: they get one of them",
+    ),
     "finer": (
         "a note has a time that twenty-fourths of a quarter lack: it gets the nearest",
         "{} notes have times that twenty-fourths of a quarter lack: they get the nearest",
@@ -37,7 +41,6 @@ LOSSES = {  # of scores
         "{} further movements are left out: the first is read",
     ),
     "wordy": ("a tempo without a number is left out", "{} tempi without a number are left out"),
-    "later": ("a tempo within a tune of ABC is left out", "{} tempi within a tune of ABC are left out"),
     "lyrics": ("a syllable of lyrics is left out", "{} syllables of lyrics are left out"),
     "unsung": (
         "a syllable is left out of MIDI, which holds one verse",

@@ -37,7 +37,7 @@ def abc_notes(body, head="X:1\nM:4/4\nL:1/4\n"):
         (
             "K:C\nV:1\nZ2|C4|\nV:2\n[M:2/4]Z|[M:C]Z|E2[Q:1/4=60]E2|\n",
             [[(192, 60)], [(144, 64), (192, 64)]],
-            {"later": 1},
+            {},
         ),
         ("K:C\nC4|\n\nX:2\nK:C\nE4|\n\nX:3\nK:C\nE4|\n", [[(0, 60)]], {"tunes": 2}),
     ],
@@ -120,3 +120,11 @@ def test_decorations_of_one_letter_leave_the_notes(mark):
 def test_abc_without_a_unit_has_eighths_or_in_a_short_meter_sixteenths():
     assert abc_notes("K:C\nCDE|\n", "X:1\nM:3/4\n")[0] == [[(0, 60), (12, 62), (24, 64)]]
     assert abc_notes("K:C\nCDE|\n", "X:1\nM:2/4\n")[0] == [[(0, 60), (6, 62), (12, 64)]]
+
+
+def test_a_tempo_of_abc_counts_from_where_it_is_written():
+    text = 'X:1\nM:4/4\nL:1/4\nQ:100\nK:C\nCDEF|[Q:1/4=60]GAB2|C4|\nQ:"Lento" 1/8 3/8=40\nz2 CD|[Q:140]E4|\n'
+    notation, losses = read_notation(text.encode(), "abc")
+    tempi = [(each.onset / 96, each.quarters_a_minute) for each in notation.tempi]
+    assert tempi == [(0, 100), (1, 60), (3.5, 80), (4, 140)]
+    assert not losses

@@ -63,6 +63,10 @@ def test_what_the_grid_lacks_gets_the_nearest_place_and_is_counted():
         XML.replace("<divisions>6", "<divisions>10").format(notes=quintuplet).encode(), "musicxml"
     )
     assert losses["finer"] > 0
+    between = NOTE.format("D", 6).replace("</step>", "</step><alter>0.5</alter>")
+    notation, losses = read_notation(XML.format(notes=between).encode(), "musicxml")
+    assert notes(notation)[0][0].pitch in (60, 61)
+    assert losses == {"between": 1}
 
 
 MARK = "<metronome><beat-unit>quarter</beat-unit>{}<per-minute>{}</per-minute></metronome>"
@@ -72,7 +76,8 @@ MARK = "<metronome><beat-unit>quarter</beat-unit>{}<per-minute>{}</per-minute></
     ("marks", "tempi", "wordy"),
     [
         (MARK.format("<beat-unit-dot/>", 60), (90.0,), 0),
-        (MARK.format("", "ca. 60"), (120.0,), 1),
+        (MARK.format("", "ca. 60-66"), (60.0,), 0),
+        (MARK.format("", "lento"), (120.0,), 1),
         ("<words>Allegro</words></direction-type><sound tempo='77'/><direction-type><words/>", (77.0,), 0),
         (MARK.format("", 100000), (1000.0,), 0),
     ],

@@ -45,6 +45,7 @@ class Voice:
         self.name, self.program = "", 0
         self.title, self.composer = "", ""
         self._about = ""
+        self.tempi: list[tuple[int, float]] = []  # notes before it, and quarters a minute
         self.repeats = 0
 
     def about(self, words: str) -> None:
@@ -74,6 +75,7 @@ class Voice:
     def put_on(self, score: Any, losses: Counter[str]) -> None:
         """Completes music21's score of it. Where this has other notes, words, octaves and ties of brackets are lost."""
         from music21.instrument import Instrument
+        from music21.tempo import MetronomeMark
 
         part = score.parts[0]
         score.metadata.title, score.metadata.composer = self.title, self.composer
@@ -83,6 +85,9 @@ class Voice:
         heard = [each for each in score.flatten().notes if "Harmony" not in each.classes and not each.duration.isGrace]
         if len(heard) == len(self.pitches.shifts):
             self.pitches.put_on(heard)
+            for before, speed in self.tempi:
+                if before < len(heard):
+                    part.insert(heard[before].getOffsetInHierarchy(part), MetronomeMark(number=speed))
         losses["unread"] += abs(len(heard) - len(self.pitches.shifts))
         losses["lyrics"] += self.words.put_below(heard)
 
@@ -125,7 +130,10 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
                 for each in voices.values():
                     each.in_key(key)
         elif field and in_body:
-            losses["later"] += field[1] == "Q"
+            if field[1] == "Q":
+                speed = _quarters_a_minute(field[2])
+                losses["wordy"] += speed is None
+                voice(name).tempi += [] if speed is None else [(len(voice(name).pitches.shifts), speed)]
             if field[1] == "w":
                 voice(name).words.sing(field[2])
             losses["lyrics"] += len(field[2].split()) * (field[1] == "W")
@@ -191,6 +199,14 @@ def _whole_notes(text: str) -> Fraction:
     if numbers is None or not int(numbers[2]):
         return Fraction(0)
     return Fraction(sum(map(int, re.findall(r"\d+", numbers[1]))), int(numbers[2]))
+
+
+def _quarters_a_minute(text: str) -> float | None:
+    """The tempo of a field, as "Lento" 1/8 3/8=40; None without a number."""
+    beats, equals, number = re.sub(r'"[^"]*"', "", text).rpartition("=")
+    found = re.match(r"\s*(\d{1,4}(?:\.\d+)?)", number)
+    beat = sum(_whole_notes(each) for each in re.findall(r"\d+/\d+", beats)) if equals else Fraction(1, 4)
+    return float(4 * beat) * float(found[1]) if found and beat else None
 
 
 def _first_tune(text: str, losses: Counter[str]) -> Iterator[str]:

@@ -11,12 +11,16 @@ MARK = "\ue000"  # begins words that stand for a chord symbol: music21 spells th
 MARKED = re.compile(
     rf"<direction\b[^>]*>((?:(?!</direction>).)*?)<words\b[^>]*>{MARK}(\d+)</words>(.*?)</direction>", re.DOTALL
 )
+TEMPO = re.compile(r"(<per-minute\b[^>]*>)[^<\d]*(\d+(?:\.\d+)?)[^<]*<")  # ca. 60, which music21 takes for words
 PLACE = re.compile(r"<offset\b.*?</offset>", re.DOTALL)
 
 
 def for_music21(text: str, losses: Losses) -> tuple[str, dict[str, ChordSymbol]]:
-    """The text of a score, and the chord symbols that words in it stand for; counts cue notes, which another part
-    plays, and each symbol until it is found. Raises ParseError for text that is no XML."""
+    """The text of a score, its tempi as numbers alone, and the chord symbols that words in it stand for.
+
+    Counts cue notes, which another part plays, and each symbol until it is found. Raises ParseError for text that is no
+    XML."""
+    text = TEMPO.sub(r"\1\2<", text)
     if not any(tag in text for tag in ("<cue", "<score-timewise", "<harmony")):
         return text, {}
     score = ElementTree.fromstring(text)  # entities are refused before

@@ -233,6 +233,7 @@ def _notes(elements: Iterable[Any], losses: Losses, source: object) -> Iterator[
             if not 0 <= pitch <= 127:
                 losses["beyond"] += 1
                 continue
+            losses["between"] += pitch != note.pitch.ps
             waiting = ended.get((onset, pitch))
             if tie is not None and tie.type in ("stop", "continue") and waiting:
                 new = waiting.pop()
