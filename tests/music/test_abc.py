@@ -24,6 +24,9 @@ def abc_notes(body, head="X:1\nM:4/4\nL:1/4\n"):
     return [[(note.onset, note.pitch) for note in part.notes] for part in notation.parts], dict(losses)
 
 
+OVERLAID = [[(0, 72), (96, 74), (144, 78), (144, 81)], [(0, 60), (96, 59), (96, 60), (96, 64)]]
+
+
 @pytest.mark.parametrize(
     ("body", "voices", "losses"),
     [
@@ -32,7 +35,14 @@ def abc_notes(body, head="X:1\nM:4/4\nL:1/4\n"):
         ("V:1\nV:2\nK:C\nC4|\nV:2\nE4|\n", [[(0, 60)], [(0, 64)]], {}),
         ("CD\n", [[(0, 60), (24, 62)]], {}),
         ('K:C\nC4:|["2-9" D4|]\n', [[(0, 60), (96, 62)]], {"repeats": 1}),
-        ("K:C\nC4 & E4|D4|\n", [[(0, 60), (96, 62)]], {"overlay": 1}),
+        ("K:C\nC4 & E4|D4|\n", [[(0, 60), (0, 64), (96, 62)]], {}),
+        (
+            "K:C\nC4|z2 D2 & z2 ^F>F &\\\nG4|F4|\n",
+            [[(0, 60), (96, 67), (144, 66), (144, 62), (180, 66), (192, 65)]],
+            {},
+        ),
+        ("K:C\nC4 & D4 & E4 & F4 & G4|\n", [[(0, 60), (0, 62), (0, 64), (0, 65)]], {"overlay": 1}),
+        ("K:C\nV:1 octave=1\nC4|D2[K:G]F2 & z2 A2|\nV:2\nC4|[CE]4- & B,4-|[CE]4 & B,4|\n", OVERLAID, {}),
         ("K:C\n[V:1]F2[K:G]F2|\n[V:1][M:1/4][L:1/8]F2|F2|\n", [[(0, 65), (48, 66), (96, 66), (120, 66)]], {}),
         (
             "K:C\nV:1\nZ2|C4|\nV:2\n[M:2/4]Z|[M:C]Z|E2[Q:1/4=60]E2|\n",

@@ -60,6 +60,11 @@ class Pitches:
         """The line with each accidental where it is heard, for a reader that carries none."""
         return EVENT.sub(self._event, line)
 
+    def cut(self, index: int) -> None:
+        """Forgets the notes from a number on."""
+        del self.shifts[index:]
+        self.ties = {note: places for note, places in self.ties.items() if note < index}
+
     def _event(self, found: re.Match[str]) -> str:
         word, grace, bar, chord, length, tie = found.group(0, 2, 3, 4, 5, 6)
         if found[1]:

@@ -26,9 +26,9 @@ NOTES = re.compile(r"[A-Ga-gzx]:\s*(?:[|:\d\[]|$)")  # F:| is a note and the end
 IN_CHORD = re.compile(r'\[("[^"\n]*")(?=[^\[\]|\n]*\])')  # words within the bracket of notes, not of an ending
 INLINE = re.compile(r"\[([KLMQ]:[^\]]*)\]")  # music21 reads these fields only as lines
 BARS_OF_REST = re.compile(r"[ZX](\d{0,3})")
-GOES_ON = re.compile(r"\n+\+:|(?<=[^\n])\\[ \t]*\n+w:")
+GOES_ON = re.compile(r"\n+\+:|(?<=[^\n])\\[ \t]*\n+w:|(?<=&)[ \t]*\\[ \t]*\n")
 REPEAT = re.compile(r"[:|]*(?::\||\|:|::)[:|]*")  # music21 finds no bars around some
-OVERLAY = re.compile(r"&[^|\n]*")
+LAYERS = 3  # beside a voice: a staff has four
 HEAD = "TCMLQK"
 # names that stand for a tune's chord symbols: music21 takes a minus for a flat, and refuses some kinds
 MARKS = [
@@ -39,7 +39,8 @@ MARKS = [
 class Voice:
     """The lines of a voice, and what music21 does not read of it."""
 
-    def __init__(self, carried: str) -> None:
+    def __init__(self, carried: str, layers: int = 0) -> None:
+        self.layers = [Layer(self, number, carried) for number in range(1, layers + 1)]
         self.lines: list[str] = []
         self.words, self.pitches = Words(), Pitches(carried)
         self.name, self.program = "", 0
@@ -53,43 +54,103 @@ class Voice:
         if name := NAME.search(words):
             self.name = plain(name[1] or name[2] or "")
         self._about = re.sub(r'\b(?:name|nm|sname|snm)="[^"]*"', "", words)
-        self.pitches.placed(self._about)
+        for each in (self, *self.layers):
+            each.pitches.placed(self._about)
 
     def in_key(self, field: str) -> None:
         """Takes the key of the head, whose clef is for voices that say none."""
-        self.pitches.key(field)
-        self.pitches.placed(self._about)
+        for each in (self, *self.layers):
+            each.pitches.key(field)
+            each.pitches.placed(self._about)
+
+    def change(self, field: str, words: str) -> None:
+        """Takes a key, unit or meter within the tune."""
+        for each in (self, *self.layers):
+            said = each.pitches.key(words) if field == "K" else words
+            each.lines += [f"{field}:{said}"] * bool(said.strip())
 
     def play(self, music: str, losses: Counter[str]) -> None:
         """Takes a line of notes."""
-        played, overlays = OVERLAY.subn("", DECORATION.sub(r"\1", music))
-        played, signs = REPEAT.subn("|", played)
-        losses["overlay"] += overlays
+        played, signs = REPEAT.subn("|", DECORATION.sub(r"\1", music))
         self.repeats += signs
+        bars = [bar.split("&") for bar in played.split("|")]
+        losses["overlay"] += sum(max(len(bar) - 1 - len(self.layers), 0) for bar in bars)
+        played = "|".join(bar[0] for bar in bars)
         if played.strip():
-            read = self.pitches.read(played)
-            losses["grace"] += sum(len(re.findall("[A-Ga-g]", each)) for each in GRACE.findall(read))
-            self.lines.append(GRACE.sub("", read))
+            self.lines.append(self._read(played, losses))
             self.words.play(played)
+            for each in self.layers:
+                each.play_beside(bars, losses)
+
+    def _read(self, played: str, losses: Counter[str]) -> str:
+        read = self.pitches.read(played)
+        losses["grace"] += sum(len(re.findall("[A-Ga-g]", each)) for each in GRACE.findall(read))
+        return GRACE.sub("", read)
+
+    def _heard(self, score: Any, losses: Counter[str]) -> list[Any]:
+        """Its notes in music21's score; where these are others, octaves and ties of brackets are lost."""
+        heard = [each for each in score.flatten().notes if "Harmony" not in each.classes and not each.duration.isGrace]
+        if len(heard) == len(self.pitches.shifts):
+            self.pitches.put_on(heard)
+        losses["unread"] += abs(len(heard) - len(self.pitches.shifts))
+        return heard
 
     def put_on(self, score: Any, losses: Counter[str]) -> None:
-        """Completes music21's score of it. Where this has other notes, words, octaves and ties of brackets are lost."""
+        """Completes music21's score of it. Where this has other notes, words and tempi may be lost."""
         from music21.instrument import Instrument
         from music21.tempo import MetronomeMark
 
-        part = score.parts[0]
+        self.part = part = score.parts[0]
         score.metadata.title, score.metadata.composer = self.title, self.composer
         part.partName, sound = self.name, Instrument()
         sound.midiProgram = self.program
         part.insert(0, sound)
-        heard = [each for each in score.flatten().notes if "Harmony" not in each.classes and not each.duration.isGrace]
-        if len(heard) == len(self.pitches.shifts):
-            self.pitches.put_on(heard)
-            for before, speed in self.tempi:
-                if before < len(heard):
-                    part.insert(heard[before].getOffsetInHierarchy(part), MetronomeMark(number=speed))
-        losses["unread"] += abs(len(heard) - len(self.pitches.shifts))
+        heard = self._heard(score, losses)
+        for before, speed in self.tempi:
+            if before < len(heard):
+                part.insert(heard[before].getOffsetInHierarchy(part), MetronomeMark(number=speed))
         losses["lyrics"] += self.words.put_below(heard)
+
+
+class Layer(Voice):
+    """The music behind the nth & of each bar, and the voice's own in bars without it, which gives it its time."""
+
+    def __init__(self, voice: Voice, number: int, carried: str) -> None:
+        super().__init__(carried)
+        self.voice, self.number = voice, number
+        self.own: list[int] = []  # its notes that are not the voice's
+        self._bar = 0, 0, 0  # where it begins: line, sign, note
+
+    def play_beside(self, bars: list[list[str]], losses: Counter[str]) -> None:
+        """Takes a line's bars, each as the voice's music and that behind each &."""
+        line = ""
+        for count, bar in enumerate(bars):
+            is_own = len(bar) > self.number
+            if count:
+                line += self.pitches.read("|")
+                self._bar = len(self.lines), len(line), len(self.pitches.shifts)
+            elif is_own:
+                self._go_back()
+            before = len(self.pitches.shifts)
+            line += self._read(bar[self.number if is_own else 0], losses if is_own else Counter())
+            self.own += range(before, len(self.pitches.shifts)) if is_own else ()
+        self.lines.append(line)
+
+    def _go_back(self) -> None:
+        """Leaves the bar's music on lines before: an & goes back to the bar's beginning."""
+        number, sign, note = self._bar
+        self.lines[number:] = [
+            line if FIELD.match(line) else line[: sign * (n == 0)] for n, line in enumerate(self.lines[number:])
+        ]
+        self.pitches.cut(note)
+        self.own = [each for each in self.own if each < note]
+
+    def put_on(self, score: Any, losses: Counter[str]) -> None:
+        """Puts its notes beside those of its voice."""
+        (part,), heard = score.parts, self._heard(score, losses)
+        for note in [heard[n] for n in self.own if n < len(heard)]:
+            self.voice.part.insert(note.getOffsetInHierarchy(part), note)
+        score.remove(part)
 
 
 def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, ChordSymbol], list[Voice]]:
@@ -100,17 +161,19 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
     voices: dict[str, Voice] = {}
     carried = (CARRIED.findall("".join(re.split(r"(?m)^(?=X: *\d)", text)[:2])) or ["pitch"])[0]
     key, program = "", 0  # of voices that begin later too
+    tune = [*_first_tune(text, losses)]
+    layers = min(max((bar.count("&") for line in tune for bar in NO_MUSIC.sub("", line).split("|")), default=0), LAYERS)
     last = ""  # voice that the head speaks of
     name, in_body, has_key = "", False, bool(re.search(r"(?m)^K:", text))
 
     def voice(name: str) -> Voice:
         if name not in voices:
-            voices[name] = new = Voice(carried)
-            new.pitches.key(key)
+            voices[name] = new = Voice(carried, layers)
+            new.in_key(key)
             new.program = program
         return voices[name]
 
-    for line in _first_tune(text, losses):
+    for line in tune:
         field = None if in_body and NOTES.match(line) else FIELD.match(line)
         if sound := PROGRAM.match(line):
             if in_body or last:
@@ -138,9 +201,7 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
                 voice(name).words.sing(field[2])
             losses["lyrics"] += len(field[2].split()) * (field[1] == "W")
             if field[1] in "KLM":
-                words = NO_MUSIC.sub("", field[2])
-                words = voice(name).pitches.key(words) if field[1] == "K" else words
-                voice(name).lines += [f"{field[1]}:{words}"] * bool(words.strip())
+                voice(name).change(field[1], NO_MUSIC.sub("", field[2]))
         elif line.strip() and (in_body or not has_key):
             in_body = True
             line = IN_CHORD.sub(r"\1[", line)
@@ -152,7 +213,7 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
     head = {"L": "1/16" if 0 < _whole_notes(head.get("M", "")) < Fraction(3, 4) else "1/8", "K": "C"} | head
     head["K"] = Pitches().key(head["K"]) or "C"
     fields = [f"{each}:{head[each]}" for each in HEAD if each in head]
-    playing = [each for each in voices.values() if any(map(str.strip, each.lines))]
+    playing = [each for voice in voices.values() for each in (voice, *voice.layers) if any(map(str.strip, each.lines))]
     tunes = [[*_rests(each.lines, head)] for each in playing]
     losses["repeats"] += max((each.repeats for each in voices.values()), default=0)
     for each in playing[:1]:
