@@ -27,6 +27,7 @@ IN_CHORD = re.compile(r'\[("[^"\n]*")(?=[^\[\]|\n]*\])')  # words within the bra
 INLINE = re.compile(r"\[([KLMQ]:[^\]]*)\]")  # music21 reads these fields only as lines
 BARS_OF_REST = re.compile(r"[ZX](\d{0,3})")
 GOES_ON = re.compile(r"\n+\+:|(?<=[^\n])\\[ \t]*\n+w:|(?<=&)[ \t]*\\[ \t]*\n")
+TEXTS = re.compile(r"(?ms)^%%begin(\w+).*?(?:^%%end\1[^\n]*$|\Z)")  # beside the music
 REPEAT = re.compile(r"[:|]*(?::\||\|:|::)[:|]*")  # music21 finds no bars around some
 LAYERS = 3  # beside a voice: a staff has four
 HEAD = "TCMLQK"
@@ -271,10 +272,15 @@ def _quarters_a_minute(text: str) -> float | None:
 
 
 def _first_tune(text: str, losses: Counter[str]) -> Iterator[str]:
-    """The lines of the first tune, fields alone, with what goes on with them."""
-    tunes = 0
-    for line in GOES_ON.sub(" ", text.replace("\r", "\n")).split("\n"):
+    """The lines of the first tune, fields alone, with what goes on with them, without texts."""
+    tunes, is_apart = 0, False
+    text = TEXTS.sub("", re.sub(r"\r\n?", "\n", text))
+    for line in GOES_ON.sub(" ", text).split("\n"):
         tunes += bool(re.match(r"^X: *\d", line))
+        # the standard ends a tune with an empty line; people write bars behind one, and remarks
+        is_apart = not line.strip() or (is_apart and "|" not in line and not FIELD.match(line))
+        if is_apart:
+            continue
         if tunes < 2 and (not line.startswith("%") or PROGRAM.match(line)):
             yield from INLINE.sub(r"\n\1\n", line).split("\n")
     losses["tunes"] += max(tunes - 1, 0)

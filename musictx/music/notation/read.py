@@ -34,7 +34,7 @@ from musictx.music.score import UNITS
 
 MOST_BYTES = 2**24  # of text
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
-REFERENCES = re.compile(r"(?m)^!!(?!!(?:OTL|COM):).*\n?")  # one without a colon stops music21
+REFERENCES = re.compile(r"(?m)^!!(?!!(?:OTL|COM):).*")  # one without a colon stops music21
 WORDS = {"TextExpression", "RehearsalMark"}
 KEY_NAMES = re.compile(r"(?m)(^|(?<=\t))\*[A-Ga-g][#-]*:[^\t\n]*")  # music21 takes them for signatures
 
