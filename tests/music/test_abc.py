@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from notated import ABC, notes
 
-from musictx.music.notation.abc_voices import each_voice
+from musictx.music.notation.abc_tune import each_voice
 from musictx.music.notation.read import read_notation
 
 
@@ -132,6 +132,31 @@ def test_decorations_of_one_letter_leave_the_notes(mark):
 def test_abc_without_a_unit_has_eighths_or_in_a_short_meter_sixteenths():
     assert abc_notes("K:C\nCDE|\n", "X:1\nM:3/4\n")[0] == [[(0, 60), (12, 62), (24, 64)]]
     assert abc_notes("K:C\nCDE|\n", "X:1\nM:2/4\n")[0] == [[(0, 60), (6, 62), (12, 64)]]
+
+
+def test_meters_and_keys_within_abc_count_from_their_bar():
+    text = "X:1\nM:(2+3)/8\nL:1/8\nK:C\nz|CDEFG|[M:C|]z8|Z2|[K:Em]F4\nE4|\nM:3/4\nCz|:[K:none]z2F4:|\n"
+    notation, losses = read_notation(text.encode(), "abc")
+    bars = [(bar.onset // 12, bar.numerator, bar.denominator) for bar in notation.bars]
+    assert bars == [(0, 5, 8), (1, 5, 8), (6, 2, 2), (14, 2, 2), (22, 2, 2), (30, 2, 2), (38, 3, 4), (40, 3, 4)]
+    assert [(key.onset // 12, key.sharps) for key in notation.keys] == [(0, 0), (30, 1), (40, 0)]
+    assert [note.pitch for note in notation.parts[0].notes][-4:] == [66, 64, 60, 65]
+    assert losses == {"repeats": 2}
+
+
+@pytest.mark.parametrize(("meter", "eighths"), [("6/8", 3), ("4/4", 2), ("3/4", 2), ("9/8", 3)])
+def test_five_notes_take_the_time_of_three_in_compound_meters(meter, eighths):
+    for tuplet in ("(5", "(5::5"):
+        notation, losses = read_notation(f"X:1\nM:{meter}\nL:1/8\nK:C\n{tuplet}CDEFGA2|\n".encode(), "abc")
+        assert notation.parts[0].notes[-1].onset == 12 * eighths
+        assert set(losses) == {"finer"}
+
+
+def test_bars_without_a_meter_have_that_of_their_length():
+    notation, _ = read_notation(b"X:1\nM:none\nL:1/4\nK:C\nC|CDE|CDEF|C/D/E/|CD|\n", "abc")
+    assert [(bar.numerator, bar.denominator) for bar in notation.bars] == [(3, 4), (3, 4), (4, 4), (3, 8), (2, 4)]
+    kern, _ = read_notation(b"**kern\n=1\n4c\n4d\n4e\n=2\n8c\n=3\n*-\n", "humdrum")
+    assert [(bar.onset, bar.numerator, bar.denominator) for bar in kern.bars] == [(0, 3, 4), (72, 3, 4)]
 
 
 def test_a_tempo_of_abc_counts_from_where_it_is_written():

@@ -13,7 +13,8 @@ from zipfile import ZipFile
 
 from musictx.errors import MidiError
 from musictx.music.notation import mei
-from musictx.music.notation.abc_voices import Voice, each_voice
+from musictx.music.notation.abc_tune import each_voice
+from musictx.music.notation.abc_voices import Voice
 from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.humdrum import Spines
 from musictx.music.notation.lyrics import syllables_of
@@ -32,6 +33,7 @@ from musictx.music.notation.notation import (
 )
 from musictx.music.score import UNITS
 
+FREE = 4, 4  # the meter where nothing says one
 MOST_BYTES = 2**24  # of text
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
 REFERENCES = re.compile(r"(?m)^!!(?!!(?:OTL|COM):).*")  # one without a colon stops music21
@@ -255,12 +257,14 @@ def _notes(elements: Iterable[Any], losses: Losses, source: object) -> Iterator[
 def _bars(part: Any, end: int, source: object) -> tuple[tuple[Bar, ...], int]:
     """The bars of a part, and where the last one ends."""
     bars: list[Bar] = []
-    meter = 4, 4
-    for measure in part.getElementsByClass("Measure"):
+    measures = part.getElementsByClass("Measure")
+    meters = _lengths_as_meters([_units(each.duration.quarterLength) for each in measures])
+    meter = None
+    for measure, free in zip(measures, meters, strict=True):
         signature = measure.timeSignature
         if signature is not None and not (bars and signature.style.hideObjectOnPrint):  # hidden: that of a broken bar
             meter = signature.numerator, signature.denominator
-        bar = Bar(_units(measure.offset), *meter)
+        bar = Bar(_units(measure.offset), *(meter or free))
         bar.check(source)
         if bars and bars[-1].onset == bar.onset:
             bars.pop()  # a bar without length
@@ -270,7 +274,7 @@ def _bars(part: Any, end: int, source: object) -> tuple[tuple[Bar, ...], int]:
         bars.pop()
     if not bars:
         signatures = part.flatten().getElementsByClass("TimeSignature")
-        meter = next(((each.numerator, each.denominator) for each in signatures), meter)
+        meter = next(((each.numerator, each.denominator) for each in signatures), FREE)
         bars, last = [Bar(0, *meter)], 0
     bars[0] = bars[0]._replace(onset=0)
     if end > last:
@@ -278,6 +282,16 @@ def _bars(part: Any, end: int, source: object) -> tuple[tuple[Bar, ...], int]:
         bars += [each for each in more if each.onset > bars[-1].onset]  # the last one may have no length yet
         last = bars[-1].onset + bars[-1].full
     return tuple(bars), max(last, bars[-1].onset + 1)
+
+
+def _lengths_as_meters(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The meter of each bar of music without one, from its length; a short first or last bar has its neighbour's."""
+    for n, length in enumerate(lengths):
+        near = lengths[abs(n - 1)] if n in (0, len(lengths) - 1) and len(lengths) > 1 else 0
+        full, unit = max(length, near), 4
+        while full * unit % (UNITS * 4) and unit < 32:
+            unit *= 2
+        yield (full * unit // (UNITS * 4), unit) if full and not full * unit % (UNITS * 4) else FREE
 
 
 def _units(quarters: Any) -> int:

@@ -1,0 +1,128 @@
+"""A tune of ABC: each voice becomes a tune of its own, since music21 puts them one after the other."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+
+from musictx.music.notation.abc_meters import FIELD, meter_of, quarters_a_minute, whole_notes, with_rests
+from musictx.music.notation.abc_pitches import Pitches
+from musictx.music.notation.abc_text import plain, without_remark
+from musictx.music.notation.abc_voices import Voice
+from musictx.music.notation.chord_symbols import ChordSymbol, symbol_named
+
+VOICE = re.compile(r"\[V: *([^\s\]]+)([^\]]*)\]")
+CARRIED = re.compile(r"(?m)^(?:%%|I: *)propagate-accidentals +(\w+)")
+# not music: decorations, remarks, names of endings, lyrics' and layout's fields within the line
+NO_MUSIC = re.compile(r'![^!\n]*!|\+[a-z.]+\+|\[?"[^"\n]*"|\[[INPrRTUw]:[^\]]*\]|(?<!\\)%.*|\by\d*')
+NOTES = re.compile(r"[A-Ga-gzx]:\s*(?:[|:\d\[]|$)")  # F:| is a note and the end of a repeat, no field
+IN_CHORD = re.compile(r'\[("[^"\n]*")(?=[^\[\]|\n]*\])')  # words within the bracket of notes, not of an ending
+INLINE = re.compile(r"\[([KLMQ]:[^\]]*)\]")  # music21 reads these fields only as lines
+GOES_ON = re.compile(r"\n+\+:|(?<=[^\n])\\[ \t]*\n+w:|(?<=&)[ \t]*\\[ \t]*\n")
+TEXTS = re.compile(r"(?ms)^%%begin(\w+).*?(?:^%%end\1[^\n]*$|\Z)")  # beside the music
+HEAD = "TCLQK"
+# names that stand for a tune's chord symbols: music21 takes a minus for a flat, and refuses some kinds
+MARKS = [
+    f"{root}{sharp}{kind}" for kind in ("", "m", "7", "m7", "6", "m6") for sharp in ("", "#") for root in "CDEFGAB"
+]
+PROGRAM = re.compile(r"^(?:%%|I: *)MIDI *=? *program +(\d+ +)?(\d+)")
+LAYERS = 3  # beside a voice: a staff has four
+
+
+def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, ChordSymbol], list[Voice]]:
+    """The first tune of a file as one text a voice, in their order, the chord symbols that names in it stand for, and
+    the voices; counts losses, and each symbol until it is found."""
+    symbols: dict[ChordSymbol, str] = {}
+    head: dict[str, str] = {}
+    voices: dict[str, Voice] = {}
+    carried = (CARRIED.findall("".join(re.split(r"(?m)^(?=X: *\d)", text)[:2])) or ["pitch"])[0]
+    key, program = "", 0  # of voices that begin later too
+    tune = [*_first_tune(text, losses)]
+    layers = min(max((bar.count("&") for line in tune for bar in NO_MUSIC.sub("", line).split("|")), default=0), LAYERS)
+    last = ""  # voice that the head speaks of
+    name, in_body, has_key = "", False, bool(re.search(r"(?m)^K:", text))
+
+    def voice(name: str) -> Voice:
+        if name not in voices:
+            voices[name] = new = Voice(carried, layers)
+            new.begin(key, head.get("M", ""))
+            new.program = program
+        return voices[name]
+
+    for line in tune:
+        field = None if in_body and NOTES.match(line) else FIELD.match(line)
+        if sound := PROGRAM.match(line):
+            if in_body or last:
+                voice(name if in_body else last).program = min(int(sound[2]), 127)
+            elif not sound[1]:  # else it is that of a channel
+                program = min(int(sound[2]), 127)
+        elif field and field[1] == "V":
+            last, about = ((without_remark(field[2]).split(maxsplit=1) or [""]) + [""])[:2]
+            voice(last).about(about)
+            name = last if in_body else name or last
+        elif field and not in_body:
+            said = plain(without_remark(field[2])) if field[1] in "TC" else NO_MUSIC.sub("", field[2])
+            head.setdefault(field[1], said.strip())
+            in_body = field[1] == "K"
+            if in_body:
+                key = without_remark(field[2])
+                for each in voices.values():
+                    each.begin(key, head.get("M", ""))
+        elif field and in_body:
+            if field[1] == "Q":
+                speed = quarters_a_minute(field[2])
+                losses["wordy"] += speed is None
+                voice(name).tempi += [] if speed is None else [(len(voice(name).pitches.shifts), speed)]
+            if field[1] == "w":
+                voice(name).words.sing(field[2])
+            losses["lyrics"] += len(field[2].split()) * (field[1] == "W")
+            if field[1] in "KLM":
+                voice(name).change(field[1], NO_MUSIC.sub("", field[2]))
+        elif line.strip() and (in_body or not has_key):
+            in_body = True
+            line = IN_CHORD.sub(r"\1[", line)
+            before, *others = VOICE.split(NO_MUSIC.sub(lambda word: _mark(word[0], symbols, losses), line))
+            voice(name).play(before, losses)
+            for name, about, music in zip(others[::3], others[1::3], others[2::3], strict=True):
+                voice(name).about(about)
+                voice(name).play(music, losses)
+    head = {"L": "1/16" if 0 < whole_notes(head.get("M", "")) < Fraction(3, 4) else "1/8", "K": "C"} | head
+    head["M"] = meter_of(head.get("M", ""))
+    head["K"] = Pitches().key(head["K"]) or "C"
+    fields = [f"{each}:{head[each]}" for each in HEAD if head.get(each)]
+    playing = [each for voice in voices.values() for each in (voice, *voice.layers) if any(map(str.strip, each.lines))]
+    tunes = [[*with_rests(each.lines, head)] for each in playing]
+    for each in playing if head["M"] else ():
+        each.changes.insert(0, (0, "M", head["M"]))
+    losses["repeats"] += max((each.repeats for each in voices.values()), default=0)
+    for each in playing[:1]:
+        each.title, each.composer = head.get("T", ""), head.get("C", "")
+    texts = ["\n".join(["X:1", *fields, *music]) + "\n" for music in tunes]
+    return texts, {mark: symbol for symbol, mark in symbols.items()}, playing
+
+
+def _mark(word: str, symbols: dict[ChordSymbol, str], losses: Counter[str]) -> str:
+    """The name that stands for a chord symbol, "" for other words."""
+    symbol = symbol_named(word.strip('"').strip("()")) if word[0] == '"' else None
+    if symbol is None:
+        losses["words"] += word[0] == '"'
+        return ""
+    losses["symbols"] += 1
+    if symbol not in symbols and len(symbols) < len(MARKS):
+        symbols[symbol] = MARKS[len(symbols)]
+    return f'"{symbols[symbol]}"' if symbol in symbols else ""
+
+
+def _first_tune(text: str, losses: Counter[str]) -> Iterator[str]:
+    """The lines of the first tune, fields alone, with what goes on with them, without texts."""
+    tunes, is_apart = 0, False
+    text = TEXTS.sub("", re.sub(r"\r\n?", "\n", text))
+    for line in GOES_ON.sub(" ", text).split("\n"):
+        tunes += bool(re.match(r"^X: *\d", line))
+        # the standard ends a tune with an empty line; people write bars behind one, and remarks
+        is_apart = not line.strip() or (is_apart and "|" not in line and not FIELD.match(line))
+        if is_apart:
+            continue
+        if tunes < 2 and (not line.startswith("%") or PROGRAM.match(line)):
+            yield from INLINE.sub(r"\n\1\n", line).split("\n")
+    losses["tunes"] += max(tunes - 1, 0)
