@@ -36,7 +36,8 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
     head: dict[str, str] = {}
     voices: dict[str, Voice] = {}
     carried = (CARRIED.findall("".join(re.split(r"(?m)^(?=X: *\d)", text)[:2])) or ["pitch"])[0]
-    key, program = "", 0  # of voices that begin later too
+    key = ""  # and program: of voices that begin later too
+    program: int | None = None
     tune = [*_first_tune(text, losses)]
     layers = min(max((bar.count("&") for line in tune for bar in NO_MUSIC.sub("", line).split("|")), default=0), LAYERS)
     last = ""  # voice that the head speaks of

@@ -24,7 +24,8 @@ class Voice:
         self.layers = [Layer(self, number, carried) for number in range(1, layers + 1)]
         self.lines: list[str] = []
         self.words, self.pitches = Words(), Pitches(carried)
-        self.name, self.program = "", 0
+        self.name = ""
+        self.program: int | None = None
         self.title, self.composer = "", ""
         self._about = ""
         self.tempi: list[tuple[int, float]] = []  # notes before it, and quarters a minute

@@ -211,6 +211,8 @@ def _describe(staff: Element) -> None:
             if value is not None and (_name(child) != "keySig" or SIGNATURE.fullmatch(value)):
                 staff.set(new, value)
     staff[:] = [child for child in staff if _name(child) not in ATTRIBUTES]
+    if SIGNATURE.fullmatch(signed := staff.get("keysig", "")):  # of MEI 5
+        staff.attrib.setdefault("key.sig", signed)
     if name := _label(staff):
         staff.attrib.setdefault("label", name)
 

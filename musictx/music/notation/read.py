@@ -148,9 +148,8 @@ def _notation(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses, s
     longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
     flat = longest.flatten()
     bars, end = _bars(longest, end, source)
-    keys = _changes(
-        (_units(x.offset), x.sharps) for x in flat.getElementsByClass("KeySignature") if x.sharps is not None
-    )
+    signed = [(_units(x.offset), x.sharps) for x in flat.getElementsByClass("KeySignature") if x.sharps is not None]
+    keys = _changes(signed if any(at == 0 for at, _ in signed) else [(0, 0), *signed])  # no signature is that of C
     marks = [mark for part in parts for mark in part.flatten().getElementsByClass("TempoIndication")]
     speeds = [(_units(mark.offset), _speed(mark)) for mark in marks]
     losses["wordy"] += sum(speed is None for _, speed in speeds)
