@@ -19,6 +19,7 @@ GUIDE_CHORALE = "python studies/guidance.py --store outputs/stores/jsb --models 
 KINDS = "python studies/alive.py --midi outputs/apart --apart --stores outputs/stores/maestro outputs/stores/pop"
 KINDS += " --pieces 12 --draws 1"
 AS_BEFORE = " rules.grid=off start=end sampler.guard=false sampler.seed_guidance=0.5"
+NAMES = {"jsb": "JSB chorales", "maestro": "MAESTRO"}
 PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --copies"
 
 
@@ -43,6 +44,25 @@ def guided(found: Any, make: Make, name: str, command: str, label: str = "", **c
             how = "without guidance" if each["strength"] is None else f"guidance {each['strength']:g}"
             claim = f"{label}, motifs of the seed that return, {composer} 1, chance 0: {how}, {split}"
             yield make(command + TEST * (split == "test"), "guidance", claim, kept, **cell)
+
+
+def led(found: Any, make: Make, store: str) -> Iterator[Row]:
+    """How much of new music obeys each thing that `control.` asks for, beside chance and composers, and its price."""
+    command = f"python studies/control.py --store outputs/stores/{store} --bundle {found['bundle']}"
+    for name, each in found["steerings"].items():
+        obeyed, kept = each["obeyed"], each["motifs of the seed"]
+        cells = {"obeyed, led": obeyed["steered"], "not led": obeyed["unsteered"], "composers": obeyed["composers"]}
+        cells |= {"more than not led": each["more than unsteered"]["difference"]}
+        cells |= {"nats a token more": each["nats a token"]["difference"]}
+        cells |= {"notes copied from the seed, more": each["notes from the seed"]["difference"]}
+        cells |= {"motifs of the seed, led": kept["steered"], "motifs, not led": kept["unsteered"]}
+        line = f"control.{name}"
+        for column, figure in cells.items():
+            if isinstance(figure, list):  # else too few pieces
+                seeds = f"{found['pieces']} {found['split']} seeds of {NAMES[store]}"
+                title = f"Led by `control.`, {seeds}, {found['length_s']:g} s after {found['seed_s']:g}"
+                claim = f"{found['bundle']} model, {seeds}, {line}: {column}"
+                yield make(command, "guidance", claim, figure, table=title, line=line, column=column)
 
 
 MET: dict[str, tuple[str, ...]] = {  # of the figures of `alive.py`

@@ -19,7 +19,19 @@ from typing import Any
 
 from pages import ROOT, Row, pages_of
 from raw_motif import found_again
-from raw_music import AS_BEFORE, GUIDE, GUIDE_ALONE, GUIDE_CHORALE, Make, guided, like_composers, likelihood, met
+from raw_music import (
+    AS_BEFORE,
+    GUIDE,
+    GUIDE_ALONE,
+    GUIDE_CHORALE,
+    NAMES,
+    Make,
+    guided,
+    led,
+    like_composers,
+    likelihood,
+    met,
+)
 from raw_scores import in_bars, played, round_trips, scored, sung_on
 from raw_speed import SAMPLE, SAMPLE_BEFORE, TRAIN, beside, prepared
 from shared import options
@@ -46,6 +58,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "guidance/piano.json": partial(guided, name="piano", command=GUIDE_ALONE, older=True),
     "guidance/three.json": partial(guided, name="piano", command=GUIDE, label="piano model, held to its seed"),
     "guidance/chosen.json": partial(guided, name="chorale", command=GUIDE_CHORALE),
+    **{f"control-{name}.json": partial(led, store=name) for name in NAMES},
     "alive.json": met,
     "kinds.json": like_composers,
     "kinds-as-before.json": partial(
