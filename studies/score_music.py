@@ -87,14 +87,19 @@ def plain(name: str) -> str:
     return " ".join(re.findall("[a-z0-9]+", letters.replace("ß", "ss")))
 
 
-def work_of(name: str, titles: dict[str, str]) -> str:
-    """What the editions of one work have in common."""
+def works_of(name: str, titles: dict[str, str]) -> set[str]:
+    """What the editions of one work have in common: one of these. A hymn has a title and the names of its tune."""
     if name.startswith("chopin"):
-        return f"chopin {opus_of(name)[0] or name}"
+        return {f"chopin {opus_of(name)[0] or name}"}
     if name.startswith("polish"):
-        return titles.get(name, name)
+        return {titles.get(name, name)}
     parts = name.removesuffix(AHEAD).split("/")
-    return plain(" ".join([parts[0], parts[-4], parts[-2]])) if name.startswith("lieder") else name
+    if name.startswith("lieder"):
+        return {plain(" ".join([parts[0], parts[-4], parts[-2]]))}
+    if name.startswith(("openewld", "open-hymnal")):
+        title = parts[-1].rpartition(".")[0].replace("_", " ")
+        return {plain(each) for each in (title.split("-") if name.startswith("open-h") else [title])} - {"untitled"}
+    return {name}
 
 
 def titles_of(keyboard: Path) -> dict[str, str]:
@@ -113,7 +118,7 @@ def assign(pieces: Sequence[Piece], keys: Sequence[str], titles: dict[str, str])
     """The split of each piece: pieces of one work, or with one key, share it."""
     links, first = Links(), dict[str, int]()
     for n, piece in enumerate(pieces):
-        for key in (f"key {keys[n]}", f"work {work_of(piece.name, titles)}"):
+        for key in (f"key {keys[n]}", *(f"work {work}" for work in works_of(piece.name, titles))):
             links.join(n, first.setdefault(key, n))
     leaders = [pieces[links.first(n)].name for n in range(len(pieces))]
     return assign_splits(leaders, FRACTION, FRACTION, 0)

@@ -86,6 +86,16 @@ def test_editions_of_a_work_and_copies_share_a_side():
     assert side["POP909/001/001.mid"] == side["open-hymnal/3.abc"]
 
 
+def test_hymns_of_one_tune_and_their_lead_sheets_share_a_side():
+    jesus, redeemer = "open-hymnal/a/Jesus_Shall_Reign-Duke_Street.abc", "open-hymnal/b/I_Know-Duke_Street-Hatton.abc"
+    angels, sheet = "open-hymnal/c/Angels_We_Have-Gloria.abc", "openewld/d/Angels_We_Have/Angels,_We_Have!.mxl"
+    works = [score_music.works_of(name, {}) for name in (jesus, redeemer, angels, sheet)]
+    assert works[0] & works[1] == {"duke street"}
+    assert works[2] & works[3] == {"angels we have"}
+    assert not (works[0] | works[1]) & (works[2] | works[3])
+    assert score_music.works_of("open-hymnal/e/Peace-untitled.abc", {}) == {"peace"}
+
+
 def test_two_hands_are_learned_with_either_order(tmp_path):
     ids = SCORE.encode_notation(TWO_HANDS)
     splits = {name: [Piece(name, ids, 1.0)] for name in ("train", "validation")}
