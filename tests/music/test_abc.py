@@ -24,6 +24,8 @@ def abc_notes(body, head="X:1\nM:4/4\nL:1/4\n"):
     return [[(note.onset, note.pitch) for note in part.notes] for part in notation.parts], dict(losses)
 
 
+TWO_BESIDE = [[(0, 72), (48, 64), (96, 72), (96, 60), (144, 60), (144, 72)]]
+UNEVEN = [[(0, 60), (0, 72), (96, 72), (96, 62), (192, 72), (240, 64)]]
 OVERLAID = [[(0, 72), (96, 74), (144, 78), (144, 81)], [(0, 60), (96, 59), (96, 60), (96, 64)]]
 
 
@@ -43,6 +45,8 @@ OVERLAID = [[(0, 72), (96, 74), (144, 78), (144, 81)], [(0, 60), (96, 59), (96, 
             [[(0, 60), (96, 67), (144, 66), (144, 62), (180, 66), (192, 65)]],
             {},
         ),
+        ("K:C\nc4 & x2E2|c2 & C4|c4 & C4|\n", TWO_BESIDE, {}),
+        ("K:C\nc4 & C2|c4 & D8|c4 & z2E2|\n", UNEVEN, {}),
         ("K:C\nC4 & D4 & E4 & F4 & G4|\n", [[(0, 60), (0, 62), (0, 64), (0, 65)]], {"overlay": 1}),
         ("K:C\nV:1 octave=1\nC4|D2[K:G]F2 & z2 A2|\nV:2\nC4|[CE]4- & B,4-|[CE]4 & B,4|\n", OVERLAID, {}),
         ("K:C\n[V:1]F2[K:G]F2|\n[V:1][M:1/4][L:1/8]F2|F2|\n", [[(0, 65), (48, 66), (96, 66), (120, 66)]], {}),
@@ -152,6 +156,51 @@ def test_five_notes_take_the_time_of_three_in_compound_meters(meter, eighths):
         assert set(losses) == {"finer"}
 
 
+@pytest.mark.parametrize(
+    ("music", "bars", "keys"),
+    [
+        ("M:3/4\nK:C\nCDE|FGA|]", [(0, 3, 4), (3, 3, 4)], [(0, 0)]),
+        ("M:6/8\nK:C\nC3|]", [(0, 6, 8)], [(0, 0)]),
+        ("M:3/4\nK:C\nE|FGA||CDE||", [(0, 3, 4), (1, 3, 4), (4, 3, 4)], [(0, 0)]),
+        ("M:6/8\nK:C\nCDE|x3|CDE|", [(0, 6, 8), (3, 6, 8), (6, 6, 8)], [(0, 0)]),
+        ("M:4/4\nK:C\nCDEF|CD[K:D]EF|CDEF|", [(0, 4, 4), (4, 4, 4), (8, 4, 4)], [(0, 0), (6, 2)]),
+        ("M:4/4\nK:C\nCDEF|CDEF[K:D]|CDEF|", [(0, 4, 4), (4, 4, 4), (8, 4, 4)], [(0, 0), (8, 2)]),
+        ("M:4/4\nK:C\nCDEF[M:3/4]|CDE|", [(0, 4, 4), (4, 3, 4)], [(0, 0)]),
+        ("M:4/4\nK:C\nCD[L:1/8]EFGA|C8|", [(0, 4, 4), (4, 4, 4)], [(0, 0)]),
+        ("M:4/4\nV:1 transpose=-2\nK:D\nDEFG|[K:E]DEFG|", [(0, 4, 4), (4, 4, 4)], [(0, 0), (4, 2)]),
+    ],
+)
+def test_bars_and_keys_of_abc_are_where_they_are_written(music, bars, keys):
+    notation, losses = read_notation(f"X:1\nL:1/4\n{music}\n".encode(), "abc")
+    assert [(bar.onset / 24, bar.numerator, bar.denominator) for bar in notation.bars] == bars
+    assert [(key.onset / 24, key.sharps) for key in notation.keys] == keys
+    assert not losses
+
+
+@pytest.mark.parametrize(
+    ("field", "tempo", "wordy"),
+    [
+        ("1/4 = 100", 100, 0),
+        ("C=120", 60, 0),
+        ("120", 60, 0),
+        ("1/4=ca. 60", 60, 0),
+        ("3/8=40-44", 60, 0),
+        ('"Andante"', 120, 1),
+    ],
+)
+def test_tempi_of_abc(field, tempo, wordy):
+    for text in (f"Q:{field}\nK:C\nV:1\nC8|\nV:2\nE8|", f"K:C\n[Q:{field}]C8|"):
+        notation, losses = read_notation(f"X:1\nM:4/4\nL:1/8\n{text}\n".encode(), "abc")
+        assert [each.quarters_a_minute for each in notation.tempi] == [tempo]
+        assert losses["wordy"] == wordy
+
+
+def test_voices_of_abc_are_in_the_order_of_the_score():
+    text = 'X:1\n%%score {RH | (LH)}\nV:LH name="Left\\nhand"\nV:RH\nK:C\n[V:LH]C|\n[V:RH]c|\n'
+    notation, _ = read_notation(text.encode(), "abc")
+    assert [part.name for part in notation.parts] == ["", "Left hand"]
+
+
 def test_bars_without_a_meter_have_that_of_their_length():
     notation, _ = read_notation(b"X:1\nM:none\nL:1/4\nK:C\nC|CDE|CDEF|C/D/E/|CD|\n", "abc")
     assert [(bar.numerator, bar.denominator) for bar in notation.bars] == [(3, 4), (3, 4), (4, 4), (3, 8), (2, 4)]
@@ -163,5 +212,5 @@ def test_a_tempo_of_abc_counts_from_where_it_is_written():
     text = 'X:1\nM:4/4\nL:1/4\nQ:100\nK:C\nCDEF|[Q:1/4=60]GAB2|C4|\nQ:"Lento" 1/8 3/8=40\nz2 CD|[Q:140]E4|\n'
     notation, losses = read_notation(text.encode(), "abc")
     tempi = [(each.onset / 96, each.quarters_a_minute) for each in notation.tempi]
-    assert tempi == [(0, 100), (1, 60), (3.5, 80), (4, 140)]
+    assert tempi == [(0, 100), (1, 60), (3, 80), (4, 140)]
     assert not losses

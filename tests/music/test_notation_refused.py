@@ -30,7 +30,7 @@ LONG = NOTE.format("C", 6 * 99_999)
         (XML.format(notes="").encode(), "musicxml", "no notes"),
         (b"**kern\n*M4/4\n4r\n*-\n", "humdrum", "no notes"),
         (b"X:1\nK:C\nz4|\n", "abc", "no notes"),
-        (b"X:1\nK:C\n" + b"Z999|" * 60 + b"C|\n", "abc", "50,000 bars of rests"),
+        (b"X:1\nK:C\n" + b"Z999|" * 60 + b"C|\n", "abc", " 1,000 bars of rests"),
         (b"**kern\n" + b"*^\n" * 5000, "humdrum", "cannot be read as notation|no notes"),
         (ABC.encode() + b"".join(b"[V:%d] C4|\n" % n for n in range(3, 200)), "abc", "staves, and at most"),
         (XML.format(notes=NOTE.format("C", 6 * 10**9)).encode(), "musicxml", "quarters"),

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 PITCH = re.compile(r"((?<![_^=])[_^=]{1,2}|)([A-Ga-g])([,']*)([\d/]*)(-?)")
-EVENT = re.compile(rf'("[^"\n]*")|(\{{[^{{}}\n]*\}})|(\|)|\[([^\[\]|\n]*)\]([\d/]*)(-?)|{PITCH.pattern}')
+EVENT = re.compile(rf'("[^"\n]*")|(\{{[^{{}}\n]*\}})|(\|)|[zx]([\d/]*)|\[([^\[\]|\n]*)\]([\d/]*)(-?)|{PITCH.pattern}')
 MOVED = re.compile(r"(?:^|[\s=\"])(?:treble|bass|alto|tenor|[GFC])\d?([+-]8)(?!\d)")
 MODES = r"(?i:maj|min|ion|dor|phr|lyd|mix|aeo|loc)[a-z]*|m"
 KEY = re.compile(rf"(none|HP|Hp|[A-Ga-g][#b]?)(?=$|[\s_^=]|{MODES})\s*({MODES})?(?![a-z])")
@@ -16,16 +16,17 @@ Place = tuple[str, int]  # a letter and its octave; (C, 0) is the middle one
 
 
 class Pitches:
-    """The pitches of a voice, by the numbers of its notes from 0; all notes of a bracket have one number.
+    """The pitches of a voice, by the numbers of its notes and rests from 0; all notes of a bracket have one number.
 
     `last`: how far an accidental reaches within its bar: `pitch`, all octaves; `octave`; or `not` beyond its note.
     """
 
     def __init__(self, last: str = "pitch") -> None:
         self.last = last
-        self.shifts: list[int] = []  # semitones of each note
+        self.shifts: list[int] = []  # semitones of each note or rest
+        self.bars = [0]  # the number that follows each bar line
         self.ties: dict[int, set[Place]] = {}
-        self._octave, self._clef, self._semitones = 0, 0, 0
+        self._octave, self._clef, self.semitones = 0, 0, 0
         self._key: dict[str, str] = {}  # accidentals of the key, beside those of its signature
         self._bar: dict[object, str] = {}  # the accidentals since the bar line
         self._tied: dict[Place, str] = {}  # by the note before
@@ -38,7 +39,7 @@ class Pitches:
         if found := OCTAVE.search(words):
             self._octave = int(found[1])
         if found := TRANSPOSE.search(words):
-            self._semitones = int(found[1])
+            self.semitones = int(found[1])
 
     def key(self, field: str) -> str:
         """Takes what a key's field says, and has its key and mode alone, "" where it says a clef."""
@@ -60,28 +61,27 @@ class Pitches:
         """The line with each accidental where it is heard, for a reader that carries none."""
         return EVENT.sub(self._event, line)
 
-    def cut(self, index: int) -> None:
-        """Forgets the notes from a number on."""
-        del self.shifts[index:]
-        self.ties = {note: places for note, places in self.ties.items() if note < index}
-
     def _event(self, found: re.Match[str]) -> str:
-        word, grace, bar, chord, length, tie = found.group(0, 2, 3, 4, 5, 6)
+        word, grace, bar, rest, chord, length, tie = found.group(0, 2, 3, 4, 5, 6, 7)
         if found[1]:
             return word
         if bar:
             self._bar.clear()
+            self.bars.append(len(self.shifts))
             return word
         if grace:
             return PITCH.sub(lambda each: self._pitch(each, {}), word)
         tied, self._tied = self._tied, {}
+        if rest is not None:
+            self.shifts.append(0)
+            return f"z{rest}"  # music21 gives x no time
         if chord is None:
             said = self._pitch(re.fullmatch(PITCH, word) or found, tied)
         else:
             said = "[" + PITCH.sub(lambda each: self._pitch(each, tied, bool(tie)), chord) + f"]{length}{tie}"
         if self._tied:
             self.ties[len(self.shifts)] = {*self._tied}
-        self.shifts.append(12 * (self._octave + self._clef) + self._semitones)
+        self.shifts.append(12 * (self._octave + self._clef) + self.semitones)
         return said
 
     def _pitch(self, found: re.Match[str], tied: dict[Place, str], ties: bool = False) -> str:
@@ -114,7 +114,7 @@ class Pitches:
 
 
 def _each(element: Any) -> list[Any]:
-    return list(element.notes) if hasattr(element, "notes") else [element]
+    return list(getattr(element, "notes", () if element.isRest else (element,)))
 
 
 def _place(note: Any) -> Place:

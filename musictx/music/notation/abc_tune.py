@@ -5,22 +5,22 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 
-from musictx.music.notation.abc_meters import FIELD, meter_of, quarters_a_minute, whole_notes, with_rests
-from musictx.music.notation.abc_pitches import Pitches
+from musictx.music.notation.abc_meters import quarters_a_minute, whole_notes
 from musictx.music.notation.abc_text import plain, without_remark
-from musictx.music.notation.abc_voices import Voice
+from musictx.music.notation.abc_voices import Layer, Voice
 from musictx.music.notation.chord_symbols import ChordSymbol, symbol_named
 
-VOICE = re.compile(r"\[V: *([^\s\]]+)([^\]]*)\]")
+FIELD = re.compile(r"^([A-Za-z+]):(.*)")
+VOICE = re.compile(r"\[V: *([^\s\[\]]{1,100})([^\[\]]{0,500})\]")
+ORDER = re.compile(r"(?m)^%%(?:score|staves)(.*)")
 CARRIED = re.compile(r"(?m)^(?:%%|I: *)propagate-accidentals +(\w+)")
 # not music: decorations, remarks, names of endings, lyrics' and layout's fields within the line
-NO_MUSIC = re.compile(r'![^!\n]*!|\+[a-z.]+\+|\[?"[^"\n]*"|\[[INPrRTUw]:[^\]]*\]|(?<!\\)%.*|\by\d*')
+NO_MUSIC = re.compile(r'![^!\n]*!|\+[a-z.]+\+|\[?"[^"\n]*"|\[[INPrRTUw]:[^\[\]]{0,500}\]|(?<!\\)%.*|\by\d*')
 NOTES = re.compile(r"[A-Ga-gzx]:\s*(?:[|:\d\[]|$)")  # F:| is a note and the end of a repeat, no field
 IN_CHORD = re.compile(r'\[("[^"\n]*")(?=[^\[\]|\n]*\])')  # words within the bracket of notes, not of an ending
-INLINE = re.compile(r"\[([KLMQ]:[^\]]*)\]")  # music21 reads these fields only as lines
-GOES_ON = re.compile(r"\n+\+:|(?<=[^\n])\\[ \t]*\n+w:|(?<=&)[ \t]*\\[ \t]*\n")
+INLINE = re.compile(r"\[([KLMQ]:[^\[\]]{0,200})\]")  # music21 reads these fields only as lines
+GOES_ON = re.compile(r"(?<!\n)\n+\+:|(?<=[^\n])\\[ \t]*\n+w:|(?<=&)[ \t]*\\[ \t]*\n")
 TEXTS = re.compile(r"(?ms)^%%begin(\w+).*?(?:^%%end\1[^\n]*$|\Z)")  # beside the music
-HEAD = "TCLQK"
 # names that stand for a tune's chord symbols: music21 takes a minus for a flat, and refuses some kinds
 MARKS = [
     f"{root}{sharp}{kind}" for kind in ("", "m", "7", "m7", "6", "m6") for sharp in ("", "#") for root in "CDEFGAB"
@@ -29,15 +29,14 @@ PROGRAM = re.compile(r"^(?:%%|I: *)MIDI *=? *program +(\d+ +)?(\d+)")
 LAYERS = 3  # beside a voice: a staff has four
 
 
-def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, ChordSymbol], list[Voice]]:
+def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, ChordSymbol], list[Voice | Layer]]:
     """The first tune of a file as one text a voice, in their order, the chord symbols that names in it stand for, and
     the voices; counts losses, and each symbol until it is found."""
     symbols: dict[ChordSymbol, str] = {}
     head: dict[str, str] = {}
     voices: dict[str, Voice] = {}
     carried = (CARRIED.findall("".join(re.split(r"(?m)^(?=X: *\d)", text)[:2])) or ["pitch"])[0]
-    key = ""  # and program: of voices that begin later too
-    program: int | None = None
+    program: int | None = None  # of voices that begin later too
     tune = [*_first_tune(text, losses)]
     layers = min(max((bar.count("&") for line in tune for bar in NO_MUSIC.sub("", line).split("|")), default=0), LAYERS)
     last = ""  # voice that the head speaks of
@@ -46,9 +45,17 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
     def voice(name: str) -> Voice:
         if name not in voices:
             voices[name] = new = Voice(carried, layers)
-            new.begin(key, head.get("M", ""))
+            if in_body:
+                new.begin(head)
             new.program = program
         return voices[name]
+
+    def begin() -> None:
+        unit = "1/16" if 0 < whole_notes(head.get("M", "")) < Fraction(3, 4) else "1/8"
+        head.update({"L": unit, "K": "C"} | head)
+        losses["wordy"] += "Q" in head and quarters_a_minute(head["Q"], Fraction(1)) is None
+        for each in voices.values():
+            each.begin(head)
 
     for line in tune:
         field = None if in_body and NOTES.match(line) else FIELD.match(line)
@@ -66,39 +73,35 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
             head.setdefault(field[1], said.strip())
             in_body = field[1] == "K"
             if in_body:
-                key = without_remark(field[2])
-                for each in voices.values():
-                    each.begin(key, head.get("M", ""))
+                head["K"] = without_remark(field[2])
+                begin()
         elif field and in_body:
-            if field[1] == "Q":
-                speed = quarters_a_minute(field[2])
-                losses["wordy"] += speed is None
-                voice(name).tempi += [] if speed is None else [(len(voice(name).pitches.shifts), speed)]
             if field[1] == "w":
                 voice(name).words.sing(field[2])
             losses["lyrics"] += len(field[2].split()) * (field[1] == "W")
-            if field[1] in "KLM":
-                voice(name).change(field[1], NO_MUSIC.sub("", field[2]))
+            if field[1] in "KLMQ":
+                words = NO_MUSIC.sub("", field[2])
+                losses["wordy"] += not voice(name).change(field[1], words) and field[1] == "Q"
         elif line.strip() and (in_body or not has_key):
-            in_body = True
+            if not in_body:
+                in_body = True
+                begin()
             line = IN_CHORD.sub(r"\1[", line)
             before, *others = VOICE.split(NO_MUSIC.sub(lambda word: _mark(word[0], symbols, losses), line))
             voice(name).play(before, losses)
             for name, about, music in zip(others[::3], others[1::3], others[2::3], strict=True):
                 voice(name).about(about)
                 voice(name).play(music, losses)
-    head = {"L": "1/16" if 0 < whole_notes(head.get("M", "")) < Fraction(3, 4) else "1/8", "K": "C"} | head
-    head["M"] = meter_of(head.get("M", ""))
-    head["K"] = Pitches().key(head["K"]) or "C"
-    fields = [f"{each}:{head[each]}" for each in HEAD if head.get(each)]
-    playing = [each for voice in voices.values() for each in (voice, *voice.layers) if any(map(str.strip, each.lines))]
-    tunes = [[*with_rests(each.lines, head)] for each in playing]
-    for each in playing if head["M"] else ():
-        each.changes.insert(0, (0, "M", head["M"]))
+    order = [each for line in ORDER.findall(text) for each in re.findall(r"[^\s()\[\]{}|*]+", line)]
+    parts = sorted(voices.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
+    sounding = [voice for _, voice in parts if voice.pitches.shifts]
+    playing: list[Voice | Layer] = []
+    for upper in sounding:
+        playing += [upper, *(layer for layer in upper.layers if layer.pitches.shifts)]
     losses["repeats"] += max((each.repeats for each in voices.values()), default=0)
-    for each in playing[:1]:
-        each.title, each.composer = head.get("T", ""), head.get("C", "")
-    texts = ["\n".join(["X:1", *fields, *music]) + "\n" for music in tunes]
+    for upper in sounding[:1]:
+        upper.title, upper.composer = head.get("T", ""), head.get("C", "")
+    texts = ["\n".join(["X:1", *each.lines]) + "\n" for each in playing]
     return texts, {mark: symbol for symbol, mark in symbols.items()}, playing
 
 

@@ -1,11 +1,15 @@
-"""The voices of ABC, as music21 reads them, and what it does not read."""
+"""The voices of ABC: music21 says how long and high their notes are; bars, keys and tempi get their places here."""
 
 import re
+from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
-from musictx.music.notation.abc_lyrics import SILENT, Words
-from musictx.music.notation.abc_meters import BARS_OF_REST, FIELD, change_bar, is_compound, meter_of
+from musictx.music.notation.abc_lyrics import Words
+from musictx.music.notation.abc_meters import Rests, is_compound, meter_of, quarters_a_minute, sharps_of, whole_notes
 from musictx.music.notation.abc_pitches import Pitches
 from musictx.music.notation.abc_text import plain
 
@@ -13,143 +17,174 @@ NAME = re.compile(r'\b(?:name|nm)=(?:"([^"\n]*)"|(\S+))')
 # letters that stand for decorations, but not within a symbol: music21 takes some for notes
 DECORATION = re.compile(r'("[^"\n]*")|[.~H-Wh-w]')
 GRACE = re.compile(r"\{([^{}\n]*)\}")
-REPEAT = re.compile(r"(?<!\(\d)[:|]*(?::\||\|:|::)[:|]*")  # music21 finds no bars around some
+SLUR = re.compile(r"\((?!\d)|[)!]")  # and an old sign for the line's end
+REPEAT = re.compile(r"(?<!\(\d)(?<!\(\d:)[:|]*(?::\||\|:|::)[:|]*")  # all bars alike
 TUPLET = re.compile(r"\(([579])(?!:?\d)(?::(?=:))?")  # without how many notes' time it takes: three in compound meters
+BARS_OF_REST = re.compile(r"[ZX](\d{0,3})")
 
 
-class Voice:
-    """The lines of a voice, and what music21 does not read of it."""
+class Line:
+    """Music that is a tune of its own for music21."""
+
+    def __init__(self, carried: str) -> None:
+        self.lines: list[str] = []
+        self.pitches = Pitches(carried)
+
+    def read(self, played: str, losses: Counter[str]) -> None:
+        """Takes notes and bar lines."""
+        read = self.pitches.read(played)
+        losses["grace"] += sum(len(re.findall("[A-Ga-g]", each)) for each in GRACE.findall(read))
+        self.lines.append(GRACE.sub("", read))
+
+    def heard(self, score: Any, losses: Counter[str]) -> list[Any]:
+        """Its notes and rests in music21's score, as high as they sound; counts those that only one of both has."""
+        flat = score.flatten().notesAndRests
+        heard = [each for each in flat if "Harmony" not in each.classes and not each.duration.isGrace]
+        losses["unread"] += abs(len(heard) - len(self.pitches.shifts))
+        if len(heard) == len(self.pitches.shifts):
+            self.pitches.put_on(heard)
+        return heard
+
+
+class Voice(Line):
+    """A voice, and what music21 does not read of it."""
 
     def __init__(self, carried: str, layers: int = 0) -> None:
-        self.layers = [Layer(self, number, carried) for number in range(1, layers + 1)]
-        self.lines: list[str] = []
-        self.words, self.pitches = Words(), Pitches(carried)
+        super().__init__(carried)
+        self.layers = [Layer(self, carried) for _ in range(layers)]
+        self.words, self.rests = Words(), Rests()
         self.name = ""
         self.program: int | None = None
         self.title, self.composer = "", ""
         self._about = ""
-        self.tempi: list[tuple[int, float]] = []  # notes before it, and quarters a minute
-        self.changes: list[tuple[int, str, str]] = []  # bars before it, field, words
-        self.bars, self._is_begun, self.is_compound = 0, False, False
-        self.repeats = 0
+        self.changes: list[tuple[int, str, Any]] = []  # notes and rests before it, field, value
+        self.repeats, self._is_compound = 0, False
+        self.bars: list[Fraction] = []  # where each begins, in quarters, once music21 has read them
 
     def about(self, words: str) -> None:
         """Takes what a field of the voice says after its name."""
         if name := NAME.search(words):
-            self.name = plain(name[1] or name[2] or "")
+            self.name = plain((name[1] or name[2] or "").replace("\\n", " "))
         self._about = re.sub(r'\b(?:name|nm|sname|snm)="[^"]*"', "", words)
         for each in (self, *self.layers):
             each.pitches.placed(self._about)
 
-    def begin(self, field: str, meter: str) -> None:
-        """Takes the head's meter, and its key, whose clef is for voices that say none."""
-        self.is_compound = is_compound(meter)
+    def begin(self, head: dict[str, str]) -> None:
+        """Takes unit, meter, key and tempo of the head; the key's clef is for voices that say none."""
+        for field in "LMKQ":
+            self.change(field, head.get(field, ""))
         for each in (self, *self.layers):
-            each.pitches.key(field)
             each.pitches.placed(self._about)
 
-    def change(self, field: str, words: str) -> None:
-        """Takes a key, unit or meter within the tune."""
-        self.is_compound = is_compound(words) if field == "M" else self.is_compound
-        for each in (self, *self.layers):
-            said = each.pitches.key(words) if field == "K" else meter_of(words) if field == "M" else words
-            each.lines += [f"{field}:{said}"] * bool(said.strip())
-            each.changes += [(each.bars, field, said)] * bool(said.strip() and field in "KM")
+    def change(self, field: str, words: str) -> bool:
+        """Takes a key, unit, meter or tempo from here on; whether it is one."""
+        value: Any = None
+        if field == "M":
+            value, self._is_compound = meter_of(words), is_compound(words)
+            self.rests.bar = whole_notes(words) or self.rests.bar
+        elif field == "Q":
+            value = quarters_a_minute(words, self.rests.unit)
+        elif field == "L":
+            self.rests.unit = whole_notes(words) or self.rests.unit
+        for each in (self, *self.layers) if field in "KL" else ():
+            said = each.pitches.key(words) if field == "K" else words.strip()
+            each.lines += [f"{field}:{said}"] * bool(said)
+        if field == "K" and (said := self.pitches.key(words)):
+            value = sharps_of(said, self.pitches.semitones)
+        if value or value == 0:
+            self.changes.append((len(self.pitches.shifts), field, value))
+        return bool(value)
 
     def play(self, music: str, losses: Counter[str]) -> None:
         """Takes a line of notes."""
-        played, signs = REPEAT.subn("|", DECORATION.sub(r"\1", music))
-        played = TUPLET.sub(r"(\1:3", played) if self.is_compound else played
+        played, signs = REPEAT.subn("|", DECORATION.sub(r"\1", SLUR.sub("", music)))
+        played = BARS_OF_REST.sub(self.rests.of, played)
+        played = TUPLET.sub(r"(\1:3", played) if self._is_compound else played
         self.repeats += signs
-        bars = [bar.split("&") for bar in played.split("|")]
+        bars, first = [bar.split("&") for bar in played.split("|")], len(self.pitches.bars) - 1
         losses["overlay"] += sum(max(len(bar) - 1 - len(self.layers), 0) for bar in bars)
         played = "|".join(bar[0] for bar in bars)
         if played.strip():
-            self.lines.append(self._read(played, losses))
-            self._count(played)
+            self.read(played, losses)
             self.words.play(played)
-            for each in self.layers:
-                each.play_beside(bars, losses)
-
-    def _count(self, played: str) -> None:
-        """Counts the bars that end in a line."""
-        for count, bar in enumerate(SILENT.sub("", played).split("|")):
-            self.bars += self._is_begun and count > 0
-            rests = BARS_OF_REST.search(bar)
-            self.bars += max(int(rests[1] or 1) - 1, 0) if rests else 0
-            self._is_begun = bool(re.search("[A-Ga-gxzXZ]", bar)) or (self._is_begun and not count)
-
-    def _read(self, played: str, losses: Counter[str]) -> str:
-        read = self.pitches.read(played)
-        losses["grace"] += sum(len(re.findall("[A-Ga-g]", each)) for each in GRACE.findall(read))
-        return GRACE.sub("", read)
-
-    def _heard(self, score: Any, losses: Counter[str]) -> list[Any]:
-        """Its notes in music21's score; where these are others, octaves and ties of brackets are lost."""
-        heard = [each for each in score.flatten().notes if "Harmony" not in each.classes and not each.duration.isGrace]
-        if len(heard) == len(self.pitches.shifts):
-            self.pitches.put_on(heard)
-        losses["unread"] += abs(len(heard) - len(self.pitches.shifts))
-        return heard
+        for n, layer in enumerate(self.layers, 1):
+            for number, bar in enumerate(bars, first):
+                if len(bar) > n:
+                    layer.play_beside(bar[n], number, losses)
 
     def put_on(self, score: Any, losses: Counter[str]) -> None:
-        """Completes music21's score of it. Where this has other notes, words and tempi may be lost."""
+        """Completes music21's score of it. Where this has other notes, its bars stay, and words and tempi are lost."""
         from music21.instrument import Instrument
-        from music21.tempo import MetronomeMark
 
-        self.part = part = score.parts[0]
+        heard = self.heard(score, losses)
+        if len(heard) == len(self.pitches.shifts):
+            score.replace(score.parts[0], self._in_bars(heard, [*score.flatten().getElementsByClass("Harmony")]))
+        part = score.parts[0]
         score.metadata.title, score.metadata.composer = self.title, self.composer
         part.partName, sound = self.name, Instrument()
         sound.midiProgram = self.program
         part.insert(0, sound)
-        heard = self._heard(score, losses)
-        for before, speed in self.tempi:
-            if before < len(heard):
-                part.insert(heard[before].getOffsetInHierarchy(part), MetronomeMark(number=speed))
-        losses["lyrics"] += self.words.put_below(heard)
-        measures = part.getElementsByClass("Measure")
-        if len(measures) == self.bars + self._is_begun:
-            for before, field, words in self.changes:
-                if before < len(measures):
-                    change_bar(measures[before], field, words)
+        losses["lyrics"] += self.words.put_below([each for each in heard if not each.isRest])
+
+    def _in_bars(self, heard: Sequence[Any], symbols: Sequence[Any]) -> Any:
+        """A part of music21 with its notes in their bars, keys, meters and tempi."""
+        from music21.key import KeySignature
+        from music21.meter import TimeSignature
+        from music21.stream import Measure, Part
+        from music21.tempo import MetronomeMark
+
+        onsets = onsets_of(heard)
+        self.bars = [onsets[n] for n in self.pitches.bars]
+        begins = sorted({Fraction(0), *self.bars} - {onsets[-1]}) or [Fraction(0)]
+        measures = [Measure(number=n) for n in range(1, len(begins) + 1)]
+
+        def put(onset: Fraction, element: Any) -> None:
+            n = bisect_right(begins, onset) - 1
+            measures[n].insert(onset - begins[n], element)
+
+        for each in symbols:
+            put(Fraction(each.offset), each)
+        for onset, each in zip(onsets, heard, strict=False):
+            put(onset, each)
+        for before, field, value in self.changes:
+            following = [begin for begin in begins if begin >= onsets[before]]
+            if field == "M" and following:
+                measures[begins.index(following[0])].timeSignature = TimeSignature(value)
+            elif onsets[before] < onsets[-1] and field != "M":
+                put(onsets[before], KeySignature(value) if field == "K" else MetronomeMark(number=value))
+        self.part = Part()
+        for begin, measure in zip(begins, measures, strict=True):
+            self.part.insert(begin, measure)
+        return self.part
 
 
-class Layer(Voice):
-    """The music behind the nth & of each bar, and the voice's own in bars without it, which gives it its time."""
+class Layer(Line):
+    """The music behind the nth & of each bar, which begins with the bar."""
 
-    def __init__(self, voice: Voice, number: int, carried: str) -> None:
+    def __init__(self, voice: Voice, carried: str) -> None:
         super().__init__(carried)
-        self.voice, self.number = voice, number
-        self.own: list[int] = []  # its notes that are not the voice's
-        self._bar = 0, 0, 0  # where it begins: line, sign, note
+        self.voice = voice
+        self.spans: list[tuple[int, int, int]] = []  # bar, first note or rest, and the one after the last
 
-    def play_beside(self, bars: list[list[str]], losses: Counter[str]) -> None:
-        """Takes a line's bars, each as the voice's music and that behind each &."""
-        line = ""
-        for count, bar in enumerate(bars):
-            is_own = len(bar) > self.number
-            if count:
-                line += self.pitches.read("|")
-                self._bar = len(self.lines), len(line), len(self.pitches.shifts)
-            elif is_own:
-                self._go_back()
-            before = len(self.pitches.shifts)
-            line += self._read(bar[self.number if is_own else 0], losses if is_own else Counter())
-            self.own += range(before, len(self.pitches.shifts)) if is_own else ()
-        self.lines.append(line)
-
-    def _go_back(self) -> None:
-        """Leaves the bar's music on lines before: an & goes back to the bar's beginning."""
-        number, sign, note = self._bar
-        self.lines[number:] = [
-            line if FIELD.match(line) else line[: sign * (n == 0)] for n, line in enumerate(self.lines[number:])
-        ]
-        self.pitches.cut(note)
-        self.own = [each for each in self.own if each < note]
+    def play_beside(self, music: str, bar: int, losses: Counter[str]) -> None:
+        """Takes the music of a bar."""
+        before = len(self.pitches.shifts)
+        self.read("|" + music, losses)
+        self.spans.append((bar, before, len(self.pitches.shifts)))
 
     def put_on(self, score: Any, losses: Counter[str]) -> None:
         """Puts its notes beside those of its voice."""
-        (part,), heard = score.parts, self._heard(score, losses)
-        for note in [heard[n] for n in self.own if n < len(heard)]:
-            self.voice.part.insert(note.getOffsetInHierarchy(part), note)
-        score.remove(part)
+        heard = self.heard(score, losses)
+        score.remove(score.parts[0])
+        if not self.voice.bars or len(heard) != len(self.pitches.shifts):
+            losses["overlay"] += len(self.spans)
+            return
+        onsets = onsets_of(heard)
+        for bar, first, end in self.spans:
+            for n in (n for n in range(first, end) if not heard[n].isRest):
+                self.voice.part.insert(self.voice.bars[bar] + onsets[n] - onsets[first], heard[n])
+
+
+def onsets_of(heard: Sequence[Any]) -> list[Fraction]:
+    """Where each begins that follows the one before, and where the last one ends, in quarters."""
+    return [Fraction(0), *accumulate(Fraction(each.duration.quarterLength) for each in heard)]

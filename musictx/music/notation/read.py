@@ -14,7 +14,7 @@ from zipfile import ZipFile
 from musictx.errors import MidiError
 from musictx.music.notation import mei
 from musictx.music.notation.abc_tune import each_voice
-from musictx.music.notation.abc_voices import Voice
+from musictx.music.notation.abc_voices import Layer, Voice
 from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.humdrum import Spines
 from musictx.music.notation.lyrics import syllables_of
@@ -76,7 +76,7 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
 
 def _for_music21(
     text: str, kind: str, losses: Losses
-) -> tuple[list[str], dict[str, ChordSymbol], Sequence[Voice | Spines | mei.Unread]]:
+) -> tuple[list[str], dict[str, ChordSymbol], Sequence[Voice | Layer | Spines | mei.Unread]]:
     """The texts that music21 reads, the chord symbols that names in them stand for, and what it leaves of each."""
     if kind == "abc":
         return each_voice(text, losses)
