@@ -21,6 +21,8 @@ ATTRIBUTES = {
     "keySig": {"sig": "key.sig"},
     "meterSig": {"count": "meter.count", "unit": "meter.unit", "sym": "meter.sym"},
 }
+NAME, SOUND = "name", "sound"  # of a staff, for `Unread` alone
+SIGNS = {"common": ("4", "4"), "cut": ("2", "2")}
 SIGNATURE = re.compile(r"0|\d{1,2}[sf]")
 MOST_COPIES = 2**20  # elements of bars that are repeated
 Layers = dict[tuple[str | None, int], Element]
@@ -44,7 +46,7 @@ def for_music21(text: str, losses: Counter[str]) -> str:
     for group in reversed([*root.iter(f"{{{SCHEMA}}}staffGrp")]):
         if label := _label(group):
             for staff in group.iter(f"{{{SCHEMA}}}staffDef"):
-                staff.attrib.setdefault("label", label)
+                staff.attrib.setdefault(NAME, label)
     for score in root.iter(f"{{{SCHEMA}}}score"):
         whole, kept = ElementTree.Element(f"{{{SCHEMA}}}section"), list[Element]()
         for define in score.iter(f"{{{SCHEMA}}}scoreDef"):  # music21 fills bars of rest by its meter alone
@@ -85,7 +87,7 @@ class Unread:
 
     def put_on(self, score: Any, losses: Counter[str]) -> None:
         """Completes music21's score."""
-        from music21 import expressions, metadata, tempo
+        from music21 import expressions, instrument, metadata, tempo
 
         about = score.metadata or metadata.Metadata()
         names = [each for each in self._root.iter(f"{{{SCHEMA}}}titleStmt") for each in each.iter()]
@@ -93,9 +95,13 @@ class Unread:
         composers = [_text(each) for each in names if "composer" in (_name(each), each.get("role"))]
         about.title, about.composer = about.title or "".join(titles[:1]), about.composer or "".join(composers[:1])
         score.metadata = about
-        labels = {staff.get("n"): staff.get("label") for staff in reversed([*self._all("staffDef")])}
-        for label, part in zip(reversed(labels.values()), score.parts, strict=False):
-            part.partName = label or part.partName
+        staves = {staff.get("n"): staff for staff in reversed([*self._all("staffDef")])}
+        for staff, part in zip(reversed(staves.values()), score.parts, strict=False):
+            part.partName = staff.get(NAME) or part.partName
+            if (number := staff.get(SOUND, "")).isdecimal() and int(number) < 128:
+                sound = instrument.Instrument()
+                sound.midiProgram = int(number)
+                part.insert(0, sound)
         self._to_their_staves(score)
         starts = dict[str, Any]()
         flat = score.flatten()
@@ -213,8 +219,17 @@ def _describe(staff: Element) -> None:
     staff[:] = [child for child in staff if _name(child) not in ATTRIBUTES]
     if SIGNATURE.fullmatch(signed := staff.get("keysig", "")):  # of MEI 5
         staff.attrib.setdefault("key.sig", signed)
-    if name := _label(staff):
-        staff.attrib.setdefault("label", name)
+    if (sign := SIGNS.get(staff.get("meter.sym", ""))) and staff.get("meter.count") is None:
+        staff.attrib |= dict(zip(("meter.count", "meter.unit"), sign, strict=True))
+    if not _number(staff.get("trans.semi")):  # music21 knows none of 0
+        for attribute in ("trans.semi", "trans.diat"):
+            staff.attrib.pop(attribute, None)
+    # by the name or the sound of a clarinet music21 would transpose its notes
+    if name := staff.attrib.pop("label", "") or _label(staff):
+        staff.set(NAME, name)
+    for sound in staff.findall(f"{{{SCHEMA}}}instrDef"):
+        staff.set(SOUND, sound.get("midi.instrnum", ""))
+        staff.remove(sound)
 
 
 def _measures(section: Element) -> Iterator[Element]:
@@ -238,7 +253,7 @@ def _tie(root: Element) -> None:
 
 def _speed(sign: Element) -> float:
     """Quarters a minute; 0 where it says none."""
-    beat = 4 / (_number(sign.get("mm.unit")) or 4)
+    beat = 4 / (_number(sign.get("mm.unit")) or 4) * (2 - 0.5 ** min(_number(sign.get("mm.dots")), 4))
     return _number(sign.get("midi.bpm")) or _number(sign.get("mm")) * beat
 
 

@@ -31,6 +31,7 @@ from musictx.music.notation.notation import (
     Part,
     Tempo,
 )
+from musictx.music.notation.sounds import sound_of
 from musictx.music.score import UNITS
 
 FREE = 4, 4  # the meter where nothing says one
@@ -148,7 +149,11 @@ def _notation(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses, s
     longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
     flat = longest.flatten()
     bars, end = _bars(longest, end, source)
-    signed = [(_units(x.offset), x.sharps) for x in flat.getElementsByClass("KeySignature") if x.sharps is not None]
+    each_signed = [
+        [(_units(x.offset), x.sharps) for x in part.getElementsByClass("KeySignature") if x.sharps is not None]
+        for part in (flat, *(part.flatten() for part in parts))
+    ]
+    signed = next((each for each in each_signed if each), [])  # timpani and horns may have none
     keys = _changes(signed if any(at == 0 for at, _ in signed) else [(0, 0), *signed])  # no signature is that of C
     marks = [mark for part in parts for mark in part.flatten().getElementsByClass("TempoIndication")]
     speeds = [(_units(mark.offset), _speed(mark)) for mark in marks]
@@ -306,16 +311,7 @@ def _in_one_line(text: object) -> str:
 
 
 def _program(part: Any) -> int:
-    """The MIDI sound of a staff: the file's, or that of the instrument that its name says."""
-    sounds = [each.midiProgram for each in part.recurse().getElementsByClass("Instrument")]
-    sounds += [_sound_of(_name(part))]
+    """The MIDI sound of a staff at its beginning: the file's, or the one that its name says."""
+    given = [(each.offset, each.midiProgram) for each in part.flatten().getElementsByClass("Instrument")]
+    sounds = [*(sound for at, sound in given if not at), sound_of(_name(part)), *(sound for at, sound in given if at)]
     return next((int(sound) for sound in sounds if sound is not None and 0 <= sound <= 127), 0)
-
-
-def _sound_of(name: str) -> int | None:
-    from music21 import instrument
-
-    try:
-        return instrument.fromString(name).midiProgram if name else None
-    except instrument.InstrumentException:
-        return None
