@@ -141,3 +141,17 @@ def test_a_last_bar_that_is_empty_in_the_first_staff_is_one_bar():
         notation, _ = read_notation(KERN.replace("2.GG\t2.g\n", line).encode(), "humdrum")
         assert [bar.onset for bar in notation.bars] == [0, 24, 96]
         assert notation.end == 168
+
+
+def test_bars_of_all_parts_begin_together():
+    """As those of files whose triplets nobody marked: their bar is too long in one part."""
+    head, part = XML.split('<part id="P1">')
+    upper = part.removesuffix("</part></score-partwise>")
+    bars = "".join(f'<measure number="{n}">{{}}</measure>' for n in (2, 3))
+    long = upper.format(notes=NOTE.format("D", 6) * 3) + bars.format(NOTE.format("D", 12), NOTE.format("E", 12))
+    short = upper.format(notes=NOTE.format("C", 12)) + bars.format(NOTE.format("C", 12), NOTE.format("F", 12))
+    lower = head.replace("</score-part>", '</score-part><score-part id="P2"><part-name/></score-part>')
+    text = f'{lower}<part id="P1">{long}</part><part id="P2">{short}</part></score-partwise>'
+    notation, _ = read_notation(text.encode(), "musicxml")
+    assert [[note.onset for note in part.notes] for part in notation.parts] == [[0, 24, 48, 72, 120], [0, 72, 120]]
+    assert [bar.onset for bar in notation.bars] == [0, 72, 120]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
 from fractions import Fraction
+from itertools import accumulate, pairwise
 from typing import Any
 from zipfile import ZipFile
 
@@ -60,6 +61,9 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
         try:
             texts, symbols, unread = _for_music21(text, kind, losses)
             scores = [converter.parseData(each, format=kind).toSoundingPitch() for each in texts]
+            if kind in ("musicxml", "mei"):
+                for score in scores:
+                    _begin_bars_together(score)
             for each, score in zip(unread, scores, strict=False):
                 each.put_on(score, losses)
             staves = [staff for score in scores for staff in getattr(score, "parts", [score])]
@@ -135,6 +139,19 @@ def _member(data: bytes, source: object) -> bytes:
         raise
     except Exception as error:  # damage can make it raise anything
         raise MidiError(source, f"it cannot be unpacked ({error})", "export it again") from None
+
+
+def _begin_bars_together(score: Any) -> None:
+    """Moves the bars of each staff to where the last staff's begin: music21 reads each staff for itself, so a bar that
+    is too long or short would shift all that follow."""
+    staves = [(part, [*part.getElementsByClass("Measure")]) for part in getattr(score, "parts", ())]
+    onsets = [[*(each.offset for each in bars), part.highestTime] for part, bars in staves]
+    if len({len(each) for each in onsets}) != 1 or onsets.count(onsets[0]) == len(onsets):
+        return
+    lengths = [max(after - before for before, after in bar) for bar in zip(*map(pairwise, onsets), strict=True)]
+    for part, bars in staves:
+        for onset, each in zip(accumulate(lengths, initial=0), bars, strict=False):
+            part.setElementOffset(each, onset)
 
 
 def _notation(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses, source: object) -> Notation:
