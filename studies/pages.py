@@ -77,7 +77,7 @@ ABOUT = {
     "fills": "![What the music after a gap saves, by the distance to it: chorales](../../studies/results/fill.png)\n\n"
     "![What the music after a gap saves, by the distance to it: piano](../../studies/results/fill-piano.png)",
     "guidance": "Figures of alive.py, and the history, were measured before `sampler.guard=true` kept new music "
-    "near its seed.",
+    "near its seed. What `control.` asks for is drawn without a look at the seed, so it often leads away from its key.",
     "harmoniser": "![Harmonising by the length of the melody; time of a window by its length](../img/lengths.png)",
     "labels": "Rows of a GPU have equal steps, not equal time. Of whole pieces eight windows are read. Cells without a "
     "figure: the GPU's time was over.\n\n"
@@ -94,8 +94,8 @@ ABOUT = {
     "scores": "A note is back where its staff, onset, length and pitch are the same. In MIDI a note ends where the "
     "next of its pitch begins on the same staff, so notes that two voices hold together get shorter. "
     "The same reader reads a score both times, so a mistake that it makes twice does not show here. The figures are "
-    "from before two mends of the reader: Humdrum's voices that split twice, whose notes it lost, and accidentals of "
-    "ABC, which it ended with their note.",
+    "from before mends of the reader: Humdrum's voices that split twice, whose notes it lost; accidentals of ABC, which "
+    "it ended with their note, and meters within its tunes; in 20 Lieder, parts whose bars were not together.",
     "loudness": "Velocities count from 1 to 127. Intervals are over songs. The first seed's network is in musictx. "
     "Given volumes: each part's median error in a song was added, as a person turns up a volume. Onsets of POP909 "
     "lie on the beats, so no timing was learned. Written lengths come from the played ones, so some of the held share "
@@ -107,8 +107,8 @@ ABOUT = {
     "Four voices on a grid go to the chorale model by the rule of `score_choirs.py`: over all works it is nearer to "
     "the composers in key, and the score model in nothing. On chorales of Bach it is nearer in three figures and "
     "further in one; on hymns and others the score model is nearer in one, density.\n\n"
-    "The model learned before two mends of the reader, so some of its Humdrum scores lack notes of voices that split "
-    "twice, and some hymns have accidentals that end too soon.",
+    "The model learned before mends of the reader. Some of its Humdrum scores lack notes of voices that split twice; "
+    "some hymns have accidentals that end too soon, and wrong meters; in 20 Lieder the parts are not together.",
     "speed": "Intervals are all that was measured, over turns.\n\n"
     "![Tokens a second of one row by the ids before it: musictx, Hugging Face's GPT-2, and the limit](sampling.png)\n\n"
     "*One row from the piano model's size, medians and all turns.*",
