@@ -24,6 +24,7 @@ def abc_notes(body, head="X:1\nM:4/4\nL:1/4\n"):
     return [[(note.onset, note.pitch) for note in part.notes] for part in notation.parts], dict(losses)
 
 
+OVER_BARS = [[(0, 60), (24, 62), (48, 64), (72, 65), (96, 67), (192, 69)]]
 TWO_BESIDE = [[(0, 72), (48, 64), (96, 72), (96, 60), (144, 60), (144, 72)]]
 UNEVEN = [[(0, 60), (0, 72), (96, 72), (96, 62), (192, 72), (240, 64)]]
 OVERLAID = [[(0, 72), (96, 74), (144, 78), (144, 81)], [(0, 60), (96, 59), (96, 60), (96, 64)]]
@@ -47,6 +48,7 @@ OVERLAID = [[(0, 72), (96, 74), (144, 78), (144, 81)], [(0, 60), (96, 59), (96, 
         ),
         ("K:C\nc4 & x2E2|c2 & C4|c4 & C4|\n", TWO_BESIDE, {}),
         ("K:C\nc4 & C2|c4 & D8|c4 & z2E2|\n", UNEVEN, {}),
+        ("K:C\nL:1/4\n(& CDEF|G4 & c4|d4 & e4|f4 &)|A4|\n", OVER_BARS, {"overlay": 2}),
         ("K:C\nC4 & D4 & E4 & F4 & G4|\n", [[(0, 60), (0, 62), (0, 64), (0, 65)]], {"overlay": 1}),
         ("K:C\nV:1 octave=1\nC4|D2[K:G]F2 & z2 A2|\nV:2\nC4|[CE]4- & B,4-|[CE]4 & B,4|\n", OVERLAID, {}),
         ("K:C\n[V:1]F2[K:G]F2|\n[V:1][M:1/4][L:1/8]F2|F2|\n", [[(0, 65), (48, 66), (96, 66), (120, 66)]], {}),

@@ -17,6 +17,7 @@ NAME = re.compile(r'\b(?:name|nm)=(?:"([^"\n]*)"|(\S+))')
 # letters that stand for decorations, but not within a symbol: music21 takes some for notes
 DECORATION = re.compile(r'("[^"\n]*")|[.~H-Wh-w]')
 GRACE = re.compile(r"\{([^{}\n]*)\}")
+OVER_BARS = re.compile(r"\(&([^&()\n]*)((?:&(?!\))[^&()\n]*)*)&\)")  # the music and others beside it
 SLUR = re.compile(r"\((?!\d)|[)!]")  # and an old sign for the line's end
 REPEAT = re.compile(r"(?<!\(\d)(?<!\(\d:)[:|]*(?::\||\|:|::)[:|]*")  # all bars alike
 TUPLET = re.compile(r"\(([579])(?!:?\d)(?::(?=:))?")  # without how many notes' time it takes: three in compound meters
@@ -97,6 +98,8 @@ class Voice(Line):
 
     def play(self, music: str, losses: Counter[str]) -> None:
         """Takes a line of notes."""
+        losses["overlay"] += sum(others.count("&") for _, others in OVER_BARS.findall(music))
+        music = OVER_BARS.sub(r"\1", music)
         played, signs = REPEAT.subn("|", DECORATION.sub(r"\1", SLUR.sub("", music)))
         played = BARS_OF_REST.sub(self.rests.of, played)
         played = TUPLET.sub(r"(\1:3", played) if self._is_compound else played
