@@ -72,3 +72,8 @@ def test_each_notation_says_the_same(kind, text):
     assert part.notes == (Note(0, 24, 72), Note(24, 96, 72), Note(120, 72, 74), Note(192, 72, 78))
     assert (part.name, part.program) == (("Horn in F", 60) if kind == "mei" else ("Flute", 73))
     assert not losses
+
+
+def test_a_tempo_of_mei_in_words_alone_is_counted():
+    _, losses = read_notation(MEI.replace('mm.unit="4" mm="90"/>', ">Lento</tempo>").encode(), "mei")
+    assert losses == {"wordy": 1}

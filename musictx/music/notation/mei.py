@@ -118,6 +118,8 @@ class Unread:
                     first.insert(onset, expressions.TextExpression(self._words[sign]))
                 if _name(sign) == "tempo" and (speed := _speed(sign)) > 0:
                     first.insert(onset, tempo.MetronomeMark(number=speed))
+                elif _name(sign) == "tempo":
+                    losses["wordy"] += 1
         if (speed := _speed(next(self._all("scoreDef"), self._score))) > 0:
             first.insert(0, tempo.MetronomeMark(number=speed))
 
