@@ -133,13 +133,16 @@ class Voice(Line):
         """A part of music21 with its notes in their bars, keys, meters and tempi."""
         from music21.key import KeySignature
         from music21.meter import TimeSignature
-        from music21.stream import Measure, Part
+        from music21.stream import Measure, Part, Stream
         from music21.tempo import MetronomeMark
 
         onsets = onsets_of(heard)
         self.bars = [onsets[n] for n in self.pitches.bars]
         begins = sorted({Fraction(0), *self.bars} - {onsets[-1]}) or [Fraction(0)]
-        measures = [Measure(number=n) for n in range(1, len(begins) + 1)]
+        self.part = Part()
+        measures: list[Stream] = [Measure(number=n) for n in range(1, len(begins) + 1)]
+        if len(self.pitches.bars) == 1:  # no bar lines: bars by the meter
+            measures = [self.part]
 
         def put(onset: Fraction, element: Any) -> None:
             n = bisect_right(begins, onset) - 1
@@ -152,12 +155,12 @@ class Voice(Line):
         for before, field, value in self.changes:
             following = [begin for begin in begins if begin >= onsets[before]]
             if field == "M" and following:
-                measures[begins.index(following[0])].timeSignature = TimeSignature(value)
+                measures[begins.index(following[0])].insert(0, TimeSignature(value))
             elif onsets[before] < onsets[-1] and field != "M":
                 put(onsets[before], KeySignature(value) if field == "K" else MetronomeMark(number=value))
-        self.part = Part()
         for begin, measure in zip(begins, measures, strict=True):
-            self.part.insert(begin, measure)
+            if measure is not self.part:
+                self.part.insert(begin, measure)
         return self.part
 
 

@@ -35,7 +35,7 @@ from musictx.music.notation.notation import (
 from musictx.music.notation.sounds import sound_of
 from musictx.music.score import UNITS
 
-FREE = 4, 4  # the meter where nothing says one
+FREE, MOST_BEATS = (4, 4), 99  # the meter where nothing says one; music21 takes seconds to write thousands of beats
 MOST_BYTES = 2**24  # of text
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
 REFERENCES = re.compile(r"(?m)^!!(?!!(?:OTL|COM):).*")  # one without a colon stops music21
@@ -166,10 +166,14 @@ def _notation(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses, s
     longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
     flat = longest.flatten()
     bars, end = _bars(longest, end, source)
-    each_signed = [
-        [(_units(x.offset), x.sharps) for x in part.getElementsByClass("KeySignature") if x.sharps is not None]
-        for part in (flat, *(part.flatten() for part in parts))
-    ]
+    each_signed = (
+        [
+            (_units(x.offset), x.sharps)
+            for x in part.flatten().getElementsByClass("KeySignature")
+            if x.sharps is not None
+        ]
+        for part in (longest, *parts)
+    )
     signed = next((each for each in each_signed if each), [])  # timpani and horns may have none
     keys = _changes(signed if any(at == 0 for at, _ in signed) else [(0, 0), *signed])  # no signature is that of C
     marks = [mark for part in parts for mark in part.flatten().getElementsByClass("TempoIndication")]
@@ -312,7 +316,8 @@ def _lengths_as_meters(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
         full, unit = max(length, near), 4
         while full * unit % (UNITS * 4) and unit < 32:
             unit *= 2
-        yield (full * unit // (UNITS * 4), unit) if full and not full * unit % (UNITS * 4) else FREE
+        beats, rest = divmod(full * unit, UNITS * 4)
+        yield (beats, unit) if 0 < beats <= MOST_BEATS and not rest else FREE
 
 
 def _units(quarters: Any) -> int:
