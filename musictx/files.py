@@ -65,6 +65,52 @@ def check_suffix(field: str, name: str | Path, suffixes: Sequence[str]) -> None:
         raise ConfigError(field, got=name, allowed=f"a name that ends in {' or '.join(suffixes)}")
 
 
+NAMES_OF_FILES = frozenset(
+    [
+        ".mid",
+        ".midi",
+        ".smf",
+        ".kar",
+        ".rmi",
+        ".musicxml",
+        ".mxl",
+        ".xml",
+        ".krn",
+        ".mei",
+        ".abc",
+        ".png",
+        ".svg",
+        ".pdf",
+        ".jpg",
+        ".gif",
+        ".mp4",
+        ".wav",
+        ".flac",
+        ".mp3",
+        ".ogg",
+        ".json",
+        ".html",
+        ".md",
+        ".txt",
+        ".csv",
+        ".yaml",
+        ".safetensors",
+        ".onnx",
+        ".ckpt",
+        ".zip",
+        ".gz",
+    ]
+)
+
+
+def check_folder(field: str, name: str | Path, instead: Sequence[str] = ()) -> None:
+    """Raises ConfigError for a folder's name that looks like a file's; `instead` are suffixes that may end it."""
+    path = Path(name)
+    if path.suffix.lower() in NAMES_OF_FILES and not path.is_dir():
+        allowed = "a folder" + f", or a name that ends in one of {', '.join(instead)}" * bool(instead)
+        raise ConfigError(field, got=name, why="this is where a folder is made", allowed=allowed)
+
+
 def check_new(overwrite: bool, *paths: Path, field: str = "out") -> None:
     """Raises UserError for a file that exists, unless `overwrite`, and for a place where none can be written."""
     another = f"give another {field}="

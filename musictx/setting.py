@@ -17,11 +17,11 @@ HOW = "The settings with their default values. ??? is required; null is none."
 MORE = "From Hydra: --cfg job shows the settings as YAML, --hydra-help explains the rest."
 
 
-def setting(default: T, meaning: str, *, path: bool = False, commas: bool = False) -> T:
-    """A field of a dataclass; a default list is copied. `path`: a name of files or folders, never empty. `commas`: they
-    separate its own values, never jobs."""
+def setting(default: T, meaning: str, *, path: bool = False, folder: bool = False, commas: bool = False) -> T:
+    """A field of a dataclass; a default list is copied. `path`: a name of files or folders, never empty. `folder`: a
+    path that becomes a folder. `commas`: they separate its own values, never jobs."""
     options: dict[str, Any] = {"default_factory": default.copy} if isinstance(default, list) else {"default": default}
-    row: T = field(metadata={"meaning": meaning, "path": path, "commas": commas}, **options)
+    row: T = field(metadata={"meaning": meaning, "path": path or folder, "folder": folder, "commas": commas}, **options)
     return row
 
 

@@ -156,3 +156,14 @@ def test_a_setting_that_names_files_refuses_empty_text_and_no_other_does(name):
                 assert (error.value.field, error.value.got) == (key, "")
             else:
                 check_paths(command, [word])
+
+
+@pytest.mark.parametrize("name", ["train", "tune", "compare", "prepare_folder", "classify", "lesson", "attend"])
+def test_a_folder_named_like_a_file_is_refused_before_anything_is_made(name, tmp_path):
+    for file in "x.mid", "x.PNG", "x.safetensors":
+        with pytest.raises(ConfigError, match="give a folder") as error:
+            check_paths(find(name), [f"out={file}"])
+        assert error.value.field == "out"
+    (tmp_path / "x.png").mkdir()
+    for folder in "outputs/run", "v1.2", tmp_path / "x.png":  # the last is a folder already
+        check_paths(find(name), [f"out={folder}"])

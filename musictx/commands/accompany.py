@@ -45,7 +45,11 @@ class AccompanyConfig:
         "a MIDI file, or elise, gymnopedie or chorale; where several notes sound, the highest is the melody's",
         path=True,
     )
-    out: str = setting("outputs/accompaniments", "a folder for the melody with its voices", path=True)
+    out: str = setting(
+        "outputs/accompaniments",
+        "a folder for the melody with its voices, or the name of a file: .mid, .musicxml, .wav or .png",
+        path=True,
+    )
     voices: str = setting(Accompany.voices, "the voices that the file has: S, A, T, B, or several, as in SB")
     rewrite: str | None = setting(None, "write these voices of a file with all four again, as in A; null: none")
     from_bar: int | None = setting(None, "rewrite: the first bar, counted from 1; null: all bars")

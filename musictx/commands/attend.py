@@ -56,7 +56,7 @@ class AttendConfig:
         path=True,
     )
     midi: str = setting(MISSING, "a MIDI file, say a continuation; or elise, gymnopedie, chorale", path=True)
-    out: str = setting("outputs/attention", "a folder for the pictures", path=True)
+    out: str = setting("outputs/attention", "a folder for the pictures", folder=True)
     at: str | None = setting(None, "12.5: the first note from this second on; note37: the 37th note; null: the last")
     layer: int | None = setting(None, "layer, counted from 0; null: the mean of all")
     head: int | None = setting(None, "head of that layer, counted from 0; null: all heads, each in its colour")

@@ -33,7 +33,7 @@ class ClassifyConfig:
 
     midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale", path=True)
     labels: str = setting(MISSING, "the file of labels that `musictx probe` made", path=True)
-    out: str = setting("outputs/classified", "a folder for the picture, and the figures as JSON", path=True)
+    out: str = setting("outputs/classified", "a folder for the picture, and the figures as JSON", folder=True)
     bundle: str | None = setting(
         None, "the model that `musictx probe` heard the labels with; null: that one, if it is in musictx", path=True
     )

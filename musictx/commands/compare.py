@@ -37,7 +37,7 @@ class CompareConfig:
     )
     names: list[str] | None = setting(None, "names for the table; null: each run's own")
     store: str = setting(MISSING, "a store of the tokens that all of them were trained on", path=True)
-    out: str = setting("outputs/comparison", "a folder for report.md, report.json and pictures", path=True)
+    out: str = setting("outputs/comparison", "a folder for report.md, report.json and pictures", folder=True)
     split: str = setting("validation", "train, validation or test")
     segment: int | None = setting(None, "ids in a segment for scoring; null: whole pieces")
     stride: int | None = setting(

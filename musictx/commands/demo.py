@@ -26,8 +26,8 @@ from musictx.training.run_folder import CONFIG, RunFolder
 class DemoConfig:
     """musictx demo: prepare Bach chorales, train on them and continue them."""
 
-    out: str = setting("outputs/demo", "the run's folder, which also gets the music", path=True)
-    store: str = setting("outputs/stores/chorales", "the store of chorales; prepared if it does not exist", path=True)
+    out: str = setting("outputs/demo", "the run's folder, which also gets the music", folder=True)
+    store: str = setting("outputs/stores/chorales", "the store of chorales; prepared if it does not exist", folder=True)
 
 
 SEED_BARS = 2

@@ -28,7 +28,11 @@ class GenerateConfig:
         "with infill and between",
         path=True,
     )
-    out: str = setting("outputs/continuations", "a folder for the music", path=True)
+    out: str = setting(
+        "outputs/continuations",
+        "a folder for the music, or for one seed the name of a file: .mid, .musicxml, .wav or .png",
+        path=True,
+    )
     infill: str | None = setting(
         None, "a file in which to fill a gap: from_s and to_s, or from_bar and to_bar", path=True
     )

@@ -19,7 +19,7 @@ class LessonConfig:
     """musictx lesson: run a lesson: a concept of sequence models, shown on hymns in a minute."""
 
     name: str | None = setting(None, "a lesson, say rnn; null: list them")
-    out: str = setting("outputs/lessons", "a folder for the picture", path=True)
+    out: str = setting("outputs/lessons", "a folder for the picture", folder=True)
     format: str = setting("png", "format of the picture: png, svg or pdf")
     overwrite: bool = setting(False, "replace an existing picture")
 

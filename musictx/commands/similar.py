@@ -33,7 +33,7 @@ class SimilarConfig:
     midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale", path=True)
     store: str = setting(MISSING, "the music to search: a folder that `musictx prepare` made", path=True)
     out: str = setting(
-        "outputs/similar", "a folder for the picture, the nearest passages as MIDI, and similar.json", path=True
+        "outputs/similar", "a folder for the picture, the nearest passages as MIDI, and similar.json", folder=True
     )
     bundle: str | None = setting(
         None, "the model that listens; null: chorale for a store of four voices, else piano", path=True

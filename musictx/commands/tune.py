@@ -51,7 +51,7 @@ class TuneConfig:
     """musictx tune: teach a model your own music, and measure on held-out pieces whether it learned."""
 
     path: str = setting(MISSING, "a folder or zip of MIDI files, at least four different pieces", path=True)
-    out: str = setting("outputs/tuned", "a folder for the model and its music; the same command resumes", path=True)
+    out: str = setting("outputs/tuned", "a folder for the model and its music; the same command resumes", folder=True)
     bundle: str = setting(PIANO, "the model to begin with: piano, chorale, a file or a run's folder", path=True)
     licence: str = setting("not stated", "licence of your music, which the model will show beside its corpus's")
     max_steps: int | None = setting(

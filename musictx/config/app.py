@@ -25,6 +25,7 @@ from musictx.config.command import OWN, Command, find
 from musictx.config.mistakes import NotASetting, in_one_line, to_user_error
 from musictx.config.words import SEE, as_name, escape, quote, sort_words
 from musictx.errors import ConfigError, UserError
+from musictx.files import check_folder
 from musictx.setting import about, find_setting, help_text
 from musictx.terminal import columns, say
 
@@ -123,12 +124,14 @@ def plain(value: Any) -> Any:
 
 
 def check_paths(command: Command, words: Sequence[str]) -> None:
-    """Raises ConfigError for an empty path, which would mean the current folder."""
+    """Raises ConfigError for an empty path, which would mean the current folder, and for a folder named like a file."""
     for word in words:
         key, equals, value = word.partition("=")
-        key = key.lstrip("+")
-        if equals and not value.strip().strip("'\"").strip() and _has(command, key, "path"):
+        key, value = key.lstrip("+"), value.strip().strip("'\"").strip()
+        if equals and not value and _has(command, key, "path"):
             raise ConfigError(key, got="", allowed="a path, or leave it out")
+        if _has(command, key, "folder"):
+            check_folder(key, value)
 
 
 HYDRA_ERRORS = TypeError, ValueError, ArithmeticError, RecursionError  # beside its own, as on model=null

@@ -46,7 +46,7 @@ class PrepareConfig:
     file_seconds: float = setting(60.0, "most time to read one file")
     memory_mb: int = setting(1024, "most memory to read one file")
     file_mb: float = setting(32.0, "largest file")
-    out: str = setting(MISSING, STORE, path=True)
+    out: str = setting(MISSING, STORE, folder=True)
     overwrite: bool = setting(False, "replace an existing store")
 
 
@@ -63,7 +63,7 @@ class SplitConfig:
 class PrepareChoralesConfig(SplitConfig, PrepareConfig):
     """musictx prepare chorales: Bach's 371 chorales, from the music21 package."""
 
-    out: str = setting("outputs/stores/chorales", STORE, path=True)
+    out: str = setting("outputs/stores/chorales", STORE, folder=True)
     pieces: int | None = setting(None, "use only the first so many, for a quick trial; null: all 371")
 
 
@@ -71,9 +71,9 @@ class PrepareChoralesConfig(SplitConfig, PrepareConfig):
 class PrepareJsbConfig(PrepareConfig):
     """musictx prepare jsb: the JSB chorales of the literature, on their official split; downloads without path=."""
 
-    out: str = setting("outputs/stores/jsb", STORE, path=True)
+    out: str = setting("outputs/stores/jsb", STORE, folder=True)
     path: str | None = setting(None, "Jsb16thSeparated.json; null: download it", path=True)
-    downloads: str = setting("outputs/downloads", "the folder for downloads", path=True)
+    downloads: str = setting("outputs/downloads", "the folder for downloads", folder=True)
 
 
 @dataclass
@@ -102,33 +102,33 @@ class OwnFilesConfig(SplitConfig):
 class PrepareFolderConfig(OwnFilesConfig, PrepareMidiConfig):
     """musictx prepare folder: your own MIDI files, a folder or zip, nested, any names."""
 
-    out: str = setting("outputs/stores/performances", STORE, path=True)
+    out: str = setting("outputs/stores/performances", STORE, folder=True)
 
 
 @dataclass
 class PrepareScoresConfig(OwnFilesConfig, PrepareConfig):
     """musictx prepare scores: your own scores with bars and parts: MusicXML, Humdrum, MEI, ABC, or MIDI on a grid."""
 
-    out: str = setting("outputs/stores/scores", STORE, path=True)
+    out: str = setting("outputs/stores/scores", STORE, folder=True)
 
 
 @dataclass
 class PrepareMaestroConfig(PrepareMidiConfig):
     """musictx prepare maestro: MAESTRO, piano performances, on its official split; downloads without path=."""
 
-    out: str = setting("outputs/stores/maestro", STORE, path=True)
+    out: str = setting("outputs/stores/maestro", STORE, folder=True)
     path: str | None = setting(None, "the archive, zip or folder; null: download it", path=True)
     version: str = setting("v3", "the version to download: v1, v2 or v3")
-    downloads: str = setting("outputs/downloads", "the folder for downloads", path=True)
+    downloads: str = setting("outputs/downloads", "the folder for downloads", folder=True)
 
 
 @dataclass
 class PreparePop909Config(SplitConfig, PrepareMidiConfig):
     """musictx prepare pop909: POP909, pop songs on a piano, without their other versions; downloads without path=."""
 
-    out: str = setting("outputs/stores/pop909", STORE, path=True)
+    out: str = setting("outputs/stores/pop909", STORE, folder=True)
     path: str | None = setting(None, "the archive, zip or folder; null: download it", path=True)
-    downloads: str = setting("outputs/downloads", "the folder for downloads", path=True)
+    downloads: str = setting("outputs/downloads", "the folder for downloads", folder=True)
     select: SelectConfig = field(  # [PIANO] keeps only the accompaniment
         default_factory=lambda: SelectConfig(names=["MELODY", "BRIDGE", "PIANO"])
     )

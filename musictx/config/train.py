@@ -108,7 +108,7 @@ class TrainConfig:
 
     name: str = setting(MISSING, "name of the run")
     random_seed: int = setting(0, "random seed")
-    out: str = setting(MISSING, "the run's folder; an unfinished run in it is resumed", path=True)
+    out: str = setting(MISSING, "the run's folder; an unfinished run in it is resumed", folder=True)
     overwrite: bool = setting(False, "replace the run in the folder and start again")
     resume: str | None = setting(
         None, "the folder of an unfinished run to resume, with its settings; null: none", path=True

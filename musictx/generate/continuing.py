@@ -46,7 +46,7 @@ def refuse_part(request: Continue) -> None:
 
 def read_beginning(file: Path, tokenizer: Tokenizer, request: Continue) -> Beginning:
     """Reads the primer of a MIDI file. Raises UserError, which names the file."""
-    seed = read_seed(file, tokenizer, request.drums, request.only)
+    seed = read_seed(file, tokenizer, request.drums, request.only, goes_on=True)
     remarks = [*seed.remarks]
     primer = take_primer(seed, file, tokenizer, request, remarks.append)
     return Beginning(stem_of(file), primer, file, project=seed.project, remarks=tuple(remarks))

@@ -22,10 +22,10 @@ from musictx.music.project import NAME, Line, Project
 from musictx.music.repairs import say_repairs
 from musictx.music.score import Bars, Meter, Score
 from musictx.music.voice_parts import in_parts
+from musictx.music.write import MIDI
 from musictx.viz import sound
 from musictx.viz.sound import write_wav
 
-MIDI = (".mid", ".midi")
 STEADY = 0.1  # of a sixteenth: the mean distance of a seed that keeps to its beat; by chance it is 0.25
 
 

@@ -4,13 +4,14 @@ import glob
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from musictx.errors import ConfigError, UserError
-from musictx.files import check_new, stem_of
+from musictx.files import check_folder, check_new, stem_of
 from musictx.model.packaged import KNOWN_SEEDS, SEEDS, seed_path
 from musictx.music.grid import N_VOICES, PIANO, one_piano, quantise, thin_to_voices
 from musictx.music.notation.notation import MUSICXML
@@ -20,6 +21,8 @@ from musictx.music.project import Project
 from musictx.music.read import SUFFIXES, read_bytes, read_tracks, whole
 from musictx.music.score import DRUMS, Meter, Score
 from musictx.music.ticks import Tracks
+from musictx.music.upbeat import completes_upbeat, without_last_signature
+from musictx.music.write import MIDI
 from musictx.tokenizers import Tokenizer, knows_one_piano
 
 NEW = Path("new")  # names music that begins from nothing
@@ -81,7 +84,7 @@ class Targets(NamedTuple):
 
 def name_targets(
     seeds: Sequence[Path],
-    folder: Path,
+    out: Path,
     variations: int,
     *,
     wav: bool,
@@ -89,17 +92,25 @@ def name_targets(
     overwrite: bool,
     musicxml: bool = False,
 ) -> list[Targets]:
-    """The new files of each seed. Raises UserError if two have one name, or one exists or is a seed, and where packages
-    for scores are asked for and missing."""
+    """The new files of each seed, in a folder or named after the file `out`. Raises UserError if two have one name, or
+    one exists or is a seed, and where packages for scores are asked for and missing."""
+    folder, name = split_out(out)
+    suffix = out.suffix.lower() if name else ""
+    if name and len(seeds) > 1:
+        raise ConfigError("out", got=out, why=f"{len(seeds)} seeds need a file each", allowed="a folder")
+    wav, png, musicxml = wav or suffix == ".wav", png or suffix == ".png", musicxml or suffix == MUSICXML
     if musicxml:
         check_packages()
-    out = []
+    numbers = [f"-{k + 1}" for k in range(variations)] if variations > 1 or not name else [""]
+    midi_suffix, targets = out.suffix if suffix in MIDI else ".mid", []
     for seed in seeds:
-        midi = [folder / f"{stem_of(seed)}-{k + 1}.mid" for k in range(variations)]
-        sounds = [path.with_suffix(".wav") for path in midi] if wav else []
-        scores = [path.with_suffix(MUSICXML) for path in midi] if musicxml else []
-        out.append(Targets(midi, sounds, folder / f"{stem_of(seed)}.png" if png else None, scores))
-    files = [path for t in out for path in (*t.midi, *t.wav, *t.musicxml, *([t.png] if t.png else []))]
+        stem = name or stem_of(seed)
+        midi, sounds, scores = (
+            [folder / f"{stem}{number}{each}" for number in numbers] for each in (midi_suffix, ".wav", MUSICXML)
+        )
+        picture = folder / f"{stem}.png" if png else None
+        targets.append(Targets(midi, sounds if wav else [], picture, scores if musicxml else []))
+    files = [path for t in targets for path in (*t.midi, *t.wav, *t.musicxml, *([t.png] if t.png else []))]
     twice, count = Counter(str(path).lower() for path in files).most_common(1)[0]
     if count > 1:
         raise UserError(f"{twice} would be the continuation of two seeds", "rename one, or continue them one by one")
@@ -108,14 +119,26 @@ def name_targets(
         if os.path.realpath(path) in sources:
             raise UserError(f"{path} is a seed and would be overwritten", "give another out=")
     check_new(overwrite, *files)
-    return out
+    return targets
 
 
-def check_apart(seed_midi: str | None, seeds: Sequence[Path], folder: Path) -> None:
+BY_NAME = (*MIDI, MUSICXML, ".wav", ".png")  # which files new music may have by the name of one
+
+
+def split_out(out: Path) -> tuple[Path, str]:
+    """The folder of new music, and the stem of a file's name: mine/ and tune of mine/tune.mid. Raises ConfigError for a
+    file of another kind."""
+    if out.suffix.lower() in BY_NAME and not out.is_dir():
+        return out.parent, out.stem
+    check_folder("out", out, BY_NAME)
+    return out, ""
+
+
+def check_apart(seed_midi: str | None, seeds: Sequence[Path], out: Path) -> None:
     """Raises ConfigError for a folder of new music that would be seeds in the next run."""
     if seed_midi is None or seeds == [Path(seed_midi)] or seed_midi in SEEDS:
         return
-    place, above = os.path.realpath(folder), {os.path.realpath(seed.parent) for seed in seeds}
+    place, above = os.path.realpath(split_out(out)[0]), {os.path.realpath(seed.parent) for seed in seeds}
     if os.path.isdir(seed_midi):
         within = os.path.realpath(seed_midi)
     elif "**" in seed_midi:
@@ -124,7 +147,7 @@ def check_apart(seed_midi: str | None, seeds: Sequence[Path], folder: Path) -> N
         within = place if place in above else ""
     if within and os.path.commonpath([within, place]) == within:
         why = f"it is within seed_midi={seed_midi}, which would find the new music as seeds in the next run"
-        raise ConfigError("out", got=folder, why=why, allowed="another folder")
+        raise ConfigError("out", got=out, why=why, allowed="another folder")
 
 
 def read_each(seeds: Sequence[Path], read: Callable[[Path], T]) -> tuple[dict[Path, T], list[UserError]]:
@@ -138,11 +161,17 @@ def read_each(seeds: Sequence[Path], read: Callable[[Path], T]) -> tuple[dict[Pa
     return results, errors
 
 
-def read_seed(path: Path, tokenizer: Tokenizer, drums: bool = False, part: str | None = None) -> Seed:
-    """Reads a seed, or one `part` of it, with remarks. Raises MidiError for a file without music, UserError for no
-    notes that the model has."""
+def read_seed(
+    path: Path, tokenizer: Tokenizer, drums: bool = False, part: str | None = None, goes_on: bool = False
+) -> Seed:
+    """Reads a seed, or one `part` of it, with remarks; one that `goes_on` fills its last bar. Raises MidiError for a
+    file without music, UserError for no notes that the model has."""
     tracks = read_tracks(data := read_bytes(path), path, one_tempo=tokenizer.metrical)
-    project = Project(whole(data, path), tracks.tempo_map, part, drums)
+    data = whole(data, path)
+    if goes_on and completes_upbeat(tracks):
+        data = without_last_signature(data)
+        tracks = replace(tracks, signatures=tracks.signatures[:-1])
+    project = Project(data, tracks.tempo_map, part, drums)
     if part is not None:
         try:
             tracks = read_tracks(project.alone(), path, one_tempo=tokenizer.metrical)

@@ -6,6 +6,8 @@ from musictx.files import replacing
 from musictx.music.project import Line, Project
 from musictx.music.score import Score
 
+MIDI = (".mid", ".midi")
+
 
 def write_midi(score: Score, path: Path, signature: tuple[int, int] | None = None) -> None:
     """Writes a track a program at the score's tempo, and another for overlaps of one pitch.

@@ -22,8 +22,11 @@ def touch(*paths):
         path.touch()
 
 
+NOTHING = {"wav": False, "png": False, "overwrite": False}
+
+
 def targets(seeds, folder, **settings):
-    return name_targets(seeds, folder, 2, **({"wav": False, "png": False, "overwrite": False} | settings))
+    return name_targets(seeds, folder, 2, **(NOTHING | settings))
 
 
 def test_a_file_a_folder_a_pattern_or_nothing(tmp_path):
@@ -57,6 +60,27 @@ def test_a_folder_of_other_music_names_the_way(tmp_path):
 def test_what_is_written_is_named_by_its_seed(tmp_path):
     (one,) = targets([tmp_path / "x.mid"], tmp_path / "o", wav=True, png=True)
     assert [p.name for p in (*one.midi, *one.wav, one.png)] == ["x-1.mid", "x-2.mid", "x-1.wav", "x-2.wav", "x.png"]
+
+
+def test_what_is_written_is_named_by_a_file(tmp_path):
+    def names(out, variations=1, seeds=("h.mid",), **settings):
+        (one,) = name_targets([tmp_path / seed for seed in seeds], tmp_path / out, variations, **(NOTHING | settings))
+        files = [*one.midi, *one.wav, *one.musicxml, *filter(None, [one.png])]
+        return [str(path.relative_to(tmp_path)) for path in files]
+
+    assert names("new/x.mid") == ["new/x.mid"]
+    assert names("x.MIDI") == ["x.MIDI"]
+    assert names("x.musicxml") == ["x.mid", "x.musicxml"]
+    assert names("x.wav", png=True) == ["x.mid", "x.wav", "x.png"]
+    assert names("x.png", 2) == ["x-1.mid", "x-2.mid", "x.png"]
+    assert names("v1.2") == ["v1.2/h-1.mid"]
+    (tmp_path / "a.mid").mkdir()
+    assert names("a.mid") == ["a.mid/h-1.mid"]  # a folder of this name stays one
+    with pytest.raises(ConfigError, match=r"2 seeds need a file each: give a folder"):
+        names("x.mid", seeds=("h.mid", "g.mid"))
+    for out in ("x.pdf", "x.mxl", "x.safetensors"):
+        with pytest.raises(ConfigError, match=r"give a folder, or a name that ends in one of \.mid"):
+            names(out)
 
 
 def test_names_that_collide(tmp_path):

@@ -1,0 +1,34 @@
+"""A last bar that only has what the upbeat lacks: music that goes on has the meter before it."""
+
+from musictx.music.midi_file import META, read_events, write_events
+from musictx.music.ticks import Tracks
+
+SIGNATURE = bytes((META, 0x58))  # the event of a time signature begins with it
+
+
+def completes_upbeat(tracks: Tracks) -> bool:
+    """Whether the last time signature is for one bar alone, which makes the upbeat a whole bar."""
+    per_quarter = tracks.tempo_map.ticks_per_quarter
+    ticks, beats, units = tracks.signatures[(tracks.signatures[:, 1:] > 0).all(1)].T
+    if len(ticks) < 2 or (ticks[1:] <= ticks[:-1]).any():
+        return False
+    bars = per_quarter * 4 * beats / units
+    end_s = max((track.score.duration_s for track in tracks.tracks), default=0.0)
+    upbeat, end = min(bars[0], ticks[1]), round(tracks.tempo_map.ticks_at(end_s).item())
+    return bool(ticks[-1] < end <= ticks[-1] + bars[-1] and upbeat + bars[-1] == bars[-2])
+
+
+def without_last_signature(data: bytes) -> bytes:
+    """A MIDI file without its last time signature."""
+    file = read_events(data)
+    found = [
+        (event.tick, t, k)
+        for t, track in enumerate(file.tracks)
+        for k, event in enumerate(track.events)
+        if event.data.startswith(SIGNATURE)
+    ]
+    _, t, k = max(found)
+    events = file.tracks[t].events
+    tracks = [*file.tracks]
+    tracks[t] = tracks[t]._replace(events=events[:k] + events[k + 1 :])
+    return write_events(file._replace(tracks=tracks))
