@@ -1,4 +1,4 @@
-"""musictx render: make a MIDI file a piano roll or a score (.png .svg .pdf), MusicXML, a film (.gif .mp4) or sound."""
+"""musictx render: music as a piano roll or a score (.png .svg .pdf), MusicXML, MIDI, a film (.gif .mp4) or sound."""
 
 from dataclasses import dataclass
 from math import inf
@@ -8,12 +8,14 @@ from omegaconf import MISSING
 
 from musictx.commands import check_within
 from musictx.config.command import Command
-from musictx.files import check_new, check_suffix, only_new
+from musictx.files import check_new, check_suffix, only_new, replacing
 from musictx.model.packaged import seed_path
 from musictx.music.beat_grid import bars_of
 from musictx.music.notation.notation import MUSICXML
-from musictx.music.read import kind_of_notation, read_bytes, read_tracks, score_of
+from musictx.music.read import kind_of_notation, read_bytes, read_tracks, score_of, whole
 from musictx.music.repairs import say_repairs
+from musictx.music.score import Meter, Score
+from musictx.music.write import MIDI
 from musictx.setting import setting
 from musictx.terminal import say
 from musictx.viz import engraving, sound
@@ -22,11 +24,11 @@ from musictx.viz.formats import FORMATS, write_as
 
 @dataclass
 class RenderConfig:
-    """musictx render: turn a MIDI file into a picture, a score, a film or a sound, by the suffix of `out`."""
+    """musictx render: turn music into a picture, a score, MIDI, a film or a sound, by the suffix of `out`."""
 
-    midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale", path=True)
+    midi: str = setting(MISSING, "a MIDI file or a score; or elise, gymnopedie, chorale", path=True)
     out: str = setting(
-        MISSING, ".png .svg .pdf: a piano roll; .gif .mp4: a moving one; .wav .flac: sound; .musicxml", path=True
+        MISSING, ".png .svg .pdf: a piano roll; .gif .mp4: a moving one; .wav .flac: sound; .musicxml .mid", path=True
     )
     score: bool = setting(False, "the picture is a page of score; of music on a grid, not of a performance")
     new_from: float | None = setting(None, "second at which a continuation begins; draws it in its own colour")
@@ -39,7 +41,7 @@ class RenderConfig:
 def render(config: RenderConfig) -> None:
     source, out = seed_path(config.midi), Path(config.out)
     suffix = out.suffix.lower()
-    check_suffix("out", config.out, (*(engraving.FORMATS if config.score else FORMATS), MUSICXML))
+    check_suffix("out", config.out, (*(engraving.FORMATS if config.score else (*FORMATS, *MIDI)), MUSICXML))
     check_new(config.overwrite, out)
     check_within(config, "new_from", 0)
     data = read_bytes(source)
@@ -47,16 +49,26 @@ def render(config: RenderConfig) -> None:
         render_score(data, source, out)
         return
     tracks = read_tracks(data, source)
-    drums = suffix in sound.FORMATS or config.drums
+    drums = suffix in (*sound.FORMATS, *MIDI) or config.drums
     score = tracks.merge(drums)
     if remark := tracks.remark(drums):
         say(f"{source}: {remark}")
-    meter, end_s = tracks.meter(), score.duration_s
+    if suffix in MIDI:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(out) as partial:
+            partial.write_bytes(whole(data, source))
+    else:
+        draw(score, tracks.meter(), config)
+    say(f"{out}: {len(score)} notes, {score.duration_s:.2f} s")
+
+
+def draw(score: Score, meter: Meter, config: RenderConfig) -> None:
+    """Writes a picture, a film or a sound."""
+    end_s = score.duration_s
     bars = meter.numbered(end_s) if config.bars else bars_of(score, meter, end_s)
     new_from_s = inf if config.new_from is None else config.new_from
     font = Path(config.soundfont) if config.soundfont else None
-    write_as(score, out, source.stem, new_from_s, bars=bars, soundfont=font)
-    say(f"{out}: {len(score)} notes, {score.duration_s:.2f} s")
+    write_as(score, Path(config.out), seed_path(config.midi).stem, new_from_s, bars=bars, soundfont=font)
 
 
 def render_score(data: bytes, source: Path, out: Path) -> None:

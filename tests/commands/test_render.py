@@ -11,6 +11,7 @@ from strategies import forget_pedal
 from musictx.commands.render import render
 from musictx.config.app import settings
 from musictx.errors import UserError
+from musictx.music.read import read_tracks
 
 
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("gif", b"GIF89a"), ("flac", b"fLaC")])
@@ -21,6 +22,16 @@ def test_the_suffix_says_what_is_made(world, tmp_path, suffix, start):
     assert made.read_bytes().startswith(start)
     if suffix == "flac":
         assert soundfile.info(made).channels == 2
+
+
+def test_a_score_becomes_midi_and_says_what_midi_lacks(tmp_path, capsys):
+    (tmp_path / "a.abc").write_text('X:1\nM:3/4\nL:1/4\nQ:1/4=90\nK:C\n"C"c2 d | e3 |\n')
+    render(settings("render", f"midi={tmp_path / 'a.abc'}", f"out={tmp_path / 'new' / 'a.mid'}"))
+    said, line = capsys.readouterr().out.splitlines()
+    assert "chord symbol" in said
+    assert line == f"{tmp_path / 'new' / 'a.mid'}: 3 notes, 4.00 s"
+    tracks = read_tracks((tmp_path / "new" / "a.mid").read_bytes(), "a.mid")
+    assert (tracks.merge().pitch.tolist(), tracks.meter().signature) == ([72, 74, 76], (3, 4))
 
 
 def test_bars_a_continuation_and_a_pedal_that_the_file_forgets(world, tmp_path, capsys):
