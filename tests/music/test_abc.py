@@ -115,6 +115,16 @@ def test_sounds_of_abc_are_of_the_voice_before_them():
     assert ([part.program for part in notation.parts], notation.title) == ([73, 42], "100% Rye")
 
 
+def test_a_voice_of_abc_sounds_as_far_away_as_its_sound_says():
+    def pitches(head, music):
+        parts = read_notation(f"X:1\nL:1/4\n{head}K:C\n{music}\n".encode(), "abc")[0].parts
+        return [[note.pitch for note in part.notes] for part in parts]
+
+    assert pitches("%%MIDI transpose 12\n", "C & E|\n%%MIDI transpose -2\nC|") == [[72, 76, 58]]
+    assert pitches("V:1\n%%MIDI transpose -12\nV:2\n", "V:1\nC|\nV:2\nC|") == [[48], [60]]
+    assert pitches("%%MIDI transpose 5\nV:1 transpose=-2\n", "V:1\nC|\nV:2\nC|") == [[58], [65]]
+
+
 def test_voices_of_abc_have_their_names_and_sounds():
     head = '%%MIDI program 73\nV:1 name="Fl\\^ute a\\`a &eacute;"\nV:2 nm=Bass clef=bass\nK:C\n'
     music = "V:1\nC4|\n[V:2]C,4|\n%%MIDI program 1 32\n[V:1 name=A]D4|\n"

@@ -25,7 +25,7 @@ TEXTS = re.compile(r"(?ms)^%%begin(\w+).*?(?:^%%end\1[^\n]*$|\Z)")  # beside the
 MARKS = [
     f"{root}{sharp}{kind}" for kind in ("", "m", "7", "m7", "6", "m6") for sharp in ("", "#") for root in "CDEFGAB"
 ]
-PROGRAM = re.compile(r"^(?:%%|I: *)MIDI *=? *program +(\d+ +)?(\d+)")
+SOUND = re.compile(r"^(?:%%|I: *)MIDI *=? *(?:program +(\d+ +)?(\d+)|transpose +([+-]?\d{1,2})(?!\d))")
 LAYERS = 3  # beside a voice: a staff has four
 
 
@@ -36,7 +36,7 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
     head: dict[str, str] = {}
     voices: dict[str, Voice] = {}
     carried = (CARRIED.findall("".join(re.split(r"(?m)^(?=X: *\d)", text)[:2])) or ["pitch"])[0]
-    program: int | None = None  # of voices that begin later too
+    program, moved = None, 0  # of voices that begin later too
     tune = [*_first_tune(text, losses)]
     layers = min(max((bar.count("&") for line in tune for bar in NO_MUSIC.sub("", line).split("|")), default=0), LAYERS)
     last = ""  # voice that the head speaks of
@@ -45,9 +45,10 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
     def voice(name: str) -> Voice:
         if name not in voices:
             voices[name] = new = Voice(carried, layers)
+            new.program = program
+            new.move(moved)
             if in_body:
                 new.begin(head)
-            new.program = program
         return voices[name]
 
     def begin() -> None:
@@ -59,9 +60,14 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
 
     for line in tune:
         field = None if in_body and NOTES.match(line) else FIELD.match(line)
-        if sound := PROGRAM.match(line):
-            if in_body or last:
-                voice(name if in_body else last).program = min(int(sound[2]), 127)
+        if sound := SOUND.match(line):
+            mine = voice(name if in_body else last) if in_body or last else None
+            if sound[3] and mine:
+                mine.move(int(sound[3]))
+            elif sound[3]:
+                moved = int(sound[3])
+            elif mine:
+                mine.program = min(int(sound[2]), 127)
             elif not sound[1]:  # else it is that of a channel
                 program = min(int(sound[2]), 127)
         elif field and field[1] == "V":
@@ -127,6 +133,6 @@ def _first_tune(text: str, losses: Counter[str]) -> Iterator[str]:
         is_apart = not line.strip() or (is_apart and "|" not in line and not FIELD.match(line))
         if is_apart:
             continue
-        if tunes < 2 and (not line.startswith("%") or PROGRAM.match(line)):
+        if tunes < 2 and (not line.startswith("%") or SOUND.match(line)):
             yield from INLINE.sub(r"\n\1\n", line).split("\n")
     losses["tunes"] += max(tunes - 1, 0)

@@ -70,6 +70,11 @@ class Voice(Line):
         for each in (self, *self.layers):
             each.pitches.placed(self._about)
 
+    def move(self, semitones: int) -> None:
+        """Moves its notes from here on."""
+        for each in (self, *self.layers):
+            each.pitches.semitones = semitones
+
     def begin(self, head: dict[str, str]) -> None:
         """Takes unit, meter, key and tempo of the head; the key's clef is for voices that say none."""
         for field in "LMKQ":
