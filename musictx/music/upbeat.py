@@ -1,5 +1,7 @@
 """A last bar that only has what the upbeat lacks: music that goes on has the meter before it."""
 
+import numpy as np
+
 from musictx.music.midi_file import META, read_events, write_events
 from musictx.music.ticks import Tracks
 
@@ -14,7 +16,7 @@ def completes_upbeat(tracks: Tracks) -> bool:
         return False
     bars = per_quarter * 4 * beats / units
     end_s = max((track.score.duration_s for track in tracks.tracks), default=0.0)
-    upbeat, end = min(bars[0], ticks[1]), round(tracks.tempo_map.ticks_at(end_s).item())
+    upbeat, end = min(bars[0], ticks[1]), round(tracks.tempo_map.ticks_at(np.array([end_s])).item())
     return bool(ticks[-1] < end <= ticks[-1] + bars[-1] and upbeat + bars[-1] == bars[-2])
 
 

@@ -2,6 +2,7 @@
 
 import io
 from itertools import pairwise
+from typing import Any
 
 import mido
 import numpy as np
@@ -22,7 +23,8 @@ HYMN = "X:1\nM:3/4\nL:1/4\nV:S\nV:A\nV:T\nV:B\nK:F\n" + "".join(
 def file_of(bars, more=()):
     """A MIDI file with a note of a quarter on each beat of quarters; bars that differ from the one before are signed,
     and `more` are signatures by their quarters."""
-    track, at = [], 0
+    track: list[tuple[float, int, Any]] = []
+    at = 0
     for before, bar in pairwise([0, *bars]):
         if bar != before:
             track.append((at, 0, mido.MetaMessage("time_signature", numerator=bar, denominator=4)))
@@ -84,4 +86,5 @@ def test_a_seed_fills_its_last_bar_where_it_goes_on_alone(tmp_path):
         goes_on, as_it_is = (read_seed(tmp_path / name, build_tokenizer("chorale"), goes_on=on) for on in (True, False))
         quarters = [np.diff(each.meter.bars_s(9.5)) / each.score.quarter_s for each in (goes_on, as_it_is)]
         assert [each.round(6).tolist() for each in quarters] == [[1, 3, 3, 3, 3, 3, 3], [1, 3, 3, 2, 2, 2, 2, 2, 2]]
+        assert goes_on.project is not None
         assert signatures(goes_on.project.data) == [(0, 1), (1, 3)]
