@@ -30,6 +30,15 @@ def likelihood(found: Any, make: Make, split: str, *units: str) -> Iterator[Row]
         yield make(command, "likelihood", claim, found[f"per_{each}"], f"nats a {each}")
 
 
+def with_context(found: Any, make: Make) -> Iterator[Row]:
+    """Each token with at least `stride` ids before it, but for the first of a piece."""
+    bundle, segment, stride = (found[each] for each in ("bundle", "segment", "stride"))
+    command = f"musictx evaluate {bundle} data.path={found['store']} data.segment={segment} data.stride={stride}"
+    claim = f"{bundle} model, at least {stride:,} ids before each token: {found['split']}"
+    for each in "token", "note":
+        yield make(command, "likelihood", claim, found[f"per_{each}"], f"nats a {each}")
+
+
 def guided(found: Any, make: Make, name: str, command: str, label: str = "", **cell: Any) -> Iterator[Row]:
     """How often motifs of the seed return, without and with each strength of guidance."""
     found, composer = found[name], {"chorale": "Bach", "piano": "composers"}[name]

@@ -31,6 +31,7 @@ from raw_music import (
     like_composers,
     likelihood,
     met,
+    with_context,
 )
 from raw_scores import in_bars, played, round_trips, scored, sung_on
 from raw_speed import SAMPLE, SAMPLE_BEFORE, TRAIN, beside, prepared
@@ -55,6 +56,7 @@ def row(source: Path, command: str, page: str, claim: str, figure: list[float], 
 RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "piano-test.json": lambda found, make: likelihood(found, make, "test", "token"),
     "piano-validation.json": lambda found, make: likelihood(found, make, "validation", "token", "note", "second"),
+    **{f"{name}-validation-stride.json": with_context for name in ("chorale", "piano")},
     "guidance/piano.json": partial(guided, name="piano", command=GUIDE_ALONE, older=True),
     "guidance/three.json": partial(guided, name="piano", command=GUIDE, label="piano model, held to its seed"),
     "guidance/chosen.json": partial(guided, name="chorale", command=GUIDE_CHORALE),
