@@ -115,6 +115,22 @@ def test_sounds_of_abc_are_of_the_voice_before_them():
     assert ([part.program for part in notation.parts], notation.title) == ([73, 42], "100% Rye")
 
 
+@pytest.mark.parametrize(
+    ("music", "quarters"),
+    [
+        ("(10:8:10cdefgabc'd'e'|c4", [0.4] * 10 + [2]),
+        ("(12cdefcd[fa]efcdz|c4", [1 / 12] * 12 + [2]),  # in the time of two
+        ("(10:4:3c2d/2e d|c4", [0.4, 0.1, 0.2, 0.5, 2]),  # of three notes alone
+        ("(11:4cdefgabcdef(3cde|c4", [2 / 11] * 11 + [1 / 3] * 3 + [2]),
+    ],
+)
+def test_tuplets_of_abc_may_have_any_number_of_notes(music, quarters):
+    (part,) = read_notation(f"X:1\nM:none\nL:1/8\nK:C\n{music}|g4|\n".encode(), "abc")[0].parts
+    onsets = {note.onset / 24 for note in part.notes}
+    begins = [sum(quarters[:n]) for n in range(len(quarters) + 1) if n != 11 or "z" not in music]
+    assert sorted(onsets) == pytest.approx(begins, abs=1 / 24)
+
+
 def test_a_voice_of_abc_sounds_as_far_away_as_its_sound_says():
     def pitches(head, music):
         parts = read_notation(f"X:1\nL:1/4\n{head}K:C\n{music}\n".encode(), "abc")[0].parts

@@ -12,6 +12,7 @@ from musictx.music.notation.abc_lyrics import Words
 from musictx.music.notation.abc_meters import Rests, is_compound, meter_of, quarters_a_minute, sharps_of, whole_notes
 from musictx.music.notation.abc_pitches import Pitches
 from musictx.music.notation.abc_text import plain
+from musictx.music.notation.abc_tuplets import as_lengths
 
 NAME = re.compile(r'\b(?:name|nm)=(?:"([^"\n]*)"|(\S+))')
 # letters that stand for decorations, but not within a symbol: music21 takes some for notes
@@ -108,6 +109,7 @@ class Voice(Line):
         played, signs = REPEAT.subn("|", DECORATION.sub(r"\1", SLUR.sub("", music)))
         played = BARS_OF_REST.sub(self.rests.of, played)
         played = TUPLET.sub(r"(\1:3", played) if self._is_compound else played
+        played = as_lengths(played, self._is_compound)
         self.repeats += signs
         bars, first = [bar.split("&") for bar in played.split("|")], len(self.pitches.bars) - 1
         losses["overlay"] += sum(max(len(bar) - 1 - len(self.layers), 0) for bar in bars)
