@@ -21,6 +21,9 @@ PLACES = {  # in the order of the reference
     "Music": "musictx.generate.result",
     "Score": "musictx.music.score",
     "read_midi": "musictx.music.read",
+    "write_midi": "musictx.music.write",
+    "Rules": "musictx.tokenizers.rules",
+    "Control": "musictx.generate.control",
     "UserError": "musictx.errors",
     "prepare": "musictx.commands.prepare",
     "train": "musictx.commands.train",
@@ -33,11 +36,14 @@ if TYPE_CHECKING:
     from musictx.commands.prepare import prepare as prepare
     from musictx.commands.train import train as train
     from musictx.errors import UserError as UserError
+    from musictx.generate.control import Control as Control
     from musictx.generate.load import load as load
     from musictx.generate.model import Model as Model
     from musictx.generate.result import Music as Music
     from musictx.music.read import read_midi as read_midi
     from musictx.music.score import Score as Score
+    from musictx.music.write import write_midi as write_midi
+    from musictx.tokenizers.rules import Rules as Rules
 
     __version__: str
 else:

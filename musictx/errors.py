@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from copy import copy
+from os import PathLike
 from typing import Any, Self
 
 SETTING = re.compile(r"(?<![\w./\\=-])((?:[A-Z]\w*\.)?)([a-z]\w*)=")  # lr=, Continue.window=; not in a path
@@ -54,14 +55,19 @@ class ConfigError(UserError):
         return with_keys(f"{self.field}=", keys) + as_word(self.got), with_keys(self.why, keys), with_keys(advice, keys)
 
 
+LONG = 100  # letters: only objects, such as scores, have more
+
+
 def as_word(value: Any) -> str:
-    """A value as the command line accepts it; Ellipsis as `…`."""
+    """A value as the command line accepts it; Ellipsis as `…`, an object with a long text as its type."""
     if value is ... or value is None:
         return "null" if value is None else "…"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
         return f"[{','.join(map(as_word, value))}]"
+    if not isinstance(value, str | PathLike) and len(str(value)) > LONG:
+        return type(value).__name__
     return f"'{value}'" if " " in str(value) and not isinstance(value, dict) else str(value)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, field, fields, is_dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
@@ -26,7 +27,6 @@ def setting(default: T, meaning: str, *, path: bool = False, folder: bool = Fals
 
 
 WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", type(None): "null"}
-NUMBERS = {int: (int, np.integer), float: (int, float, np.integer, np.floating)}  # a truth value is no number
 
 
 @cache
@@ -46,12 +46,17 @@ def find_setting(schema: Any, key: str) -> tuple[Any, Field[Any]] | None:
 
 
 def check_types(request: Any, names: Mapping[str, str] = {}) -> None:
-    """Raises ConfigError for a field with a value of another type; `names`: the names to print."""
+    """Makes numbers of numpy Python's, which have no bounds, and paths text. Raises ConfigError for a field with a
+    value of another type; `names`: the names to print."""
     schema: Any = type(request)
     for name, types in types_of(schema).items():
         value = getattr(request, name)
-        value = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
-        kinds = tuple(each for kind in types for each in NUMBERS.get(kind, (kind,)))
+        if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+            value = value.item()
+        elif isinstance(value, Path) and str in types:
+            value = str(value)
+        object.__setattr__(request, name, value)
+        kinds = (*types, int) if float in types else types
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in types):
             allowed = " or ".join(WORDS.get(kind, kind.__name__) for kind in types)
             raise ConfigError(names.get(name, name), got=value, allowed=allowed)

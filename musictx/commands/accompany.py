@@ -50,6 +50,9 @@ class AccompanyConfig:
         "a folder for the melody with its voices, or the name of a file: .mid, .musicxml, .wav or .png",
         path=True,
     )
+    part: str | None = setting(
+        None, "the name or number of the part that is a choir's melody, as inspect names it; null: the highest notes"
+    )
     voices: str = setting(Accompany.voices, "the voices that the file has: S, A, T, B, or several, as in SB")
     rewrite: str | None = setting(None, "write these voices of a file with all four again, as in A; null: none")
     from_bar: int | None = setting(None, "rewrite: the first bar, counted from 1; null: all bars")
@@ -72,7 +75,7 @@ class AccompanyConfig:
         "auto", "float32, bfloat16 or int8; int8 is fastest for one row on a CPU; auto: int8 where it is faster"
     )
     sampler: Sampling = field(default_factory=lambda: Accompany().sampling)
-    rules: Rules = field(default_factory=lambda: Accompany().rules)
+    rules: Rules = field(default_factory=Rules)
     control: Control = field(default_factory=Control)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
 
@@ -88,6 +91,7 @@ def accompany(config: AccompanyConfig) -> None:
         variations=config.variations,
         rows_at_once=config.rows_at_once,
         humanize=config.humanize,
+        only=config.part,
         voices=config.voices,
         rewrite=config.rewrite,
         from_bar=config.from_bar,
@@ -141,13 +145,9 @@ def beside_score(config: AccompanyConfig, bundle: str, request: Accompany, sourc
 def write(pieces: Sequence[Accompanied | ScoreMusic], files: Targets, alone: bool, pedal: bool) -> None:
     for path, music in zip(files.midi, pieces, strict=True):
         lacks = music.write(path, alone=alone, pedal=pedal)
-        if isinstance(music, Accompanied):
-            given = "given notes" if music.rewrite or len(music.melody_voices) > 1 else "notes of the melody"
-            n_given, n_new = len(music.melody), len(music.voices)
-        else:
-            given, n_new = "given notes", len(music.new_notes)
-            n_given = len(music.score) - n_new
-        notes = f"{n_given} {given}, unchanged, {n_new} new ones"
+        is_melody = isinstance(music, Accompanied) and not music.rewrite and len(music.melody_voices) == 1
+        given = "notes of the melody" if is_melody else "given notes"
+        notes = f"{len(music.given_notes)} {given}, unchanged, {len(music.new_notes)} new ones"
         became = f" ({music.became})" if music.became else ""
         stopped = f"; stopped before the end: {music.stopped}" if music.stopped else ""
         say(f"{path}: {notes}{became}, {-music.mean_log_p:.3f} nats a token{stopped}")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from musictx.analysis.repeats import Provenance
@@ -214,7 +215,7 @@ def neighbours(known_store: str, bundle: str, device: str) -> "list[Neighbours]"
         return []
     passages = Neighbours(Store(known_store), ear, tensors_hash(bundle_path(bundle)))
     if passages.index is None:
-        words = f"musictx similar … store={known_store} bundle={bundle}"
+        words = f"musictx similar … {quote(f'store={known_store}')} {quote(f'bundle={bundle}')}"
         say(f"known_store= can also name the nearest passages: run `{words}` once")
     return [passages]
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
@@ -36,12 +37,17 @@ def train(*words: str, **values: Any) -> Path | None:
 
     Raises:
         UserError: as the command does, in one line.
+        KeyboardInterrupt: on Ctrl-C, with the model of its last steps in the folder.
     """
     typed = [*words, *_as_words(values)]
     config = with_resume(settings("train", *words, **values), typed)
     check_words(config, typed)
     bundle = fit(config)
-    return None if getattr(rank_zero_only, "rank", 0) else bundle
+    if getattr(rank_zero_only, "rank", 0):
+        return None
+    if RunFolder(bundle.parent).is_unfinished:
+        raise KeyboardInterrupt
+    return bundle
 
 
 def _as_words(values: Mapping[str, Any]) -> Iterator[str]:
@@ -76,9 +82,9 @@ def run(config: TrainConfig) -> float | None:
     header = read_header(bundle)
     objective = find_objective(header.objective.get("name", NEXT_TOKEN))
     if objective.continues:
-        say(f"continue a seed with it: musictx generate my.mid bundle={bundle}")
+        say(f"continue a seed with it: musictx generate my.mid {quote(f'bundle={bundle}')}")
     elif "source" in objective.inputs:
-        say(f"accompany a melody with it: musictx accompany my.mid bundle={bundle}")
+        say(f"accompany a melody with it: musictx accompany my.mid {quote(f'bundle={bundle}')}")
     if RunFolder(bundle.parent).is_unfinished:  # Ctrl-C, and a line said so
         raise KeyboardInterrupt
     return header.val_nll

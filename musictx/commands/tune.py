@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from shutil import copyfile
 from typing import Any
 
@@ -52,7 +53,7 @@ class TuneConfig:
 
     path: str = setting(MISSING, "a folder or zip of MIDI files, at least four different pieces", path=True)
     out: str = setting("outputs/tuned", "a folder for the model and its music; the same command resumes", folder=True)
-    bundle: str = setting(PIANO, "the model to begin with: piano, chorale, a file or a run's folder", path=True)
+    bundle: str = setting(PIANO, "the model to begin with: piano, chorale, score, a file or a run's folder", path=True)
     licence: str = setting("not stated", "licence of your music, which the model will show beside its corpus's")
     max_steps: int | None = setting(
         None, f"optimizer steps; null: {READINGS} readings of your music, {STEPS[0]} to {STEPS[1]}"
@@ -94,7 +95,7 @@ def tune(config: TuneConfig) -> Path:
         raise
     with replacing(bundle) as partial:
         copyfile(run.bundle, partial)
-    say(f"{bundle}: the model; musictx generate my.mid bundle={out} continues a file with it")
+    say(f"{bundle}: the model; musictx generate my.mid {quote(f'bundle={out}')} continues a file with it")
     return bundle
 
 

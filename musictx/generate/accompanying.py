@@ -1,6 +1,6 @@
 """Accompaniments as an `Accompany` asks: voices around a melody."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.waiting import reporting
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Accompanied(Music):
     """An unchanged melody and the new voices around it; `score` is both."""
 
@@ -34,8 +34,21 @@ class Accompanied(Music):
     voices: Score
     transposed: int  # semitones by which the model heard it higher
     melody_voices: str  # the voices that it is, as in SB
-    grid: Grid = field(compare=False)  # (S, 4) of all voices, untransposed
+    grid: Grid  # (S, 4) of all voices, untransposed
     rewrite: Rewrite | None = None  # the replaced part of the file
+
+    @property
+    def region_s(self) -> tuple[float, float]:
+        """Where bars were written again; else nowhere."""
+        return (np.inf, np.inf) if self.rewrite is None else (self.rewrite.from_s, self.rewrite.to_s)
+
+    @property
+    def new_notes(self) -> Score:
+        return self.voices
+
+    @property
+    def given_notes(self) -> Score:
+        return self.melody
 
     @property
     def new(self) -> NDArray[np.bool_]:
@@ -61,8 +74,8 @@ class Accompanied(Music):
 def check_request(
     request: Accompany, tokenizer: Tokenizer, header: BundleHeader | None, bundle: object, model: object = None
 ) -> Accompany:
-    """The request with the bundle's own sampling. Raises BundleError for an unfit model, ConfigError for settings that
-    it cannot keep."""
+    """The request with the rules of a choir and the bundle's own sampling. Raises BundleError for an unfit model,
+    ConfigError for settings that it cannot keep."""
     check_accompanies(header, bundle, model)
     request.refuse_humanize()
     if not isinstance(tokenizer, ChoraleTokenizer) or _source_voices(header, model) != N_VOICES:
@@ -76,7 +89,7 @@ def check_request(
             why=f"{bundle} was not trained to write without a melody",
             hint="give bundle=harmoniser, train one with hide_source=0.1, or leave it out",
         )
-    return replace(request, sampling=sampler)
+    return replace(request, sampling=sampler, rules=request.rules.beside_melody(choir=True))
 
 
 def _source_voices(header: BundleHeader | None, model: object) -> Any:

@@ -18,12 +18,12 @@ from musictx.music.grid import REST, beside_grid, quantise, score_to_grid
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.tokenizers.chorale import ChoraleTokenizer
-from musictx.tokenizers.rules import OFF
+from musictx.tokenizers.rules import CHOIR_RULES, OFF
 from musictx.tokenizers.score import ScoreTokenizer
 
 ORNAMENTS = 0.05  # share of notes that may begin beside the grid; at most 0.012 in the chorales of music21
 FREE = "free"  # of `licence=`
-OF_VOICES = ("voices", "rewrite", "from_bar", "to_bar", "transpose")  # of a request to a choir
+OF_VOICES = ("only", "voices", "rewrite", "from_bar", "to_bar", "transpose")  # of a request to a choir
 FULL = 0.5  # share of the sounding sixteenths in which all four voices sound
 
 
@@ -110,8 +110,8 @@ def score_or_piano(seed: Path, request: Request, pedal: bool = False, between: s
     """The model of scores, if this is one, and only settings are asked for that it keeps."""
 
     def check() -> None:
+        score = read_score(seed, ScoreTokenizer())  # first: a performance stays one without these settings
         check_files(pedal, between)
-        score = read_score(seed, ScoreTokenizer())
         if isinstance(request, Accompany):
             accompanied(score)
         check_kept(request)
@@ -142,7 +142,10 @@ def name_accompanist(bundle: str | None, music: Path, request: Accompany, pedal:
         return Choice(bundle, "")
     for name in OF_VOICES:
         if (value := getattr(request, name)) != getattr(Accompany, name):
-            return Choice(HARMONISER, f"{name}={as_word(value)} is for choirs")
+            return Choice(HARMONISER, f"{'part' if name == 'only' else name}={as_word(value)} is for choirs")
+    for name in CHOIR_RULES:
+        if getattr(request.rules, name):
+            return Choice(HARMONISER, f"{name}=true is for choirs")
     if not not_four_voices(read_tracks(read_bytes(music), music, one_tempo=True).merge()):
         return Choice(HARMONISER, f"{music.name} is four voices on a grid")
     found = score_or_piano(music, request, pedal)

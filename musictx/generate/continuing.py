@@ -13,7 +13,7 @@ from musictx.generate.gap import Gap, step_s
 from musictx.generate.primer import ANY_MOMENT, Primer, choose_primer, grid_of, say_grid
 from musictx.generate.requests import UNSAID, Continue, Own
 from musictx.generate.result import Music, Place
-from musictx.generate.seeds import Seed, find_seeds, fit_range, fit_voices, read_seed
+from musictx.generate.seeds import Seed, find_seeds, fit_drums, fit_range, fit_voices, named_apart, read_seed
 from musictx.model.steps import Player
 from musictx.music.project import Project
 from musictx.music.score import Meter, Score
@@ -54,19 +54,22 @@ def read_beginning(file: Path, tokenizer: Tokenizer, request: Continue) -> Begin
 
 def beginnings_of(seed: object, tokenizer: Tokenizer, request: Continue) -> list[Beginning]:
     """The primer of a score, or of each file of `seed_midi=`; None begins from nothing. Raises UserError."""
+    if not isinstance(seed, str | Path) and request.only is not None:
+        raise ConfigError("part", got=request.only, why="only a file has parts", allowed="None")
     if seed is None:
         refuse_part(request)
         return [Beginning("new")]
     if isinstance(seed, Score):
         return [begin_with(seed, tokenizer, request)]
     if isinstance(seed, str | Path):
-        return [read_beginning(file, tokenizer, request) for file in find_seeds(str(seed))]
+        return [read_beginning(file, tokenizer, request) for file in named_apart(find_seeds(str(seed)))]
     raise ConfigError("seed_midi", got=seed, allowed="a MIDI file, a Score, or None")
 
 
 def begin_with(score: Score, tokenizer: Tokenizer, request: Continue) -> Beginning:
     """The primer of a score in four beats a bar. Raises UserError."""
     source, remarks = "the seed", list[str]()
+    score = fit_drums(score, tokenizer, request.drums, source, remarks.append)
     seed = Seed(fit_range(score, tokenizer, source, remarks.append), Meter(score.quarter_s))
     primer = take_primer(seed, source, tokenizer, request, remarks.append)
     return Beginning("seed", primer, remarks=tuple(remarks))

@@ -11,7 +11,7 @@ from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, Progress, Take
 from musictx.generate.character import Character, bounds_of, can_hold
 from musictx.generate.chords import line_after
-from musictx.generate.continuation import Continuation
+from musictx.generate.continuation import Continuation, after_primer
 from musictx.generate.engine import BatchRow, StreamStep, begin_stream
 from musictx.generate.gap import Gap, fill, gap_prompt, ids_in_gap, most_tokens, music_of
 from musictx.generate.outcome import outcome
@@ -212,7 +212,7 @@ class Drawing:
             lines_s = control.lines_s(prompt.meter, music.new_from_s)[1]
             chords, summary = outcome(control, music.new_notes, music.new_from_s, to_s, lines_s, self.lines[i])
             music = replace(music, chords=chords, became=summary)
-        return music if self.request.include_seed else music.without_primer
+        return music if self.request.include_seed else after_primer(music)
 
 
 def new_from_s(prompt: Prompt, grid: BeatGrid | None) -> float:

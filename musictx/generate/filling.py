@@ -9,7 +9,7 @@ from musictx.generate.continuing import Beginning
 from musictx.generate.gap import Gap, cut_gap, join_with_gap
 from musictx.generate.primer import ANY_MOMENT, borders_s, grid_of, say_grid
 from musictx.generate.requests import Continue, Fill, Length
-from musictx.generate.seeds import Seed, fit_range, fit_voices, read_seed
+from musictx.generate.seeds import Seed, fit_drums, fit_range, fit_voices, read_seed
 from musictx.model.header import BundleHeader
 from musictx.model.packaged import seed_path
 from musictx.model.steps import Player
@@ -43,7 +43,13 @@ def read_around(files: list[Path], tokenizer: Tokenizer, request: Fill) -> Begin
 def gap_of(midi: str | Path | Score, tokenizer: Tokenizer, request: Fill) -> Beginning:
     """The gap of a request in a MIDI file or a score. Raises UserError, which names the source."""
     if isinstance(midi, Score):
-        return gap_in_piece(Seed(midi, Meter(midi.quarter_s)), "the score", tokenizer, request)
+        if request.only is not None:
+            raise ConfigError("part", got=request.only, why="only a file has parts", allowed="None")
+        remarks = list[str]()
+        score = fit_drums(midi, tokenizer, request.drums, "the score", remarks.append)
+        return gap_in_piece(Seed(score, Meter(midi.quarter_s), None, tuple(remarks)), "the score", tokenizer, request)
+    if not isinstance(midi, str | Path):
+        raise ConfigError("infill", got=midi, allowed="a MIDI file or a Score")
     return read_around([seed_path(str(midi))], tokenizer, request)
 
 

@@ -28,7 +28,7 @@ from musictx.music.grid import (
 )
 from musictx.music.melody import on_grid, overlaps, top_line
 from musictx.music.project import Project
-from musictx.music.read import read_bytes, read_tracks, whole
+from musictx.music.read import notation_in, read_bytes, read_tracks, whole
 from musictx.music.score import Meter, Score
 from musictx.music.ticks import Tracks
 from musictx.tokenizers import Tokenizer
@@ -64,8 +64,9 @@ def melody_of(melody: object, request: Accompany, tokenizer: Tokenizer) -> Melod
         return read_melody(seed_path(str(melody)), request, tokenizer)
     if not isinstance(melody, Score):
         raise ConfigError("melody", got=melody, allowed="a MIDI file or a Score")
-    if request.rewrite or len(request.voices) > 1:
-        name, value = ("rewrite", request.rewrite) if request.rewrite else ("voices", request.voices)
+    if request.only or request.rewrite or len(request.voices) > 1:
+        asked = {"part": request.only, "rewrite": request.rewrite, "voices": request.voices}
+        name, value = next((name, value) for name, value in asked.items() if value)
         why, hint = "a Score does not say which voice sings", "give a MIDI file"
         raise ConfigError(name, got=value, why=why, hint=hint)
     return take_melody(melody, "the melody", request, tokenizer, Meter(melody.quarter_s))
@@ -74,7 +75,13 @@ def melody_of(melody: object, request: Accompany, tokenizer: Tokenizer) -> Melod
 def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     """Reads the melody of a MIDI file, or its voices. Raises MidiError, and as `take_melody`."""
     tracks = read_tracks(data := read_bytes(path), path, one_tempo=True)
-    project, remarks = Project(whole(data, path), tracks.tempo_map), list[str]()
+    written, remarks = notation_in(data, path), list[str]()
+    project = Project(whole(data, path), tracks.tempo_map, request.only, notation=written)
+    if request.only is not None:
+        try:
+            tracks = read_tracks(project.alone(), path, one_tempo=True)
+        except ConfigError as error:
+            raise error.of(path) from None
     if tracks.tempo_map.changes:
         remarks.append(f"{path}: it is heard at its first tempo, since the model counts beats")
     if remark := tracks.remark():

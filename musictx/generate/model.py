@@ -1,9 +1,11 @@
 """`musictx.Model`: a model that continues, fills or accompanies music in Python."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
-from musictx.errors import BundleError
-from musictx.generate.accompanying import Accompanied, accompany_melody, check_request
+from musictx.errors import ConfigError
+from musictx.generate.accompanying import accompany_melody, check_request
 from musictx.generate.continuing import Beginning, beginnings_of, continue_all, is_interrupted
 from musictx.generate.control import Control
 from musictx.generate.filling import as_continue, check_fills, gap_between, gap_of
@@ -65,7 +67,7 @@ class Model:
         seed_guidance: float | str | None = AUTO,
         rules: Rules | None = None,
         control: Control | None = None,
-        part: str | None = None,
+        part: str | int | None = None,
         drums: bool = Continue.drums,
         window: int | None = None,
         rows_at_once: int = Continue.rows_at_once,
@@ -86,21 +88,21 @@ class Model:
         request = Continue(
             Sampling(temperature, top_k, top_p, min_p, guard, seed_guidance),
             Length(seconds, bars, tokens),
-            rules=rules or Rules(),
-            control=(control or Control()).read(),
+            rules=_given(rules, Rules, "rules"),
+            control=_given(control, Control, "control").read(),
             random_seed=random_seed,
             variations=variations,
             rows_at_once=rows_at_once,
             humanize=humanize,
             window=window,
             drums=drums,
-            only=part,
+            only=_as_part(part),
             part=Part(seed_seconds, seed_bars, seed_from, from_s, start),
             include_seed=include_seed,
         )
         check_goes_on(self.model, self.header)
         if isinstance(self.tokenizer, ScoreTokenizer):
-            return [*self._draw_scores("seed_midi", seed, request)]
+            return [*self._draw_scores("seed_midi", seed, request, self.tokenizer)]
         return self._draw(beginnings_of(seed, self.tokenizer, request), request)
 
     def fill(
@@ -121,7 +123,7 @@ class Model:
         guard: bool = Sampling.guard,
         rules: Rules | None = None,
         control: Control | None = None,
-        part: str | None = None,
+        part: str | int | None = None,
         drums: bool = Fill.drums,
         window: int | None = None,
         rows_at_once: int = Fill.rows_at_once,
@@ -138,15 +140,15 @@ class Model:
         """
         request = Fill(
             Sampling(temperature, top_k, top_p, min_p, guard),
-            rules=rules or Rules(),
-            control=(control or Control()).read(),
+            rules=_given(rules, Rules, "rules"),
+            control=_given(control, Control, "control").read(),
             random_seed=random_seed,
             variations=variations,
             rows_at_once=rows_at_once,
             humanize=humanize,
             window=window,
             drums=drums,
-            only=part,
+            only=_as_part(part),
             from_s=from_s,
             to_s=to_s,
             from_bar=from_bar,
@@ -154,7 +156,7 @@ class Model:
         )
         request.check_region()
         if isinstance(self.tokenizer, ScoreTokenizer):
-            return [*self._draw_scores("infill", midi, request)]
+            return [*self._draw_scores("infill", midi, request, self.tokenizer)]
         check_fills("this model", self.tokenizer)
         return self._fill(gap_of(midi, self.tokenizer, request), request)
 
@@ -188,8 +190,8 @@ class Model:
         request = Fill(
             Sampling(temperature, top_k, top_p, min_p, guard),
             Length(seconds, bars),
-            rules=rules or Rules(),
-            control=(control or Control()).read(),
+            rules=_given(rules, Rules, "rules"),
+            control=_given(control, Control, "control").read(),
             random_seed=random_seed,
             variations=variations,
             rows_at_once=rows_at_once,
@@ -210,49 +212,19 @@ class Model:
             raise KeyboardInterrupt
         return [music for each in results for music in each]
 
-    def _draw_scores(self, field: str, score: object, request: Request) -> list[ScoreMusic]:
-        if not isinstance(self.tokenizer, ScoreTokenizer):
-            raise BundleError("this model has no parts of a score", "call accompany")
-        tasks = tasks_of(field, score, self.tokenizer, request)
-        return [music for each in draw_tasks(tasks, self.player, self.tokenizer, self._own) for music in each]
-
-    def accompany_score(
-        self,
-        score: str | Path,
-        /,
-        *,
-        variations: int = Accompany.variations,
-        random_seed: int = Accompany.random_seed,
-        temperature: float = Sampling.temperature,
-        top_k: int | None = None,
-        top_p: float | str | None = AUTO,
-        min_p: float | None = None,
-        rules: Rules | None = None,
-        control: Control | None = None,
-        rows_at_once: int = Accompany.rows_at_once,
-        humanize: bool = Request.humanize,
-    ) -> list[ScoreMusic]:
-        """Writes the hands that a score lacks, with a model of scores.
-
-        Raises:
-            UserError: as the command does, in one line.
-        """
-        request = Accompany(
-            Sampling(temperature, top_k, top_p, min_p, guard=False),
-            rules=rules or Accompany().rules,
-            control=(control or Control()).read(),
-            random_seed=random_seed,
-            variations=variations,
-            rows_at_once=rows_at_once,
-            humanize=humanize,
-        )
-        return self._draw_scores("score", score, request)
+    def _draw_scores(
+        self, field: str, score: object, request: Request, tokenizer: ScoreTokenizer
+    ) -> Iterator[ScoreMusic]:
+        tasks = tasks_of(field, score, tokenizer, request)
+        for music in draw_tasks(tasks, self.player, tokenizer, self._own):
+            yield from music
 
     def accompany(
         self,
         melody: str | Path | Score,
         /,
         *,
+        part: str | int | None = None,
         voices: str = Accompany.voices,
         rewrite: str | None = None,
         from_bar: int | None = None,
@@ -268,10 +240,12 @@ class Model:
         rules: Rules | None = None,
         control: Control | None = None,
         rows_at_once: int = Accompany.rows_at_once,
-    ) -> list[Accompanied]:
-        """Writes the other voices around a melody.
+        humanize: bool = Request.humanize,
+    ) -> list[Music]:
+        """Writes the other voices around a melody; with a model of scores the hands that a score lacks.
 
         `melody` is a MIDI file, or a score in four beats a bar. Where several notes sound, the highest is the melody's.
+        A model of scores takes a file alone, and hears all of its parts.
 
         Units:
             `transpose` in semitones.
@@ -281,19 +255,35 @@ class Model:
         """
         request = Accompany(
             Sampling(temperature, top_k, top_p, min_p, guard=False, seed_guidance=seed_guidance),
-            rules=rules or Accompany().rules,
-            control=(control or Control()).read(),
+            rules=_given(rules, Rules, "rules"),
+            control=_given(control, Control, "control").read(),
             random_seed=random_seed,
             variations=variations,
             rows_at_once=rows_at_once,
+            only=_as_part(part),
             voices=voices,
             rewrite=rewrite,
             from_bar=from_bar,
             to_bar=to_bar,
             transpose=transpose,
+            humanize=humanize,
         )
         if isinstance(self.tokenizer, ScoreTokenizer):
-            raise BundleError("this model writes parts of a score", "call accompany_score")
+            return [*self._draw_scores("melody", melody, request, self.tokenizer)]
         request = check_request(request, self.tokenizer, self.header, "this model", self.model)
         tune = melody_of(melody, request, self.tokenizer)
-        return accompany_melody(tune, source_player_of(self.model, self.device), self.tokenizer, request)
+        return [*accompany_melody(tune, source_player_of(self.model, self.device), self.tokenizer, request)]
+
+
+T = TypeVar("T")
+
+
+def _given(value: T | None, kind: type[T], name: str) -> T:
+    """A person's value, or the usual one for None. Raises ConfigError for another type."""
+    if value is not None and not isinstance(value, kind):
+        raise ConfigError(name, got=type(value).__name__, allowed=f"musictx.{kind.__name__}(…) or None")
+    return kind() if value is None else value
+
+
+def _as_part(part: str | int | None) -> str | None:
+    return str(part) if type(part) is int else part  # type: ignore[return-value]  # the request refuses a truth value

@@ -139,7 +139,7 @@ class Request:
     humanize: bool = False  # loudness of new notes in a score, as people play
 
     def __post_init__(self) -> None:
-        check_types(self)
+        check_types(self, {"only": "part"})
         amounts = {"variations": (1, MOST_VARIATIONS), "random_seed": (0, MAX_SEED), "rows_at_once": (1, MOST_TOKENS)}
         for name, (least, most) in amounts.items():
             if not least <= (value := getattr(self, name)) <= most:
@@ -220,9 +220,7 @@ class Accompany(Request):
     """The other voices around those of a file, or the hands that a score lacks. Raises ConfigError."""
 
     sampling: Sampling = field(default_factory=lambda: Sampling(guard=False), kw_only=False)
-    rules: Rules = field(  # an accompaniment may wait, since the melody moves
-        default_factory=lambda: Rules(max_still_s=None, voice_order=True, voice_ranges=True, no_parallels=True)
-    )
+    only: str | None = None  # the name or number of the part that is the melody; None: the highest notes of all
     voices: str = "S"  # the voices that the file has, of S, A, T and B
     rewrite: str | None = None  # voices of a file with all four, which are written again
     from_bar: int | None = None  # of the rewritten bars; the first is 1, the last is included
@@ -241,6 +239,9 @@ class Accompany(Request):
             raise ConfigError(
                 "voices", got=self.voices, why="rewrite= is for a file with all four", hint="leave it out"
             )
+        if self.only is not None and (self.rewrite is not None or len(self.voices) > 1):
+            why = "several voices are asked for"
+            raise ConfigError("part", got=self.only, why=why, hint="leave it out, or voices= and rewrite=")
         bars = self.from_bar, self.to_bar
         if bars != (None, None) and (self.rewrite is None or None in bars):
             allowed = "from_bar= with to_bar= and rewrite="

@@ -19,13 +19,15 @@ from musictx.music.midi_file import Event
 from musictx.music.notation.midi import from_midi
 from musictx.music.notation.notation import MUSICXML, Losses, Notation
 from musictx.music.project import NAME, Line, Project
+from musictx.music.read import read_tracks
 from musictx.music.repairs import say_repairs
-from musictx.music.score import Bars, Meter, Score
+from musictx.music.score import UNITS, Bars, Meter, Score
 from musictx.music.voice_parts import in_parts
 from musictx.music.write import MIDI
 from musictx.viz import sound
 from musictx.viz.sound import write_wav
 
+MOST_S = 1e6  # of a file
 STEADY = 0.1  # of a sixteenth: the mean distance of a seed that keeps to its beat; by chance it is 0.25
 
 
@@ -43,7 +45,7 @@ class Place(NamedTuple):
         return replace(score, onset_s=score.onset_s + self.later_s, offset_s=score.offset_s + self.later_s)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Music(Continuation):
     """A continuation, after its primer unless that was left out; or a piece with its gap filled.
 
@@ -59,7 +61,9 @@ class Music(Continuation):
     seed: Path | None  # the file that it continues
     after: Path | None = None  # the second file, if it goes between two
     meter: Meter | None = field(default=None, repr=False)  # of the seed, from time 0 on; None: there is no seed
-    place: Place | None = field(default=None, repr=False)  # in the file of the seed; None: there is no such file
+    place: Place | None = field(
+        default=None, repr=False, compare=False
+    )  # in the file of the seed; None: there is no such file
     remarks: tuple[str, ...] = field(default=(), repr=False)  # on the seed and the drawing
 
     @property
@@ -108,7 +112,25 @@ class Music(Continuation):
     def written(self, source: object, *, alone: bool = False) -> tuple[Notation, Losses]:
         """The score, and its losses. Raises MidiError for a performance, which names the source."""
         notation, losses = from_midi(self.midi(alone=alone), source)
-        return notation.on_two_staves(), losses
+        place, staves = self.place, notation.on_two_staves()
+        given = place.project.notation if place is not None and place.seed and not alone else None
+        if place is None or given is None:
+            return staves, losses
+        per_unit = int.from_bytes(place.project.file.division) / UNITS
+        new = [place.project.tick(min(at_s + place.later_s, MOST_S)) / per_unit for at_s in self.region_s]
+        return staves.with_texts(given, *new), losses - Losses(lyrics=losses["lyrics"])  # counted as they are written
+
+    @property
+    def region_s(self) -> tuple[float, float]:
+        """Where given notes were replaced, or new ones come after them."""
+        return self.new_from_s, self.new_to_s
+
+    def heard(self, *, alone: bool = False, pedal: bool = False) -> Score:
+        """The notes of the MIDI file, drums too, from the first music on that it is about."""
+        data, place = self.midi(alone=alone, pedal=pedal), self.place
+        score = read_tracks(data, self.name).merge(drums=True)
+        begin_s = place.later_s if place is not None and not place.seed and not alone else 0.0
+        return score.clip(begin_s, score.duration_s + 1)
 
     def gap(self, place: Place) -> GapNotes:
         """The filled gap, where it lies in the seed's file."""
@@ -164,11 +186,11 @@ class Music(Continuation):
             from musictx.viz.engraving import write_notation
 
             notation, losses = self.written(path, alone=alone)
-            losses = losses + write_notation(notation, path, self.title)
+            losses = losses + write_notation(notation, path, self.name)
             return "; ".join(say_repairs(losses))
         if suffix in sound.FORMATS:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_wav(self.score, path)
+            write_wav(self.heard(alone=alone, pedal=pedal), path)
         else:
             from musictx.viz.formats import FORMATS, write_as  # takes 0.4 s, so only those who draw wait for it
 

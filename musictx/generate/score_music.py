@@ -28,11 +28,11 @@ Loud = Mapping[tuple[int, int, int], int]  # the velocity of each note, by the p
 NEAR = 16  # notes of a part say how loud new ones beside them are
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ScoreMusic(Music):
     """A score with new notes. `added` has those of each slot."""
 
-    source: ScoreSeed = field(repr=False)
+    source: ScoreSeed = field(repr=False, compare=False)
     template: Template = field(repr=False)
     added: Mapping[int, tuple[Note, ...]] = field(repr=False)
     loud: Loud = field(repr=False)

@@ -22,6 +22,7 @@ from musictx.music.project import Project
 from musictx.music.read import kind_of_notation, read_bytes, read_tracks, score_of, whole
 from musictx.music.repairs import say_repairs
 from musictx.music.score import UNITS, Meter
+from musictx.music.upbeat import completes_upbeat
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.score.slots import LEFT, RIGHT, TUNE, slots_of
 
@@ -45,10 +46,14 @@ class ScoreSeed(NamedTuple):
     remarks: tuple[str, ...]
 
     @property
-    def later_meters(self) -> bool:
-        """Whether the file has time signatures behind the last bar."""
+    def later_meters(self) -> int:
+        """How many time signatures the file has behind the last bar."""
         end = self.notation.end * int.from_bytes(self.project.file.division) / UNITS
-        return any(e.data[:2] == METER and e.tick >= end for track in self.project.file.tracks for e in track.events)
+        return sum(e.data[:2] == METER and e.tick >= end for track in self.project.file.tracks for e in track.events)
+
+    @property
+    def completes_upbeat(self) -> bool:
+        return completes_upbeat(read_tracks(self.project.data, self.file))
 
     @property
     def used(self) -> list[int]:

@@ -17,7 +17,7 @@ from musictx.generate.score_control import bar_lines, chords_found, in_key
 from musictx.generate.score_music import ScoreMusic, both, fitted, loudness_of, without_seed
 from musictx.generate.score_seeds import ScoreSeed, accompanied, continued, read_score, seconds_at, with_gap
 from musictx.generate.scores import Template, check_settings, draw_parts
-from musictx.generate.seeds import find_seeds
+from musictx.generate.seeds import find_seeds, named_apart
 from musictx.model.steps import Player
 from musictx.music.notation.notation import Notation
 from musictx.tokenizers.gap import knows_gaps
@@ -91,7 +91,7 @@ def tasks_of(field: str, score: object, tokenizer: ScoreTokenizer, request: Requ
     if not isinstance(score, str | Path):
         kind = None if score is None else type(score).__name__
         raise ConfigError(field, got=kind, why="a score model needs bars and parts", allowed="a score's file")
-    return [task_of(file, tokenizer, request) for file in find_seeds(str(score))]
+    return [task_of(file, tokenizer, request) for file in named_apart(find_seeds(str(score)))]
 
 
 def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, given: bytes | Notation | None = None) -> Task:
@@ -106,8 +106,9 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, given: byte
             raise
         raise PerformanceError(file, error.reason, f"{error.hint}, or give bundle=piano") from None
     if isinstance(request, Continue):
+        whole = seed
         seed, template = continued(seed, request.part, request.length)
-        if seed.later_meters:
+        if seed.later_meters > whole.completes_upbeat:  # that last one is of no other meter
             beats, unit = template.notation.bars[-1][1:]
             remarks.append(f"{file}: new bars are in {beats}/{unit}, also where the file says a later meter")
     elif isinstance(request, Fill):
@@ -133,11 +134,9 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, given: byte
 
 
 def check_kept(request: R) -> R:
-    """The request without the rules of choirs. Raises ConfigError for settings that a score cannot keep."""
-    if isinstance(request, Accompany):  # its rules begin as those of choirs
-        request = replace(
-            request, rules=replace(request.rules, voice_order=False, voice_ranges=False, no_parallels=False)
-        )
+    """The request with its rules. Raises ConfigError for settings that a score cannot keep."""
+    if isinstance(request, Accompany):
+        request = replace(request, rules=request.rules.beside_melody(choir=False))
     check_settings(request)
     for name, value, usual, why in _unkept(request):
         if value != usual:
@@ -165,6 +164,7 @@ def _unkept(request: Request) -> Iterator[tuple[str, object, object, str]]:
         for name in ("seconds", "bars"):
             yield f"Length.{name}", getattr(request.length, name), None, "a gap lasts as long as its bars"
     elif isinstance(request, Accompany):
+        yield "part", request.only, None, "it is for models of chorales; a model of scores hears all parts"
         for name in ("voices", "rewrite", "from_bar", "to_bar", "transpose"):
             yield name, getattr(request, name), getattr(Accompany, name), "it is for models of chorales"
 

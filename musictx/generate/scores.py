@@ -18,6 +18,7 @@ from musictx.model.steps import Player, newest
 from musictx.music.notation.notation import Notation, Note
 from musictx.music.score import UNITS
 from musictx.tokenizers.gap import knows_gaps, read_first
+from musictx.tokenizers.rules import CHOIR_RULES
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.score.rules import Limits, Row
 from musictx.tokenizers.vocab import Ids
@@ -263,7 +264,7 @@ def check_settings(request: Request) -> None:
     check_control(request.control)
     if isinstance(request, Accompany) and (strength := request.sampling.strength) is not None:
         raise ConfigError("seed_guidance", got=strength, why="new hands have no seed", hint="leave it out")
-    for name in ("voice_order", "voice_ranges", "no_parallels"):
+    for name in CHOIR_RULES:
         if getattr(request.rules, name):
             raise ConfigError(name, got=True, why="it is for chorale models", allowed="false")
     if not request.rules.masks:

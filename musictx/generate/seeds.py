@@ -18,7 +18,7 @@ from musictx.music.notation.notation import MUSICXML
 from musictx.music.notation.spelling import check_packages
 from musictx.music.other_formats import ways
 from musictx.music.project import Project
-from musictx.music.read import SUFFIXES, read_bytes, read_tracks, whole
+from musictx.music.read import SUFFIXES, notation_in, read_bytes, read_tracks, whole
 from musictx.music.score import DRUMS, Meter, Score
 from musictx.music.ticks import Tracks
 from musictx.music.upbeat import completes_upbeat, without_last_signature
@@ -73,6 +73,9 @@ def find_sides(infill: str | None, between: str | None) -> list[Path]:
     return [seed_path(name.strip()) for name in (pairs or splits)[0]]
 
 
+DRUMS_ALONE = "drums=true takes them, or give one with other instruments"
+
+
 class Targets(NamedTuple):
     """The files of one seed: MIDI, sound and score of each variation, and one picture."""
 
@@ -111,9 +114,7 @@ def name_targets(
         picture = folder / f"{stem}.png" if png else None
         targets.append(Targets(midi, sounds if wav else [], picture, scores if musicxml else []))
     files = [path for t in targets for path in (*t.midi, *t.wav, *t.musicxml, *([t.png] if t.png else []))]
-    twice, count = Counter(str(path).lower() for path in files).most_common(1)[0]
-    if count > 1:
-        raise UserError(f"{twice} would be the continuation of two seeds", "rename one, or continue them one by one")
+    check_names(files)
     sources = {os.path.realpath(seed) for seed in seeds}
     for path in files:
         if os.path.realpath(path) in sources:
@@ -132,6 +133,19 @@ def split_out(out: Path) -> tuple[Path, str]:
         return out.parent, out.stem
     check_folder("out", out, BY_NAME)
     return out, ""
+
+
+def check_names(files: Sequence[Path]) -> None:
+    """Raises UserError for two files of new music with one name."""
+    twice, count = Counter(str(path).lower() for path in files).most_common(1)[0]
+    if count > 1:
+        raise UserError(f"{twice} would be the continuation of two seeds", "rename one, or continue them one by one")
+
+
+def named_apart(seeds: list[Path]) -> list[Path]:
+    """The seeds, whose new music has names of its own. Raises UserError."""
+    check_names([Path(f"{stem_of(seed)}-1") for seed in seeds])
+    return seeds
 
 
 def check_apart(seed_midi: str | None, seeds: Sequence[Path], out: Path) -> None:
@@ -167,11 +181,12 @@ def read_seed(
     """Reads a seed, or one `part` of it, with remarks; one that `goes_on` fills its last bar. Raises MidiError for a
     file without music, UserError for no notes that the model has."""
     tracks = read_tracks(data := read_bytes(path), path, one_tempo=tokenizer.metrical)
+    written = notation_in(data, path)
     data = whole(data, path)
     if goes_on and completes_upbeat(tracks):
         data = without_last_signature(data)
         tracks = replace(tracks, signatures=tracks.signatures[:-1])
-    project = Project(data, tracks.tempo_map, part, drums)
+    project = Project(data, tracks.tempo_map, part, drums, written)
     if part is not None:
         try:
             tracks = read_tracks(project.alone(), path, one_tempo=tokenizer.metrical)
@@ -179,14 +194,27 @@ def read_seed(
             raise error.of(path) from None
     score = tracks.merge(drums)
     if not len(score) and len(tracks.merge(drums=True)):
-        hint = "drums=true takes them, or give one with other instruments"
-        raise UserError(f"{path}: the seed has only drums", hint)
+        raise UserError(f"{path}: the seed has only drums", DRUMS_ALONE)
     if not len(score):
         raise UserError(f"{path}: the seed has no notes", "give one with music in it")
     remarks = list[str]()
     score = fit_instruments(score, tracks, tokenizer, path, drums, remarks.append)
     score = fit_range(score, tokenizer, path, remarks.append)
     return Seed(score, tracks.meter(), project, tuple(remarks))
+
+
+def fit_drums(score: Score, tokenizer: Tokenizer, drums: bool, source: object, say: Callable[[str], None]) -> Score:
+    """A score in the model's instruments, without its drums unless `drums`; says so. Raises UserError for drums
+    alone."""
+    is_drum = score.program == DRUMS
+    if is_drum.any() and not drums:
+        say(f"{source}: its drums are left out, drums=true takes them")
+        score = score.select(~is_drum)
+        if not len(score):
+            raise UserError(f"{source}: the seed has only drums", DRUMS_ALONE)
+    elif is_drum.any() and not tokenizer.programs:
+        say(f"{source}: its drums are heard as {'voices' if tokenizer.voices else 'piano keys'}")
+    return score
 
 
 def fit_instruments(

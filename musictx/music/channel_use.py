@@ -11,6 +11,7 @@ from musictx.music.ticks import PEDAL, PEDAL_DOWN
 CENTRE = bytes([0x00, 0x40])  # of a pitch bend
 CUTS = (SOUND_OFF, *range(NOTES_OFF, 128))  # controls that end all notes
 SOUND = (0, 32, 7, 10)  # controls that a part keeps: bank, volume, place
+VOLUME = (7,)  # and those of another instrument
 BEGINS = {0: 0, 32: 0, 7: 100, 8: 64, 10: 64, 5: 0, 65: 0, 91: 40, 93: 0}  # controls where a file begins
 DATA = 6  # the control that sets the reach of bends
 REACH = (101, 0), (100, 0), (DATA, 2), (38, 0), (101, 127), (100, 127)  # two semitones
@@ -115,11 +116,12 @@ def reset_events(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[
     return out
 
 
-def sound_of(tracks: Sequence[EventTrack], like: int | None, channel: int, tick: int) -> list[Event]:
-    """Events that give a channel the bank, volume and place of another."""
+def sound_of(tracks: Sequence[EventTrack], like: int | None, channel: int, program: int, tick: int) -> list[Event]:
+    """Events that give a channel the volume of another, and its bank and place where both play this program."""
     if like is None or like == channel:
         return []
-    values = ((control, last_of(tracks, like, tick, midi.CONTROL, control)) for control in SOUND)
+    kept = SOUND if value_of(tracks, like, tick, midi.PROGRAM) == program else VOLUME
+    values = ((control, last_of(tracks, like, tick, midi.CONTROL, control)) for control in kept)
     to = midi.CONTROL | channel % CHANNELS
     return [Event(tick, bytes([to, control, data[-1]])) for control, data in values if data]
 

@@ -16,6 +16,7 @@ from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.chunks import read_chunks
 from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.midi_file import Event, EventFile, EventTrack, Note, in_order, meta, notes_of, with_events
+from musictx.music.notation.notation import Notation
 from musictx.music.pedal import Press, forgotten_presses, let_go, lifts, with_pedal
 from musictx.music.raw import read_raw
 from musictx.music.score import DRUMS, Score
@@ -53,10 +54,11 @@ class Project:
     clock: TempoMap
     part: str | None = None
     drums: bool = False
+    notation: Notation | None = None  # the score that the file is of
 
     def __reduce__(self) -> tuple[type["Project"], tuple[object, ...]]:
         """Equal files are equal bytes."""
-        return Project, (self.data, self.clock, self.part, self.drums)
+        return Project, (self.data, self.clock, self.part, self.drums, self.notation)
 
     @cached_property
     def file(self) -> EventFile:
@@ -233,7 +235,7 @@ class Project:
                 if is_quiet:
                     rest = rest_events(tracks, number, from_tick) if number < CHANNELS else []
                     change = Event(from_tick, bytes([midi.PROGRAM | number % CHANNELS, program]))
-                    state = [*sound_of(tracks, like, number, from_tick), change, *rest]
+                    state = [*sound_of(tracks, like, number, program, from_tick), change, *rest]
             used.add(number)
             channel = number % CHANNELS
             head = [meta(0, midi.NAME, name)]

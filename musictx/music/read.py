@@ -94,6 +94,12 @@ def kind_of_notation(data: bytes, source: object) -> str:
     return "" if data[:4] == HEAD else notation_of(data, source) or ""
 
 
+def notation_in(data: bytes, source: object) -> Notation | None:
+    """Notation as it is written; None for a MIDI file."""
+    kind = kind_of_notation(data, source)
+    return _notation(data, kind, str(source))[0] if kind else None
+
+
 def score_of(data: bytes, source: object) -> tuple[Notation, Losses]:
     """Notation as it is written, or a MIDI file as notation; and its losses. Raises MidiError."""
     if kind := kind_of_notation(data, source):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,11 +38,12 @@ class Score:
         quarter_s: float = 0.5,
         program: ArrayLike = 0,
     ) -> None:
-        if not (np.isfinite(quarter_s) and quarter_s > 0):
+        if not isinstance(quarter_s, Real) or not (np.isfinite(quarter_s) and quarter_s > 0):
             raise ValueError(f"a quarter note lasts more than 0 seconds: quarter_s is {quarter_s}")
         object.__setattr__(self, "quarter_s", float(quarter_s))
         onset, offset = (np.asarray(x, dtype=np.float64) for x in (onset_s, offset_s))
-        pitch, velocity, program = (np.asarray(x).astype(np.int64) for x in (pitch, velocity, program))
+        named = {"pitch": pitch, "velocity": velocity, "program": program}
+        pitch, velocity, program = (_whole(name, numbers) for name, numbers in named.items())
         program = np.broadcast_to(program, pitch.shape) if program.ndim == 0 else program
         _check((onset, offset, pitch, velocity, program))
         order = np.lexsort((program, velocity, offset, pitch, onset))
@@ -115,6 +117,21 @@ def merge_marked(old: Score, new: Score) -> tuple[Score, NDArray[np.bool_]]:
     return Score.merge(both, old.quarter_s), order >= len(old)
 
 
+def same_fields(a: object, b: object) -> bool:
+    """Whether two dataclasses are of one type and have equal fields, arrays by their numbers."""
+    if type(a) is not type(b):
+        return False
+    pairs = [(getattr(a, each.name), getattr(b, each.name)) for each in fields(a) if each.compare]  # type: ignore[arg-type]
+    return all(np.array_equal(x, y) if isinstance(x, np.ndarray) else x is y or bool(x == y) for x, y in pairs)
+
+
+def _whole(name: str, numbers: ArrayLike) -> NDArray[np.int64]:
+    column = np.asarray(numbers)
+    if column.dtype.kind == "f" and not (np.isfinite(column) & (column == np.rint(column))).all():
+        raise ValueError(f"{name} must be whole numbers")
+    return column.astype(np.int64)
+
+
 def _check(columns: tuple[NDArray[Any], ...]) -> None:
     onset, offset, pitch, velocity, program = columns
     if {column.shape for column in columns} != {(pitch.size,)}:
@@ -159,6 +176,10 @@ class Meter:
     units_s: NDArray[np.float64] | None = field(default=None, compare=False)  # (U,) a file's twenty-fourths of quarters
     beats: NDArray[np.float64] | None = field(default=None, compare=False)  # (K,) quarters a beat, of each bar
     before: int = 0  # bars of the whole before the first line of its part
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the bars are the same."""
+        return same_fields(self, other)
 
     @property
     def bar_s(self) -> float:

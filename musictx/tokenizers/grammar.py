@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
-from musictx.tokenizers.rules import Rules
+from musictx.tokenizers.rules import CHOIR_RULES, Rules
 from musictx.tokenizers.tokenizer import Tokenizer
 
 
@@ -55,7 +55,7 @@ def build_grammar(
     """An encoding's grammar, as `Tokenizer.grammar`. Raises ConfigError."""
     if not rules.masks:
         return Free(tokenizer, len(prompts))
-    for name in () if tokenizer.voices else ("voice_order", "voice_ranges", "no_parallels"):
+    for name in () if tokenizer.voices else CHOIR_RULES:
         if getattr(rules, name):
             why = f"it is for chorale models, and {tokenizer.name} has no voices"
             raise ConfigError(name, got=True, why=why, allowed="false")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -48,6 +48,9 @@ GRID_NOTE = Auto(1.0, 20.0, 20.0)  # of chorales, where repeated notes are one l
 BEAT_NOTE = Auto(1.0, 8.0, 8.0)  # after a seed on a grid, whose notes have written lengths
 
 
+CHOIR_RULES = ("voice_order", "voice_ranges", "no_parallels")  # for chorale models alone
+
+
 @dataclass(frozen=True)
 class Rules:
     """Limits of the sampler. The voices are those of the chorale grid.
@@ -66,7 +69,7 @@ class Rules:
     max_still_s: int | float | str | None = setting(
         AUTO,
         "longest wait for a new note, seconds; null: no limit; auto: the seed's longest, at least "
-        f"{STILL.least_s:g} s and at most {STILL.most_s:g}",
+        f"{STILL.least_s:g} s and at most {STILL.most_s:g}; beside a melody no limit",
     )
     max_polyphony: int | None = setting(None, "most notes at once; null: any number")
     grid: str = setting(
@@ -77,9 +80,13 @@ class Rules:
     lowest: int = setting(0, "lowest pitch")
     highest: int = setting(127, "highest pitch")
     scale: str | None = setting(None, "draw only the pitches of a scale, as in 'F# minor'")
-    voice_order: bool = setting(False, "chorale models: no voice above the one before it")
-    voice_ranges: bool = setting(False, "chorale models: every voice within its singers' range")
-    no_parallels: bool = setting(False, "chorale models: no two voices move in parallel fifths or octaves")
+    voice_order: bool | None = setting(None, "chorale models: no voice above the one before it; null: beside a melody")
+    voice_ranges: bool | None = setting(
+        None, "chorale models: every voice within its singers' range; null: beside a melody"
+    )
+    no_parallels: bool | None = setting(
+        None, "chorale models: no two voices move in parallel fifths or octaves; null: beside a melody"
+    )
 
     def __post_init__(self) -> None:
         for name in ("max_silence_s", "max_note_s", "max_still_s"):
@@ -103,6 +110,15 @@ class Rules:
         if not self.pitches().any():
             why = f"it has no pitch from {self.lowest} to {self.highest}"
             raise ConfigError("scale", got=self.scale, why=why, hint="give a wider range")
+
+    def beside_melody(self, choir: bool) -> "Rules":
+        """What auto and null mean there: what goes with a melody may wait, and a choir keeps all rules of its
+        voices."""
+        still_s = None if self.max_still_s == AUTO else self.max_still_s
+        if not self.masks:
+            return replace(self, max_still_s=still_s)
+        unsaid: dict[str, Any] = {name: choir for name in CHOIR_RULES if getattr(self, name) is None}
+        return replace(self, max_still_s=still_s, **unsaid)
 
     def check_free(self, what: str) -> None:
         """Raises ConfigError for a grid, where music keeps to none."""

@@ -59,7 +59,7 @@ def test_the_melody_is_kept_to_the_bit_and_the_rest_is_new(melody, tmp_path, voi
     for music in made:
         music.write(tmp_path / "it.mid")
         assert (tmp_path / "it.mid").read_bytes() == (tmp_path / "o" / f"{music.name}.mid").read_bytes()
-        assert music.melody == read_midi(melody)
+        assert music.given_notes == read_midi(melody)
     assert model.accompany(read_midi(melody), temperature=0.9)[0].score == made[0].score
     assert re.search("tune-1.mid .*out= .*overwrite=true", refused(say, tmp_path))
     with pytest.raises(UserError, match="tune.mid .*seed"):
@@ -73,12 +73,12 @@ def test_a_melody_of_another_register_is_heard_where_sopranos_sing(tmp_path, voi
         model.accompany(low)
     (as_sung,) = model.accompany(tune((0, 1, 60), (1, 1, 62), (2, 2, 64)))
     (moved,) = model.accompany(low, transpose=12)
-    assert moved.melody == low
-    assert moved.voices == as_sung.voices.transpose(-12)
+    assert moved.given_notes == low
+    assert moved.new_notes == as_sung.new_notes.transpose(-12)
     wide = tune((0, 1, 30), (1, 1, 90))
     with pytest.raises(TokenError, match="60 … 81: (?!transpose)"):
         model.accompany(wide)
-    assert len(model.accompany(wide, rules=Rules(voice_ranges=False))[0].voices)
+    assert len(model.accompany(wide, rules=Rules(voice_ranges=False))[0].new_notes)
 
 
 def test_the_melody_guides_a_model_that_has_learned_to_go_without(melody, tmp_path):

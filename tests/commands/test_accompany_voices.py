@@ -105,8 +105,8 @@ def test_notes_outside_what_is_written_again_stay_bit_for_bit(choir, file):
     kept = given.select(~np.isin(given.velocity, [63, 79]))
     assert len(kept) == len(given) - 2
     cut = Score([1.5], [2.0], [68], [63], 0.5)
-    assert sorted(played(made.melody)) == sorted(played(kept) + played(cut))
-    assert (made.voices.onset_s >= 2.0).all()
+    assert sorted(played(made.given_notes)) == sorted(played(kept) + played(cut))
+    assert (made.new_notes.onset_s >= 2.0).all()
 
 
 def test_a_note_through_a_rewritten_bar_has_a_beginning_and_an_end(choir):
@@ -114,7 +114,7 @@ def test_a_note_through_a_rewritten_bar_has_a_beginning_and_an_end(choir):
     write_scores(choir / "through.mid", [others[0], Score([0.25], [2.75], [67], [33], 0.25), *others[1:]], 0.25)
     model = musictx.load(choir / "choir.safetensors")
     (made,) = model.accompany(choir / "through.mid", rewrite="A", from_bar=2, to_bar=2)
-    ends = made.melody.select(made.melody.velocity == 33)
+    ends = made.given_notes.select(made.given_notes.velocity == 33)
     assert list(zip(ends.onset_s, ends.offset_s, strict=True)) == [(0.25, 1.0), (2.0, 2.75)]
 
 
@@ -125,7 +125,7 @@ def test_a_voice_out_of_range_can_be_written_again(choir):
     with pytest.raises(UserError, match="high.mid: .* 79 .* 53 … 76: transpose=-3"):
         model.accompany(choir / "high.mid", rewrite="T")
     (made,) = model.accompany(choir / "high.mid", rewrite="A")
-    assert len(made.voices)
+    assert len(made.new_notes)
 
 
 def test_wrong_input_is_one_line(choir):
@@ -172,5 +172,5 @@ def test_a_score_does_not_say_which_voice_sings(choir):
 def test_the_highest_of_several_lines_is_taken_and_said(choir):
     top, both = (grid_to_score(GRID[:, :n], 0.5) for n in (1, 2))
     (made,) = musictx.load(choir / "choir.safetensors").accompany(both)
-    assert made.melody == top
+    assert made.given_notes == top
     assert made.remarks == ("the melody: its highest 6 notes are the melody, the other 6 are left out",)

@@ -128,7 +128,8 @@ def test_voices_follow_the_bars_of_the_melody_and_bars_of_rest_before_it_have_ch
     assert bars == [(1.5 * n, "GD"[n % 2]) for n in range(len(bars))]
     assert len(bars) == 5
     for from_s, name in bars[2:]:
-        begun = music.voices.pitch[(music.voices.onset_s >= from_s) & (music.voices.onset_s < from_s + 1.5)] % 12
+        new = music.new_notes
+        begun = new.pitch[(new.onset_s >= from_s) & (new.onset_s < from_s + 1.5)] % 12
         assert len(begun) > 2
         assert set(begun.tolist()) <= parse_chord(name).classes
 

@@ -12,10 +12,11 @@ from untrained import write_score_model
 
 import musictx
 from musictx.config.fields import setting_keys
-from musictx.errors import BundleError, ConfigError
+from musictx.errors import ConfigError
 from musictx.generate.choose_bundle import name_accompanist, name_bundle
 from musictx.generate.control import Control
 from musictx.generate.requests import Accompany, Continue, Fill, Length, Request
+from musictx.generate.score_music import ScoreMusic
 from musictx.generate.score_tasks import task_of
 from musictx.music.midi_file import read_events
 from musictx.music.notation.midi import from_midi
@@ -225,13 +226,12 @@ def test_python_has_the_same(tmp_path):
     assert music.seed == path
     (music,) = model.fill(path, from_bar=1, to_bar=1)
     assert music.is_new is not None
-    (music,) = model.accompany_score(
-        in_file(replace(SONG, parts=SONG.parts[:1]), tmp_path), control=Control(chords="C | F")
-    )
+    (music,) = model.accompany(in_file(replace(SONG, parts=SONG.parts[:1]), tmp_path), control=Control(chords="C | F"))
+    assert isinstance(music, ScoreMusic)
     assert len(music.notation.parts) == 3
     assert [chord.name for chord in music.chords] == ["C", "F"]
-    with pytest.raises(BundleError, match="accompany_score"):
-        model.accompany(path)
+    with pytest.raises(ConfigError, match="^transpose=2: it is for models of chorales"):
+        model.accompany(path, transpose=2)
     with pytest.raises(ConfigError, match="bars and parts"):
         model.continue_midi(None)
     with pytest.raises(ConfigError, match="^between=.*: two files may have other parts"):

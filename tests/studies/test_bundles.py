@@ -78,4 +78,4 @@ def test_the_script_makes_a_bundle_that_accompanies_and_continues(tmp_path, monk
     assert header.notes["made_by"] == "studies/harmoniser.py"
     assert header.model["trained_length"] == 1024
     melody = Score(np.arange(4) * 0.5, np.arange(4) * 0.5 + 0.5, [60, 62, 64, 65], [80] * 4, 0.5)
-    assert len(musictx.load("o/harmoniser.safetensors").accompany(melody)[0].voices)
+    assert len(musictx.load("o/harmoniser.safetensors").accompany(melody)[0].new_notes)

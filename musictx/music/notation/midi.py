@@ -23,6 +23,7 @@ from musictx.music.notation.notation import (
     Note,
     Part,
     Tempo,
+    name_of,
 )
 from musictx.music.score import UNITS
 
@@ -63,7 +64,7 @@ def to_midi(
     for n, part in enumerate(notation.parts):
         _, channel = place_of(n)
         events: list[tuple[int, mido.Message | mido.MetaMessage]] = [
-            (0, _text(NAME, part.name or f"staff {n + 1}")),
+            (0, _text(NAME, name_of(n, part))),
             (0, mido.Message("program_change", channel=channel, program=part.program)),
         ]
         events += [(at, _text(LYRIC, text)) for at, text in in_midi(part.lyrics).items()]

@@ -121,6 +121,11 @@ class Part:
         return bool(pitches) and min(pitches) < MIDDLE_C - WIDE and max(pitches) > MIDDLE_C + WIDE
 
 
+def name_of(n: int, part: Part) -> str:
+    """The name of part `n`, or its number."""
+    return part.name or f"staff {n + 1}"
+
+
 @dataclass(frozen=True)
 class Notation:
     """All staves, and the bars that they share; `end` is the end of the last bar. Without `keys` nobody said any."""
@@ -180,6 +185,20 @@ class Notation:
             share, same = min(line, following, note_ends.get(onset, line)) - onset, together[onset]
             symbols += [each._replace(onset=onset + k * share // len(same)) for k, each in enumerate(same)]
         return replace(self, symbols=tuple(symbols))
+
+    def with_texts(self, given: "Notation", new_from: float, new_to: float) -> "Notation":
+        """With the title, composer, chord symbols and all verses of a score that it goes on from, but for the region of
+        new notes. A syllable may have no note."""
+        named: dict[str, list[Part]] = {}
+        for n, part in enumerate(given.on_two_staves().parts):
+            named.setdefault(name_of(n, part), []).append(part)
+        parts = list[Part]()
+        for part in self.parts:
+            like = named[part.name].pop(0) if named.get(part.name) else part
+            stay = tuple(each for each in like.lyrics if not new_from <= each.onset < new_to)
+            parts.append(replace(part, lyrics=stay))
+        symbols = tuple(each for each in given.symbols if not new_from <= each.onset < new_to)
+        return replace(self, parts=tuple(parts), symbols=symbols, title=given.title, composer=given.composer)
 
     @property
     def keyboards(self) -> list[tuple[int, int]]:

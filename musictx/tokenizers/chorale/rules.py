@@ -27,7 +27,7 @@ class GridRules:
         lo, hi, self.voices = tokenizer.lo, tokenizer.hi, tokenizer.voices
         self.pitch, self.size = tokenizer.pitch, tokenizer.vocab.size  # (V,) REST for silence and for ids without music
         self.pitches = np.arange(lo, hi + 1)  # (P,)
-        self.order, self.no_parallels = rules.voice_order, rules.no_parallels
+        self.order, self.no_parallels = bool(rules.voice_order), bool(rules.no_parallels)
         self.most = rules.max_polyphony or self.voices
         allowed_pitches = np.tile(rules.pitches(), (self.voices, 1))  # (4, 128)
         if rules.voice_ranges:
