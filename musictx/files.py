@@ -106,7 +106,7 @@ NAMES_OF_FILES = frozenset(
 def check_folder(field: str, name: str | Path, instead: Sequence[str] = ()) -> None:
     """Raises ConfigError for a folder's name that looks like a file's; `instead` are suffixes that may end it."""
     path = Path(name)
-    if path.suffix.lower() in NAMES_OF_FILES and not path.is_dir():
+    if path.suffix.lower() in NAMES_OF_FILES and not os.path.lexists(path):  # one that is there, another line refuses
         allowed = "a folder" + f", or a name that ends in one of {', '.join(instead)}" * bool(instead)
         raise ConfigError(field, got=name, why="this is where a folder is made", allowed=allowed)
 

@@ -150,7 +150,7 @@ def test_the_name_of_a_file_is_a_name(world, tmp_path, monkeypatch, capsys, name
     [
         ("out=a b", "out=a b"),
         ("data.path=null", "data.path=null"),
-        ("path=a(1)", "path=a(1)"),
+        ("path=a(1)", "path='a(1)'"),
         ("name=F# minor", "name='F# minor'"),
         ("out='a,b'", "out='a,b'"),
         ("out=${name}/x", "out=${name}/x"),

@@ -239,7 +239,8 @@ def write(
         if music.is_new is not None:
             new = f"{music.is_new.sum()} of them new, from {music.new_from_s:.2f} to {music.new_to_s:.2f} s"
         became = f" ({music.became})" if music.became else ""
-        say(f"{path}: {len(music.score)} notes, {new}{became}")
+        whole = read_tracks(path.read_bytes(), path).merge(drums=True)  # with the parts that the model does not hear
+        say(f"{path}: {len(whole)} notes, {new}{became}")
         say(*(f"{path}: {remark}" for remark in (lacks, music.beat, origin) if remark))
     renamed = [replace(m, name=path.stem) for path, m in zip(files.midi, pieces, strict=False)]
     title = "the seed and its continuations" if pieces and pieces[0].is_new is None else "what is kept and what is new"

@@ -193,8 +193,12 @@ def as_text(command: Command, word: str, many: bool = False) -> str:
     """A word key=value for Hydra: text keeps `#`, brackets and all letters; with `many` jobs, commas separate them."""
     key, equals, value = word.partition("=")
     kinds = _kinds(command, key.lstrip("+"))
-    if not equals or str not in kinds:
+    if not equals or (str not in kinds and _is_readable(word)):
         return word
+    if str not in kinds:  # letters that Hydra's grammar lacks, in a list of words or for no setting of ours
+        if list[str] in kinds and value[:1] + value[-1:] == "[]" and not set(QUOTES) & set(value):
+            return f"{key}=[{','.join(quote(each.strip()) for each in value[1:-1].split(','))}]"
+        return word if kinds else f"{key}={quote(value)}"
     if value.startswith("~/"):  # the shell expands this only at the beginning of a word
         value = os.path.expanduser(value)
     if ("${" in value or value != value.strip()) and os.path.exists(value):
@@ -213,6 +217,14 @@ def as_text(command: Command, word: str, many: bool = False) -> str:
         return f"{key}={value}"
     parts = value.split(",") if override is None and sweeps and value[:1] not in QUOTES else [value]
     return f"{key}={','.join(map(quote, parts))}"
+
+
+def _is_readable(word: str) -> bool:
+    try:
+        OverridesParser.create().parse_override(word)
+    except (HydraException, *HYDRA_ERRORS):
+        return False
+    return True
 
 
 def _kinds(command: Command, key: str) -> frozenset[Any]:

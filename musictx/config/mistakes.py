@@ -85,6 +85,8 @@ def to_user_error(error: BaseException) -> UserError:
     ):
         names = [name for name in preset[3].split() if not name.endswith("_schema")]
         return ConfigError(preset[1], got=preset[2], allowed=f"one of {', '.join(names)}")
+    if group := re.match(r"Could not override '([\w/]+)'\. No match in the defaults list", text):
+        return ConfigError(group[1], why="it is not a setting of this command", hint=SEE)
     return UserError(" ".join(text.split()))
 
 

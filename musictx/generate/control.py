@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, MidiError
+from musictx.generate.score_chords import chords_found
 from musictx.music.curve import Curve, parse_curve
 from musictx.music.harmony import (
     MOST_CHORDS,
@@ -20,7 +21,7 @@ from musictx.music.harmony import (
     parse_chords,
     spell,
 )
-from musictx.music.read import SUFFIXES, read_midi
+from musictx.music.read import SUFFIXES, notation_in, read_bytes, read_tracks
 from musictx.music.score import Meter, Score
 from musictx.setting import check_types, setting
 from musictx.tokenizers.rules import AUTO, Rules, scale_classes
@@ -48,7 +49,7 @@ class Control:
     chords: str | None = setting(
         None,
         "chords for new notes, again and again: bars, 'C | Am F | G7', or seconds, '0 C, 4 Am, 8 G7'; seed: the seed's "
-        "own, by bar; or a MIDI file of chords; null: any",
+        "own, by bar; or a file of chords, MIDI or a score; null: any",
     )
     bar_seconds: float | None = setting(None, "how long each bar of chords lasts; null: from bar line to bar line")
     density: int | float | str | None = setting(
@@ -121,7 +122,7 @@ class Control:
 
     @property
     def chord_file(self) -> str | None:
-        """The MIDI file of chords; only `read` opens it, since text on a page must not."""
+        """The file of chords; only `read` opens it, since text on a page must not."""
         return self.chords if self.chords is not None and self.chords.lower().endswith(SUFFIXES) else None
 
     @property
@@ -134,10 +135,14 @@ class Control:
         return key_classes(self.key) if self.key is not None else None
 
     def read(self) -> Self:
-        """Replaces a MIDI file of chords by their text. Raises MidiError, and ConfigError for too many."""
+        """Replaces a file of chords by their text; those of a score count bars. Raises MidiError, and ConfigError for
+        too many."""
         if self.chord_file is None:
             return self
-        score = read_midi(self.chord_file)
+        data = read_bytes(self.chord_file)
+        if (written := notation_in(data, self.chord_file)) is not None:
+            return replace(self, chords=chords_found(written, len(written.bars)))
+        score = read_tracks(data, self.chord_file).merge()
         if not len(score):
             raise MidiError(self.chord_file, "it has no chords", "give a file with notes")
         return replace(self, chords=chord_track(score))

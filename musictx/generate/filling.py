@@ -27,9 +27,12 @@ def read_around(files: list[Path], tokenizer: Tokenizer, request: Fill) -> Begin
     remarks = [remark for seed in seeds for remark in seed.remarks]
     audible = [fit_model(seed, file, tokenizer, remarks.append) for seed, file in zip(seeds, files, strict=True)]
     (a, meter, project, _), (b, _, second, _) = seeds
+    grid = grid_of(request.rules, a, meter, tokenizer)
+    if grid is not None and request.rules.grid == AUTO:
+        remarks.append(f"{files[0]}: {say_grid(grid)}; {ANY_MOMENT}")
     seconds = request.length.in_seconds(meter, a.duration_s)
     assert seconds is not None
-    gap = join_with_gap((a, audible[0]), (b, audible[1]), seconds, meter, tokenizer)
+    gap = join_with_gap((a, audible[0]), (b, audible[1]), seconds, meter, tokenizer, grid)
     late = sum(note.off > project.tick(gap.to_s) for notes in project.notes for note in notes) if project else 0
     if late:
         remarks.append(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, UserError
-from musictx.generate.primer import Prompt, program_of
+from musictx.generate.primer import ON_LINE_S, Prompt, program_of
 from musictx.model.steps import newest
 from musictx.music.beat_grid import BeatGrid
 from musictx.music.grid import STEPS_PER_QUARTER, in_steps
@@ -68,23 +68,33 @@ def cut_gap(score: Score, audible: Score, from_s: float, to_s: float, meter: Met
 
 
 def join_with_gap(
-    first: tuple[Score, Score], second: tuple[Score, Score], seconds: float, meter: Meter, tokenizer: Tokenizer
+    first: tuple[Score, Score],
+    second: tuple[Score, Score],
+    seconds: float,
+    meter: Meter,
+    tokenizer: Tokenizer,
+    grid: BeatGrid | None = None,
 ) -> Gap:
-    """One piece, a gap of `seconds`, and another piece; each as all notes, and those that the model has. Raises
-    ConfigError for a gap shorter than a step."""
+    """One piece, a gap of `seconds`, and another piece; each as all notes, and those that the model has. With a grid
+    the gap begins at the next bar line, and ends at a beat. Raises ConfigError for a gap shorter than a step."""
     (a, audible_a), (b, audible_b) = first, second
+    end_s = a.duration_s if grid is None else float(meter.bars_s(a.duration_s - ON_LINE_S)[-1])
     step = step_s(tokenizer, a.quarter_s)
     before = tokenizer.encode(audible_a)
     # silence replaces last notes that the model cannot hear
-    rest_s = round(a.duration_s / step) * step - tokenizer.seconds(before, a.quarter_s)
+    rest_s = round(end_s / step) * step - tokenizer.seconds(before, a.quarter_s)
     before = np.concatenate([before, tokenizer.silence(rest_s, a.quarter_s)]).astype(np.uint16)
     from_s = tokenizer.seconds(before, a.quarter_s)
     to_s = from_s + max(round(seconds / step), 0) * step
     if to_s <= from_s:
         raise ConfigError("Length.seconds", got=seconds, allowed=f"at least one step, {step:g} s")
+    if grid is not None:  # they may lie between two steps of the clock
+        beats = meter.beats_s(end_s + seconds + meter.bar_s)
+        beats = beats[beats > end_s + ON_LINE_S]
+        from_s, to_s = end_s, float(beats[np.abs(beats - end_s - seconds).argmin()])
     later = replace(b, onset_s=b.onset_s + to_s, offset_s=b.offset_s + to_s)
     notes = Score.merge([a, later], a.quarter_s)
-    return Gap(notes, before, with_eos(tokenizer.encode(audible_b), tokenizer), from_s, to_s, meter)
+    return Gap(notes, before, with_eos(tokenizer.encode(audible_b), tokenizer), from_s, to_s, meter, grid)
 
 
 def with_eos(ids: Ids, tokenizer: Tokenizer) -> Ids:

@@ -13,7 +13,8 @@ from musictx.generate.control import SEED
 from musictx.generate.outcome import outcome
 from musictx.generate.primer import Part
 from musictx.generate.requests import UNSAID, Accompany, Continue, Fill, NewMusic, Own, Request
-from musictx.generate.score_control import bar_lines, chords_found, in_key
+from musictx.generate.score_chords import chords_found
+from musictx.generate.score_control import bar_lines, in_key
 from musictx.generate.score_music import ScoreMusic, both, fitted, loudness_of, without_seed
 from musictx.generate.score_seeds import ScoreSeed, accompanied, continued, read_score, seconds_at, with_gap
 from musictx.generate.scores import Template, check_settings, draw_parts

@@ -202,3 +202,17 @@ def test_a_picture_has_the_bar_lines_of_the_file(tmp_path, include_seed):
     assert music.bars.numbers[:2].tolist() == ([0, 1] if include_seed else [5, 6])
     music.write(tmp_path / "roll.svg")
     assert ">bars, and seconds<" in (tmp_path / "roll.svg").read_text()
+
+
+def test_between_two_files_on_a_grid_bar_lines_and_beats_stay(tmp_path):
+    model, chords = musictx.load("piano"), [(k / 2, k / 2 + 0.45, "CFG"[k % 3]) for k in range(15)]
+    a = midi(tmp_path / "a.mid", chords, (0, signature(4)))  # its last note ends before the bar line, at 7.45
+    b = midi(tmp_path / "b.mid", chords, (0, signature(3)))
+    (music,) = model.fill_between(a, b, bars=1)
+    assert [music.new_from_s, music.new_to_s] == pytest.approx([4.0, 6.0], abs=1e-6)
+    music.write(tmp_path / "c.musicxml")  # no performance
+    music.write(tmp_path / "c.mid")
+    tracks = read_tracks((tmp_path / "c.mid").read_bytes(), "c.mid")
+    assert tracks.signatures[:, :2].tolist() == [[0, 4], [12 * 480, 3]]
+    (free,) = model.fill_between(a, b, bars=1, rules=musictx.Rules(grid="off"))
+    assert free.new_from_s == pytest.approx(7.45 / 2, abs=0.02)

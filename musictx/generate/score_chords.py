@@ -1,0 +1,43 @@
+"""The chords of a score, bar by bar."""
+
+from bisect import bisect_left, bisect_right
+from math import gcd
+
+import numpy as np
+
+from musictx.errors import ConfigError
+from musictx.music.harmony import MOST_CHORDS, chord_on, chords_by_bar
+from musictx.music.notation.notation import Notation
+from musictx.music.score import Score
+
+
+def chords_found(notation: Notation, end_bar: int) -> str:
+    """The chords of the bars up to a bar's number, as text: those written over them, else the nearest to the notes of
+    the bar. Raises ConfigError without bars or notes, and for too many."""
+    spans = notation.spans[notation.has_upbeat : end_bar]
+    allowed = f"the chords of at most {MOST_CHORDS} bars, as in 'C | Am'"
+    if len(spans) > MOST_CHORDS:
+        why = f"they are found in {len(spans)} bars"
+        raise ConfigError("chords", got="seed", why=why, allowed=allowed)
+    end = spans[-1][1] if spans else 0
+    notes = [note for part in notation.parts for note in part.notes if note.onset < end]
+    if not notes:
+        raise ConfigError("chords", got="seed", why="no notes come before the new music", allowed=allowed)
+    onset, length, pitch = np.array(sorted(notes), np.int64).T
+    in_units = Score(onset * 1.0, (onset + length) * 1.0, pitch, np.full(len(pitch), 1))
+    heard = chords_by_bar(in_units, np.array([*(bar.onset for bar, _ in spans), end], np.float64)).split(" | ")
+    bars = (written_chords(notation, bar.onset, end, name) for (bar, end), name in zip(spans, heard, strict=True))
+    return " | ".join(bars)
+
+
+def written_chords(notation: Notation, onset: int, end: int, heard: str) -> str:
+    """The chords of a bar, each as long as the others: those of its symbols, and the one before; `heard` where there is
+    none, or none that is known."""
+    last, within = bisect_right(notation.symbols, (onset + 1,)), list[tuple[int, str]]()
+    for symbol in notation.symbols[max(last - 1, 0) : bisect_left(notation.symbols, (end,))]:
+        chord = heard if symbol.classes is None else str(chord_on(symbol.root, symbol.classes))
+        within.append((max(symbol.onset, onset), chord))
+    within = within if within and within[0][0] == onset else [(onset, heard), *within]
+    step = gcd(end - onset, *(at - onset for at, _ in within))
+    places = range(onset, end, step)
+    return " ".join(within[bisect_right(within, at, key=lambda each: each[0]) - 1][1] for at in places)
