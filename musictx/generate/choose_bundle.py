@@ -84,6 +84,7 @@ def name_bundle(
         return Choice(bundle, "")
     empty = Choice(PIANO, "there is no seed")
     choice: Choice | None = None
+    seeds = [*seeds]
     for seed in seeds:
         music = read_tracks(read_bytes(seed), seed, one_tempo=not played).merge(drums)
         found = choose_bundle(music, seed.name)
@@ -97,6 +98,10 @@ def name_bundle(
         if choice.bundle == PIANO:
             break
     choice = choice or empty
+    if choice.bundle == PIANO and len(seeds) > 1 and between is None:
+        choice = choice._replace(
+            why=f"{choice.why}; one model plays all seeds, and scores alone may get that of scores"
+        )
     if licence == FREE and choice.bundle == PIANO:
         why = f"{choice.why}, so only the piano model plays, whose weights may not be sold"
         raise ConfigError(

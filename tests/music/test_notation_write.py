@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from PIL import Image
 from strategies import notations
 
 from musictx.errors import UserError
+from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.notation import Bar, Key, Notation, Note, Part, Tempo
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.spelling import spelled
@@ -172,3 +174,28 @@ def test_a_keyboard_has_two_staves_of_one_instrument_and_a_choir_none():
     parts |= {(Part("Voice", 0, line), Part("Piano", 0, low)): [], (right, Part("Piano", 0, low)): [(0, 1)]}
     for staves, pairs in parts.items():
         assert Notation(staves, (Bar(0, 4, 4),), 96).keyboards == pairs
+
+
+@pytest.mark.parametrize(
+    ("semitones", "step", "sharps"), [(-2, "D", 3), (-9, "A", 4), (-12, "C", 1), (3, "A", 4), (0, "C", 1)]
+)
+def test_a_transposing_staff_is_written_as_its_player_reads_it(semitones, step, sharps):
+    notes = tuple(Note(24 * k, 24, 72 + k % 2) for k in range(4))
+    parts = Part("Tune", 0, notes), Part("Clarinet", 71, notes, transposed=semitones)
+    symbols = (ChordSymbol(0, "G", "dominant"),)
+    notation = Notation(parts, (Bar(0, 4, 4),), 96, keys=(Key(0, 1),), symbols=symbols)
+    text, losses = to_musicxml(notation)
+    own = re.findall(r'<part id="[^"]*">.*?</part>', text.decode(), re.DOTALL)[1]
+    assert re.findall(r"<step>(\w)</step>", own)[0] == step
+    assert re.findall(r"<fifths>(-?\d)</fifths>", own) == [str(sharps)]
+    again, more = read_notation(text, "musicxml")
+    assert [part.notes for part in again.parts] == [notes, notes]
+    assert [part.transposed for part in again.parts] == [0, semitones]
+    assert (again.keys, [each.root for each in again.symbols]) == (notation.keys, [each.root for each in symbols])
+    assert not losses + more
+    many = replace(notation, keys=(Key(0, 6),))  # with more than seven signs it is written as it sounds
+    again, _ = read_notation(to_musicxml(many)[0], "musicxml")
+    assert (again.keys, again.parts[1].notes) == (many.keys, notes)
+    alone = replace(notation, parts=parts[1:])
+    again, _ = read_notation(to_musicxml(alone)[0], "musicxml")
+    assert ([part.notes for part in again.parts], [each.root for each in again.symbols]) == ([notes], [symbols[0].root])

@@ -142,9 +142,27 @@ def _note(element: Element | None, name: str, fifths: int) -> str:
     step = _text(element, f"{name}-step")
     if len(step) != 1 or step not in FIFTHS:
         return ""
-    place = FIFTHS.index(step) + 7 * _number(element, f"{name}-alter") + fifths
+    return _spelled(FIFTHS.index(step) + 7 * _number(element, f"{name}-alter") + fifths)
+
+
+def _spelled(place: int) -> str:
+    """The note at a place on the line of fifths, from `FIFTHS` on."""
     alter = place // 7
     return FIFTHS[place % 7] + ("#" * alter if alter > 0 else "b" * -alter)
+
+
+def moved(symbol: ChordSymbol, fifths: int) -> ChordSymbol:
+    """The symbol so many fifths higher, as in a part for a transposing instrument."""
+    root, bass = (note and _spelled(_place(note) + fifths) for note in (symbol.root, symbol.bass))
+    return symbol._replace(root=root, bass=bass)
+
+
+def _place(note: str) -> int:
+    return FIFTHS.index(note[0]) + 7 * _alter(note)
+
+
+def _alter(note: str) -> int:
+    return note.count("#") - note[1:].count("b")
 
 
 def element_of(symbol: ChordSymbol) -> Element:
@@ -166,5 +184,5 @@ def element_of(symbol: ChordSymbol) -> Element:
 def _add_note(harmony: Element, name: str, note: str) -> None:
     element = SubElement(harmony, name)
     SubElement(element, f"{name}-step").text = note[0]
-    if alter := note.count("#") - note[1:].count("b"):
+    if alter := _alter(note):
         SubElement(element, f"{name}-alter").text = str(alter)

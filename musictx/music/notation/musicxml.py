@@ -1,6 +1,7 @@
 """MusicXML in the form that music21 reads: ordered by parts, cue notes as rests, chord symbols as words, and back."""
 
 import re
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from musictx.music.notation.chord_symbols import ChordSymbol, element_of, symbol_of
@@ -79,11 +80,33 @@ def _mark(part: Element, symbols: dict[str, ChordSymbol], losses: Losses) -> Non
                 element.extend([] if offset is None else [offset])
 
 
+TRANSPOSES = re.compile(r"<transpose[\s>]")
+
+
+def transpositions(text: str, staves: Sequence[str]) -> list[int]:
+    """How many semitones above its written notes each staff sounds, as its part says at its beginning; `staves` are
+    music21's names of them."""
+    found = [0] * len(staves)
+    n = 0
+    for part in ElementTree.fromstring(text).iterfind("part") if TRANSPOSES.search(text) else ():
+        count = max(sum(name.startswith(f"{part.get('id')}-Staff") for name in staves), 1)
+        if (transpose := part.find("measure/attributes/transpose")) is not None:
+            octaves = round(float(transpose.findtext("octave-change") or 0))
+            found[n : n + count] = [round(float(transpose.findtext("chromatic") or 0)) + 12 * octaves] * count
+        n += count
+    return found[: len(staves)]
+
+
 def _fifths(transpose: Element) -> int:
     """How many fifths higher the notes of an instrument are than they are written."""
     semitones = round(float(transpose.findtext("chromatic") or 0))
-    steps = int(transpose.findtext("diatonic") or round(semitones * 7 / 12))
-    return 7 * semitones - 12 * steps
+    steps = transpose.findtext("diatonic")
+    return fifths_of(semitones, int(steps) if steps else None)
+
+
+def fifths_of(semitones: int, steps: int | None = None) -> int:
+    """The same of so many semitones, and of steps of the staff."""
+    return 7 * semitones - 12 * (round(semitones * 7 / 12) if steps is None else steps)
 
 
 def with_symbols(text: bytes, symbols: tuple[ChordSymbol, ...]) -> bytes:

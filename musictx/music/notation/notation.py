@@ -83,12 +83,13 @@ class Tempo(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """A staff: its name, instrument (General MIDI, 0 is a piano), notes and lyrics in order."""
+    """A staff: its name, instrument (General MIDI, 0 is a piano), notes as they sound, and lyrics in order."""
 
     name: str
     program: int
     notes: tuple[Note, ...]
     lyrics: tuple[Syllable, ...] = ()
+    transposed: int = 0  # semitones that it sounds above the notes that players read; a clarinet in B flat -2
 
     def until(self, end: int) -> "Part":
         """What begins before `end`; notes end there."""
@@ -187,8 +188,9 @@ class Notation:
         return replace(self, symbols=tuple(symbols))
 
     def with_texts(self, given: "Notation", new_from: float, new_to: float) -> "Notation":
-        """With the title, composer, chord symbols and all verses of a score that it goes on from, but for the region of
-        new notes. A syllable may have no note."""
+        """With the title, composer, chord symbols, transposing staves and all verses of a score that it goes on from.
+
+        The region of new notes gets no words. A syllable may have no note."""
         named: dict[str, list[Part]] = {}
         for n, part in enumerate(given.on_two_staves().parts):
             named.setdefault(name_of(n, part), []).append(part)
@@ -196,7 +198,7 @@ class Notation:
         for part in self.parts:
             like = named[part.name].pop(0) if named.get(part.name) else part
             stay = tuple(each for each in like.lyrics if not new_from <= each.onset < new_to)
-            parts.append(replace(part, lyrics=stay))
+            parts.append(replace(part, lyrics=stay, transposed=like.transposed))
         symbols = tuple(each for each in given.symbols if not new_from <= each.onset < new_to)
         return replace(self, parts=tuple(parts), symbols=symbols, title=given.title, composer=given.composer)
 

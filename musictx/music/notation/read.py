@@ -19,7 +19,7 @@ from musictx.music.notation.abc_voices import Layer, Voice
 from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.humdrum import Spines
 from musictx.music.notation.lyrics import syllables_of
-from musictx.music.notation.musicxml import for_music21
+from musictx.music.notation.musicxml import for_music21, transpositions
 from musictx.music.notation.notation import (
     MOST_PARTS,
     MOST_QUARTERS,
@@ -67,7 +67,9 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
             for each, score in zip(unread, scores, strict=False):
                 each.put_on(score, losses)
             staves = [staff for score in scores for staff in getattr(score, "parts", [score])]
-            notation = _notation(staves, symbols, losses, source).with_symbols_apart()
+            names = [str(staff.id) for staff in staves]
+            moved = transpositions(texts[0], names) if kind == "musicxml" else [0] * len(staves)
+            notation = _notation(staves, symbols, moved, losses, source).with_symbols_apart()
             if (about := scores[0].metadata) is not None:
                 notation = replace(notation, title=_in_one_line(about.bestTitle), composer=_in_one_line(about.composer))
         except (MidiError, MemoryError):
@@ -154,10 +156,12 @@ def _begin_bars_together(score: Any) -> None:
             part.setElementOffset(each, onset)
 
 
-def _notation(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses, source: object) -> Notation:
+def _notation(
+    parts: list[Any], named: dict[str, ChordSymbol], moved: Sequence[int], losses: Losses, source: object
+) -> Notation:
     if len(parts) > MOST_PARTS:
         raise MidiError(source, f"it has {len(parts)} staves, and at most {MOST_PARTS} are read", "export fewer parts")
-    staves = [_staff(each, losses, source) for each in parts]
+    staves = [_staff(each, semitones, losses, source) for each, semitones in zip(parts, moved, strict=True)]
     if not any(staff.notes for staff in staves):
         raise MidiError(
             source, "it has no notes" + " with a pitch" * (losses["unpitched"] > 0), "give a score with notes"
@@ -192,10 +196,10 @@ def _notation(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses, s
     )
 
 
-def _staff(part: Any, losses: Losses, source: object) -> Part:
+def _staff(part: Any, transposed: int, losses: Losses, source: object) -> Part:
     flat = part.flatten()
     notes = tuple(_notes(flat.notes, losses, source))
-    return Part(_name(part), _program(part), notes, syllables_of(flat.notesAndRests, losses))
+    return Part(_name(part), _program(part), notes, syllables_of(flat.notesAndRests, losses), transposed)
 
 
 def _symbols(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses) -> list[ChordSymbol]:

@@ -10,10 +10,11 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from musictx.errors import UserError
+from musictx.music.notation.chord_symbols import moved
 from musictx.music.notation.lyrics import printable, sing
 from musictx.music.notation.midi import meter_of
-from musictx.music.notation.musicxml import MARK, with_symbols
-from musictx.music.notation.notation import MUSIC21, Bar, Losses, Notation, Note, Part
+from musictx.music.notation.musicxml import MARK, fifths_of, with_symbols
+from musictx.music.notation.notation import MUSIC21, Bar, Key, Losses, Notation, Note, Part
 from musictx.music.notation.spelling import Name, key_of, missing, spelled
 from musictx.music.score import UNITS
 
@@ -21,6 +22,7 @@ MOST_BARS = 10_000  # of all staves: each takes about ten milliseconds
 VOICES = 4  # of a staff, as notation programs have
 ONE = (96, 72, 48, 36, 24, 18, 12, 9, 6, 3, 32, 16, 8, 4, 2, 1)  # lengths that one note head can have, in units
 FINEST = UNITS // 8  # the shortest part of a bar that a time signature counts
+MOST_TRANSPOSED = 36  # semitones; none of a real instrument is farther
 LOW = 60  # mean pitch of a staff in the bass clef
 
 
@@ -58,9 +60,8 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
     names = spelled(notation)
     notation, losses = _on_lines(notation)
     notation = replace(notation, parts=_as_keyboards(notation))
-    staves = [
-        _staff(part, names[n], notation, losses, tempi and n == 0, n == 0) for n, part in enumerate(notation.parts)
-    ]
+    parts = [_within_signs(part, notation.keys) for part in notation.parts]
+    staves = [_staff(part, names[n], notation, losses, tempi and n == 0, n == 0) for n, part in enumerate(parts)]
     for staff in staves:
         score.insert(0, staff)
     for upper, lower in notation.keyboards:
@@ -69,7 +70,14 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
         score.insert(0, both)
     with MUSIC21, redirect_stderr(io.StringIO()):  # music21's remarks on more instruments than MIDI has channels
         text: bytes = GeneralObjectExporter(score).parse()
-    return with_symbols(text, notation.symbols), +losses
+    symbols = tuple(moved(each, -fifths_of(parts[0].transposed)) for each in notation.symbols)
+    return with_symbols(text, symbols), +losses
+
+
+def _within_signs(part: Part, keys: Sequence[Key]) -> Part:
+    """The part; written as it sounds where its player would read more than seven signs."""
+    fifths = fifths_of(part.transposed)
+    return part if all(abs(each.sharps - fifths) <= 7 for each in keys) else replace(part, transposed=0)
 
 
 def _as_keyboards(notation: Notation) -> tuple[Part, ...]:
@@ -96,13 +104,15 @@ def _staff(
     has_tempi: bool,
     has_symbols: bool,
 ) -> Any:
-    from music21 import clef, expressions, instrument, key, meter, stream, tempo
+    from music21 import clef, expressions, instrument, interval, key, meter, stream, tempo
 
     staff = stream.PartStaff()
     staff.partName, staff.partAbbreviation = printable(part.name), ""
     played = instrument.instrumentFromMidiProgram(part.program)
     played.partName, played.instrumentAbbreviation = staff.partName, ""
-    played.transposition = None  # a clarinet's notes stand as they sound
+    played.transposition = None
+    if 0 < abs(part.transposed) <= MOST_TRANSPOSED:  # written as its player reads it
+        played.transposition, staff.atSoundingPitch = interval.Interval(part.transposed), True
     staff.insert(0, played)
     exact = chords_of(part.notes, names)
     chords = sorted((chord for voice in in_voices(exact) for chord in voice), reverse=True)
