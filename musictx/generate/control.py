@@ -141,7 +141,7 @@ class Control:
             return self
         data = read_bytes(self.chord_file)
         if (written := notation_in(data, self.chord_file)) is not None:
-            return replace(self, chords=chords_found(written, len(written.bars)))
+            return replace(self, chords=chords_found(written, len(written.bars), self.chord_file))
         score = read_tracks(data, self.chord_file).merge()
         if not len(score):
             raise MidiError(self.chord_file, "it has no chords", "give a file with notes")

@@ -29,7 +29,7 @@ from musictx.music.grid import (
 from musictx.music.melody import on_grid, overlaps, top_line
 from musictx.music.project import Project
 from musictx.music.read import notation_in, read_bytes, read_tracks, whole
-from musictx.music.score import Meter, Score
+from musictx.music.score import DRUMS, Meter, Score
 from musictx.music.ticks import Tracks
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.rules import VOICE_RANGES
@@ -69,7 +69,12 @@ def melody_of(melody: object, request: Accompany, tokenizer: Tokenizer) -> Melod
         name, value = next((name, value) for name, value in asked.items() if value)
         why, hint = "a Score does not say which voice sings", "give a MIDI file"
         raise ConfigError(name, got=value, why=why, hint=hint)
-    return take_melody(melody, "the melody", request, tokenizer, Meter(melody.quarter_s))
+    remarks = list[str]()
+    score = melody.select(melody.program != DRUMS)
+    if len(score) < len(melody):
+        remarks.append("the melody: its drums are left out")
+    taken = take_melody(score, "the melody", request, tokenizer, Meter(melody.quarter_s))
+    return taken._replace(remarks=(*remarks, *taken.remarks))
 
 
 def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:

@@ -1,6 +1,7 @@
 """`musictx.Model`: a model that continues, fills or accompanies music in Python."""
 
 from collections.abc import Iterator
+from numbers import Integral
 from pathlib import Path
 from typing import TypeVar
 
@@ -286,4 +287,5 @@ def _given(value: T | None, kind: type[T], name: str) -> T:
 
 
 def _as_part(part: str | int | None) -> str | None:
-    return str(part) if type(part) is int else part  # type: ignore[return-value]  # the request refuses a truth value
+    is_number = isinstance(part, Integral) and not isinstance(part, bool)
+    return str(part) if is_number else part  # type: ignore[return-value]  # the request refuses a truth value

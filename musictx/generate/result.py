@@ -118,7 +118,10 @@ class Music(Continuation):
             return staves, losses
         per_unit = int.from_bytes(place.project.file.division) / UNITS
         new = [place.project.tick(min(at_s + place.later_s, MOST_S)) / per_unit for at_s in self.region_s]
-        return staves.with_texts(given, *new), losses - Losses(lyrics=losses["lyrics"])  # counted as they are written
+        if place.second is not None and place.second.notation is not None:
+            given = given.followed_by(place.second.notation, round(new[1]))
+        whole, lost = staves.with_texts(given, *new)
+        return whole, losses - Losses(lyrics=losses["lyrics"]) + Losses(lyrics=lost)  # others are counted when written
 
     @property
     def region_s(self) -> tuple[float, float]:

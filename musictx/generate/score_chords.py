@@ -11,18 +11,18 @@ from musictx.music.notation.notation import Notation
 from musictx.music.score import Score
 
 
-def chords_found(notation: Notation, end_bar: int) -> str:
+def chords_found(notation: Notation, end_bar: int, asked: str = "seed") -> str:
     """The chords of the bars up to a bar's number, as text: those written over them, else the nearest to the notes of
-    the bar. Raises ConfigError without bars or notes, and for too many."""
+    the bar. Raises ConfigError, with what a person `asked` for, without bars or notes, and for too many."""
     spans = notation.spans[notation.has_upbeat : end_bar]
     allowed = f"the chords of at most {MOST_CHORDS} bars, as in 'C | Am'"
     if len(spans) > MOST_CHORDS:
         why = f"they are found in {len(spans)} bars"
-        raise ConfigError("chords", got="seed", why=why, allowed=allowed)
+        raise ConfigError("chords", got=asked, why=why, allowed=allowed)
     end = spans[-1][1] if spans else 0
     notes = [note for part in notation.parts for note in part.notes if note.onset < end]
     if not notes:
-        raise ConfigError("chords", got="seed", why="no notes come before the new music", allowed=allowed)
+        raise ConfigError("chords", got=asked, why="no notes are there", allowed=allowed)
     onset, length, pitch = np.array(sorted(notes), np.int64).T
     in_units = Score(onset * 1.0, (onset + length) * 1.0, pitch, np.full(len(pitch), 1))
     heard = chords_by_bar(in_units, np.array([*(bar.onset for bar, _ in spans), end], np.float64)).split(" | ")

@@ -96,6 +96,7 @@ def kind_of_notation(data: bytes, source: object) -> str:
 
 def notation_in(data: bytes, source: object) -> Notation | None:
     """Notation as it is written; None for a MIDI file."""
+    data = unwrap(data, MOST_BYTES)
     kind = kind_of_notation(data, source)
     return _notation(data, kind, str(source))[0] if kind else None
 

@@ -12,11 +12,11 @@ def completes_upbeat(tracks: Tracks) -> bool:
     """Whether the last time signature is for one bar alone, which makes the upbeat a whole bar."""
     per_quarter = tracks.tempo_map.ticks_per_quarter
     ticks, beats, units = tracks.signatures[(tracks.signatures[:, 1:] > 0).all(1)].T
-    if len(ticks) < 2 or (ticks[1:] <= ticks[:-1]).any():
-        return False
     bars = per_quarter * 4 * beats / units
+    if len(ticks) < 2 or (ticks[1:] <= ticks[:-1]).any() or ticks[1] > bars[0]:  # more than a bar is no upbeat
+        return False
     end_s = max((track.score.duration_s for track in tracks.tracks), default=0.0)
-    upbeat, end = min(bars[0], ticks[1]), round(tracks.tempo_map.ticks_at(np.array([end_s])).item())
+    upbeat, end = ticks[1], round(tracks.tempo_map.ticks_at(np.array([end_s])).item())
     return bool(ticks[-1] < end <= ticks[-1] + bars[-1] and upbeat + bars[-1] == bars[-2])
 
 

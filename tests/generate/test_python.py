@@ -91,6 +91,15 @@ def test_two_seeds_of_one_name_are_refused(piano, tmp_path):
         piano.continue_midi(tmp_path, tokens=20)
 
 
+def test_the_melody_of_a_score_has_no_drums_and_a_part_may_be_a_number(tmp_path, piano):
+    (music,) = musictx.load("harmoniser").accompany(musictx.Score.merge([TUNE, BEATEN.select(BEATEN.program == DRUMS)]))
+    assert music.given_notes == TUNE
+    assert music.remarks[0] == "the melody: its drums are left out"
+    musictx.write_midi(TUNE, tmp_path / "a.mid")
+    (music,) = piano.continue_midi(tmp_path / "a.mid", tokens=20, part=np.int64(1))
+    assert len(music.new_notes)
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [

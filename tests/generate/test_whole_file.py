@@ -1,6 +1,8 @@
 """What is not the model's business stays: words of a score, drums in the sound, the places of other instruments."""
 
+import gzip
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +10,11 @@ import soundfile
 from conftest import ok
 
 import musictx
+from musictx.errors import ConfigError
 from musictx.generate.control import Control
 from musictx.music.midi_file import CONTROL, Event, read_events, with_events, write_events
+from musictx.music.notation.lyrics import Syllable
+from musictx.music.notation.notation import Part
 from musictx.music.notation.read import read_notation
 from musictx.music.project import Line, Project
 from musictx.music.read import read_tracks
@@ -126,3 +131,81 @@ def test_a_new_instrument_has_the_volume_of_another_and_not_its_place(program, k
 
 def channel_in(track):
     return next(event.channel for event in track.events if event.begins)
+
+
+CHOIR = """X:1
+T:Hymn
+M:4/4
+L:1/4
+K:C
+V:1 name="Voice"
+V:2 name="Voice"
+V:3 name="Voice"
+V:4 name="Voice" clef=bass
+[V:1] "C"c d e d | c2 z2 |
+w: a b c d e
+[V:2] G2 G2 | "G"G2 z2 |
+w: f g h
+[V:3] E2 D2 | E2 z2 |
+w: i j k
+[V:4] C, D, C, B,, | C,2 z2 |
+w: l m n o p
+"""
+
+
+def lyrics_of(notation):
+    return [[each.text for each in part.lyrics] for part in notation.parts]
+
+
+def test_what_is_written_again_loses_its_words_alone(tmp_path):
+    (tmp_path / "a.abc").write_text(CHOIR)
+    (music,) = musictx.load("harmoniser").accompany(tmp_path / "a.abc", rewrite="A")
+    notation, losses = music.written("a")
+    symbols = [str(each.root) for each in notation.symbols]
+    sung = lyrics_of(notation)
+    if music.new_notes.pitch.tolist() == [67] * 3:  # the same alto
+        assert sung[1] == [*"fgh"]
+    else:
+        assert sung[1] == []
+    assert (sung[0], sung[2:], symbols) == ([*"abcde"], [[*"ijk"], [*"lmnop"]], ["C", "G"])
+    assert not losses["lyrics"]
+
+
+def test_staves_of_one_name_keep_their_own_words(tmp_path):
+    given = read_notation(CHOIR.encode(), "abc")[0]
+    rests = Part("Voice", 0, (), (Syllable(0, 1, "lost"),))
+    moved = replace(given.parts[2], transposed=-2)
+    given = replace(given, parts=(rests, *given.parts[:2], moved, given.parts[3]))
+    bare = replace(given, parts=tuple(replace(each, lyrics=(), transposed=0) for each in given.parts[1:]), symbols=())
+    whole, lost = bare.with_texts(given, np.inf, np.inf)
+    assert (whole.parts, whole.symbols, lost) == (given.parts[1:], given.symbols, 1)
+
+
+def test_both_scores_around_new_music_keep_their_words(lead, tmp_path):
+    file, (_, _, symbols, sung) = lead
+    (tmp_path / "b.abc").write_text(CHOIR)
+    (music,) = musictx.load("piano").fill_between(file, tmp_path / "b.abc", bars=1)
+    notation, losses = music.written("a")
+    later = round(music.new_to_s / music.score.quarter_s)
+    assert [(each.onset // 24, str(each.root)) for each in notation.symbols] == [
+        *symbols,
+        (later, "C"),
+        (later + 4, "G"),
+    ]
+    assert sum(map(len, lyrics_of(notation))) == len(sung) + 16
+    assert not losses["lyrics"]
+
+
+def test_words_of_a_packed_score_come_back(lead, tmp_path):
+    file, words = lead
+    with gzip.open(tmp_path / "lead.abc.gz", "wb") as packed:
+        packed.write(file.read_bytes())
+    (music,) = musictx.load("chorale").continue_midi(tmp_path / "lead.abc.gz", bars=1)
+    music.write(tmp_path / "a.musicxml")
+    assert words_of(tmp_path / "a.musicxml") == words
+
+
+def test_a_mistake_in_a_file_of_chords_names_the_file(tmp_path):
+    (tmp_path / "long.abc").write_text("X:1\nM:1/4\nL:1/4\nK:C\n" + "C|" * 1100 + "\n")
+    with pytest.raises(ConfigError, match=r"^chords=.*long\.abc: they are found in 1100 bars"):
+        Control(chords=str(tmp_path / "long.abc")).read()

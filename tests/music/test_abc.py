@@ -136,6 +136,8 @@ def test_a_voice_of_abc_sounds_as_far_away_as_its_sound_says():
         parts = read_notation(f"X:1\nL:1/4\n{head}K:C\n{music}\n".encode(), "abc")[0].parts
         return [[note.pitch for note in part.notes] for part in parts]
 
+    for text in "%%MIDI transpose 2\nK:C\nC4|", "K:C\n%%MIDI transpose 2\nC4|":
+        assert read_notation(f"X:1\nL:1/4\n{text}\n".encode(), "abc")[0].keys[-1].sharps == 2
     assert pitches("%%MIDI transpose 12\n", "C & E|\n%%MIDI transpose -2\nC|") == [[72, 76, 58]]
     assert pitches("V:1\n%%MIDI transpose -12\nV:2\n", "V:1\nC|\nV:2\nC|") == [[48], [60]]
     assert pitches("%%MIDI transpose 5\nV:1 transpose=-2\n", "V:1\nC|\nV:2\nC|") == [[58], [65]]

@@ -68,6 +68,8 @@ def test_music_that_goes_on_has_the_meter_of_the_bars(meter, data, n_bars):
     [
         [1, 3, 3, 3],
         [3, 3, 2],  # no upbeat
+        [2, 2, 4, 4, 2],
+        [1, 1, 1, 3, 2],
         [1, 3, 2, 2],  # two bars of the new meter
         [2, 4, 4, 3],  # too long
         [4, 4],

@@ -60,7 +60,7 @@ class Voice(Line):
         self.title, self.composer = "", ""
         self._about = ""
         self.changes: list[tuple[int, str, Any]] = []  # notes and rests before it, field, value
-        self.repeats, self._is_compound = 0, False
+        self.repeats, self._is_compound, self._key = 0, False, ""
         self.bars: list[Fraction] = []  # where each begins, in quarters, once music21 has read them
 
     def about(self, words: str) -> None:
@@ -72,9 +72,11 @@ class Voice(Line):
             each.pitches.placed(self._about)
 
     def move(self, semitones: int) -> None:
-        """Moves its notes from here on."""
+        """Moves its notes and its key from here on."""
         for each in (self, *self.layers):
             each.pitches.semitones = semitones
+        if self._key:
+            self.changes.append((len(self.pitches.shifts), "K", sharps_of(self._key, semitones)))
 
     def begin(self, head: dict[str, str]) -> None:
         """Takes unit, meter, key and tempo of the head; the key's clef is for voices that say none."""
@@ -97,7 +99,7 @@ class Voice(Line):
             said = each.pitches.key(words) if field == "K" else words.strip()
             each.lines += [f"{field}:{said}"] * bool(said)
         if field == "K" and (said := self.pitches.key(words)):
-            value = sharps_of(said, self.pitches.semitones)
+            self._key, value = said, sharps_of(said, self.pitches.semitones)
         if value or value == 0:
             self.changes.append((len(self.pitches.shifts), field, value))
         return bool(value)

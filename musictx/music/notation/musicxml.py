@@ -90,7 +90,7 @@ def transpositions(text: str, staves: Sequence[str]) -> list[int]:
     n = 0
     for part in ElementTree.fromstring(text).iterfind("part") if TRANSPOSES.search(text) else ():
         count = max(sum(name.startswith(f"{part.get('id')}-Staff") for name in staves), 1)
-        if (transpose := part.find("measure/attributes/transpose")) is not None:
+        if (transpose := part.find("measure[1]/attributes/transpose")) is not None:
             octaves = round(float(transpose.findtext("octave-change") or 0))
             found[n : n + count] = [round(float(transpose.findtext("chromatic") or 0)) + 12 * octaves] * count
         n += count

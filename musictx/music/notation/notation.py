@@ -91,6 +91,11 @@ class Part:
     lyrics: tuple[Syllable, ...] = ()
     transposed: int = 0  # semitones that it sounds above the notes that players read; a clarinet in B flat -2
 
+    @property
+    def places(self) -> set[tuple[int, int]]:
+        """The onset and pitch of each note."""
+        return {(note.onset, note.pitch) for note in self.notes}
+
     def until(self, end: int) -> "Part":
         """What begins before `end`; notes end there."""
         notes = tuple(n._replace(length=min(n.length, end - n.onset)) for n in self.notes if n.onset < end)
@@ -187,20 +192,42 @@ class Notation:
             symbols += [each._replace(onset=onset + k * share // len(same)) for k, each in enumerate(same)]
         return replace(self, symbols=tuple(symbols))
 
-    def with_texts(self, given: "Notation", new_from: float, new_to: float) -> "Notation":
-        """With the title, composer, chord symbols, transposing staves and all verses of a score that it goes on from.
+    def with_texts(self, given: "Notation", new_from: float, new_to: float) -> tuple["Notation", int]:
+        """With the title, composer, chord symbols, transposing staves and all verses of a score that it goes on from;
+        and how many syllables have no staff any more.
 
-        The region of new notes gets no words. A syllable may have no note."""
-        named: dict[str, list[Part]] = {}
-        for n, part in enumerate(given.on_two_staves().parts):
-            named.setdefault(name_of(n, part), []).append(part)
-        parts = list[Part]()
+        Staves that are new in a region get no words there, and if all are new no chord symbols. A syllable may have no
+        note."""
+        before = [(name_of(n, part), part) for n, part in enumerate(given.on_two_staves().parts)]
+        parts, lost, stays = list[Part](), sum(len(part.lyrics) for _, part in before), False
         for part in self.parts:
-            like = named[part.name].pop(0) if named.get(part.name) else part
-            stay = tuple(each for each in like.lyrics if not new_from <= each.onset < new_to)
-            parts.append(replace(part, lyrics=stay, transposed=like.transposed))
-        symbols = tuple(each for each in given.symbols if not new_from <= each.onset < new_to)
-        return replace(self, parts=tuple(parts), symbols=symbols, title=given.title, composer=given.composer)
+            alike = [(len(part.places & each.places), -n) for n, (name, each) in enumerate(before) if name == part.name]
+            common, place = max(alike, default=(0, 0))
+            if not common:
+                parts.append(part)
+                continue
+            _, like = before.pop(-place)
+            lost -= len(like.lyrics)
+            new, old = ({at for at in each.places if new_from <= at[0] < new_to} for each in (part, like))
+            stays |= bool(new) and new == old
+            lyrics = tuple(each for each in like.lyrics if new == old or not new_from <= each.onset < new_to)
+            parts.append(replace(part, lyrics=lyrics, transposed=like.transposed))
+        symbols = tuple(each for each in given.symbols if stays or not new_from <= each.onset < new_to)
+        return replace(self, parts=tuple(parts), symbols=symbols, title=given.title, composer=given.composer), lost
+
+    def followed_by(self, other: "Notation", onset: int) -> "Notation":
+        """The staves and chord symbols of both, the other's from `onset` on."""
+        later = (
+            replace(
+                part,
+                name=name_of(n, part),
+                notes=tuple(each._replace(onset=each.onset + onset) for each in part.notes),
+                lyrics=tuple(each._replace(onset=each.onset + onset) for each in part.lyrics),
+            )
+            for n, part in enumerate(other.parts)
+        )
+        symbols = (each._replace(onset=each.onset + onset) for each in other.symbols)
+        return replace(self, parts=(*self.parts, *later), symbols=(*self.symbols, *symbols))
 
     @property
     def keyboards(self) -> list[tuple[int, int]]:
