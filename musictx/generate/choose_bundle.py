@@ -115,8 +115,9 @@ def score_or_piano(seed: Path, request: Request, pedal: bool = False, between: s
     """The model of scores, if this is one, and only settings are asked for that it keeps."""
 
     def check() -> None:
-        score = read_score(seed, ScoreTokenizer())  # first: a performance stays one without these settings
-        check_files(pedal, between)
+        check_files(between=between)
+        score = read_score(seed, ScoreTokenizer())
+        check_files(pedal)  # later: a performance is none without it either
         if isinstance(request, Accompany):
             accompanied(score)
         check_kept(request)

@@ -22,7 +22,8 @@ def chords_found(notation: Notation, end_bar: int, asked: str = "seed") -> str:
     end = spans[-1][1] if spans else 0
     notes = [note for part in notation.parts for note in part.notes if note.onset < end]
     if not notes:
-        raise ConfigError("chords", got=asked, why="no notes are there", allowed=allowed)
+        why = "no notes come before the new music" if asked == "seed" else "it has no notes"
+        raise ConfigError("chords", got=asked, why=why, allowed=allowed)
     onset, length, pitch = np.array(sorted(notes), np.int64).T
     in_units = Score(onset * 1.0, (onset + length) * 1.0, pitch, np.full(len(pitch), 1))
     heard = chords_by_bar(in_units, np.array([*(bar.onset for bar, _ in spans), end], np.float64)).split(" | ")
