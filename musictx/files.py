@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -65,48 +66,16 @@ def check_suffix(field: str, name: str | Path, suffixes: Sequence[str]) -> None:
         raise ConfigError(field, got=name, allowed=f"a name that ends in {' or '.join(suffixes)}")
 
 
-NAMES_OF_FILES = frozenset(
-    [
-        ".mid",
-        ".midi",
-        ".smf",
-        ".kar",
-        ".rmi",
-        ".musicxml",
-        ".mxl",
-        ".xml",
-        ".krn",
-        ".mei",
-        ".abc",
-        ".png",
-        ".svg",
-        ".pdf",
-        ".jpg",
-        ".gif",
-        ".mp4",
-        ".wav",
-        ".flac",
-        ".mp3",
-        ".ogg",
-        ".json",
-        ".html",
-        ".md",
-        ".txt",
-        ".csv",
-        ".yaml",
-        ".safetensors",
-        ".onnx",
-        ".ckpt",
-        ".zip",
-        ".gz",
-    ]
+NAME_OF_FILE = re.compile(
+    r"(?i)\.(midi?|smf|kar|rmi|musicxml|mxl|xml|krn|mei|abc|png|svg|pdf|jpg|gif|mp[34]|wav|flac|ogg"
+    r"|json|html|md|txt|csv|yaml|safetensors|onnx|ckpt|zip|gz)"
 )
 
 
 def check_folder(field: str, name: str | Path, instead: Sequence[str] = ()) -> None:
     """Raises ConfigError for a folder's name that looks like a file's; `instead` are suffixes that may end it."""
     path = Path(name)
-    if path.suffix.lower() in NAMES_OF_FILES and not os.path.lexists(path):  # one that is there, another line refuses
+    if NAME_OF_FILE.fullmatch(path.suffix) and not os.path.lexists(path):  # one that is there, another line refuses
         allowed = "a folder" + f", or a name that ends in one of {', '.join(instead)}" * bool(instead)
         raise ConfigError(field, got=name, why="this is where a folder is made", allowed=allowed)
 

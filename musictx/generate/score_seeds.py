@@ -22,12 +22,11 @@ from musictx.music.project import Project
 from musictx.music.read import kind_of_notation, read_bytes, read_tracks, score_of, whole
 from musictx.music.repairs import say_repairs
 from musictx.music.score import UNITS, Meter
-from musictx.music.upbeat import completes_upbeat
+from musictx.music.upbeat import SIGNATURE, completes_upbeat
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.score.slots import LEFT, RIGHT, TUNE, slots_of
 
 MOST_TICKS = 0x7FFF  # of a quarter
-METER = b"\xff\x58"  # a MIDI file's time signature begins with it
 HANDS, NEW_PARTS = (RIGHT, LEFT), ("Piano", "Accompaniment")  # the second name where the first is taken
 
 
@@ -49,7 +48,9 @@ class ScoreSeed(NamedTuple):
     def later_meters(self) -> int:
         """How many time signatures the file has behind the last bar."""
         end = self.notation.end * int.from_bytes(self.project.file.division) / UNITS
-        return sum(e.data[:2] == METER and e.tick >= end for track in self.project.file.tracks for e in track.events)
+        return sum(
+            e.data.startswith(SIGNATURE) and e.tick >= end for track in self.project.file.tracks for e in track.events
+        )
 
     @property
     def completes_upbeat(self) -> bool:

@@ -109,7 +109,7 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, given: byte
     if isinstance(request, Continue):
         whole = seed
         seed, template = continued(seed, request.part, request.length)
-        if seed.later_meters > whole.completes_upbeat:  # that last one is of no other meter
+        if (later := seed.later_meters) and later > whole.completes_upbeat:  # that last one is of no other meter
             beats, unit = template.notation.bars[-1][1:]
             remarks.append(f"{file}: new bars are in {beats}/{unit}, also where the file says a later meter")
     elif isinstance(request, Fill):

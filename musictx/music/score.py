@@ -121,8 +121,12 @@ def same_fields(a: object, b: object) -> bool:
     """Whether two dataclasses are of one type and have equal fields, arrays by their numbers."""
     if type(a) is not type(b):
         return False
-    pairs = [(getattr(a, each.name), getattr(b, each.name)) for each in fields(a) if each.compare]  # type: ignore[arg-type]
-    return all(np.array_equal(x, y) if isinstance(x, np.ndarray) else x is y or bool(x == y) for x, y in pairs)
+    for each in fields(a):  # type: ignore[arg-type]
+        x, y = getattr(a, each.name), getattr(b, each.name)
+        is_array = isinstance(x, np.ndarray) or isinstance(y, np.ndarray)
+        if each.compare and not (np.array_equal(x, y) if is_array else x == y):
+            return False
+    return True
 
 
 def _whole(name: str, numbers: ArrayLike) -> NDArray[np.int64]:

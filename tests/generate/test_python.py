@@ -10,7 +10,7 @@ import pytest
 import musictx
 from musictx.errors import ConfigError, UserError
 from musictx.generate.requests import Accompany, Continue, Length, Sampling
-from musictx.music.score import DRUMS
+from musictx.music.score import DRUMS, Meter
 
 STRICT = musictx.Rules(lowest=40, voice_order=True, voice_ranges=True, no_parallels=True)
 TUNE = musictx.Score(np.arange(8) * 0.5, np.arange(8) * 0.5 + 0.5, [60, 62, 64, 65, 67, 65, 64, 62], [80] * 8, 0.5)
@@ -58,6 +58,13 @@ def test_equal_results_are_equal(piano, world):
     assert pickle.loads(pickle.dumps(a)) == a
     assert a.new_notes == b.new_notes
     assert len(a.given_notes) + len(a.new_notes) == len(a.score)
+
+
+def test_bars_of_a_file_and_equal_ones_compare():
+    lines = [Meter(lines_s=np.arange(n, dtype=np.float64)) for n in (4, 4, 5)]
+    assert lines[0] == lines[1] != lines[2]
+    assert lines[0] != Meter() != lines[0]
+    assert Meter() == Meter() != 3
 
 
 def test_drums_of_a_score_are_heard_as_those_of_a_file(piano, tmp_path):

@@ -196,6 +196,9 @@ def test_a_transposing_staff_is_written_as_its_player_reads_it(semitones, step, 
     many = replace(notation, keys=(Key(0, 6),))  # with more than seven signs it is written as it sounds
     again, _ = read_notation(to_musicxml(many)[0], "musicxml")
     assert (again.keys, again.parts[1].notes) == (many.keys, notes)
+    far = replace(notation, parts=(replace(parts[1], transposed=999),))
+    again, _ = read_notation(to_musicxml(far)[0], "musicxml")
+    assert ([part.notes for part in again.parts], [each.root for each in again.symbols]) == ([notes], ["G"])
     alone = replace(notation, parts=parts[1:])
     again, _ = read_notation(to_musicxml(alone)[0], "musicxml")
     assert ([part.notes for part in again.parts], [each.root for each in again.symbols]) == ([notes], [symbols[0].root])

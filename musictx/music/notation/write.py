@@ -75,9 +75,11 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
 
 
 def _within_signs(part: Part, keys: Sequence[Key]) -> Part:
-    """The part; written as it sounds where its player would read more than seven signs."""
+    """The part; written as it sounds where its player would read more than seven signs, and where no instrument is so
+    far away."""
     fifths = fifths_of(part.transposed)
-    return part if all(abs(each.sharps - fifths) <= 7 for each in keys) else replace(part, transposed=0)
+    is_real = abs(part.transposed) <= MOST_TRANSPOSED and all(abs(each.sharps - fifths) <= 7 for each in keys)
+    return part if is_real else replace(part, transposed=0)
 
 
 def _as_keyboards(notation: Notation) -> tuple[Part, ...]:
@@ -111,7 +113,7 @@ def _staff(
     played = instrument.instrumentFromMidiProgram(part.program)
     played.partName, played.instrumentAbbreviation = staff.partName, ""
     played.transposition = None
-    if 0 < abs(part.transposed) <= MOST_TRANSPOSED:  # written as its player reads it
+    if part.transposed:  # written as its player reads it
         played.transposition, staff.atSoundingPitch = interval.Interval(part.transposed), True
     staff.insert(0, played)
     exact = chords_of(part.notes, names)
