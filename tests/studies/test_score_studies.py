@@ -84,8 +84,8 @@ def test_editions_of_a_work_and_copies_share_a_side():
     for one, other in zip(names[40:46:2], names[41:46:2], strict=True):
         assert side[one] == side[other]
     assert side["POP909/001/001.mid"] == side["open-hymnal/3.abc"]
-    few = score_music.assign(pieces[1::2], keys[1::2], titles)  # works stay where they are without the others
-    assert few == [side[piece.name] for piece in pieces[1::2]]
+    few = score_music.assign(pieces[:20], keys[:20], titles)  # works stay where they are without the others
+    assert few == [side[name] for name in names[:20]]
 
 
 def test_hymns_of_one_tune_and_their_lead_sheets_share_a_side():
