@@ -60,7 +60,9 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
         warnings.simplefilter("ignore")
         try:
             texts, symbols, unread = _for_music21(text, kind, losses)
-            scores = [converter.parseData(each, format=kind).toSoundingPitch() for each in texts]
+            scores = [converter.parseData(each, format=kind) for each in texts]
+            for score in scores:
+                score.toSoundingPitch(inPlace=True)  # a copy would take as long as the reading
             if kind in ("musicxml", "mei"):
                 for score in scores:
                     _begin_bars_together(score)
