@@ -141,6 +141,15 @@ def test_a_voice_of_abc_sounds_as_far_away_as_its_sound_says():
     assert pitches("%%MIDI transpose 12\n", "C & E|\n%%MIDI transpose -2\nC|") == [[72, 76, 58]]
     assert pitches("V:1\n%%MIDI transpose -12\nV:2\n", "V:1\nC|\nV:2\nC|") == [[48], [60]]
     assert pitches("%%MIDI transpose 5\nV:1 transpose=-2\n", "V:1\nC|\nV:2\nC|") == [[58], [65]]
+    assert pitches("", "C2[I:MIDI transpose 2]C2|") == [[60, 62]]
+
+
+def test_chord_symbols_of_abc_sound_with_the_notes_under_them():
+    tune = 'X:1\nL:1/4\nV:1 transpose=-2\nK:C\n"D7/F#"D2 "(A)"[I:MIDI transpose -9]A2|"N.C."C4|\n'
+    notation, _ = read_notation(tune.encode(), "abc")
+    chords = [(each.onset, each.root, each.kind, each.bass) for each in notation.symbols]
+    assert chords == [(0, "C", "dominant", "E"), (48, "G", "major", ""), (96, "", "none", "")]
+    assert [note.pitch for note in notation.parts[0].notes] == [60, 60, 51]
 
 
 def test_voices_of_abc_have_their_names_and_sounds():

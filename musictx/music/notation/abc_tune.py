@@ -8,7 +8,8 @@ from fractions import Fraction
 from musictx.music.notation.abc_meters import quarters_a_minute, whole_notes
 from musictx.music.notation.abc_text import plain, without_remark
 from musictx.music.notation.abc_voices import Layer, Voice
-from musictx.music.notation.chord_symbols import ChordSymbol, symbol_named
+from musictx.music.notation.chord_symbols import ChordSymbol, moved, symbol_named
+from musictx.music.notation.musicxml import fifths_of
 
 FIELD = re.compile(r"^([A-Za-z+]):(.*)")
 VOICE = re.compile(r"\[V: *([^\s\[\]]{1,100})([^\[\]]{0,500})\]")
@@ -17,8 +18,9 @@ CARRIED = re.compile(r"(?m)^(?:%%|I: *)propagate-accidentals +(\w+)")
 # not music: decorations, remarks, names of endings, lyrics' and layout's fields within the line
 NO_MUSIC = re.compile(r'![^!\n]*!|\+[a-z.]+\+|\[?"[^"\n]*"|\[[INPrRTUw]:[^\[\]]{0,500}\]|(?<!\\)%.*|\by\d*')
 NOTES = re.compile(r"[A-Ga-gzx]:\s*(?:[|:\d\[]|$)")  # F:| is a note and the end of a repeat, no field
+WORDS = re.compile(r'"[^"\n]*"')
 IN_CHORD = re.compile(r'\[("[^"\n]*")(?=[^\[\]|\n]*\])')  # words within the bracket of notes, not of an ending
-INLINE = re.compile(r"\[([KLMQ]:[^\[\]]{0,200})\]")  # music21 reads these fields only as lines
+INLINE = re.compile(r"\[((?:[KLMQ]:|I: *MIDI)[^\[\]]{0,200})\]")  # music21 reads these fields only as lines
 GOES_ON = re.compile(r"(?<!\n)\n+\+:|(?<=[^\n])\\[ \t]*\n+w:|(?<=&)[ \t]*\\[ \t]*\n")
 TEXTS = re.compile(r"(?ms)^%%begin(\w+).*?(?:^%%end\1[^\n]*$|\Z)")  # beside the music
 # names that stand for a tune's chord symbols: music21 takes a minus for a flat, and refuses some kinds
@@ -36,7 +38,7 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
     head: dict[str, str] = {}
     voices: dict[str, Voice] = {}
     carried = (CARRIED.findall("".join(re.split(r"(?m)^(?=X: *\d)", text)[:2])) or ["pitch"])[0]
-    program, moved = None, 0  # of voices that begin later too
+    program, transposed = None, 0  # of voices that begin later too
     tune = [*_first_tune(text, losses)]
     layers = min(max((bar.count("&") for line in tune for bar in NO_MUSIC.sub("", line).split("|")), default=0), LAYERS)
     last = ""  # voice that the head speaks of
@@ -46,7 +48,7 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
         if name not in voices:
             voices[name] = new = Voice(carried, layers)
             new.program = program
-            new.move(moved)
+            new.move(transposed)
             if in_body:
                 new.begin(head)
         return voices[name]
@@ -58,6 +60,10 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
         for each in voices.values():
             each.begin(head)
 
+    def marked(music: str) -> str:
+        semitones = voice(name).pitches.semitones
+        return WORDS.sub(lambda word: _mark(word[0], semitones, symbols, losses), music)
+
     for line in tune:
         field = None if in_body and NOTES.match(line) else FIELD.match(line)
         if sound := SOUND.match(line):
@@ -65,7 +71,7 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
             if sound[3] and mine:
                 mine.move(int(sound[3]))
             elif sound[3]:
-                moved = int(sound[3])
+                transposed = int(sound[3])
             elif mine:
                 mine.program = min(int(sound[2]), 127)
             elif not sound[1]:  # else it is that of a channel
@@ -93,11 +99,12 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
                 in_body = True
                 begin()
             line = IN_CHORD.sub(r"\1[", line)
-            before, *others = VOICE.split(NO_MUSIC.sub(lambda word: _mark(word[0], symbols, losses), line))
-            voice(name).play(before, losses)
+            quoted = NO_MUSIC.sub(lambda word: word[0] * (word[0][0] == '"'), line)
+            begins, *others = VOICE.split(quoted)
+            voice(name).play(marked(begins), losses)
             for name, about, music in zip(others[::3], others[1::3], others[2::3], strict=True):
                 voice(name).about(about)
-                voice(name).play(music, losses)
+                voice(name).play(marked(music), losses)
     order = [each for line in ORDER.findall(text) for each in re.findall(r"[^\s()\[\]{}|*]+", line)]
     parts = sorted(voices.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
     sounding = [voice for _, voice in parts if voice.pitches.shifts]
@@ -111,12 +118,13 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
     return texts, {mark: symbol for symbol, mark in symbols.items()}, playing
 
 
-def _mark(word: str, symbols: dict[ChordSymbol, str], losses: Counter[str]) -> str:
-    """The name that stands for a chord symbol, "" for other words."""
-    symbol = symbol_named(word.strip('"').strip("()")) if word[0] == '"' else None
+def _mark(word: str, semitones: int, symbols: dict[ChordSymbol, str], losses: Counter[str]) -> str:
+    """The name that stands for a chord symbol, which sounds so much higher than it is written; "" for other words."""
+    symbol = symbol_named(word.strip('"').strip("()"))
     if symbol is None:
-        losses["words"] += word[0] == '"'
+        losses["words"] += 1
         return ""
+    symbol = moved(symbol, fifths_of(semitones))
     losses["symbols"] += 1
     if symbol not in symbols and len(symbols) < len(MARKS):
         symbols[symbol] = MARKS[len(symbols)]
