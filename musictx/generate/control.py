@@ -140,7 +140,7 @@ class Control:
         if self.chord_file is None:
             return self
         data = read_bytes(self.chord_file)
-        if (written := notation_in(data, self.chord_file)) is not None:
+        if (written := notation_in(data, self.chord_file, chart=True)) is not None:
             return replace(self, chords=chords_found(written, len(written.bars), self.chord_file))
         score = read_tracks(data, self.chord_file).merge()
         if not len(score):

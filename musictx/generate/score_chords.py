@@ -13,7 +13,8 @@ from musictx.music.score import Score
 
 def chords_found(notation: Notation, end_bar: int, asked: str = "seed") -> str:
     """The chords of the bars up to a bar's number, as text: those written over them, else the nearest to the notes of
-    the bar. Raises ConfigError, with what a person `asked` for, without bars or notes, and for too many."""
+    the bar, without any notes the first chord. Raises ConfigError, with what a person `asked` for, without notes and
+    chords, and for too many bars."""
     spans = notation.spans[notation.has_upbeat : end_bar]
     allowed = f"the chords of at most {MOST_CHORDS} bars, as in 'C | Am'"
     if len(spans) > MOST_CHORDS:
@@ -21,12 +22,16 @@ def chords_found(notation: Notation, end_bar: int, asked: str = "seed") -> str:
         raise ConfigError("chords", got=asked, why=why, allowed=allowed)
     end = spans[-1][1] if spans else 0
     notes = [note for part in notation.parts for note in part.notes if note.onset < end]
-    if not notes:
+    known = [str(chord_on(each.root, each.classes)) for each in notation.symbols if each.classes and each.onset < end]
+    if notes:
+        onset, length, pitch = np.array(sorted(notes), np.int64).T
+        in_units = Score(onset * 1.0, (onset + length) * 1.0, pitch, np.full(len(pitch), 1))
+        heard = chords_by_bar(in_units, np.array([*(bar.onset for bar, _ in spans), end], np.float64)).split(" | ")
+    elif known:
+        heard = known[:1] * len(spans)
+    else:
         why = "no notes come before the new music" if asked == "seed" else "it has no notes"
         raise ConfigError("chords", got=asked, why=why, allowed=allowed)
-    onset, length, pitch = np.array(sorted(notes), np.int64).T
-    in_units = Score(onset * 1.0, (onset + length) * 1.0, pitch, np.full(len(pitch), 1))
-    heard = chords_by_bar(in_units, np.array([*(bar.onset for bar, _ in spans), end], np.float64)).split(" | ")
     bars = (written_chords(notation, bar.onset, end, name) for (bar, end), name in zip(spans, heard, strict=True))
     return " | ".join(bars)
 

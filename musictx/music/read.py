@@ -94,11 +94,11 @@ def kind_of_notation(data: bytes, source: object) -> str:
     return "" if data[:4] == HEAD else notation_of(data, source) or ""
 
 
-def notation_in(data: bytes, source: object) -> Notation | None:
-    """Notation as it is written; None for a MIDI file."""
+def notation_in(data: bytes, source: object, chart: bool = False) -> Notation | None:
+    """Notation as it is written, of a `chart` also one of chord symbols alone; None for a MIDI file."""
     data = unwrap(data, MOST_BYTES)
     kind = kind_of_notation(data, source)
-    return _notation(data, kind, str(source))[0] if kind else None
+    return _notation(data, kind, str(source), chart)[0] if kind else None
 
 
 def score_of(data: bytes, source: object) -> tuple[Notation, Losses]:
@@ -112,5 +112,5 @@ def score_of(data: bytes, source: object) -> tuple[Notation, Losses]:
 
 
 @lru_cache(maxsize=2)  # a seed is read for its notes, as a score, and as the file into which new ones go
-def _notation(data: bytes, kind: str, source: str) -> tuple[Notation, Losses]:
-    return read_notation(data, kind, source)
+def _notation(data: bytes, kind: str, source: str, chart: bool = False) -> tuple[Notation, Losses]:
+    return read_notation(data, kind, source, chart)

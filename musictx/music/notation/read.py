@@ -43,10 +43,11 @@ WORDS = {"TextExpression", "RehearsalMark"}
 KEY_NAMES = re.compile(r"(?m)(^|(?<=\t))\*[A-Ga-g][#-]*:[^\t\n]*")  # music21 takes them for signatures
 
 
-def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation, Losses]:
+def read_notation(data: bytes, kind: str, source: object = "", chart: bool = False) -> tuple[Notation, Losses]:
     """The score and its losses; `kind` is music21's name of the format.
 
-    Repeats are as they are written, once. Raises MidiError, which names `source`.
+    Repeats are as they are written, once. Raises MidiError, which names `source`, also for a score without notes; that
+    of a `chart` may have chord symbols alone.
     """
     try:
         from music21 import converter
@@ -71,7 +72,7 @@ def read_notation(data: bytes, kind: str, source: object = "") -> tuple[Notation
             staves = [staff for score in scores for staff in getattr(score, "parts", [score])]
             names = [str(staff.id) for staff in staves]
             moved = transpositions(texts[0], names) if kind == "musicxml" else [0] * len(staves)
-            notation = _notation(staves, symbols, moved, losses, source).with_symbols_apart()
+            notation = _notation(staves, symbols, moved, losses, source, chart).with_symbols_apart()
             if (about := scores[0].metadata) is not None:
                 notation = replace(notation, title=_in_one_line(about.bestTitle), composer=_in_one_line(about.composer))
         except (MidiError, MemoryError):
@@ -159,16 +160,22 @@ def _begin_bars_together(score: Any) -> None:
 
 
 def _notation(
-    parts: list[Any], named: dict[str, ChordSymbol], moved: Sequence[int], losses: Losses, source: object
+    parts: list[Any],
+    named: dict[str, ChordSymbol],
+    moved: Sequence[int],
+    losses: Losses,
+    source: object,
+    chart: bool,
 ) -> Notation:
     if len(parts) > MOST_PARTS:
         raise MidiError(source, f"it has {len(parts)} staves, and at most {MOST_PARTS} are read", "export fewer parts")
     staves = [_staff(each, semitones, losses, source) for each, semitones in zip(parts, moved, strict=True)]
-    if not any(staff.notes for staff in staves):
-        raise MidiError(
-            source, "it has no notes" + " with a pitch" * (losses["unpitched"] > 0), "give a score with notes"
-        )
-    end = max(note.offset for staff in staves for note in staff.notes)
+    symbols = _symbols(parts, named, losses)
+    ends = [note.offset for staff in staves for note in staff.notes]
+    if not ends and not (chart and symbols):
+        unpitched = " with a pitch" * (losses["unpitched"] > 0)
+        raise MidiError(source, f"it has no notes{unpitched}", "give a score with notes")
+    end = max(ends, default=0)
     longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
     flat = longest.flatten()
     bars, end = _bars(longest, end, source)
@@ -186,7 +193,6 @@ def _notation(
     speeds = [(_units(mark.offset), _speed(mark)) for mark in marks]
     losses["wordy"] += sum(speed is None for _, speed in speeds)
     tempi = _changes((at, speed) for at, speed in speeds if speed is not None)
-    symbols = _symbols(parts, named, losses)
     losses.update(_texts(parts, flat, named))
     return Notation(
         tuple(staves),
