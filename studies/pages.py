@@ -102,8 +102,7 @@ ABOUT = {
     "follows from how they were made.",
     "score-model": "Works are of the validation split, taken evenly from the corpora; intervals are over works. The "
     "script's first lines say the rule of each figure, and three ways in which set-up alone could make it. Copies "
-    "count notes in any key. The piano hears the same files, and its beat rule keeps it to the seed's grid. The hymn "
-    "tune Duke Street is in training under two other names, which the search for near-duplicates missed.\n\n"
+    "count notes in any key. The piano hears the same files, and its beat rule keeps it to the seed's grid.\n\n"
     "Four voices on a grid go to the chorale model by the rule of `score_choirs.py`: over all works it is nearer to "
     "the composers in key, and the score model in nothing. On chorales of Bach it is nearer in three figures and "
     "further in one; on hymns and others the score model is nearer in one, density.\n\n"

@@ -16,6 +16,8 @@ GUIDE = GUIDE_MAESTRO.format(
 )
 GUIDE_ALONE = GUIDE_MAESTRO.format(" --models piano --strengths 0.5 1")
 GUIDE_CHORALE = "python studies/guidance.py --store outputs/stores/jsb --models chorale"
+GUIDE_SCORE = "python studies/guidance.py --store outputs/score_music/store --models score --draws 2"
+GUIDE_SCORE += " --strengths 0.25 0.5 1 1.5 2"
 KINDS = "python studies/alive.py --midi outputs/apart --apart --stores outputs/stores/maestro outputs/stores/pop"
 KINDS += " --pieces 12 --draws 1"
 AS_BEFORE = " rules.grid=off start=end sampler.guard=false sampler.seed_guidance=0.5"
@@ -41,7 +43,7 @@ def with_context(found: Any, make: Make) -> Iterator[Row]:
 
 def guided(found: Any, make: Make, name: str, command: str, label: str = "", **cell: Any) -> Iterator[Row]:
     """How often motifs of the seed return, without and with each strength of guidance."""
-    found, composer = found[name], {"chorale": "Bach", "piano": "composers"}[name]
+    found, composer = found[name], "Bach" if name == "chorale" else "composers"
     label = label or f"{name} model"
     yield make(
         command, "guidance", f"seed guidance of the {label}, by the rule of the script", [found["chosen"]], **cell

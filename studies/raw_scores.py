@@ -72,15 +72,11 @@ MEASURED = {
 }
 
 
-def scored(found: Any, make: Make) -> Iterator[Row]:
-    command = "musictx evaluate score data.path=outputs/score_music/store data.segment=1024"
-    yield make(
-        command,
-        "likelihood",
-        "score model, free scores, inputs of 1,024: validation",
-        found["per_token"],
-        "nats a token",
-    )
+def scored(found: Any, make: Make, label: str = "score model", begin: str = "") -> Iterator[Row]:
+    """The likelihood of free scores; `begin` fetches the bundle."""
+    command = f"{begin}musictx evaluate {found['bundle']} data.path={found['store']} data.segment={found['segment']}"
+    claim = f"{label}, free scores, inputs of 1,024: {found['split']}"
+    yield make(command, "likelihood", claim, found["per_token"], "nats a token")
 
 
 def played(found: Any, make: Make) -> Iterator[Row]:

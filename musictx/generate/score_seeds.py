@@ -16,6 +16,7 @@ from musictx.generate.primer import Part as Region
 from musictx.generate.requests import DEFAULT_S, Length
 from musictx.generate.scores import Template, most_bars
 from musictx.music.midi_file import EventFile, EventTrack, read_events, write_events
+from musictx.music.notation.lyrics import cut
 from musictx.music.notation.midi import place_of, staves_of, to_midi
 from musictx.music.notation.notation import KEYBOARDS, Bar, Losses, Notation, Part
 from musictx.music.project import Project
@@ -232,7 +233,7 @@ def _without(part: Part, notation: Notation, bars: Collection[int]) -> Part:
         return bisect_right(lines, onset) - 1 not in bars
 
     notes = tuple(note for note in part.notes if stays(note.onset))
-    return replace(part, notes=notes, lyrics=tuple(each for each in part.lyrics if stays(each.onset)))
+    return replace(part, notes=notes, lyrics=cut(part.lyrics, stays))
 
 
 def accompanied(seed: ScoreSeed) -> Template:

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from matplotlib import get_data_path
 from PIL import Image
 
 from musictx.errors import UserError
@@ -20,6 +21,7 @@ STYLE = {"scale": 40, "header": "none", "footer": "none", "svgViewBox": True, "b
 WIDTH = {".png": 1240, ".pdf": 2480}  # pixels: 150 and 300 to the inch
 FORMATS = (".svg", ".png", ".pdf")
 UNPRINTED = re.compile(r'(?s)<degree print-object="no">.*?</degree>')  # verovio prints them
+TEXT = "STIXGeneral"  # of matplotlib: as wide as Times, for which verovio leaves room, and on all systems
 FONT = re.compile(r"url\(data:application/font-woff2[^,)]*;base64,([^)]+)\)")
 
 
@@ -79,8 +81,9 @@ def _png(svg: str, width: int) -> bytes:
         raise _missing("resvg_py") from None
     try:
         with TemporaryDirectory() as folder:
-            fonts = fonts_of(svg, Path(folder))
-            return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width, background="white", font_files=fonts))
+            fonts = [*fonts_of(svg, Path(folder)), *map(str, Path(get_data_path(), "fonts", "ttf").glob(f"{TEXT}*"))]
+            how = {"background": "white", "font_files": fonts, "serif_family": TEXT}
+            return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width, **how))
     except ImportError as error:  # brotli, with which fontTools reads fonts
         raise _missing(error.name or "brotli") from None
     except ValueError as error:

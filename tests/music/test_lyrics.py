@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from musictx.music.midi_file import Event, EventTrack, as_number, read_events, write_events
-from musictx.music.notation.lyrics import Syllable
+from musictx.music.notation.lyrics import Syllable, cut
 from musictx.music.notation.midi import from_midi, lost_in_midi, to_midi
 from musictx.music.notation.notation import Bar, Notation, Note, Part
 from musictx.music.notation.read import read_notation
@@ -135,3 +135,15 @@ def test_words_stay_with_the_bars_that_stay(count):
     low = tuple(note._replace(pitch=40 if n % 2 else 80) for n, note in enumerate(TUNE))
     divided = replace(song(*sung, tune=low), parts=(Part("Piano", 0, low, sung),)).on_two_staves()
     assert [part.lyrics for part in divided.parts] == [sung[::2], sung[1::2]]
+
+
+def test_a_word_that_is_cut_has_no_hyphen_to_the_end_of_the_music():
+    words = [("schla", True, False), ("fert", False, True), ("und", True, True), ("Wei", True, False)]
+    sung = [Syllable(48 * n, 1, *word) for n, word in enumerate(words)]
+    sung += [Syllable(0, 2, "slum", True, False), Syllable(24, 2, "ber", False, False), Syllable(48, 2, "ing", False)]
+    kept = cut(sorted(sung), lambda at: at < 48)
+    assert [(each.text, each.ends) for each in kept] == [("schla", True), ("slum", False), ("ber", True)]
+    kept = cut(sorted(sung), lambda at: at != 48)
+    assert [each.text for each in kept if not each.ends] == ["slum", "Wei"]
+    before = song(*sorted(sung)).first_bars(1)
+    assert [each.text for each in before.parts[0].lyrics if not each.ends] == ["schla", "slum", "ber"]

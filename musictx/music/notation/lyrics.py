@@ -1,7 +1,7 @@
 """Lyrics of a staff: from music21's notes, onto them, and in the track of a MIDI file."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -45,6 +45,17 @@ def _bare(text: str, begins: bool, ends: bool) -> str:
     bare = text if begins else text.lstrip("- ")
     bare = bare if ends else bare.rstrip("- ")
     return bare or text
+
+
+def cut(syllables: Sequence[Syllable], stays: Callable[[int], bool]) -> tuple[Syllable, ...]:
+    """Those whose place stays. A word ends where the rest of it is cut off, or its hyphens would go on to the end of
+    the music."""
+    kept, is_cut = list[Syllable](), dict[int, bool]()  # whether the next one of each verse does not stay
+    for each in reversed(syllables):
+        if stays(each.onset):
+            kept.append(each._replace(ends=each.ends or is_cut.get(each.verse, False)))
+        is_cut[each.verse] = not stays(each.onset)
+    return tuple(reversed(kept))
 
 
 def sing(measure: Any, syllables: Iterable[Syllable], onset: int, losses: Counter[str]) -> None:

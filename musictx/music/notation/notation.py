@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from musictx.errors import MidiError
 from musictx.music.notation.chord_symbols import ChordSymbol
-from musictx.music.notation.lyrics import Syllable
+from musictx.music.notation.lyrics import Syllable, cut
 from musictx.music.score import UNITS
 
 Losses = Counter[str]  # by kinds of `LOSSES`
@@ -99,7 +99,7 @@ class Part:
     def until(self, end: int) -> "Part":
         """What begins before `end`; notes end there."""
         notes = tuple(n._replace(length=min(n.length, end - n.onset)) for n in self.notes if n.onset < end)
-        return replace(self, notes=notes, lyrics=tuple(each for each in self.lyrics if each.onset < end))
+        return replace(self, notes=notes, lyrics=cut(self.lyrics, lambda at: at < end))
 
     def is_above(self, other: "Part") -> bool:
         """Whether it is the higher hand: each has music, and this one lies higher."""
@@ -210,7 +210,7 @@ class Notation:
             lost -= len(like.lyrics)
             new, old = ({at for at in each.places if new_from <= at[0] < new_to} for each in (part, like))
             stays |= bool(new) and new == old
-            lyrics = tuple(each for each in like.lyrics if new == old or not new_from <= each.onset < new_to)
+            lyrics = like.lyrics if new == old else cut(like.lyrics, lambda at: not new_from <= at < new_to)
             parts.append(replace(part, lyrics=lyrics, transposed=like.transposed))
         symbols = tuple(each for each in given.symbols if stays or not new_from <= each.onset < new_to)
         return replace(self, parts=tuple(parts), symbols=symbols, title=given.title, composer=given.composer), lost
