@@ -104,10 +104,8 @@ ABOUT = {
     "script's first lines say the rule of each figure, and three ways in which set-up alone could make it. Copies "
     "count notes in any key. The piano hears the same files, and its beat rule keeps it to the seed's grid.\n\n"
     "Four voices on a grid go to the chorale model by the rule of `score_choirs.py`: over all works it is nearer to "
-    "the composers in key, and the score model in nothing. On chorales of Bach it is nearer in three figures and "
-    "further in one; on hymns and others the score model is nearer in one, density.\n\n"
-    "The model learned before mends of the reader. Some of its Humdrum scores lack notes of voices that split twice; "
-    "some hymns have accidentals that end too soon, and wrong meters; in 20 Lieder the parts are not together.",
+    "the composers in polyphony, and the score model in nothing. On chorales of Bach it is nearer in two figures; on "
+    "hymns and others each is nearer in one, the score model in density.",
     "speed": "Intervals are all that was measured, over turns.\n\n"
     "![Tokens a second of one row by the ids before it: musictx, Hugging Face's GPT-2, and the limit](sampling.png)\n\n"
     "*One row from the piano model's size, medians and all turns.*",
