@@ -132,12 +132,12 @@ def test_pages_have_ink_and_never_a_half_file(tmp_path, name, monkeypatch):
 
 
 def test_names_of_parts_are_printed_on_any_system(tmp_path):
-    ink = []
-    for name in ("", "Voice", "Voices"):
+    pages = []
+    for name in "nnn", "uuu":  # as wide, so only letters can differ
         notation = Notation((Part(name, 52, (Note(0, 96, 72),)), Part("A", 0, (Note(0, 96, 60),))), (Bar(0, 4, 4),), 96)
-        write_notation(notation, tmp_path / f"a{name}.png", "it")
-        ink.append((np.asarray(Image.open(tmp_path / f"a{name}.png").convert("L")) < 128).sum())
-    assert len({*ink}) == 3
+        write_notation(notation, tmp_path / f"{name}.png", "it")
+        pages.append((tmp_path / f"{name}.png").read_bytes())
+    assert pages[0] != pages[1]
 
 
 def test_pages_are_engraved_in_any_thread(tmp_path):
