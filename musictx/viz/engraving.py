@@ -82,8 +82,11 @@ def _png(svg: str, width: int) -> bytes:
     try:
         with TemporaryDirectory() as folder:
             fonts = [*fonts_of(svg, Path(folder)), *map(str, Path(get_data_path(), "fonts", "ttf").glob(f"{TEXT}*"))]
-            how = {"background": "white", "font_files": fonts, "serif_family": TEXT}
-            return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width, **how))
+            return bytes(
+                resvg_py.svg_to_bytes(
+                    svg_string=svg, width=width, background="white", font_files=fonts, serif_family=TEXT
+                )
+            )
     except ImportError as error:  # brotli, with which fontTools reads fonts
         raise _missing(error.name or "brotli") from None
     except ValueError as error:
