@@ -3,8 +3,8 @@
     python studies/score_music.py --songs … --keyboard … --chopin … --tunes … --hymns … --pop … --archive …
 
 Nothing of MAESTRO is in the store: its table only says which works it holds out, and these are left out here. Editions
-of one work, and near-duplicates, are on one side. A twentieth of the works is for validation, another for the test. A
-work's name says which, so that works stay where they are when music is added or a reader is mended.
+of one work, and near-duplicates, are on one side. A twentieth of the works is for validation, another for the test. The
+name of a work's first piece says which, so that nearly all stay where they are when others come or go.
 Music for two hands is in the training split twice, the second time with the right hand a bar ahead of the left.
 """
 

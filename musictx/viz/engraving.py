@@ -81,7 +81,7 @@ def _png(svg: str, width: int) -> bytes:
         raise _missing("resvg_py") from None
     try:
         with TemporaryDirectory() as folder:
-            fonts = [*fonts_of(svg, Path(folder)), *map(str, Path(get_data_path(), "fonts", "ttf").glob(f"{TEXT}*"))]
+            fonts = [*fonts_of(svg, Path(folder)), *text_fonts()]
             return bytes(
                 resvg_py.svg_to_bytes(
                     svg_string=svg, width=width, background="white", font_files=fonts, serif_family=TEXT
@@ -95,6 +95,11 @@ def _png(svg: str, width: int) -> bytes:
 
 def _missing(package: str) -> UserError:
     return UserError(f"pages need the package {package}, which is not installed", "pip install 'musictx[score]'")
+
+
+def text_fonts() -> list[str]:
+    """The files of the font of all texts."""
+    return [str(path) for path in Path(get_data_path(), "fonts", "ttf").glob(f"{TEXT}*")]
 
 
 def fonts_of(svg: str, folder: Path) -> list[str]:

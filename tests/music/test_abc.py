@@ -150,6 +150,10 @@ def test_chord_symbols_of_abc_sound_with_the_notes_under_them():
     chords = [(each.onset, each.root, each.kind, each.bass) for each in notation.symbols]
     assert chords == [(0, "C", "dominant", "E"), (48, "G", "major", ""), (96, "", "none", "")]
     assert [note.pitch for note in notation.parts[0].notes] == [60, 60, 51]
+    tune = 'X:1\nL:1/4\nV:1 transpose=1\nK:C\n"^[V:2] solo""Gb"C4|"A#"D4| % note [I:MIDI program 9] dad\n'
+    notation, _ = read_notation(tune.encode(), "abc")
+    assert [each.root for each in notation.symbols] == ["G", "B"]
+    assert ([note.pitch for note in notation.parts[0].notes], notation.parts[0].program) == ([61, 63], 0)
 
 
 def test_voices_of_abc_have_their_names_and_sounds():

@@ -15,7 +15,7 @@ from musictx.music.notation.midi import lost_in_midi
 from musictx.music.notation.notation import Bar, Notation, Note, Part
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
-from musictx.viz.engraving import WIDTH, engrave, pages_of
+from musictx.viz.engraving import TEXT, WIDTH, engrave, pages_of, text_fonts
 
 HARMONY = "<harmony><root><root-step>{}</root-step></root><kind{}>{}</kind>{}</harmony>"
 LATER = HARMONY.format("G", "", "major", "<offset>-12</offset>")
@@ -191,5 +191,6 @@ def test_signs_of_symbols_are_drawn_with_their_font(tmp_path):
     for root, differs in (("B", False), ("Bb", True)):
         text = to_musicxml(replace(song, symbols=(ChordSymbol(0, root, "major"),)), tempi=False)[0]
         engrave(text, tmp_path / "song.png")
-        boxes = resvg_py.svg_to_bytes(svg_string=pages_of(text, True)[0], width=WIDTH[".png"], background="white")
+        how = {"background": "white", "font_files": text_fonts(), "serif_family": TEXT}
+        boxes = resvg_py.svg_to_bytes(svg_string=pages_of(text, True)[0], width=WIDTH[".png"], **how)
         assert ((tmp_path / "song.png").read_bytes() != bytes(boxes)) == differs  # a letter without a font is a box

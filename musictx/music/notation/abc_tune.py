@@ -8,8 +8,7 @@ from fractions import Fraction
 from musictx.music.notation.abc_meters import quarters_a_minute, whole_notes
 from musictx.music.notation.abc_text import plain, without_remark
 from musictx.music.notation.abc_voices import Layer, Voice
-from musictx.music.notation.chord_symbols import ChordSymbol, moved, symbol_named
-from musictx.music.notation.musicxml import fifths_of
+from musictx.music.notation.chord_symbols import ChordSymbol, higher, symbol_named
 
 FIELD = re.compile(r"^([A-Za-z+]):(.*)")
 VOICE = re.compile(r"\[V: *([^\s\[\]]{1,100})([^\[\]]{0,500})\]")
@@ -18,9 +17,10 @@ CARRIED = re.compile(r"(?m)^(?:%%|I: *)propagate-accidentals +(\w+)")
 # not music: decorations, remarks, names of endings, lyrics' and layout's fields within the line
 NO_MUSIC = re.compile(r'![^!\n]*!|\+[a-z.]+\+|\[?"[^"\n]*"|\[[INPrRTUw]:[^\[\]]{0,500}\]|(?<!\\)%.*|\by\d*')
 NOTES = re.compile(r"[A-Ga-gzx]:\s*(?:[|:\d\[]|$)")  # F:| is a note and the end of a repeat, no field
-WORDS = re.compile(r'"[^"\n]*"')
+WORDS = re.compile(r'"(\d+)"')
 IN_CHORD = re.compile(r'\[("[^"\n]*")(?=[^\[\]|\n]*\])')  # words within the bracket of notes, not of an ending
-INLINE = re.compile(r"\[((?:[KLMQ]:|I: *MIDI)[^\[\]]{0,200})\]")  # music21 reads these fields only as lines
+# music21 reads these fields only as lines; those within remarks and words are none
+INLINE = re.compile(r'(?<!\\)%.*|"[^"\n]*"|\[((?:[KLMQ]:|I: *MIDI)[^\[\]]{0,200})\]')
 GOES_ON = re.compile(r"(?<!\n)\n+\+:|(?<=[^\n])\\[ \t]*\n+w:|(?<=&)[ \t]*\\[ \t]*\n")
 TEXTS = re.compile(r"(?ms)^%%begin(\w+).*?(?:^%%end\1[^\n]*$|\Z)")  # beside the music
 # names that stand for a tune's chord symbols: music21 takes a minus for a flat, and refuses some kinds
@@ -60,9 +60,9 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
         for each in voices.values():
             each.begin(head)
 
-    def marked(music: str) -> str:
+    def marked(music: str, words: list[str]) -> str:
         semitones = voice(name).pitches.semitones
-        return WORDS.sub(lambda word: _mark(word[0], semitones, symbols, losses), music)
+        return WORDS.sub(lambda number: _mark(words[int(number[1])], semitones, symbols, losses), music)
 
     for line in tune:
         field = None if in_body and NOTES.match(line) else FIELD.match(line)
@@ -99,12 +99,12 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
                 in_body = True
                 begin()
             line = IN_CHORD.sub(r"\1[", line)
-            quoted = NO_MUSIC.sub(lambda word: word[0] * (word[0][0] == '"'), line)
-            begins, *others = VOICE.split(quoted)
-            voice(name).play(marked(begins), losses)
+            held, quoted = _held(line)
+            begins, *others = VOICE.split(held)
+            voice(name).play(marked(begins, quoted), losses)
             for name, about, music in zip(others[::3], others[1::3], others[2::3], strict=True):
                 voice(name).about(about)
-                voice(name).play(marked(music), losses)
+                voice(name).play(marked(music, quoted), losses)
     order = [each for line in ORDER.findall(text) for each in re.findall(r"[^\s()\[\]{}|*]+", line)]
     parts = sorted(voices.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
     sounding = [voice for _, voice in parts if voice.pitches.shifts]
@@ -118,13 +118,24 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
     return texts, {mark: symbol for symbol, mark in symbols.items()}, playing
 
 
+def _held(line: str) -> tuple[str, list[str]]:
+    """The music of a line with numbers in place of words, which may have brackets in them; and the words."""
+    words: list[str] = []
+
+    def hold(found: re.Match[str]) -> str:
+        words.extend([found[0]] * (found[0][0] == '"'))
+        return f'"{len(words) - 1}"' if found[0][0] == '"' else ""
+
+    return NO_MUSIC.sub(hold, line), words
+
+
 def _mark(word: str, semitones: int, symbols: dict[ChordSymbol, str], losses: Counter[str]) -> str:
     """The name that stands for a chord symbol, which sounds so much higher than it is written; "" for other words."""
     symbol = symbol_named(word.strip('"').strip("()"))
     if symbol is None:
         losses["words"] += 1
         return ""
-    symbol = moved(symbol, fifths_of(semitones))
+    symbol = higher(symbol, semitones)
     losses["symbols"] += 1
     if symbol not in symbols and len(symbols) < len(MARKS):
         symbols[symbol] = MARKS[len(symbols)]
@@ -142,5 +153,5 @@ def _first_tune(text: str, losses: Counter[str]) -> Iterator[str]:
         if is_apart:
             continue
         if tunes < 2 and (not line.startswith("%") or SOUND.match(line)):
-            yield from INLINE.sub(r"\n\1\n", line).split("\n")
+            yield from INLINE.sub(lambda each: f"\n{each[1]}\n" if each[1] else each[0], line).split("\n")
     losses["tunes"] += max(tunes - 1, 0)

@@ -157,6 +157,13 @@ def moved(symbol: ChordSymbol, fifths: int) -> ChordSymbol:
     return symbol._replace(root=root, bass=bass)
 
 
+def higher(symbol: ChordSymbol, semitones: int) -> ChordSymbol:
+    """The symbol so many semitones higher, its root with at most one sign."""
+    fifths = 7 * semitones - 12 * round(7 * semitones / 12)
+    at = _place(symbol.root or "C") + fifths
+    return moved(symbol, fifths - 12 * (at > 11) + 12 * (at < -6))
+
+
 def _place(note: str) -> int:
     return FIFTHS.index(note[0]) + 7 * _alter(note)
 
