@@ -1,6 +1,7 @@
 """Nats a note against compute: which kind of model learns chorales and piano recordings better, from a minute on?
 
-    OMP_NUM_THREADS=1 python studies/compute.py --costs          # first, on a quiet machine
+    mkdir -p outputs && cp -r studies/results/compute outputs/   # costs and trainings so far: what is there is kept
+    OMP_NUM_THREADS=1 python studies/compute.py --costs          # without them: first, on a quiet machine
     OMP_NUM_THREADS=1 python studies/compute.py --minutes 1 4    # resumes; some eight hours of a core
     OMP_NUM_THREADS=1 python studies/compute.py --minutes 1 4 --test     # once, after all else
     python studies/compute.py --device cuda --minutes 0.2 --seeds 1 --out outputs/compute-gpu  # 25 minutes
@@ -30,7 +31,7 @@ from typing import Any
 
 import numpy as np
 import timed
-from compute_runs import AUGMENT, KINDS, STEP_IDS, WINDOWS, Kind, Music, Way, token_nats
+from compute_runs import AUGMENT, KINDS, STEP_IDS, WINDOWS, Kind, Music, Way, measure_costs, token_nats
 from compute_seed import plot_seed, remembered
 from numpy.typing import NDArray
 from shared import options
@@ -132,10 +133,11 @@ def main() -> None:
     (args.out / "models").mkdir(exist_ok=True)
     musics = [Music(name, Store(path), args.device) for name, path in zip(AUGMENT, args.stores, strict=True)]
     kinds = [Kind(music, kind, args.out) for music in musics for kind in args.kinds]
+    measure_costs(kinds)
     if args.costs:
         for kind, optimizer in product(kinds, OPTIMIZERS):
             costs = [f"{window}: {kind.cost(window, optimizer):.3f} s" for window in WINDOWS[kind.kind]]
-            say(f"{kind.name} {optimizer} {' '.join(costs)}", flush=True)
+            say(f"{kind.name} {optimizer} {' '.join(costs)}")
         return
     split, rows, best = "test" if args.test else "validation", {}, {kind: FIRST[kind.kind] for kind in kinds}
     for minutes in args.minutes:

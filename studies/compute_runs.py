@@ -1,7 +1,9 @@
 """The trainings of `compute.py`: models of one size, steps that go on after an interruption, and pieces to score."""
 
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
@@ -22,9 +24,10 @@ from musictx.model.build import build_model, model_config
 from musictx.objectives.next_token import NextToken
 from musictx.system import processor
 from musictx.terminal import say
-from musictx.training.optimizer import build_optimizer
+from musictx.training.optimizer import OPTIMIZERS, build_optimizer
 
 PARAMETERS, STEP_IDS, WARM, FALLS, DECAY = 1_300_000, 2048, 30, 0.2, 0.1
+TURNS, STEPS = 10, 3  # of which costs are the fastest
 KEPT_S = 60.0  # of the process, between two times that a training is kept
 AUGMENT: dict[str, dict[str, Any]] = {
     "chorales": {"transpose": 5},
@@ -130,19 +133,22 @@ class Training:
             nats, n = self.objective.loss(asked, self.objective.example(ids, np.random.default_rng()))
         return nats / n
 
+    def take(self, rate: float) -> None:
+        """One step."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.zero_grad()
+        self.loss().backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
+        self.step += 1
+
     def learn(self, until: int, falls: int = 0) -> None:
         """Takes steps until there are so many; over the last `falls` the rate falls to zero."""
         self.model.train()
         kept_at = process_time()
         while self.step < until:
-            factor = min((self.step + 1) / WARM, (until - self.step) / falls if falls else 1.0, 1.0)
-            for group in self.optimizer.param_groups:
-                group["lr"] = self.way.rate * factor
-            self.optimizer.zero_grad()
-            self.loss().backward()
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-            self.optimizer.step()
-            self.step += 1
+            self.take(self.way.rate * min((self.step + 1) / WARM, (until - self.step) / falls if falls else 1.0, 1.0))
             if process_time() - kept_at > KEPT_S:
                 self.keep()
                 kept_at = process_time()
@@ -204,21 +210,20 @@ class Kind:
         name = f"{self.music.name}, {self.kind}, {key}, {self.settings}"
         return self.out / "models" / f"{crc32(name.encode()):08x}.pt"
 
+    def clocked(self, window: int, optimizer: str) -> Iterator[float]:
+        """CPU seconds of a step, or seconds on a GPU: a mean of `STEPS`, again and again."""
+        training = Training(self.music, self.kind, Way(window, optimizer, 1e-3, 0.1), 0, self.file("cost"))
+        clock = process_time if self.music.device == "cpu" else perf_counter
+        while True:
+            began = clock()
+            for _ in range(STEPS):
+                training.take(1e-3)
+            if self.music.device == "cuda":
+                torch.cuda.synchronize()
+            yield (clock() - began) / STEPS
+
     def cost(self, window: int, optimizer: str) -> float:
-        """CPU seconds of a step, or seconds on a GPU: the fastest of turns."""
-
-        def make() -> Any:
-            training = Training(self.music, self.kind, Way(window, optimizer, 1e-3, 0.1), 0, self.file("cost"))
-            clock, turns = (process_time if self.music.device == "cpu" else perf_counter), []
-            for turn in range(6):
-                began = clock()
-                training.learn((turn + 1) * 3)
-                turns.append((clock() - began) / 3)
-            training.path.unlink()
-            device = str(processor()) if self.music.device == "cpu" else torch.cuda.get_device_name()
-            return {"s": min(turns), "turns": turns, "processor": device}
-
-        return float(self.costs.get(f"{window}, {optimizer}", make)["s"])
+        return float(self.costs.known[f"{window}, {optimizer}"]["s"])
 
     def steps(self, minutes: float, way: Way) -> int:
         return max(round(60 * minutes / self.cost(way.window, way.optimizer)), 5)
@@ -250,3 +255,19 @@ class Kind:
 
         run: dict[str, Any] = self.runs.get(key, make)
         return run
+
+
+def measure_costs(kinds: Iterable[Kind]) -> None:
+    """Gives each kind the seconds of its steps that it lacks: the fastest of `TURNS`. All take turns, so that none has
+    the quiet minutes of a machine alone."""
+    cells = [
+        (kind, f"{window}, {optimizer}", window, optimizer)
+        for kind in kinds
+        for window, optimizer in product(WINDOWS[kind.kind], OPTIMIZERS)
+    ]
+    lacking = [cell for cell in cells if cell[1] not in cell[0].costs.known]
+    clocks = [kind.clocked(window, optimizer) for kind, _, window, optimizer in lacking]
+    turns = [[next(clock) for clock in clocks] for _ in range(TURNS)]
+    for (kind, key, *_), times in zip(lacking, zip(*turns, strict=True), strict=True):
+        device = str(processor()) if kind.music.device == "cpu" else torch.cuda.get_device_name()
+        kind.costs.get(key, partial(dict, s=min(times), turns=times, processor=device))

@@ -115,6 +115,7 @@ def test_an_interval_is_over_pieces_and_random_seeds():
 def test_a_trial_from_the_command(small, world, tmp_path, monkeypatch):
     """On tiny hymns; budgets of a few steps."""
     monkeypatch.setattr(Kind, "cost", lambda self, window, optimizer: 1.0)
+    monkeypatch.setattr(compute, "measure_costs", list)
     monkeypatch.setattr(
         compute, "chosen", lambda kind, first, wide, cost: min(first, first._replace(rate=8e-3), key=cost)
     )
@@ -158,3 +159,17 @@ def test_shorter_budgets_after_longer_ones_are_refused(small, world, tmp_path, m
     kind.run(0.2, Way(32, "muon", 1e-2, 0.0))
     with pytest.raises(UserError, match=r"longer than 0\.1 minutes"):
         kind.run(0.1, Way(32, "muon", 1e-2, 0.0))
+
+
+def test_costs_are_the_fastest_turns_and_are_measured_once(small, world, tmp_path, monkeypatch):
+    monkeypatch.setattr(compute_runs, "TURNS", 3)
+    music = Music("chorales", Store(world.hymn_store), "cpu")
+    kinds = [Kind(music, name, tmp_path) for name in SMALL["KINDS"]]
+    compute_runs.measure_costs(kinds)
+    for kind, window in zip(kinds, (16, 32), strict=True):
+        turns = kind.costs.known[f"{window}, muon"]["turns"]
+        assert kind.cost(window, "muon") == min(turns) > 0 and len(turns) == 3
+        assert kind.steps(1.0, Way(window, "muon", 1e-3, 0.0)) == round(60 / min(turns))
+    monkeypatch.setattr(Kind, "clocked", None)
+    compute_runs.measure_costs(kinds)  # all is known
+    assert not list(tmp_path.glob("models/*"))
