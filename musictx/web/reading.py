@@ -29,7 +29,7 @@ def read_music(data: bytes) -> PageMusic | str:
 def reading_of(tracks: Tracks, data: bytes, remarks: str = "") -> Reading:
     """The notes without drums, and remarks on drums and pedal."""
     if any(track.is_drums and len(track.score) for track in tracks.tracks):
-        remarks += " Its drums are left out."
+        remarks += " The model does not hear its drums; they sound."
     if pedal := tracks.remark():
         remarks += f" {pedal[0].upper()}{pedal[1:]}."
     return Reading(tracks.merge(), tracks.meter(), remarks.strip(), Project(whole(data), tracks.tempo_map))

@@ -152,6 +152,13 @@ class Step(NamedTuple):
             return self.music.project.data
         return Project.new(self.score.quarter_s, self.music.meter.signature).beside([Line(NAME, self.score)])
 
+    @property
+    def heard(self) -> Score:
+        """The notes of the MIDI file, drums and all, in the seconds of `score`."""
+        file = self.music.project
+        one_tempo = file is not None and len(file.clock.tempo) == 1  # also where the file itself changes its tempo
+        return read_tracks(self.midi, self.name, one_tempo=one_tempo).merge(drums=True)
+
 
 def are_same(one: Step | None, other: Step | None) -> bool:
     """Whether they are one step, whatever its variation."""

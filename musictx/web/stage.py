@@ -29,6 +29,7 @@ from musictx.viz.piano_roll import WIDTH_IN, Panel, plot_rolls
 from musictx.viz.sound import write_wav
 from musictx.web.draw import beats_of
 from musictx.web.engraved import Engraved, engrave_step
+from musictx.web.fit import end_of
 from musictx.web.session import Step
 
 SCRIPT = "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("stage.js", "region.js"))
@@ -66,7 +67,8 @@ def step_html(step: Step, place: Path, limits: Limits) -> str:
     on_phone = "" if is_narrow else f'<source media="{PHONE}" srcset="{narrow}">'
     midi, wav = place / f"{step.name}.mid", place / f"{step.name}.wav"
     midi.write_bytes(step.midi)
-    write_wav(step.score, wav)
+    heard = step.heard
+    write_wav(heard if end_of(heard, limits) >= heard.duration_s else step.score, wav)
     files = {"MIDI": midi, "WAV": wav}
     if score is not None and score.musicxml:
         files["MusicXML"] = place / f"{step.name}{MUSICXML}"

@@ -168,7 +168,8 @@ def test_costs_are_the_fastest_turns_and_are_measured_once(small, world, tmp_pat
     compute_runs.measure_costs(kinds)
     for kind, window in zip(kinds, (16, 32), strict=True):
         turns = kind.costs.known[f"{window}, muon"]["turns"]
-        assert kind.cost(window, "muon") == min(turns) > 0 and len(turns) == 3
+        assert kind.cost(window, "muon") == min(turns) > 0
+        assert len(turns) == 3
         assert kind.steps(1.0, Way(window, "muon", 1e-3, 0.0)) == round(60 / min(turns))
     monkeypatch.setattr(Kind, "clocked", None)
     compute_runs.measure_costs(kinds)  # all is known
