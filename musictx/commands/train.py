@@ -29,11 +29,11 @@ from musictx.training.run_folder import RunFolder
 from musictx.training.start import check_words
 
 
-def train(*words: str, **values: Any) -> Path | None:
+def train(*words: str, **values: Any) -> Path:
     """`musictx train` from Python: `train("experiment=demo", "trainer.max_steps=5", out="mine")`.
 
-    `words` are settings as the command takes them, `values` the same as Python has them. Returns the bundle; None in
-    all processes but the first.
+    `words` are settings as the command takes them, `values` the same as Python has them. Returns the bundle, which
+    the first process writes.
 
     Raises:
         UserError: as the command does, in one line.
@@ -43,9 +43,7 @@ def train(*words: str, **values: Any) -> Path | None:
     config = with_resume(settings("train", *words, **values), typed)
     check_words(config, typed)
     bundle = fit(config)
-    if getattr(rank_zero_only, "rank", 0):
-        return None
-    if RunFolder(bundle.parent).is_unfinished:
+    if not getattr(rank_zero_only, "rank", 0) and RunFolder(bundle.parent).is_unfinished:
         raise KeyboardInterrupt
     return bundle
 
