@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pages import ROOT, Row, pages_of
+from raw_compute import by_compute
 from raw_motif import found_again
 from raw_music import (
     AS_BEFORE,
@@ -84,6 +85,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "score-measures.json": in_bars,
     "score-choirs.json": sung_on,
     "planted/motif.json": found_again,
+    "compute/compute-validation.json": by_compute,
     "sampling.json": SAMPLE,
     **{f"sampling-{kind}.json": SAMPLE_BEFORE for kind in ("avx512", "avx2")},
 }

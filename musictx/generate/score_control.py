@@ -12,7 +12,7 @@ from musictx.errors import ConfigError
 from musictx.generate.control import Control
 from musictx.generate.score_curves import ScoreCurves
 from musictx.generate.steering import lead, outside_count
-from musictx.music.harmony import ChordLine, Classes, key_sharps
+from musictx.music.harmony import ChordLine, Classes, key_mode, key_sharps
 from musictx.music.notation.notation import Key
 from musictx.tokenizers.rules import AUTO
 from musictx.tokenizers.score.rules import Row
@@ -103,10 +103,10 @@ def chord_places(line: ChordLine | None, lines: Sequence[int]) -> tuple[list[int
 def in_key(template: "Template", key: str) -> "Template":
     """New bars with a key's signature; a score without signatures gets none."""
     old, at = template.notation, template.span[0]
-    sharps = key_sharps(key)
-    if not old.keys or old.keys[-1].sharps == sharps:
+    new = Key(at, key_sharps(key), key_mode(key))
+    if not old.keys or old.keys[-1].sharps == new.sharps:
         return template
-    return replace(template, notation=replace(old, keys=(*old.keys, Key(at, sharps))))
+    return replace(template, notation=replace(old, keys=(*old.keys, new)))
 
 
 def check_control(control: Control) -> None:

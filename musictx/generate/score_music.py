@@ -17,7 +17,7 @@ from musictx.music import midi_file as midi
 from musictx.music.midi_file import Event, EventFile, EventTrack, meta, notes_of, read_events, with_events, write_events
 from musictx.music.midi_file import Note as MidiNote
 from musictx.music.notation.lyrics import is_lyric
-from musictx.music.notation.midi import VELOCITY, lost_in_midi, to_midi
+from musictx.music.notation.midi import MINOR, VELOCITY, lost_in_midi, to_midi
 from musictx.music.notation.notation import Losses, Notation, Note, Part
 from musictx.music.pedal import let_go
 from musictx.music.project import Line, Project, events_of
@@ -69,7 +69,10 @@ def without_seed(music: ScoreMusic) -> ScoreMusic:
     first = min(bar for _, bar in template.free)
     notation = replace(
         old,
-        parts=tuple(replace(part, notes=(), lyrics=()) for part in old.parts),
+        parts=tuple(
+            replace(part, notes=(), lyrics=(), clefs=tuple(each._replace(onset=0) for each in part.clefs[-1:]))
+            for part in old.parts
+        ),
         bars=tuple(bar._replace(onset=bar.onset - begin) for bar in old.bars[first:]),
         end=old.end - begin,
         keys=tuple(key._replace(onset=0) for key in old.keys[-1:]),
@@ -195,7 +198,10 @@ def _meters(template: Template, per_unit: float) -> list[Event]:
 def _keys(template: Template, per_unit: float) -> list[Event]:
     """The key signatures of new bars."""
     new = template.notation.keys[len(template.seed.keys) :]
-    return [Event(round(key.onset * per_unit), bytes([midi.META, 0x59, 2, key.sharps % 256, 0])) for key in new]
+    return [
+        Event(round(key.onset * per_unit), bytes([midi.META, 0x59, 2, key.sharps % 256, key.mode in MINOR]))
+        for key in new
+    ]
 
 
 def _in_ticks(notes: Iterable[tuple[Note, int]], per_unit: float, channel: int) -> list[MidiNote]:

@@ -69,6 +69,11 @@ def key_sharps(name: str) -> int:
     return sharps if abs(sharps) <= 7 else sharps - 12 * (1 if sharps > 0 else -1)
 
 
+def key_mode(name: str) -> str:
+    """`major` or `minor`. Raises ConfigError."""
+    return _key(name)[2]
+
+
 def _key(name: str) -> tuple[str, str, str]:
     """The letter, the accidental and the mode of a key. Raises ConfigError."""
     words = re.fullmatch(r"([A-G])([#b]?) *(\w*)", name.strip())

@@ -211,7 +211,7 @@ def test_new_bars_have_the_key_and_its_signature(song):
     music = drawn(song, request)
     assert all(note.pitch % 12 in key_classes("F# minor") for note in new_notes(music))
     assert music.became == "100% in F# minor"
-    assert music.notation.keys == (Key(0, 0), Key(240, 3))
+    assert music.notation.keys == (Key(0, 0), Key(240, 3, "minor"))
     again, _ = from_midi(music.midi())
     assert again.keys == music.notation.keys
 

@@ -138,7 +138,7 @@ def test_names_speeds_and_places_of_signs():
     text = head.replace("</fileDesc>", f"</fileDesc>{incipit}") + music + END
     notation, _ = read_notation(text.encode(), "mei")
     assert [part.name for part in notation.parts] == ["Cantus II", "Upper", "Piano"]
-    assert [tuple(tempo) for tempo in notation.tempi] == [(0, 90), (12, 120)]
+    assert [tuple(tempo) for tempo in notation.tempi] == [(0, 90, 24), (12, 120, 24)]
     assert [(symbol.onset, symbol.root) for symbol in notation.symbols] == [(12, "D")]
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from notated import ABC, KERN, MEI, NOTE, XML, notes
 
-from musictx.music.notation.notation import Bar, Key, Tempo
+from musictx.music.notation.notation import Bar, Clef, Key, Tempo
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
 from musictx.music.read import read_tracks, whole
@@ -32,7 +32,20 @@ def test_a_name_of_a_key_is_no_signature_where_there_is_one():
     named = KERN.replace("*k[f#]\t*k[f#]\n", "*k[f#]\t*k[f#]\n*e-:\t*B-:mix\n")
     assert read_notation(named.encode(), "humdrum") == read_notation(KERN.encode(), "humdrum")
     named = KERN.replace("*k[f#]\t*k[f#]", "*e-:\t*e-:")
-    assert read_notation(named.encode(), "humdrum")[0].keys == (Key(0, -6),)
+    assert read_notation(named.encode(), "humdrum")[0].keys == (Key(0, -6, "minor"),)
+
+
+KEYS = {
+    "humdrum": "**kern\n*clefGv2\n*k[b-]\n*d:\n*M2/4\n=1\n4d\n*a:\n4e\n=2\n*clefF4\n*k[]\n*a:\n2A\n==\n*-\n",
+    "abc": "X:1\nM:2/4\nL:1/4\nK:Dm clef=treble-8\nd e|[K:Am clef=bass] A2|\n",
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_keys_have_their_mode_and_staves_their_clefs(kind):
+    notation, _ = read_notation(KEYS[kind].encode(), kind)
+    assert notation.keys == (Key(0, -1, "minor"), Key(48, 0, "minor"))
+    assert notation.parts[0].clefs == (Clef(0, "G", 2, -1), Clef(48, "F", 4))
 
 
 def test_an_instrument_that_transposes_is_read_as_it_sounds_and_packed_as_plain():

@@ -19,7 +19,7 @@ from strategies import notations
 
 from musictx.errors import UserError
 from musictx.music.notation.chord_symbols import ChordSymbol
-from musictx.music.notation.notation import Bar, Key, Notation, Note, Part, Tempo
+from musictx.music.notation.notation import MODES, Bar, Clef, Key, Notation, Note, Part, Tempo
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.spelling import spelled
 from musictx.music.notation.write import ONE, chords_of, in_voices, pieces, to_musicxml
@@ -53,10 +53,58 @@ def test_a_score_comes_back_from_musicxml_and_what_does_not_is_counted(notation)
     assert lost == losses.total()
 
 
+CLEFS = (("G", 2, 0), ("G", 2, -1), ("G", 2, 1), ("G", 1, 0), ("F", 4, 0), ("F", 4, -1), ("F", 3, 0), ("C", 3, 0))
+
+
+@given(notations(), st.data())
+@settings(max_examples=15)
+def test_clefs_modes_and_marks_of_tempo_come_back(notation, data):
+    def signs(values, places):
+        """One of the values at each place, none twice running."""
+        drawn = [data.draw(st.sampled_from(values)) for _ in places]
+        return [pair for n, pair in enumerate(zip(places, drawn, strict=True)) if not n or drawn[n - 1] != drawn[n]]
+
+    clefs = tuple(Clef(at, *clef) for at, clef in signs(CLEFS, [bar.onset for bar in notation.bars]))
+    notation = replace(
+        notation,
+        parts=tuple(replace(part, clefs=clefs * (n < 2)) for n, part in enumerate(notation.parts)),
+        keys=tuple(key._replace(mode=data.draw(st.sampled_from(["", *MODES]))) for key in notation.keys),
+        tempi=tuple(tempo._replace(beat=data.draw(st.sampled_from([0, 12, 24, 36, 48]))) for tempo in notation.tempi),
+    )
+    found, _ = read_notation(to_musicxml(notation)[0], "musicxml")
+    assert [(key.onset, key.sharps, key.mode) for key in found.keys] == [tuple(key) for key in notation.keys]
+    assert [(at, pytest.approx(speed, abs=0.01), beat) for at, speed, beat in found.tempi] == [*notation.tempi]
+    for part, back in zip(notation.parts, found.parts, strict=True):
+        assert back.clefs == part.clefs or (not part.clefs and [clef.onset for clef in back.clefs] == [0])
+
+
+def test_without_a_tempo_none_is_written():
+    notation = Notation((Part("a", 0, (Note(0, 24, 60),)),), (Bar(0, 4, 4),), 96)
+    text, _ = to_musicxml(notation)
+    assert b"tempo" not in text
+    assert b"per-minute" not in text
+    said = to_musicxml(replace(notation, tempi=(Tempo(0, 90.0, 36), Tempo(48, 70.0, 0))))[0].decode()
+    assert re.findall(r"<beat-unit(?:-dot)?\b|<per-minute>60<|sound tempo=\"\d+", said) == [
+        "<beat-unit",
+        "<beat-unit-dot",
+        "<per-minute>60<",
+        'sound tempo="90',
+        'sound tempo="70',
+    ]
+
+
+def test_a_staff_without_a_clef_has_one_for_the_notes_that_its_player_reads():
+    guitar = Part("Guitar", 24, (Note(0, 96, 50),), transposed=-12)
+    notation = Notation((guitar, replace(guitar, name="Bass", transposed=0)), (Bar(0, 4, 4),), 96)
+    found, _ = read_notation(to_musicxml(notation)[0], "musicxml")
+    assert [part.clefs for part in found.parts] == [(Clef(0, "G", 2),), (Clef(0, "F", 4),)]
+
+
 def test_a_key_and_a_tempo_within_a_bar_move_no_note():
     music = tuple(Note(24 * n, 24, 60 + n) for n in range(8))
     keys, tempi = (Key(0, 1), Key(24, 2), Key(72, -3), Key(96, 0)), (Tempo(0, 100.0), Tempo(12, 90.0), Tempo(90, 80.0))
-    notation = Notation((Part("a", 0, music),), (Bar(0, 4, 4), Bar(96, 4, 4)), 192, keys, tempi)
+    part = Part("a", 0, music, clefs=(Clef(0, "G", 2),))
+    notation = Notation((part,), (Bar(0, 4, 4), Bar(96, 4, 4)), 192, keys, tempi)
     assert read_notation(to_musicxml(notation)[0], "musicxml") == (notation, {})
 
 

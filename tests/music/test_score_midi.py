@@ -1,9 +1,11 @@
 """Scores as MIDI files and back: meters and upbeats, ticks that are no units, and what MIDI lacks."""
 
+import io
 import pickle
 from copy import copy
 from itertools import pairwise
 
+import mido
 import numpy as np
 import pytest
 from hypothesis import given
@@ -45,6 +47,21 @@ def test_a_short_first_bar_is_an_upbeat_and_a_longer_one_is_a_bar(meters, first)
     notation, _ = from_midi(file_of(range(0, 7681, 480), meters=meters), "it")
     assert notation.bars[0][1:] == first
     assert notation.has_upbeat == (first != (meters[0][1], 2 ** meters[0][2]))
+
+
+def test_minor_keys_stay_minor_and_tempi_of_a_ramp_have_no_mark():
+    keys = tuple(Key(96 * n, n - 7, ("minor", "")[n % 2]) for n in range(15))
+    tempi = (Tempo(0, 90.0), *(Tempo(96 + 12 * n, 91.0 + n, 0) for n in range(8)), Tempo(192, 100.0))
+    part = Part("a", 0, tuple(Note(96 * n, 96, 60) for n in range(15)))
+    bars = tuple(Bar(96 * n, 4, 4) for n in range(15))
+    data = to_midi(Notation((part,), bars, 15 * 96, keys, tempi))
+    back, _ = from_midi(data, "it")
+    assert back.keys == keys
+    assert [(at, round(speed), beat) for at, speed, beat in back.tempi] == [*tempi]
+    names = [
+        message.key for message in mido.MidiFile(file=io.BytesIO(data)).tracks[0] if message.type == "key_signature"
+    ]
+    assert names[::2] == ["Abm", "Bbm", "Cm", "Dm", "Em", "F#m", "G#m", "A#m"]
 
 
 @given(notations(), st.integers(1, 95))

@@ -26,22 +26,24 @@ def is_compound(meter: str) -> bool:
     return bool(beats) and int(beats) % 3 == 0 and int(beats) > 3 and int(unit) >= 8
 
 
-def quarters_a_minute(text: str, unit: Fraction) -> float | None:
-    """The tempo of a field, as "Lento" 1/8 3/8=40, or of units in an old one; None without a number."""
+def tempo_of(text: str, unit: Fraction) -> tuple[float, Fraction] | None:
+    """How often a minute has a beat, and its quarters, as "Lento" 1/8 3/8=40, or units in an old field; None without a
+    number."""
     beats, _, number = re.sub(r'"[^"]*"', "", text).rpartition("=")
     found = re.search(r"\d{1,4}(?:\.\d+)?", number)
     beat = sum(whole_notes(each) for each in re.findall(r"\d+/\d+", beats)) or unit
-    return float(4 * beat) * float(found[0]) if found else None
+    return (float(found[0]), 4 * beat) if found else None
 
 
-def sharps_of(key: str, semitones: int) -> int:
-    """How many sharps a key has, so many semitones higher; flats are below 0."""
+def signature_of(key: str, semitones: int) -> tuple[int, str]:
+    """How many sharps a key has, so many semitones higher, flats below 0; and its mode, if it has one."""
     from music21.abcFormat import ABCMetadata
 
     field = ABCMetadata(f"K:{key}")
     field.preParse()
-    sharps = int(field.getKeySignatureParameters()[0])
-    return (sharps + 7 * semitones + 5) % 12 - 5 if semitones % 12 else sharps
+    sharps, mode = int(field.getKeySignatureParameters()[0]), str(field.getKeySignatureParameters()[1] or "")
+    mode = "" if key == "none" else mode
+    return (sharps + 7 * semitones + 5) % 12 - 5 if semitones % 12 else sharps, mode
 
 
 class Rests:

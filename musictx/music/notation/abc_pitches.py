@@ -7,6 +7,9 @@ from typing import Any
 PITCH = re.compile(r"((?<![_^=])[_^=]{1,2}|)([A-Ga-g])([,']*)([\d/]*)(-?)")
 EVENT = re.compile(rf'("[^"\n]*")|(\{{[^{{}}\n]*\}})|(\|)|[zx]([\d/]*)|\[([^\[\]|\n]*)\]([\d/]*)(-?)|{PITCH.pattern}')
 MOVED = re.compile(r"(?:^|[\s=\"])(?:treble|bass|alto|tenor|[GFC])\d?([+-]8)(?!\d)")
+CLEF = re.compile(r"(?:\bclef=\s*\"?([GFC])|\b(treble|bass|baritone|tenor|alto|mezzosoprano|soprano))(\d?)(?:([+-])8)?")
+CLEFS = {"treble": "G2", "bass": "F4", "baritone": "F3", "tenor": "C4", "alto": "C3", "mezzosoprano": "C2"}
+CLEFS |= {"soprano": "C1", "G": "G2", "F": "F4", "C": "C3"}
 MODES = r"(?i:maj|min|ion|dor|phr|lyd|mix|aeo|loc)[a-z]*|m"
 KEY = re.compile(rf"(none|HP|Hp|[A-Ga-g][#b]?)(?=$|[\s_^=]|{MODES})\s*({MODES})?(?![a-z])")
 ACCIDENTAL = re.compile(r"([_^=]{1,2})([A-Ga-g])(?![a-z])")
@@ -25,6 +28,7 @@ class Pitches:
         self.last = last
         self.shifts: list[int] = []  # semitones of each note or rest
         self.bars = [0]  # the number that follows each bar line
+        self.clefs: list[tuple[int, str, int]] = []  # number of the next note or rest, letter and line, octaves
         self.ties: dict[int, set[Place]] = {}
         self._octave, self._clef, self.semitones = 0, 0, 0
         self._key: dict[str, str] = {}  # accidentals of the key, beside those of its signature
@@ -36,6 +40,11 @@ class Pitches:
         if re.search(r"clef|treble|bass|alto|tenor", words):
             moved = MOVED.search(words)
             self._clef = int(moved[1]) // 8 if moved else 0
+            if clef := CLEF.search(words):
+                name = CLEFS[clef[1] or clef[2]]
+                self.clefs.append(
+                    (len(self.shifts), name[0] + (clef[3] or name[1]), int(f"{clef[4] or ''}{bool(clef[4]):d}"))
+                )
         if found := OCTAVE.search(words):
             self._octave = int(found[1])
         if found := TRANSPOSE.search(words):

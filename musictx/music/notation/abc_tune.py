@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 
-from musictx.music.notation.abc_meters import quarters_a_minute, whole_notes
+from musictx.music.notation.abc_meters import tempo_of, whole_notes
 from musictx.music.notation.abc_text import plain, without_remark
 from musictx.music.notation.abc_voices import Layer, Voice
 from musictx.music.notation.chord_symbols import ChordSymbol, higher, symbol_named
@@ -56,7 +56,7 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
     def begin() -> None:
         unit = "1/16" if 0 < whole_notes(head.get("M", "")) < Fraction(3, 4) else "1/8"
         head.update({"L": unit, "K": "C"} | head)
-        losses["wordy"] += "Q" in head and quarters_a_minute(head["Q"], Fraction(1)) is None
+        losses["wordy"] += "Q" in head and tempo_of(head["Q"], Fraction(1)) is None
         for each in voices.values():
             each.begin(head)
 

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from musictx.music.notation.abc_lyrics import Words
-from musictx.music.notation.abc_meters import Rests, is_compound, meter_of, quarters_a_minute, sharps_of, whole_notes
+from musictx.music.notation.abc_meters import Rests, is_compound, meter_of, signature_of, tempo_of, whole_notes
 from musictx.music.notation.abc_pitches import Pitches
 from musictx.music.notation.abc_text import plain
 from musictx.music.notation.abc_tuplets import as_lengths
@@ -76,7 +76,7 @@ class Voice(Line):
         for each in (self, *self.layers):
             each.pitches.semitones = semitones
         if self._key:
-            self.changes.append((len(self.pitches.shifts), "K", sharps_of(self._key, semitones)))
+            self.changes.append((len(self.pitches.shifts), "K", signature_of(self._key, semitones)))
 
     def begin(self, head: dict[str, str]) -> None:
         """Takes unit, meter, key and tempo of the head; the key's clef is for voices that say none."""
@@ -92,15 +92,15 @@ class Voice(Line):
             value, self._is_compound = meter_of(words), is_compound(words)
             self.rests.bar = whole_notes(words) or self.rests.bar
         elif field == "Q":
-            value = quarters_a_minute(words, self.rests.unit)
+            value = tempo_of(words, self.rests.unit)
         elif field == "L":
             self.rests.unit = whole_notes(words) or self.rests.unit
         for each in (self, *self.layers) if field in "KL" else ():
             said = each.pitches.key(words) if field == "K" else words.strip()
             each.lines += [f"{field}:{said}"] * bool(said)
         if field == "K" and (said := self.pitches.key(words)):
-            self._key, value = said, sharps_of(said, self.pitches.semitones)
-        if value or value == 0:
+            self._key, value = said, signature_of(said, self.pitches.semitones)
+        if value:
             self.changes.append((len(self.pitches.shifts), field, value))
         return bool(value)
 
@@ -140,6 +140,8 @@ class Voice(Line):
 
     def _in_bars(self, heard: Sequence[Any], symbols: Sequence[Any]) -> Any:
         """A part of music21 with its notes in their bars, keys, meters and tempi."""
+        from music21.clef import clefFromString
+        from music21.duration import Duration
         from music21.key import KeySignature
         from music21.meter import TimeSignature
         from music21.stream import Measure, Part, Stream
@@ -165,8 +167,13 @@ class Voice(Line):
             following = [begin for begin in begins if begin >= onsets[before]]
             if field == "M" and following:
                 measures[begins.index(following[0])].insert(0, TimeSignature(value))
-            elif onsets[before] < onsets[-1] and field != "M":
-                put(onsets[before], KeySignature(value) if field == "K" else MetronomeMark(number=value))
+            elif onsets[before] < onsets[-1] and field == "K":
+                signature = KeySignature(value[0])
+                put(onsets[before], signature.asKey(value[1]) if value[1] else signature)
+            elif onsets[before] < onsets[-1] and field == "Q":
+                put(onsets[before], MetronomeMark(number=value[0], referent=Duration(value[1])))
+        for before, name, octaves in self.pitches.clefs:
+            put(onsets[min(before, len(onsets) - 1)], clefFromString(name, octaves))
         for begin, measure in zip(begins, measures, strict=True):
             if measure is not self.part:
                 self.part.insert(begin, measure)

@@ -3,6 +3,8 @@
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
+from math import inf
 from typing import NamedTuple
 
 import mido
@@ -16,6 +18,7 @@ from musictx.music.notation.notation import (
     MOST_PARTS,
     MOST_QUARTERS,
     SIMPLER,
+    UNSAID,
     Bar,
     Key,
     Losses,
@@ -34,6 +37,8 @@ FLATS = ("C", "F", "Bb", "Eb", "Ab", "Db", "Gb", "Cb")
 NEAR = 0.1  # of a unit: how far an onset may lie from the grid, for programs that round their ticks
 TUPLETS = (10, 14)  # of a quarter: quintuplets and septuplets, which the grid lacks
 NAME, MARKER, UPBEAT = 0x03, 0x06, "upbeat"
+MINOR = ("minor", "aeolian", "dorian", "phrygian", "locrian")  # modes with a minor third
+SHOWN = 4 * UNITS  # how long a tempo of a MIDI file lasts that is printed
 
 
 def to_midi(
@@ -56,9 +61,10 @@ def to_midi(
         line, signed = bar.onset + Bar(0, *meter).full, meter
     if notation.has_upbeat and not is_short(notation.bars[1].onset, notation.bars[1].full):
         clock.append((0, mido.MetaMessage("marker", text=UPBEAT)))
-    clock += [(each.onset, mido.MetaMessage("key_signature", key=_name(each.sharps))) for each in notation.keys]
+    clock += [(each.onset, mido.MetaMessage("key_signature", key=_name(each))) for each in notation.keys]
     clock += [
-        (at, mido.MetaMessage("set_tempo", tempo=min(round(60e6 / speed), 2**24 - 1))) for at, speed in notation.tempi
+        (at, mido.MetaMessage("set_tempo", tempo=min(round(60e6 / speed), 2**24 - 1)))
+        for at, speed, _ in notation.tempi
     ]
     file.tracks.append(_track(clock, notation.end))
     for n, part in enumerate(notation.parts):
@@ -132,16 +138,17 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     meters = {at: (d[3], 2 ** d[4]) for at, d in meta if d[1] == 0x58 and len(d) >= 5 and d[3] and d[4] < 16}
     has_upbeat = any(at == 0 and d[1] == MARKER and d[3:] == UPBEAT.encode() for at, d in meta)
     bars, end = _bars({at: meter for at, meter in meters.items() if at < end}, end, has_upbeat, source)
-    sharps = {at: d[3] - 256 * (d[3] > 127) for at, d in meta if d[1] == 0x59 and len(d) >= 4}
-    keys = [Key(at, n) for at, n in sharps.items() if abs(n) <= 7]
+    signed = {at: (d[3] - 256 * (d[3] > 127), "minor" * (d[4:5] == b"\1")) for at, d in meta if d[1] == 0x59 and d[3:]}
+    keys = [Key(at, sharps, mode) for at, (sharps, mode) in signed.items() if abs(sharps) <= 7]
     speeds = {at: 60e6 / t for at, d in meta if d[1] == 0x51 and (t := int.from_bytes(d[3:6]))}
-    tempi = [Tempo.within(at, speed) for at, speed in speeds.items()]
+    lasts = (after - at for at, after in pairwise([*speeds, inf]))  # of a ramp no tempo but the last stays for long
+    tempi = [Tempo.within(*each, UNITS * (long >= SHOWN)) for each, long in zip(speeds.items(), lasts, strict=True)]
     notation = Notation(
         tuple(parts),
         bars,
         end,
         tuple(keys) if not keys or keys[0].onset == 0 else (Key(0, 0), *keys),
-        tuple(tempi) if tempi and tempi[0].onset == 0 else (Tempo(0, 120.0), *tempi),
+        tuple(tempi) if tempi and tempi[0].onset == 0 else (UNSAID, *tempi),
     )
     return notation, +losses
 
@@ -271,8 +278,11 @@ def meter_of(bar: Bar, end: int) -> tuple[int, int]:
     return bar.numerator, bar.denominator
 
 
-def _name(sharps: int) -> str:
-    return SHARPS[sharps] if sharps >= 0 else FLATS[-sharps]
+def _name(key: Key) -> str:
+    """A key as mido names it; a minor one signs the sharps of the major key a minor third higher."""
+    fifths = key.sharps + 3 * (key.mode in MINOR)
+    names = SHARPS + ("G#", "D#", "A#") if fifths >= 0 else FLATS
+    return names[abs(fifths)] + "m" * (key.mode in MINOR)
 
 
 def _track(events: list[tuple[int, mido.Message | mido.MetaMessage]], end: int) -> mido.MidiTrack:

@@ -20,6 +20,7 @@ MOST_QUARTERS = 100_000
 MOST_BARS = 50_000
 SIMPLER = "write a meter of larger notes"
 SLOWEST, FASTEST = 5.0, 1000.0  # quarters a minute
+MODES = ("major", "minor", "dorian", "phrygian", "lydian", "mixolydian", "aeolian", "locrian", "ionian")
 KEYBOARDS = {*range(8), *range(16, 24), 46}  # programs of pianos, organs and the harp
 ONE_HAND = 20  # one hand plays at most so many times as many notes as the other
 MANY_AT_ONCE = 0.05  # of a part's notes
@@ -65,20 +66,36 @@ class Bar(NamedTuple):
 
 
 class Key(NamedTuple):
-    """From where on so many sharps are signed; flats are below 0."""
+    """From where on so many sharps are signed; flats are below 0. The mode is one of `MODES`, or not said."""
 
     onset: int
     sharps: int
+    mode: str = ""
 
 
 class Tempo(NamedTuple):
+    """`beat` is the length of the note that its mark names; 0 for a tempo that is heard and not printed."""
+
     onset: int
     quarters_a_minute: float
+    beat: int = UNITS
 
     @classmethod
-    def within(cls, onset: int, quarters_a_minute: float) -> "Tempo":
+    def within(cls, onset: int, quarters_a_minute: float, beat: int = UNITS) -> "Tempo":
         """One that programs can play."""
-        return cls(onset, min(max(float(quarters_a_minute), SLOWEST), FASTEST))
+        return cls(onset, min(max(float(quarters_a_minute), SLOWEST), FASTEST), beat)
+
+
+UNSAID = Tempo(0, 120.0, 0)  # of a score without a tempo
+
+
+class Clef(NamedTuple):
+    """From where on a clef is written: its letter, its line from below, and octaves that its notes sound higher."""
+
+    onset: int
+    sign: str
+    line: int
+    octaves: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,6 +107,7 @@ class Part:
     notes: tuple[Note, ...]
     lyrics: tuple[Syllable, ...] = ()
     transposed: int = 0  # semitones that it sounds above the notes that players read; a clarinet in B flat -2
+    clefs: tuple[Clef, ...] = ()  # without one the notes say it
 
     @property
     def places(self) -> set[tuple[int, int]]:
@@ -99,7 +117,8 @@ class Part:
     def until(self, end: int) -> "Part":
         """What begins before `end`; notes end there."""
         notes = tuple(n._replace(length=min(n.length, end - n.onset)) for n in self.notes if n.onset < end)
-        return replace(self, notes=notes, lyrics=cut(self.lyrics, lambda at: at < end))
+        clefs = tuple(each for each in self.clefs if each.onset < end)
+        return replace(self, notes=notes, lyrics=cut(self.lyrics, lambda at: at < end), clefs=clefs)
 
     def is_above(self, other: "Part") -> bool:
         """Whether it is the higher hand: each has music, and this one lies higher."""
@@ -140,7 +159,7 @@ class Notation:
     bars: tuple[Bar, ...]
     end: int
     keys: tuple[Key, ...] = (Key(0, 0),)
-    tempi: tuple[Tempo, ...] = (Tempo(0, 120.0),)
+    tempi: tuple[Tempo, ...] = (UNSAID,)
     symbols: tuple[ChordSymbol, ...] = ()
     title: str = ""
     composer: str = ""
@@ -211,7 +230,7 @@ class Notation:
             new, old = ({at for at in each.places if new_from <= at[0] < new_to} for each in (part, like))
             stays |= bool(new) and new == old
             lyrics = like.lyrics if new == old else cut(like.lyrics, lambda at: not new_from <= at < new_to)
-            parts.append(replace(part, lyrics=lyrics, transposed=like.transposed))
+            parts.append(replace(part, lyrics=lyrics, transposed=like.transposed, clefs=like.clefs))
         symbols = tuple(each for each in given.symbols if stays or not new_from <= each.onset < new_to)
         return replace(self, parts=tuple(parts), symbols=symbols, title=given.title, composer=given.composer), lost
 
@@ -223,6 +242,7 @@ class Notation:
                 name=name_of(n, part),
                 notes=tuple(each._replace(onset=each.onset + onset) for each in part.notes),
                 lyrics=tuple(each._replace(onset=each.onset + onset) for each in part.lyrics),
+                clefs=tuple(each._replace(onset=each.onset + onset) for each in part.clefs),
             )
             for n, part in enumerate(other.parts)
         )
@@ -267,5 +287,5 @@ class Notation:
             for is_upper in (True, False):
                 mine = tuple(note for note in part.notes if (note.pitch >= MIDDLE_C) == is_upper)
                 sung = tuple(each for each in part.lyrics if (each.onset in above) == is_upper)
-                staves.append(replace(part, notes=mine, lyrics=sung))
+                staves.append(replace(part, notes=mine, lyrics=sung, clefs=()))
         return replace(self, parts=tuple(staves))

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
 from zipfile import ZipFile
 
 from musictx.errors import MidiError
+from musictx.music.harmony import key_sharps
 from musictx.music.notation import mei
 from musictx.music.notation.abc_tune import each_voice
 from musictx.music.notation.abc_voices import Layer, Voice
@@ -21,10 +23,13 @@ from musictx.music.notation.humdrum import Spines
 from musictx.music.notation.lyrics import syllables_of
 from musictx.music.notation.musicxml import for_music21, transpositions
 from musictx.music.notation.notation import (
+    MODES,
     MOST_PARTS,
     MOST_QUARTERS,
     MUSIC21,
+    UNSAID,
     Bar,
+    Clef,
     Key,
     Losses,
     Notation,
@@ -40,7 +45,8 @@ MOST_BYTES = 2**24  # of text
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
 REFERENCES = re.compile(r"(?m)^!!(?!!(?:OTL|COM):).*")  # one without a colon stops music21
 WORDS = {"TextExpression", "RehearsalMark"}
-KEY_NAMES = re.compile(r"(?m)(^|(?<=\t))\*[A-Ga-g][#-]*:[^\t\n]*")  # music21 takes them for signatures
+KEY_NAMES = re.compile(r"(?m)(^|(?<=\t))\*([A-Ga-g][#-]?):[^\t\n]*")
+SIGNED = re.compile(r"\*k\[([^\]]*)\]")
 
 
 def read_notation(data: bytes, kind: str, source: object = "", chart: bool = False) -> tuple[Notation, Losses]:
@@ -95,13 +101,32 @@ def _for_music21(
         return [text], symbols, []
     if kind == "humdrum":
         text = REFERENCES.sub("", text)
-        spines = Spines(KEY_NAMES.sub("*", text) if "*k[" in text else text, losses)
+        spines = Spines(_without_names(text) if "*k[" in text else text, losses)
         return [spines.text], {}, [spines]
     text = re.sub(r"^[^<]+", "", text)
     losses["movements"] += max(len(re.findall(r"<score[\s>]", text)) - 1, 0)
     text = mei.for_music21(text, losses)
     unread = mei.Unread(text, losses)
     return [text], unread.symbols, [unread]
+
+
+def _without_names(text: str) -> str:
+    """A text of Humdrum without names of keys, which music21 takes for signatures; but for one that says the mode of
+    the signature before it."""
+    lines, sharps = text.split("\n"), None
+    for n, line in enumerate(lines):
+        if not line.startswith(("*", "!")):
+            sharps = None
+        elif found := SIGNED.search(line):
+            sharps = found[1].count("#") - found[1].count("-")
+        lines[n] = KEY_NAMES.sub(partial(_mode_of, sharps), line)
+    return "\n".join(lines)
+
+
+def _mode_of(sharps: int | None, name: re.Match[str]) -> str:
+    """A name of a key if it signs so many sharps."""
+    key = f"{name[2][0].upper()}{name[2][1:].replace('-', 'b')}" + " minor" * name[2].islower()
+    return name[0] if key_sharps(key) == sharps else f"{name[1]}*"
 
 
 def text_of(data: bytes, source: object) -> str:
@@ -179,16 +204,10 @@ def _notation(
     longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
     flat = longest.flatten()
     bars, end = _bars(longest, end, source)
-    each_signed = (
-        [
-            (_units(x.offset), x.sharps)
-            for x in part.flatten().getElementsByClass("KeySignature")
-            if x.sharps is not None
-        ]
-        for part in (longest, *parts)
-    )
+    each_signed = (_signed(part.flatten()) for part in (longest, *parts))
     signed = next((each for each in each_signed if each), [])  # timpani and horns may have none
-    keys = _changes(signed if any(at == 0 for at, _ in signed) else [(0, 0), *signed])  # no signature is that of C
+    no_signature = (0, (0, ""))  # is that of C
+    keys = _changes(signed if any(at == 0 for at, _ in signed) else [no_signature, *signed])
     marks = [mark for part in parts for mark in part.flatten().getElementsByClass("TempoIndication")]
     speeds = [(_units(mark.offset), _speed(mark)) for mark in marks]
     losses["wordy"] += sum(speed is None for _, speed in speeds)
@@ -198,8 +217,8 @@ def _notation(
         tuple(staves),
         bars,
         end,
-        tuple(Key(at, max(-7, min(sharps, 7))) for at, sharps in keys) or (Key(0, 0),),
-        tuple(Tempo.within(at, speed) for at, speed in tempi) or (Tempo(0, 120.0),),
+        tuple(Key(at, max(-7, min(sharps, 7)), mode) for at, (sharps, mode) in keys),
+        tuple(Tempo.within(at, *speed) for at, speed in tempi) or (UNSAID,),
         tuple(sorted(symbols, key=lambda each: each.onset)),  # of one place as they are written
     )
 
@@ -207,7 +226,28 @@ def _notation(
 def _staff(part: Any, transposed: int, losses: Losses, source: object) -> Part:
     flat = part.flatten()
     notes = tuple(_notes(flat.notes, losses, source))
-    return Part(_name(part), _program(part), notes, syllables_of(flat.notesAndRests, losses), transposed)
+    lyrics = syllables_of(flat.notesAndRests, losses)
+    return Part(_name(part), _program(part), notes, lyrics, transposed, tuple(_clefs(flat)))
+
+
+def _clefs(flat: Any) -> Iterator[Clef]:
+    """The clefs of a staff, where they change."""
+    last: Clef | None = None
+    for each in flat.getElementsByClass("Clef"):
+        if each.sign in ("G", "F", "C") and each.line:
+            clef = Clef(_units(each.offset), each.sign, each.line, each.octaveChange or 0)
+            if last is None or last[1:] != clef[1:]:
+                yield clef
+            last = clef
+
+
+def _signed(flat: Any) -> list[tuple[int, tuple[int, str]]]:
+    """The signatures of a staff: where they are, the sharps, and the mode if it is said."""
+    return [
+        (_units(each.offset), (each.sharps, mode if (mode := getattr(each, "mode", "")) in MODES else ""))
+        for each in flat.getElementsByClass("KeySignature")
+        if each.sharps is not None
+    ]
 
 
 def _symbols(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses) -> list[ChordSymbol]:
@@ -235,10 +275,12 @@ def _texts(parts: list[Any], longest: Any, named: dict[str, ChordSymbol]) -> Los
     return texts
 
 
-def _speed(mark: Any) -> float | None:
-    """Quarters a minute where a number is written, or only said for playing."""
-    is_said = getattr(mark, "numberSounding", None) or (getattr(mark, "number", None) and not mark.numberImplicit)
-    return float(mark.getQuarterBPM()) if is_said else None
+def _speed(mark: Any) -> tuple[float, int] | None:
+    """Quarters a minute where a number is written, or only said for playing; and the beat of a written one."""
+    is_written = getattr(mark, "number", None) and not mark.numberImplicit
+    if not is_written and not getattr(mark, "numberSounding", None):
+        return None
+    return float(mark.getQuarterBPM()), _units(mark.referent.quarterLength) if is_written else 0
 
 
 def _changes(marks: Iterable[tuple[int, Any]]) -> list[tuple[int, Any]]:

@@ -14,7 +14,7 @@ from musictx.music.notation.chord_symbols import moved
 from musictx.music.notation.lyrics import printable, sing
 from musictx.music.notation.midi import meter_of
 from musictx.music.notation.musicxml import MARK, fifths_of, with_symbols
-from musictx.music.notation.notation import MUSIC21, Bar, Key, Losses, Notation, Note, Part
+from musictx.music.notation.notation import MUSIC21, UNSAID, Bar, Clef, Key, Losses, Notation, Note, Part, Tempo
 from musictx.music.notation.spelling import Name, key_of, missing, spelled
 from musictx.music.score import UNITS
 
@@ -106,7 +106,7 @@ def _staff(
     has_tempi: bool,
     has_symbols: bool,
 ) -> Any:
-    from music21 import clef, expressions, instrument, interval, key, meter, stream, tempo
+    from music21 import expressions, instrument, interval, meter, stream
 
     staff = stream.PartStaff()
     staff.partName, staff.partAbbreviation = printable(part.name), ""
@@ -120,14 +120,14 @@ def _staff(
     chords = sorted((chord for voice in in_voices(exact) for chord in voice), reverse=True)
     losses["voices"] += len(part.notes) - (_lengths(exact) & _lengths(chords)).total()
     sounding: list[Chord] = []
-    sign = clef.BassClef() if part.height < LOW else clef.TrebleClef()
+    guessed = Clef(0, "F", 4) if part.height - part.transposed < LOW else Clef(0, "G", 2)
+    clefs = part.clefs if part.clefs and not part.clefs[0].onset else (guessed, *part.clefs)
+    signs: list[Clef | Key] = [*clefs, *notation.keys]
     sung = [each.onset for each in part.lyrics]
     before: tuple[int, int] | None = None
     shown = before
     for number, (bar, end) in enumerate(notation.spans, 0 if notation.has_upbeat else 1):
         measure = stream.Measure(number=number)
-        if bar.onset == 0:
-            measure.insert(0, sign)
         is_upbeat = number == 0
         signed = (bar.numerator, bar.denominator) if is_upbeat else meter_of(bar, end)
         if signed != before:
@@ -146,19 +146,39 @@ def _staff(
         _fill(measure, sounding, bar, end)
         sing(measure, part.lyrics[slice(*(bisect_left(sung, at) for at in (bar.onset, end)))], bar.onset, losses)
         # after the notes, which are appended behind all that is there
-        for signed_key in (each for each in notation.keys if bar.onset <= each.onset < end):
-            at = Fraction(signed_key.onset - bar.onset, UNITS)
+        for sign in (each for each in signs if bar.onset <= each.onset < end):
+            at = Fraction(sign.onset - bar.onset, UNITS)
             inside = measure.voices[0] if at and measure.voices else measure
-            inside.insert(at, key.KeySignature(signed_key.sharps))
-        for mark in (each for each in notation.tempi if has_tempi and bar.onset <= each.onset < end):
+            inside.insert(at, _sign(sign))
+        for mark in (each for each in notation.tempi if has_tempi and each != UNSAID and bar.onset <= each.onset < end):
             at = Fraction(mark.onset - bar.onset, UNITS)
-            measure.insert(at, tempo.MetronomeMark(number=round(mark.quarters_a_minute, 3)))
+            measure.insert(at, _tempo(mark))
         for k, symbol in enumerate(notation.symbols):
             if has_symbols and bar.onset <= symbol.onset < end:
                 at = Fraction(symbol.onset - bar.onset, UNITS)
                 measure.insert(at, expressions.TextExpression(f"{MARK}{k}"))
         staff.append(measure)
     return staff
+
+
+def _sign(sign: Clef | Key) -> Any:
+    from music21 import clef, key
+
+    if isinstance(sign, Clef):
+        return clef.clefFromString(f"{sign.sign}{sign.line}", sign.octaves)
+    signature = key.KeySignature(sign.sharps)
+    return signature.asKey(sign.mode) if sign.mode else signature
+
+
+def _tempo(mark: Tempo) -> Any:
+    """A metronome mark, or one that only programs hear."""
+    from music21 import duration, tempo
+
+    if not mark.beat:
+        return tempo.MetronomeMark(numberSounding=round(mark.quarters_a_minute, 3))
+    beat = Fraction(mark.beat, UNITS)
+    number = round(float(mark.quarters_a_minute / beat), 3)
+    return tempo.MetronomeMark(number=number, referent=duration.Duration(beat))
 
 
 def chords_of(notes: Sequence[Note], names: Sequence[Name]) -> list[Chord]:
