@@ -81,7 +81,10 @@ def notations(draw: st.DrawFn) -> Notation:
     places = sorted(draw(st.sets(st.integers(0, (end - 1) // 3), max_size=3)) | {0})
     keys = tuple(Key(bar.onset, (n + draw(st.integers(0, 5))) % 7 - n % 2 * 7) for n, bar in enumerate(bars))
     tempi = tuple(Tempo(3 * at, 96.0 + n) for n, at in enumerate(places))
-    symbols = {each._replace(onset=3 * draw(st.integers(0, (end - 1) // 3))) for each in draw(chord_symbols())}
+    symbols = {
+        each._replace(onset=3 * draw(st.integers(0, (end - 1) // 3)), staff=draw(st.integers(0, len(staves) - 1)))
+        for each in draw(chord_symbols())
+    }
     alone = {each.onset: each for each in sorted(symbols)}  # of one place they would share a note
     return Notation(tuple(staves), tuple(bars), end, keys, tempi, tuple(alone.values()))
 
@@ -106,7 +109,7 @@ def chord_symbols(draw: st.DrawFn) -> list[ChordSymbol]:
     roots = st.builds(str.__add__, st.sampled_from("ABCDEFG"), st.sampled_from(["", "#", "b", "##", "bb"]))
     degrees = st.tuples(st.integers(2, 13), st.integers(-1, 1), st.sampled_from(["add", "alter", "subtract"]))
     texts, many = st.sampled_from(["", "-7", "M7 & <9>"]), st.lists(degrees, max_size=2).map(tuple)
-    named = st.builds(ChordSymbol, st.just(0), roots, kinds, texts, st.one_of(st.just(""), roots), many)
+    named = st.builds(ChordSymbol, st.just(0), roots, kinds, texts, st.one_of(st.just(""), roots), many, st.just(0))
     return draw(st.lists(st.one_of(named, st.just(ChordSymbol(0, "", "none", "N.C."))), max_size=3))
 
 

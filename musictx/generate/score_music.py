@@ -112,6 +112,8 @@ def _with(part: Part, notes: Iterable[Note]) -> Part:
 
 def homes_of(template: Template, seed: ScoreSeed) -> list[int]:
     """The part of the file that each staff of a template belongs to; new ones have numbers below 0."""
+    if len(template.slots) == len(seed.staves):
+        return [*seed.staves]
     old = dict(zip(seed.slots, seed.staves, strict=True))
     silent = iter(n for n, slot in zip(seed.staves, seed.slots, strict=True) if slot is None)
     return [next(silent) if slot is None else old.get(slot, -slot) for slot in template.slots]

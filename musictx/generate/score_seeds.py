@@ -16,6 +16,7 @@ from musictx.generate.primer import Part as Region
 from musictx.generate.requests import DEFAULT_S, Length
 from musictx.generate.scores import Template, most_bars
 from musictx.music.midi_file import EventFile, EventTrack, read_events, write_events
+from musictx.music.notation.chord_symbols import over
 from musictx.music.notation.lyrics import cut
 from musictx.music.notation.midi import place_of, staves_of, to_midi
 from musictx.music.notation.notation import KEYBOARDS, Bar, Losses, Notation, Part
@@ -78,7 +79,7 @@ def read_score(
         raise UserError(f"{file}: the score has no notes", "give one with music in it")
     tracks = read_tracks(data, file)
     midi = with_all_units(whole(data, file))
-    project = Project(midi, read_tracks(midi, file).tempo_map, part)
+    project = Project(midi, read_tracks(midi, file).tempo_map, part, notation=None if is_midi else notation)
     staves, _ = staves_of(project.file)
     per_unit = int.from_bytes(project.file.division) / UNITS
     struck = ((n, note) for n, staff in enumerate(staves) for note in staff.notes if is_midi)
@@ -243,14 +244,22 @@ def accompanied(seed: ScoreSeed) -> Template:
     if not new:
         raise UserError(f"{seed.file}: it has both hands already", "give a tune or a right hand alone")
     old, parts, slots = seed.notation, [*seed.notation.parts], [*seed.slots]
-    if len(new) == 1:  # beside the other hand, as of one keyboard
+    places, group = {n: n for n in range(len(parts))}, len(parts)  # a number that no instrument has
+    are_new = [hand in new for hand in HANDS]
+    if empty := [pair for pair in old.keyboards if [not parts[n].notes for n in pair] == are_new]:
+        slots[empty[0][0]], slots[empty[0][1]] = HANDS
+    elif len(new) == 1:  # beside the other hand, as of one keyboard
         at = slots.index(RIGHT + LEFT - new[0])
-        like = parts[at]
-        parts.insert(at + (new[0] == LEFT), Part(like.name, like.program if like.program in KEYBOARDS else 0, ()))
+        like = parts[at] if parts[at].group is not None else replace(parts[at], group=group)
+        hand = Part(like.name, like.program if like.program in KEYBOARDS else 0, (), group=like.group)
+        parts[at : at + 1] = [hand, like] if new[0] == RIGHT else [like, hand]
         slots.insert(at + (new[0] == LEFT), new[0])
+        places = {n: n + (n > at or (n == at and new[0] == RIGHT)) for n in places}
     else:
         name = next(name for name in NEW_PARTS if name not in {part.name for part in parts[-1:]})
-        parts += [Part(name, 0, ())] * 2
+        parts += [Part(name, 0, (), group=group)] * 2
         slots += new
     free = frozenset((slot, n) for slot in new for n in range(len(old.bars)))
-    return Template(replace(old, parts=tuple(parts)), tuple(slots), free, min(seed.used), old)
+    whole = replace(old, parts=tuple(parts), symbols=over(old.symbols, places))
+    heard = replace(old, parts=tuple(part for part in old.parts if part.notes))  # a hand in an empty staff is new too
+    return Template(whole, tuple(slots), free, min(seed.used), heard)

@@ -1,6 +1,7 @@
 """Two files joined to one, with new notes between them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import lcm
 
 import numpy as np
@@ -56,7 +57,7 @@ def in_quarters(project: Project) -> Project:
     tracks[0] = EventTrack([tempo, *tracks[0].events], tracks[0].end)
     clock = TempoMap(RawMidi([], per_quarter, np.array([0]), np.array([mspq])))
     data = midi.write_events(EventFile(per_quarter.to_bytes(2), tracks))
-    return Project(data, clock, project.part, project.drums)
+    return replace(project, data=data, clock=clock)
 
 
 def at_ticks(project: Project, per_quarter: int) -> Project:
@@ -72,7 +73,7 @@ def at_ticks(project: Project, per_quarter: int) -> Project:
     starts = np.array([moved(tick) for tick in clock.tempo.tolist()])
     clock = TempoMap(RawMidi([], per_quarter, starts, clock.tick_s * before * 1e6))
     data = midi.write_events(EventFile(per_quarter.to_bytes(2), tracks))
-    return Project(data, clock, project.part, project.drums)
+    return replace(project, data=data, clock=clock)
 
 
 def clock_of(project: Project, later: int) -> list[Event]:

@@ -16,6 +16,7 @@ from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.chunks import read_chunks
 from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.midi_file import Event, EventFile, EventTrack, Note, in_order, meta, notes_of, with_events
+from musictx.music.notation.midi import place_of
 from musictx.music.notation.notation import Notation
 from musictx.music.pedal import Press, forgotten_presses, let_go, lifts, with_pedal
 from musictx.music.raw import read_raw
@@ -91,7 +92,9 @@ class Project:
             return [part for part in self.parts if self.drums or not part.is_drums]
         matches = [part for part in self.parts if self.part == str(part.number)]
         matches = matches or [part for part in self.parts if self.part == part.name]
-        if len({part.track for part in matches}) != 1:
+        tracks, instruments = {part.track for part in matches}, self.notation.instruments if self.notation else []
+        is_instrument = any(tracks <= {place_of(n)[0] for n in staves} for staves in instruments)
+        if not matches or (len(tracks) > 1 and not is_instrument):
             there = ", ".join(f"{part.number} {part.name}".strip() for part in self.parts)
             why = "several tracks have this name" if matches else ""
             raise ConfigError("part", got=self.part, why=why, allowed=f"the name or number of one: {there}")

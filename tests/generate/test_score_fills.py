@@ -15,12 +15,13 @@ from stubs import Said, Saying
 from musictx.errors import UserError
 from musictx.generate.requests import Accompany, Fill
 from musictx.generate.score_music import fitted
-from musictx.generate.score_seeds import read_score
+from musictx.generate.score_seeds import free_slots, read_score
 from musictx.generate.score_tasks import task_of
 from musictx.generate.scores import FREE, Script
 from musictx.music.midi_file import Event, notes_of, read_events
 from musictx.music.notation.midi import from_midi
-from musictx.music.notation.notation import Note, Part
+from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.write import to_musicxml
 from musictx.tokenizers.score.slots import LEFT, RIGHT, TUNE
 
 
@@ -172,3 +173,40 @@ def test_two_tracks_of_one_channel_strike_no_key_twice(tmp_path):
     task = task_of(path, SCORE, Fill(PLAIN, from_bar=1, to_bar=1, only="2"))
     ((slot, _),) = task.template.free
     assert fitted(task.seed, task.template, {slot: [Note(24, 24, 60), Note(24, 24, 61)]}) == {slot: (Note(24, 24, 61),)}
+
+
+LINE = tuple(Note(24 * n, 24, 72 + n % 3) for n in range(8))
+
+
+def _file_of(folder, *parts):
+    path = folder / "hands.musicxml"
+    path.write_bytes(to_musicxml(Notation(parts, (Bar(0, 4, 4), Bar(96, 4, 4)), 192))[0])
+    return path
+
+
+@pytest.mark.parametrize("silent", [{1}, {2}, {1, 2}])
+def test_new_hands_go_into_the_empty_staves_of_a_keyboard(folder, silent):
+    staves = [(), LINE, tuple(note._replace(pitch=note.pitch - 24) for note in LINE)]
+    hands = [Part("Piano", 0, () if n in silent else staves[n], group=1) for n in (1, 2)]
+    voice = [Part("Voice", 52, LINE, group=0)]
+    path = _file_of(folder, *voice, *hands, Part("Silence", 40, (), group=3))
+    (music,) = drawn(path, Accompany())
+    old, new = read_score(path, SCORE).notation.parts, music.notation.parts
+    assert [(part.name, part.group) for part in new] == [(part.name, part.group) for part in old]
+    assert {n for n in range(4) if new[n].notes != old[n].notes} <= silent
+    assert [slot for slot in music.template.slots if slot in (RIGHT, LEFT)] == [RIGHT, LEFT]
+    assert music.template.has_new_parts
+
+
+def test_a_name_of_all_staves_of_an_instrument_means_them_all(folder):
+    low = tuple(note._replace(pitch=note.pitch - 24) for note in LINE)
+    hands = Part("Piano", 0, LINE, group=1), Part("Piano", 0, low, group=1)
+    path = _file_of(folder, Part("Voice", 52, LINE, group=0), *hands)
+    slots = [set(free_slots(read_score(path, FILLS, part))) for part in ("Piano", "2", "3", "Voice")]
+    assert slots == [{RIGHT, LEFT}, {RIGHT}, {LEFT}, {TUNE}]
+    two = _file_of(folder, *hands, *(replace(part, group=2) for part in hands))
+    with pytest.raises(UserError, match="several tracks have this name"):
+        free_slots(read_score(two, FILLS, "Piano"))
+    apart = in_file(Notation(hands, (Bar(0, 4, 4), Bar(96, 4, 4)), 192), folder)
+    with pytest.raises(UserError, match="several tracks have this name"):
+        free_slots(read_score(apart, FILLS, "Piano"))

@@ -259,3 +259,54 @@ def test_a_transposing_staff_is_written_as_its_player_reads_it(semitones, step, 
     alone = replace(notation, parts=parts[1:])
     again, _ = read_notation(to_musicxml(alone)[0], "musicxml")
     assert ([part.notes for part in again.parts], [each.root for each in again.symbols]) == ([notes], [symbols[0].root])
+
+
+def _again(notation):
+    return read_notation(to_musicxml(notation)[0], "musicxml")[0]
+
+
+LINE = (Note(0, 24, 72), Note(24, 24, 74))
+
+
+@pytest.mark.parametrize("program", [0, 19, 40, 52])
+@pytest.mark.parametrize("groups", [(0, 1, 1), (0, 0, 0), (0, 0, 2), (0, 1, 2)])
+@pytest.mark.parametrize("silent", [None, 1, 2])
+def test_the_instruments_of_a_file_come_back_whatever_their_staves_play(program, groups, silent):
+    """Also lines, staves without notes, and those that lie above the higher ones."""
+    staves = [Part("Same", program, () if n == silent else LINE, group=group) for n, group in enumerate(groups)]
+    notation = Notation(tuple(staves), (Bar(0, 4, 4),), 96)
+    again = _again(notation)
+    assert [part.group for part in again.parts] == [*groups]
+    assert again.instruments == notation.instruments
+    assert [part.notes for part in again.parts] == [part.notes for part in staves]
+    assert to_musicxml(notation)[0].count(b"<score-part ") == len(set(groups))
+
+
+def test_two_voices_of_abc_are_one_instrument_in_a_brace_alone():
+    def keyboards(order):
+        text = f"X:1\n%%score {order}\nL:1/4\nK:C\nV:1\n[CE]GBc|\nV:2\nC,G,C,G,|\n"
+        return read_notation(text.encode(), "abc")[0].keyboards
+
+    assert [keyboards(order) for order in ("1 2", "[1 2]", "{1 2}", "{(1) | (2)}")] == [[], [], [(0, 1)], [(0, 1)]]
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_chord_symbols_come_back_over_their_staff(place):
+    parts = (
+        Part("Alto Sax", 65, LINE, transposed=-9, group=0),
+        Part("Piano", 0, LINE, group=1),
+        Part("Piano", 0, LINE, group=1),
+        Part("Guitar", 24, LINE, transposed=-12, group=3),
+    )
+    symbols = (ChordSymbol(0, "C", "major", staff=place), ChordSymbol(36, "G", "dominant", bass="B", staff=place))
+    assert _again(Notation(parts, (Bar(0, 4, 4),), 96, symbols=symbols)).symbols == symbols
+
+
+def test_symbols_stay_over_their_staff_when_a_keyboard_above_gets_two():
+    wide = tuple(Note(0, 24, pitch) for pitch in (36, 60, 84))
+    symbols = (ChordSymbol(0, "C", "major", staff=1),)
+    score = Notation((Part("", 0, wide), Part("Guitar", 24, LINE)), (Bar(0, 4, 4),), 96, symbols=symbols)
+    divided = score.on_two_staves()
+    assert divided.parts[divided.symbols[0].staff].name == "Guitar"
+    whole, _ = replace(score, parts=score.parts[::-1], symbols=()).with_texts(score, 96, 96)
+    assert whole.parts[whole.symbols[0].staff].name == "Guitar"

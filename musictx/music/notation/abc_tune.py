@@ -13,6 +13,8 @@ from musictx.music.notation.chord_symbols import ChordSymbol, higher, symbol_nam
 FIELD = re.compile(r"^([A-Za-z+]):(.*)")
 VOICE = re.compile(r"\[V: *([^\s\[\]]{1,100})([^\[\]]{0,500})\]")
 ORDER = re.compile(r"(?m)^%%(?:score|staves)(.*)")
+BRACE = re.compile(r"\{([^{}]*)\}")
+STAFF = re.compile(r"\([^()]*\)|[^\s()\[\]|*]+")
 CARRIED = re.compile(r"(?m)^(?:%%|I: *)propagate-accidentals +(\w+)")
 # not music: decorations, remarks, names of endings, lyrics' and layout's fields within the line
 NO_MUSIC = re.compile(r'![^!\n]*!|\+[a-z.]+\+|\[?"[^"\n]*"|\[[INPrRTUw]:[^\[\]]{0,500}\]|(?<!\\)%.*|\by\d*')
@@ -107,6 +109,10 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
                 voice(name).play(marked(music, quoted), losses)
     order = [each for line in ORDER.findall(text) for each in re.findall(r"[^\s()\[\]{}|*]+", line)]
     parts = sorted(voices.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
+    for brace in BRACE.findall("".join(ORDER.findall(text))):
+        staves = [staff.strip("( )") for staff in STAFF.findall(brace)]
+        for each in staves if all(staff in voices for staff in staves) else ():  # none has two voices
+            voices[each].brace = brace
     sounding = [voice for _, voice in parts if voice.pitches.shifts]
     playing: list[Voice | Layer] = []
     for upper in sounding:

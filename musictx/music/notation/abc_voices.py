@@ -55,7 +55,7 @@ class Voice(Line):
         super().__init__(carried)
         self.layers = [Layer(self, carried) for _ in range(layers)]
         self.words, self.rests = Words(), Rests()
-        self.name = ""
+        self.name = self.brace = ""
         self.program: int | None = None
         self.title, self.composer = "", ""
         self._about = ""
@@ -134,6 +134,7 @@ class Voice(Line):
         part = score.parts[0]
         score.metadata.title, score.metadata.composer = self.title, self.composer
         part.partName, sound = self.name, Instrument()
+        part.groups.extend([self.brace] if self.brace else [])
         sound.midiProgram = self.program
         part.insert(0, sound)
         losses["lyrics"] += self.words.put_below([each for each in heard if not each.isRest])

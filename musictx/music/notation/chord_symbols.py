@@ -1,7 +1,7 @@
 """Chord symbols over a score, as Bbm7 or C/E: their names, their notes, and their elements of MusicXML."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement
 
@@ -61,6 +61,7 @@ class ChordSymbol(NamedTuple):
     text: str = ""
     bass: str = ""
     degrees: tuple[tuple[int, int, str], ...] = ()
+    staff: int = 0  # over which it is, from the top
 
     def prints(self, value: int) -> bool:
         """Whether its text says this degree already; a ninth, as of 9sus, says the seventh too."""
@@ -162,6 +163,11 @@ def higher(symbol: ChordSymbol, semitones: int) -> ChordSymbol:
     fifths = 7 * semitones - 12 * round(7 * semitones / 12)
     at = _place(symbol.root or "C") + fifths
     return moved(symbol, fifths - 12 * (at > 11) + 12 * (at < -6))
+
+
+def over(symbols: Iterable[ChordSymbol], staves: Mapping[int, int]) -> tuple[ChordSymbol, ...]:
+    """The symbols over the new number of each staff; those of one that is gone over the highest."""
+    return tuple(each._replace(staff=staves.get(each.staff, 0)) for each in symbols)
 
 
 def _place(note: str) -> int:

@@ -21,7 +21,7 @@ ATTRIBUTES = {
     "keySig": {"sig": "key.sig"},
     "meterSig": {"count": "meter.count", "unit": "meter.unit", "sym": "meter.sym"},
 }
-NAME, SOUND = "name", "sound"  # of a staff, for `Unread` alone
+NAME, SOUND, BRACE = "name", "sound", "brace"  # of a staff, for `Unread` alone
 SIGNS = {"common": ("4", "4"), "cut": ("2", "2")}
 SIGNATURE = re.compile(r"0|\d{1,2}[sf]")
 MOST_COPIES = 2**20  # elements of bars that are repeated
@@ -47,6 +47,7 @@ def for_music21(text: str, losses: Counter[str]) -> str:
         if label := _label(group):
             for staff in group.iter(f"{{{SCHEMA}}}staffDef"):
                 staff.attrib.setdefault(NAME, label)
+    _brace(root)
     for score in root.iter(f"{{{SCHEMA}}}score"):
         whole, kept = ElementTree.Element(f"{{{SCHEMA}}}section"), list[Element]()
         for define in score.iter(f"{{{SCHEMA}}}scoreDef"):  # music21 fills bars of rest by its meter alone
@@ -98,6 +99,7 @@ class Unread:
         staves = {staff.get("n"): staff for staff in reversed([*self._all("staffDef")])}
         for staff, part in zip(reversed(staves.values()), score.parts, strict=False):
             part.partName = staff.get(NAME) or part.partName
+            part.groups.extend([staff.attrib[BRACE]] if BRACE in staff.attrib else [])
             if (number := staff.get(SOUND, "")).isdecimal() and int(number) < 128:
                 sound = instrument.Instrument()
                 sound.midiProgram = int(number)
@@ -107,7 +109,8 @@ class Unread:
         flat = score.flatten()
         for element in flat.notesAndRests:
             starts |= {each.id: flat.elementOffset(element) for each in (element, *getattr(element, "notes", ()))}
-        first = score.parts[0]
+        first, numbers = score.parts[0], [*dict.fromkeys(staff.get("n") for staff in self._all("staffDef"))]
+        parts = dict(zip(numbers, score.parts, strict=False))
         units = {each.offset: each.denominator for each in first.flatten().getElementsByClass("TimeSignature")}
         for measure, read in zip(self._all("measure"), first.getElementsByClass("Measure"), strict=False):
             unit = ([4] + [unit for at, unit in sorted(units.items()) if at <= read.offset])[-1]
@@ -115,7 +118,8 @@ class Unread:
                 onset = read.offset + max(_number(sign.get("tstamp")) - 1, 0) * 4 / unit
                 onset = starts.get((sign.get("startid") or "").removeprefix("#"), onset)
                 if sign in self._words:
-                    first.insert(onset, expressions.TextExpression(self._words[sign]))
+                    over = parts.get((sign.get("staff") or "").split(" ")[0], first)
+                    over.insert(onset, expressions.TextExpression(self._words[sign]))
                 if _name(sign) == "tempo" and (speed := _speed(sign)) > 0:
                     first.insert(onset, tempo.MetronomeMark(number=speed))
                 elif _name(sign) == "tempo":
@@ -232,6 +236,16 @@ def _describe(staff: Element) -> None:
     for sound in staff.findall(f"{{{SCHEMA}}}instrDef"):
         staff.set(SOUND, sound.get("midi.instrnum", ""))
         staff.remove(sound)
+
+
+def _brace(root: Element) -> None:
+    """The same sign for the staves of a brace whose names do not differ: one instrument."""
+    for n, group in enumerate(root.iter(f"{{{SCHEMA}}}staffGrp")):
+        symbols = {each.get("symbol") for each in (group, *group.findall(f"{{{SCHEMA}}}grpSym"))}
+        staves = group.findall(f"{{{SCHEMA}}}staffDef")
+        if "brace" in symbols and len({staff.get(NAME) for staff in staves} - {None}) <= 1 < len(staves):
+            for staff in staves:
+                staff.set(BRACE, str(n))
 
 
 def _measures(section: Element) -> Iterator[Element]:

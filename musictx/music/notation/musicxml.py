@@ -13,7 +13,7 @@ MARKED = re.compile(
     rf"<direction\b[^>]*>((?:(?!</direction>).)*?)<words\b[^>]*>{MARK}(\d+)</words>(.*?)</direction>", re.DOTALL
 )
 TEMPO = re.compile(r"(<per-minute\b[^>]*>)[^<\d]*(\d+(?:\.\d+)?)[^<]*<")  # ca. 60, which music21 takes for words
-PLACE = re.compile(r"<offset\b.*?</offset>", re.DOTALL)
+PLACE = re.compile(r"<offset\b.*?</offset>|<staff>.*?</staff>", re.DOTALL)
 
 
 def for_music21(text: str, losses: Losses) -> tuple[str, dict[str, ChordSymbol]]:
@@ -69,7 +69,7 @@ def _mark(part: Element, symbols: dict[str, ChordSymbol], losses: Losses) -> Non
         if (transpose := element.find("transpose")) is not None:
             fifths = _fifths(transpose)
         if element.tag == "harmony":
-            symbol, offset = symbol_of(element, fifths), element.find("offset")
+            symbol, place = symbol_of(element, fifths), [*element.findall("offset"), *element.findall("staff")]
             element.clear()
             element.tag = "direction"
             losses["symbols"] += 1
@@ -77,7 +77,7 @@ def _mark(part: Element, symbols: dict[str, ChordSymbol], losses: Losses) -> Non
                 mark = f"{MARK}{len(symbols)}"
                 symbols[mark] = symbol
                 ElementTree.SubElement(ElementTree.SubElement(element, "direction-type"), "words").text = mark
-                element.extend([] if offset is None else [offset])
+                element.extend(place)
 
 
 TRANSPOSES = re.compile(r"<transpose[\s>]")
@@ -114,7 +114,6 @@ def with_symbols(text: bytes, symbols: tuple[ChordSymbol, ...]) -> bytes:
 
     def symbol(match: re.Match[str]) -> str:
         harmony = ElementTree.tostring(element_of(symbols[int(match[2])]), encoding="unicode")
-        place = PLACE.search(match[3])
-        return harmony.replace("</harmony>", (place[0] if place else "") + "</harmony>")
+        return harmony.replace("</harmony>", "".join(PLACE.findall(match[3])) + "</harmony>")
 
     return MARKED.sub(symbol, text.decode()).encode() if symbols else text

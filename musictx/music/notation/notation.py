@@ -2,13 +2,13 @@
 
 from bisect import bisect_right
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from threading import Lock
 from typing import NamedTuple
 
 from musictx.errors import MidiError
-from musictx.music.notation.chord_symbols import ChordSymbol
+from musictx.music.notation.chord_symbols import ChordSymbol, over
 from musictx.music.notation.lyrics import Syllable, cut
 from musictx.music.score import UNITS
 
@@ -107,7 +107,9 @@ class Part:
     notes: tuple[Note, ...]
     lyrics: tuple[Syllable, ...] = ()
     transposed: int = 0  # semitones that it sounds above the notes that players read; a clarinet in B flat -2
-    clefs: tuple[Clef, ...] = ()  # without one the notes say it
+    clefs: tuple[Clef, ...] = field(default=(), compare=False)  # without one the notes say it
+    # neighbours of one instrument share it; None: the file does not say, as MIDI, whose music may be equal
+    group: int | None = field(default=None, compare=False)
 
     @property
     def places(self) -> set[tuple[int, int]]:
@@ -217,47 +219,66 @@ class Notation:
 
         Staves that are new in a region get no words there, and if all are new no chord symbols. A syllable may have no
         note."""
-        before = [(name_of(n, part), part) for n, part in enumerate(given.on_two_staves().parts)]
-        parts, lost, stays = list[Part](), sum(len(part.lyrics) for _, part in before), False
+        given, places = given.on_two_staves(), dict[int, int]()
+        before = [(name_of(n, part), n, part) for n, part in enumerate(given.parts)]
+        parts, lost, stays = list[Part](), sum(len(part.lyrics) for part in given.parts), False
         for part in self.parts:
-            alike = [(len(part.places & each.places), -n) for n, (name, each) in enumerate(before) if name == part.name]
+            alike = [
+                (len(part.places & each.places), -k) for k, (name, _, each) in enumerate(before) if name == part.name
+            ]
             common, place = max(alike, default=(0, 0))
             if not common:
                 parts.append(part)
                 continue
-            _, like = before.pop(-place)
+            _, n, like = before.pop(-place)
+            places[n] = len(parts)
             lost -= len(like.lyrics)
             new, old = ({at for at in each.places if new_from <= at[0] < new_to} for each in (part, like))
             stays |= bool(new) and new == old
             lyrics = like.lyrics if new == old else cut(like.lyrics, lambda at: not new_from <= at < new_to)
-            parts.append(replace(part, lyrics=lyrics, transposed=like.transposed, clefs=like.clefs))
-        symbols = tuple(each for each in given.symbols if stays or not new_from <= each.onset < new_to)
+            parts.append(replace(part, lyrics=lyrics, transposed=like.transposed, clefs=like.clefs, group=like.group))
+        symbols = over((each for each in given.symbols if stays or not new_from <= each.onset < new_to), places)
         return replace(self, parts=tuple(parts), symbols=symbols, title=given.title, composer=given.composer), lost
 
     def followed_by(self, other: "Notation", onset: int) -> "Notation":
         """The staves and chord symbols of both, the other's from `onset` on."""
+        first = len(self.parts)
         later = (
             replace(
                 part,
                 name=name_of(n, part),
+                group=None if part.group is None else part.group + first,
                 notes=tuple(each._replace(onset=each.onset + onset) for each in part.notes),
                 lyrics=tuple(each._replace(onset=each.onset + onset) for each in part.lyrics),
                 clefs=tuple(each._replace(onset=each.onset + onset) for each in part.clefs),
             )
             for n, part in enumerate(other.parts)
         )
-        symbols = (each._replace(onset=each.onset + onset) for each in other.symbols)
+        symbols = (each._replace(onset=each.onset + onset, staff=each.staff + first) for each in other.symbols)
         return replace(self, parts=(*self.parts, *later), symbols=(*self.symbols, *symbols))
 
     @property
+    def instruments(self) -> list[tuple[int, ...]]:
+        """The staves of each instrument that has several, from the top: as the file says, else as music looks."""
+        said = [(group, [n for n, _ in same]) for group, same in groupby(enumerate(self.parts), lambda x: x[1].group)]
+        return sorted([*self._guessed, *(tuple(same) for group, same in said if group is not None and len(same) > 1)])
+
+    @property
     def keyboards(self) -> list[tuple[int, int]]:
-        """The two staves of each keyboard, the higher first: neighbours of one instrument, whose names do not differ.
-        Lines of a choir are none."""
+        """The two hands of each keyboard, the higher staff first."""
+        programs = [part.program for part in self.parts]
+        return [(same[0], same[1]) for same in self.instruments if KEYBOARDS.issuperset(programs[n] for n in same)]
+
+    @property
+    def _guessed(self) -> list[tuple[int, int]]:
+        """The two staves of each keyboard that the file does not name as one: neighbours of one instrument, whose names
+        do not differ. Lines of a choir are none."""
         pairs: list[tuple[int, int]] = []
         lines = [part.is_line for part in self.parts]
         for n, (upper, lower) in enumerate(pairwise(self.parts)):
             is_named_apart = upper.name and lower.name and upper.name != lower.name
-            is_one = upper.program in KEYBOARDS and upper.program == lower.program and not is_named_apart
+            is_unsaid = upper.group is None and lower.group is None and not is_named_apart
+            is_one = upper.program in KEYBOARDS and upper.program == lower.program and is_unsaid
             if is_one and upper.is_above(lower) and (len(self.parts) == 2 or not (lines[n] and lines[n + 1])):
                 pairs.append((n, n + 1))
         taken = set[int]()
@@ -272,14 +293,15 @@ class Notation:
     @property
     def divided(self) -> set[int]:
         """The parts that get two staves: wide ones of a keyboard, whose notes are on one."""
-        paired = {n for pair in self.keyboards for n in pair}
+        paired = {n for staves in self.instruments for n in staves}
         parts = enumerate(self.parts)
         return {n for n, part in parts if n not in paired and part.program in KEYBOARDS and part.is_wide}
 
     def on_two_staves(self) -> "Notation":
         """With two staves for each keyboard that has one, and is wide."""
-        staves, divided = list[Part](), self.divided
+        staves, divided, places = list[Part](), self.divided, dict[int, int]()
         for n, part in enumerate(self.parts):
+            places[n] = len(staves)
             if n not in divided:
                 staves.append(part)
                 continue
@@ -288,4 +310,4 @@ class Notation:
                 mine = tuple(note for note in part.notes if (note.pitch >= MIDDLE_C) == is_upper)
                 sung = tuple(each for each in part.lyrics if (each.onset in above) == is_upper)
                 staves.append(replace(part, notes=mine, lyrics=sung, clefs=()))
-        return replace(self, parts=tuple(staves))
+        return replace(self, parts=tuple(staves), symbols=over(self.symbols, places))

@@ -79,6 +79,9 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
             names = [str(staff.id) for staff in staves]
             moved = transpositions(texts[0], names) if kind == "musicxml" else [0] * len(staves)
             notation = _notation(staves, symbols, moved, losses, source, chart).with_symbols_apart()
+            groups = _instruments(scores, staves, kind in ("musicxml", "abc"))
+            parts = (replace(part, group=group) for part, group in zip(notation.parts, groups, strict=True))
+            notation = replace(notation, parts=tuple(parts))
             if (about := scores[0].metadata) is not None:
                 notation = replace(notation, title=_in_one_line(about.bestTitle), composer=_in_one_line(about.composer))
         except (MidiError, MemoryError):
@@ -250,20 +253,36 @@ def _signed(flat: Any) -> list[tuple[int, tuple[int, str]]]:
     ]
 
 
+def _instruments(scores: Sequence[Any], staves: Sequence[Any], is_said: bool) -> list[int | None]:
+    """The instrument of each staff, as the number of its first; None where the file does not say. Where it `is_said`
+    each staff has one of its own, but for a brace around whole parts, which may be families too."""
+    braces = [each for score in scores for each in score.getElementsByClass("StaffGroup") if each.symbol == "brace"]
+    unsaid = {id(staff) for brace in braces for staff in brace.getSpannedElements()}
+    names = list[str | None]()
+    for n, staff in enumerate(staves):
+        if "PartStaff" in staff.classes:
+            names.append(str(staff.id).rpartition("-Staff")[0])
+        elif staff.groups or is_said:
+            names.append(None if id(staff) in unsaid else "".join(staff.groups) or str(n))
+        else:
+            names.append(None)
+    return [None if name is None else names.index(name) for name in names]
+
+
 def _symbols(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses) -> list[ChordSymbol]:
     """The chord symbols over all staves, where the names that stand for them lie. Where two staves have some, those of
     the higher count; others stay counted as losses, but for the same again."""
-    found = dict[ChordSymbol, None]()
-    for part in parts if named else ():
+    found = dict[ChordSymbol, int]()  # the staff of each
+    for n, part in enumerate(parts if named else ()):
         taken = {each.onset for each in found}
         for element in part.flatten():
             name = getattr(element, "figure", None) or getattr(element, "content", "")
             if name in named:
                 symbol = named[name]._replace(onset=_units(element.offset))
                 if symbol.onset not in taken:
-                    found[symbol] = None
+                    found.setdefault(symbol, n)
                 losses["symbols"] -= symbol in found
-    return [*found]
+    return [symbol._replace(staff=n) for symbol, n in found.items()]
 
 
 def _texts(parts: list[Any], longest: Any, named: dict[str, ChordSymbol]) -> Losses:

@@ -59,18 +59,17 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
     notation = notation if notation.keys else replace(notation, keys=(key_of(notation),))
     names = spelled(notation)
     notation, losses = _on_lines(notation)
-    notation = replace(notation, parts=_as_keyboards(notation))
+    notation = replace(notation, parts=_of_one_name(notation))
     parts = [_within_signs(part, notation.keys) for part in notation.parts]
-    staves = [_staff(part, names[n], notation, losses, tempi and n == 0, n == 0) for n, part in enumerate(parts)]
+    staves = [_staff(part, names[n], notation, losses, tempi and n == 0, n) for n, part in enumerate(parts)]
     for staff in staves:
         score.insert(0, staff)
-    for upper, lower in notation.keyboards:
-        name = printable(notation.parts[upper].name)
-        both = layout.StaffGroup([staves[upper], staves[lower]], symbol="brace", name=name)
-        score.insert(0, both)
+    for same in notation.instruments:
+        name = printable(notation.parts[same[0]].name)
+        score.insert(0, layout.StaffGroup([staves[n] for n in same], symbol="brace", name=name))
     with MUSIC21, redirect_stderr(io.StringIO()):  # music21's remarks on more instruments than MIDI has channels
         text: bytes = GeneralObjectExporter(score).parse()
-    symbols = tuple(moved(each, -fifths_of(parts[0].transposed)) for each in notation.symbols)
+    symbols = tuple(moved(each, -fifths_of(parts[each.staff].transposed)) for each in notation.symbols)
     return with_symbols(text, symbols), +losses
 
 
@@ -82,12 +81,13 @@ def _within_signs(part: Part, keys: Sequence[Key]) -> Part:
     return part if is_real else replace(part, transposed=0)
 
 
-def _as_keyboards(notation: Notation) -> tuple[Part, ...]:
-    """The parts; both staves of a keyboard have the name that either has."""
+def _of_one_name(notation: Notation) -> tuple[Part, ...]:
+    """The parts; all staves of an instrument have the first name that one has."""
     parts = [*notation.parts]
-    for upper, lower in notation.keyboards:
-        name = parts[upper].name or parts[lower].name
-        parts[upper], parts[lower] = (replace(parts[n], name=name) for n in (upper, lower))
+    for same in notation.instruments:
+        name = next((parts[n].name for n in same if parts[n].name), "")
+        for n in same:
+            parts[n] = replace(parts[n], name=name)
     return tuple(parts)
 
 
@@ -104,7 +104,7 @@ def _staff(
     notation: Notation,
     losses: Losses,
     has_tempi: bool,
-    has_symbols: bool,
+    place: int,
 ) -> Any:
     from music21 import expressions, instrument, interval, meter, stream
 
@@ -120,7 +120,10 @@ def _staff(
     chords = sorted((chord for voice in in_voices(exact) for chord in voice), reverse=True)
     losses["voices"] += len(part.notes) - (_lengths(exact) & _lengths(chords)).total()
     sounding: list[Chord] = []
-    guessed = Clef(0, "F", 4) if part.height - part.transposed < LOW else Clef(0, "G", 2)
+    is_low = any(place in same[1:] for same in notation.instruments)  # where no note says it
+    if part.notes:
+        is_low = part.height - part.transposed < LOW
+    guessed = Clef(0, "F", 4) if is_low else Clef(0, "G", 2)
     clefs = part.clefs if part.clefs and not part.clefs[0].onset else (guessed, *part.clefs)
     signs: list[Clef | Key] = [*clefs, *notation.keys]
     sung = [each.onset for each in part.lyrics]
@@ -154,7 +157,7 @@ def _staff(
             at = Fraction(mark.onset - bar.onset, UNITS)
             measure.insert(at, _tempo(mark))
         for k, symbol in enumerate(notation.symbols):
-            if has_symbols and bar.onset <= symbol.onset < end:
+            if symbol.staff == place and bar.onset <= symbol.onset < end:
                 at = Fraction(symbol.onset - bar.onset, UNITS)
                 measure.insert(at, expressions.TextExpression(f"{MARK}{k}"))
         staff.append(measure)

@@ -12,21 +12,20 @@ NAMES = ("tune", "piano", "piano", *(f"part {n}" for n in range(1, SLOTS - OTHER
 def slots_of(notation: Notation) -> list[int | None]:
     """The slot of each part, None for those without notes. Raises TokenError for more than 13 others.
 
-    The first keyboard with two staves has the hands. Of the parts that sing one note at a time the first is the tune,
-    unless another lies an octave higher."""
+    The first keyboard with two staves has the hands, one with music on both before others. Of the parts that sing one
+    note at a time the first is the tune, unless another lies an octave higher."""
     parts = notation.parts
     slots: list[int | None] = [None] * len(parts)
-    pairs = [pair for pair in notation.keyboards if all(parts[n].notes for n in pair)]
-    if pairs:
-        upper, lower = pairs[0]
-        slots[upper], slots[lower] = RIGHT, LEFT
+    pairs = sorted(notation.keyboards, key=lambda pair: -sum(bool(parts[n].notes) for n in pair))
+    for n, hand in zip(pairs[0], (RIGHT, LEFT), strict=True) if pairs else ():
+        slots[n] = hand if parts[n].notes else None
     left = [n for n, part in enumerate(parts) if part.notes and slots[n] is None]
     tunes = [n for n in left if parts[n].is_line]
     if tunes:
         highest = max(parts[n].height for n in tunes)
         slots[next(n for n in tunes if parts[n].height > highest - OCTAVE)] = TUNE
     others = [n for n in left if slots[n] is None]
-    if not pairs and len(others) == 1 and parts[others[0]].program in KEYBOARDS:
+    if RIGHT not in slots and LEFT not in slots and len(others) == 1 and parts[others[0]].program in KEYBOARDS:
         n = others.pop()
         slots[n] = RIGHT if parts[n].height >= MIDDLE_C else LEFT
     if len(others) > SLOTS - OTHER:
