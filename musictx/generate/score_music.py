@@ -70,7 +70,9 @@ def without_seed(music: ScoreMusic) -> ScoreMusic:
     notation = replace(
         old,
         parts=tuple(
-            replace(part, notes=(), lyrics=(), clefs=tuple(each._replace(onset=0) for each in part.clefs[-1:]))
+            replace(
+                part, notes=(), lyrics=(), voices={}, clefs=tuple(each._replace(onset=0) for each in part.clefs[-1:])
+            )
             for part in old.parts
         ),
         bars=tuple(bar._replace(onset=bar.onset - begin) for bar in old.bars[first:]),

@@ -1,5 +1,6 @@
 """Lyrics of scores: from MusicXML, MEI and MIDI, and back, also in new music."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -24,7 +25,7 @@ def song(*lyrics: Syllable, tune: tuple[Note, ...] = TUNE) -> Notation:
 
 
 def lines(notation: Notation) -> list[tuple[object, ...]]:
-    return [tuple(each) for part in notation.parts for each in part.lyrics]
+    return [tuple(each[:5]) for part in notation.parts for each in part.lyrics]
 
 
 def test_words_of_two_verses_come_back_and_those_of_grace_notes_and_rests_are_counted():
@@ -64,6 +65,21 @@ def test_two_voices_of_a_staff_sing_the_same_or_their_own():
     _, losses = to_musicxml(song(Syllable(12, 1, "x"), Syllable(24, 1, "a"), Syllable(24, 1, "b")))
     assert losses == {"lyrics": 2}
     assert lost_in_midi(own) == {"unsung": 1}
+
+
+def test_each_voice_of_a_staff_sings_its_own_words():
+    """Also where both begin together, and what they sing sorts otherwise, or is the same."""
+    tune = (Note(0, 48, 72), Note(0, 96, 69), Note(48, 48, 74), Note(96, 96, 69), Note(96, 96, 72))
+    voices = {note: (2 if note.pitch == 69 else 1,) for note in tune}
+    sung = [(0, "Zu", 1), (0, "Ah", 2), (48, "dir", 1), (96, "Nun", 1), (96, "Nun", 2)]
+    words = tuple(Syllable(onset, 1, text, voice=voice) for onset, text, voice in sung)
+    notation = replace(song(tune=tune), parts=(Part("Women", 52, tune, words, voices=voices),))
+    text, losses = to_musicxml(notation)
+    heads = re.findall(r"<note>.*?</note>", text.decode(), re.DOTALL)
+    found = {(re.findall(r"<step>(.)|<text>(.*?)<", head)[0][0], *re.findall(r"<text>(.*?)<", head)) for head in heads}
+    assert found == {("C", "Zu"), ("D", "dir"), ("A", "Ah"), ("C", "Nun"), ("A", "Nun")}
+    assert (read_notation(text, "musicxml")[0].parts[0].lyrics, losses) == (words, {})
+    assert lost_in_midi(notation) == {"unsung": 1}
 
 
 def with_words(notation: Notation, texts: dict[int, bytes], track: int) -> bytes:

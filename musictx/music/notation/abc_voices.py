@@ -197,15 +197,18 @@ class Layer(Line):
 
     def put_on(self, score: Any, losses: Counter[str]) -> None:
         """Puts its notes beside those of its voice."""
+        from music21.stream import Voice as StreamVoice
+
         heard = self.heard(score, losses)
         score.remove(score.parts[0])
         if not self.voice.bars or len(heard) != len(self.pitches.shifts):
             losses["overlay"] += len(self.spans)
             return
-        onsets = onsets_of(heard)
+        onsets, beside = onsets_of(heard), StreamVoice()
+        self.voice.part.insert(0, beside)
         for bar, first, end in self.spans:
             for n in (n for n in range(first, end) if not heard[n].isRest):
-                self.voice.part.insert(self.voice.bars[bar] + onsets[n] - onsets[first], heard[n])
+                beside.insert(self.voice.bars[bar] + onsets[n] - onsets[first], heard[n])
 
 
 def onsets_of(heard: Sequence[Any]) -> list[Fraction]:

@@ -122,6 +122,8 @@ class Spines:
 
     def put_on(self, score: Any, losses: Counter[str]) -> None:
         """Puts the voices of a staff together, and the words below its notes; counts syllables without a note."""
+        from music21.stream import Voice
+
         parts = {int(str(part.id).removeprefix("spine_")): part for part in score.parts}
         staves, names = dict[int, Any](), self._names()
         for number, (spine, voice) in enumerate(self.voices):
@@ -129,9 +131,10 @@ class Spines:
                 staves[spine] = parts[number]
                 staves[spine].partName = names[spine] or staves[spine].partName
                 continue
-            flat = parts[number].flatten()
+            flat, beside = parts[number].flatten(), Voice()
             for note in flat.notes:
-                staves[spine].insert(flat.elementOffset(note), note)
+                beside.insert(flat.elementOffset(note), note)
+            staves[spine].insert(0, beside)
             score.remove(parts[number])
         losses["lyrics"] += sum(self._sing(spine, staves) for spine, kind in enumerate(self.kinds) if kind == "**text")
 

@@ -1,7 +1,7 @@
 """Lyrics of a staff: from music21's notes, onto them, and in the track of a MIDI file."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -15,18 +15,19 @@ LINE_BREAKS = "/\\"  # of karaoke files
 
 
 class Syllable(NamedTuple):
-    """Text below the note that begins there, which begins a word, ends one, or both."""
+    """Text below the note that begins there, which begins a word, ends one, or both; of a voice of the staff."""
 
     onset: int
     verse: int
     text: str
     begins: bool = True
     ends: bool = True
+    voice: int = 0  # 1 is the top; 0 where the staff has one, or nothing says it
 
 
-def syllables_of(elements: Iterable[Any], losses: Counter[str]) -> tuple[Syllable, ...]:
-    """The syllables below music21's notes; counts those of grace notes and rests."""
-    found = set[Syllable]()  # two voices of a staff may sing one
+def syllables_of(elements: Iterable[Any], voices: Mapping[int, int], losses: Counter[str]) -> tuple[Syllable, ...]:
+    """The syllables below music21's notes, whose voices are known by `id`; counts those of grace notes and rests."""
+    found = set[Syllable]()
     for element in elements:
         for lyric in element.lyrics:
             text = printable(lyric.text or "")
@@ -36,8 +37,9 @@ def syllables_of(elements: Iterable[Any], losses: Counter[str]) -> tuple[Syllabl
                 losses["lyrics"] += 1
             elif text:
                 onset = round(Fraction(element.offset) * UNITS)
-                found.add(Syllable(onset, lyric.number, _bare(text, begins, ends), begins, ends))
-    return tuple(sorted(found))
+                bare, voice = _bare(text, begins, ends), voices.get(id(element), 0)
+                found.add(Syllable(onset, lyric.number, bare, begins, ends, voice))
+    return tuple(sorted(found, key=lambda each: (each.onset, each.verse, each.voice, each)))
 
 
 def _bare(text: str, begins: bool, ends: bool) -> str:
@@ -50,20 +52,21 @@ def _bare(text: str, begins: bool, ends: bool) -> str:
 def cut(syllables: Sequence[Syllable], stays: Callable[[int], bool]) -> tuple[Syllable, ...]:
     """Those whose place stays. A word ends where the rest of it is cut off, or its hyphens would go on to the end of
     the music."""
-    kept, is_cut = list[Syllable](), dict[int, bool]()  # whether the next one of each verse does not stay
+    kept, is_cut = list[Syllable](), dict[tuple[int, int], bool]()  # whether the next of its verse does not stay
     for each in reversed(syllables):
         if stays(each.onset):
-            kept.append(each._replace(ends=each.ends or is_cut.get(each.verse, False)))
-        is_cut[each.verse] = not stays(each.onset)
+            kept.append(each._replace(ends=each.ends or is_cut.get((each.verse, each.voice), False)))
+        is_cut[each.verse, each.voice] = not stays(each.onset)
     return tuple(reversed(kept))
 
 
-def sing(measure: Any, syllables: Iterable[Syllable], onset: int, losses: Counter[str]) -> None:
-    """Puts syllables below the notes of a measure that begins at `onset`; counts those where no note begins."""
-    voices = [*measure.voices] or [measure]
-    for each in syllables:
+def sing(voices: Mapping[int, Any], syllables: Iterable[Syllable], onset: int, losses: Counter[str]) -> None:
+    """Puts syllables below the notes of a measure that begins at `onset`, of their own voices if these begin notes
+    there; counts those where no note begins."""
+    for each in sorted(syllables, key=lambda each: each.voice):
         at = Fraction(each.onset - onset, UNITS)
-        begun = (element for voice in voices for element in voice.notes if element.offset == at)
+        own_first = sorted(voices, key=lambda voice: voice != each.voice)
+        begun = (element for voice in own_first for element in voices[voice].notes if element.offset == at)
         free = (element for element in begun if all(other.number != each.verse for other in element.lyrics))
         if (element := next(free, None)) is None:
             losses["lyrics"] += 1

@@ -98,7 +98,8 @@ def place_of(n: int) -> tuple[int, int]:
 def lost_in_midi(notation: Notation) -> Losses:
     """Chord symbols, all verses but one, and notes with which a longer one of their staff and pitch begins."""
     unisons = sum(len(part.notes) - len({(note.onset, note.pitch) for note in part.notes}) for part in notation.parts)
-    unsung = sum(len(part.lyrics) - len(in_midi(part.lyrics)) for part in notation.parts)
+    texts = [{each._replace(voice=0) for each in part.lyrics} for part in notation.parts]  # voices may sing the same
+    unsung = sum(len(each) - len(in_midi(part.lyrics)) for each, part in zip(texts, notation.parts, strict=True))
     return +Losses(unison=unisons, unheld=len(notation.symbols), unsung=unsung)
 
 

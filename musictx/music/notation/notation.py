@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from threading import Lock
@@ -110,6 +111,8 @@ class Part:
     clefs: tuple[Clef, ...] = field(default=(), compare=False)  # without one the notes say it
     # neighbours of one instrument share it; None: the file does not say, as MIDI, whose music may be equal
     group: int | None = field(default=None, compare=False)
+    # those that a file gives its notes, 1 is the top; a unison has two
+    voices: Mapping[Note, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def places(self) -> set[tuple[int, int]]:
@@ -118,9 +121,15 @@ class Part:
 
     def until(self, end: int) -> "Part":
         """What begins before `end`; notes end there."""
-        notes = tuple(n._replace(length=min(n.length, end - n.onset)) for n in self.notes if n.onset < end)
+        before = [n for n in self.notes if n.onset < end]
+        notes = tuple(n._replace(length=min(n.length, end - n.onset)) for n in before)
+        voices = dict[Note, tuple[int, ...]]()
+        for old, new in zip(before, notes, strict=True):
+            if old in self.voices:
+                voices[new] = tuple(sorted({*voices.get(new, ()), *self.voices[old]}))
         clefs = tuple(each for each in self.clefs if each.onset < end)
-        return replace(self, notes=notes, lyrics=cut(self.lyrics, lambda at: at < end), clefs=clefs)
+        lyrics = cut(self.lyrics, lambda at: at < end)
+        return replace(self, notes=notes, lyrics=lyrics, clefs=clefs, voices=voices)
 
     def is_above(self, other: "Part") -> bool:
         """Whether it is the higher hand: each has music, and this one lies higher."""
@@ -236,7 +245,7 @@ class Notation:
             new, old = ({at for at in each.places if new_from <= at[0] < new_to} for each in (part, like))
             stays |= bool(new) and new == old
             lyrics = like.lyrics if new == old else cut(like.lyrics, lambda at: not new_from <= at < new_to)
-            parts.append(replace(part, lyrics=lyrics, transposed=like.transposed, clefs=like.clefs, group=like.group))
+            parts.append(replace(like, name=part.name, program=part.program, notes=part.notes, lyrics=lyrics))
         symbols = over((each for each in given.symbols if stays or not new_from <= each.onset < new_to), places)
         return replace(self, parts=tuple(parts), symbols=symbols, title=given.title, composer=given.composer), lost
 
@@ -251,6 +260,7 @@ class Notation:
                 notes=tuple(each._replace(onset=each.onset + onset) for each in part.notes),
                 lyrics=tuple(each._replace(onset=each.onset + onset) for each in part.lyrics),
                 clefs=tuple(each._replace(onset=each.onset + onset) for each in part.clefs),
+                voices={each._replace(onset=each.onset + onset): voice for each, voice in part.voices.items()},
             )
             for n, part in enumerate(other.parts)
         )

@@ -4,7 +4,7 @@ import io
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
 from fractions import Fraction
@@ -228,9 +228,24 @@ def _notation(
 
 def _staff(part: Any, transposed: int, losses: Losses, source: object) -> Part:
     flat = part.flatten()
-    notes = tuple(_notes(flat.notes, losses, source))
-    lyrics = syllables_of(flat.notesAndRests, losses)
-    return Part(_name(part), _program(part), notes, lyrics, transposed, tuple(_clefs(flat)))
+    known = _voices(part, flat)
+    voices = _notes(flat.notes, known, losses, source)
+    lyrics = syllables_of(flat.notesAndRests, known, losses)
+    heard, clefs = (*voices,), tuple(_clefs(flat))
+    return Part(_name(part), _program(part), heard, lyrics, transposed, clefs, voices=voices if known else {})
+
+
+def _voices(part: Any, flat: Any) -> dict[int, int]:
+    """The voice of each of music21's notes by its `id`, 1 is the top; of a staff with one voice none."""
+    numbers = dict[int, int]()
+    for bar in (part, *part.getElementsByClass("Measure")):
+        for n, voice in enumerate(bar.voices, 2 if bar is part else 1):  # those beside the bars come after theirs
+            name = str(voice.id)
+            number = int(name) if name.isdecimal() and len(name) < 3 and bar is not part else n
+            numbers |= {id(element): number for element in voice}
+    alone = 1 if part.voices else min(numbers.values(), default=1)  # of bars with one voice
+    ranks = {number: rank for rank, number in enumerate(sorted({*numbers.values(), alone}), 1)}
+    return {id(each): ranks[numbers.get(id(each), alone)] for each in flat.notesAndRests} if numbers else {}
 
 
 def _clefs(flat: Any) -> Iterator[Clef]:
@@ -312,10 +327,12 @@ def _changes(marks: Iterable[tuple[int, Any]]) -> list[tuple[int, Any]]:
     return changes
 
 
-def _notes(elements: Iterable[Any], losses: Losses, source: object) -> Iterator[Note]:
-    """Notes of a staff, tied ones as one, in order of time and pitch."""
+def _notes(
+    elements: Iterable[Any], known: Mapping[int, int], losses: Losses, source: object
+) -> dict[Note, tuple[int, ...]]:
+    """Notes of a staff with their voices, tied ones as one, in order of time and pitch."""
     ended: dict[tuple[Fraction, int], list[list[Any]]] = defaultdict(list)  # those that are tied to the next
-    spans: list[list[Any]] = []  # [onset, offset, pitch] in quarters
+    spans: list[list[Any]] = []  # [onset, offset, pitch, voice] in quarters
     for element in elements:
         if "Harmony" in element.classes:  # a chord's name
             continue
@@ -334,22 +351,24 @@ def _notes(elements: Iterable[Any], losses: Losses, source: object) -> Iterator[
                 losses["beyond"] += 1
                 continue
             losses["between"] += pitch != note.pitch.ps
+            voice = known.get(id(element), 0)
             waiting = ended.get((onset, pitch))
             if tie is not None and tie.type in ("stop", "continue") and waiting:
-                new = waiting.pop()
+                own = (n for n, (*_, its) in enumerate(waiting) if its == voice)
+                new = waiting.pop(next(own, -1))
                 new[1] = onset + length
             else:
-                new = [onset, onset + length, pitch]
+                new = [onset, onset + length, pitch, voice]
                 spans.append(new)
             if tie is not None and tie.type in ("start", "continue"):
                 ended[new[1], pitch].append(new)
-    notes = set()
-    for onset, offset, pitch in spans:
+    notes: dict[Note, set[int]] = defaultdict(set)
+    for onset, offset, pitch, voice in spans:
         begins, ends = _units(onset), _units(offset)
         losses["finer"] += begins != onset * UNITS or ends != offset * UNITS
-        notes.add(Note(begins, max(ends - begins, 1), pitch))
+        notes[Note(begins, max(ends - begins, 1), pitch)].add(voice)
     losses["shared"] += len(spans) - len(notes)
-    yield from sorted(notes)
+    return {note: tuple(sorted(voices)) for note, voices in sorted(notes.items())}
 
 
 def _bars(part: Any, end: int, source: object) -> tuple[tuple[Bar, ...], int]:

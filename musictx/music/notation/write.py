@@ -3,10 +3,11 @@
 import io
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from musictx.errors import UserError
@@ -21,9 +22,13 @@ from musictx.music.score import UNITS
 MOST_BARS = 10_000  # of all staves: each takes about ten milliseconds
 VOICES = 4  # of a staff, as notation programs have
 ONE = (96, 72, 48, 36, 24, 18, 12, 9, 6, 3, 32, 16, 8, 4, 2, 1)  # lengths that one note head can have, in units
+TRIPLETS = {6, 12, 24, 48, 96}  # lengths of whole ones
 FINEST = UNITS // 8  # the shortest part of a bar that a time signature counts
 MOST_TRANSPOSED = 36  # semitones; none of a real instrument is farther
 LOW = 60  # mean pitch of a staff in the bass clef
+
+
+Given = Mapping[tuple[int, int, Name], tuple[int, ...]]  # the voices of notes by their onset, length and name
 
 
 class Chord(NamedTuple):
@@ -119,6 +124,7 @@ def _staff(
     exact = chords_of(part.notes, names)
     chords = sorted((chord for voice in in_voices(exact) for chord in voice), reverse=True)
     losses["voices"] += len(part.notes) - (_lengths(exact) & _lengths(chords)).total()
+    given = {(x.onset, x.length, y): part.voices[x] for x, y in zip(part.notes, names, strict=True) if x in part.voices}
     sounding: list[Chord] = []
     is_low = any(place in same[1:] for same in notation.instruments)  # where no note says it
     if part.notes:
@@ -146,8 +152,8 @@ def _staff(
         sounding = [chord for chord in sounding if chord.offset > bar.onset]
         while chords and chords[-1].onset < end:
             sounding.append(chords.pop())
-        _fill(measure, sounding, bar, end)
-        sing(measure, part.lyrics[slice(*(bisect_left(sung, at) for at in (bar.onset, end)))], bar.onset, losses)
+        voices = _fill(measure, sounding, given, bar, end)
+        sing(voices, part.lyrics[slice(*(bisect_left(sung, at) for at in (bar.onset, end)))], bar.onset, losses)
         # after the notes, which are appended behind all that is there
         for sign in (each for each in signs if bar.onset <= each.onset < end):
             at = Fraction(sign.onset - bar.onset, UNITS)
@@ -197,13 +203,13 @@ def _lengths(chords: Iterable[Chord]) -> Counter[Any]:
 
 
 def in_voices(chords: Sequence[Chord]) -> list[list[Chord]]:
-    """At most four voices, in which no chord overlaps the next: the first where nothing else sounds, else the nearest
-    in height. Where there would be more, the one that sounds longest ends early."""
+    """At most four voices, in which no chord overlaps the next: the highest where nothing else sounds, else the
+    nearest in height. Where there would be more, the one that sounds longest ends early."""
     voices: list[list[Chord]] = []
     for chord in chords:
         free = [voice for voice in voices if voice[-1].offset <= chord.onset]
         if free and len(free) == len(voices):
-            free[0].append(chord)
+            max(free, key=lambda voice: voice[-1].height).append(chord)
         elif free:
             min(free, key=lambda voice: abs(voice[-1].height - chord.height)).append(chord)
         elif len(voices) < VOICES:
@@ -217,33 +223,81 @@ def in_voices(chords: Sequence[Chord]) -> list[list[Chord]]:
     return voices
 
 
-def _fill(measure: Any, chords: Sequence[Chord], bar: Bar, end: int) -> None:
-    """The notes and rests of a bar: in one voice as they are, in several in voices of their own, from the top."""
+def _as_given(chords: Sequence[Chord], given: Given, bar: Bar, end: int) -> dict[int, list[Chord]]:
+    """The chords of a bar in the voices that all its notes are given, if none overlaps itself there."""
+    found: dict[int, dict[tuple[int, int], list[Name]]] = {}
+    for chord in chords:
+        is_inside = bar.onset <= chord.onset and chord.offset <= end
+        for name in chord.names:
+            own = given.get((chord.onset, chord.length, name), (0,))
+            for voice in own if is_inside else own[:1]:  # the next bar may not be given, and both would be tied there
+                names = found.setdefault(voice, {}).setdefault((chord.onset, chord.length), [])
+                names += [name] * (name not in names)
+    voices = {
+        voice: [Chord(*span, tuple(names)) for span, names in sorted(spans.items())]
+        for voice, spans in sorted(found.items())
+    }
+    is_apart = all(a.offset <= b.onset for voice in voices.values() for a, b in pairwise(voice))
+    return voices if is_apart and 0 not in voices and len(voices) <= VOICES else {}
+
+
+def _fill(measure: Any, chords: Sequence[Chord], given: Given, bar: Bar, end: int) -> dict[int, Any]:
+    """The notes and rests of a bar: in one voice as they are, in several in voices of their own, from the top. Returns
+    music21's voices by their numbers."""
     from music21 import stream
 
-    inside = in_voices(chords) or [[]]
-    for n, voice in enumerate(sorted(inside, key=lambda voice: -sum(c.height for c in voice) / max(len(voice), 1))):
-        target = measure if len(inside) == 1 else stream.Voice(id=str(n + 1))
+    inside = _as_given(chords, given, bar, end)
+    if not inside:
+        found = sorted(in_voices(chords) or [[]], key=lambda voice: -sum(c.height for c in voice) / max(len(voice), 1))
+        inside = dict(enumerate(found, 1))
+    targets = dict[int, Any]()
+    for n, (number, voice) in enumerate(inside.items()):
+        target = targets[number] = measure if len(inside) == 1 else stream.Voice(id=str(number))
         stem = ("up", "down")[n % 2] if len(inside) > 1 else "unspecified"
+        spans = [(max(chord.onset, bar.onset), min(chord.offset, end)) for chord in voice]
+        places = sorted({bar.onset, end, *(at for span in spans for at in span)})
+        tuplets = in_triplets([at - bar.onset for at in places])
         now = bar.onset
-        for chord in voice:
-            begins = max(chord.onset, bar.onset)
-            for length in pieces(now - bar.onset, begins - now):
+        for chord, (begins, ends) in zip(voice, spans, strict=True):
+            for length in pieces(now - bar.onset, begins - now, tuplets):
                 target.append(_rest(length))
-            _add(target, chord, bar, end, stem)
-            now = min(chord.offset, end)
-        for length in pieces(now - bar.onset, end - now):
+            _add(target, chord, bar, end, stem, tuplets)
+            now = ends
+        for length in pieces(now - bar.onset, end - now, tuplets):
             target.append(_rest(length))
+        _bracket(target)
         if target is not measure:
             measure.insert(0, target)
+    return targets
 
 
-def _add(target: Any, chord: Chord, bar: Bar, end: int, stem: str) -> None:
+def _bracket(target: Any) -> None:
+    """Marks where tuplets begin and end, and how long each is: music21 would take that from its first note, and split
+    a longer one behind it."""
+    from music21 import duration
+
+    tuplet, begin = list[Any](), 0
+    for element in target.notesAndRests:
+        if not tuplet:
+            begin = round(element.offset * UNITS)
+        tuplet += [element.duration] if element.duration.tuplets else []
+        end = round((element.offset + element.quarterLength) * UNITS)
+        if tuplet and end % 3 == 0:
+            if end - begin in TRIPLETS:
+                unit = duration.Duration(Fraction(end - begin, 2 * UNITS)).type
+                for each in tuplet:
+                    each.tuplets = (duration.Tuplet(3, 2, unit),)
+            kinds = ("start", "stop") if len(tuplet) > 1 else ("startStop", "startStop")
+            tuplet[0].tuplets[0].type, tuplet[-1].tuplets[0].type = kinds
+            tuplet = []
+
+
+def _add(target: Any, chord: Chord, bar: Bar, end: int, stem: str, tuplets: Container[int]) -> None:
     from music21 import chord as chords
     from music21 import note, pitch, tie
 
     begins, ends = max(chord.onset, bar.onset), min(chord.offset, end)
-    lengths = list(pieces(begins - bar.onset, ends - begins))
+    lengths = list(pieces(begins - bar.onset, ends - begins, tuplets))
     for k, length in enumerate(lengths):
         pitches = [pitch.Pitch(step=step, octave=octave) for step, _, octave in chord.names]
         for each, (_, alter, _) in zip(pitches, chord.names, strict=True):
@@ -264,11 +318,23 @@ def _rest(length: int) -> Any:
     return note.Rest(quarterLength=Fraction(length, UNITS))
 
 
-def pieces(at: int, length: int) -> Iterator[int]:
-    """A length as note heads have it, tied at the next quarter where one head is not enough."""
+def in_triplets(places: Sequence[int]) -> set[int]:
+    """Of the places where the notes and rests of a voice begin, those in whole triplets, wherever these begin."""
+    found = set[int]()
+    straight = [k for k, at in enumerate(places) if at % 3 == 0]
+    for first, last in pairwise(straight):
+        lengths = [b - a for a, b in pairwise(places[first : last + 1])]
+        if sum(lengths) in TRIPLETS and all(each in ONE and each % 3 for each in lengths):
+            found.update(places[first:last])
+    return found
+
+
+def pieces(at: int, length: int, tuplets: Container[int] = ()) -> Iterator[int]:
+    """A length as note heads have it, tied at the next quarter where one head is not enough; those of the places of
+    `tuplets` are enough."""
     if length <= 0:
         return
-    if length in ONE and (length % 3 == 0 or at % UNITS + length <= UNITS or at % length == 0):
+    if length in ONE and (at in tuplets or length % 3 == 0 or at % UNITS + length <= UNITS or at % length == 0):
         yield length
         return
     rest_of_beat = -at % UNITS
