@@ -47,7 +47,8 @@ def test_a_score_comes_back_from_musicxml_and_what_does_not_is_counted(notation)
     assert losses["voices"] == 0 or not all(few)
     lost = 0
     for mine, back in zip(notation.parts, found.parts, strict=True):
-        assert (mine.name, mine.program, mine.lyrics) == (back.name, back.program, back.lyrics)
+        sung = tuple(each._replace(voice=0) for each in back.lyrics)
+        assert (mine.name, mine.program, mine.lyrics) == (back.name, back.program, sung)
         assert {(x.onset, x.pitch) for x in back.notes} == {(x.onset, x.pitch) for x in mine.notes}
         lost += len({*mine.notes} - {*back.notes})
     assert lost == losses.total()

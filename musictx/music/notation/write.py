@@ -287,6 +287,7 @@ def _bracket(target: Any) -> None:
                 unit = duration.Duration(Fraction(end - begin, 2 * UNITS)).type
                 for each in tuplet:
                     each.tuplets = (duration.Tuplet(3, 2, unit),)
+                    each.expressionIsInferred = False  # else music21 joins tied notes of two
             kinds = ("start", "stop") if len(tuplet) > 1 else ("startStop", "startStop")
             tuplet[0].tuplets[0].type, tuplet[-1].tuplets[0].type = kinds
             tuplet = []
