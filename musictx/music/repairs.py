@@ -30,6 +30,7 @@ LOSSES = {  # of scores
         "a spine beside notes and words is left out, as of chord symbols or fingerings",
         "{} spines beside notes and words are left out, as of chord symbols or fingerings",
     ),
+    "hidden": ("a note that is not printed is left out", "{} notes that are not printed are left out"),
     "cue": ("a cue note is left out", "{} cue notes are left out"),
     "overlay": (
         "a voice beside another within a bar (&) is left out",
@@ -47,9 +48,30 @@ LOSSES = {  # of scores
         "{} syllables are left out of MIDI, which holds one verse",
     ),
     "dynamics": ("a dynamic mark is left out", "{} dynamic marks are left out"),
+    "articulations": (
+        "an articulation, fermata or fingering is left out",
+        "{} articulations, fermatas and fingerings are left out",
+    ),
+    "ornaments": (
+        "an ornament is left out, as a trill, tremolo or arpeggio",
+        "{} ornaments are left out, as trills, tremolos and arpeggios",
+    ),
+    "spans": ("an octave, pedal or other line is left out", "{} octave, pedal and other lines are left out"),
+    "figures": ("a figure of a bass is left out", "{} figures of a bass are left out"),
+    "extenders": ("a line after a syllable is left out", "{} lines after syllables are left out"),
+    "brackets": ("a bracket around staves is left out", "{} brackets around staves are left out"),
+    "doubles": ("a double or dashed bar line is left out", "{} double or dashed bar lines are left out"),
+    "sums": (
+        "a meter that is a sum, as 3+2/8, is written as one number, as 5/8",
+        "{} meters that are sums, as 3+2/8, are written as one number each, as 5/8",
+    ),
     "words": ("a text over a staff is left out", "{} texts over the staves are left out"),
     "repeats": ("a repeat sign is left out: the music is read once",)
     + ("{} repeat signs are left out: the music is read once",),
+    "markers": ("a marker is left out", "{} markers are left out"),
+    "pedals": ("a press of the sustain pedal is left out", "{} presses of the sustain pedal are left out"),
+    "programs": ("a change of sound within a track is left out", "{} changes of sound within a track are left out"),
+    "bends": ("a pitch bend is left out", "{} pitch bends are left out"),
     "drums": ("a drum note is left out", "{} drum notes are left out"),
     "voices": (
         "a note is shortened: a staff has at most four voices",

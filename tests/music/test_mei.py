@@ -76,7 +76,7 @@ def test_cue_notes_are_silent_octaves_are_heard_and_notes_lie_on_their_staff():
     notes = layer(note("d", cue="true"), note("e", oct_ges=5)), layer(note("f", staff=3), note("g"))
     notation, losses = read(measure(*notes, layer('<clef sameas="#x"/>', note("c", 4)), signs='<octave dis="8"/>'))
     assert heard(notation) == [[(12, 12, 76)], [(12, 12, 67)], [(0, 12, 65), (0, 24, 60)]]
-    assert losses == {"cue": 1}
+    assert losses == {"cue": 1, "spans": 1}
 
 
 def test_tempi_chord_symbols_and_words_of_one_syllable():
@@ -123,7 +123,7 @@ def test_bars_of_rest_repeated_bars_and_tremolos():
     notation, losses = read(rests, measure(layer(tremolo), REST, REST), again)
     music = [(0, 12, 60), (12, 6, 62), (18, 6, 64)]
     assert heard(notation)[0] == [(onset + at, length, pitch) for at in (72, 96) for onset, length, pitch in music]
-    assert losses == {}
+    assert losses == {"ornaments": 2}
     many = "<layer><multiRest num='99999'/></layer>"
     with pytest.raises(MidiError, match="too long"):
         read(*[measure(many, many, many)] * 9)
@@ -146,3 +146,59 @@ def test_names_speeds_and_places_of_signs():
 def test_kinds_of_chords_in_capitals(name):
     signs = f"<harm tstamp='1'>{name}</harm>"
     assert read(measure(layer(note("d", 4)), REST, REST, signs=signs))[0].symbols[0].kind == "major-seventh"
+
+
+@pytest.mark.parametrize("number", ["1a", "X1", "", "12-13", " 3 "])
+def test_a_bar_may_have_any_number(number):
+    bars = [measure(layer(note("c", 1)), n=number), measure(layer(note("d", 1)), n=2)]
+    assert read(*bars) == read(bars[0].replace(f'n="{number}"', 'n="1"', 1), bars[1])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('key.sig="2s"', 'key.sig="2s" key.mode="peregrinus"'),
+        ('meter.count="4"', 'meter.count="4.0"'),
+        ('trans.semi="-2" trans.diat="-1"', 'trans.semi="-2.0"'),
+        ('trans.semi="-2" trans.diat="-1"', 'trans.semi="-2" trans.diat="-1.0"'),
+        ('right="dbl"', 'right="dbldashed"'),
+        ('right="dbl"', 'right="heavy"'),
+        ('accid="sd"', 'accid="1qs"'),
+        ('artic="stacc"', 'artic="scoop"'),
+    ],
+)
+def test_a_number_or_sign_in_another_form_is_the_same(old, new):
+    text = f"""<mei xmlns="http://www.music-encoding.org/ns/mei"><music><body><mdiv><score>
+<scoreDef meter.count="4" meter.unit="4" key.sig="2s"><staffGrp><staffDef n="1" lines="5"
+trans.semi="-2" trans.diat="-1"/></staffGrp></scoreDef>
+<section>{measure(layer(note("c", 1))).replace("<measure", '<measure right="dbl"')}
+{measure(layer(note("d", 1, accid="sd", artic="stacc")), n=2)}</section></score></mdiv></body></music></mei>"""
+    plain = read_notation(text.encode(), "mei")
+    assert plain[1] == {"between": 1, "doubles": 1, "articulations": 1}
+    assert text.count(old) == 1
+    assert read_notation(text.replace(old, new).encode(), "mei") == plain
+
+
+@pytest.mark.parametrize("place", ["label", "label.abbr"])
+def test_a_group_of_staves_is_named_by_an_attribute_or_an_element(place):
+    element = {"label": "<label>Piano</label>", "label.abbr": "<labelAbbr>Piano</labelAbbr>"}[place]
+    text = """<mei xmlns="http://www.music-encoding.org/ns/mei"><music><body><mdiv><score><scoreDef><staffGrp{}>{}
+<staffDef n="1" lines="5"/><staffDef n="2" lines="5"/></staffGrp></scoreDef><section>{}</section></score></mdiv></body>
+</music></mei>"""
+    bar = measure(layer(note("c", 1)), layer(note("e", 1)))
+    first, second = (
+        read_notation(text.format(*each, bar).encode(), "mei")[0] for each in ((f' {place}="Piano"', ""), ("", element))
+    )
+    assert first == second
+    assert [part.abbreviation if "abbr" in place else part.name for part in first.parts] == ["Piano"] * 2
+
+
+def test_signs_that_are_left_out_are_counted_and_hidden_notes_are_silent():
+    signs = "".join(
+        f'<{each} tstamp="1" staff="1"/>' for each in ("trill", "arpeg", "fermata", "fing", "octave", "reh")
+    )
+    signs += '<pedal dir="down"/><pedal dir="up"/><harm><fb><f>6</f></fb></harm>'
+    bar = measure(layer(note("c", 2), note("d", 2, visible="false")), signs=signs)
+    notation, losses = read(bar)
+    assert [each.pitch for each in notation.parts[0].notes] == [60]
+    assert losses == {"ornaments": 2, "articulations": 2, "spans": 2, "words": 1, "figures": 1, "hidden": 1}

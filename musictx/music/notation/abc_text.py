@@ -3,6 +3,7 @@
 import html
 import re
 import unicodedata
+from collections.abc import Iterator
 
 from musictx.music.notation.lyrics import printable
 
@@ -12,6 +13,34 @@ LETTERS = {"AA": "Å", "aa": "å", "AE": "Æ", "ae": "æ", "OE": "Œ", "oe": "œ
 SPELLED = re.compile(
     r"\\(u[\dA-Fa-f]{4}|[`'^~\"][A-Za-z]|c[Cc]|v[CcSsZz]|u[AaEeGgUu]|H[OoUu]|AA|aa|AE|ae|OE|oe|ss|/[Oo]|[%&\\])|&#?\w+;"
 )
+SIGN = re.compile(r'"[^"\n]*"|([~H-Wh-w]|\.(?![(|:-]))')  # letters for decorations; a dot may be of a line or tie
+NAMES = {
+    "~": "roll",
+    "J": "slide",
+    "M": "mordent",
+    "O": "coda",
+    "P": "mordent",
+    "R": "roll",
+    "S": "segno",
+    "T": "trill",
+}
+ORNAMENT = re.compile(r".*(?:trill|mordent|turnx?|roll|arpeggio|slide|/)\(?")
+DYNAMIC = re.compile(r"m?[pf]|p+|f+|sf[pz]?|[<>]\(|(?:de|di|cre)\w+\(|rfz|fp")
+JUMP = re.compile(r"segno|coda|d[aS]\w*|D\.[CS]\..*|fine", re.IGNORECASE)
+SPAN = re.compile(r".*\(")
+
+
+def signs_in(music: str) -> Iterator[str]:
+    """The kinds of loss that decorations of one letter are."""
+    yield from (kind_of(NAMES.get(sign, "articulation")) for sign in SIGN.findall(music) if sign)
+
+
+def kind_of(decoration: str) -> str:
+    """The kind of loss that a decoration between signs is; "" for the end of a line."""
+    if decoration.endswith(")"):
+        return ""
+    kinds = (("ornaments", ORNAMENT), ("dynamics", DYNAMIC), ("repeats", JUMP), ("spans", SPAN))
+    return next((kind for kind, pattern in kinds if pattern.fullmatch(decoration)), "articulations")
 
 
 def plain(text: str) -> str:

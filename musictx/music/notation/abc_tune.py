@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from musictx.music.notation.abc_meters import tempo_of, whole_notes
-from musictx.music.notation.abc_text import plain, without_remark
+from musictx.music.notation.abc_text import kind_of, plain, without_remark
 from musictx.music.notation.abc_voices import Layer, Voice
 from musictx.music.notation.chord_symbols import ChordSymbol, higher, symbol_named
 
@@ -101,7 +101,7 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
                 in_body = True
                 begin()
             line = IN_CHORD.sub(r"\1[", line)
-            held, quoted = _held(line)
+            held, quoted = _held(line, losses)
             begins, *others = VOICE.split(held)
             voice(name).play(marked(begins, quoted), losses)
             for name, about, music in zip(others[::3], others[1::3], others[2::3], strict=True):
@@ -124,12 +124,15 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
     return texts, {mark: symbol for symbol, mark in symbols.items()}, playing
 
 
-def _held(line: str) -> tuple[str, list[str]]:
-    """The music of a line with numbers in place of words, which may have brackets in them; and the words."""
+def _held(line: str, losses: Counter[str]) -> tuple[str, list[str]]:
+    """The music of a line with numbers in place of words, which may have brackets in them; and the words. Counts
+    decorations."""
     words: list[str] = []
 
     def hold(found: re.Match[str]) -> str:
         words.extend([found[0]] * (found[0][0] == '"'))
+        if found[0][0] in "!+" and (kind := kind_of(found[0][1:-1])):
+            losses[kind] += 1
         return f'"{len(words) - 1}"' if found[0][0] == '"' else ""
 
     return NO_MUSIC.sub(hold, line), words

@@ -11,7 +11,7 @@ from typing import Any
 from musictx.music.notation.abc_lyrics import Words
 from musictx.music.notation.abc_meters import Rests, is_compound, meter_of, signature_of, tempo_of, whole_notes
 from musictx.music.notation.abc_pitches import Pitches
-from musictx.music.notation.abc_text import plain
+from musictx.music.notation.abc_text import plain, signs_in
 from musictx.music.notation.abc_tuplets import as_lengths
 
 NAME = re.compile(r'\b(?:name|nm)=(?:"([^"\n]*)"|(\S+))')
@@ -106,6 +106,7 @@ class Voice(Line):
 
     def play(self, music: str, losses: Counter[str]) -> None:
         """Takes a line of notes."""
+        losses.update(signs_in(music))
         losses["overlay"] += sum(others.count("&") for _, others in OVER_BARS.findall(music))
         music = OVER_BARS.sub(r"\1", music)
         played, signs = REPEAT.subn("|", DECORATION.sub(r"\1", SLUR.sub("", music)))

@@ -21,9 +21,22 @@ ATTRIBUTES = {
     "keySig": {"sig": "key.sig"},
     "meterSig": {"count": "meter.count", "unit": "meter.unit", "sym": "meter.sym"},
 }
-NAME, SOUND, BRACE = "name", "sound", "brace"  # of a staff, for `Unread` alone
+NAME, ABBREVIATION, SOUND, BRACE = "name", "abbreviation", "sound", "brace"  # of a staff, for `Unread` alone
+MARKS = {  # elements that music21 skips, by losses
+    **dict.fromkeys(("dynam", "hairpin"), "dynamics"),
+    **dict.fromkeys(("dir", "reh"), "words"),
+    **dict.fromkeys(("fermata", "fing", "breath", "caesura"), "articulations"),
+    **dict.fromkeys(("trill", "mordent", "turn", "ornam", "arpeg", "gliss"), "ornaments"),
+    **dict.fromkeys(("octave", "pedal", "line", "bracketSpan"), "spans"),
+    "fb": "figures",
+}
+BRACKETS = {"bracket", "bracketsq", "line"}
+LINES = {"dashed", "dotted", "dbl", "end", "invis", "single", "rptstart", "rptend", "rptboth"}  # that music21 knows
+ACCIDENTALS = {"1qf": "fu", "3qf": "fd", "1qs": "sd", "3qs": "su"}  # music21 knows those with arrows
+WHOLE = {"meter.count", "trans.semi", "trans.diat", "oct", "oct.ges"}  # numbers that may have a decimal point
 SIGNS = {"common": ("4", "4"), "cut": ("2", "2")}
 SIGNATURE = re.compile(r"0|\d{1,2}[sf]")
+HALVES = {"long": "breve", "breve": "1"}  # lengths without a number
 MOST_COPIES = 2**20  # elements of bars that are repeated
 Layers = dict[tuple[str | None, int], Element]
 
@@ -32,6 +45,7 @@ def for_music21(text: str, losses: Counter[str]) -> str:
     """The score with the same music, in words that music21 knows. Raises ElementTree.ParseError."""
     root = ElementTree.fromstring(text)
     for element in root.iter():
+        _spell(element, losses)
         if _name(element) == "syl":  # its sign after a word would become part of it
             element.attrib.pop("con", None)
             element.text, element[:] = _text(element), []
@@ -44,9 +58,9 @@ def for_music21(text: str, losses: Counter[str]) -> str:
         if _name(element) == "layer":
             element[:] = [*_played(element, False, losses)]
     for group in reversed([*root.iter(f"{{{SCHEMA}}}staffGrp")]):
-        if label := _label(group):
+        for kind, label in _labels(group):
             for staff in group.iter(f"{{{SCHEMA}}}staffDef"):
-                staff.attrib.setdefault(NAME, label)
+                staff.attrib.setdefault(kind, label)
     _brace(root)
     for score in root.iter(f"{{{SCHEMA}}}score"):
         whole, kept = ElementTree.Element(f"{{{SCHEMA}}}section"), list[Element]()
@@ -67,6 +81,28 @@ def for_music21(text: str, losses: Counter[str]) -> str:
     return ElementTree.tostring(root, "unicode")
 
 
+def _spell(element: Element, losses: Counter[str]) -> None:
+    """Valid attributes without values that stop music21; those of articulations are counted."""
+    losses["articulations"] += len(element.attrib.pop("artic", "").split())
+    for child in [child for child in element if _name(child) == "artic"]:
+        losses["articulations"] += len(child.get("artic", "").split())
+        element.remove(child)
+    if _name(element) == "measure":
+        for side in ("left", "right"):
+            if element.get(side, "single") not in LINES:
+                element.set(side, "dbl")
+        if not element.get("n", "").isdecimal():  # 1a, X1
+            element.attrib.pop("n", None)
+    for name in ("accid", "accid.ges"):
+        if (value := element.get(name)) is not None:
+            element.set(name, ACCIDENTALS.get(value, value))
+    for name in WHOLE.intersection(element.attrib):
+        element.set(name, re.sub(r"\.0+$", "", element.attrib[name]))
+    element.attrib.pop("key.mode", None)  # the signature counts
+    if "key.sig" in element.attrib and not SIGNATURE.fullmatch(element.attrib["key.sig"]):  # mixed
+        del element.attrib["key.sig"]
+
+
 class Unread:
     """What music21 does not read of a score: its title, tempi and chord symbols, and on which staff a note is.
 
@@ -78,9 +114,13 @@ class Unread:
         self._score = next(self._root.iterfind(f".//{{{SCHEMA}}}music//{{{SCHEMA}}}score"), self._root)
         self.symbols: dict[str, ChordSymbol] = {}
         self._words = dict[Element, str]()
-        losses["dynamics"] += sum(len([*self._all(name)]) for name in ("dynam", "hairpin"))
-        losses["words"] += len([*self._all("dir")])
+        for element in self._score.iter():
+            losses["brackets"] += element.get("symbol") in BRACKETS
+            if (kind := MARKS.get(_name(element))) and element.get("dir") != "up":  # a pedal's end is no other one
+                losses[kind] += 1
         for harm in self._all("harm"):
+            if harm.find(f"{{{SCHEMA}}}fb") is not None:
+                continue
             losses["symbols"] += 1
             if (symbol := symbol_named(_text(harm))) is not None:
                 self._words[harm] = mark = f"{MARK}{len(self.symbols)}"
@@ -93,13 +133,16 @@ class Unread:
         about = score.metadata or metadata.Metadata()
         names = [each for each in self._root.iter(f"{{{SCHEMA}}}titleStmt") for each in each.iter()]
         titles = [_text(each) for each in names if _name(each) == "title" and each.get("type") != "subordinate"]
-        composers = [_text(each) for each in names if "composer" in (_name(each), each.get("role"))]
-        about.title, about.composer = about.title or "".join(titles[:1]), about.composer or "".join(composers[:1])
+        about.title = about.title or "".join(titles[:1])
+        for role in ("composer", "lyricist", "arranger"):
+            people = [_text(each) for each in names if role in (_name(each), each.get("role"))]
+            setattr(about, role, getattr(about, role) or "".join(people[:1]) or None)
         score.metadata = about
         staves = {staff.get("n"): staff for staff in reversed([*self._all("staffDef")])}
         for staff, part in zip(reversed(staves.values()), score.parts, strict=False):
             part.partName = staff.get(NAME) or part.partName
             part.groups.extend([staff.attrib[BRACE]] if BRACE in staff.attrib else [])
+            part.partAbbreviation = staff.get(ABBREVIATION)
             if (number := staff.get(SOUND, "")).isdecimal() and int(number) < 128:
                 sound = instrument.Instrument()
                 sound.midiProgram = int(number)
@@ -158,16 +201,18 @@ def _played(parent: Element, is_cue: bool, losses: Counter[str]) -> Iterator[Ele
     """The notes and rests of a layer, without beams, tuplets and tremolos around them; those of cues are silent."""
     for child in parent:
         name, cue = _name(child), is_cue or child.get("cue") == "true"
+        losses["ornaments"] += name in ("bTrem", "fTrem")
         if name in ("beam", "bTrem", "fTrem", "graceGrp", "tuplet"):
             inside = [*_played(child, cue, losses)]
             for each in inside if name == "tuplet" else ():  # music21 has no other way without beams
                 for old, new in (("num", "m21TupletNum"), ("numbase", "m21TupletNumbase")):
                     each.set(new, str(int(child.get(old, 1)) * int(each.get(new, 1))))
             for each in inside if name == "fTrem" and len(inside) == 2 else ():  # each says the length of both
-                each.set("dur", str(2 * int(each.get("dur", 4))))
+                dur = each.get("dur", "4")
+                each.set("dur", HALVES.get(dur) or str(2 * int(dur)))
             yield from inside
-        elif cue and name in ("note", "chord"):
-            losses["cue"] += 1
+        elif (cue or child.get("visible") == "false") and name in ("note", "chord"):
+            losses["cue" if cue else "hidden"] += 1
             if child.get("grace") is None:
                 length = {str(key): child.attrib[key] for key in ("dur", "dots") if key in child.attrib}
                 dots = sum(_name(each) == "dot" for each in child)
@@ -210,9 +255,13 @@ def _copy(element: Element) -> Element:
     return copied
 
 
-def _label(element: Element) -> str:
-    label = element.find(f"{{{SCHEMA}}}label")
-    return "" if label is None else printable(" ".join(label.itertext()))
+def _labels(element: Element) -> Iterator[tuple[str, str]]:
+    """The name and the abbreviation that a staff or a group of staves has."""
+    for kind, attribute, name in ((NAME, "label", "label"), (ABBREVIATION, "label.abbr", "labelAbbr")):
+        child = element.find(f"{{{SCHEMA}}}{name}")
+        label = element.attrib.pop(attribute, "") or ("" if child is None else " ".join(child.itertext()))
+        if label:
+            yield kind, printable(label)
 
 
 def _describe(staff: Element) -> None:
@@ -227,12 +276,17 @@ def _describe(staff: Element) -> None:
         staff.attrib.setdefault("key.sig", signed)
     if (sign := SIGNS.get(staff.get("meter.sym", ""))) and staff.get("meter.count") is None:
         staff.attrib |= dict(zip(("meter.count", "meter.unit"), sign, strict=True))
-    if not _number(staff.get("trans.semi")):  # music21 knows none of 0
-        for attribute in ("trans.semi", "trans.diat"):
-            staff.attrib.pop(attribute, None)
+    semitones = round(_number(staff.get("trans.semi")))
+    for attribute in ("trans.semi", "trans.diat"):
+        steps = staff.attrib.pop(attribute, "")
+    if semitones:  # music21 knows none of 0
+        is_said = re.fullmatch(r"[+-]?\d+", steps) and int(steps)
+        staff.attrib |= {
+            "trans.semi": str(semitones),
+            "trans.diat": steps if is_said else str(round(semitones * 7 / 12)),
+        }
     # by the name or the sound of a clarinet music21 would transpose its notes
-    if name := staff.attrib.pop("label", "") or _label(staff):
-        staff.set(NAME, name)
+    staff.attrib.update(_labels(staff))
     for sound in staff.findall(f"{{{SCHEMA}}}instrDef"):
         staff.set(SOUND, sound.get("midi.instrnum", ""))
         staff.remove(sound)

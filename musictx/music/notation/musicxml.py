@@ -13,15 +13,18 @@ MARKED = re.compile(
     rf"<direction\b[^>]*>((?:(?!</direction>).)*?)<words\b[^>]*>{MARK}(\d+)</words>(.*?)</direction>", re.DOTALL
 )
 TEMPO = re.compile(r"(<per-minute\b[^>]*>)[^<\d]*(\d+(?:\.\d+)?)[^<]*<")  # ca. 60, which music21 takes for words
+EXTENDER = re.compile(r"</text>\s*<extend\b")  # figures of a bass have some too
 PLACE = re.compile(r"<offset\b.*?</offset>|<staff>.*?</staff>", re.DOTALL)
 
 
 def for_music21(text: str, losses: Losses) -> tuple[str, dict[str, ChordSymbol]]:
     """The text of a score, its tempi as numbers alone, and the chord symbols that words in it stand for.
 
-    Counts cue notes, which another part plays, and each symbol until it is found. Raises ParseError for text that is no
-    XML."""
+    Counts signs that music21 skips, cue notes, which another part plays, and each symbol until it is found. Raises
+    ParseError for text that is no XML."""
     text = TEMPO.sub(r"\1\2<", text)
+    losses["figures"] += text.count("<figured-bass")
+    losses["extenders"] += len(EXTENDER.findall(text))
     if not any(tag in text for tag in ("<cue", "<score-timewise", "<harmony")):
         return text, {}
     score = ElementTree.fromstring(text)  # entities are refused before

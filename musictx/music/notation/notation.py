@@ -113,6 +113,7 @@ class Part:
     group: int | None = field(default=None, compare=False)
     # those that a file gives its notes, 1 is the top; a unison has two
     voices: Mapping[Note, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
+    abbreviation: str = ""
 
     @property
     def places(self) -> set[tuple[int, int]]:
@@ -174,6 +175,9 @@ class Notation:
     symbols: tuple[ChordSymbol, ...] = ()
     title: str = ""
     composer: str = ""
+    lyricist: str = ""
+    arranger: str = ""
+    rights: str = ""
 
     @property
     def size(self) -> str:
@@ -223,8 +227,8 @@ class Notation:
         return replace(self, symbols=tuple(symbols))
 
     def with_texts(self, given: "Notation", new_from: float, new_to: float) -> tuple["Notation", int]:
-        """With the title, composer, chord symbols, transposing staves and all verses of a score that it goes on from;
-        and how many syllables have no staff any more.
+        """With the title, people, rights, chord symbols, transposing staves and all verses of a score that it goes on
+        from; and how many syllables have no staff any more.
 
         Staves that are new in a region get no words there, and if all are new no chord symbols. A syllable may have no
         note."""
@@ -247,7 +251,8 @@ class Notation:
             lyrics = like.lyrics if new == old else cut(like.lyrics, lambda at: not new_from <= at < new_to)
             parts.append(replace(like, name=part.name, program=part.program, notes=part.notes, lyrics=lyrics))
         symbols = over((each for each in given.symbols if stays or not new_from <= each.onset < new_to), places)
-        return replace(self, parts=tuple(parts), symbols=symbols, title=given.title, composer=given.composer), lost
+        texts = {name: getattr(given, name) for name in ("title", "composer", "lyricist", "arranger", "rights")}
+        return replace(self, parts=tuple(parts), symbols=symbols, **texts), lost
 
     def followed_by(self, other: "Notation", onset: int) -> "Notation":
         """The staves and chord symbols of both, the other's from `onset` on."""

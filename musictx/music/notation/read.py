@@ -43,8 +43,17 @@ from musictx.music.score import UNITS
 FREE, MOST_BEATS = (4, 4), 99  # the meter where nothing says one; music21 takes seconds to write thousands of beats
 MOST_BYTES = 2**24  # of text
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
-REFERENCES = re.compile(r"(?m)^!!(?!!(?:OTL|COM):).*")  # one without a colon stops music21
-WORDS = {"TextExpression", "RehearsalMark"}
+REFERENCES = re.compile(r"(?m)^!!(?!!(?:OTL|COM|LYR|LAR|YEC):).*")  # one without a colon stops music21
+MARKS = {  # by classes of music21, what a `Notation` lacks
+    **dict.fromkeys(("Dynamic", "DynamicWedge"), "dynamics"),
+    **dict.fromkeys(("TextExpression", "RehearsalMark"), "words"),
+    **dict.fromkeys(("Articulation", "Fermata"), "articulations"),
+    **dict.fromkeys(("Ornament", "TremoloSpanner", "ArpeggioMark", "ArpeggioMarkSpanner", "Glissando"), "ornaments"),
+    **dict.fromkeys(("Ottava", "PedalMark", "Line"), "spans"),
+    "RepeatExpression": "repeats",
+}
+PLAIN = {"regular", "none", "final"}  # bar lines
+BRACKETS = {"bracket", "square", "line"}  # the brace of a keyboard is written again
 KEY_NAMES = re.compile(r"(?m)(^|(?<=\t))\*([A-Ga-g][#-]?):[^\t\n]*")
 SIGNED = re.compile(r"\*k\[([^\]]*)\]")
 
@@ -83,7 +92,17 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
             parts = (replace(part, group=group) for part, group in zip(notation.parts, groups, strict=True))
             notation = replace(notation, parts=tuple(parts))
             if (about := scores[0].metadata) is not None:
-                notation = replace(notation, title=_in_one_line(about.bestTitle), composer=_in_one_line(about.composer))
+                notation = replace(
+                    notation,
+                    title=_in_one_line(about.bestTitle),
+                    composer=_in_one_line(about.composer),
+                    lyricist=_in_one_line(about.lyricist),
+                    arranger=_in_one_line(about.arranger),
+                    rights=_in_one_line(about.copyright),
+                )
+            for score in scores:
+                losses["brackets"] += sum(each.symbol in BRACKETS for each in score.getElementsByClass("StaffGroup"))
+                losses.update(_marks(score.spanners, symbols))
         except (MidiError, MemoryError):
             raise
         except Exception as error:  # damage can make music21 raise anything
@@ -215,7 +234,11 @@ def _notation(
     speeds = [(_units(mark.offset), _speed(mark)) for mark in marks]
     losses["wordy"] += sum(speed is None for _, speed in speeds)
     tempi = _changes((at, speed) for at, speed in speeds if speed is not None)
-    losses.update(_texts(parts, flat, named))
+    losses.update(_marks((each for part in parts for each in part.flatten()), named))
+    losses["repeats"] += len(flat.getElementsByClass("Repeat"))  # of one staff are those of all
+    for line in flat.getElementsByClass("Barline"):
+        losses["doubles"] += line.type not in PLAIN and "Repeat" not in line.classes and line.offset < flat.highestTime
+    losses["sums"] += sum(len(each.displaySequence) > 1 for each in flat.getElementsByClass("TimeSignature"))
     return Notation(
         tuple(staves),
         bars,
@@ -231,8 +254,17 @@ def _staff(part: Any, transposed: int, losses: Losses, source: object) -> Part:
     known = _voices(part, flat)
     voices = _notes(flat.notes, known, losses, source)
     lyrics = syllables_of(flat.notesAndRests, known, losses)
-    heard, clefs = (*voices,), tuple(_clefs(flat))
-    return Part(_name(part), _program(part), heard, lyrics, transposed, clefs, voices=voices if known else {})
+    abbreviation = _in_one_line(getattr(part, "_partAbbreviation", ""))[:60]  # else music21 tells its instrument's
+    return Part(
+        _name(part),
+        _program(part),
+        (*voices,),
+        lyrics,
+        transposed,
+        tuple(_clefs(flat)),
+        voices=voices if known else {},
+        abbreviation=abbreviation,
+    )
 
 
 def _voices(part: Any, flat: Any) -> dict[int, int]:
@@ -300,13 +332,15 @@ def _symbols(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses) ->
     return [symbol._replace(staff=n) for symbol, n in found.items()]
 
 
-def _texts(parts: list[Any], longest: Any, named: dict[str, ChordSymbol]) -> Losses:
-    """Words and signs of the staves that a `Notation` lacks, counted; repeats of one staff are those of all."""
-    texts = Losses(repeats=len(longest.getElementsByClass("Repeat")))
-    for element in (each for part in parts for each in part.flatten()):
-        texts["dynamics"] += "Dynamic" in element.classes
-        texts["words"] += bool(WORDS.intersection(element.classes)) and element.content not in named
-    return texts
+def _marks(elements: Iterable[Any], named: dict[str, ChordSymbol]) -> Losses:
+    """Words and signs, also those of notes, that a `Notation` lacks, counted."""
+    marks = Losses()
+    for element in elements:
+        for mark in (element, *getattr(element, "articulations", ()), *getattr(element, "expressions", ())):
+            kind = next((MARKS[name] for name in mark.classes if name in MARKS), None)
+            if kind is not None and getattr(mark, "content", None) not in named:
+                marks[kind] += 1
+    return marks
 
 
 def _speed(mark: Any) -> tuple[float, int] | None:
@@ -342,6 +376,9 @@ def _notes(
                 continue
             if not hasattr(note, "pitch"):
                 losses["unpitched"] += 1
+                continue
+            if note.hasStyleInformation and note.style.hideObjectOnPrint:  # only for playing
+                losses["hidden"] += 1
                 continue
             onset, length = Fraction(element.offset), Fraction(element.duration.quarterLength)
             if onset + length > MOST_QUARTERS:

@@ -61,6 +61,9 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
     score = stream.Score()
     score.metadata = metadata.Metadata(title=printable(notation.title or title) or " ")
     score.metadata.composer = printable(notation.composer) or " "  # else music21 writes its own name
+    score.metadata.lyricist = printable(notation.lyricist) or None
+    score.metadata.arranger = printable(notation.arranger) or None
+    score.metadata.copyright = printable(notation.rights) or None
     notation = notation if notation.keys else replace(notation, keys=(key_of(notation),))
     names = spelled(notation)
     notation, losses = _on_lines(notation)
@@ -114,9 +117,9 @@ def _staff(
     from music21 import expressions, instrument, interval, meter, stream
 
     staff = stream.PartStaff()
-    staff.partName, staff.partAbbreviation = printable(part.name), ""
+    staff.partName, staff.partAbbreviation = printable(part.name), printable(part.abbreviation)
     played = instrument.instrumentFromMidiProgram(part.program)
-    played.partName, played.instrumentAbbreviation = staff.partName, ""
+    played.partName, played.instrumentAbbreviation = staff.partName, staff.partAbbreviation
     played.transposition = None
     if part.transposed:  # written as its player reads it
         played.transposition, staff.atSoundingPitch = interval.Interval(part.transposed), True
@@ -167,6 +170,7 @@ def _staff(
                 at = Fraction(symbol.onset - bar.onset, UNITS)
                 measure.insert(at, expressions.TextExpression(f"{MARK}{k}"))
         staff.append(measure)
+    measure.rightBarline = "final"
     return staff
 
 
