@@ -18,7 +18,7 @@ from musictx.generate.scores import Template, most_bars
 from musictx.music.midi_file import EventFile, EventTrack, read_events, write_events
 from musictx.music.notation.chord_symbols import over
 from musictx.music.notation.lyrics import cut
-from musictx.music.notation.midi import place_of, staves_of, to_midi
+from musictx.music.notation.midi import KEPT, place_of, staves_of, to_midi
 from musictx.music.notation.notation import KEYBOARDS, Bar, Losses, Notation, Part
 from musictx.music.project import Project
 from musictx.music.read import kind_of_notation, read_bytes, read_tracks, score_of, whole
@@ -93,6 +93,7 @@ def read_score(
         tokenizer.sections(notation, slots, None)
     except TokenError as error:
         raise error.of(file) from None
+    losses = Losses({kind: count for kind, count in losses.items() if not (is_midi and kind in KEPT)})
     lost = say_repairs(losses) + (say_repairs(tracks.repairs) if is_midi else [])  # notation has one list of both
     remarks = (f"{file}, as the model hears it: {'; '.join(lost)}",) if lost else ()
     return ScoreSeed(file, notation, slots, numbers, places, loud, project, is_midi, tracks.meter(), remarks)

@@ -13,16 +13,27 @@ from musictx.generate.requests import Continue, Fill, Length
 from musictx.generate.score_seeds import read_score
 from musictx.generate.score_tasks import task_of
 from musictx.model.packaged import seed_path
-from musictx.music.midi_file import TEXT, Event, notes_of, read_events
+from musictx.music.midi_file import TEXT, Event, notes_of, read_events, write_events
 from musictx.music.notation.midi import to_midi
 from musictx.music.notation.notation import Bar, Notation, Note, Part
 from musictx.music.notation.write import to_musicxml
+from musictx.music.read import score_of
 
 
 def test_the_faults_of_a_file_are_said(tmp_path):
     path = in_file(SONG, tmp_path)
     path.write_bytes(path.read_bytes()[:-30])
     assert "it is cut short: what is there" in read_score(path, SCORE).remarks[0]
+
+
+def test_markers_and_pedals_that_stay_in_the_file_are_no_loss_of_a_seed(tmp_path):
+    path = in_file(SONG, tmp_path)
+    file = read_events(path.read_bytes())
+    kept = [Event(0, b"\xff\x06\x01A"), Event(0, b"\xb0\x40\x7f"), Event(0, b"\xe0\x00\x50")]
+    tracks = [track._replace(events=[*kept, *track.events]) for track in file.tracks]
+    path.write_bytes(write_events(file._replace(tracks=tracks)))
+    assert score_of(path.read_bytes(), path)[1] == dict.fromkeys(("markers", "pedals", "bends"), len(tracks))
+    assert read_score(path, SCORE).remarks == ()
 
 
 def test_files_that_are_no_scores_are_one_line(tmp_path):

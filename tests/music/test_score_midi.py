@@ -14,7 +14,7 @@ from notated import midi_of, notes
 from strategies import notations
 
 from musictx.errors import MidiError, PerformanceError
-from musictx.music.midi_file import Event, EventFile, EventTrack, write_events
+from musictx.music.midi_file import Event, EventFile, EventTrack, read_events, write_events
 from musictx.music.notation.midi import from_midi, lost_in_midi, to_midi
 from musictx.music.notation.notation import Bar, Key, Notation, Note, Part, Tempo
 from musictx.music.notation.read import read_notation
@@ -121,6 +121,19 @@ def test_drums_and_far_notes_of_a_midi_file():
     together, losses = from_midi(midi_of([[note, (0, 480, 62)], [unison]]), "it")  # a second voice's unison
     assert (notes(together), dict(losses)) == ([((0, 24, 60), (24, 24, 62))], {"shared": 1})
     assert len(from_midi(midi_of([[note], [(1, 0, 64)]]), "it")[0].parts) == 2
+
+
+def test_what_players_hear_and_a_score_lacks_is_counted():
+    events = [(0, b"\xc0\x05"), (0, b"\xe0\x00\x40"), (0, b"\xb0\x40\x00")]  # how it begins
+    events += [(480 + n, bytes([0xE0, 0, value])) for n, value in enumerate((70, 80, 64, 90, 64))]
+    events += [(480 + n, bytes([0xB0, 64, value])) for n, value in enumerate((127, 100, 0, 64, 0))]
+    events += [(480, b"\xc0\x05"), (480, b"\xc0\x06"), (960, b"\xff\x06\x01A"), (0, b"\xff\x06\x06upbeat")]
+    file = read_events(midi_of([[(0, 0, 60), (0, 480, 62)]]))
+    track = file.tracks[1]
+    mixed = sorted([*track.events, *(Event(*event) for event in events)], key=lambda each: each.tick)
+    notation, losses = from_midi(write_events(file._replace(tracks=[file.tracks[0], EventTrack(mixed, track.end)])))
+    assert losses == {"bends": 2, "pedals": 2, "programs": 1, "markers": 1}
+    assert notes(notation) == [((0, 24, 60), (24, 24, 62))]
 
 
 def test_of_two_meters_keys_or_tempi_at_one_tick_the_later_counts():

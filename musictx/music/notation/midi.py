@@ -11,7 +11,7 @@ import mido
 
 from musictx.errors import MidiError, PerformanceError
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL
-from musictx.music.midi_file import META, PROGRAM, EventFile, notes_of, read_events
+from musictx.music.midi_file import BEND, CONTROL, META, PROGRAM, Event, EventFile, notes_of, read_events
 from musictx.music.midi_file import Note as MidiNote
 from musictx.music.notation.lyrics import LYRIC, in_midi, syllables_in
 from musictx.music.notation.notation import (
@@ -39,6 +39,8 @@ TUPLETS = (10, 14)  # of a quarter: quintuplets and septuplets, which the grid l
 NAME, MARKER, UPBEAT = 0x03, 0x06, "upbeat"
 MINOR = ("minor", "aeolian", "dorian", "phrygian", "locrian")  # modes with a minor third
 SHOWN = 4 * UNITS  # how long a tempo of a MIDI file lasts that is printed
+PEDAL, DOWN, CENTRE = 64, 64, b"\x00\x40"
+KEPT = {"markers", "pedals", "programs", "bends"}  # losses of a score, not of music that goes on in its file
 
 
 def to_midi(
@@ -122,6 +124,7 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     parts = [Part(staff.name, staff.program, _on_grid(staff.notes, per_unit)) for staff in staves]
     parts, unsung = with_lyrics(parts, staves, file, per_unit)
     losses = Losses(drums=drums, finer=len(beside), lyrics=unsung)
+    losses.update(_unwritten(file))
     losses["shared"] = total - sum(len(part.notes) for part in parts)
     if not total:
         raise MidiError(source, "it has no notes" + " but drums" * (losses["drums"] > 0), "give a score with notes")
@@ -152,6 +155,36 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
         tuple(tempi) if tempi and tempi[0].onset == 0 else (UNSAID, *tempi),
     )
     return notation, +losses
+
+
+def _unwritten(file: EventFile) -> Losses:
+    """What a score lacks of a file: markers, changes of a channel's sound, and how often its pedal goes down and its
+    pitch leaves the centre."""
+    losses = Losses()
+    for track in file.tracks:
+        states: dict[tuple[str, int | None], int] = {}
+        begun: dict[int | None, int] = {}  # where a channel's first note is
+        for event in track.events:
+            if event.kind == META:
+                losses["markers"] += event.data[1] == MARKER and event.text != UPBEAT.encode()
+            if event.begins:
+                begun.setdefault(event.channel, event.tick)
+            kind, state = _state(event)
+            if not kind or event.channel == DRUM_CHANNEL:
+                continue
+            is_lost = begun.get(event.channel, event.tick) < event.tick if kind == "programs" else state > 0
+            losses[kind] += is_lost and state != states.get((kind, event.channel), 0)
+            states[kind, event.channel] = state
+    return losses
+
+
+def _state(event: Event) -> tuple[str, int]:
+    """What an event of a channel changes, and to what; 0 is how a channel begins."""
+    if event.kind == CONTROL and event.data[1] == PEDAL:
+        return "pedals", int(event.data[2] >= DOWN)
+    if event.kind == BEND:
+        return "bends", int(event.data[1:3] != CENTRE)
+    return ("programs", event.data[1]) if event.kind == PROGRAM else ("", 0)
 
 
 def _is_near(tick: int, per_place: float, near: float) -> bool:
