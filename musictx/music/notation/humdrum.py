@@ -4,13 +4,17 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
+from musictx.music.harmony import key_sharps
 from musictx.music.notation.lyrics import Syllable, printable, put
 
 LENGTH = re.compile(r"(\d{1,6})(?:%(\d{1,6}))?(\.{0,6})")
 MOST_COLUMNS, MOST_TOKENS = 500, 2**22  # a voice that splits off once has as many places as the others
 MOST_SIGNS, MOST_DOTS = 1000, 100  # of a chord or word
+KEY_NAMES = re.compile(r"(?m)(^|(?<=\t))\*([A-Ga-g][#-]?):[^\t\n]*")
+SIGNED = re.compile(r"\*k\[([^\]]*)\]")
 PATHS = {"*^", "*v", "*x", "*+", "*-"}
 Column = tuple[int, int]  # the spine that it comes from, and which of its voices
 
@@ -189,3 +193,22 @@ def _rest(quarters: Fraction) -> str:
         return "."
     recip = 4 / quarters
     return f"{recip.numerator}r" if recip.denominator == 1 else f"{recip.numerator}%{recip.denominator}r"
+
+
+def without_names(text: str) -> str:
+    """A text of Humdrum without names of keys, which music21 takes for signatures; but for one that says the mode of
+    the signature before it."""
+    lines, sharps = text.split("\n"), None
+    for n, line in enumerate(lines):
+        if not line.startswith(("*", "!")):
+            sharps = None
+        elif found := SIGNED.search(line):
+            sharps = found[1].count("#") - found[1].count("-")
+        lines[n] = KEY_NAMES.sub(partial(_mode_of, sharps), line)
+    return "\n".join(lines)
+
+
+def _mode_of(sharps: int | None, name: re.Match[str]) -> str:
+    """A name of a key if it signs so many sharps."""
+    key = f"{name[2][0].upper()}{name[2][1:].replace('-', 'b')}" + " minor" * name[2].islower()
+    return name[0] if key_sharps(key) == sharps else f"{name[1]}*"

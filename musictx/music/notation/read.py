@@ -3,41 +3,32 @@
 import io
 import re
 import warnings
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
-from fractions import Fraction
-from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
 from zipfile import ZipFile
 
 from musictx.errors import MidiError
-from musictx.music.harmony import key_sharps
 from musictx.music.notation import mei
 from musictx.music.notation.abc_tune import each_voice
 from musictx.music.notation.abc_voices import Layer, Voice
 from musictx.music.notation.chord_symbols import ChordSymbol
-from musictx.music.notation.humdrum import Spines
-from musictx.music.notation.lyrics import syllables_of
+from musictx.music.notation.humdrum import Spines, without_names
 from musictx.music.notation.musicxml import for_music21, transpositions
 from musictx.music.notation.notation import (
     MODES,
     MOST_PARTS,
-    MOST_QUARTERS,
     MUSIC21,
     UNSAID,
     Bar,
-    Clef,
     Key,
     Losses,
     Notation,
-    Note,
-    Part,
     Tempo,
 )
-from musictx.music.notation.sounds import sound_of
+from musictx.music.notation.staves import in_one_line, instruments_of, staff_of, units
 from musictx.music.score import UNITS
 
 FREE, MOST_BEATS = (4, 4), 99  # the meter where nothing says one; music21 takes seconds to write thousands of beats
@@ -54,8 +45,6 @@ MARKS = {  # by classes of music21, what a `Notation` lacks
 }
 PLAIN = {"regular", "none", "final"}  # bar lines
 BRACKETS = {"bracket", "square", "line"}  # the brace of a keyboard is written again
-KEY_NAMES = re.compile(r"(?m)(^|(?<=\t))\*([A-Ga-g][#-]?):[^\t\n]*")
-SIGNED = re.compile(r"\*k\[([^\]]*)\]")
 
 
 def read_notation(data: bytes, kind: str, source: object = "", chart: bool = False) -> tuple[Notation, Losses]:
@@ -88,17 +77,17 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
             names = [str(staff.id) for staff in staves]
             moved = transpositions(texts[0], names) if kind == "musicxml" else [0] * len(staves)
             notation = _notation(staves, symbols, moved, losses, source, chart).with_symbols_apart()
-            groups = _instruments(scores, staves, kind in ("musicxml", "abc"))
+            groups = instruments_of(scores, staves, kind in ("musicxml", "abc"))
             parts = (replace(part, group=group) for part, group in zip(notation.parts, groups, strict=True))
             notation = replace(notation, parts=tuple(parts))
             if (about := scores[0].metadata) is not None:
                 notation = replace(
                     notation,
-                    title=_in_one_line(about.bestTitle),
-                    composer=_in_one_line(about.composer),
-                    lyricist=_in_one_line(about.lyricist),
-                    arranger=_in_one_line(about.arranger),
-                    rights=_in_one_line(about.copyright),
+                    title=in_one_line(about.bestTitle),
+                    composer=in_one_line(about.composer),
+                    lyricist=in_one_line(about.lyricist),
+                    arranger=in_one_line(about.arranger),
+                    rights=in_one_line(about.copyright),
                 )
             for score in scores:
                 losses["brackets"] += sum(each.symbol in BRACKETS for each in score.getElementsByClass("StaffGroup"))
@@ -123,32 +112,13 @@ def _for_music21(
         return [text], symbols, []
     if kind == "humdrum":
         text = REFERENCES.sub("", text)
-        spines = Spines(_without_names(text) if "*k[" in text else text, losses)
+        spines = Spines(without_names(text) if "*k[" in text else text, losses)
         return [spines.text], {}, [spines]
     text = re.sub(r"^[^<]+", "", text)
     losses["movements"] += max(len(re.findall(r"<score[\s>]", text)) - 1, 0)
     text = mei.for_music21(text, losses)
     unread = mei.Unread(text, losses)
     return [text], unread.symbols, [unread]
-
-
-def _without_names(text: str) -> str:
-    """A text of Humdrum without names of keys, which music21 takes for signatures; but for one that says the mode of
-    the signature before it."""
-    lines, sharps = text.split("\n"), None
-    for n, line in enumerate(lines):
-        if not line.startswith(("*", "!")):
-            sharps = None
-        elif found := SIGNED.search(line):
-            sharps = found[1].count("#") - found[1].count("-")
-        lines[n] = KEY_NAMES.sub(partial(_mode_of, sharps), line)
-    return "\n".join(lines)
-
-
-def _mode_of(sharps: int | None, name: re.Match[str]) -> str:
-    """A name of a key if it signs so many sharps."""
-    key = f"{name[2][0].upper()}{name[2][1:].replace('-', 'b')}" + " minor" * name[2].islower()
-    return name[0] if key_sharps(key) == sharps else f"{name[1]}*"
 
 
 def text_of(data: bytes, source: object) -> str:
@@ -216,7 +186,7 @@ def _notation(
 ) -> Notation:
     if len(parts) > MOST_PARTS:
         raise MidiError(source, f"it has {len(parts)} staves, and at most {MOST_PARTS} are read", "export fewer parts")
-    staves = [_staff(each, semitones, losses, source) for each, semitones in zip(parts, moved, strict=True)]
+    staves = [staff_of(each, semitones, losses, source) for each, semitones in zip(parts, moved, strict=True)]
     symbols = _symbols(parts, named, losses)
     ends = [note.offset for staff in staves for note in staff.notes]
     if not ends and not (chart and symbols):
@@ -231,7 +201,7 @@ def _notation(
     no_signature = (0, (0, ""))  # is that of C
     keys = _changes(signed if any(at == 0 for at, _ in signed) else [no_signature, *signed])
     marks = [mark for part in parts for mark in part.flatten().getElementsByClass("TempoIndication")]
-    speeds = [(_units(mark.offset), _speed(mark)) for mark in marks]
+    speeds = [(units(mark.offset), _speed(mark)) for mark in marks]
     losses["wordy"] += sum(speed is None for _, speed in speeds)
     tempi = _changes((at, speed) for at, speed in speeds if speed is not None)
     losses.update(_marks((each for part in parts for each in part.flatten()), named))
@@ -249,71 +219,13 @@ def _notation(
     )
 
 
-def _staff(part: Any, transposed: int, losses: Losses, source: object) -> Part:
-    flat = part.flatten()
-    known = _voices(part, flat)
-    voices = _notes(flat.notes, known, losses, source)
-    lyrics = syllables_of(flat.notesAndRests, known, losses)
-    abbreviation = _in_one_line(getattr(part, "_partAbbreviation", ""))[:60]  # else music21 tells its instrument's
-    return Part(
-        _name(part),
-        _program(part),
-        (*voices,),
-        lyrics,
-        transposed,
-        tuple(_clefs(flat)),
-        voices=voices if known else {},
-        abbreviation=abbreviation,
-    )
-
-
-def _voices(part: Any, flat: Any) -> dict[int, int]:
-    """The voice of each of music21's notes by its `id`, 1 is the top; of a staff with one voice none."""
-    numbers = dict[int, int]()
-    for bar in (part, *part.getElementsByClass("Measure")):
-        for n, voice in enumerate(bar.voices, 2 if bar is part else 1):  # those beside the bars come after theirs
-            name = str(voice.id)
-            number = int(name) if name.isdecimal() and len(name) < 3 and bar is not part else n
-            numbers |= {id(element): number for element in voice}
-    alone = 1 if part.voices else min(numbers.values(), default=1)  # of bars with one voice
-    ranks = {number: rank for rank, number in enumerate(sorted({*numbers.values(), alone}), 1)}
-    return {id(each): ranks[numbers.get(id(each), alone)] for each in flat.notesAndRests} if numbers else {}
-
-
-def _clefs(flat: Any) -> Iterator[Clef]:
-    """The clefs of a staff, where they change."""
-    last: Clef | None = None
-    for each in flat.getElementsByClass("Clef"):
-        if each.sign in ("G", "F", "C") and each.line:
-            clef = Clef(_units(each.offset), each.sign, each.line, each.octaveChange or 0)
-            if last is None or last[1:] != clef[1:]:
-                yield clef
-            last = clef
-
-
 def _signed(flat: Any) -> list[tuple[int, tuple[int, str]]]:
     """The signatures of a staff: where they are, the sharps, and the mode if it is said."""
     return [
-        (_units(each.offset), (each.sharps, mode if (mode := getattr(each, "mode", "")) in MODES else ""))
+        (units(each.offset), (each.sharps, mode if (mode := getattr(each, "mode", "")) in MODES else ""))
         for each in flat.getElementsByClass("KeySignature")
         if each.sharps is not None
     ]
-
-
-def _instruments(scores: Sequence[Any], staves: Sequence[Any], is_said: bool) -> list[int | None]:
-    """The instrument of each staff, as the number of its first; None where the file does not say. Where it `is_said`
-    each staff has one of its own, but for a brace around whole parts, which may be families too."""
-    braces = [each for score in scores for each in score.getElementsByClass("StaffGroup") if each.symbol == "brace"]
-    unsaid = {id(staff) for brace in braces for staff in brace.getSpannedElements()}
-    names = list[str | None]()
-    for n, staff in enumerate(staves):
-        if "PartStaff" in staff.classes:
-            names.append(str(staff.id).rpartition("-Staff")[0])
-        elif staff.groups or is_said:
-            names.append(None if id(staff) in unsaid else "".join(staff.groups) or str(n))
-        else:
-            names.append(None)
-    return [None if name is None else names.index(name) for name in names]
 
 
 def _symbols(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses) -> list[ChordSymbol]:
@@ -325,7 +237,7 @@ def _symbols(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses) ->
         for element in part.flatten():
             name = getattr(element, "figure", None) or getattr(element, "content", "")
             if name in named:
-                symbol = named[name]._replace(onset=_units(element.offset))
+                symbol = named[name]._replace(onset=units(element.offset))
                 if symbol.onset not in taken:
                     found.setdefault(symbol, n)
                 losses["symbols"] -= symbol in found
@@ -348,7 +260,7 @@ def _speed(mark: Any) -> tuple[float, int] | None:
     is_written = getattr(mark, "number", None) and not mark.numberImplicit
     if not is_written and not getattr(mark, "numberSounding", None):
         return None
-    return float(mark.getQuarterBPM()), _units(mark.referent.quarterLength) if is_written else 0
+    return float(mark.getQuarterBPM()), units(mark.referent.quarterLength) if is_written else 0
 
 
 def _changes(marks: Iterable[tuple[int, Any]]) -> list[tuple[int, Any]]:
@@ -361,69 +273,22 @@ def _changes(marks: Iterable[tuple[int, Any]]) -> list[tuple[int, Any]]:
     return changes
 
 
-def _notes(
-    elements: Iterable[Any], known: Mapping[int, int], losses: Losses, source: object
-) -> dict[Note, tuple[int, ...]]:
-    """Notes of a staff with their voices, tied ones as one, in order of time and pitch."""
-    ended: dict[tuple[Fraction, int], list[list[Any]]] = defaultdict(list)  # those that are tied to the next
-    spans: list[list[Any]] = []  # [onset, offset, pitch, voice] in quarters
-    for element in elements:
-        if "Harmony" in element.classes:  # a chord's name
-            continue
-        for note in element.notes if hasattr(element, "notes") else [element]:
-            if element.duration.isGrace:
-                losses["grace"] += 1
-                continue
-            if not hasattr(note, "pitch"):
-                losses["unpitched"] += 1
-                continue
-            if note.hasStyleInformation and note.style.hideObjectOnPrint:  # only for playing
-                losses["hidden"] += 1
-                continue
-            onset, length = Fraction(element.offset), Fraction(element.duration.quarterLength)
-            if onset + length > MOST_QUARTERS:
-                raise MidiError(source, f"it lasts more than {MOST_QUARTERS:,} quarters", "cut the score")
-            pitch, tie = round(note.pitch.ps), note.tie
-            if not 0 <= pitch <= 127:
-                losses["beyond"] += 1
-                continue
-            losses["between"] += pitch != note.pitch.ps
-            voice = known.get(id(element), 0)
-            waiting = ended.get((onset, pitch))
-            if tie is not None and tie.type in ("stop", "continue") and waiting:
-                own = (n for n, (*_, its) in enumerate(waiting) if its == voice)
-                new = waiting.pop(next(own, -1))
-                new[1] = onset + length
-            else:
-                new = [onset, onset + length, pitch, voice]
-                spans.append(new)
-            if tie is not None and tie.type in ("start", "continue"):
-                ended[new[1], pitch].append(new)
-    notes: dict[Note, set[int]] = defaultdict(set)
-    for onset, offset, pitch, voice in spans:
-        begins, ends = _units(onset), _units(offset)
-        losses["finer"] += begins != onset * UNITS or ends != offset * UNITS
-        notes[Note(begins, max(ends - begins, 1), pitch)].add(voice)
-    losses["shared"] += len(spans) - len(notes)
-    return {note: tuple(sorted(voices)) for note, voices in sorted(notes.items())}
-
-
 def _bars(part: Any, end: int, source: object) -> tuple[tuple[Bar, ...], int]:
     """The bars of a part, and where the last one ends."""
     bars: list[Bar] = []
     measures = part.getElementsByClass("Measure")
-    meters = _lengths_as_meters([_units(each.duration.quarterLength) for each in measures])
+    meters = _lengths_as_meters([units(each.duration.quarterLength) for each in measures])
     meter = None
     for measure, free in zip(measures, meters, strict=True):
         signature = measure.timeSignature
         if signature is not None and not (bars and signature.style.hideObjectOnPrint):  # hidden: that of a broken bar
             meter = signature.numerator, signature.denominator
-        bar = Bar(_units(measure.offset), *(meter or free))
+        bar = Bar(units(measure.offset), *(meter or free))
         bar.check(source)
         if bars and bars[-1].onset == bar.onset:
             bars.pop()  # a bar without length
         bars.append(bar)
-        last = bar.onset + _units(measure.duration.quarterLength)
+        last = bar.onset + units(measure.duration.quarterLength)
     while len(bars) > 1 and bars[-1].onset >= max(last, end):  # behind the last double bar
         bars.pop()
     if not bars:
@@ -447,22 +312,3 @@ def _lengths_as_meters(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
             unit *= 2
         beats, rest = divmod(full * unit, UNITS * 4)
         yield (beats, unit) if 0 < beats <= MOST_BEATS and not rest else FREE
-
-
-def _units(quarters: Any) -> int:
-    return round(Fraction(quarters) * UNITS)
-
-
-def _name(part: Any) -> str:
-    return _in_one_line(getattr(part, "partName", ""))[:60]
-
-
-def _in_one_line(text: object) -> str:
-    return " ".join(str(text or "").split())
-
-
-def _program(part: Any) -> int:
-    """The MIDI sound of a staff at its beginning: the file's, or the one that its name says."""
-    given = [(each.offset, each.midiProgram) for each in part.flatten().getElementsByClass("Instrument")]
-    sounds = [*(sound for at, sound in given if not at), sound_of(_name(part)), *(sound for at, sound in given if at)]
-    return next((int(sound) for sound in sounds if sound is not None and 0 <= sound <= 127), 0)
