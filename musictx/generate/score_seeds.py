@@ -1,6 +1,6 @@
 """A person's scores as seeds, and what is to be drawn in them: more bars, a gap, or the hands beside a tune."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection
 from dataclasses import replace
 from math import gcd
@@ -198,16 +198,15 @@ def with_gap(seed: ScoreSeed, from_bar: int, to_bar: int) -> Template:
     """A score without some bars, of all parts or of the one that `read_score` was given; bar 1 follows an upbeat.
     Raises ConfigError for bars and parts that are not there."""
     old = seed.notation
-    first = int(old.has_upbeat)
-    most = len(old.bars) - first
+    most = old.numbers[-1]
     if not 1 <= from_bar <= to_bar <= most:
         why, allowed = f"to_bar={to_bar}", f"bars from 1 to {most}"
         raise ConfigError("from_bar", got=from_bar, why=why, allowed=allowed).of(seed.file)
-    numbers, slots = range(from_bar - 1 + first, to_bar + first), free_slots(seed)
-    free = frozenset((slot, n) for slot in slots for n in numbers)
+    bars = range(bisect_left(old.numbers, from_bar), bisect_right(old.numbers, to_bar))
+    slots = free_slots(seed)
+    free = frozenset((slot, n) for slot in slots for n in bars)
     parts = tuple(
-        _without(part, old, numbers) if slot in slots else part
-        for part, slot in zip(old.parts, seed.slots, strict=True)
+        _without(part, old, bars) if slot in slots else part for part, slot in zip(old.parts, seed.slots, strict=True)
     )
     return Template(replace(old, parts=parts), seed.slots, free, TUNE, old)
 

@@ -1,5 +1,6 @@
 """New bars in a score for a person who waits: music of the page for a model of scores."""
 
+from bisect import bisect_left, bisect_right
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,30 +79,30 @@ def length_of(request: Asked, music: PageMusic) -> float:
         return music.score.duration_s
     if isinstance(request, Continue):
         return request.length.in_seconds(music.meter, music.score.duration_s) or 0.0
-    lines_s, upbeat = bar_lines(music)
+    lines_s, numbers = bar_lines(music)
     assert request.from_bar is not None
     assert request.to_bar is not None
-    return lines_s[request.to_bar + upbeat] - lines_s[request.from_bar + upbeat - 1]
+    return lines_s[bisect_right(numbers, request.to_bar)] - lines_s[bisect_left(numbers, request.from_bar)]
 
 
 def bars_between(music: PageMusic, from_s: float, to_s: float) -> tuple[int, int]:
     """The numbers of the first and the last bar that a region touches. Raises ConfigError."""
-    lines_s, upbeat = bar_lines(music)
-    first, last = (np.searchsorted(lines_s, [from_s + ROUNDED_S, to_s - ROUNDED_S]) - upbeat).tolist()
-    most_s = lines_s[-1]
-    if not (0 <= from_s < most_s and 0 < first <= last):
-        begins_s = lines_s[upbeat]
+    lines_s, numbers = bar_lines(music)
+    first, last = (np.searchsorted(lines_s, [from_s + ROUNDED_S, to_s - ROUNDED_S]) - 1).tolist()
+    most_s, last = lines_s[-1], min(last, len(numbers) - 1)
+    if not (0 <= from_s < most_s and 0 <= first <= last and numbers[first]):
+        begins_s = lines_s[bisect_left(numbers, 1)]
         raise ConfigError(
             "from_s", got=from_s, why=f"to_s={to_s:g}", allowed=f"a region within {begins_s:.2f} s to {most_s:.2f} s"
         )
-    return first, min(last, len(lines_s) - 1 - upbeat)
+    return numbers[first], numbers[last]
 
 
-def bar_lines(music: PageMusic) -> tuple[list[float], int]:
-    """The seconds where bars begin, then the end of the last, and how many bars are an upbeat."""
+def bar_lines(music: PageMusic) -> tuple[list[float], list[int]]:
+    """The seconds where bars begin, then the end of the last, and the bars' numbers."""
     assert music.notation is not None
     assert music.project is not None
-    return lines_of(music.notation, music.project), int(music.notation.has_upbeat)
+    return lines_of(music.notation, music.project), music.notation.numbers
 
 
 def lines_of(notation: Notation, project: Project) -> list[float]:

@@ -15,7 +15,7 @@ from stubs import Said, Saying
 from musictx.errors import UserError
 from musictx.generate.requests import Accompany, Fill
 from musictx.generate.score_music import fitted
-from musictx.generate.score_seeds import free_slots, read_score
+from musictx.generate.score_seeds import free_slots, read_score, with_gap
 from musictx.generate.score_tasks import task_of
 from musictx.generate.scores import FREE, Script
 from musictx.music.midi_file import Event, notes_of, read_events
@@ -210,3 +210,15 @@ def test_a_name_of_all_staves_of_an_instrument_means_them_all(folder):
     apart = in_file(Notation(hands, (Bar(0, 4, 4), Bar(96, 4, 4)), 192), folder)
     with pytest.raises(UserError, match="several tracks have this name"):
         free_slots(read_score(apart, FILLS, "Piano"))
+
+
+def test_bars_of_a_gap_have_the_numbers_of_the_page(folder):
+    bars = Bar(0, 4, 4), Bar(96, 4, 4), Bar(168, 4, 4), Bar(192, 4, 4), Bar(288, 4, 4)  # a repeat sign within bar 2
+    notation = Notation((Part("Flute", 73, tuple(Note(24 * n, 24, 72) for n in range(16))),), bars, 384)
+    path = folder / "divided.musicxml"
+    path.write_bytes(to_musicxml(notation)[0])
+    seed = read_score(path, FILLS)
+    free = [sorted({bar for _, bar in with_gap(seed, *gap).free}) for gap in ((2, 2), (3, 3), (3, 4))]
+    assert free == [[1, 2], [3], [3, 4]]
+    with pytest.raises(UserError, match="bars from 1 to 4"):
+        with_gap(seed, 5, 5)

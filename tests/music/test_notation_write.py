@@ -311,3 +311,27 @@ def test_symbols_stay_over_their_staff_when_a_keyboard_above_gets_two():
     assert divided.parts[divided.symbols[0].staff].name == "Guitar"
     whole, _ = replace(score, parts=score.parts[::-1], symbols=()).with_texts(score, 96, 96)
     assert whole.parts[whole.symbols[0].staff].name == "Guitar"
+
+
+@pytest.mark.parametrize(
+    ("lengths", "numbers"),
+    [
+        ((96, 96, 72, 24, 96), [1, 2, 3, 3, 4]),  # a repeat sign within bar 3
+        ((24, 96, 72, 24, 96), [0, 1, 2, 2, 3]),
+        ((24, 96, 48, 48, 48, 48, 72), [0, 1, 2, 2, 3, 3, 4]),
+        ((96, 72, 96), [1, 2, 3]),
+        ((96,), [1]),
+    ],
+)
+def test_a_bar_that_a_repeat_sign_divides_counts_once(lengths, numbers):
+    onsets = [sum(lengths[:n]) for n in range(len(lengths))]
+    part = Part("a", 0, tuple(Note(at, 24, 60) for at in onsets))
+    notation = Notation((part,), tuple(Bar(at, 4, 4) for at in onsets), sum(lengths))
+    assert notation.numbers == numbers
+    text = to_musicxml(notation)[0].decode()
+    written = re.findall(r'<measure implicit="(yes|no)" number="(\d+)(a?)"', text)
+    before = [0, *numbers]
+    assert written == [
+        ("yes" if n == last else "no", str(n), "a" * (0 < n == last)) for n, last in zip(numbers, before, strict=False)
+    ]
+    assert read_notation(text.encode(), "musicxml")[0].bars == notation.bars

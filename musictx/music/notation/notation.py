@@ -196,6 +196,17 @@ class Notation:
         """Whether the first bar is shorter than its meter, and another follows."""
         return len(self.bars) > 1 and self.bars[1].onset < self.bars[0].full
 
+    @property
+    def numbers(self) -> list[int]:
+        """The number of each bar: 0 of an upbeat; both parts of a bar that a repeat sign divides have the same."""
+        numbers, rest = [int(not self.has_upbeat)], 0
+        for (before, begin), (bar, end) in pairwise(self.spans):
+            rest = before.full - (begin - before.onset) if not rest else 0  # what the bar before lacks
+            completes = numbers[-1] > 0 and before[1:] == bar[1:] and 0 < rest == end - bar.onset
+            rest *= completes
+            numbers.append(numbers[-1] + (not completes))
+        return numbers
+
     def first_bars(self, count: int) -> "Notation":
         """The first `count` bars; notes end with them."""
         if count >= len(self.bars):

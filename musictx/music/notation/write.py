@@ -115,6 +115,7 @@ def _staff(
     place: int,
 ) -> Any:
     from music21 import expressions, instrument, interval, meter, stream
+    from music21.stream.enums import ShowNumber
 
     staff = stream.PartStaff()
     staff.partName, staff.partAbbreviation = printable(part.name), printable(part.abbreviation)
@@ -138,8 +139,10 @@ def _staff(
     sung = [each.onset for each in part.lyrics]
     before: tuple[int, int] | None = None
     shown = before
-    for number, (bar, end) in enumerate(notation.spans, 0 if notation.has_upbeat else 1):
+    for number, (bar, end), last in zip(notation.numbers, notation.spans, [0, *notation.numbers], strict=False):
         measure = stream.Measure(number=number)
+        if number == last:  # of an upbeat, and of the second part of a bar
+            measure.showNumber, measure.numberSuffix = ShowNumber.NEVER, "a" if number else None
         is_upbeat = number == 0
         signed = (bar.numerator, bar.denominator) if is_upbeat else meter_of(bar, end)
         if signed != before:
