@@ -31,6 +31,7 @@ LOSSES = {  # of scores
         "{} spines beside notes and words are left out, as of chord symbols or fingerings",
     ),
     "hidden": ("a note that is not printed is left out", "{} notes that are not printed are left out"),
+    "clefs": ("a change of clef is left out", "{} changes of clef are left out"),
     "cue": ("a cue note is left out", "{} cue notes are left out"),
     "overlay": (
         "a voice beside another within a bar (&) is left out",

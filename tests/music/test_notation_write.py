@@ -19,6 +19,7 @@ from strategies import notations
 
 from musictx.errors import UserError
 from musictx.music.notation.chord_symbols import ChordSymbol
+from musictx.music.notation.midi import from_midi, to_midi
 from musictx.music.notation.notation import MODES, Bar, Clef, Key, Notation, Note, Part, Tempo
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.spelling import spelled
@@ -335,3 +336,34 @@ def test_a_bar_that_a_repeat_sign_divides_counts_once(lengths, numbers):
         ("yes" if n == last else "no", str(n), "a" * (0 < n == last)) for n, last in zip(numbers, before, strict=False)
     ]
     assert read_notation(text.encode(), "musicxml")[0].bars == notation.bars
+
+
+@pytest.mark.parametrize(
+    ("tempo", "beat", "speed"),
+    [("3/8=70", 36, 105), ("1/2=30", 48, 60), ("5/8=60", 24, 150), ("1/3=60", 24, 80), ("64/1=60", 24, 1000)],
+)
+def test_a_mark_of_tempo_names_a_note_head_and_keeps_its_speed(tempo, beat, speed):
+    notation, _ = read_notation(f"X:1\nM:4/4\nL:1/4\nQ:{tempo}\nK:C\ncdef|\n".encode(), "abc")
+    assert notation.tempi == (Tempo(0, speed, beat),)
+    assert read_notation(to_musicxml(notation)[0], "musicxml")[0].tempi == notation.tempi
+
+
+def test_a_clef_between_notes_of_the_second_voice_comes_back_there():
+    high, first, second = Note(0, 96, 72), Note(0, 48, 60), Note(48, 48, 48)
+    clefs, voices = (Clef(0, "G", 2), Clef(48, "F", 4)), {high: (1,), first: (2,), second: (2,)}
+    part = Part("x", 0, (first, high, second), clefs=clefs, voices=voices)
+    text, _ = to_musicxml(Notation((part,), (Bar(0, 4, 4),), 96))
+    assert read_notation(text, "musicxml")[0].parts[0].clefs == clefs
+
+
+def test_music_that_went_through_midi_has_the_marks_of_its_score_again():
+    part = Part("x", 0, tuple(Note(24 * n, 24, 60 + n) for n in range(8)))
+    tempi = (Tempo(0, 120.0, 0), Tempo(96, 90.0, 36))
+    given = Notation((part,), (Bar(0, 4, 4), Bar(96, 4, 4)), 192, (Key(0, 0, "dorian"), Key(96, 2, "major")), tempi)
+    back, _ = from_midi(to_midi(given))
+    assert (back.keys, back.tempi) != (given.keys, given.tempi)
+    whole, _ = back.with_texts(given, np.inf, np.inf)
+    assert (whole.keys, [(*each[:1], round(each[1]), *each[2:]) for each in whole.tempi]) == (
+        given.keys,
+        [*given.tempi],
+    )

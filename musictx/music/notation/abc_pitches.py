@@ -7,7 +7,9 @@ from typing import Any
 PITCH = re.compile(r"((?<![_^=])[_^=]{1,2}|)([A-Ga-g])([,']*)([\d/]*)(-?)")
 EVENT = re.compile(rf'("[^"\n]*")|(\{{[^{{}}\n]*\}})|(\|)|[zx]([\d/]*)|\[([^\[\]|\n]*)\]([\d/]*)(-?)|{PITCH.pattern}')
 MOVED = re.compile(r"(?:^|[\s=\"])(?:treble|bass|alto|tenor|[GFC])\d?([+-]8)(?!\d)")
-CLEF = re.compile(r"(?:\bclef=\s*\"?([GFC])|\b(treble|bass|baritone|tenor|alto|mezzosoprano|soprano))(\d?)(?:([+-])8)?")
+CLEF = re.compile(
+    r"(?:\bclef=\s*\"?([GFC])|\b(treble|bass|baritone|tenor|alto|mezzosoprano|soprano))([1-5]?)(?:([+-])8)?"
+)
 CLEFS = {"treble": "G2", "bass": "F4", "baritone": "F3", "tenor": "C4", "alto": "C3", "mezzosoprano": "C2"}
 CLEFS |= {"soprano": "C1", "G": "G2", "F": "F4", "C": "C3"}
 MODES = r"(?i:maj|min|ion|dor|phr|lyd|mix|aeo|loc)[a-z]*|m"

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from musictx.music.notation.chord_symbols import ChordSymbol, symbol_named
 from musictx.music.notation.lyrics import printable
 from musictx.music.notation.musicxml import MARK
-from musictx.music.notation.notation import MOST_BARS
+from musictx.music.notation.notation import MODES, MOST_BARS
 
 Element = ElementTree.Element
 SCHEMA = "http://www.music-encoding.org/ns/mei"
@@ -98,7 +98,8 @@ def _spell(element: Element, losses: Counter[str]) -> None:
             element.set(name, ACCIDENTALS.get(value, value))
     for name in WHOLE.intersection(element.attrib):
         element.set(name, re.sub(r"\.0+$", "", element.attrib[name]))
-    element.attrib.pop("key.mode", None)  # the signature counts
+    if element.get("key.mode") not in MODES:
+        element.attrib.pop("key.mode", None)
     if "key.sig" in element.attrib and not SIGNATURE.fullmatch(element.attrib["key.sig"]):  # mixed
         del element.attrib["key.sig"]
 
@@ -128,7 +129,7 @@ class Unread:
 
     def put_on(self, score: Any, losses: Counter[str]) -> None:
         """Completes music21's score."""
-        from music21 import expressions, instrument, metadata, tempo
+        from music21 import expressions, instrument, metadata
 
         about = score.metadata or metadata.Metadata()
         names = [each for each in self._root.iter(f"{{{SCHEMA}}}titleStmt") for each in each.iter()]
@@ -163,12 +164,15 @@ class Unread:
                 if sign in self._words:
                     over = parts.get((sign.get("staff") or "").split(" ")[0], first)
                     over.insert(onset, expressions.TextExpression(self._words[sign]))
-                if _name(sign) == "tempo" and (speed := _speed(sign)) > 0:
-                    first.insert(onset, tempo.MetronomeMark(number=speed))
+                if _name(sign) == "tempo" and _speed(sign) > 0:
+                    first.insert(onset, _mark(sign))
                 elif _name(sign) == "tempo":
                     losses["wordy"] += 1
-        if (speed := _speed(next(self._all("scoreDef"), self._score))) > 0:
-            first.insert(0, tempo.MetronomeMark(number=speed))
+        if _speed(define := next(self._all("scoreDef"), self._score)) > 0:
+            first.insert(0, _mark(define))
+        if not any("key.mode" in each.attrib for each in self._score.iter()):
+            for signature in flat.getElementsByClass("Key"):
+                signature.mode = ""  # music21 says major
 
     def _all(self, name: str) -> Iterator[Element]:
         return self._score.iter(f"{{{SCHEMA}}}{name}")
@@ -219,6 +223,7 @@ def _played(parent: Element, is_cue: bool, losses: Counter[str]) -> Iterator[Ele
                 yield Element(f"{{{SCHEMA}}}space", length | ({"dots": str(dots)} if dots else {}))
         elif name not in LAYOUT:
             yield child
+        losses["clefs"] += name == "clef"
 
 
 def _repeated(measures: Iterable[Element], losses: Counter[str]) -> Iterator[Element]:
@@ -323,8 +328,23 @@ def _tie(root: Element) -> None:
 
 def _speed(sign: Element) -> float:
     """Quarters a minute; 0 where it says none."""
-    beat = 4 / (_number(sign.get("mm.unit")) or 4) * (2 - 0.5 ** min(_number(sign.get("mm.dots")), 4))
-    return _number(sign.get("midi.bpm")) or _number(sign.get("mm")) * beat
+    return _number(sign.get("midi.bpm")) or _number(sign.get("mm")) * _beat(sign)
+
+
+def _beat(sign: Element) -> float:
+    """The quarters of the note that a mark names."""
+    dots = min(max(_number(sign.get("mm.dots")), 0.0), 4.0)
+    return float(4 / (_number(sign.get("mm.unit")) or 4) * (2 - 0.5**dots))
+
+
+def _mark(sign: Element) -> Any:
+    """A metronome mark, or a tempo that is heard and not printed."""
+    from music21 import duration, tempo
+
+    speed = _speed(sign)
+    if not _number(sign.get("mm")):
+        return tempo.MetronomeMark(numberSounding=speed)
+    return tempo.MetronomeMark(number=speed / _beat(sign), referent=duration.Duration(_beat(sign)))
 
 
 def _number(text: str | None) -> float:

@@ -21,6 +21,7 @@ MOST_QUARTERS = 100_000
 MOST_BARS = 50_000
 SIMPLER = "write a meter of larger notes"
 SLOWEST, FASTEST = 5.0, 1000.0  # quarters a minute
+BEATS = {0, 6, 9, 12, 18, 24, 36, 48, 72, 96, 144}  # of marks: notes with and without a dot, or none
 MODES = ("major", "minor", "dorian", "phrygian", "lydian", "mixolydian", "aeolian", "locrian", "ionian")
 KEYBOARDS = {*range(8), *range(16, 24), 46}  # programs of pianos, organs and the harp
 ONE_HAND = 20  # one hand plays at most so many times as many notes as the other
@@ -83,7 +84,8 @@ class Tempo(NamedTuple):
 
     @classmethod
     def within(cls, onset: int, quarters_a_minute: float, beat: int = UNITS) -> "Tempo":
-        """One that programs can play."""
+        """One that programs can play; its mark names a quarter where no note head has that beat."""
+        beat = beat if beat in BEATS else UNITS
         return cls(onset, min(max(float(quarters_a_minute), SLOWEST), FASTEST), beat)
 
 
@@ -262,8 +264,12 @@ class Notation:
             lyrics = like.lyrics if new == old else cut(like.lyrics, lambda at: not new_from <= at < new_to)
             parts.append(replace(like, name=part.name, program=part.program, notes=part.notes, lyrics=lyrics))
         symbols = over((each for each in given.symbols if stays or not new_from <= each.onset < new_to), places)
+        modes = {key[:2]: key for key in given.keys}
+        keys = tuple(modes.get(key[:2], key) for key in self.keys)
+        marks = {(tempo.onset, round(tempo.quarters_a_minute)): tempo for tempo in given.tempi}
+        tempi = tuple(marks.get((each.onset, round(each.quarters_a_minute)), each) for each in self.tempi)
         texts = {name: getattr(given, name) for name in ("title", "composer", "lyricist", "arranger", "rights")}
-        return replace(self, parts=tuple(parts), symbols=symbols, **texts), lost
+        return replace(self, parts=tuple(parts), symbols=symbols, keys=keys, tempi=tempi, **texts), lost
 
     def followed_by(self, other: "Notation", onset: int) -> "Notation":
         """The staves and chord symbols of both, the other's from `onset` on."""

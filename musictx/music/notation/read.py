@@ -196,14 +196,17 @@ def _notation(
     longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
     flat = longest.flatten()
     bars, end = _bars(longest, end, source)
-    each_signed = (_signed(part.flatten()) for part in (longest, *parts))
+    untransposed = [part for part, semitones in zip(parts, moved, strict=True) if semitones % 12 == 0]
+    first = longest if longest in untransposed or not untransposed else untransposed[0]  # music21 moves some keys twice
+    each_signed = (_signed(part.flatten()) for part in (first, longest, *parts))
     signed = next((each for each in each_signed if each), [])  # timpani and horns may have none
     no_signature = (0, (0, ""))  # is that of C
     keys = _changes(signed if any(at == 0 for at, _ in signed) else [no_signature, *signed])
     marks = [mark for part in parts for mark in part.flatten().getElementsByClass("TempoIndication")]
     speeds = [(units(mark.offset), _speed(mark)) for mark in marks]
     losses["wordy"] += sum(speed is None for _, speed in speeds)
-    tempi = _changes((at, speed) for at, speed in speeds if speed is not None)
+    heard = [(at, speed) for at, speed in reversed(speeds) if speed is not None]  # of one place the first staff's
+    tempi = _changes(sorted(heard, key=lambda each: each[1][1] > 0))  # and printed marks before those that are not
     losses.update(_marks((each for part in parts for each in part.flatten()), named))
     losses["repeats"] += len(flat.getElementsByClass("Repeat"))  # of one staff are those of all
     for line in flat.getElementsByClass("Barline"):
@@ -250,7 +253,8 @@ def _marks(elements: Iterable[Any], named: dict[str, ChordSymbol]) -> Losses:
     for element in elements:
         for mark in (element, *getattr(element, "articulations", ()), *getattr(element, "expressions", ())):
             kind = next((MARKS[name] for name in mark.classes if name in MARKS), None)
-            if kind is not None and getattr(mark, "content", None) not in named:
+            content = getattr(mark, "content", None)
+            if kind is not None and content != "" and content not in named:  # tempi that are only heard have no words
                 marks[kind] += 1
     return marks
 

@@ -8,7 +8,7 @@ from contextlib import redirect_stderr
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from musictx.errors import UserError
 from musictx.music.notation.chord_symbols import moved
@@ -19,6 +19,7 @@ from musictx.music.notation.notation import MUSIC21, UNSAID, Bar, Clef, Key, Los
 from musictx.music.notation.spelling import Name, key_of, missing, spelled
 from musictx.music.score import UNITS
 
+T = TypeVar("T", bound=tuple[Any, ...])
 MOST_BARS = 10_000  # of all staves: each takes about ten milliseconds
 VOICES = 4  # of a staff, as notation programs have
 ONE = (96, 72, 48, 36, 24, 18, 12, 9, 6, 3, 32, 16, 8, 4, 2, 1)  # lengths that one note head can have, in units
@@ -135,8 +136,7 @@ def _staff(
         is_low = part.height - part.transposed < LOW
     guessed = Clef(0, "F", 4) if is_low else Clef(0, "G", 2)
     clefs = part.clefs if part.clefs and not part.clefs[0].onset else (guessed, *part.clefs)
-    signs: list[Clef | Key] = [*clefs, *notation.keys]
-    sung = [each.onset for each in part.lyrics]
+    symbols = [(each.onset, k) for k, each in enumerate(notation.symbols) if each.staff == place]
     before: tuple[int, int] | None = None
     shown = before
     for number, (bar, end), last in zip(notation.numbers, notation.spans, [0, *notation.numbers], strict=False):
@@ -159,22 +159,28 @@ def _staff(
         while chords and chords[-1].onset < end:
             sounding.append(chords.pop())
         voices = _fill(measure, sounding, given, bar, end)
-        sing(voices, part.lyrics[slice(*(bisect_left(sung, at) for at in (bar.onset, end)))], bar.onset, losses)
+        sing(voices, within(part.lyrics, bar.onset, end), bar.onset, losses)
         # after the notes, which are appended behind all that is there
-        for sign in (each for each in signs if bar.onset <= each.onset < end):
+        signs: list[Clef | Key] = [*within(clefs, bar.onset, end), *within(notation.keys, bar.onset, end)]
+        for sign in signs:
             at = Fraction(sign.onset - bar.onset, UNITS)
-            inside = measure.voices[0] if at and measure.voices else measure
-            inside.insert(at, _sign(sign))
-        for mark in (each for each in notation.tempi if has_tempi and each != UNSAID and bar.onset <= each.onset < end):
+            beside = measure.voices if at else []
+            at_a_note = (voice for voice in beside if any(each.offset == at for each in voice.notesAndRests))
+            next(at_a_note, beside[0] if beside else measure).insert(at, _sign(sign))
+        for mark in within(notation.tempi, bar.onset, end) if has_tempi else ():
             at = Fraction(mark.onset - bar.onset, UNITS)
-            measure.insert(at, _tempo(mark))
-        for k, symbol in enumerate(notation.symbols):
-            if symbol.staff == place and bar.onset <= symbol.onset < end:
-                at = Fraction(symbol.onset - bar.onset, UNITS)
-                measure.insert(at, expressions.TextExpression(f"{MARK}{k}"))
+            if mark != UNSAID:
+                measure.insert(at, _tempo(mark))
+        for onset, k in within(symbols, bar.onset, end):
+            measure.insert(Fraction(onset - bar.onset, UNITS), expressions.TextExpression(f"{MARK}{k}"))
         staff.append(measure)
     measure.rightBarline = "final"
     return staff
+
+
+def within(signs: Sequence[T], begin: int, end: int) -> Sequence[T]:
+    """The signs of a bar, of all in order of their onsets, which come first in each."""
+    return signs[bisect_left(signs, (begin,)) : bisect_left(signs, (end,))]
 
 
 def _sign(sign: Clef | Key) -> Any:
