@@ -47,7 +47,7 @@ MINUTES, WIDE, SEEDED = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0), 1.0, 4.0
 ROUNDS = 2000  # resamples
 DROPOUTS = (0.0, 0.1, 0.2, 0.3, 0.5)
 
-FIRST = {kind: Way(windows[0], "muon", 4e-3, 0.1) for kind, windows in WINDOWS.items()}
+FIRST = {kind: Way(windows[1], "muon", 4e-3, 0.1) for kind, windows in WINDOWS.items()}
 
 
 def neighbours(kind: str, way: Way, wide: bool) -> Iterator[Way]:
