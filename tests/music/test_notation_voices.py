@@ -145,3 +145,10 @@ def test_a_note_of_a_triplet_is_one_head_wherever_it_begins(numerator, at, lengt
     assert [Fraction(each.quarterLength) * 24 for each in inside] == [*lengths]
     assert not any(each.tie for each in inside)
     assert [each.duration.tuplets[0].type for each in inside] == ["start", *[None] * (len(lengths) - 2), "stop"]
+
+
+def test_new_notes_of_two_singers_are_two_lines_and_those_of_a_pianist_chords():
+    both = replace(staff(SOPRANO, ALTO), voices={})
+    assert heads(both) == ["G4:2 A4:1 B4:1 E4:1 D4:1 F4:1 G4:1", "E4:1 F4:3 C4:4"]
+    triads = tuple(Note(24 * n, 24, pitch) for n in range(4) for pitch in (60, 64, 67))
+    assert heads(Part("Piano", 0, (*triads, Note(96, 96, 60))))[0] == "C4E4G4:1 C4E4G4:1 C4E4G4:1 C4E4G4:1"

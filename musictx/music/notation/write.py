@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from musictx.errors import UserError
@@ -236,6 +236,25 @@ def in_voices(chords: Sequence[Chord]) -> list[list[Chord]]:
     return voices
 
 
+def in_two_lines(chords: Sequence[Chord]) -> list[list[Chord]]:
+    """An upper and a lower line of single notes that never cross, as two singers have them; [] where there are none."""
+    upper, lower = list[Chord](), list[Chord]()
+    for onset, together in groupby(chords, key=lambda chord: chord.onset):
+        notes = [chord._replace(names=(name,)) for chord in together for name in chord.names]
+        notes.sort(key=lambda note: -note.height)
+        above, below = (line[-1] if line and line[-1].offset > onset else None for line in (upper, lower))
+        if len(notes) == 2 and above is below is None:
+            upper.append(notes[0])
+            lower.append(notes[1])
+        elif len(notes) == 1 and above is None and (below is None or notes[0].height > below.height):
+            upper.append(notes[0])
+        elif len(notes) == 1 and above is not None and below is None and notes[0].height < above.height:
+            lower.append(notes[0])
+        else:
+            return []
+    return [upper, lower] if lower else []
+
+
 def _as_given(chords: Sequence[Chord], given: Given, bar: Bar, end: int) -> dict[int, list[Chord]]:
     """The chords of a bar in the voices that all its notes are given, if none overlaps itself there."""
     found: dict[int, dict[tuple[int, int], list[Name]]] = {}
@@ -261,7 +280,9 @@ def _fill(measure: Any, chords: Sequence[Chord], given: Given, bar: Bar, end: in
 
     inside = _as_given(chords, given, bar, end)
     if not inside:
-        found = sorted(in_voices(chords) or [[]], key=lambda voice: -sum(c.height for c in voice) / max(len(voice), 1))
+        found = in_voices(chords) or [[]]
+        found = (in_two_lines(chords) if len(found) == 2 else []) or found
+        found.sort(key=lambda voice: -sum(chord.height for chord in voice) / max(len(voice), 1))
         inside = dict(enumerate(found, 1))
     targets = dict[int, Any]()
     for n, (number, voice) in enumerate(inside.items()):
