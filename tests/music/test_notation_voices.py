@@ -150,5 +150,7 @@ def test_a_note_of_a_triplet_is_one_head_wherever_it_begins(numerator, at, lengt
 def test_new_notes_of_two_singers_are_two_lines_and_those_of_a_pianist_chords():
     both = replace(staff(SOPRANO, ALTO), voices={})
     assert heads(both) == ["G4:2 A4:1 B4:1 E4:1 D4:1 F4:1 G4:1", "E4:1 F4:3 C4:4"]
+    tied = Note(48, 72, 62), Note(0, 96, 67), Note(0, 48, 65), Note(96, 48, 69), Note(144, 48, 67), Note(120, 72, 60)
+    assert heads(Part("Women", 52, tuple(sorted(tied)))) == ["G4:4 F4:2 D4:2", "A4:2 G4:2 D4:1 C4:3"]
     triads = tuple(Note(24 * n, 24, pitch) for n in range(4) for pitch in (60, 64, 67))
     assert heads(Part("Piano", 0, (*triads, Note(96, 96, 60))))[0] == "C4E4G4:1 C4E4G4:1 C4E4G4:1 C4E4G4:1"

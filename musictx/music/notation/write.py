@@ -236,23 +236,25 @@ def in_voices(chords: Sequence[Chord]) -> list[list[Chord]]:
     return voices
 
 
-def in_two_lines(chords: Sequence[Chord]) -> list[list[Chord]]:
-    """An upper and a lower line of single notes that never cross, as two singers have them; [] where there are none."""
+def in_two_lines(chords: Sequence[Chord], alone_above: bool = True) -> list[list[Chord]]:
+    """An upper and a lower line of single notes that never cross, as two singers have them; [] where there are none.
+    `alone_above` is the first guess for a note that begins alone."""
     upper, lower = list[Chord](), list[Chord]()
     for onset, together in groupby(chords, key=lambda chord: chord.onset):
         notes = [chord._replace(names=(name,)) for chord in together for name in chord.names]
         notes.sort(key=lambda note: -note.height)
         above, below = (line[-1] if line and line[-1].offset > onset else None for line in (upper, lower))
-        if len(notes) == 2 and above is below is None:
-            upper.append(notes[0])
-            lower.append(notes[1])
-        elif len(notes) == 1 and above is None and (below is None or notes[0].height > below.height):
-            upper.append(notes[0])
-        elif len(notes) == 1 and above is not None and below is None and notes[0].height < above.height:
-            lower.append(notes[0])
-        else:
-            return []
-    return [upper, lower] if lower else []
+        is_above = alone_above if above is below is None else above is None
+        over, under = (notes[:1], notes[1:]) if len(notes) == 2 else (notes * is_above, notes * (not is_above))
+        overlaps = len(over) > 1 or len(under) > 1 or (over and above) or (under and below)
+        crosses = (over and below and over[0].height <= below.height) or (
+            under and above and under[0].height >= above.height
+        )
+        if overlaps or crosses:
+            return in_two_lines(chords, False) if alone_above else []
+        upper += over
+        lower += under
+    return [upper, lower] if upper and lower else []
 
 
 def _as_given(chords: Sequence[Chord], given: Given, bar: Bar, end: int) -> dict[int, list[Chord]]:
