@@ -23,7 +23,8 @@ from musictx.music.notation.midi import from_midi, to_midi
 from musictx.music.notation.notation import MODES, Bar, Clef, Key, Notation, Note, Part, Tempo
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.spelling import spelled
-from musictx.music.notation.write import ONE, chords_of, in_voices, pieces, to_musicxml
+from musictx.music.notation.voices import chords_of, in_voices
+from musictx.music.notation.write import ONE, pieces, to_musicxml
 from musictx.viz.engraving import write_notation
 
 
