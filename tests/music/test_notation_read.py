@@ -168,3 +168,31 @@ def test_bars_of_all_parts_begin_together():
     notation, _ = read_notation(text.encode(), "musicxml")
     assert [[note.onset for note in part.notes] for part in notation.parts] == [[0, 24, 48, 72, 120], [0, 72, 120]]
     assert [bar.onset for bar in notation.bars] == [0, 72, 120]
+
+
+@pytest.mark.parametrize("name", ["Clarinet", "Clarinet in A", "Flute"])
+@pytest.mark.parametrize("steps", ["", "<diatonic>-2</diatonic>"])
+def test_a_staff_sounds_as_its_file_says_and_not_as_its_name(name, steps):
+    in_b_flat = "<transpose><chromatic>-2</chromatic></transpose>"
+    in_a = f"<transpose>{steps}<chromatic>-3</chromatic></transpose>"
+    instrument = f'<score-instrument id="I1"><instrument-name>{name}</instrument-name></score-instrument>'
+    instrument += '<midi-instrument id="I1"><midi-program>72</midi-program></midi-instrument>'
+    text = XML.replace(">Clarinet<", f">{name}<").replace("</score-part>", f"{instrument}</score-part>")
+    later = f"<attributes><key><fifths>3</fifths></key>{in_b_flat}</attributes>"
+    bars = f'{NOTE.format("C", 12)}</measure><measure number="2">{{}}{NOTE.format("C", 12)}'
+    for first, pitch, sharps in (in_a, 57, 5), ("", 60, 2):
+        changing = text.replace(in_b_flat, first).format(notes=bars.format(later))
+        notation, _ = read_notation(changing.encode(), "musicxml")
+        assert notes(notation) == [((0, 48, pitch), (48, 48, 58))]
+        assert notation.keys == (Key(0, sharps), Key(48, 1))
+
+
+def test_the_key_of_a_score_is_that_of_most_staves():
+    horns = XML.replace("<fifths>2", "<fifths>0").replace("-2<", "-7<").format(notes=NOTE.format("C", 12))
+    head, body = horns.split("</part-list>")
+    part = body[: body.index("</part>") + 7].replace("-7<", "0<").replace("<fifths>0", "<fifths>-3")
+    others = "".join(part.replace('"P1"', f'"P{n}"') for n in (2, 3))
+    names = "".join(f'<score-part id="P{n}"><part-name>Viola</part-name></score-part>' for n in (2, 3))
+    whole = f"{head}{names}</part-list>{body.replace('</score-', others + '</score-')}"
+    notation, _ = read_notation(whole.encode(), "musicxml")
+    assert (len(notation.parts), notation.keys) == (3, (Key(0, -3),))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 from musictx.music.notation.chord_symbols import ChordSymbol, element_of, symbol_of
@@ -15,6 +16,32 @@ MARKED = re.compile(
 TEMPO = re.compile(r"(<per-minute\b[^>]*>)[^<\d]*(\d+(?:\.\d+)?)[^<]*<")  # ca. 60, which music21 takes for words
 EXTENDER = re.compile(r"</text>\s*<extend\b")  # figures of a bass have some too
 PLACE = re.compile(r"<offset\b.*?</offset>|<staff>.*?</staff>", re.DOTALL)
+TRANSPOSES = re.compile(r"<transpose[\s>]")
+
+
+class Transposition(NamedTuple):
+    """How much higher notes sound than they are written."""
+
+    semitones: int
+    steps: int  # of the staff
+
+    @classmethod
+    def usual(cls, semitones: int) -> "Transposition":
+        return cls(semitones, round(semitones * 7 / 12))
+
+    @classmethod
+    def of(cls, element: Element) -> "Transposition":
+        semitones, steps, octaves = (
+            round(float(element.findtext(name) or 0)) for name in ("chromatic", "diatonic", "octave-change")
+        )
+        said = cls(semitones, steps)
+        found = said if abs(said.fifths) <= 7 else cls.usual(semitones)  # some programs give semitones alone
+        return cls(found.semitones + 12 * octaves, found.steps + 7 * octaves)
+
+    @property
+    def fifths(self) -> int:
+        """Sharps that a signature has more."""
+        return 7 * self.semitones - 12 * self.steps
 
 
 def for_music21(text: str, losses: Losses) -> tuple[str, dict[str, ChordSymbol]]:
@@ -70,7 +97,7 @@ def _mark(part: Element, symbols: dict[str, ChordSymbol], losses: Losses) -> Non
     fifths = 0
     for element in part.iterfind("measure/*"):
         if (transpose := element.find("transpose")) is not None:
-            fifths = _fifths(transpose)
+            fifths = Transposition.of(transpose).fifths
         if element.tag == "harmony":
             symbol, place = symbol_of(element, fifths), [*element.findall("offset"), *element.findall("staff")]
             element.clear()
@@ -83,33 +110,21 @@ def _mark(part: Element, symbols: dict[str, ChordSymbol], losses: Losses) -> Non
                 element.extend(place)
 
 
-TRANSPOSES = re.compile(r"<transpose[\s>]")
-
-
-def transpositions(text: str, staves: Sequence[str]) -> list[int]:
-    """How many semitones above its written notes each staff sounds, as its part says at its beginning; `staves` are
-    music21's names of them."""
-    found = [0] * len(staves)
-    n = 0
+def transpositions(text: str, staves: Sequence[str]) -> list[dict[int, Transposition]]:
+    """How each staff sounds from which bar on, counted from 0, where its part says that; `staves` are music21's names
+    of them."""
+    found = [dict[int, Transposition]() for _ in staves]
+    first = 0
     for part in ElementTree.fromstring(text).iterfind("part") if TRANSPOSES.search(text) else ():
         count = max(sum(name.startswith(f"{part.get('id')}-Staff") for name in staves), 1)
-        if (transpose := part.find("measure[1]/attributes/transpose")) is not None:
-            octaves = round(float(transpose.findtext("octave-change") or 0))
-            found[n : n + count] = [round(float(transpose.findtext("chromatic") or 0)) + 12 * octaves] * count
-        n += count
-    return found[: len(staves)]
-
-
-def _fifths(transpose: Element) -> int:
-    """How many fifths higher the notes of an instrument are than they are written."""
-    semitones = round(float(transpose.findtext("chromatic") or 0))
-    steps = transpose.findtext("diatonic")
-    return fifths_of(semitones, int(steps) if steps else None)
-
-
-def fifths_of(semitones: int, steps: int | None = None) -> int:
-    """The same of so many semitones, and of steps of the staff."""
-    return 7 * semitones - 12 * (round(semitones * 7 / 12) if steps is None else steps)
+        for n, bar in enumerate(part.iterfind("measure")):
+            for said in bar.iterfind("attributes/transpose"):
+                staff = said.get("number", "")  # without one all
+                for k, changes in enumerate(found[first : first + count], 1):
+                    if staff in ("", str(k)):
+                        changes[n] = Transposition.of(said)
+        first += count
+    return found
 
 
 def with_symbols(text: bytes, symbols: tuple[ChordSymbol, ...]) -> bytes:

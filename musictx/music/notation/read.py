@@ -28,7 +28,7 @@ from musictx.music.notation.notation import (
     Notation,
     Tempo,
 )
-from musictx.music.notation.staves import in_one_line, instruments_of, staff_of, units
+from musictx.music.notation.staves import in_one_line, instruments_of, move_to_sound, staff_of, units
 from musictx.music.score import UNITS
 
 FREE, MOST_BEATS = (4, 4), 99  # the meter where nothing says one; music21 takes seconds to write thousands of beats
@@ -66,6 +66,9 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
         try:
             texts, symbols, unread = _for_music21(text, kind, losses)
             scores = [converter.parseData(each, format=kind) for each in texts]
+            changes = transpositions(texts[0], [str(each.id) for each in scores[0].parts]) if kind == "musicxml" else []
+            for staff, by in zip(scores[0].parts if changes else (), changes, strict=True):
+                move_to_sound(staff, by)
             for score in scores:
                 score.toSoundingPitch(inPlace=True)  # a copy would take as long as the reading
             if kind in ("musicxml", "mei"):
@@ -74,8 +77,7 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
             for each, score in zip(unread, scores, strict=False):
                 each.put_on(score, losses)
             staves = [staff for score in scores for staff in getattr(score, "parts", [score])]
-            names = [str(staff.id) for staff in staves]
-            moved = transpositions(texts[0], names) if kind == "musicxml" else [0] * len(staves)
+            moved = [each[0].semitones if 0 in each else 0 for each in changes] or [0] * len(staves)
             notation = _notation(staves, symbols, moved, losses, source, chart).with_symbols_apart()
             groups = instruments_of(scores, staves, kind in ("musicxml", "abc"))
             parts = (replace(part, group=group) for part, group in zip(notation.parts, groups, strict=True))
@@ -196,10 +198,9 @@ def _notation(
     longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
     flat = longest.flatten()
     bars, end = _bars(longest, end, source)
-    untransposed = [part for part, semitones in zip(parts, moved, strict=True) if semitones % 12 == 0]
-    first = longest if longest in untransposed or not untransposed else untransposed[0]  # music21 moves some keys twice
-    each_signed = (_signed(part.flatten()) for part in (first, longest, *parts))
-    signed = next((each for each in each_signed if each), [])  # timpani and horns may have none
+    # that of most staves: timpani and horns may have none, or that of C
+    signatures = [tuple(_signed(part.flatten())) for part in (longest, *parts)]
+    signed = [*max(signatures, key=lambda each: (bool(each), signatures[1:].count(each)))]
     no_signature = (0, (0, ""))  # is that of C
     keys = _changes(signed if any(at == 0 for at, _ in signed) else [no_signature, *signed])
     marks = [mark for part in parts for mark in part.flatten().getElementsByClass("TempoIndication")]

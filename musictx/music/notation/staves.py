@@ -7,9 +7,29 @@ from typing import Any
 
 from musictx.errors import MidiError
 from musictx.music.notation.lyrics import syllables_of
+from musictx.music.notation.musicxml import Transposition
 from musictx.music.notation.notation import MOST_QUARTERS, Clef, Losses, Note, Part
 from musictx.music.notation.sounds import sound_of
 from musictx.music.score import UNITS
+
+
+def move_to_sound(staff: Any, changes: Mapping[int, Transposition]) -> None:
+    """Moves notes and keys from where players read them to where they sound, from which bar on; music21 would also
+    move a clarinet by its name."""
+    from music21 import interval
+
+    if not changes:
+        return
+    for each in staff.flatten().getElementsByClass("Instrument"):
+        each.transposition = None
+    begins = [bar.offset for bar in staff.getElementsByClass("Measure")]
+    for (n, by), following in zip(sorted(changes.items()), [*sorted(changes), None][1:], strict=True):
+        end = staff.highestTime + 1 if following is None else begins[following]
+        inside = staff.flatten().getElementsByOffset(begins[n], end, includeEndBoundary=False, mustFinishInSpan=False)
+        generic = interval.GenericInterval(by.steps + (1 if by.steps >= 0 else -1))
+        size = interval.intervalFromGenericAndChromatic(generic, interval.ChromaticInterval(by.semitones))
+        moved = ("Note", "Chord", "KeySignature")
+        inside.stream().transpose(size, inPlace=True, classFilterList=moved)
 
 
 def staff_of(part: Any, transposed: int, losses: Losses, source: object) -> Part:

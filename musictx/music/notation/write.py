@@ -14,7 +14,7 @@ from musictx.errors import UserError
 from musictx.music.notation.chord_symbols import moved
 from musictx.music.notation.lyrics import printable, sing
 from musictx.music.notation.midi import meter_of
-from musictx.music.notation.musicxml import MARK, fifths_of, with_symbols
+from musictx.music.notation.musicxml import MARK, Transposition, with_symbols
 from musictx.music.notation.notation import MUSIC21, UNSAID, Bar, Clef, Key, Losses, Notation, Part, Tempo
 from musictx.music.notation.spelling import Name, key_of, missing, spelled
 from musictx.music.notation.voices import Chord, Given, as_given, chords_of, in_two_lines, in_voices
@@ -58,14 +58,14 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
         score.insert(0, layout.StaffGroup([staves[n] for n in same], symbol="brace", name=name))
     with MUSIC21, redirect_stderr(io.StringIO()):  # music21's remarks on more instruments than MIDI has channels
         text: bytes = GeneralObjectExporter(score).parse()
-    symbols = tuple(moved(each, -fifths_of(parts[each.staff].transposed)) for each in notation.symbols)
+    symbols = tuple(moved(each, -Transposition.usual(parts[each.staff].transposed).fifths) for each in notation.symbols)
     return with_symbols(text, symbols), +losses
 
 
 def _within_signs(part: Part, keys: Sequence[Key]) -> Part:
     """The part; written as it sounds where its player would read more than seven signs, and where no instrument is so
     far away."""
-    fifths = fifths_of(part.transposed)
+    fifths = Transposition.usual(part.transposed).fifths
     is_real = abs(part.transposed) <= MOST_TRANSPOSED and all(abs(each.sharps - fifths) <= 7 for each in keys)
     return part if is_real else replace(part, transposed=0)
 
