@@ -12,6 +12,7 @@ from PIL import Image
 
 from musictx.errors import UserError
 from musictx.files import replacing
+from musictx.music.notation.kept import with_kept
 from musictx.music.notation.notation import MUSICXML, Losses, Notation
 from musictx.music.notation.write import to_musicxml
 
@@ -20,22 +21,29 @@ LONG = 60_000  # verovio's longest page: pictures are one
 STYLE = {"scale": 40, "header": "none", "footer": "none", "svgViewBox": True, "breaks": "auto", "systemDivider": "none"}
 WIDTH = {".png": 1240, ".pdf": 2480}  # pixels: 150 and 300 to the inch
 FORMATS = (".svg", ".png", ".pdf")
-UNPRINTED = re.compile(r'(?s)<degree print-object="no">.*?</degree>')  # verovio prints them
+UNPRINTED = re.compile(  # verovio prints such degrees; few fonts have the glyph of a metronome mark
+    r'(?s)<degree print-object="no">.*?</degree>'
+    r"|<direction-type\b(?:(?!</direction-type>).)*<metronome.*?</direction-type>"
+)
 TEXT = "STIXGeneral"  # of matplotlib: as wide as Times, for which verovio leaves room, and on all systems
 FONT = re.compile(r"url\(data:application/font-woff2[^,)]*;base64,([^)]+)\)")
 
 
 def write_notation(notation: Notation, path: Path, title: str) -> Losses:
-    """Writes MusicXML or pages, by the suffix; returns losses. Raises UserError as `engrave` and `to_musicxml` do."""
-    is_page = path.suffix.lower() != MUSICXML
-    text, losses = to_musicxml(notation, title, tempi=not is_page)
-    if is_page:
-        engrave(text, path)
-        return losses
+    """Writes MusicXML or pages, as `write_text`; returns losses. Raises UserError as `engrave` and `to_musicxml` do."""
+    text, losses = to_musicxml(notation, title)
+    write_text(with_kept(text, notation), path)
+    return losses
+
+
+def write_text(musicxml: bytes, path: Path) -> None:
+    """Writes MusicXML, or its pages, by the suffix. Raises UserError as `engrave` does."""
+    if path.suffix.lower() != MUSICXML:
+        engrave(musicxml, path)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as partial:
-        partial.write_bytes(text)
-    return losses
+        partial.write_bytes(musicxml)
 
 
 def engrave(musicxml: bytes, path: Path) -> int:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 from musictx.config.web import Limits
 from musictx.data.parallel.sandbox import FileLimits
 from musictx.errors import UserError
+from musictx.music.notation.kept import with_kept
 from musictx.music.notation.notation import Bar, Notation, Note, Part
 from musictx.music.notation.write import to_musicxml
 from musictx.viz.engraving import pages_of
@@ -21,7 +22,7 @@ ENGRAVING_S = 30.0  # at most, the import of its libraries too
 NARROW = 1250  # tenths of a millimetre: notes can be read beside a roll, and on a phone
 IN_COLOUR = ' color="#b3541e" fill="#b3541e"'  # a darker one of the rolls' colours
 MEASURE = re.compile(r'<g [^>]*class="measure"')
-TEMPO = re.compile(rb"(?s)<direction\b(?:(?!</direction>).)*<metronome.*?</direction>")  # few fonts have its glyph
+RESTS = re.compile(rb"(?s)<multiple-rest\b.*?</multiple-rest>")  # many bars as one
 
 
 class Engraved(NamedTuple):
@@ -65,8 +66,8 @@ def engrave(notation: Notation, title: str, new: Collection[int]) -> Engraved:
     """The score with the bars of these numbers, from 0, in colour."""
     musicxml = b""
     try:
-        musicxml, _ = to_musicxml(notation, title)
-        (svg,) = pages_of(TEMPO.sub(b"", musicxml), is_long=True, width=NARROW)
+        musicxml = with_kept(to_musicxml(notation, title)[0], notation)
+        (svg,) = pages_of(RESTS.sub(b"", musicxml), is_long=True, width=NARROW)
     except UserError as error:
         return Engraved(musicxml, remark=f"The score is not shown: {error}.")
     return Engraved(musicxml, coloured(svg, new))

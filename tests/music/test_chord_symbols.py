@@ -189,7 +189,7 @@ def test_signs_of_symbols_are_drawn_with_their_font(tmp_path):
     resvg_py = pytest.importorskip("resvg_py")
     song = Notation((Part("", 0, (Note(0, 96, 60),)),), (Bar(0, 4, 4),), 96)
     for root, differs in (("B", False), ("Bb", True)):
-        text = to_musicxml(replace(song, symbols=(ChordSymbol(0, root, "major"),)), tempi=False)[0]
+        text = to_musicxml(replace(song, symbols=(ChordSymbol(0, root, "major"),)))[0]
         engrave(text, tmp_path / "song.png")
         how = {"background": "white", "font_files": text_fonts(), "serif_family": TEXT}
         boxes = resvg_py.svg_to_bytes(svg_string=pages_of(text, True)[0], width=WIDTH[".png"], **how)

@@ -61,7 +61,7 @@ def for_music21(text: str, losses: Losses) -> tuple[str, dict[str, ChordSymbol]]
                 losses["cue"] += note.find("rest") is None
                 _silence(note, parent)
     if score.tag == "score-timewise":
-        _by_parts(score)
+        by_parts(score)
     symbols: dict[str, ChordSymbol] = {}
     for part in score.findall("part"):
         _mark(part, symbols, losses)
@@ -78,7 +78,7 @@ def _silence(note: Element, parent: Element) -> None:
     note.insert(0, Element("rest"))
 
 
-def _by_parts(score: Element) -> None:
+def by_parts(score: Element) -> None:
     """Measures of parts, in place of parts of measures."""
     score.tag = "score-partwise"
     parts: dict[str, Element] = {}

@@ -116,6 +116,7 @@ class Part:
     # those that a file gives its notes, 1 is the top; a unison has two
     voices: Mapping[Note, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
     abbreviation: str = ""
+    origin: int | None = field(default=None, compare=False)  # its number in the `Source`
 
     @property
     def places(self) -> set[tuple[int, int]]:
@@ -160,6 +161,14 @@ class Part:
         return bool(pitches) and min(pitches) < MIDDLE_C - WIDE and max(pitches) > MIDDLE_C + WIDE
 
 
+class Source(NamedTuple):
+    """A MusicXML file, as text, and what is heard of it: the notes of each staff, and where bars begin and end."""
+
+    text: str
+    notes: tuple[tuple[Note, ...], ...]
+    spans: tuple[tuple[int, int], ...]
+
+
 def name_of(n: int, part: Part) -> str:
     """The name of part `n`, or its number."""
     return part.name or f"staff {n + 1}"
@@ -180,6 +189,7 @@ class Notation:
     lyricist: str = ""
     arranger: str = ""
     rights: str = ""
+    source: Source | None = field(default=None, compare=False, repr=False)  # its bars are written again as they are
 
     @property
     def size(self) -> str:
@@ -192,6 +202,11 @@ class Notation:
         """Each bar with where it ends."""
         ends = [*(bar.onset for bar in self.bars[1:]), self.end]
         return list(zip(self.bars, ends, strict=True))
+
+    @property
+    def spans_in_units(self) -> list[tuple[int, int]]:
+        """Where each bar begins and ends."""
+        return [(bar.onset, end) for bar, end in self.spans]
 
     @property
     def has_upbeat(self) -> bool:
@@ -269,6 +284,7 @@ class Notation:
         marks = {(tempo.onset, round(tempo.quarters_a_minute)): tempo for tempo in given.tempi}
         tempi = tuple(marks.get((each.onset, round(each.quarters_a_minute)), each) for each in self.tempi)
         texts = {name: getattr(given, name) for name in ("title", "composer", "lyricist", "arranger", "rights")}
+        texts["source"] = given.source
         return replace(self, parts=tuple(parts), symbols=symbols, keys=keys, tempi=tempi, **texts), lost
 
     def followed_by(self, other: "Notation", onset: int) -> "Notation":
@@ -279,6 +295,7 @@ class Notation:
                 part,
                 name=name_of(n, part),
                 group=None if part.group is None else part.group + first,
+                origin=None,
                 notes=tuple(each._replace(onset=each.onset + onset) for each in part.notes),
                 lyrics=tuple(each._replace(onset=each.onset + onset) for each in part.lyrics),
                 clefs=tuple(each._replace(onset=each.onset + onset) for each in part.clefs),
@@ -341,5 +358,5 @@ class Notation:
             for is_upper in (True, False):
                 mine = tuple(note for note in part.notes if (note.pitch >= MIDDLE_C) == is_upper)
                 sung = tuple(each for each in part.lyrics if (each.onset in above) == is_upper)
-                staves.append(replace(part, notes=mine, lyrics=sung, clefs=()))
+                staves.append(replace(part, notes=mine, lyrics=sung, clefs=(), origin=None))
         return replace(self, parts=tuple(staves), symbols=over(self.symbols, places))

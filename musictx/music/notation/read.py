@@ -26,6 +26,7 @@ from musictx.music.notation.notation import (
     Key,
     Losses,
     Notation,
+    Source,
     Tempo,
 )
 from musictx.music.notation.staves import in_one_line, instruments_of, move_to_sound, staff_of, units
@@ -80,8 +81,12 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
             moved = [each[0].semitones if 0 in each else 0 for each in changes] or [0] * len(staves)
             notation = _notation(staves, symbols, moved, losses, source, chart).with_symbols_apart()
             groups = instruments_of(scores, staves, kind in ("musicxml", "abc"))
-            parts = (replace(part, group=group) for part, group in zip(notation.parts, groups, strict=True))
-            notation = replace(notation, parts=tuple(parts))
+            pairs = enumerate(zip(notation.parts, groups, strict=True))
+            parts = tuple(replace(part, group=group, origin=n) for n, (part, group) in pairs)
+            notation = replace(notation, parts=parts)
+            if kind == "musicxml":
+                heard = tuple(part.notes for part in notation.parts)
+                notation = replace(notation, source=Source(text, heard, tuple(notation.spans_in_units)))
             if (about := scores[0].metadata) is not None:
                 notation = replace(
                     notation,

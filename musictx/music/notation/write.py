@@ -29,9 +29,9 @@ MOST_TRANSPOSED = 36  # semitones; none of a real instrument is farther
 LOW = 60  # mean pitch of a staff in the bass clef
 
 
-def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> tuple[bytes, Losses]:
-    """The text of a MusicXML file, and its losses; a score without a title gets `title`; for a page without tempi,
-    whose glyph few fonts have. Raises UserError where music21 or partitura is not installed."""
+def to_musicxml(notation: Notation, title: str = "") -> tuple[bytes, Losses]:
+    """The text of a MusicXML file, and its losses; a score without a title gets `title`. Raises UserError where music21
+    or partitura is not installed."""
     try:
         from music21 import layout, metadata, stream
         from music21.musicxml.m21ToXml import GeneralObjectExporter
@@ -50,7 +50,7 @@ def to_musicxml(notation: Notation, title: str = "", *, tempi: bool = True) -> t
     notation, losses = _on_lines(notation)
     notation = replace(notation, parts=_of_one_name(notation))
     parts = [_within_signs(part, notation.keys) for part in notation.parts]
-    staves = [_staff(part, names[n], notation, losses, tempi and n == 0, n) for n, part in enumerate(parts)]
+    staves = [_staff(part, names[n], notation, losses, n) for n, part in enumerate(parts)]
     for staff in staves:
         score.insert(0, staff)
     for same in notation.instruments:
@@ -92,7 +92,6 @@ def _staff(
     names: Sequence[Name],
     notation: Notation,
     losses: Losses,
-    has_tempi: bool,
     place: int,
 ) -> Any:
     from music21 import expressions, instrument, interval, meter, stream
@@ -147,7 +146,7 @@ def _staff(
             beside = measure.voices if at else []
             at_a_note = (voice for voice in beside if any(each.offset == at for each in voice.notesAndRests))
             next(at_a_note, beside[0] if beside else measure).insert(at, _sign(sign))
-        for mark in within(notation.tempi, bar.onset, end) if has_tempi else ():
+        for mark in within(notation.tempi, bar.onset, end) if not place else ():
             at = Fraction(mark.onset - bar.onset, UNITS)
             if mark != UNSAID:
                 measure.insert(at, _tempo(mark))

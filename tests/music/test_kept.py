@@ -1,0 +1,209 @@
+"""Bars of a person's MusicXML that come back as they are, beside new ones."""
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from musictx.music.notation.kept import with_kept
+from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.read import read_notation
+from musictx.music.notation.write import to_musicxml
+
+NOTE = "<note>{}<pitch><step>{}</step><octave>{}</octave></pitch><duration>{}</duration><voice>1</voice>{}</note>"
+SIGNS = "<direction><direction-type>{}</direction-type></direction>"
+TIED = '<tie type="{0}"/>', '<notations><tied type="{0}"/></notations>'
+
+
+def note(step="C", octave=5, length=4, more="", before=""):
+    return NOTE.format(before, step, octave, length, more)
+
+
+def score(*parts, head=""):
+    """A score of bars, each part a list of what its bars have."""
+    names = "".join(f'<score-part id="P{n}"><part-name>Part {n}</part-name></score-part>' for n, _ in enumerate(parts))
+    bars = (
+        "".join(f'<measure number="{n}">{bar}</measure>' for n, bar in enumerate(part, 1 if not head else 17))
+        for part in parts
+    )
+    body = "".join(f'<part id="P{n}">{each}</part>' for n, each in enumerate(bars))
+    return f"<score-partwise>{head}<part-list>{names}</part-list>{body}</score-partwise>"
+
+
+def attributes(divisions=1, sharps=0, beats=4, clef="G2", semitones=0):
+    transpose = f"<transpose><chromatic>{semitones}</chromatic></transpose>" * bool(semitones)
+    return (
+        f"<attributes><divisions>{divisions}</divisions><key><fifths>{sharps}</fifths></key><time><beats>{beats}</beats>"
+        f"<beat-type>4</beat-type></time><clef><sign>{clef[0]}</sign><line>{clef[1]}</line></clef>{transpose}</attributes>"
+    )
+
+
+def read(text):
+    return read_notation(text.encode(), "musicxml")[0]
+
+
+def bars_of(text, part=0):
+    """The bars of a part without spaces, as text."""
+    bars = ElementTree.fromstring(text).findall("part")[part].findall("measure")
+    return ["".join(line.strip() for line in ElementTree.tostring(bar, encoding="unicode").split("\n")) for bar in bars]
+
+
+def continued(notation, count=1):
+    last = notation.bars[-1]
+    bars = [last._replace(onset=notation.end + n * last.full) for n in range(count)]
+    more = [Note(bar.onset, last.full, 60) for bar in bars]
+    parts = tuple(replace(part, notes=(*part.notes, *more)) for part in notation.parts)
+    return replace(notation, parts=parts, bars=(*notation.bars, *bars), end=notation.end + count * last.full)
+
+
+def filled(notation, *bars, parts=(0,)):
+    """With another note in place of those that begin in some bars; those that sound in from before end there."""
+    spans = [notation.spans_in_units[n] for n in bars]
+
+    def changed(part):
+        notes = [each for each in part.notes if not any(begin <= each.onset < end for begin, end in spans)]
+        for begin, _ in spans:
+            notes = [
+                each._replace(length=begin - each.onset) if each.onset < begin < each.offset else each for each in notes
+            ]
+        return replace(part, notes=tuple(sorted([*notes, *(Note(begin, 24, 61) for begin, _ in spans)])))
+
+    return replace(notation, parts=tuple(changed(p) if n in parts else p for n, p in enumerate(notation.parts)))
+
+
+def whole(notation):
+    return with_kept(to_musicxml(notation, "new")[0], notation).decode()
+
+
+SLASHES = '<attributes><measure-style><slash type="start"/></measure-style></attributes>'
+FINAL = '<barline location="right"><bar-style>light-heavy</bar-style></barline>'
+RICH = [
+    "<print><page-layout/></print>"
+    + attributes(4)
+    + SIGNS.format("<dynamics><p/></dynamics>")
+    + SIGNS.format("<words>Adagio</words>")
+    + SIGNS.format('<wedge type="crescendo"/>')
+    + "<note><grace/><pitch><step>B</step><octave>4</octave></pitch><voice>1</voice></note>"
+    + note(
+        length=8, more='<notations><slur type="start" number="1"/><articulations><accent/></articulations></notations>'
+    )
+    + note("D", length=8, more="<lyric><syllabic>single</syllabic><text>Ah</text><extend/></lyric>"),
+    note(length=16, more='<notations><slur type="stop" number="1"/><fermata/></notations>')
+    + SIGNS.format('<wedge type="stop"/>'),
+    SLASHES + note("E", length=12) + "<note><unpitched/><duration>4</duration><voice>1</voice></note>" + FINAL,
+]
+
+
+def test_all_signs_of_given_bars_stay_when_a_score_goes_on():
+    text = score(RICH, [attributes(2, clef="F4") + note("C", 3, 8), note("C", 3, 8), note("C", 3, 8)])
+    notation = continued(read(text), 2)
+    made = whole(notation)
+    assert bars_of(made)[:2] == bars_of(text)[:2]
+    plain = RICH[2].replace(SLASHES, "").replace(FINAL, "")  # new bars have no slashes, and no line ends the music
+    assert bars_of(made)[2] == bars_of(score(["", "", plain]))[2]
+    assert bars_of(made, 1)[:3] == bars_of(text, 1)
+    assert len(bars_of(made)) == len(bars_of(made, 1)) == 5
+    again = read(made)
+    assert again == replace(notation, title="new")
+    assert [part.clefs for part in again.parts] == [part.clefs for part in notation.parts]
+
+
+def test_a_line_that_goes_into_new_bars_ends_and_others_stay():
+    text = score(RICH)
+    made = whole(filled(read(text), 1))
+    assert "slur" not in made
+    assert "wedge" not in made
+    assert "accent" in made
+    assert "slur" in whole(filled(read(text), 2))
+    assert bars_of(whole(filled(read(text), 2)))[:2] == bars_of(text)[:2]
+
+
+@st.composite
+def scores(draw):
+    """A clarinet and a second staff, whose divisions, key, meter, clef and transposition change from bar to bar."""
+    count = draw(st.integers(2, 5))
+    meters = draw(st.lists(st.sampled_from([2, 3, 4]), min_size=count, max_size=count))
+    keys = draw(st.lists(st.integers(-4, 4), min_size=count, max_size=count))
+    parts = []
+    for _ in range(draw(st.integers(1, 2))):
+        semitones = draw(st.sampled_from([0, 0, -2, -3]))
+        bars = []
+        for beats, sharps in zip(meters, keys, strict=True):
+            divisions, clef = draw(st.sampled_from([1, 2, 6])), draw(st.sampled_from(["G2", "F4", "C3"]))
+            own = sharps - 12 * round(semitones * 7 / 12) * -1 - 7 * semitones if semitones else sharps
+            said = attributes(divisions, own, beats, clef, semitones)
+            length = divisions * beats
+            bars.append(said + note(draw(st.sampled_from("CDEFGAB")), draw(st.sampled_from([3, 4, 5])), length))
+        parts.append(bars)
+    changed = draw(st.sets(st.integers(0, count - 1)))
+    return score(*parts), changed, draw(st.sets(st.integers(0, len(parts) - 1), min_size=1))
+
+
+@settings(max_examples=25)
+@given(made=scores(), more=st.integers(0, 2))
+def test_whichever_bars_are_new_the_score_says_the_same(made, more):
+    text, bars, parts = made
+    notation = read(text)
+    notation = filled(notation, *bars, parts=parts)
+    notation = continued(notation, more) if more else notation
+    again = read(whole(notation))
+    assert again == replace(read(to_musicxml(notation, "new")[0].decode()))
+    assert [part.clefs for part in again.parts] == [part.clefs for part in notation.parts]
+    old = [bars_of(text, n) for n in range(len(notation.parts))]
+    new = [bars_of(whole(notation), n) for n in range(len(notation.parts))]
+    for n, (before, after) in enumerate(zip(old, new, strict=True)):
+        kept = [k for k in range(len(before)) if k not in bars or n not in parts]
+        assert [before[k] for k in kept] == [after[k] for k in kept]
+
+
+@pytest.mark.parametrize("step", ["C", "D"])
+def test_a_note_that_is_tied_into_a_new_bar_is_written_anew_and_one_that_stays_is_not(step):
+    start, stop = (part.format("start") for part in TIED), (part.format("stop") for part in TIED)
+    tie, sign = start
+    end, end_sign = stop
+    first = NOTE.format("", "C", 5, 4, sign).replace("<voice>", f"{tie}<voice>")
+    second = NOTE.format("", step, 5, 4, end_sign).replace("<voice>", f"{end}<voice>")
+    notation = read(score([attributes() + first, second, note("G")]))
+    again = read(whole(filled(notation, 1)))
+    assert again.parts[0].notes[0] == Note(0, 96, 72)
+    assert again.parts[0].notes[1] == Note(96, 24, 61)
+
+
+def test_an_excerpt_goes_on_in_the_numbers_of_its_bars_and_keeps_its_title():
+    head = "<work><work-title>Mine</work-title></work><defaults/>"
+    made = whole(continued(read(score([attributes() + note(), note(), note()], head=head)), 2))
+    numbers = [bar.get("number") for bar in ElementTree.fromstring(made).iter("measure")]
+    assert numbers == ["17", "18", "19", "20", "21"]
+    assert ElementTree.fromstring(made).findtext("work/work-title") == "Mine"
+    assert "<defaults" in made
+
+
+def test_a_new_part_comes_beside_the_given_ones_and_a_divided_staff_is_written_anew():
+    text = score([attributes() + note(), note()], [attributes() + note("E"), note("E")])
+    notation = read(text)
+    piano = Part("Piano", 0, (Note(0, 96, 40),))
+    made = whole(replace(notation, parts=(notation.parts[0], piano, notation.parts[1])))
+    again = read(made)
+    assert [part.name for part in again.parts] == ["Part 0", "Piano", "Part 1"]
+    assert again.parts[1].notes == piano.notes
+    assert [bars_of(made, n) for n in (0, 2)] == [bars_of(text, 0), bars_of(text, 1)]
+    wide = read(score([attributes() + note(octave=2) + "<backup><duration>4</duration></backup>" + note(octave=6)]))
+    wide = wide.on_two_staves()
+    assert len(wide.parts) == 2
+    assert [part.notes for part in read(whole(wide)).parts] == [part.notes for part in wide.parts]
+
+
+def test_a_score_that_is_ordered_by_bars_stays_too():
+    bar = attributes() + SIGNS.format("<dynamics><f/></dynamics>") + note()
+    names = '<part-list><score-part id="P0"><part-name>A</part-name></score-part></part-list>'
+    text = f'<score-timewise>{names}<measure number="1"><part id="P0">{bar}</part></measure></score-timewise>'
+    made = whole(continued(read(text)))
+    assert bars_of(made)[0] == bars_of(score([bar]))[0]
+
+
+def test_other_music_has_no_source():
+    notation = Notation((Part("", 0, (Note(0, 96, 60),)),), (Bar(0, 4, 4),), 96)
+    text, _ = to_musicxml(notation)
+    assert with_kept(text, notation) == text
