@@ -196,3 +196,23 @@ def test_the_key_of_a_score_is_that_of_most_staves():
     whole = f"{head}{names}</part-list>{body.replace('</score-', others + '</score-')}"
     notation, _ = read_notation(whole.encode(), "musicxml")
     assert (len(notation.parts), notation.keys) == (3, (Key(0, -3),))
+
+
+FORWARD = "<forward><duration>{}</duration></forward>"
+BACK = "<backup><duration>{}</duration></backup>"
+
+
+@pytest.mark.parametrize(
+    ("bar", "expected"),
+    [
+        (NOTE.format("C", 6) + FORWARD.format(6), [(0, 24, 58)]),
+        (FORWARD.format(6) + NOTE.format("C", 3) + FORWARD.format(3), [(24, 12, 58)]),
+        (NOTE.format("C", 6) + BACK.format(6) + NOTE.format("E", 3) + FORWARD.format(9), [(0, 12, 62), (0, 24, 58)]),
+        (FORWARD.format(12), []),
+    ],
+)
+def test_time_that_a_bar_only_goes_forward_counts(bar, expected):
+    text = XML.format(notes=f'{bar}</measure><measure number="2">{NOTE.format("D", 12)}')
+    notation, losses = read_notation(text.encode(), "musicxml")
+    assert sorted(tuple(note) for note in notation.parts[0].notes) == sorted([*expected, (48, 48, 60)])
+    assert (notation.bars, notation.end, losses) == ((Bar(0, 2, 4), Bar(48, 2, 4)), 96, {})

@@ -1,4 +1,4 @@
-"""MusicXML in the form that music21 reads: ordered by parts, cue notes as rests, chord symbols as words, and back."""
+"""MusicXML in the form that music21 reads: ordered by parts, cue notes as rests, full bars, chord symbols as words."""
 
 import re
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ def for_music21(text: str, losses: Losses) -> tuple[str, dict[str, ChordSymbol]]
     text = TEMPO.sub(r"\1\2<", text)
     losses["figures"] += text.count("<figured-bass")
     losses["extenders"] += len(EXTENDER.findall(text))
-    if not any(tag in text for tag in ("<cue", "<score-timewise", "<harmony")):
+    if not any(tag in text for tag in ("<cue", "<score-timewise", "<harmony", "<forward")):
         return text, {}
     score = ElementTree.fromstring(text)  # entities are refused before
     for parent in [*score.iter()]:
@@ -65,6 +65,8 @@ def for_music21(text: str, losses: Losses) -> tuple[str, dict[str, ChordSymbol]]
     symbols: dict[str, ChordSymbol] = {}
     for part in score.findall("part"):
         _mark(part, symbols, losses)
+        for bar in part.findall("measure"):
+            _fill(bar)
     return ElementTree.tostring(score, encoding="unicode"), symbols
 
 
@@ -76,6 +78,23 @@ def _silence(note: Element, parent: Element) -> None:
         if child.tag in ("cue", "pitch", "unpitched", "rest", "tie", "notations", "lyric"):
             note.remove(child)
     note.insert(0, Element("rest"))
+
+
+def _fill(bar: Element) -> None:
+    """A rest in place of the `forward` that ends a bar, behind all notes: music21 would end the bar before it."""
+    now = end = 0.0
+    longest: tuple[float, Element] | None = None
+    for each in bar:
+        length = float(each.findtext("duration") or 0)
+        if each.tag == "forward" and (longest is None or now + length > longest[0]):
+            longest = now + length, each
+        now += {"note": length, "forward": length, "backup": -length}.get(each.tag, 0.0) * (each.find("chord") is None)
+        end = max(end, now) if each.tag == "note" else end
+    if longest is not None and longest[0] > end:
+        rest = longest[1]
+        rest.tag = "note"
+        rest.set("print-object", "no")
+        rest.insert(0, Element("rest"))
 
 
 def by_parts(score: Element) -> None:
