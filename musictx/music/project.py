@@ -37,6 +37,7 @@ class Part(NamedTuple):
     name: str
     pitches: NDArray[np.int64]  # (N,)
     is_drums: bool
+    program: int  # of its first note
 
 
 class Line(NamedTuple):
@@ -82,7 +83,7 @@ class Project:
                     pitches, programs = channel.notes[2, mine], channel.notes[4, mine]
                     is_drums = bool((programs == DRUMS).all())
                     number, name = len(parts) + 1, raw.names[t]
-                    parts.append(Part(number, t, channel.number % CHANNELS, name, pitches, is_drums))
+                    parts.append(Part(number, t, channel.number % CHANNELS, name, pitches, is_drums, int(programs[0])))
         return parts
 
     @cached_property
@@ -94,9 +95,10 @@ class Project:
         matches = matches or [part for part in self.parts if self.part == part.name]
         tracks, instruments = {part.track for part in matches}, self.notation.instruments if self.notation else []
         is_instrument = any(tracks <= {place_of(n)[0] for n in staves} for staves in instruments)
-        if not matches or (len(tracks) > 1 and not is_instrument):
+        is_one = len(tracks) == 1 and len({part.program for part in matches}) == 1  # as a guitar's strings
+        if not (is_one or (matches and is_instrument)):
             there = ", ".join(f"{part.number} {part.name}".strip() for part in self.parts)
-            why = "several tracks have this name" if matches else ""
+            why = "several parts have this name" if matches else ""
             raise ConfigError("part", got=self.part, why=why, allowed=f"the name or number of one: {there}")
         return matches
 

@@ -205,10 +205,10 @@ def test_a_name_of_all_staves_of_an_instrument_means_them_all(folder):
     slots = [set(free_slots(read_score(path, FILLS, part))) for part in ("Piano", "2", "3", "Voice")]
     assert slots == [{RIGHT, LEFT}, {RIGHT}, {LEFT}, {TUNE}]
     two = _file_of(folder, *hands, *(replace(part, group=2) for part in hands))
-    with pytest.raises(UserError, match="several tracks have this name"):
+    with pytest.raises(UserError, match="several parts have this name"):
         free_slots(read_score(two, FILLS, "Piano"))
     apart = in_file(Notation(hands, (Bar(0, 4, 4), Bar(96, 4, 4)), 192), folder)
-    with pytest.raises(UserError, match="several tracks have this name"):
+    with pytest.raises(UserError, match="several parts have this name"):
         free_slots(read_score(apart, FILLS, "Piano"))
 
 

@@ -296,8 +296,17 @@ def test_names_of_parts_are_those_of_inspect_and_numbers_come_first():
         == [(1, "2"), (2, "Violin")]
     )
     assert [p.number for p in project(one, two, part="2").model_parts] == [2]
-    with pytest.raises(ConfigError, match="several tracks have this name"):
+    with pytest.raises(ConfigError, match="several parts have this name"):
         _ = project(two, two, part="Violin").model_parts
+    program = [Event(0, bytes([0xC0 | channel, sound])) for channel, sound in ((1, 24), (2, 33), (3, 24))]
+    for strings, count in ([1, 3], 2), ([1, 2], 0):  # a guitar with a channel for each string; and all in one track
+        notes = [note(0, 90, 60 + channel, channel) for channel in strings]
+        it = project(track(meta(0, 3, "Lead"), *program, *notes), part="Lead")
+        if count:
+            assert len(it.model_parts) == count
+            continue
+        with pytest.raises(ConfigError, match="several parts have this name"):
+            _ = it.model_parts
 
 
 def test_a_file_of_sequences_says_so():
