@@ -2,20 +2,21 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, Take
+from musictx.generate.control import Control
 from musictx.generate.engine import BatchRow, begin_stream, enough_memory
 from musictx.generate.requests import MOST_TOKENS, UNSAID, Accompany, Fill, NewMusic, Own, Request
 from musictx.generate.score_control import ScoreSteering, check_control
 from musictx.generate.score_loops import Loop
 from musictx.model.steps import Player, newest
-from musictx.music.notation.notation import Notation, Note
+from musictx.music.notation.notation import KEYBOARDS, Notation, Note
 from musictx.music.score import UNITS
 from musictx.tokenizers.gap import knows_gaps, read_first
 from musictx.tokenizers.rules import CHOIR_RULES
@@ -25,6 +26,7 @@ from musictx.tokenizers.vocab import Ids
 
 FREE = -1  # in a script: ids are drawn until the one after it
 SPARE = 16  # times the ids of its script, which a row has room for
+FAR, FEW = 12, 4  # semitones beyond the notes of a part; so many notes say what it does
 SHARE = 3  # each side of a gap has at most this part of the window
 
 
@@ -48,6 +50,24 @@ class Template:
     def has_new_parts(self) -> bool:
         """Whether it has staves that the seed lacks, as an accompaniment does."""
         return len(self.notation.parts) > len(self.seed.parts)
+
+    def habits(self, pitches: NDArray[np.bool_], control: Control) -> dict[str, Any]:
+        """`lines` and `reach` of `Limits`: a flute has one note at a time, and none far from those that it had. A
+        keyboard may have any, and each part what is asked."""
+        parts = zip(self.slots, self.seed.parts, strict=True) if not self.has_new_parts else ()
+        own = {
+            slot: part
+            for slot, part in parts
+            if slot is not None and part.program not in KEYBOARDS and len(part.notes) >= FEW
+        }
+        reach = dict[int, NDArray[np.bool_]]()
+        for slot, part in own.items():
+            low, high = (extreme(note.pitch for note in part.notes) for extreme in (min, max))
+            near = pitches & (np.abs(2 * np.arange(len(pitches)) - low - high) <= high - low + 2 * FAR)
+            reach[slot] = near if near.any() else pitches
+        lines = frozenset(slot for slot, part in own.items() if part.is_line)
+        has_more = control.polyphony is not None or control.density is not None
+        return {"lines": frozenset() if has_more else lines, "reach": reach if control.register is None else {}}
 
     @property
     def unit_s(self) -> float:
@@ -201,6 +221,8 @@ def draw_parts(
     script, window = Script.of(template, tokenizer), window or player.window
     given = np.zeros(tokenizer.ahead0, dtype=bool)  # meters and keys are in the script
     limits = Limits.after(template.seed, given, given, request.rules, template.unit_s)
+    limits = replace(limits, drawn=frozenset(slot for slot, _ in template.free), span=template.span)
+    limits = replace(limits, **template.habits(limits.pitches, request.control))
     row = Row(tokenizer, limits)
     for i in script.before.tolist():
         row.take(i)

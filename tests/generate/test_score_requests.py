@@ -23,7 +23,7 @@ from musictx.music.notation.midi import from_midi
 from musictx.music.notation.notation import Bar, Key, Note, Part, Tempo
 
 TUNE = Part("Voice", 52, tuple(Note(24 + 24 * k, 24, 60 + 4 * (k % 3)) for k in range(12) if k not in (3, 4, 5)))
-BASS = Part("Cello", 42, tuple(Note(24 + 72 * k, 72, 43 + 5 * (k % 2)) for k in range(4)))
+BASS = Part("Cello", 42, tuple(Note(24 + 72 * k, 72, pitch + 5 * (k % 2)) for k in range(4) for pitch in (43, 50)))
 BARS = (Bar(0, 3, 4), *(Bar(24 + 72 * k, 3, 4) for k in range(4)))  # an upbeat
 DANCE = replace(SONG, parts=(TUNE, BASS), bars=BARS, end=312, keys=(Key(0, 0),), tempi=(Tempo(0, 60.0),))
 

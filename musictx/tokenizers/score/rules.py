@@ -8,8 +8,8 @@
 """
 
 import copy
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,10 @@ class Limits:
     still: int
     silence: int
     polyphony: int
+    lines: frozenset[int] = frozenset()  # slots of one note at a time
+    reach: Mapping[int, Mask] = field(default_factory=dict)  # (PITCHES,) the pitches of slots that have not all
+    drawn: frozenset[int] = frozenset(range(SLOTS))  # slots of new music, which alone may not be silent for long
+    span: tuple[int, int] | None = None  # where new music begins and ends
 
     @classmethod
     def after(cls, seed: Notation, meters: Mask, keys: Mask, rules: Rules, unit_s: float) -> "Limits":
@@ -215,27 +219,40 @@ class Row:
         may_end = self.is_whole or (not self.order and (is_first_ahead or self.ahead is None or len(self.seen) > 1))
         if may_end:
             mask[t.bar] = by >= MOST_UNITS or not mask[t.at0 : t.long0].any()
-        if not self.is_whole:
+        if not self.is_whole and (by >= MOST_UNITS or not mask[t.at0 : t.long0].any()):
             self._parts(mask)
 
     def _has_room(self, places: NDArray[np.int64]) -> Mask:
         """Whether a note may begin at places of the bar."""
         slot, onset, offset, pitch = np.array(self.notes, dtype=np.int64).reshape(-1, 4).T[..., None]
         sounds = (onset <= self.bar[0] + places) & (offset > self.bar[0] + places)  # (N, places)
-        own = sounds & (slot == self.slot) & self.limits.pitches[pitch]
-        room: Mask = (sounds.sum(0) < self.limits.polyphony) & (own.sum(0) < self.limits.pitches.sum())
-        return room
+        own, pitches = sounds & (slot == self.slot), self._reach
+        is_full: Mask = (sounds.sum(0) >= self.limits.polyphony) | ((own & pitches[pitch]).sum(0) >= pitches.sum())
+        free: Mask = ~(is_full | (own.any(0) & (self.slot in self.limits.lines)))
+        return free
+
+    @property
+    def _reach(self) -> Mask:
+        """(PITCHES,) those of the part under way."""
+        return self.limits.reach.get(self.slot, self.limits.pitches)
 
     def _strike_by(self) -> int:
-        """The last place of the bar's last part for a note that must come; `MOST_UNITS` for none."""
+        """The last place for a note that must come in the bar's last part of new music; `MOST_UNITS` for none."""
         begin, end = self.bar
-        if not self.is_whole or any(begin <= onset < end for _, onset, _, _ in self.notes) or not self.notes:
+        drawn, others = self.limits.drawn, self.limits.drawn - {self.ahead}  # the part ahead comes first in its bar
+        notes = [(onset, offset) for slot, onset, offset, _ in self.notes if slot in drawn]
+        is_last = self.is_whole if self.limits.span is None else self.slot == max(others or drawn)
+        if not is_last or any(begin <= onset < end for onset, _ in notes):
             return MOST_UNITS
-        earlier = [(onset, offset) for _, onset, offset, _ in self.notes if onset < begin]
-        if not earlier:
+        earlier = [(onset, offset) for onset, offset in notes if onset < begin]
+        if not earlier and self.limits.span is None:
             return MOST_UNITS
+        wait = self.limits.still
+        if not earlier:  # new music may begin late, but not in its second half
+            since, until = self.limits.span or (begin, end)
+            earlier, wait = [(since, since)], min(wait, (until - since) // 2)
         by = min(
-            max(onset for onset, _ in earlier) + self.limits.still,
+            max(onset for onset, _ in earlier) + wait,
             max(offset for _, offset in earlier) + self.limits.silence,
         )
         if by >= end:
@@ -263,9 +280,11 @@ class Row:
     def _pitches(self, at: int, above: int) -> Mask:
         """(PITCHES,) those that may begin at a place of the bar."""
         moment = self.bar[0] + at
-        legal: Mask = self.limits.pitches & (np.arange(PITCHES) > above)
+        legal: Mask = self._reach & (np.arange(PITCHES) > above)
         sounding = [(slot, pitch) for slot, onset, offset, pitch in self.notes if onset <= moment < offset]
-        legal[[pitch for slot, pitch in sounding if slot == self.slot]] = False
+        own = [pitch for slot, pitch in sounding if slot == self.slot]
+        legal[own] = False
+        legal &= not (own and self.slot in self.limits.lines)
         if self.last != "LENGTH":
             legal &= len(sounding) < self.limits.polyphony
         return legal

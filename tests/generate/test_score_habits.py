@@ -1,0 +1,97 @@
+"""New notes of a part are as it plays, and new music is not silent. The models know nothing, or like silence."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_scores import PLAIN, SCORE, in_file, player
+from test_score_requests import quiet
+
+from musictx.generate.control import Control
+from musictx.generate.requests import Accompany, Continue, Fill, Length
+from musictx.generate.score_tasks import task_of
+from musictx.music.notation.notation import Bar, Notation, Note, Part, Tempo
+from musictx.tokenizers.rules import Rules
+
+BARS = tuple(Bar(96 * n, 4, 4) for n in range(4))
+BASS = Part("Bass", 33, tuple(Note(24 * k, 24, 28 + k % 5) for k in range(16)))
+PAD = Part("Pad", 89, tuple(Note(96 * k, 96, pitch) for k in range(4) for pitch in (60, 64, 67)))
+PIANO = Part("Piano", 0, tuple(Note(24 * k, 24, 60 + k % 5) for k in range(16)))
+BAND = Notation((BASS, PAD, PIANO), BARS, 384, tempi=(Tempo(0, 120.0),))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("band")
+
+
+def new_of(path, request, model=None):
+    """The new notes of each part by its name."""
+    (music,) = task_of(path, SCORE, request).draw(model or player(), SCORE)
+    pairs = zip(music.template.notation.parts, music.template.slots, strict=True)
+    return {part.name: music.added.get(slot, ()) for part, slot in pairs if slot is not None}, music
+
+
+@given(st.integers(0, 99), st.sampled_from([Continue, Fill]))
+@settings(max_examples=20)
+def test_a_line_has_one_note_at_a_time_near_its_own_and_other_parts_more(folder, k, kind):
+    path = in_file(BAND, folder)
+    request = Continue(PLAIN, Length(bars=6)) if kind is Continue else Fill(PLAIN, from_bar=2, to_bar=4)
+    new, music = new_of(path, replace(request, random_seed=k))
+    bass = next(part for part in music.notation.parts if part.name == "Bass")
+    assert all(a.offset <= b.onset for a, b in pairwise(bass.notes))
+    assert all(28 - 12 <= note.pitch <= 32 + 12 for note in new["Bass"])
+    assert all(60 - 12 <= note.pitch <= 67 + 12 for note in new["Pad"])
+
+
+def test_a_pad_and_a_keyboard_may_have_chords_and_a_keyboard_any_pitch(folder):
+    path, chords, pitches = in_file(BAND, folder), set(), set()
+    for k in range(12):
+        new, _ = new_of(path, Continue(PLAIN, Length(bars=6), random_seed=k))
+        chords |= {name for name, notes in new.items() if len({note.onset for note in notes}) < len(notes)}
+        pitches |= {note.pitch for note in new["Piano"]}
+    assert {"Pad", "Piano"} == chords
+    assert min(pitches) < 48
+    assert max(pitches) > 76
+
+
+def test_who_asks_for_notes_at_once_or_a_register_gets_them(folder):
+    path = in_file(BAND, folder)
+    new, _ = new_of(path, Continue(PLAIN, Length(bars=6), control=Control(polyphony=9, strength=20.0)))
+    assert len({note.onset for note in new["Bass"]}) < len(new["Bass"])
+    new, _ = new_of(path, Continue(PLAIN, Length(bars=6), control=Control(register=90, strength=20.0)))
+    assert max(note.pitch for note in new["Bass"]) > 44
+
+
+def test_rules_that_leave_a_part_no_pitch_near_its_own_count_alone(folder):
+    new, _ = new_of(in_file(BAND, folder), Continue(PLAIN, Length(bars=6), rules=Rules(lowest=70)))
+    assert new["Bass"]
+    assert min(note.pitch for notes in new.values() for note in notes) >= 70
+
+
+@pytest.mark.parametrize("only", [None, "Bass", "Pad"])
+@pytest.mark.parametrize("first", [0, 8])
+def test_a_gap_is_never_left_empty(folder, only, first):
+    later = tuple(Bar(96 * n, 4, 4) for n in range(4 + first))
+    parts = tuple(
+        replace(part, notes=tuple(note._replace(onset=note.onset + 96 * first) for note in part.notes))
+        for part in BAND.parts
+    )
+    path = in_file(replace(BAND, parts=parts, bars=later, end=96 * (4 + first)), folder)
+    new, music = new_of(path, Fill(PLAIN, from_bar=first + 1, to_bar=first + 1, only=only), quiet())
+    assert len(music.new_notes) > 0
+    assert {name for name, notes in new.items() if notes} <= ({only} if only else {*new})
+    assert min(note.onset for notes in new.values() for note in notes) <= 96 * first + 48
+
+
+def test_new_hands_wait_no_longer_than_the_longest_silence(folder):
+    tune = Part("Voice", 52, tuple(Note(24 * k, 24, 60 + k % 5) for k in range(64)))
+    path = in_file(
+        Notation((tune,), tuple(Bar(96 * n, 4, 4) for n in range(16)), 1536, tempi=(Tempo(0, 120.0),)), folder
+    )
+    _, music = new_of(path, Accompany(PLAIN, rules=Rules(max_silence_s=3.0)), quiet())
+    new = sorted(note for notes in music.added.values() for note in notes)
+    gaps = [b.onset - a.offset for a, b in pairwise(new)]
+    assert max([new[0].onset, *gaps]) <= 3 * 48
