@@ -42,7 +42,8 @@ class ScoreMusic(Music):
         """The whole score, each keyboard on two staves."""
         old = self.template.notation
         pairs = zip(old.parts, new_parts(self.template, self.added), strict=True)
-        return replace(old, parts=tuple(_with(part, new.notes) for part, new in pairs))
+        parts = tuple(_with(part, new.notes) for part, new in pairs)
+        return replace(old, parts=parts, key_of=old.key_of or self.template.seed)
 
     def midi(self, text: str = "", *, alone: bool = False, pedal: bool = False) -> bytes:
         """The person's MIDI file with the new notes on its tracks; of notation, or `alone`, the score as MIDI."""

@@ -118,9 +118,7 @@ def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
     an end beyond the music, UserError for seconds without notes."""
     old = seed.notation
     if part.bars is not None:
-        first = min(note.onset for each in old.parts for note in each.notes)
-        silent = sum(end <= first for _, end in old.spans)  # bars before the first note, as in a DAW, are none
-        count = part.bars + max(silent, old.has_upbeat)
+        count = part.bars + max(silent_bars(old), old.has_upbeat)
     else:
         seconds = part.seconds if part.seconds is not None else part.until_s
         lines_s = seconds_at([end for _, end in old.spans], seed)
@@ -137,6 +135,12 @@ def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
     project = seed.project.until(float(seconds_at(end, seed)))
     loud = {place: velocity for place, velocity in seed.loud.items() if place[1] < end}
     return seed._replace(notation=notation, project=project, loud=loud)
+
+
+def silent_bars(notation: Notation) -> int:
+    """How many bars are before the first note, as in a DAW."""
+    first = min(note.onset for part in notation.parts for note in part.notes)
+    return sum(end <= first for _, end in notation.spans)
 
 
 def seconds_at(units: ArrayLike, seed: ScoreSeed) -> NDArray[np.float64]:
@@ -238,8 +242,8 @@ def _without(part: Part, notation: Notation, bars: Collection[int]) -> Part:
 
 
 def accompanied(seed: ScoreSeed) -> Template:
-    """The hands that a score lacks, from its first bar to the last; what it has is a bar ahead. Raises UserError where
-    both are there."""
+    """The hands that a score lacks, from its first bar to the last, or from the first note of a MIDI file; what it has
+    is a bar ahead. Raises UserError where both are there."""
     new = [slot for slot in HANDS if slot not in seed.used]
     if not new:
         raise UserError(f"{seed.file}: it has both hands already", "give a tune or a right hand alone")
@@ -259,7 +263,8 @@ def accompanied(seed: ScoreSeed) -> Template:
         name = next(name for name in NEW_PARTS if name not in {part.name for part in parts[-1:]})
         parts += [Part(name, 0, (), group=group)] * 2
         slots += new
-    free = frozenset((slot, n) for slot in new for n in range(len(old.bars)))
+    first = silent_bars(old) if seed.is_midi else 0  # a bar of rests is written for a purpose
+    free = frozenset((slot, n) for slot in new for n in range(first, len(old.bars)))
     whole = replace(old, parts=tuple(parts), symbols=over(old.symbols, places))
     heard = replace(old, parts=tuple(part for part in old.parts if part.notes))  # a hand in an empty staff is new too
     return Template(whole, tuple(slots), free, min(seed.used), heard)

@@ -13,6 +13,8 @@ from musictx.generate.control import Control
 from musictx.generate.requests import Accompany, Continue, Fill, Length
 from musictx.generate.score_tasks import task_of
 from musictx.music.notation.notation import Bar, Notation, Note, Part, Tempo
+from musictx.music.notation.read import read_notation
+from musictx.music.notation.write import to_musicxml
 from musictx.tokenizers.rules import Rules
 
 BARS = tuple(Bar(96 * n, 4, 4) for n in range(4))
@@ -95,3 +97,24 @@ def test_new_hands_wait_no_longer_than_the_longest_silence(folder):
     new = sorted(note for notes in music.added.values() for note in notes)
     gaps = [b.onset - a.offset for a, b in pairwise(new)]
     assert max([new[0].onset, *gaps]) <= 3 * 48
+
+
+def test_the_key_that_nobody_signed_is_that_of_the_given_notes(folder):
+    scale = (60, 62, 64, 65, 67, 69, 71, 72, 67, 64, 60, 60)
+    tune = Part("Flute", 73, tuple(Note(24 * k, 24, pitch) for k, pitch in enumerate(scale)))
+    path = in_file(Notation((tune,), tuple(Bar(96 * n, 4, 4) for n in range(3)), 288, keys=()), folder)
+    sharps = set()
+    for k in range(4):
+        _, music = new_of(path, Continue(PLAIN, Length(bars=30), random_seed=k))
+        sharps.add(read_notation(to_musicxml(music.notation)[0], "musicxml")[0].keys[0].sharps)
+    assert sharps == {0}
+
+
+@pytest.mark.parametrize("silent", [0, 3])
+def test_new_hands_begin_with_the_tune_of_a_daw_and_with_bar_1_of_a_score(folder, silent):
+    tune = Part("Flute", 73, tuple(Note(96 * silent + 24 * k, 24, 60 + k % 5) for k in range(16)))
+    score = Notation((tune,), tuple(Bar(96 * n, 4, 4) for n in range(4 + silent)), 96 * (4 + silent))
+    first = min(bar for _, bar in task_of(in_file(score, folder), SCORE, Accompany(PLAIN)).template.free)
+    assert first == silent
+    (path := folder / "tune.musicxml").write_bytes(to_musicxml(score)[0])
+    assert min(bar for _, bar in task_of(path, SCORE, Accompany(PLAIN)).template.free) == 0

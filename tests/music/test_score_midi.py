@@ -201,3 +201,55 @@ def test_a_performance_is_no_score_and_a_quantised_file_with_short_notes_is(tmp_
     events = [e for a, b in zip(on, off, strict=True) for e in ((a, b"\x90\x3c\x50"), (b, b"\x80\x3c\x40"))]
     file = EventFile((480).to_bytes(2), [EventTrack([Event(int(at), data) for at, data in events], 8 * 480)])
     assert [note.length for note in from_midi(write_events(file))[0].parts[0].notes] == [24] * 8
+
+
+def held(lengths, step=120, first=0, count=16):
+    """Notes of a channel at every `step` ticks, each of the next of some lengths in ticks, in turn; pitches rise."""
+    spans = [(first + step * n, first + step * n + lengths[n % len(lengths)], 60 + n) for n in range(count)]
+    events = [
+        each for on, off, pitch in spans for each in ((off, bytes([128, pitch, 64])), (on, bytes([144, pitch, 80])))
+    ]
+    return write_events(EventFile((480).to_bytes(2), [EventTrack([Event(*each) for each in sorted(events)], 0)]))
+
+
+@pytest.mark.parametrize("length", [96, 101, 118, 120, 121, 130, 144])  # 80 % of a sixteenth to a legato of 120 %
+@pytest.mark.parametrize("step", [1, 2, 4])
+def test_notes_that_a_sequencer_holds_a_little_short_or_long_have_the_time_to_the_next(length, step):
+    notation, losses = from_midi(held([length * step], 120 * step))
+    assert [note.length for note in notation.parts[0].notes] == [6 * step] * 16
+    assert (notation.end, losses) == (96 * step, {})  # no bar for the tail of the last one
+
+
+def test_a_tail_opens_no_bar_but_a_note_that_is_meant_to_sound_there_does():
+    assert from_midi(held([120, 120, 120, 165]))[0].end == 96
+    assert from_midi(held([120] * 15 + [300]))[0].end == 192
+    assert from_midi(held([120] * 12 + [630] + [120] * 3))[0].end == 192
+
+
+def test_triplets_keep_their_length_beside_straight_notes():
+    assert [note.length for note in from_midi(held([150], 160, count=12))[0].parts[0].notes] == [8] * 12
+
+
+@pytest.mark.parametrize("early", [-4, -2, 2, 4])
+def test_notes_a_little_beside_the_grid_are_a_score_that_says_so(early):
+    notation, losses = from_midi(held([120], first=480 + early))
+    assert [note.onset for note in notation.parts[0].notes] == [24 + 6 * n for n in range(16)]
+    assert losses == ({"finer": 16} if abs(early) > 2 else {})
+
+
+def test_each_staff_of_a_large_score_has_a_channel_of_its_own():
+    parts = tuple(Part(f"part {n}", n, (Note(0, 24, 40 + n),)) for n in range(40))
+    data = to_midi(Notation(parts, (Bar(0, 4, 4),), 96))
+    ports, places = 0, set()
+    for track in mido.MidiFile(file=io.BytesIO(data)).tracks[1:]:
+        ports = next((each.port for each in track if each.type == "midi_port"), 0)
+        places |= {(ports, each.channel) for each in track if each.type == "program_change"}
+    assert len(places) == 40
+    heard = read_tracks(data, "it")
+    assert [[*each.score.program] for each in heard.tracks] == [[n] for n in range(40)]
+
+
+def test_exact_lengths_of_triplets_come_back_beside_straight_notes():
+    notes = Note(0, 24, 60), Note(24, 8, 60), Note(36, 16, 62), Note(72, 20, 64)
+    again, _ = from_midi(to_midi(Notation((Part("", 0, notes),), (Bar(0, 4, 4),), 96)))
+    assert again.parts[0].notes == notes

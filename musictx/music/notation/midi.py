@@ -1,7 +1,7 @@
 """Notation -> the bytes of a MIDI file, and back where every note of a file begins on the grid of twenty-fourths."""
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import inf
@@ -13,6 +13,7 @@ from musictx.errors import MidiError, PerformanceError
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.midi_file import BEND, CONTROL, META, PROGRAM, Event, EventFile, notes_of, read_events
 from musictx.music.midi_file import Note as MidiNote
+from musictx.music.notation.lengths import TAIL, apart, on_grid, without_tails
 from musictx.music.notation.lyrics import LYRIC, in_midi, syllables_in
 from musictx.music.notation.notation import (
     MOST_PARTS,
@@ -23,7 +24,6 @@ from musictx.music.notation.notation import (
     Key,
     Losses,
     Notation,
-    Note,
     Part,
     Tempo,
     name_of,
@@ -34,7 +34,8 @@ TICKS = 480  # a quarter: 20 ticks are a unit
 VELOCITY = 80
 SHARPS = ("C", "G", "D", "A", "E", "B", "F#", "C#")
 FLATS = ("C", "F", "Bb", "Eb", "Ab", "Db", "Gb", "Cb")
-NEAR = 0.1  # of a unit: how far an onset may lie from the grid, for programs that round their ticks
+NEAR = 0.1 + 1e-9  # of a unit: how far an onset may lie from the grid, for programs that round their ticks
+LOOSE = 0.25  # and of a score whose notes are a little early or late, which get the nearest place
 TUPLETS = (10, 14)  # of a quarter: quintuplets and septuplets, which the grid lacks
 NAME, MARKER, UPBEAT = 0x03, 0x06, "upbeat"
 MINOR = ("minor", "aeolian", "dorian", "phrygian", "locrian")  # modes with a minor third
@@ -72,11 +73,12 @@ def to_midi(
     for n, part in enumerate(notation.parts):
         _, channel = place_of(n)
         events: list[tuple[int, mido.Message | mido.MetaMessage]] = [
+            *[(0, mido.MetaMessage("midi_port", port=port)) for port in [n // (CHANNELS - 1)] if port],
             (0, _text(NAME, name_of(n, part))),
             (0, mido.Message("program_change", channel=channel, program=part.program)),
         ]
         events += [(at, _text(LYRIC, text)) for at, text in in_midi(part.lyrics).items()]
-        for note in _apart(part.notes):
+        for note in apart(part.notes):
             velocity = loud.get((numbers[n], note.onset, note.pitch), VELOCITY)
             events.append((note.onset, mido.Message("note_on", channel=channel, note=note.pitch, velocity=velocity)))
             events.append((note.offset, mido.Message("note_off", channel=channel, note=note.pitch)))
@@ -92,7 +94,7 @@ def _text(kind: int, text: str) -> mido.MetaMessage:
 
 
 def place_of(n: int) -> tuple[int, int]:
-    """The track and the channel that `to_midi` gives part `n`."""
+    """The track and the channel that `to_midi` gives part `n`; after each 15 follows another port."""
     free = [channel for channel in range(CHANNELS) if channel != DRUM_CHANNEL]
     return n + 1, free[n % len(free)]
 
@@ -120,8 +122,9 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     staves, drums = staves_of(file)
     notes = [note for staff in staves for note in staff.notes]
     beside = [note.on for note in notes if not _is_near(note.on, per_unit, near)]
-    total, off = len(notes), sum(not (is_coarse or _is_tuplet(tick, per_quarter)) for tick in beside)
-    parts = [Part(staff.name, staff.program, _on_grid(staff.notes, per_unit)) for staff in staves]
+    far = (tick for tick in beside if not (is_coarse or _is_near(tick, per_unit, LOOSE)))
+    total, off = len(notes), sum(not _is_tuplet(tick, per_quarter) for tick in far)
+    parts = [Part(staff.name, staff.program, on_grid(staff.notes, per_unit)) for staff in staves]
     parts, unsung = with_lyrics(parts, staves, file, per_unit)
     losses = Losses(drums=drums, finer=len(beside), lyrics=unsung)
     losses.update(_unwritten(file))
@@ -141,7 +144,11 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     meta = [(round(each.tick / per_unit), each.data) for each in events]  # of two at one place the later counts
     meters = {at: (d[3], 2 ** d[4]) for at, d in meta if d[1] == 0x58 and len(d) >= 5 and d[3] and d[4] < 16}
     has_upbeat = any(at == 0 and d[1] == MARKER and d[3:] == UPBEAT.encode() for at, d in meta)
-    bars, end = _bars({at: meter for at, meter in meters.items() if at < end}, end, has_upbeat, source)
+    within = {at: meter for at, meter in meters.items() if at < end}
+    bars, full = _bars(within, end, has_upbeat, source)
+    if end - (line := bars[-1].onset) < TAIL and (cut := without_tails(parts, line)):
+        parts, (bars, full) = cut, _bars(within, line, has_upbeat, source)
+    end = full
     signed = {at: (d[3] - 256 * (d[3] > 127), "minor" * (d[4:5] == b"\1")) for at, d in meta if d[1] == 0x59 and d[3:]}
     keys = [Key(at, sharps, mode) for at, (sharps, mode) in signed.items() if abs(sharps) <= 7]
     speeds = {at: 60e6 / t for at, d in meta if d[1] == 0x51 and (t := int.from_bytes(d[3:6]))}
@@ -247,35 +254,6 @@ def with_lyrics(
             sung[n] = replace(sung[n], lyrics=tuple(sorted((*sung[n].lyrics, *below))))
             lost += len(words) - len(below)
     return sung, lost
-
-
-USUAL = sorted({length * more for length in (3, 4, 6, 8, 12, 24, 48, 96) for more in (1.0, 1.5)} | {16.0, 192.0})
-SHORTER = 0.2  # of a usual length: how much a program may leave out before the next note
-
-
-def _on_grid(notes: Iterable[MidiNote], per_unit: float) -> tuple[Note, ...]:
-    notes_on_grid = []
-    for note in notes:
-        onset, length = round(note.on / per_unit), (note.off - note.on) / per_unit
-        end = note.off / per_unit
-        is_place = abs(end - round(end)) < 1e-6 and any(not round(at) % n for at in (end, length) for n in (3, 4))
-        if not is_place:  # no written note ends there
-            close = min(USUAL, key=lambda each: abs(each - length))
-            length = close if abs(close - length) <= SHORTER * close and close % 1 == 0 else length
-        notes_on_grid.append(Note(onset, max(round(length), 1), note.pitch))
-    return tuple(_apart(sorted(set(notes_on_grid))))
-
-
-def _apart(notes: Sequence[Note]) -> list[Note]:
-    """Notes of one pitch end where the next of it begins."""
-    following: dict[int, int] = {}
-    out = []
-    for note in reversed(notes):
-        length = min(note.length, following.get(note.pitch, note.offset) - note.onset)
-        if length > 0:
-            following[note.pitch] = note.onset
-            out.append(note._replace(length=length))
-    return out[::-1]
 
 
 def is_short(length: int, full: int) -> bool:

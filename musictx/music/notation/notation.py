@@ -190,6 +190,7 @@ class Notation:
     arranger: str = ""
     rights: str = ""
     source: Source | None = field(default=None, compare=False, repr=False)  # its bars are written again as they are
+    key_of: "Notation | None" = field(default=None, compare=False, repr=False)  # whose notes say a key that nobody said
 
     @property
     def size(self) -> str:
