@@ -49,6 +49,8 @@ class Task(NamedTuple):
         report = report or reporting("drawing a score")
         from_s, to_s = seconds_at(template.span, seed).tolist()
         lines_s, music = seconds_at(bar_lines(template), seed), list[ScoreMusic]()
+        bars_s = seconds_at([*(bar.onset for bar in template.notation.bars), template.notation.end], seed)
+        meter = seed.meter if seed.meter.lines_s is None else replace(seed.meter, lines_s=bars_s)
         drawn = draw_parts(template, player, tokenizer, self.request, own=own, window=window, report=report)
         for k, each in enumerate(drawn, 1):
             added = fitted(seed, template, each.notes)
@@ -68,7 +70,7 @@ class Task(NamedTuple):
                 name=f"{self.name}-{k}",
                 signature=template.notation.bars[0][1:],
                 seed=seed.file,
-                meter=seed.meter,
+                meter=meter,
                 remarks=self.remarks,
                 source=seed,
                 template=template,

@@ -192,9 +192,13 @@ class Meter:
         return max(self.quarter_s * 4 * beats / unit, LEAST_BAR_S)
 
     def bars_s(self, until_s: float, more: int = 0) -> NDArray[np.float64]:
-        """Bar lines in seconds up to one at or after `until_s`, and `more`; the last bar repeats."""
+        """Bar lines in seconds up to one at or after `until_s`, and `more`; the last bar repeats, or the one before it
+        where the last only completes the upbeat."""
         lines = self.lines_s if self.lines_s is not None and len(self.lines_s) else np.zeros(1)
         bar_s = float(np.diff(lines[-2:]).sum()) or self.bar_s
+        if len(lines) > 3 and self.whole_s is not None and self.whole_s > lines[0]:
+            whole_s = float(lines[-2] - lines[-3])
+            bar_s = whole_s if abs(self.whole_s - lines[0] + bar_s - whole_s) < 1e-6 else bar_s
         missing = int(np.ceil(min(max(until_s - lines[-1], 0.0) / bar_s, MOST_BARS))) + more
         lines = np.concatenate([lines, lines[-1] + bar_s * np.arange(1, missing + 1)])
         upto: NDArray[np.float64] = lines[: int(np.searchsorted(lines, until_s - 1e-6)) + 1 + more]

@@ -12,6 +12,7 @@ from test_score_requests import quiet
 from musictx.generate.control import Control
 from musictx.generate.requests import Accompany, Continue, Fill, Length
 from musictx.generate.score_tasks import task_of
+from musictx.music.notation.midi import to_midi
 from musictx.music.notation.notation import Bar, Notation, Note, Part, Tempo
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
@@ -118,3 +119,18 @@ def test_new_hands_begin_with_the_tune_of_a_daw_and_with_bar_1_of_a_score(folder
     assert first == silent
     (path := folder / "tune.musicxml").write_bytes(to_musicxml(score)[0])
     assert min(bar for _, bar in task_of(path, SCORE, Accompany(PLAIN)).template.free) == 0
+
+
+@pytest.mark.parametrize("suffix", [".mid", ".musicxml"])
+def test_a_roll_has_the_bars_of_the_score(folder, suffix):
+    spans = (0, 24, 120, 216, 288)  # an upbeat, two bars, and one that completes it
+    tune = Part("Flute", 73, tuple(Note(24 * k, 24, 60 + k % 5) for k in range(12)))
+    score = Notation((tune,), tuple(Bar(at, 4, 4) for at in spans[:-1]), 288, tempi=(Tempo(0, 60.0),))
+    path = folder / f"upbeat{suffix}"
+    path.write_bytes(to_midi(score) if suffix == ".mid" else to_musicxml(score)[0])
+    _, music = new_of(path, Continue(PLAIN, Length(bars=3)))
+    bars = music.bars
+    assert bars is not None
+    spans_s = [end / 24 for _, end in music.notation.spans]
+    assert bars.lines_s.tolist() == [0, *spans_s][: len(bars.lines_s)]
+    assert bars.numbers[: len(spans_s)].tolist() == music.notation.numbers

@@ -58,3 +58,11 @@ def test_the_time_signature_is_written_and_read_again(tmp_path, wanted):
     tracks = read_tracks(read_bytes(tmp_path / "a.mid"), "a")
     assert tracks.meter().signature == (wanted or (4, 4))
     assert tracks.merge() == NOTE
+
+
+def test_bars_after_one_that_completes_the_upbeat_are_whole(tmp_path):
+    bars = [(0, signature(1, 4)), (480, signature(4, 4)), (480 + 2 * 1920, signature(3, 4))]
+    write(tmp_path / "a.mid", *bars, end=480 + 2 * 1920 + 1440)
+    meter = read_tracks(read_bytes(tmp_path / "a.mid"), "a.mid").meter()
+    assert meter.bars_s(12.0).tolist() == [0, 0.5, 2.5, 4.5, 6, 8, 10, 12]
+    assert Meter(0.5, (4, 4), np.array([0, 2.0, 4.0, 5.5])).bars_s(8.0).tolist() == [0, 2, 4, 5.5, 7, 8.5]
