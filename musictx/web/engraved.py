@@ -22,6 +22,8 @@ ENGRAVING_S = 30.0  # at most, the import of its libraries too
 NARROW = 1250  # tenths of a millimetre: notes can be read beside a roll, and on a phone
 IN_COLOUR = ' color="#b3541e" fill="#b3541e"'  # a darker one of the rolls' colours
 MEASURE = re.compile(r'<g [^>]*class="measure"')
+TOP = re.compile(r'<path d="M\d+ (\d+)')  # the highest line of a staff
+HEIGHT = re.compile(r'viewBox="0 0 \d+ ([1-9]\d*)"')
 RESTS = re.compile(rb"(?s)<multiple-rest\b.*?</multiple-rest>")  # many bars as one
 
 
@@ -31,6 +33,7 @@ class Engraved(NamedTuple):
     musicxml: bytes = b""
     svg: str = ""
     remark: str = ""
+    new_at: float = 0.0  # how far down its height new bars begin
 
 
 def engrave_step(step: Step, limits: Limits) -> Engraved | None:
@@ -70,7 +73,14 @@ def engrave(notation: Notation, title: str, new: Collection[int]) -> Engraved:
         (svg,) = pages_of(RESTS.sub(b"", musicxml), is_long=True, width=NARROW)
     except UserError as error:
         return Engraved(musicxml, remark=f"The score is not shown: {error}.")
-    return Engraved(musicxml, coloured(svg, new))
+    return Engraved(musicxml, coloured(svg, new), new_at=where(svg, min(new, default=0)))
+
+
+def where(svg: str, bar: int) -> float:
+    """How far down the picture a bar is, as a share of its height."""
+    begins, heights = [each.start() for each in MEASURE.finditer(svg)], HEIGHT.findall(svg)
+    top = TOP.search(svg, begins[bar]) if bar < len(begins) else None
+    return min(int(top[1]) / int(heights[-1]), 1.0) if top and heights else 0.0
 
 
 def coloured(svg: str, new: Collection[int]) -> str:

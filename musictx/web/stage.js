@@ -72,3 +72,14 @@ element.addEventListener("click", (event) => {
   trigger("pick", { take: box.panel, seconds, pitch });
 });
 for (const name of ["play", "seeked"]) element.addEventListener(name, follow, true);
+
+// A score shows its new bars, and a little of what comes before.
+const ABOVE = 0.3; // of the height that is seen
+element.addEventListener(
+  "load",
+  ({ target }) => {
+    const score = target.closest(".score");
+    if (score) score.scrollTop = score.dataset.new * score.scrollHeight - ABOVE * score.clientHeight;
+  },
+  true,
+);

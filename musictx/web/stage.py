@@ -98,7 +98,8 @@ def beside(roll: str, score: Engraved | None) -> str:
         return roll + (f'<p class="remark">{html.escape(score.remark)}</p>' if score else "")
     # a picture, in which no script of a person's file runs, and nothing is fetched
     picture = f'<img alt="score" src="{as_address(score.svg.encode())}">'
-    return f'<div class="both">{roll}<div class="score" tabindex="0">{picture}</div></div>'
+    score_box = f'<div class="score" tabindex="0" data-new="{score.new_at:.3f}">{picture}</div>'
+    return f'<div class="both">{roll}{score_box}</div>'
 
 
 SO_FAR = "The music so far. More is under way."  # beside a sketch, in place of what was said of other music

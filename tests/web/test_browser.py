@@ -292,6 +292,22 @@ def test_music_with_bars_is_marked_at_its_beats_and_continued_in_bars(visit, tmp
 
 
 @chromium.needed
+def test_the_score_is_opened_at_its_new_bars(visit, tmp_path):
+    page = visit(width=390, height=420)
+    drop(page, waltz(tmp_path / "waltz.mid"))
+    status(page, "The score model plays")
+    score = page.locator(".score")
+    assert score.evaluate("box => box.scrollTop") == 0
+    page.get_by_label("number input for new music, bars").fill("1")
+    button(page, "Continue").click()
+    page.wait_for_selector("[data-take]")
+    page.wait_for_function("document.querySelector('.score').scrollTop > 0")
+    top, seen, whole, new = score.evaluate("b => [b.scrollTop, b.clientHeight, b.scrollHeight, Number(b.dataset.new)]")
+    assert seen < whole
+    assert top < new * whole < top + seen
+
+
+@chromium.needed
 def test_a_melody_is_dropped_or_played_and_gets_voices(visit, tmp_path):
     page = visit(height=1090)
     page.get_by_role("tab", name="Accompany").click()

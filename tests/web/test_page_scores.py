@@ -162,6 +162,7 @@ def test_the_stage_shows_the_score_and_hands_out_what_reads_back(studio):
         for name, value in element.attrib.items():
             assert not name.lower().startswith("on")
             assert not name.endswith("href") or value.startswith("#")
+    assert 0.2 < float(re.findall(r'data-new="([^"]+)"', page)[0]) < 1
     measures = re.findall(r'class="measure"( color)?', svg)
     assert [bool(colour) for colour in measures] == [False] * 4 + [True]
 
