@@ -4,7 +4,6 @@ import pickle
 import re
 from collections.abc import Collection
 from contextlib import suppress
-from itertools import count
 from typing import Any, NamedTuple, cast
 
 from musictx.config.web import Limits
@@ -21,7 +20,8 @@ from musictx.web.uploads import AT_ONCE, READERS
 ENGRAVING_S = 30.0  # at most, the import of its libraries too
 NARROW = 1250  # tenths of a millimetre: notes can be read beside a roll, and on a phone
 IN_COLOUR = ' color="#b3541e" fill="#b3541e"'  # a darker one of the rolls' colours
-MEASURE = re.compile(r'<g [^>]*class="measure"')
+MEASURE, GROUP = re.compile(r'<g [^>]*class="measure"'), re.compile(r'<g [^>]*class="(measure|staff)"')
+Place = tuple[int, int]  # a staff from the top, and a bar, both from 0
 TOP = re.compile(r'<path d="M\d+ (\d+)')  # the highest line of a staff
 HEIGHT = re.compile(r'viewBox="0 0 \d+ ([1-9]\d*)"')
 RESTS = re.compile(rb"(?s)<multiple-rest\b.*?</multiple-rest>")  # many bars as one
@@ -41,13 +41,13 @@ def engrave_step(step: Step, limits: Limits) -> Engraved | None:
     if step.notation is None:
         return None
     with AT_ONCE:
-        engraved = engrave_apart(step.notation, step.name, step.new_bars, limits)
+        engraved = engrave_apart(step.notation, step.name, step.new_places, limits)
     if isinstance(engraved, str):
         return Engraved(remark=f"The score is not shown: it {page_clauses(engraved)}.")
     return engraved
 
 
-def engrave_apart(notation: Notation, title: str, new: Collection[int], limits: Limits) -> Engraved | str:
+def engrave_apart(notation: Notation, title: str, new: Collection[Place], limits: Limits) -> Engraved | str:
     """The score, or why there is none. Raises UserError where no reader starts."""
     data, of_reader = pickle.dumps((notation, title, new)), FileLimits(ENGRAVING_S, limits.memory_mb)
     return cast(Engraved | str, READERS.read(cast(Any, engrave_pickled), data, of_reader))
@@ -65,15 +65,15 @@ def engrave_pickled(data: bytes) -> Engraved:
     return engrave(notation, title, new)
 
 
-def engrave(notation: Notation, title: str, new: Collection[int]) -> Engraved:
-    """The score with the bars of these numbers, from 0, in colour."""
+def engrave(notation: Notation, title: str, new: Collection[Place]) -> Engraved:
+    """The score with the new places in colour."""
     musicxml = b""
     try:
         musicxml = with_kept(to_musicxml(notation, title)[0], notation)
         (svg,) = pages_of(RESTS.sub(b"", musicxml), is_long=True, width=NARROW)
     except UserError as error:
         return Engraved(musicxml, remark=f"The score is not shown: {error}.")
-    return Engraved(musicxml, coloured(svg, new), new_at=where(svg, min(new, default=0)))
+    return Engraved(musicxml, coloured(svg, new), new_at=where(svg, min((bar for _, bar in new), default=0)))
 
 
 def where(svg: str, bar: int) -> float:
@@ -83,7 +83,13 @@ def where(svg: str, bar: int) -> float:
     return min(int(top[1]) / int(heights[-1]), 1.0) if top and heights else 0.0
 
 
-def coloured(svg: str, new: Collection[int]) -> str:
-    """The picture with the measures of these numbers in colour."""
-    numbers = count()
-    return MEASURE.sub(lambda begin: begin[0] + IN_COLOUR * (next(numbers) in new), svg)
+def coloured(svg: str, new: Collection[Place]) -> str:
+    """The picture with staves of its bars in colour."""
+    bar = staff = -1
+
+    def begin(group: re.Match[str]) -> str:
+        nonlocal bar, staff
+        bar, staff = (bar + 1, -1) if group[1] == "measure" else (bar, staff + 1)
+        return group[0] + IN_COLOUR * (group[1] == "staff" and (staff, bar) in new)
+
+    return GROUP.sub(begin, svg)

@@ -135,12 +135,13 @@ class Step(NamedTuple):
         return take.notation if isinstance(take, ScoreMusic) else None
 
     @property
-    def new_bars(self) -> frozenset[int]:
-        """The bars of the score that are new in all parts, from 0."""
+    def new_places(self) -> frozenset[tuple[int, int]]:
+        """The staves of the score, from the top, and their bars that are new, from 0."""
         take = self.takes[self.chosen] if self.takes else None
-        if not isinstance(take, ScoreMusic) or self.is_accompaniment:
+        if not isinstance(take, ScoreMusic):
             return frozenset()
-        return frozenset(bar for _, bar in take.template.free)
+        slots = enumerate(take.template.slots)
+        return frozenset((n, bar) for n, slot in slots for drawn, bar in take.template.free if slot == drawn)
 
     @property
     def midi(self) -> bytes:

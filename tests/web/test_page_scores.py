@@ -93,11 +93,11 @@ def test_bars_are_added_filled_and_begun_from(studio, begun):
     assert now(further).notation == now(chosen).notation
     filled, what = whole(studio.fill(further, region(4.5, 6.9), quiet))
     assert " of song-2 from 4.00 to 7.00 s, in " in what
-    assert now(filled).new_bars == {2}
+    assert {bar for _, bar in now(filled).new_places} == {2}
     kept = {note for note in sounds(data) if not 4 * 480 <= note[1] < 7 * 480}
     assert kept <= sounds(now(filled).midi)
     again, _ = whole(studio.fill(filled, region(3.0, 5.0), quiet))
-    assert now(again).new_bars == {1, 2}
+    assert {bar for _, bar in now(again).new_places} == {1, 2}
     assert now(again).name == "song-2-1"
 
 
@@ -131,7 +131,7 @@ def test_a_tune_gets_a_piano_in_new_staves(studio):
     step = now(after)
     assert (step.is_accompaniment, step.is_fill, step.is_continuation) == (True, False, False)
     assert step.notation is not None
-    assert not step.new_bars
+    assert step.new_places == {(staff, bar) for staff in (1, 2) for bar in range(len(step.notation.bars))}
     assert step.notation.parts[0].notes == VOICE.notes
     assert len(step.notation.parts) == 3
     assert sounds(now(begun).midi) <= sounds(step.midi)
@@ -163,8 +163,8 @@ def test_the_stage_shows_the_score_and_hands_out_what_reads_back(studio):
             assert not name.lower().startswith("on")
             assert not name.endswith("href") or value.startswith("#")
     assert 0.2 < float(re.findall(r'data-new="([^"]+)"', page)[0]) < 1
-    measures = re.findall(r'class="measure"( color)?', svg)
-    assert [bool(colour) for colour in measures] == [False] * 4 + [True]
+    staves = re.findall(r'class="staff"( color)?', svg)
+    assert [bool(colour) for colour in staves] == [False] * 8 + [True] * 2
 
 
 def test_notation_keeps_what_midi_lacks_from_step_to_step(studio):
