@@ -81,6 +81,7 @@ def without_seed(music: ScoreMusic) -> ScoreMusic:
         keys=tuple(key._replace(onset=0) for key in old.keys[-1:]),
         tempi=tuple(tempo._replace(onset=0) for tempo in old.tempi[-1:]),
         symbols=(),
+        first=1,
     )
     free = frozenset((slot, bar - first) for slot, bar in template.free)
     added = {

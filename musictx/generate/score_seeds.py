@@ -96,7 +96,8 @@ def read_score(
     losses = Losses({kind: count for kind, count in losses.items() if not (is_midi and kind in KEPT)})
     lost = say_repairs(losses) + (say_repairs(tracks.repairs) if is_midi else [])  # notation has one list of both
     remarks = (f"{file}, as the model hears it: {'; '.join(lost)}",) if lost else ()
-    return ScoreSeed(file, notation, slots, numbers, places, loud, project, is_midi, tracks.meter(), remarks)
+    meter = replace(tracks.meter(), before=notation.first - 1)
+    return ScoreSeed(file, notation, slots, numbers, places, loud, project, is_midi, meter, remarks)
 
 
 def with_all_units(data: bytes) -> bytes:
@@ -203,8 +204,8 @@ def with_gap(seed: ScoreSeed, from_bar: int, to_bar: int) -> Template:
     Raises ConfigError for bars and parts that are not there."""
     old = seed.notation
     most = old.numbers[-1]
-    if not 1 <= from_bar <= to_bar <= most:
-        why, allowed = f"to_bar={to_bar}", f"bars from 1 to {most}"
+    if not old.first <= from_bar <= to_bar <= most:
+        why, allowed = f"to_bar={to_bar}", f"bars from {old.first} to {most}"
         raise ConfigError("from_bar", got=from_bar, why=why, allowed=allowed).of(seed.file)
     bars = range(bisect_left(old.numbers, from_bar), bisect_right(old.numbers, to_bar))
     slots = free_slots(seed)

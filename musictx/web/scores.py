@@ -35,8 +35,9 @@ def as_score(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
     reading = music.reading(in_beats=False)
     heard = music._replace(score=reading.score, meter=reading.meter, project=reading.project)
     seed = read_score(Path(music.name), tokenizer, given=music.written or Step(heard).midi)
+    meter = replace(heard.meter, before=seed.notation.first - 1)
     note = " ".join(filter(None, [reading.remarks, *(f"{each}." for each in seed.remarks)]))
-    return heard._replace(notation=seed.notation, project=seed.project, note=note, seconds_reading=reading)
+    return heard._replace(notation=seed.notation, meter=meter, project=seed.project, note=note, seconds_reading=reading)
 
 
 def draw_bars(music: PageMusic, request: Asked, opened: Playing, turn: Turn) -> tuple[ScoreMusic, ...]:
@@ -90,8 +91,9 @@ def bars_between(music: PageMusic, from_s: float, to_s: float) -> tuple[int, int
     lines_s, numbers = bar_lines(music)
     first, last = (np.searchsorted(lines_s, [from_s + ROUNDED_S, to_s - ROUNDED_S]) - 1).tolist()
     most_s, last = lines_s[-1], min(last, len(numbers) - 1)
-    if not (0 <= from_s < most_s and 0 <= first <= last and numbers[first]):
-        begins_s = lines_s[bisect_left(numbers, 1)]
+    bar_1 = music.notation.first if music.notation else 1
+    if not (0 <= from_s < most_s and 0 <= first <= last and numbers[first] >= bar_1):
+        begins_s = lines_s[bisect_left(numbers, bar_1)]
         raise ConfigError(
             "from_s", got=from_s, why=f"to_s={to_s:g}", allowed=f"a region within {begins_s:.2f} s to {most_s:.2f} s"
         )

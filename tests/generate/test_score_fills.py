@@ -222,3 +222,10 @@ def test_bars_of_a_gap_have_the_numbers_of_the_page(folder):
     assert free == [[1, 2], [3], [3, 4]]
     with pytest.raises(UserError, match="bars from 1 to 4"):
         with_gap(seed, 5, 5)
+    path.write_bytes(to_musicxml(replace(notation, first=17))[0])  # an excerpt
+    excerpt = read_score(path, FILLS)
+    assert sorted({bar for _, bar in with_gap(excerpt, 18, 19).free}) == [1, 2, 3]
+    assert excerpt.meter.numbered(1.0).numbers[0] == 17
+    for gap in (1, 1), (17, 21):
+        with pytest.raises(UserError, match="bars from 17 to 20"):
+            with_gap(excerpt, *gap)

@@ -207,3 +207,12 @@ def test_other_music_has_no_source():
     notation = Notation((Part("", 0, (Note(0, 96, 60),)),), (Bar(0, 4, 4),), 96)
     text, _ = to_musicxml(notation)
     assert with_kept(text, notation) == text
+
+
+@pytest.mark.parametrize(("numbers", "first"), [((17, 18, 19), 17), ((1, 2, 3), 1), ((5, 7, 9), 1), ((0, 1, 2), 1)])
+def test_an_excerpt_has_the_numbers_of_its_bars(numbers, first):
+    bars = "".join(f'<measure number="{n}">{attributes() * (not k)}{note()}</measure>' for k, n in enumerate(numbers))
+    notation = read(score([""]).replace('<measure number="1"></measure>', bars))
+    assert notation.numbers == [first, first + 1, first + 2]
+    again = read(to_musicxml(notation)[0].decode())
+    assert again.numbers == notation.numbers

@@ -189,6 +189,7 @@ class Notation:
     lyricist: str = ""
     arranger: str = ""
     rights: str = ""
+    first: int = field(default=1, compare=False)  # the number of the first whole bar; an excerpt has its own
     source: Source | None = field(default=None, compare=False, repr=False)  # its bars are written again as they are
     key_of: "Notation | None" = field(default=None, compare=False, repr=False)  # whose notes say a key that nobody said
 
@@ -216,11 +217,12 @@ class Notation:
 
     @property
     def numbers(self) -> list[int]:
-        """The number of each bar: 0 of an upbeat; both parts of a bar that a repeat sign divides have the same."""
-        numbers, rest = [int(not self.has_upbeat)], 0
+        """The number of each bar: an upbeat's is the one before `first`; both parts of a bar that a repeat sign divides
+        have the same."""
+        numbers, rest = [self.first - self.has_upbeat], 0
         for (before, begin), (bar, end) in pairwise(self.spans):
             rest = before.full - (begin - before.onset) if not rest else 0  # what the bar before lacks
-            completes = numbers[-1] > 0 and before[1:] == bar[1:] and 0 < rest == end - bar.onset
+            completes = numbers[-1] >= self.first and before[1:] == bar[1:] and 0 < rest == end - bar.onset
             rest *= completes
             numbers.append(numbers[-1] + (not completes))
         return numbers

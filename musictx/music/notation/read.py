@@ -218,7 +218,7 @@ def _notation(
     for line in flat.getElementsByClass("Barline"):
         losses["doubles"] += line.type not in PLAIN and "Repeat" not in line.classes and line.offset < flat.highestTime
     losses["sums"] += sum(len(each.displaySequence) > 1 for each in flat.getElementsByClass("TimeSignature"))
-    return Notation(
+    notation = Notation(
         tuple(staves),
         bars,
         end,
@@ -226,6 +226,14 @@ def _notation(
         tuple(Tempo.within(at, *speed) for at, speed in tempi) or (UNSAID,),
         tuple(sorted(symbols, key=lambda each: each.onset)),  # of one place as they are written
     )
+    return replace(notation, first=_first_number(longest, notation))
+
+
+def _first_number(part: Any, notation: Notation) -> int:
+    """The number that the first whole bar has in the file, where it goes on from there as on a page; else 1."""
+    numbers = [each.number for each in part.getElementsByClass("Measure")]
+    later = {number - ours for number, ours in zip(numbers, notation.numbers, strict=False) if ours}
+    return 1 + max(*later, 0) if len(numbers) == len(notation.bars) and len(later) == 1 else 1
 
 
 def _signed(flat: Any) -> list[tuple[int, tuple[int, str]]]:

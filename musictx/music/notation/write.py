@@ -118,11 +118,13 @@ def _staff(
     symbols = [(each.onset, k) for k, each in enumerate(notation.symbols) if each.staff == place]
     before: tuple[int, int] | None = None
     shown = before
-    for number, (bar, end), last in zip(notation.numbers, notation.spans, [0, *notation.numbers], strict=False):
+    for number, (bar, end), last in zip(
+        notation.numbers, notation.spans, [notation.first - 1, *notation.numbers], strict=False
+    ):
         measure = stream.Measure(number=number)
         if number == last:  # of an upbeat, and of the second part of a bar
-            measure.showNumber, measure.numberSuffix = ShowNumber.NEVER, "a" if number else None
-        is_upbeat = number == 0
+            measure.showNumber, measure.numberSuffix = ShowNumber.NEVER, "a" if number >= notation.first else None
+        is_upbeat = number < notation.first
         signed = (bar.numerator, bar.denominator) if is_upbeat else meter_of(bar, end)
         if signed != before:
             before = signed
