@@ -89,7 +89,7 @@ def check_request(
             why=f"{bundle} was not trained to write without a melody",
             hint="give bundle=harmoniser, train one with hide_source=0.1, or leave it out",
         )
-    return replace(request, sampling=sampler, rules=request.rules.beside_melody(choir=True))
+    return replace(request, sampling=sampler, rules=request.rules.beside_melody())
 
 
 def _source_voices(header: BundleHeader | None, model: object) -> Any:

@@ -138,8 +138,6 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, given: byte
 
 def check_kept(request: R) -> R:
     """The request with its rules. Raises ConfigError for settings that a score cannot keep."""
-    if isinstance(request, Accompany):
-        request = replace(request, rules=request.rules.beside_melody(choir=False))
     check_settings(request)
     for name, value, usual, why in _unkept(request):
         if value != usual:

@@ -19,7 +19,7 @@ from musictx.model.steps import Player, newest
 from musictx.music.notation.notation import KEYBOARDS, Notation, Note
 from musictx.music.score import UNITS
 from musictx.tokenizers.gap import knows_gaps, read_first
-from musictx.tokenizers.rules import CHOIR_RULES
+from musictx.tokenizers.rules import AUTO, CHOIR_RULES
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.score.rules import Limits, Row
 from musictx.tokenizers.vocab import Ids
@@ -222,6 +222,10 @@ def draw_parts(
     given = np.zeros(tokenizer.ahead0, dtype=bool)  # meters and keys are in the script
     limits = Limits.after(template.seed, given, given, request.rules, template.unit_s)
     limits = replace(limits, drawn=frozenset(slot for slot, _ in template.free), span=template.span)
+    if (
+        template.has_new_parts and request.rules.max_still_s == AUTO
+    ):  # hands that a seed lacks have no waits of their own
+        limits = replace(limits, still=max(bar.full for bar in template.notation.bars))
     limits = replace(limits, **template.habits(limits.pitches, request.control))
     row = Row(tokenizer, limits)
     for i in script.before.tolist():

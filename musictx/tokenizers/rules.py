@@ -69,7 +69,7 @@ class Rules:
     max_still_s: int | float | str | None = setting(
         AUTO,
         "longest wait for a new note, seconds; null: no limit; auto: the seed's longest, at least "
-        f"{STILL.least_s:g} s and at most {STILL.most_s:g}; beside a melody no limit",
+        f"{STILL.least_s:g} s and at most {STILL.most_s:g}; beside a melody no limit, beside a score's tune a bar",
     )
     max_polyphony: int | None = setting(None, "most notes at once; null: any number")
     grid: str = setting(
@@ -111,13 +111,12 @@ class Rules:
             why = f"it has no pitch from {self.lowest} to {self.highest}"
             raise ConfigError("scale", got=self.scale, why=why, hint="give a wider range")
 
-    def beside_melody(self, choir: bool) -> "Rules":
-        """What auto and null mean there: what goes with a melody may wait, and a choir keeps all rules of its
-        voices."""
+    def beside_melody(self) -> "Rules":
+        """What auto and null mean there: voices may wait, and keep all rules of a choir."""
         still_s = None if self.max_still_s == AUTO else self.max_still_s
         if not self.masks:
             return replace(self, max_still_s=still_s)
-        unsaid: dict[str, Any] = {name: choir for name in CHOIR_RULES if getattr(self, name) is None}
+        unsaid: dict[str, Any] = {name: True for name in CHOIR_RULES if getattr(self, name) is None}
         return replace(self, max_still_s=still_s, **unsaid)
 
     def check_free(self, what: str) -> None:

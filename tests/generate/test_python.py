@@ -44,7 +44,7 @@ def test_one_rule_for_a_choir_leaves_the_others():
     )
     assert [music.new_notes for music in one] == [music.new_notes for music in all_of_them]
     assert all((music.new_notes.pitch >= 40).all() for music in one)
-    resolved = Accompany(rules=musictx.Rules(lowest=40)).rules.beside_melody(choir=True)
+    resolved = Accompany(rules=musictx.Rules(lowest=40)).rules.beside_melody()
     assert resolved == replace(STRICT, max_still_s=None)
     assert none[0].given_notes == TUNE
     assert len(none[0].score) == len(TUNE) + len(none[0].new_notes)

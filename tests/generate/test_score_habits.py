@@ -89,15 +89,18 @@ def test_a_gap_is_never_left_empty(folder, only, first):
     assert min(note.onset for notes in new.values() for note in notes) <= 96 * first + 48
 
 
-def test_new_hands_wait_no_longer_than_the_longest_silence(folder):
+@pytest.mark.parametrize(
+    ("rules", "most"), [(Rules(), 96), (Rules(max_still_s=3.0), 144), (Rules(max_still_s=None), 288)]
+)
+def test_new_hands_wait_no_longer_than_a_bar_or_as_asked(folder, rules, most):
     tune = Part("Voice", 52, tuple(Note(24 * k, 24, 60 + k % 5) for k in range(64)))
-    path = in_file(
-        Notation((tune,), tuple(Bar(96 * n, 4, 4) for n in range(16)), 1536, tempi=(Tempo(0, 120.0),)), folder
-    )
-    _, music = new_of(path, Accompany(PLAIN, rules=Rules(max_silence_s=3.0)), quiet())
-    new = sorted(note for notes in music.added.values() for note in notes)
-    gaps = [b.onset - a.offset for a, b in pairwise(new)]
-    assert max([new[0].onset, *gaps]) <= 3 * 48
+    bars = tuple(Bar(96 * n, 4, 4) for n in range(16))
+    path = in_file(Notation((tune,), bars, 1536, tempi=(Tempo(0, 120.0),)), folder)
+    _, music = new_of(path, Accompany(PLAIN, rules=rules), quiet())
+    onsets = sorted({0, 1536, *(note.onset for notes in music.added.values() for note in notes)})
+    assert max(b - a for a, b in pairwise(onsets)) <= most
+    if rules == Rules():
+        assert {at % 96 for at in onsets} == {0}
 
 
 def test_the_key_that_nobody_signed_is_that_of_the_given_notes(folder):
