@@ -30,6 +30,7 @@ LOSSES = {  # of scores
         "a spine beside notes and words is left out, as of chord symbols or fingerings",
         "{} spines beside notes and words are left out, as of chord symbols or fingerings",
     ),
+    "tablatures": ("a staff of tablature has the notes of another", "{} staves of tablature have the notes of others"),
     "hidden": ("a note that is not printed is left out", "{} notes that are not printed are left out"),
     "clefs": ("a change of clef is left out", "{} changes of clef are left out"),
     "cue": ("a cue note is left out", "{} cue notes are left out"),

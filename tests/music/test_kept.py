@@ -216,3 +216,35 @@ def test_an_excerpt_has_the_numbers_of_its_bars(numbers, first):
     assert notation.numbers == [first, first + 1, first + 2]
     again = read(to_musicxml(notation)[0].decode())
     assert again.numbers == notation.numbers
+
+
+def test_tablature_of_a_staff_is_heard_once_and_stays():
+    two = (
+        attributes()
+        .replace("<clef>", "<staves>2</staves><clef number='1'>")
+        .replace("</attributes>", "<clef number='2'><sign>TAB</sign><line>5</line></clef></attributes>")
+    )
+    frets = "<staff>2</staff><notations><technical><string>2</string><fret>1</fret></technical></notations>"
+    bar = note(more="<staff>1</staff>") + "<backup><duration>4</duration></backup>" + note(more=frets)
+    text = score([attributes() + note("E"), note("E")], [two + bar, bar])
+    notation, losses = read_notation(text.encode(), "musicxml")
+    assert [part.notes for part in notation.parts] == [
+        (Note(0, 96, 76), Note(96, 96, 76)),
+        (Note(0, 96, 72), Note(96, 96, 72)),
+    ]
+    assert losses["tablatures"] == 1
+    chord = Note(192, 48, 60), Note(192, 48, 64), Note(240, 48, 67)
+    longer = continued(notation)
+    guitar = replace(longer.parts[1], notes=(*notation.parts[1].notes, *chord))
+    made = whole(replace(longer, parts=(longer.parts[0], guitar)))
+    assert [bars_of(made, n)[:2] for n in (0, 1)] == [bars_of(text, 0), bars_of(text, 1)]
+    again, losses = read_notation(made.encode(), "musicxml")
+    assert [part.notes for part in again.parts] == [longer.parts[0].notes, guitar.notes]
+    assert losses["tablatures"] == 1
+    differs = read(
+        text.replace(
+            "<step>C</step><octave>5</octave></pitch><duration>4</duration><voice>1</voice><staff>2",
+            "<step>D</step><octave>5</octave></pitch><duration>4</duration><voice>1</voice><staff>2",
+        )
+    )
+    assert len(differs.parts) == 3

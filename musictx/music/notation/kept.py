@@ -36,10 +36,13 @@ def with_kept(text: bytes, notation: Notation) -> bytes:
         return text
     place = {span: n for n, span in enumerate(source.spans)}
     old_of = {tuple(range(begin, begin + _staves(old))): old for begin, old in zip(begins, olds, strict=False)}
+    present = {part.origin for part in notation.parts}
     parts = list[tuple[Element, Element]]()  # each new one and the old one, or itself
     for new, mine in zip(news, staves, strict=True):
         origins = [origin for n in mine if (origin := notation.parts[n].origin) is not None]
         old = old_of.get(tuple(origins)) if len(origins) == len(mine) else None
+        if old is None and len(mine) == len(origins) == 1 and origins[0] + 1 not in present:
+            old = old_of.get((origins[0], origins[0] + 1))  # the second is tablature, empty in new bars
         parts.append((new, new if old is None else old))
         if old is None:
             continue
@@ -51,9 +54,10 @@ def with_kept(text: bytes, notation: Notation) -> bytes:
             for n, span in enumerate(notation.spans_in_units)
             if all(span in b and a[span] == b[span] for a, b in zip(heard, written, strict=True))
         }
+        joint = [*_joined(bars, new.findall("measure"), kept, _staves(old))]
         for each in bars:
             old.remove(each)
-        old.extend(_joined(bars, new.findall("measure"), kept, len(mine)))
+        old.extend(joint)
     _list(given, made, parts)
     return _as_text(given)
 

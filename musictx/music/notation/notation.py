@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from threading import Lock
@@ -241,6 +241,18 @@ class Notation:
             tempi=tuple(each for each in self.tempi if each.onset < end),
             symbols=tuple(each for each in self.symbols if each.onset < end),
         )
+
+    def without_doubles(self, places: Collection[int], losses: Losses) -> "Notation":
+        """Without those of some staves whose notes another staff of their instrument has, as of tablature."""
+        others = [part for n, part in enumerate(self.parts) if n not in places]
+
+        def is_double(part: Part) -> bool:
+            return any(part.group == each.group and {*part.notes} <= {*each.notes} for each in others)
+
+        stay = [n for n, part in enumerate(self.parts) if n not in places or not is_double(part)]
+        losses["tablatures"] += len(self.parts) - len(stay)
+        symbols = over(self.symbols, {old: new for new, old in enumerate(stay)})
+        return replace(self, parts=tuple(self.parts[n] for n in stay), symbols=symbols)
 
     def with_symbols_apart(self) -> "Notation":
         """With chord symbols of one place over equal shares of the note that begins there, as lead sheets mean them; it

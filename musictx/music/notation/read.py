@@ -55,7 +55,7 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
     of a `chart` may have chord symbols alone.
     """
     try:
-        from music21 import converter
+        from music21 import clef, converter
     except ImportError:
         raise MidiError(
             source, "it is notation, which needs the package music21, which is not installed", HINT
@@ -87,6 +87,8 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
             if kind == "musicxml":
                 heard = tuple(part.notes for part in notation.parts)
                 notation = replace(notation, source=Source(text, heard, tuple(notation.spans_in_units)))
+                tablatures = [n for n, staff in enumerate(staves) if staff[clef.TabClef]]
+                notation = notation.without_doubles(tablatures, losses)
             if (about := scores[0].metadata) is not None:
                 notation = replace(
                     notation,
