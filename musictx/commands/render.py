@@ -11,7 +11,7 @@ from musictx.config.command import Command
 from musictx.files import check_new, check_suffix, only_new, replacing
 from musictx.model.packaged import seed_path
 from musictx.music.beat_grid import bars_of
-from musictx.music.notation.kept import as_given
+from musictx.music.notation.kept import as_it_is
 from musictx.music.notation.notation import MUSICXML
 from musictx.music.read import kind_of_notation, read_bytes, read_tracks, score_of, whole
 from musictx.music.repairs import say_repairs
@@ -76,7 +76,7 @@ def render_score(data: bytes, source: Path, out: Path) -> None:
     """Writes a score as notation; prints the repairs of a MIDI file, and the losses of the score."""
     notation, losses = score_of(data, source)
     if notation.source is not None:  # MusicXML stays as it is
-        engraving.write_text(as_given(notation.source), out)
+        engraving.write_text(as_it_is(notation.source), out)
         say(f"{out}: {notation.size}")
         return
     if not kind_of_notation(data, source) and (repairs := say_repairs(read_tracks(data, source).repairs)):

@@ -82,6 +82,7 @@ def without_seed(music: ScoreMusic) -> ScoreMusic:
         tempi=tuple(tempo._replace(onset=0) for tempo in old.tempi[-1:]),
         symbols=(),
         first=1,
+        source=None,
     )
     free = frozenset((slot, bar - first) for slot, bar in template.free)
     added = {

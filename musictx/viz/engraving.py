@@ -31,6 +31,7 @@ FONT = re.compile(r"url\(data:application/font-woff2[^,)]*;base64,([^)]+)\)")
 
 def write_notation(notation: Notation, path: Path, title: str) -> Losses:
     """Writes MusicXML or pages, as `write_text`; returns losses. Raises UserError as `engrave` and `to_musicxml` do."""
+    notation = notation.on_given_staves()
     text, losses = to_musicxml(notation, title)
     write_text(with_kept(text, notation), path)
     return losses

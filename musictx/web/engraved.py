@@ -69,6 +69,7 @@ def engrave(notation: Notation, title: str, new: Collection[Place]) -> Engraved:
     """The score with the new places in colour."""
     musicxml = b""
     try:
+        notation = notation.on_given_staves()
         musicxml = with_kept(to_musicxml(notation, title)[0], notation)
         (svg,) = pages_of(RESTS.sub(b"", musicxml), is_long=True, width=NARROW)
     except UserError as error:

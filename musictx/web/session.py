@@ -140,7 +140,7 @@ class Step(NamedTuple):
         take = self.takes[self.chosen] if self.takes else None
         if not isinstance(take, ScoreMusic):
             return frozenset()
-        slots = enumerate(take.template.slots)
+        slots = zip(take.notation.given_staves, take.template.slots, strict=True)
         return frozenset((n, bar) for n, slot in slots for drawn, bar in take.template.free if slot == drawn)
 
     @property

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musictx.music.notation.kept import with_kept
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.errors import UserError
+from musictx.music.notation.kept import as_it_is, with_kept
+from musictx.music.notation.notation import Bar, Notation, Note, Part, Source
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
 
@@ -149,7 +150,7 @@ def test_whichever_bars_are_new_the_score_says_the_same(made, more):
     notation = filled(notation, *bars, parts=parts)
     notation = continued(notation, more) if more else notation
     again = read(whole(notation))
-    assert again == replace(read(to_musicxml(notation, "new")[0].decode()))
+    assert again == read(to_musicxml(notation, "new")[0].decode())
     assert [part.clefs for part in again.parts] == [part.clefs for part in notation.parts]
     old = [bars_of(text, n) for n in range(len(notation.parts))]
     new = [bars_of(whole(notation), n) for n in range(len(notation.parts))]
@@ -180,7 +181,10 @@ def test_an_excerpt_goes_on_in_the_numbers_of_its_bars_and_keeps_its_title():
     assert "<defaults" in made
 
 
-def test_a_new_part_comes_beside_the_given_ones_and_a_divided_staff_is_written_anew():
+WIDE = score([attributes() + note(octave=2) + "<backup><duration>4</duration></backup>" + note(octave=6)])
+
+
+def test_a_new_part_comes_beside_the_given_ones_and_a_staff_that_was_divided_is_one_again():
     text = score([attributes() + note(), note()], [attributes() + note("E"), note("E")])
     notation = read(text)
     piano = Part("Piano", 0, (Note(0, 96, 40),))
@@ -189,10 +193,12 @@ def test_a_new_part_comes_beside_the_given_ones_and_a_divided_staff_is_written_a
     assert [part.name for part in again.parts] == ["Part 0", "Piano", "Part 1"]
     assert again.parts[1].notes == piano.notes
     assert [bars_of(made, n) for n in (0, 2)] == [bars_of(text, 0), bars_of(text, 1)]
-    wide = read(score([attributes() + note(octave=2) + "<backup><duration>4</duration></backup>" + note(octave=6)]))
-    wide = wide.on_two_staves()
+    wide = read(WIDE).on_two_staves()
     assert len(wide.parts) == 2
-    assert [part.notes for part in read(whole(wide)).parts] == [part.notes for part in wide.parts]
+    assert bars_of(whole(wide.on_given_staves())) == bars_of(WIDE)
+    longer = continued(wide).on_given_staves()
+    assert [part.notes for part in read(whole(longer)).parts] == [part.notes for part in longer.parts]
+    assert bars_of(whole(longer))[:1] == bars_of(WIDE)
 
 
 def test_a_score_that_is_ordered_by_bars_stays_too():
@@ -248,3 +254,94 @@ def test_tablature_of_a_staff_is_heard_once_and_stays():
         )
     )
     assert len(differs.parts) == 3
+
+
+def test_bars_that_are_cut_away_do_not_come_back_under_new_ones():
+    words = [SIGNS.format(f"<words>w{n}</words>") for n in range(4)]
+    rest = "<note><rest/><duration>4</duration><voice>1</voice></note>"
+    text = score(
+        [attributes() + note(), note(), note(), note()],
+        [attributes() + words[0] + rest, *(w + rest for w in words[1:])],
+    )
+    begun = read(text).first_bars(2)
+    bars = (*begun.bars, Bar(192, 4, 4), Bar(288, 4, 4))
+    flute = replace(begun.parts[0], notes=(*begun.parts[0].notes, Note(192, 96, 72)))  # the same as before
+    made = whole(replace(begun, parts=(flute, begun.parts[1]), bars=bars, end=384))
+    assert [f"w{n}" in made for n in range(4)] == [True, True, False, False]
+    assert bars_of(made)[:2] == bars_of(text)[:2]
+    assert read(made).parts[0].notes == flute.notes
+
+
+LEFT = '<barline location="left">{}<repeat direction="forward"/></barline>'
+RIGHT = '<barline location="right"><ending number="1" type="stop"/><repeat direction="backward"/></barline>'
+VOLTA = '<barline location="left"><ending number="1" type="start"/></barline>'
+
+
+@pytest.mark.parametrize("new", [(1,), (2,), (0, 1, 2), (1, 3)])
+def test_repeats_and_endings_stay_also_around_new_bars(new):
+    bars = [attributes() + LEFT.format("") + note(), VOLTA + note("D") + RIGHT, note("E"), note("F") + FINAL]
+    text = score(bars, bars)
+    notation = read(text)
+    made = whole(filled(notation, *new))
+    for part in (0, 1):
+        lines = [
+            [(sign.tag, *sorted(sign.attrib.items())) for sign in bar.iter() if sign.tag in ("repeat", "ending")]
+            for bar in ElementTree.fromstring(made).findall("part")[part]
+        ]
+        given = [
+            [(sign.tag, *sorted(sign.attrib.items())) for sign in bar.iter() if sign.tag in ("repeat", "ending")]
+            for bar in ElementTree.fromstring(text).findall("part")[part]
+        ]
+        assert lines == given
+    assert made.count("light-heavy") == 2
+    piano = Part("Piano", 0, (Note(0, 96, 40),))
+    assert whole(replace(notation, parts=(*notation.parts, piano))).count("<repeat") == 6
+
+
+def test_a_title_goes_into_the_work_that_is_there():
+    text = score([attributes() + note()], head="<work><work-number>1</work-number></work>")
+    work = ElementTree.fromstring(whole(continued(read(text)))).findall("work")
+    assert [[(each.tag, each.text) for each in one] for one in work] == [[("work-number", "1"), ("work-title", "new")]]
+
+
+SLUR = '<slur type="{}" number="1"/>'
+
+
+@pytest.mark.parametrize("between", [("stop", "start"), ("start", "stop")])
+@pytest.mark.parametrize("new", [0, 1, 2, 3])
+def test_slurs_that_meet_at_a_note_are_two(new, between):
+    signs: list[list[str]] = [["start"], [*between], ["stop"], []]
+    bars = [note(more=f"<notations>{''.join(map(SLUR.format, each))}</notations>" * bool(each)) for each in signs]
+    made = whole(filled(read(score([attributes() + bars[0], *bars[1:]])), new))
+    left = [[sign.get("type", "") for sign in bar.iter("slur")] for bar in ElementTree.fromstring(made).iter("measure")]
+    first, second = [new not in (at, at + 1) for at in (0, 1)]
+    assert [sorted(each) for each in left] == [
+        ["start"] * first,
+        ["start"] * second + ["stop"] * first,
+        ["stop"] * second,
+        [],
+    ]
+
+
+def test_a_document_type_and_links_stay_and_deep_elements_are_refused():
+    kind = '<!DOCTYPE score-partwise PUBLIC "-//Recordare//DTD MusicXML 4.0 Partwise//EN" "http://www.musicxml.org/dtds/partwise.dtd">'
+    link = '<credit xmlns:xlink="http://www.w3.org/1999/xlink"><link xlink:href="a"/></credit>'
+    text = kind + score([attributes() + note()], head=link)
+    notation = read(text)
+    assert notation.source is not None
+    made = as_it_is(notation.source).decode()
+    assert kind in made
+    assert 'xlink:href="a"' in made
+    deep = score([attributes() + note()], head="<miscellaneous>" * 5000 + "</miscellaneous>" * 5000)
+    with pytest.raises(UserError, match="thousands"):
+        as_it_is(Source(deep, (), (), 0))
+
+
+def test_after_a_hidden_meter_none_is_shown():
+    half = '<attributes><time print-object="no"><beats>2</beats><beat-type>4</beat-type></time></attributes>'
+    whole_again = half.replace(">2<", ">4<")
+    bars = [attributes() + note(), half + note(length=2), note(length=2), whole_again + note(), note("D")]
+    for new in range(5):
+        made = ElementTree.fromstring(whole(filled(read(score(bars)), new)))
+        first, *others = [time.get("print-object") for time in made.iter("time")]
+        assert (first, {*others} <= {"no"}) == (None, True)

@@ -1,26 +1,27 @@
 """The bars of a person's MusicXML, as they are, in the score that goes on from it: signs, words and layout too."""
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from itertools import accumulate
 from xml.etree import ElementTree
 
-from musictx.music.notation.musicxml import Element, Transposition, by_parts
+from musictx.errors import UserError
+from musictx.music.notation.held import State, held_in, leading, missing, states
+from musictx.music.notation.musicxml import Element, by_parts
 from musictx.music.notation.notation import Notation, Note, Source
 
-# what holds from bar to bar, in the order of MusicXML; all but the first two are of a staff
-HELD = ("divisions", "staves", "key", "time", "clef", "transpose")
 DRAWN = {"slur", "wedge", "octave-shift", "pedal", "dashes", "bracket", "glissando", "slide", "wavy-line"}
 STYLES = {"measure-repeat", "beat-repeat", "slash"}  # of bars; without an end until the last
 ENDS, GOES_ON = {"stop", "discontinue"}, {"continue", "change"}
-LETTERS = {"G", "F", "C"}  # clefs of staves that have pitches
-State = dict[tuple[str, int], Element]  # the last of each of `HELD`, by staff
+DOCTYPE = re.compile(r"<!DOCTYPE[^>\[]*>")
+ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
 
 
 def with_kept(text: bytes, notation: Notation) -> bytes:
     """A score as MusicXML with the bars of its source in place of those that have the same notes; all other bars, and
-    new parts, are those of `text`."""
+    new parts, are those of `text`. Raises UserError for elements within thousands of others."""
     source = notation.source
     if source is None:
         return text
@@ -34,7 +35,8 @@ def with_kept(text: bytes, notation: Notation) -> bytes:
     fits &= all(len(part.findall("measure")) == len(notation.bars) for part in news)  # else a line has no place
     if not fits or any(len(part.findall("measure")) > len(source.spans) for part in olds):
         return text
-    place = {span: n for n, span in enumerate(source.spans)}
+    place = {span: n for n, span in enumerate(source.spans[: source.until])}
+    places = [place.get(span) for span in notation.spans_in_units]
     old_of = {tuple(range(begin, begin + _staves(old))): old for begin, old in zip(begins, olds, strict=False)}
     present = {part.origin for part in notation.parts}
     parts = list[tuple[Element, Element]]()  # each new one and the old one, or itself
@@ -44,27 +46,31 @@ def with_kept(text: bytes, notation: Notation) -> bytes:
         if old is None and len(mine) == len(origins) == 1 and origins[0] + 1 not in present:
             old = old_of.get((origins[0], origins[0] + 1))  # the second is tablature, empty in new bars
         parts.append((new, new if old is None else old))
+        lines = (new if olds == [] else olds[0] if old is None else old).findall("measure")
+        _copy_lines([deepcopy(each) for each in lines], new.findall("measure"), places)
         if old is None:
             continue
         bars = old.findall("measure")
+        # the last one of a part with fewer than the others may be longer than its span
+        whole = source.spans[: len(bars) - (len(bars) < len(source.spans))]
         heard = [_by_bar(notation.parts[n].notes, notation.spans_in_units) for n in mine]
-        written = [_by_bar(source.notes[n], source.spans[: len(bars)]) for n in origins]
+        written = [_by_bar(source.notes[n], whole) for n in origins]
         kept = {
             n: place[span]
             for n, span in enumerate(notation.spans_in_units)
-            if all(span in b and a[span] == b[span] for a, b in zip(heard, written, strict=True))
+            if span in place and all(span in b and a[span] == b[span] for a, b in zip(heard, written, strict=True))
         }
         joint = [*_joined(bars, new.findall("measure"), kept, _staves(old))]
         for each in bars:
             old.remove(each)
         old.extend(joint)
     _list(given, made, parts)
-    return _as_text(given)
+    return _as_text(given, source)
 
 
-def as_given(source: Source) -> bytes:
-    """A person's MusicXML, its bars ordered by parts."""
-    return _as_text(_parsed(source))
+def as_it_is(source: Source) -> bytes:
+    """A person's MusicXML, its bars ordered by parts. Raises UserError as `with_kept`."""
+    return _as_text(_parsed(source), source)
 
 
 def _parsed(source: Source) -> Element:
@@ -74,9 +80,15 @@ def _parsed(source: Source) -> Element:
     return score
 
 
-def _as_text(score: Element) -> bytes:
-    text: bytes = ElementTree.tostring(score, encoding="utf-8")
-    return b'<?xml version="1.0" encoding="utf-8"?>\n' + text.removeprefix(b"<?xml version='1.0' encoding='utf-8'?>\n")
+def _as_text(score: Element, source: Source) -> bytes:
+    try:
+        text: bytes = ElementTree.tostring(score, encoding="utf-8")
+    except RecursionError:
+        raise UserError("the score has elements within thousands of others", "export it again") from None
+    body = text.removeprefix(b"<?xml version='1.0' encoding='utf-8'?>\n")
+    kind = DOCTYPE.search(source.text) if score.tag in source.text else None
+    head = ['<?xml version="1.0" encoding="utf-8"?>', *([kind[0]] if kind and score.tag in kind[0] else [])]
+    return "\n".join([*head, ""]).encode() + body
 
 
 def _staves(part: Element) -> int:
@@ -95,11 +107,11 @@ def _by_bar(notes: Iterable[Note], spans: Sequence[tuple[int, int]]) -> dict[tup
 def _joined(old: list[Element], new: list[Element], kept: dict[int, int], staves: int) -> Iterator[Element]:
     """The bars of a part; where old and new ones meet, with what holds there."""
     _cut_lines(old, kept)
-    states = [_states(bars, staves) for bars in (old, new)]
+    befores = [states(bars, staves) for bars in (old, new)]
     now: State = {}
     later = 0  # than the number that a new bar has
     for n, made in enumerate(new):
-        bar, before = (old[kept[n]], states[0][kept[n]]) if n in kept else (made, states[1][n])
+        bar, before = (old[kept[n]], befores[0][kept[n]]) if n in kept else (made, befores[1][n])
         if n in kept:
             if n + 1 < len(new):
                 _open(bar)
@@ -107,76 +119,26 @@ def _joined(old: list[Element], new: list[Element], kept: dict[int, int], staves
             later = int(numbers[0]) - int(numbers[1]) if all(map(str.isdecimal, numbers)) else later
         elif made.get("number", "").isdecimal():
             made.set("number", str(int(made.get("number", "")) + later))
-        missing = _missing(now, before, _leading(bar), staves)
-        if len(missing):
-            bar.insert(next((k for k, each in enumerate(bar) if each.tag != "print"), 0), missing)
-        now = before | _held([bar], staves)
+        lacks = missing(now, before, leading(bar), staves)
+        if len(lacks):
+            bar.insert(next((k for k, each in enumerate(bar) if each.tag != "print"), 0), lacks)
+        now = before | held_in([bar], staves)
         yield bar
 
 
-def _states(bars: Sequence[Element], staves: int) -> list[State]:
-    """What holds before each bar."""
-    return [*accumulate(bars, lambda state, bar: state | _held([bar], staves), initial=State())]
-
-
-def _held(bars: Iterable[Element], staves: int) -> State:
-    """What the attributes of some bars, or of parts of them, say last."""
-    found: State = {}
-    for each in (each for bar in bars for attributes in bar.iterfind("attributes") for each in attributes):
-        if each.tag in HELD:
-            one = each.get("number", "1" if each.tag == "clef" else "")
-            for staff in range(1, staves + 1) if not one.isdecimal() and each.tag not in HELD[:2] else [int(one or 1)]:
-                found[each.tag, staff] = each
-    return found
-
-
-def _leading(bar: Element) -> State:
-    """What a bar says before its first note, for all staves that it speaks of."""
-    first = Element("measure")
-    for each in bar:
-        if each.tag in ("note", "backup", "forward"):
-            break
-        first.append(each)
-    return _held([first], 99)
-
-
-def _missing(now: State, before: State, said: State, staves: int) -> Element:
-    """The attributes that bring a part from what holds now to what shall hold."""
-    attributes = Element("attributes")
-    places = sorted({*now, *before} - {*said}, key=lambda each: (HELD.index(each[0]), each[1]))
-    for place in places:
-        tag, staff = place
-        wanted, there = before.get(place), now.get(place)
-        is_of_pitches = tag != "clef" or there is None or there.findtext("sign") in LETTERS
-        if _value(tag, wanted) == _value(tag, there) or not is_of_pitches or (wanted is None and tag != "transpose"):
+def _copy_lines(old: Sequence[Element], new: Sequence[Element], places: Sequence[int | None]) -> None:
+    """Gives new bars in the places of old ones their bar lines: repeats and endings are those of all parts."""
+    for n, (bar, place) in enumerate(zip(new, places, strict=True)):
+        if place is None or place >= len(old):
             continue
-        each = Element(tag) if wanted is None else deepcopy(wanted)
-        if wanted is None:
-            for name in ("diatonic", "chromatic"):
-                ElementTree.SubElement(each, name).text = "0"
-        if tag not in HELD[:2] and staves > 1:
-            each.set("number", str(staff))
-        attributes.append(each)
-    return attributes
-
-
-def _value(tag: str, element: Element | None) -> object:
-    """Equal for signs that mean the same; without one, what holds then."""
-    if tag == "transpose":
-        return (0, 0) if element is None else Transposition.of(element)
-    if tag == "key":
-        return ["0"] if element is None else [each.text for each in element if each.tag not in ("mode", "cancel")]
-    if element is None:
-        return None if tag in ("divisions", "time") else ["1"] if tag == "staves" else ["G", "2", "0"]
-    if tag == "time":
-        return [
-            sum(int(n) for n in (each.text or "").split("+") if n.strip().isdecimal())
-            for each in element
-            if each.tag.startswith("beat")
-        ]
-    if tag == "clef":
-        return [element.findtext(name, default="0") for name in ("sign", "line", "clef-octave-change")]
-    return [element.text]
+        for line in bar.findall("barline"):
+            bar.remove(line)
+        for line in old[place].findall("barline"):
+            bar.insert(0 if line.get("location") == "left" else len(bar), line)
+        if n + 1 < len(new):
+            _open(bar)
+        elif bar.find("barline") is None:
+            ElementTree.SubElement(ElementTree.SubElement(bar, "barline"), "bar-style").text = "light-heavy"
 
 
 def _open(bar: Element) -> None:
@@ -196,7 +158,7 @@ def _cut_lines(bars: Sequence[Element], kept: dict[int, int]) -> None:
     opened = dict[tuple[str, str], list[tuple[int, Element, Element]]]()
     for n, bar in enumerate(bars):
         for parent in [*bar.iter()]:
-            for sign in parent:
+            for sign in sorted(parent, key=lambda sign: sign.get("type") not in ENDS):  # one may end where one begins
                 if sign.tag not in DRAWN | STYLES:
                     continue
                 name, kind = (sign.tag, sign.get("number", "1")), sign.get("type", "")
@@ -257,7 +219,13 @@ def _list(given: Element, made: Element, parts: Sequence[tuple[Element, Element]
             names.insert(at, one)
             at += 1
         given.append(part)
-    if given.find("work/work-title") is None and given.find("movement-title") is None:
-        title = next((each for each in made if each.tag in ("work", "movement-title")), None)
-        if title is not None and "".join(title.itertext()).strip():
-            given.insert(0, title)
+    title = next((each.text for each in made.iter() if each.tag in ("work-title", "movement-title")), None) or ""
+    if title.strip() and not any(given.findtext(each) for each in ("work/work-title", "movement-title")):
+        work = given.find("work")
+        if work is None:
+            given.insert(0, work := Element("work"))
+        at = len(work.findall("work-number"))
+        for each in work.findall("work-title"):
+            work.remove(each)
+        work.insert(at, Element("work-title"))
+        work[at].text = title

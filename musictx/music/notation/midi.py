@@ -147,7 +147,9 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     has_upbeat = any(at == 0 and d[1] == MARKER and d[3:] == UPBEAT.encode() for at, d in meta)
     within = {at: meter for at, meter in meters.items() if at < end}
     bars, full = _bars(within, end, has_upbeat, source)
-    if end - (line := bars[-1].onset) < TAIL and (cut := without_tails(parts, line)):
+    beyond = (note.off / per_unit - bars[-1].onset for note in notes)
+    is_written = any(at > 0 and abs(at / 3 - round(at / 3)) < 1e-6 for at in beyond)  # an exact thirty-second
+    if end - (line := bars[-1].onset) < TAIL and not is_written and (cut := without_tails(parts, line)):
         parts, (bars, full) = cut, _bars(within, line, has_upbeat, source)
     end = full
     signed = {at: (d[3] - 256 * (d[3] > 127), "minor" * (d[4:5] == b"\1")) for at, d in meta if d[1] == 0x59 and d[3:]}

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from threading import Lock
 from typing import NamedTuple
 
@@ -167,6 +167,7 @@ class Source(NamedTuple):
     text: str
     notes: tuple[tuple[Note, ...], ...]
     spans: tuple[tuple[int, int], ...]
+    until: int  # so many bars may come back
 
 
 def name_of(n: int, part: Part) -> str:
@@ -232,8 +233,10 @@ class Notation:
         if count >= len(self.bars):
             return self
         end = self.bars[count].onset
+        source = self.source and self.source._replace(until=min(self.source.until, count))
         return replace(
             self,
+            source=source,
             parts=tuple(part.until(end) for part in self.parts),
             bars=self.bars[:count],
             end=end,
@@ -361,6 +364,24 @@ class Notation:
         parts = enumerate(self.parts)
         return {n for n, part in parts if n not in paired and part.program in KEYBOARDS and part.is_wide}
 
+    @property
+    def given_staves(self) -> list[int]:
+        """The number of each staff where the halves of a divided one are one again, as in the source."""
+        pairs = pairwise([None, *(part.origin for part in self.parts)])
+        return [n - 1 for n in accumulate(each is None or each != before for before, each in pairs)]
+
+    def on_given_staves(self) -> "Notation":
+        """With one staff for each that the source has, where `on_two_staves` divided it."""
+        places, parts = self.given_staves, list[Part]()
+        for place, part in zip(places, self.parts, strict=True):
+            if place == len(parts):
+                parts.append(part)
+                continue
+            upper = parts[place]
+            notes, lyrics = sorted({*upper.notes, *part.notes}), sorted((*upper.lyrics, *part.lyrics))
+            parts[place] = replace(upper, notes=tuple(notes), lyrics=tuple(lyrics))
+        return replace(self, parts=tuple(parts), symbols=over(self.symbols, dict(enumerate(places))))
+
     def on_two_staves(self) -> "Notation":
         """With two staves for each keyboard that has one, and is wide."""
         staves, divided, places = list[Part](), self.divided, dict[int, int]()
@@ -373,5 +394,6 @@ class Notation:
             for is_upper in (True, False):
                 mine = tuple(note for note in part.notes if (note.pitch >= MIDDLE_C) == is_upper)
                 sung = tuple(each for each in part.lyrics if (each.onset in above) == is_upper)
-                staves.append(replace(part, notes=mine, lyrics=sung, clefs=(), origin=None))
+                clefs = () if part.origin is None else part.clefs
+                staves.append(replace(part, notes=mine, lyrics=sung, clefs=clefs))
         return replace(self, parts=tuple(staves), symbols=over(self.symbols, places))

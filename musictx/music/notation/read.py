@@ -86,7 +86,9 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
             notation = replace(notation, parts=parts)
             if kind == "musicxml":
                 heard = tuple(part.notes for part in notation.parts)
-                notation = replace(notation, source=Source(text, heard, tuple(notation.spans_in_units)))
+                notation = replace(
+                    notation, source=Source(text, heard, tuple(notation.spans_in_units), len(notation.bars))
+                )
                 tablatures = [n for n, staff in enumerate(staves) if staff[clef.TabClef]]
                 notation = notation.without_doubles(tablatures, losses)
             if (about := scores[0].metadata) is not None:
@@ -205,9 +207,13 @@ def _notation(
     longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
     flat = longest.flatten()
     bars, end = _bars(longest, end, source)
-    # that of most staves: timpani and horns may have none, or that of C
-    signatures = [tuple(_signed(part.flatten())) for part in (longest, *parts)]
-    signed = [*max(signatures, key=lambda each: (bool(each), signatures[1:].count(each)))]
+    # that of most staves: timpani have none, and horns that of C
+    voters = [part for part, semitones in zip(parts, moved, strict=True) if not semitones % 12]
+    signatures = [tuple(_signed(part.flatten())) for part in voters]
+    if not any(signatures):
+        voters, signatures = parts, [tuple(_signed(part.flatten())) for part in parts]
+    first = signatures[voters.index(longest)] if longest in voters else None
+    signed = [*max(signatures, key=lambda each: (bool(each), signatures.count(each), each == first))]
     no_signature = (0, (0, ""))  # is that of C
     keys = _changes(signed if any(at == 0 for at, _ in signed) else [no_signature, *signed])
     marks = [mark for part in parts for mark in part.flatten().getElementsByClass("TempoIndication")]
