@@ -42,7 +42,7 @@ CELLS = {"n_layers": 3, "residual": True}
 POSITIONS = {"table": "relative", "Fourier": "relative_fourier", "RoPE": "rope", "sines": "sinusoidal"}
 POSITIONS |= {"sines, large tokens": "sinusoidal"}  # new tokens have the paper's size, as large as the sines; else 0.28
 KINDS = ("LSTM", *POSITIONS)
-WINDOWS = {"LSTM": (64, 128, 512)} | dict.fromkeys(POSITIONS, (128, 256, 1024))
+WINDOWS = {"LSTM": (32, 64, 128, 512)} | dict.fromkeys(POSITIONS, (64, 128, 256, 1024))
 
 
 class Way(NamedTuple):

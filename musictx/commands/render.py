@@ -76,7 +76,7 @@ def render_score(data: bytes, source: Path, out: Path) -> None:
     """Writes a score as notation; prints the repairs of a MIDI file, and the losses of the score."""
     notation, losses = score_of(data, source)
     if notation.source is not None:  # MusicXML stays as it is
-        engraving.write_text(as_it_is(notation.source), out)
+        engraving.write_score(as_it_is(notation.source), out)
         say(f"{out}: {notation.size}")
         return
     if not kind_of_notation(data, source) and (repairs := say_repairs(read_tracks(data, source).repairs)):

@@ -30,14 +30,14 @@ FONT = re.compile(r"url\(data:application/font-woff2[^,)]*;base64,([^)]+)\)")
 
 
 def write_notation(notation: Notation, path: Path, title: str) -> Losses:
-    """Writes MusicXML or pages, as `write_text`; returns losses. Raises UserError as `engrave` and `to_musicxml` do."""
+    """Writes MusicXML or pages, as `write_score`; returns losses. Raises UserError as `engrave` and `to_musicxml` do."""
     notation = notation.on_given_staves()
     text, losses = to_musicxml(notation, title)
-    write_text(with_kept(text, notation), path)
+    write_score(with_kept(text, notation), path)
     return losses
 
 
-def write_text(musicxml: bytes, path: Path) -> None:
+def write_score(musicxml: bytes, path: Path) -> None:
     """Writes MusicXML, or its pages, by the suffix. Raises UserError as `engrave` does."""
     if path.suffix.lower() != MUSICXML:
         engrave(musicxml, path)
