@@ -30,7 +30,7 @@ FONT = re.compile(r"url\(data:application/font-woff2[^,)]*;base64,([^)]+)\)")
 
 
 def write_notation(notation: Notation, path: Path, title: str) -> Losses:
-    """Writes MusicXML or pages, as `write_score`; returns losses. Raises UserError as `engrave` and `to_musicxml` do."""
+    """Writes MusicXML or pages, as `write_score`; returns losses. Raises UserError as `engrave` and `to_musicxml`."""
     notation = notation.on_given_staves()
     text, losses = to_musicxml(notation, title)
     write_score(with_kept(text, notation), path)
