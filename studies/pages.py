@@ -95,17 +95,17 @@ ABOUT = {
     "next of its pitch begins on the same staff, so notes that two voices hold together get shorter. "
     "The same reader reads a score both times, so a mistake that it makes twice does not show here. The figures are "
     "from before mends of the reader: Humdrum's voices that split twice, whose notes it lost; accidentals of ABC, "
-    "which it ended with their note, and meters within its tunes; in 20 Lieder, parts whose bars were not together. All "
-    "is written anew here: `musictx generate` and `render` give bars of MusicXML that have no new notes as they are.",
+    "which it ended with their note, and meters within its tunes; in 20 Lieder, parts whose bars were not together. "
+    "All is written anew here: `musictx generate` and `render` give bars of MusicXML that have no new notes as they are.",
     "loudness": "Velocities count from 1 to 127. Intervals are over songs. The first seed's network is in musictx. "
     "Given volumes: each part's median error in a song was added, as a person turns up a volume. Onsets of POP909 "
     "lie on the beats, so no timing was learned. Written lengths come from the played ones, so some of the held share "
     "follows from how they were made.",
     "score-model": "Works are of the validation split, taken evenly from the corpora; intervals are over works. The "
     "script's first lines say the rule of each figure, and three ways in which set-up alone could make it. Copies "
-    "count notes in any key. The piano hears the same files, and its beat rule keeps it to the seed's grid. Figures of new "
-    "music are from before three rules: a part of one note at a time goes on so, near its notes; no gap stays empty; new "
-    "hands begin a note in each bar.\n\n"
+    "count notes in any key. The piano hears the same files, and its beat rule keeps it to the seed's grid. "
+    "Figures of new music are from before three rules: a part of one note at a time goes on so, near its notes; no gap "
+    "stays empty; new hands begin a note in each bar.\n\n"
     "Four voices on a grid go to the chorale model by the rule of `score_choirs.py`: over all works it is nearer to "
     "the composers in polyphony, and the score model in nothing. On chorales of Bach it is nearer in two figures; on "
     "hymns and others each is nearer in one, the score model in density.",
