@@ -96,7 +96,8 @@ ABOUT = {
     "The same reader reads a score both times, so a mistake that it makes twice does not show here. The figures are "
     "from before mends of the reader: Humdrum's voices that split twice, whose notes it lost; accidentals of ABC, "
     "which it ended with their note, and meters within its tunes; in 20 Lieder, parts whose bars were not together. "
-    "All is written anew here: `musictx generate` and `render` give bars of MusicXML that have no new notes as they are.",
+    "All is written anew here: `musictx generate` and `render` give bars of MusicXML that have no new notes as they "
+    "are.",
     "loudness": "Velocities count from 1 to 127. Intervals are over songs. The first seed's network is in musictx. "
     "Given volumes: each part's median error in a song was added, as a person turns up a volume. Onsets of POP909 "
     "lie on the beats, so no timing was learned. Written lengths come from the played ones, so some of the held share "
