@@ -377,3 +377,12 @@ def test_a_printed_tempo_counts_before_one_that_is_only_played():
     first, second = text.decode().split("</attributes>", 1)
     found, _ = read_notation(f"{first}</attributes>{heard}{second}".encode(), "musicxml")
     assert found.tempi == (Tempo(0, 120.0, 36),)
+
+
+def test_a_key_and_a_clef_that_change_within_a_rest_come_back():
+    notes = (Note(0, 24, 60), Note(96, 96, 61))
+    part = Part("Flute", 73, notes, clefs=(Clef(0, "G", 2), Clef(72, "F", 4)))
+    notation = Notation((part,), (Bar(0, 4, 4), Bar(96, 4, 4)), 192, keys=(Key(0, 0), Key(48, 3), Key(96, -2)))
+    again, _ = read_notation(to_musicxml(notation)[0], "musicxml")
+    assert (again.keys, again.parts[0].clefs) == (notation.keys, part.clefs)
+    assert again.parts[0].notes == notes

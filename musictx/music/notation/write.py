@@ -3,7 +3,7 @@
 import io
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
 from fractions import Fraction
@@ -139,10 +139,10 @@ def _staff(
         sounding = [chord for chord in sounding if chord.offset > bar.onset]
         while chords and chords[-1].onset < end:
             sounding.append(chords.pop())
-        voices = _fill(measure, sounding, given, bar, end)
-        sing(voices, within(part.lyrics, bar.onset, end), bar.onset, losses)
-        # after the notes, which are appended behind all that is there
         signs: list[Clef | Key] = [*within(clefs, bar.onset, end), *within(notation.keys, bar.onset, end)]
+        voices = _fill(measure, sounding, given, bar, end, {sign.onset for sign in signs})
+        sing(voices, within(part.lyrics, bar.onset, end), bar.onset, losses)
+        # these come after the notes, which are appended behind all that is there
         for sign in signs:
             at = Fraction(sign.onset - bar.onset, UNITS)
             beside = measure.voices if at else []
@@ -189,9 +189,11 @@ def _lengths(chords: Iterable[Chord]) -> Counter[Any]:
     return Counter((chord.onset, chord.length, name) for chord in chords for name in chord.names)
 
 
-def _fill(measure: Any, chords: Sequence[Chord], given: Given, bar: Bar, end: int) -> dict[int, Any]:
-    """The notes and rests of a bar: in one voice as they are, in several in voices of their own, from the top. Returns
-    music21's voices by their numbers."""
+def _fill(
+    measure: Any, chords: Sequence[Chord], given: Given, bar: Bar, end: int, cuts: Collection[int]
+) -> dict[int, Any]:
+    """The notes and rests of a bar: in one voice as they are, in several in voices of their own, from the top; a rest
+    ends at each of the `cuts`. Returns music21's voices by their numbers."""
     from music21 import stream
 
     inside = as_given(chords, given, bar, end)
@@ -209,16 +211,20 @@ def _fill(measure: Any, chords: Sequence[Chord], given: Given, bar: Bar, end: in
         tuplets = in_triplets([at - bar.onset for at in places])
         now = bar.onset
         for chord, (begins, ends) in zip(voice, spans, strict=True):
-            for length in pieces(now - bar.onset, begins - now, tuplets):
-                target.append(_rest(length))
+            target.append([_rest(length) for length in _rests(now, begins, bar, cuts, tuplets)])
             _add(target, chord, bar, end, stem, tuplets)
             now = ends
-        for length in pieces(now - bar.onset, end - now, tuplets):
-            target.append(_rest(length))
+        target.append([_rest(length) for length in _rests(now, end, bar, cuts, tuplets)])
         _bracket(target)
         if target is not measure:
             measure.insert(0, target)
     return targets
+
+
+def _rests(begin: int, end: int, bar: Bar, cuts: Collection[int], tuplets: Container[int]) -> Iterator[int]:
+    """The lengths of rests."""
+    for a, b in pairwise(sorted({begin, end, *(at for at in cuts if begin < at < end)})):
+        yield from pieces(a - bar.onset, b - a, tuplets)
 
 
 def _bracket(target: Any) -> None:
