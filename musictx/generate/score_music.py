@@ -43,7 +43,7 @@ class ScoreMusic(Music):
         old = self.template.notation
         pairs = zip(old.parts, new_parts(self.template, self.added), strict=True)
         parts = tuple(_with(part, new.notes) for part, new in pairs)
-        return replace(old, parts=parts, key_of=old.key_of or self.template.seed)
+        return replace(old, parts=parts, key_from=None if old.keys else old.key_from or self.template.seed)
 
     def midi(self, text: str = "", *, alone: bool = False, pedal: bool = False) -> bytes:
         """The person's MIDI file with the new notes on its tracks; of notation, or `alone`, the score as MIDI."""

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from musictx.model.steps import Player, newest
 from musictx.music.notation.notation import KEYBOARDS, Notation, Note
 from musictx.music.score import UNITS
 from musictx.tokenizers.gap import knows_gaps, read_first
-from musictx.tokenizers.rules import AUTO, CHOIR_RULES
+from musictx.tokenizers.rules import AUTO, CHOIR_RULES, Rules
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.score.rules import Limits, Row
 from musictx.tokenizers.vocab import Ids
@@ -51,9 +51,13 @@ class Template:
         """Whether it has staves that the seed lacks, as an accompaniment does."""
         return len(self.notation.parts) > len(self.seed.parts)
 
-    def habits(self, pitches: NDArray[np.bool_], control: Control) -> dict[str, Any]:
-        """`lines` and `reach` of `Limits`: a flute has one note at a time, and none far from those that it had. A
-        keyboard may have any, and each part what is asked."""
+    def limits(self, rules: Rules, control: Control) -> Limits:
+        """What new notes keep to: a flute has one at a time, and none far from those that it had. A keyboard may have
+        any, and each part what is asked. Raises ConfigError as `Limits.after`."""
+        none = np.zeros(1, dtype=bool)  # meters and keys are in the script
+        limits = Limits.after(self.seed, none, none, rules, self.unit_s)
+        if self.has_new_parts and rules.max_still_s == AUTO:  # hands that a seed lacks have no waits of their own
+            limits = replace(limits, still=max(bar.full for bar in self.notation.bars))
         parts = zip(self.slots, self.seed.parts, strict=True) if not self.has_new_parts else ()
         own = {
             slot: part
@@ -63,11 +67,18 @@ class Template:
         reach = dict[int, NDArray[np.bool_]]()
         for slot, part in own.items():
             low, high = (extreme(note.pitch for note in part.notes) for extreme in (min, max))
-            near = pitches & (np.abs(2 * np.arange(len(pitches)) - low - high) <= high - low + 2 * FAR)
-            reach[slot] = near if near.any() else pitches
+            pitch = np.arange(len(limits.pitches))
+            near = limits.pitches & (low - FAR <= pitch) & (pitch <= high + FAR)
+            reach[slot] = near if near.any() else limits.pitches
         lines = frozenset(slot for slot, part in own.items() if part.is_line)
         has_more = control.polyphony is not None or control.density is not None
-        return {"lines": frozenset() if has_more else lines, "reach": reach if control.register is None else {}}
+        return replace(
+            limits,
+            lines=frozenset() if has_more else lines,
+            reach=reach if control.register is None else {},
+            drawn=frozenset(slot for slot, _ in self.free),
+            span=self.span,
+        )
 
     @property
     def unit_s(self) -> float:
@@ -219,14 +230,7 @@ def draw_parts(
     has_seed = not isinstance(request, Accompany | Fill)  # guidance is about a seed
     sampling = request.sampling.suited({**own, **({} if has_seed else {"seed_guidance": None})})
     script, window = Script.of(template, tokenizer), window or player.window
-    given = np.zeros(tokenizer.ahead0, dtype=bool)  # meters and keys are in the script
-    limits = Limits.after(template.seed, given, given, request.rules, template.unit_s)
-    limits = replace(limits, drawn=frozenset(slot for slot, _ in template.free), span=template.span)
-    if (
-        template.has_new_parts and request.rules.max_still_s == AUTO
-    ):  # hands that a seed lacks have no waits of their own
-        limits = replace(limits, still=max(bar.full for bar in template.notation.bars))
-    limits = replace(limits, **template.habits(limits.pitches, request.control))
+    limits = template.limits(request.rules, request.control)
     row = Row(tokenizer, limits)
     for i in script.before.tolist():
         row.take(i)

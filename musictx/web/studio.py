@@ -72,7 +72,7 @@ class Studio:
         return self._begin(session, self.examples[name])
 
     def phrase(self, session: Session, notes: Any) -> Session:
-        return self._begin(session, read_phrase(notes))
+        return self._begin(session, read_phrase(notes), is_played=True)
 
     def go_on(self, session: Session, request: Continue, report: Report, model: str = "") -> Answer:
         """Continues the person's music with its own model, or another."""
@@ -194,12 +194,13 @@ class Studio:
             return ScoreReader(reader.model, reader.tokenizer, now.notation, file.clock), now
         return reader, now
 
-    def _begin(self, session: Session, music: PageMusic) -> Session:
-        """Begins with the model that suits the music."""
+    def _begin(self, session: Session, music: PageMusic, is_played: bool = False) -> Session:
+        """Begins with the model that suits the music. What a person just played is no score, though a few notes may lie
+        on a grid by chance."""
         name, why = next(iter(self.models)), ""
         music = shorten(music, self.limits)
         if len(self.models) > 1:
-            name, reason = self._choice(music)
+            name, reason = self._choice(music, is_played)
             if name not in self.models:
                 raise UserError(f"{reason}, and no model of this page plays such music", "quantise it in a DAW")
             why = f"The {name} model plays, since {reason}."
@@ -207,12 +208,14 @@ class Studio:
         note = " ".join(part for part in (music.note, model_music.note, why) if part)
         return session.push(Step(model_music._replace(note=note)))
 
-    def _choice(self, music: PageMusic) -> tuple[str, str]:
+    def _choice(self, music: PageMusic, is_played: bool) -> tuple[str, str]:
         """The model that suits the music, and the reason: a model of scores takes them from the piano."""
         choice, of_scores = choose_bundle(music.reading(in_beats=True).score, music.name), self.of_scores
         if choice.bundle != PIANO or of_scores is None:
             return choice
         choice = score_unless(lambda: self.for_model(music, of_scores), Path(music.name))
+        if choice.bundle == SCORE and is_played:
+            return PIANO, f"{music.name} has the time of hands"
         return of_scores if choice.bundle == SCORE else PIANO, choice.why
 
     def for_model(self, music: PageMusic, name: str) -> PageMusic:

@@ -286,6 +286,8 @@ def test_a_score_is_for_the_model_of_scores_and_a_performance_for_the_piano(open
     assert "The score model plays, since song is a score: its notes lie on a grid." in now(song).music.note
     played = studio.phrase(Session(), [[0, 0.31, 60, 80], [0.333, 0.57, 62, 80], [0.71, 1.2, 64, 80]])
     assert now(played).music.model == "piano"
+    by_chance = studio.phrase(Session(), [[0, 0.5, 60, 80], [0.5, 1.0, 62, 80], [1.0, 1.5, 64, 80]])
+    assert now(by_chance).music.model == "piano"
     assert "is a performance" in now(played).music.note
     assert now(played).notation is None
     other = studio.for_model(now(song).music, "piano")

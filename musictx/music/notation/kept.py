@@ -38,6 +38,7 @@ def with_kept(text: bytes, notation: Notation) -> bytes:
     place = {span: n for n, span in enumerate(source.spans[: source.until])}
     places = [place.get(span) for span in notation.spans_in_units]
     old_of = {tuple(range(begin, begin + _staves(old))): old for begin, old in zip(begins, olds, strict=False)}
+    lines = [[bar.findall("barline") for bar in old.findall("measure")] for old in olds]
     present = {part.origin for part in notation.parts}
     parts = list[tuple[Element, Element]]()  # each new one and the old one, or itself
     for new, mine in zip(news, staves, strict=True):
@@ -46,8 +47,7 @@ def with_kept(text: bytes, notation: Notation) -> bytes:
         if old is None and len(mine) == len(origins) == 1 and origins[0] + 1 not in present:
             old = old_of.get((origins[0], origins[0] + 1))  # the second is tablature, empty in new bars
         parts.append((new, new if old is None else old))
-        lines = (new if olds == [] else olds[0] if old is None else old).findall("measure")
-        _copy_lines([deepcopy(each) for each in lines], new.findall("measure"), places)
+        _copy_lines(lines[0 if old is None else olds.index(old)], new.findall("measure"), places)
         if old is None:
             continue
         bars = old.findall("measure")
@@ -86,9 +86,9 @@ def _as_text(score: Element, source: Source) -> bytes:
     except RecursionError:
         raise UserError("the score has elements within thousands of others", "export it again") from None
     body = text.removeprefix(b"<?xml version='1.0' encoding='utf-8'?>\n")
-    kind = DOCTYPE.search(source.text) if score.tag in source.text else None
-    head = ['<?xml version="1.0" encoding="utf-8"?>', *([kind[0]] if kind and score.tag in kind[0] else [])]
-    return "\n".join([*head, ""]).encode() + body
+    kind = DOCTYPE.search(source.text)
+    named = f"{kind[0]}\n" if kind and score.tag in kind[0] else ""  # bars by parts have another
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{named}'.encode() + body
 
 
 def _staves(part: Element) -> int:
@@ -126,14 +126,14 @@ def _joined(old: list[Element], new: list[Element], kept: dict[int, int], staves
         yield bar
 
 
-def _copy_lines(old: Sequence[Element], new: Sequence[Element], places: Sequence[int | None]) -> None:
-    """Gives new bars in the places of old ones their bar lines: repeats and endings are those of all parts."""
+def _copy_lines(old: Sequence[list[Element]], new: Sequence[Element], places: Sequence[int | None]) -> None:
+    """Gives new bars in the places of old ones the lines of these: repeats and endings are those of all parts."""
     for n, (bar, place) in enumerate(zip(new, places, strict=True)):
         if place is None or place >= len(old):
             continue
         for line in bar.findall("barline"):
             bar.remove(line)
-        for line in old[place].findall("barline"):
+        for line in map(deepcopy, old[place]):
             bar.insert(0 if line.get("location") == "left" else len(bar), line)
         if n + 1 < len(new):
             _open(bar)

@@ -192,7 +192,9 @@ class Notation:
     rights: str = ""
     first: int = field(default=1, compare=False)  # the number of the first whole bar; an excerpt has its own
     source: Source | None = field(default=None, compare=False, repr=False)  # its bars are written again as they are
-    key_of: "Notation | None" = field(default=None, compare=False, repr=False)  # whose notes say a key that nobody said
+    key_from: "Notation | None" = field(
+        default=None, compare=False, repr=False
+    )  # whose notes say a key that nobody said
 
     @property
     def size(self) -> str:

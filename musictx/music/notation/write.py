@@ -45,7 +45,7 @@ def to_musicxml(notation: Notation, title: str = "") -> tuple[bytes, Losses]:
     score.metadata.lyricist = printable(notation.lyricist) or None
     score.metadata.arranger = printable(notation.arranger) or None
     score.metadata.copyright = printable(notation.rights) or None
-    notation = notation if notation.keys else replace(notation, keys=(key_of(notation.key_of or notation),))
+    notation = notation if notation.keys else replace(notation, keys=(key_of(notation.key_from or notation),))
     names = spelled(notation)
     notation, losses = _on_lines(notation)
     notation = replace(notation, parts=_of_one_name(notation))
