@@ -17,7 +17,7 @@ from musictx.generate.open_player import Playing
 from musictx.generate.requests import Continue
 from musictx.generate.score_seeds import more_bars
 from musictx.generate.scores import Template, draw_parts
-from musictx.music.notation.notation import Note, Part
+from musictx.music.notation.parts import Note, Part
 from musictx.music.score import Score
 from musictx.tokenizers.score import ScoreTokenizer
 

@@ -45,8 +45,9 @@ from musictx.model.packaged import bundle_path
 from musictx.model.tensors import tensors_hash
 from musictx.music.beat_grid import find_grid
 from musictx.music.grid import REST, STEPS_PER_QUARTER, quantise, score_to_grid
-from musictx.music.notation.notation import Bar, Notation, Note
-from musictx.music.notation.notation import Part as Staff
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note
+from musictx.music.notation.parts import Part as Staff
 from musictx.music.read import read_tracks
 from musictx.music.score import UNITS
 from musictx.system import processor

@@ -28,7 +28,8 @@ from musictx.generate.score_tasks import Task, task_of
 from musictx.generate.scores import draw_parts
 from musictx.model.steps import Player
 from musictx.music.beat_grid import BeatGrid, find_grid
-from musictx.music.notation.notation import Notation, Note
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Note
 from musictx.music.read import read_tracks
 from musictx.music.score import UNITS, Score
 from musictx.tokenizers.score import ScoreTokenizer

@@ -37,7 +37,7 @@ from musictx.config.mistakes import in_one_line
 from musictx.data.dataset import RandomCrops
 from musictx.data.store import Split, Store
 from musictx.model.build import build_model, model_config
-from musictx.music.notation.notation import Bar, Note
+from musictx.music.notation.parts import Bar, Note
 from musictx.system import processor
 from musictx.terminal import say
 from musictx.tokenizers import Ids

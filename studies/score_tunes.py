@@ -16,7 +16,7 @@ from score_works import SCORE, UNIT_S, Work, moved
 
 from musictx.analysis.key import key_of
 from musictx.generate.requests import Accompany
-from musictx.music.notation.notation import Note
+from musictx.music.notation.parts import Note
 from musictx.music.score import UNITS, Score
 from musictx.tokenizers.score.slots import LEFT, OCTAVE, RIGHT, TUNE
 

@@ -15,7 +15,8 @@ from musictx.data.similar import SAME, signature
 from musictx.data.store import Split, Store
 from musictx.errors import StoreError
 from musictx.music.notation.midi import to_midi
-from musictx.music.notation.notation import Key, Notation, Note
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Key, Note
 from musictx.music.score import UNITS
 from musictx.tokenizers import Ids
 from musictx.tokenizers.score import ScoreTokenizer

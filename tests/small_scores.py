@@ -9,7 +9,8 @@ from musictx.generate.requests import Sampling
 from musictx.generate.score_tasks import task_of
 from musictx.music.midi_file import EventFile, EventTrack, notes_of, read_events, write_events
 from musictx.music.notation.midi import to_midi
-from musictx.music.notation.notation import Bar, Notation, Note, Part, Tempo
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part, Tempo
 from musictx.tokenizers import with_added
 from musictx.tokenizers.gap import ADDED
 from musictx.tokenizers.score import ScoreTokenizer

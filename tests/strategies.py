@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from musictx.data.store import Split
 from musictx.music.notation.chord_symbols import KINDS, ChordSymbol
 from musictx.music.notation.lyrics import Syllable
-from musictx.music.notation.notation import Bar, Key, Notation, Note, Part, Tempo
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Key, Note, Part, Tempo
 from musictx.music.score import Score
 from musictx.tokenizers.vocab import Ids, Vocab
 

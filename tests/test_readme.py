@@ -12,7 +12,8 @@ from conftest import QUICK, ROOT, TINY, ok, plan_of
 from songs import write_songs
 
 from musictx.music.notation.midi import to_midi
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.read import read_midi
 
 FOLDERS = ("play", "train", "measure")

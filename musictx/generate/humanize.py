@@ -17,7 +17,8 @@ from safetensors import safe_open
 
 from musictx.errors import ConfigError
 from musictx.generate.loudness import Array, features_of
-from musictx.music.notation.notation import Notation, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Part
 from musictx.music.score import UNITS, Score
 from musictx.tokenizers.score.slots import slots_of
 

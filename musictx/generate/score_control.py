@@ -13,7 +13,7 @@ from musictx.generate.control import Control
 from musictx.generate.score_curves import ScoreCurves
 from musictx.generate.steering import lead, outside_count
 from musictx.music.harmony import ChordLine, Classes, key_mode, key_sharps
-from musictx.music.notation.notation import Key
+from musictx.music.notation.parts import Key
 from musictx.tokenizers.rules import AUTO
 from musictx.tokenizers.score.rules import Row
 from musictx.tokenizers.score.tokens import LENGTHS, MOST_LONG

@@ -18,7 +18,8 @@ from musictx.music.midi_file import Event, EventFile, EventTrack, meta, notes_of
 from musictx.music.midi_file import Note as MidiNote
 from musictx.music.notation.lyrics import is_lyric
 from musictx.music.notation.midi import MINOR, VELOCITY, lost_in_midi, to_midi
-from musictx.music.notation.notation import Losses, Notation, Note, Part
+from musictx.music.notation.notation import Losses, Notation
+from musictx.music.notation.parts import Note, Part
 from musictx.music.pedal import let_go
 from musictx.music.project import Line, Project, events_of
 from musictx.music.read import read_tracks

@@ -19,7 +19,8 @@ from musictx.music.midi_file import EventFile, EventTrack, read_events, write_ev
 from musictx.music.notation.chord_symbols import over
 from musictx.music.notation.lyrics import cut
 from musictx.music.notation.midi import KEPT, place_of, staves_of, to_midi
-from musictx.music.notation.notation import KEYBOARDS, Bar, Losses, Notation, Part
+from musictx.music.notation.notation import KEYBOARDS, Losses, Notation
+from musictx.music.notation.parts import Bar, Part
 from musictx.music.project import Project
 from musictx.music.read import kind_of_notation, read_bytes, read_tracks, score_of, whole
 from musictx.music.repairs import say_repairs

@@ -16,7 +16,8 @@ from musictx.generate.requests import MOST_TOKENS, UNSAID, Accompany, Fill, NewM
 from musictx.generate.score_control import ScoreSteering, check_control
 from musictx.generate.score_loops import Loop
 from musictx.model.steps import Player, newest
-from musictx.music.notation.notation import KEYBOARDS, Notation, Note
+from musictx.music.notation.notation import KEYBOARDS, Notation
+from musictx.music.notation.parts import Note
 from musictx.music.score import UNITS
 from musictx.tokenizers.gap import knows_gaps, read_first
 from musictx.tokenizers.rules import AUTO, CHOIR_RULES, Rules

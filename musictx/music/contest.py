@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from musictx.errors import MidiError
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.score import UNITS
 
 BAR = 16  # sixteenths

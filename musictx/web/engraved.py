@@ -10,7 +10,8 @@ from musictx.config.web import Limits
 from musictx.data.parallel.sandbox import FileLimits
 from musictx.errors import UserError
 from musictx.music.notation.kept import with_kept
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.notation.write import to_musicxml
 from musictx.viz.engraving import pages_of
 from musictx.web.advice import page_clauses

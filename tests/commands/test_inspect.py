@@ -13,7 +13,8 @@ from musictx.config.app import settings
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.music.notation.midi import to_midi
-from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Key, Note, Part
 from musictx.music.score import DRUMS, Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer

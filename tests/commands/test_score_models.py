@@ -12,7 +12,8 @@ from musictx.generate.open_player import open_playing
 from musictx.generate.requests import Continue
 from musictx.music.midi_file import read_events
 from musictx.music.notation.midi import to_midi
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.read import score_of
 
 VOICE = Part("Voice", 52, tuple(Note(24 * k, 24, 67 + k % 5) for k in range(12)))

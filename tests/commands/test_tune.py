@@ -21,7 +21,8 @@ from musictx.model.build import build_model, model_config
 from musictx.model.bundle import save_bundle
 from musictx.model.header import BundleHeader, read_header
 from musictx.music.notation.midi import from_midi, to_midi
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer

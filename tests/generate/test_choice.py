@@ -23,7 +23,8 @@ from musictx.model.header import read_header
 from musictx.model.packaged import BUNDLES, packaged_bundle, seed_path
 from musictx.music.grid import grid_to_score, score_to_grid
 from musictx.music.notation.midi import to_midi
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.tokenizers.chorale import ChoraleTokenizer

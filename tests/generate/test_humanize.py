@@ -10,7 +10,8 @@ from musictx.errors import ConfigError, TokenError
 from musictx.generate import humanize as inside
 from musictx.generate.humanize import WEIGHTS, humanize, network, seconds_of, touches_of
 from musictx.generate.loudness import features_of
-from musictx.music.notation.notation import Bar, Notation, Note, Part, Tempo
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part, Tempo
 
 TUNE = tuple(Note(12 * n, 12, 72 + n % 5) for n in range(64))
 RIGHT = tuple(Note(12 * n, 12, pitch) for n in range(64) for pitch in ((60, 64) if n % 2 else (67,)))

@@ -18,7 +18,8 @@ from musictx.generate.score_seeds import bars_of, meter_of_rest, read_score
 from musictx.generate.score_tasks import task_of
 from musictx.music.midi_file import Event, read_events
 from musictx.music.notation.midi import from_midi, to_midi
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.read import score_of
 
 

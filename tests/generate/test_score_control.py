@@ -19,7 +19,8 @@ from musictx.music.harmony import key_classes, key_sharps, parse_chord, parse_ch
 from musictx.music.midi_file import read_events
 from musictx.music.notation.chord_symbols import symbol_named
 from musictx.music.notation.midi import from_midi, to_midi
-from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Key, Note, Part
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
 from musictx.tokenizers.rules import Rules

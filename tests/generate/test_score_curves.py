@@ -11,7 +11,8 @@ from musictx.generate.requests import Accompany, Continue, Fill, Length
 from musictx.generate.score_curves import Clock
 from musictx.generate.score_tasks import task_of
 from musictx.music.notation.midi import to_midi
-from musictx.music.notation.notation import Notation, Tempo
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Tempo
 
 
 @pytest.fixture

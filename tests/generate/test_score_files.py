@@ -15,7 +15,8 @@ from musictx.generate.score_tasks import task_of
 from musictx.model.packaged import seed_path
 from musictx.music.midi_file import TEXT, Event, notes_of, read_events, write_events
 from musictx.music.notation.midi import to_midi
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.notation.write import to_musicxml
 from musictx.music.read import score_of
 

@@ -20,7 +20,8 @@ from musictx.generate.score_tasks import task_of
 from musictx.generate.scores import FREE, Script
 from musictx.music.midi_file import Event, notes_of, read_events
 from musictx.music.notation.midi import from_midi
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.notation.write import to_musicxml
 from musictx.tokenizers.score.slots import LEFT, RIGHT, TUNE
 

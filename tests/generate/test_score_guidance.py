@@ -8,7 +8,8 @@ from stubs import Said, Saying
 
 from musictx.generate.requests import Continue, Fill, Length, Sampling
 from musictx.generate.score_tasks import task_of
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.tokenizers.rules import Rules
 
 

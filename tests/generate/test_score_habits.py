@@ -13,7 +13,8 @@ from musictx.generate.control import Control
 from musictx.generate.requests import Accompany, Continue, Fill, Length
 from musictx.generate.score_tasks import task_of
 from musictx.music.notation.midi import to_midi
-from musictx.music.notation.notation import Bar, Notation, Note, Part, Tempo
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part, Tempo
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
 from musictx.tokenizers.rules import Rules

@@ -11,7 +11,8 @@ from stubs import Said, Saying
 from musictx.generate.requests import Continue, Fill, Length
 from musictx.generate.score_loops import FEWEST, Loop
 from musictx.generate.score_tasks import task_of
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 
 GUARDED = replace(PLAIN, guard=True, temperature=0)
 

@@ -20,7 +20,7 @@ from musictx.generate.score_music import ScoreMusic
 from musictx.generate.score_tasks import task_of
 from musictx.music.midi_file import read_events
 from musictx.music.notation.midi import from_midi
-from musictx.music.notation.notation import Bar, Key, Note, Part, Tempo
+from musictx.music.notation.parts import Bar, Key, Note, Part, Tempo
 
 TUNE = Part("Voice", 52, tuple(Note(24 + 24 * k, 24, 60 + 4 * (k % 3)) for k in range(12) if k not in (3, 4, 5)))
 BASS = Part("Cello", 42, tuple(Note(24 + 72 * k, 72, pitch + 5 * (k % 2)) for k in range(4) for pitch in (43, 50)))

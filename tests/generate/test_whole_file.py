@@ -14,7 +14,7 @@ from musictx.errors import ConfigError
 from musictx.generate.control import Control
 from musictx.music.midi_file import CONTROL, Event, read_events, with_events, write_events
 from musictx.music.notation.lyrics import Syllable
-from musictx.music.notation.notation import Part
+from musictx.music.notation.parts import Part
 from musictx.music.notation.read import read_notation
 from musictx.music.project import Line, Project
 from musictx.music.read import read_tracks

@@ -12,7 +12,8 @@ from strategies import chord_symbols
 from musictx.music.harmony import parse_chord
 from musictx.music.notation.chord_symbols import KINDS, ChordSymbol, element_of, symbol_named, symbol_of
 from musictx.music.notation.midi import lost_in_midi
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
 from musictx.viz.engraving import TEXT, WIDTH, engrave, pages_of, text_fonts

@@ -6,7 +6,7 @@ import pytest
 
 from musictx.errors import MidiError
 from musictx.music.contest import generation, read_prompt
-from musictx.music.notation.notation import Bar, Note
+from musictx.music.notation.parts import Bar, Note
 
 
 def prompt(tmp_path, *notes):

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from musictx.errors import UserError
 from musictx.music.notation.kept import as_it_is, with_kept
-from musictx.music.notation.notation import Bar, Notation, Note, Part, Source
+from musictx.music.notation.notation import Notation, Source
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
 

@@ -8,7 +8,8 @@ import pytest
 from musictx.music.midi_file import Event, EventTrack, as_number, read_events, write_events
 from musictx.music.notation.lyrics import Syllable, cut
 from musictx.music.notation.midi import from_midi, lost_in_midi, to_midi
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
 

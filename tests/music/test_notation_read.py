@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from notated import ABC, KERN, MEI, NOTE, XML, notes
 
-from musictx.music.notation.notation import Bar, Clef, Key, Tempo
+from musictx.music.notation.parts import Bar, Clef, Key, Tempo
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
 from musictx.music.read import read_tracks, whole

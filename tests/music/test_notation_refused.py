@@ -11,7 +11,8 @@ from notated import ABC, KERN, MEI, NOTE, XML
 
 from musictx.errors import MidiError, UserError
 from musictx.music.notation.midi import from_midi, to_midi
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
 from musictx.music.read import read_tracks

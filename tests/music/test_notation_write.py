@@ -20,7 +20,8 @@ from strategies import notations
 from musictx.errors import UserError
 from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.midi import from_midi, to_midi
-from musictx.music.notation.notation import MODES, Bar, Clef, Key, Notation, Note, Part, Tempo
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import MODES, Bar, Clef, Key, Note, Part, Tempo
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.spelling import spelled
 from musictx.music.notation.voices import chords_of, in_voices

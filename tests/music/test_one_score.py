@@ -2,7 +2,7 @@
 
 import pytest
 
-from musictx.music.notation.notation import Bar, Note
+from musictx.music.notation.parts import Bar, Note
 from musictx.music.notation.read import read_notation
 
 HUMDRUM = """**kern

@@ -16,7 +16,8 @@ from strategies import notations
 from musictx.errors import MidiError, PerformanceError
 from musictx.music.midi_file import Event, EventFile, EventTrack, read_events, write_events
 from musictx.music.notation.midi import from_midi, lost_in_midi, to_midi
-from musictx.music.notation.notation import Bar, Key, Notation, Note, Part, Tempo
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Key, Note, Part, Tempo
 from musictx.music.notation.read import read_notation
 from musictx.music.read import read_tracks
 from musictx.music.score import Score

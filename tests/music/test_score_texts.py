@@ -2,7 +2,8 @@
 
 import pytest
 
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
 from musictx.music.repairs import say_repairs

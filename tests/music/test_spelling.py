@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import notations
 
-from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Key, Note, Part
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.spelling import spelled
 from musictx.music.notation.write import to_musicxml

@@ -8,7 +8,8 @@ from untrained import write_score_model
 from musictx.errors import ConfigError, UserError
 from musictx.generate.open_player import open_playing
 from musictx.generate.requests import PLAIN, Continue
-from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Key, Note, Part
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.score.slots import LEFT, TUNE
 

@@ -20,7 +20,8 @@ from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.data.store import Corpus, Piece, Store, write_store
 from musictx.errors import StoreError
 from musictx.model.build import build_model, model_config
-from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Key, Note, Part
 from musictx.tokenizers.score.slots import LEFT, RIGHT, TUNE
 
 SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 32, "dropout": 0.0}

@@ -18,7 +18,8 @@ from musictx.data.store import Corpus, Piece, Store, write_store
 from musictx.files import write_json
 from musictx.model.build import build_model, model_config
 from musictx.model.header import read_header
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.tokenizers import with_added
 from musictx.tokenizers.gap import ADDED
 from musictx.tokenizers.score import ScoreTokenizer

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.beat_grammar import BeatGrammar
 from musictx.tokenizers.chorale import ChoraleTokenizer

@@ -11,7 +11,8 @@ from strategies import ids, notations
 
 from musictx.data.prepare import content_key
 from musictx.errors import ConfigError, TokenError
-from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Key, Note, Part
 from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.score.rules import ScoreRules

@@ -23,7 +23,8 @@ from musictx.music.midi_file import Event, EventTrack, notes_of, read_events, wr
 from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.lyrics import Syllable
 from musictx.music.notation.midi import to_midi
-from musictx.music.notation.notation import Bar, Notation, Note, Part, Tempo
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part, Tempo
 from musictx.music.notation.write import to_musicxml
 from musictx.music.read import score_of
 from musictx.web import engraved

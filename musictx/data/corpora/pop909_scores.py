@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import MidiError
-from musictx.music.notation.notation import Bar, Key, Losses, Notation, Note, Part, Tempo
+from musictx.music.notation.notation import Losses, Notation
+from musictx.music.notation.parts import Bar, Key, Note, Part, Tempo
 from musictx.music.raw import read_raw
 from musictx.music.read import whole_chunks
 from musictx.music.score import UNITS

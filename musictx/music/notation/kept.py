@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 from musictx.errors import UserError
 from musictx.music.notation.held import State, held_in, leading, missing, states
 from musictx.music.notation.musicxml import Element, by_parts
-from musictx.music.notation.notation import Notation, Note, Source
+from musictx.music.notation.notation import Notation, Source
+from musictx.music.notation.parts import Note
 
 DRAWN = {"slur", "wedge", "octave-shift", "pedal", "dashes", "bracket", "glissando", "slide", "wavy-line"}
 STYLES = {"measure-repeat", "beat-repeat", "slash"}  # of bars; without an end until the last

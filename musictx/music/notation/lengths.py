@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from musictx.music.midi_file import Note as MidiNote
-from musictx.music.notation.notation import Note, Part
+from musictx.music.notation.parts import Note, Part
 from musictx.music.score import UNITS
 
 STRAIGHT = [3, 6, 9, 12, 18, 24, 36, 48, 72, 96, 144, 192]

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from musictx.music.notation.chord_symbols import ChordSymbol, symbol_named
 from musictx.music.notation.lyrics import printable
 from musictx.music.notation.musicxml import MARK
-from musictx.music.notation.notation import MODES, MOST_BARS
+from musictx.music.notation.parts import MODES, MOST_BARS
 
 Element = ElementTree.Element
 SCHEMA = "http://www.music-encoding.org/ns/mei"

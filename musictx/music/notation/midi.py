@@ -15,19 +15,8 @@ from musictx.music.midi_file import BEND, CONTROL, META, PROGRAM, Event, EventFi
 from musictx.music.midi_file import Note as MidiNote
 from musictx.music.notation.lengths import TAIL, apart, on_grid, without_tails
 from musictx.music.notation.lyrics import LYRIC, in_midi, syllables_in
-from musictx.music.notation.notation import (
-    MOST_PARTS,
-    MOST_QUARTERS,
-    SIMPLER,
-    UNSAID,
-    Bar,
-    Key,
-    Losses,
-    Notation,
-    Part,
-    Tempo,
-    name_of,
-)
+from musictx.music.notation.notation import MOST_PARTS, Losses, Notation
+from musictx.music.notation.parts import MOST_QUARTERS, SIMPLER, UNSAID, Bar, Key, Part, Tempo, name_of
 from musictx.music.score import UNITS
 
 TICKS = 480  # a quarter: 20 ticks are a unit

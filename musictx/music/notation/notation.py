@@ -2,163 +2,21 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, groupby, pairwise
 from threading import Lock
 from typing import NamedTuple
 
-from musictx.errors import MidiError
 from musictx.music.notation.chord_symbols import ChordSymbol, over
-from musictx.music.notation.lyrics import Syllable, cut
-from musictx.music.score import UNITS
+from musictx.music.notation.lyrics import cut
+from musictx.music.notation.parts import MIDDLE_C, UNSAID, Bar, Key, Note, Part, Tempo, name_of
 
 Losses = Counter[str]  # by kinds of `LOSSES`
 MUSICXML = ".musicxml"
 MUSIC21 = Lock()  # its remarks are caught for the whole process, so one thread at a time
 MOST_PARTS = 64
-MOST_QUARTERS = 100_000
-MOST_BARS = 50_000
-SIMPLER = "write a meter of larger notes"
-SLOWEST, FASTEST = 5.0, 1000.0  # quarters a minute
-BEATS = {0, 6, 9, 12, 18, 24, 36, 48, 72, 96, 144}  # of marks: notes with and without a dot, or none
-MODES = ("major", "minor", "dorian", "phrygian", "lydian", "mixolydian", "aeolian", "locrian", "ionian")
 KEYBOARDS = {*range(8), *range(16, 24), 46}  # programs of pianos, organs and the harp
-ONE_HAND = 20  # one hand plays at most so many times as many notes as the other
-MANY_AT_ONCE = 0.05  # of a part's notes
-MIDDLE_C, WIDE = 60, 7  # a staff alone holds music that goes no further beyond middle C
-
-
-class Note(NamedTuple):
-    """Times in twenty-fourths of a quarter from the score's beginning; a MIDI pitch as it sounds."""
-
-    onset: int
-    length: int
-    pitch: int
-
-    @property
-    def offset(self) -> int:
-        return self.onset + self.length
-
-
-class Bar(NamedTuple):
-    """Where a bar begins, and its meter; an upbeat and a broken bar are shorter than that."""
-
-    onset: int
-    numerator: int
-    denominator: int
-
-    @property
-    def full(self) -> int:
-        """The length that the meter gives."""
-        return UNITS * 4 * self.numerator // self.denominator
-
-    def check(self, source: object) -> None:
-        """Raises MidiError for a meter whose bars are no whole units."""
-        if not self.numerator or UNITS * 4 * self.numerator % self.denominator:
-            meter = f"{self.numerator}/{self.denominator}"
-            raise MidiError(source, f"it has bars of {meter}, which are no whole twenty-fourths of a quarter", SIMPLER)
-
-    def filled(self, end: int, source: object) -> "list[Bar]":
-        """Bars of this meter from here to `end`; one in any case. Raises MidiError for more than any score has."""
-        self.check(source)
-        if (end - self.onset) // self.full > MOST_BARS:
-            raise MidiError(source, f"it has more than {MOST_BARS:,} bars", "cut the score")
-        return [self._replace(onset=at) for at in range(self.onset, max(end, self.onset + 1), self.full)]
-
-
-class Key(NamedTuple):
-    """From where on so many sharps are signed; flats are below 0. The mode is one of `MODES`, or not said."""
-
-    onset: int
-    sharps: int
-    mode: str = ""
-
-
-class Tempo(NamedTuple):
-    """`beat` is the length of the note that its mark names; 0 for a tempo that is heard and not printed."""
-
-    onset: int
-    quarters_a_minute: float
-    beat: int = UNITS
-
-    @classmethod
-    def within(cls, onset: int, quarters_a_minute: float, beat: int = UNITS) -> "Tempo":
-        """One that programs can play; its mark names a quarter where no note head has that beat."""
-        beat = beat if beat in BEATS else UNITS
-        return cls(onset, min(max(float(quarters_a_minute), SLOWEST), FASTEST), beat)
-
-
-UNSAID = Tempo(0, 120.0, 0)  # of a score without a tempo
-
-
-class Clef(NamedTuple):
-    """From where on a clef is written: its letter, its line from below, and octaves that its notes sound higher."""
-
-    onset: int
-    sign: str
-    line: int
-    octaves: int = 0
-
-
-@dataclass(frozen=True)
-class Part:
-    """A staff: its name, instrument (General MIDI, 0 is a piano), notes as they sound, and lyrics in order."""
-
-    name: str
-    program: int
-    notes: tuple[Note, ...]
-    lyrics: tuple[Syllable, ...] = ()
-    transposed: int = 0  # semitones that it sounds above the notes that players read; a clarinet in B flat -2
-    clefs: tuple[Clef, ...] = field(default=(), compare=False)  # without one the notes say it
-    # neighbours of one instrument share it; None: the file does not say, as MIDI, whose music may be equal
-    group: int | None = field(default=None, compare=False)
-    # those that a file gives its notes, 1 is the top; a unison has two
-    voices: Mapping[Note, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
-    abbreviation: str = ""
-    origin: int | None = field(default=None, compare=False)  # its number in the `Source`
-
-    @property
-    def places(self) -> set[tuple[int, int]]:
-        """The onset and pitch of each note."""
-        return {(note.onset, note.pitch) for note in self.notes}
-
-    def until(self, end: int) -> "Part":
-        """What begins before `end`; notes end there."""
-        before = [n for n in self.notes if n.onset < end]
-        notes = tuple(n._replace(length=min(n.length, end - n.onset)) for n in before)
-        voices = dict[Note, tuple[int, ...]]()
-        for old, new in zip(before, notes, strict=True):
-            if old in self.voices:
-                voices[new] = tuple(sorted({*voices.get(new, ()), *self.voices[old]}))
-        clefs = tuple(each for each in self.clefs if each.onset < end)
-        lyrics = cut(self.lyrics, lambda at: at < end)
-        return replace(self, notes=notes, lyrics=lyrics, clefs=clefs, voices=voices)
-
-    def is_above(self, other: "Part") -> bool:
-        """Whether it is the higher hand: each has music, and this one lies higher."""
-        counts = len(self.notes), len(other.notes)
-        return min(counts) * ONE_HAND > max(counts) and self.height > other.height
-
-    @property
-    def height(self) -> float:
-        """The mean pitch; middle C without notes."""
-        return sum(note.pitch for note in self.notes) / len(self.notes) if self.notes else MIDDLE_C
-
-    @property
-    def is_line(self) -> bool:
-        """Whether hardly a note begins while an earlier one sounds."""
-        until = overlaps = 0
-        for note in self.notes:
-            overlaps += note.onset < until
-            until = max(until, note.offset)
-        return overlaps <= MANY_AT_ONCE * len(self.notes)
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether it goes far beyond middle C both ways."""
-        pitches = [note.pitch for note in self.notes]
-        return bool(pitches) and min(pitches) < MIDDLE_C - WIDE and max(pitches) > MIDDLE_C + WIDE
 
 
 class Source(NamedTuple):
@@ -168,11 +26,6 @@ class Source(NamedTuple):
     notes: tuple[tuple[Note, ...], ...]
     spans: tuple[tuple[int, int], ...]
     until: int  # so many bars may come back
-
-
-def name_of(n: int, part: Part) -> str:
-    """The name of part `n`, or its number."""
-    return part.name or f"staff {n + 1}"
 
 
 @dataclass(frozen=True)

@@ -17,18 +17,8 @@ from musictx.music.notation.abc_voices import Layer, Voice
 from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.humdrum import Spines, without_names
 from musictx.music.notation.musicxml import for_music21, transpositions
-from musictx.music.notation.notation import (
-    MODES,
-    MOST_PARTS,
-    MUSIC21,
-    UNSAID,
-    Bar,
-    Key,
-    Losses,
-    Notation,
-    Source,
-    Tempo,
-)
+from musictx.music.notation.notation import MOST_PARTS, MUSIC21, Losses, Notation, Source
+from musictx.music.notation.parts import MODES, UNSAID, Bar, Key, Tempo
 from musictx.music.notation.staves import in_one_line, instruments_of, move_to_sound, staff_of, units
 from musictx.music.score import UNITS
 

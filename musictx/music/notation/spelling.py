@@ -12,7 +12,8 @@ import numpy as np
 
 from musictx.errors import UserError
 from musictx.music.harmony import FIFTHS, NATURALS
-from musictx.music.notation.notation import Key, Notation
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Key
 from musictx.music.score import UNITS
 
 Name = tuple[str, int, int]  # step, alteration, octave

@@ -8,7 +8,8 @@ from typing import Any
 from musictx.errors import MidiError
 from musictx.music.notation.lyrics import syllables_of
 from musictx.music.notation.musicxml import Transposition
-from musictx.music.notation.notation import MOST_QUARTERS, Clef, Losses, Note, Part
+from musictx.music.notation.notation import Losses
+from musictx.music.notation.parts import MOST_QUARTERS, Clef, Note, Part
 from musictx.music.notation.sounds import sound_of
 from musictx.music.score import UNITS
 

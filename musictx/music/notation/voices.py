@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from musictx.music.notation.notation import Bar, Note
+from musictx.music.notation.parts import Bar, Note
 from musictx.music.notation.spelling import Name
 
 VOICES = 4  # of a staff, as notation programs have

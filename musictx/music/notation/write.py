@@ -15,7 +15,8 @@ from musictx.music.notation.chord_symbols import moved
 from musictx.music.notation.lyrics import printable, sing
 from musictx.music.notation.midi import meter_of
 from musictx.music.notation.musicxml import MARK, Transposition, with_symbols
-from musictx.music.notation.notation import MUSIC21, UNSAID, Bar, Clef, Key, Losses, Notation, Part, Tempo
+from musictx.music.notation.notation import MUSIC21, Losses, Notation
+from musictx.music.notation.parts import UNSAID, Bar, Clef, Key, Part, Tempo
 from musictx.music.notation.spelling import Name, key_of, missing, spelled
 from musictx.music.notation.voices import Chord, Given, as_given, chords_of, in_two_lines, in_voices
 from musictx.music.score import UNITS

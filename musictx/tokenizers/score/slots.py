@@ -1,7 +1,8 @@
 """The places of a score's parts in its ids: a tune, the right and the left hand, and other parts."""
 
 from musictx.errors import TokenError
-from musictx.music.notation.notation import KEYBOARDS, MIDDLE_C, Notation
+from musictx.music.notation.notation import KEYBOARDS, Notation
+from musictx.music.notation.parts import MIDDLE_C
 
 TUNE, RIGHT, LEFT, OTHER = range(4)
 SLOTS = 16

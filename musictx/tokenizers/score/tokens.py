@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import TokenError
-from musictx.music.notation.notation import Bar, Key, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Key, Note, Part
 from musictx.music.score import DRUMS, UNITS, Score
 from musictx.tokenizers.score.slots import NAMES, SLOTS, TUNE, slots_of
 from musictx.tokenizers.tokenizer import Tokenizer, Trace

@@ -10,7 +10,7 @@ from strategies import SHARED_DATA
 
 from musictx.data.corpora.pop909_scores import lower_hand, placed, read_song
 from musictx.errors import MidiError
-from musictx.music.notation.notation import Bar, Key, Note
+from musictx.music.notation.parts import Bar, Key, Note
 
 KEY = "0.3\t8.0\tGb:maj\n"
 TUNE = [(720, 940, 66), (960, 1170, 70), (1196, 1400, 73), (1443, 1850, 78), (1919, 2200, 78)]

@@ -11,7 +11,8 @@ from musictx.data.corpora.folder import prepare_folder, prepare_scores
 from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.music.notation.midi import to_midi
-from musictx.music.notation.notation import Bar, Notation, Note, Part
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.notation.write import to_musicxml
 from musictx.music.score import Score
 from musictx.music.write import write_midi
