@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from musictx.errors import UserError
+from musictx.errors import MidiError, UserError
 from musictx.files import replacing
 from musictx.generate.continuation import Continuation, notes_after
 from musictx.music.beat_grid import bars_of
@@ -113,6 +114,9 @@ class Music(Continuation):
         """The score, and its losses. Raises MidiError for a performance, which names the source."""
         notation, losses = from_midi(self.midi(alone=alone), source)
         place, staves = self.place, notation.on_two_staves()
+        if place is not None and not staves.keys:
+            with suppress(MidiError):  # without notes that keep to a grid, the new ones say the key
+                staves = replace(staves, key_from=from_midi(place.project.data, source)[0])
         given = place.project.notation if place is not None and place.seed and not alone else None
         if place is None or given is None:
             return staves, losses

@@ -84,6 +84,7 @@ def without_seed(music: ScoreMusic) -> ScoreMusic:
         symbols=(),
         first=1,
         source=None,
+        key_from=None if old.keys else old.key_from or template.seed,
     )
     free = frozenset((slot, bar - first) for slot, bar in template.free)
     added = {

@@ -12,6 +12,8 @@ from conftest import ok, refused
 import musictx
 from musictx.music.grid import lines_of_grid, score_to_grid
 from musictx.music.midi_file import read_events
+from musictx.music.notation.midi import from_midi
+from musictx.music.notation.write import to_musicxml
 from musictx.music.project import Line, Project
 from musictx.music.read import read_bytes, read_tracks, whole
 from musictx.music.score import Score
@@ -252,3 +254,18 @@ def test_voices_without_new_notes_leave_the_file_as_it_is(filling, world):
     assert not len(silent.new_notes)
     was, now = (read_tracks(data, "").merge() for data in (world.hymn.read_bytes(), silent.midi()))
     assert now.pitch.tolist() == was.select(was.onset_s < at_s - 1e-6).pitch.tolist()
+
+
+def test_the_seed_says_the_key_that_its_file_does_not(filling, world, tmp_path):
+    hymn = read_tracks(world.hymn.read_bytes(), world.hymn)
+    (tmp_path / "high.mid").write_bytes(Project.new(hymn.quarter_s).beside([Line("", hymn.merge().transpose(4))]))
+    alone = from_midi((tmp_path / "high.mid").read_bytes())[0]
+    assert not alone.keys
+    signed = re.findall(rb"<fifths>(-?\d+)<", to_musicxml(alone)[0])
+    for seed in range(3):  # untrained, so new notes are in any key
+        for include in (True, False):
+            (music,) = musictx.load(filling).continue_midi(
+                tmp_path / "high.mid", bars=6, include_seed=include, random_seed=seed
+            )
+            music.write(tmp_path / "o.musicxml")
+            assert set(re.findall(rb"<fifths>(-?\d+)<", (tmp_path / "o.musicxml").read_bytes())) == set(signed)

@@ -1,5 +1,6 @@
 """New notes of scores are led to chords and keys, bar by bar; what is given stays. The models know nothing."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -227,6 +228,11 @@ def test_a_key_needs_no_signature_of_its_own(song, tmp_path):
     unsigned.write_bytes(to_midi(replace(SONG, keys=())))
     task = task_of(unsigned, SCORE, Continue(PLAIN, Length(bars=1)))
     assert in_key(task.template, "E major").notation.keys == ()
+    said = re.findall(rb"<fifths>(-?\d+)<", to_musicxml(replace(SONG, keys=()))[0])
+    for include_seed in (True, False):  # new notes say no key
+        request = Continue(PLAIN, Length(bars=4), include_seed=include_seed, control=Control(key="E major"))
+        written = to_musicxml(replace(drawn(unsigned, request).notation, keys=()))[0]
+        assert set(re.findall(rb"<fifths>(-?\d+)<", written)) == set(said)
 
 
 @pytest.mark.parametrize(
