@@ -67,8 +67,9 @@ def check_suffix(field: str, name: str | Path, suffixes: Sequence[str]) -> None:
 
 
 NAME_OF_FILE = re.compile(
-    r"(?i)\.(midi?|smf|kar|rmi|musicxml|mxl|xml|krn|mei|abc|png|svg|pdf|jpg|gif|mp[34]|wav|flac|ogg"
-    r"|json|html|md|txt|csv|yaml|safetensors|onnx|ckpt|zip|gz)"
+    r"(?i)\.(midi?|smf|kar|rmi|musicxml|mxl|xml|krn|mei|abc|ly|musx?|sib|msc[xz]|gp[3-7x]?|als|flp"
+    r"|png|svg|pdf|jpe?g|gif|webp|tiff?|mp[34]|m4a|mov|webm|wav|wave|aiff?|aac|opus|flac|ogg"
+    r"|json|html?|md|txt|csv|ya?ml|safetensors|onnx|ckpt|pt|zip|gz)"
 )
 
 

@@ -52,8 +52,12 @@ def test_an_instrument_that_transposes_is_read_as_it_sounds_and_packed_as_plain(
     text = XML.format(notes=NOTE.format("D", 6) + NOTE.format("E", 2) * 3)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
-        file.writestr("META-INF/container.xml", "<rootfile full-path='s.xml'")  # no XML, as some programs write it
-        file.writestr("s.xml", text)
+        others = "'oboe&apos;s.xml'><rootfile full-path=\"part.xml\""
+        roots = f"<rootfile full-path='s&amp;.xml'><rootfile full-path={others}"  # no XML, as some programs write it
+        file.writestr("META-INF/container.xml", roots)
+        file.writestr("__MACOSX/._s.xml", b"\0\1")
+        file.writestr("part.xml", "<score-partwise/>")
+        file.writestr("s&.xml", text)
     for data in (text.encode(), text.encode("utf-16"), packed.getvalue()):
         notation, _ = read_notation(data, "musicxml")
         assert notes(notation) == [((0, 24, 60), (24, 8, 62), (32, 8, 62), (40, 8, 62))]

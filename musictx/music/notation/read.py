@@ -8,7 +8,6 @@ from contextlib import redirect_stderr
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Any
-from zipfile import ZipFile
 
 from musictx.errors import MidiError
 from musictx.music.notation import mei
@@ -20,10 +19,10 @@ from musictx.music.notation.musicxml import for_music21, transpositions
 from musictx.music.notation.notation import MOST_PARTS, MUSIC21, Losses, Notation, Source
 from musictx.music.notation.parts import MODES, UNSAID, Bar, Key, Tempo
 from musictx.music.notation.staves import in_one_line, instruments_of, move_to_sound, staff_of, units
+from musictx.music.notation.text import text_of
 from musictx.music.score import UNITS
 
 FREE, MOST_BEATS = (4, 4), 99  # the meter where nothing says one; music21 takes seconds to write thousands of beats
-MOST_BYTES = 2**24  # of text
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
 REFERENCES = re.compile(r"(?m)^!!(?!!(?:OTL|COM|LYR|LAR|YEC):).*")  # one without a colon stops music21
 MARKS = {  # by classes of music21, what a `Notation` lacks
@@ -120,48 +119,6 @@ def _for_music21(
     text = mei.for_music21(text, losses)
     unread = mei.Unread(text, losses)
     return [text], unread.symbols, [unread]
-
-
-def text_of(data: bytes, source: object) -> str:
-    """The text of a score, unpacked. Raises MidiError."""
-    if data[:4] == b"PK\x03\x04":
-        data = _member(data, source)
-    if len(data) > MOST_BYTES:
-        raise MidiError(source, f"it has more than {MOST_BYTES >> 20} MB of notation", "cut the score")
-    if "<!ENTITY" in (text := _decoded(data)):  # none of them is needed, and few can fill the memory
-        raise MidiError(source, "it declares entities of XML, which no score needs", "export it again")
-    return text
-
-
-def _decoded(data: bytes) -> str:
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return re.sub(r"encoding=.UTF-16.", "", data.decode("utf-16", "replace"), count=1, flags=re.IGNORECASE)
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
-
-
-def _member(data: bytes, source: object) -> bytes:
-    """The score in a packed file, as its container names it, or the first."""
-    try:
-        with ZipFile(io.BytesIO(data)) as packed:
-            names = [each for each in packed.namelist() if not each.startswith("META-INF")]
-            container = b""
-            if "META-INF/container.xml" in packed.namelist():
-                with packed.open("META-INF/container.xml") as file:
-                    container = file.read(2**16)
-            roots = [name for name in names if name.encode() in container]
-            scores = [name for name in (*roots, *names) if name.lower().endswith((".xml", ".musicxml", ".mei"))]
-            if not scores:
-                raise MidiError(source, "it is a packed file without a score in it", "export MusicXML")
-            with packed.open(scores[0]) as file:
-                return file.read(MOST_BYTES + 1)
-    except (MidiError, MemoryError):
-        raise
-    except Exception as error:  # damage can make it raise anything
-        raise MidiError(source, f"it cannot be unpacked ({error})", "export it again") from None
 
 
 def _begin_bars_together(score: Any) -> None:
