@@ -73,7 +73,12 @@ def without_seed(music: ScoreMusic) -> ScoreMusic:
         old,
         parts=tuple(
             replace(
-                part, notes=(), lyrics=(), voices={}, clefs=tuple(each._replace(onset=0) for each in part.clefs[-1:])
+                part,
+                notes=(),
+                lyrics=(),
+                voices={},
+                clefs=tuple(each._replace(onset=0) for each in part.clefs[-1:]),
+                keys=part.keys and tuple(each._replace(onset=0) for each in part.keys[-1:]),
             )
             for part in old.parts
         ),

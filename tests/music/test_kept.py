@@ -112,6 +112,20 @@ def test_all_signs_of_given_bars_stay_when_a_score_goes_on():
     assert [part.clefs for part in again.parts] == [part.clefs for part in notation.parts]
 
 
+def test_new_bars_have_the_signature_of_their_own_part():
+    horn = [attributes(sharps=0, semitones=-7) + note(), note()]
+    flute = [attributes(sharps=-3) + note(), note("E")]
+    unsigned = horn[0].replace("<key><fifths>0</fifths></key>", "")
+    for first in (horn, [unsigned, horn[1]]):
+        text = score(flute, first, flute)
+        for changed in (continued(read(text)), filled(read(text), 0, parts=(0, 1, 2))):
+            made = whole(changed)
+            assert [[bar.count("<key>") for bar in bars_of(made, n)[1:]] for n in (0, 1, 2)] == [
+                [0] * (len(changed.bars) - 1)
+            ] * 3
+            assert read(made).parts[1].keys == read(text).parts[1].keys != read(text).keys
+
+
 def test_a_line_that_goes_into_new_bars_ends_and_others_stay():
     text = score(RICH)
     made = whole(filled(read(text), 1))

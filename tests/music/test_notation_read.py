@@ -4,6 +4,7 @@ import io
 import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from xml.etree import ElementTree
 
 import pytest
 from notated import ABC, KERN, MEI, NOTE, XML, notes
@@ -199,7 +200,18 @@ def test_the_key_of_a_score_is_that_of_most_staves():
     names = "".join(f'<score-part id="P{n}"><part-name>Viola</part-name></score-part>' for n in (2, 3))
     whole = f"{head}{names}</part-list>{body.replace('</score-', others + '</score-')}"
     notation, _ = read_notation(whole.encode(), "musicxml")
-    assert (len(notation.parts), notation.keys) == (3, (Key(0, -3),))
+    assert notation.keys == (Key(0, -3),)
+    assert [part.keys for part in notation.parts] == [(Key(0, -1),), None, None]
+    unsigned = whole.replace("<key><fifths>0</fifths></key>", "")
+    for text in whole, unsigned:  # players of horns read no signature
+        given = read_notation(text.encode(), "musicxml")[0]
+        written = ElementTree.fromstring(to_musicxml(given)[0])
+        assert [each.text for each in written.iter("fifths")] == ["0", "-3", "-3"]
+        assert [part.keys for part in read_notation(ElementTree.tostring(written), "musicxml")[0].parts] == [
+            (Key(0, -1),),
+            None,
+            None,
+        ]
 
 
 FORWARD = "<forward><duration>{}</duration></forward>"

@@ -75,7 +75,7 @@ def test_damage_is_refused_in_a_line_or_read(data):
 
 
 def test_what_is_packed_has_a_limit(monkeypatch):
-    monkeypatch.setattr("musictx.music.notation.read.MOST_BYTES", 1000)
+    monkeypatch.setattr("musictx.music.notation.text.MOST_BYTES", 1000)
     with pytest.raises(MidiError, match="MB of notation"):
         read_notation(packed(" " * 10**6), "musicxml", "it")
 

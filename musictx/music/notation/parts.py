@@ -106,6 +106,8 @@ class Part:
     # those that a file gives its notes, 1 is the top; a unison has two
     voices: Mapping[Note, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
     abbreviation: str = ""
+    # its own signatures, where the score's are not its; a horn has none, and so that of F where it sounds
+    keys: tuple[Key, ...] | None = field(default=None, compare=False)
     origin: int | None = field(default=None, compare=False)  # its number in the `Source`
 
     @property
@@ -122,8 +124,9 @@ class Part:
             if old in self.voices:
                 voices[new] = tuple(sorted({*voices.get(new, ()), *self.voices[old]}))
         clefs = tuple(each for each in self.clefs if each.onset < end)
+        keys = self.keys and tuple(each for each in self.keys if each.onset < end)
         lyrics = cut(self.lyrics, lambda at: at < end)
-        return replace(self, notes=notes, lyrics=lyrics, clefs=clefs, voices=voices)
+        return replace(self, notes=notes, lyrics=lyrics, clefs=clefs, voices=voices, keys=keys)
 
     def is_above(self, other: "Part") -> bool:
         """Whether it is the higher hand: each has music, and this one lies higher."""

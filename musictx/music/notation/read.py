@@ -15,13 +15,14 @@ from musictx.music.notation.abc_tune import each_voice
 from musictx.music.notation.abc_voices import Layer, Voice
 from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.humdrum import Spines, without_names
-from musictx.music.notation.musicxml import for_music21, transpositions
+from musictx.music.notation.musicxml import Transposition, for_music21, transpositions
 from musictx.music.notation.notation import MOST_PARTS, MUSIC21, Losses, Notation, Source
 from musictx.music.notation.parts import MODES, UNSAID, Bar, Key, Tempo
 from musictx.music.notation.staves import in_one_line, instruments_of, move_to_sound, staff_of, units
 from musictx.music.notation.text import text_of
 from musictx.music.score import UNITS
 
+AS_WRITTEN = Transposition(0, 0)
 FREE, MOST_BEATS = (4, 4), 99  # the meter where nothing says one; music21 takes seconds to write thousands of beats
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
 REFERENCES = re.compile(r"(?m)^!!(?!!(?:OTL|COM|LYR|LAR|YEC):).*")  # one without a colon stops music21
@@ -67,7 +68,7 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
             for each, score in zip(unread, scores, strict=False):
                 each.put_on(score, losses)
             staves = [staff for score in scores for staff in getattr(score, "parts", [score])]
-            moved = [each[0].semitones if 0 in each else 0 for each in changes] or [0] * len(staves)
+            moved = [each.get(0, AS_WRITTEN) for each in changes] or [AS_WRITTEN] * len(staves)
             notation = _notation(staves, symbols, moved, losses, source, chart).with_symbols_apart()
             groups = instruments_of(scores, staves, kind in ("musicxml", "abc"))
             pairs = enumerate(zip(notation.parts, groups, strict=True))
@@ -137,14 +138,14 @@ def _begin_bars_together(score: Any) -> None:
 def _notation(
     parts: list[Any],
     named: dict[str, ChordSymbol],
-    moved: Sequence[int],
+    moved: Sequence[Transposition],
     losses: Losses,
     source: object,
     chart: bool,
 ) -> Notation:
     if len(parts) > MOST_PARTS:
         raise MidiError(source, f"it has {len(parts)} staves, and at most {MOST_PARTS} are read", "export fewer parts")
-    staves = [staff_of(each, semitones, losses, source) for each, semitones in zip(parts, moved, strict=True)]
+    staves = [staff_of(each, by.semitones, losses, source) for each, by in zip(parts, moved, strict=True)]
     symbols = _symbols(parts, named, losses)
     ends = [note.offset for staff in staves for note in staff.notes]
     if not ends and not (chart and symbols):
@@ -154,15 +155,18 @@ def _notation(
     longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
     flat = longest.flatten()
     bars, end = _bars(longest, end, source)
+    signatures = [tuple(_signed(part.flatten())) for part in parts]
+    owned = [_keys(said, by) for said, by in zip(signatures, moved, strict=True)]
     # that of most staves: timpani have none, and horns that of C
-    voters = [part for part, semitones in zip(parts, moved, strict=True) if not semitones % 12]
-    signatures = [tuple(_signed(part.flatten())) for part in voters]
-    if not any(signatures):
-        voters, signatures = parts, [tuple(_signed(part.flatten())) for part in parts]
-    first = signatures[voters.index(longest)] if longest in voters else None
-    signed = [*max(signatures, key=lambda each: (bool(each), signatures.count(each), each == first))]
-    no_signature = (0, (0, ""))  # is that of C
-    keys = _changes(signed if any(at == 0 for at, _ in signed) else [no_signature, *signed])
+    plain = [n for n, by in enumerate(moved) if not by.semitones % 12]
+    voters = plain if any(signatures[n] for n in plain) or not any(signatures) else []
+    votes = [owned[n] for n in voters or range(len(parts)) if signatures[n] or not any(signatures)]
+    keys = max(votes, key=lambda each: (votes.count(each), each == owned[parts.index(longest)]))
+    signs = [each[:2] for each in keys]
+    staves = [
+        staff if [each[:2] for each in own] == signs else replace(staff, keys=own)
+        for staff, own in zip(staves, owned, strict=True)
+    ]
     marks = [mark for part in parts for mark in part.flatten().getElementsByClass("TempoIndication")]
     speeds = [(units(mark.offset), _speed(mark)) for mark in marks]
     losses["wordy"] += sum(speed is None for _, speed in speeds)
@@ -177,7 +181,7 @@ def _notation(
         tuple(staves),
         bars,
         end,
-        tuple(Key(at, max(-7, min(sharps, 7)), mode) for at, (sharps, mode) in keys),
+        keys,
         tuple(Tempo.within(at, *speed) for at, speed in tempi) or (UNSAID,),
         tuple(sorted(symbols, key=lambda each: each.onset)),  # of one place as they are written
     )
@@ -198,6 +202,13 @@ def _signed(flat: Any) -> list[tuple[int, tuple[int, str]]]:
         for each in flat.getElementsByClass("KeySignature")
         if each.sharps is not None
     ]
+
+
+def _keys(signed: Sequence[tuple[int, tuple[int, str]]], by: Transposition) -> tuple[Key, ...]:
+    """The signatures of a staff, from the beginning on; without one its player reads that of C."""
+    unsigned = (0, (by.fifths, ""))
+    changes = _changes(signed if any(at == 0 for at, _ in signed) else [unsigned, *signed])
+    return tuple(Key(at, max(-7, min(sharps, 7)), mode) for at, (sharps, mode) in changes)
 
 
 def _symbols(parts: list[Any], named: dict[str, ChordSymbol], losses: Losses) -> list[ChordSymbol]:

@@ -67,6 +67,7 @@ def _within_signs(part: Part, keys: Sequence[Key]) -> Part:
     """The part; written as it sounds where its player would read more than seven signs, and where no instrument is so
     far away."""
     fifths = Transposition.usual(part.transposed).fifths
+    keys = keys if part.keys is None else part.keys
     is_real = abs(part.transposed) <= MOST_TRANSPOSED and all(abs(each.sharps - fifths) <= 7 for each in keys)
     return part if is_real else replace(part, transposed=0)
 
@@ -116,6 +117,7 @@ def _staff(
         is_low = part.height - part.transposed < LOW
     guessed = Clef(0, "F", 4) if is_low else Clef(0, "G", 2)
     clefs = part.clefs if part.clefs and not part.clefs[0].onset else (guessed, *part.clefs)
+    keys = notation.keys if part.keys is None else part.keys
     symbols = [(each.onset, k) for k, each in enumerate(notation.symbols) if each.staff == place]
     before: tuple[int, int] | None = None
     shown = before
@@ -140,7 +142,7 @@ def _staff(
         sounding = [chord for chord in sounding if chord.offset > bar.onset]
         while chords and chords[-1].onset < end:
             sounding.append(chords.pop())
-        signs: list[Clef | Key] = [*within(clefs, bar.onset, end), *within(notation.keys, bar.onset, end)]
+        signs: list[Clef | Key] = [*within(clefs, bar.onset, end), *within(keys, bar.onset, end)]
         voices = _fill(measure, sounding, given, bar, end, {sign.onset for sign in signs})
         sing(voices, within(part.lyrics, bar.onset, end), bar.onset, losses)
         # these come after the notes, which are appended behind all that is there
