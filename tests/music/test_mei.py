@@ -76,7 +76,24 @@ def test_cue_notes_are_silent_octaves_are_heard_and_notes_lie_on_their_staff():
     notes = layer(note("d", cue="true"), note("e", oct_ges=5)), layer(note("f", staff=3), note("g"))
     notation, losses = read(measure(*notes, layer('<clef sameas="#x"/>', note("c", 4)), signs='<octave dis="8"/>'))
     assert heard(notation) == [[(12, 12, 76)], [(12, 12, 67)], [(0, 12, 65), (0, 24, 60)]]
-    assert losses == {"cue": 1, "spans": 1, "clefs": 1}
+    assert losses == {"cue": 1, "spans": 1}
+
+
+def test_clefs_change_where_the_next_note_of_their_staff_begins():
+    bass, alto = '<clef shape="F" line="4"/>', '<clef shape="C" line="3"/>'
+    low = '<clef shape="G" line="2" dis="8" dis.place="below"/>'
+    define = '<scoreDef><staffGrp><staffDef n="3"><clef shape="F" line="4"/></staffDef></staffGrp></scoreDef>'
+    beam = "<beam>" + note("c", 16) + low + note("d", 16, cue="true") + "</beam>"
+    notation, losses = read(
+        measure(layer(note("c"), bass, note("d")), REST, layer(note("g"), note("a"), alto)),
+        measure(REST, REST, REST, n=2),
+        define,
+        measure(layer(beam, note("e")), REST, layer(note("f"), note("a"), bass), n=3),
+    )
+    first, _, third = ([tuple(clef) for clef in part.clefs] for part in notation.parts)
+    assert first == [(12, "F", 4, 0), (54, "G", 2, -1)]
+    assert third == [(24, "C", 3, 0), (48, "F", 4, 0)]
+    assert losses == {"cue": 1, "clefs": 1}
 
 
 def test_tempi_chord_symbols_and_words_of_one_syllable():

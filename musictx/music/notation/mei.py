@@ -1,22 +1,19 @@
 """MEI as notation programs write it, for music21, which reads attributes where these write elements."""
 
-import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from copy import deepcopy
+from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
 
 from musictx.music.notation.chord_symbols import ChordSymbol, symbol_named
 from musictx.music.notation.lyrics import printable
+from musictx.music.notation.mei_bars import measures_of, repeated
+from musictx.music.notation.mei_clefs import CHANGED, mark_clefs, put_clefs
+from musictx.music.notation.mei_xml import ID, LAYOUT, SCHEMA, Element, name_of, number_of, text_of
 from musictx.music.notation.musicxml import MARK
-from musictx.music.notation.parts import MODES, MOST_BARS
+from musictx.music.notation.parts import MODES
 
-Element = ElementTree.Element
-SCHEMA = "http://www.music-encoding.org/ns/mei"
-ID = "{http://www.w3.org/XML/1998/namespace}id"
-LAYOUT = {"sb", "pb", "cb", "expansion", "clef", "octave"}  # notes of an octave say how they sound
 ATTRIBUTES = {
     "keySig": {"sig": "key.sig"},
     "meterSig": {"count": "meter.count", "unit": "meter.unit", "sym": "meter.sym"},
@@ -37,25 +34,24 @@ WHOLE = {"meter.count", "trans.semi", "trans.diat", "oct", "oct.ges"}  # numbers
 SIGNS = {"common": ("4", "4"), "cut": ("2", "2")}
 SIGNATURE = re.compile(r"0|\d{1,2}[sf]")
 HALVES = {"long": "breve", "breve": "1"}  # lengths without a number
-MOST_COPIES = 2**20  # elements of bars that are repeated
-Layers = dict[tuple[str | None, int], Element]
 
 
 def for_music21(text: str, losses: Counter[str]) -> str:
     """The score with the same music, in words that music21 knows. Raises ElementTree.ParseError."""
     root = ElementTree.fromstring(text)
+    losses["clefs"] += mark_clefs(root)
     for element in root.iter():
         _spell(element, losses)
-        if _name(element) == "syl":  # its sign after a word would become part of it
+        if name_of(element) == "syl":  # its sign after a word would become part of it
             element.attrib.pop("con", None)
-            element.text, element[:] = _text(element), []
+            element.text, element[:] = text_of(element), []
             if element.get("wordpos") == "s":
                 del element.attrib["wordpos"]
-        if _name(element) == "note" and (sounding := element.get("oct.ges")) is not None:
+        if name_of(element) == "note" and (sounding := element.get("oct.ges")) is not None:
             element.set("oct", sounding)
-        if _name(element) in ("staffDef", "scoreDef"):
+        if name_of(element) in ("staffDef", "scoreDef"):
             _describe(element)
-        if _name(element) == "layer":
+        if name_of(element) == "layer":
             element[:] = [*_played(element, False, losses)]
     for group in reversed([*root.iter(f"{{{SCHEMA}}}staffGrp")]):
         for kind, label in _labels(group):
@@ -70,12 +66,12 @@ def for_music21(text: str, losses: Counter[str]) -> str:
                     if (value := staff.get(name)) is not None:
                         define.attrib.setdefault(name, value)
         for child in score:
-            is_music = _name(child) in ("section", "ending")
+            is_music = name_of(child) in ("section", "ending")
             if is_music or len(whole):
-                whole.extend(_measures(child) if is_music else [child])
-            elif _name(child) not in LAYOUT:
+                whole.extend(measures_of(child) if is_music else [child])
+            elif name_of(child) not in LAYOUT:
                 kept.append(child)
-        whole[:] = [*_repeated(whole, losses)]
+        whole[:] = [*repeated(whole, losses)]
         score[:] = [*kept, whole]
     _tie(root)
     return ElementTree.tostring(root, "unicode")
@@ -84,10 +80,10 @@ def for_music21(text: str, losses: Counter[str]) -> str:
 def _spell(element: Element, losses: Counter[str]) -> None:
     """Valid attributes without values that stop music21; those of articulations are counted."""
     losses["articulations"] += len(element.attrib.pop("artic", "").split())
-    for child in [child for child in element if _name(child) == "artic"]:
+    for child in [child for child in element if name_of(child) == "artic"]:
         losses["articulations"] += len(child.get("artic", "").split())
         element.remove(child)
-    if _name(element) == "measure":
+    if name_of(element) == "measure":
         for side in ("left", "right"):
             if element.get(side, "single") not in LINES:
                 element.set(side, "dbl")
@@ -117,13 +113,13 @@ class Unread:
         self._words = dict[Element, str]()
         for element in self._score.iter():
             losses["brackets"] += element.get("symbol") in BRACKETS
-            if (kind := MARKS.get(_name(element))) and element.get("dir") != "up":  # a pedal's end is no other one
+            if (kind := MARKS.get(name_of(element))) and element.get("dir") != "up":  # a pedal's end is no other one
                 losses[kind] += 1
         for harm in self._all("harm"):
             if harm.find(f"{{{SCHEMA}}}fb") is not None:
                 continue
             losses["symbols"] += 1
-            if (symbol := symbol_named(_text(harm))) is not None:
+            if (symbol := symbol_named(text_of(harm))) is not None:
                 self._words[harm] = mark = f"{MARK}{len(self.symbols)}"
                 self.symbols[mark] = symbol
 
@@ -133,10 +129,10 @@ class Unread:
 
         about = score.metadata or metadata.Metadata()
         names = [each for each in self._root.iter(f"{{{SCHEMA}}}titleStmt") for each in each.iter()]
-        titles = [_text(each) for each in names if _name(each) == "title" and each.get("type") != "subordinate"]
+        titles = [text_of(each) for each in names if name_of(each) == "title" and each.get("type") != "subordinate"]
         about.title = about.title or "".join(titles[:1])
         for role in ("composer", "lyricist", "arranger"):
-            people = [_text(each) for each in names if role in (_name(each), each.get("role"))]
+            people = [text_of(each) for each in names if role in (name_of(each), each.get("role"))]
             setattr(about, role, getattr(about, role) or "".join(people[:1]) or None)
         score.metadata = about
         staves = {staff.get("n"): staff for staff in reversed([*self._all("staffDef")])}
@@ -155,18 +151,19 @@ class Unread:
             starts |= {each.id: flat.elementOffset(element) for each in (element, *getattr(element, "notes", ()))}
         first, numbers = score.parts[0], [*dict.fromkeys(staff.get("n") for staff in self._all("staffDef"))]
         parts = dict(zip(numbers, score.parts, strict=False))
+        put_clefs(self._all("staff"), parts, starts)
         units = {each.offset: each.denominator for each in first.flatten().getElementsByClass("TimeSignature")}
         for measure, read in zip(self._all("measure"), first.getElementsByClass("Measure"), strict=False):
             unit = ([4] + [unit for at, unit in sorted(units.items()) if at <= read.offset])[-1]
             for sign in measure:
-                onset = read.offset + max(_number(sign.get("tstamp")) - 1, 0) * 4 / unit
+                onset = read.offset + max(number_of(sign.get("tstamp")) - 1, 0) * 4 / unit
                 onset = starts.get((sign.get("startid") or "").removeprefix("#"), onset)
                 if sign in self._words:
                     over = parts.get((sign.get("staff") or "").split(" ")[0], first)
                     over.insert(onset, expressions.TextExpression(self._words[sign]))
-                if _name(sign) == "tempo" and _speed(sign) > 0:
+                if name_of(sign) == "tempo" and _speed(sign) > 0:
                     first.insert(onset, _mark(sign))
-                elif _name(sign) == "tempo":
+                elif name_of(sign) == "tempo":
                     losses["wordy"] += 1
         if _speed(define := next(self._all("scoreDef"), self._score)) > 0:
             first.insert(0, _mark(define))
@@ -193,18 +190,10 @@ class Unread:
                 other[note.id].insert(onset, note)
 
 
-def _name(element: Element) -> str:
-    return str(element.tag).rpartition("}")[2]
-
-
-def _text(element: Element) -> str:
-    return printable("".join(element.itertext()))
-
-
 def _played(parent: Element, is_cue: bool, losses: Counter[str]) -> Iterator[Element]:
     """The notes and rests of a layer, without beams, tuplets and tremolos around them; those of cues are silent."""
     for child in parent:
-        name, cue = _name(child), is_cue or child.get("cue") == "true"
+        name, cue = name_of(child), is_cue or child.get("cue") == "true"
         losses["ornaments"] += name in ("bTrem", "fTrem")
         if name in ("beam", "bTrem", "fTrem", "graceGrp", "tuplet"):
             inside = [*_played(child, cue, losses)]
@@ -218,46 +207,11 @@ def _played(parent: Element, is_cue: bool, losses: Counter[str]) -> Iterator[Ele
         elif (cue or child.get("visible") == "false") and name in ("note", "chord"):
             losses["cue" if cue else "hidden"] += 1
             if child.get("grace") is None:
-                length = {str(key): child.attrib[key] for key in ("dur", "dots") if key in child.attrib}
-                dots = sum(_name(each) == "dot" for each in child)
+                length = {str(key): child.attrib[key] for key in ("dur", "dots", CHANGED, ID) if key in child.attrib}
+                dots = sum(name_of(each) == "dot" for each in child)
                 yield Element(f"{{{SCHEMA}}}space", length | ({"dots": str(dots)} if dots else {}))
         elif name not in LAYOUT:
             yield child
-        losses["clefs"] += name == "clef"
-
-
-def _repeated(measures: Iterable[Element], losses: Counter[str]) -> Iterator[Element]:
-    """The measures with those that are only counted or repeated."""
-    before: Layers = {}
-    copied = 0
-    for measure in measures:
-        count = 1
-        layers: Layers = {}
-        for staff in measure.iterfind(f"{{{SCHEMA}}}staff"):
-            for n, layer in enumerate(staff.iterfind(f"{{{SCHEMA}}}layer")):
-                names = {_name(each): each for each in layer}
-                losses["unread"] += sum(_name(each) in ("beatRpt", "halfmRpt", "mRpt2") for each in layer)
-                if (rests := names.get("multiRest")) is not None:
-                    count = max(1, min(int(_number(rests.get("num"))), MOST_BARS))
-                    layer[:] = [Element(f"{{{SCHEMA}}}mRest")]
-                if "mRpt" in names and (staff.get("n"), n) in before:
-                    layer[:] = [_copy(each) for each in before[staff.get("n"), n]]
-                    copied += sum(1 for _ in layer.iter())
-                layers[staff.get("n"), n] = layer
-        copied += count - 1 and count * sum(1 for _ in measure.iter())
-        if copied > MOST_COPIES:
-            raise ValueError("its repeated bars are too long")
-        before = layers or before
-        yield measure
-        yield from (_copy(measure) for _ in range(count - 1))
-
-
-def _copy(element: Element) -> Element:
-    """The same again, without names that point at the first."""
-    copied = deepcopy(element)
-    for each in copied.iter():
-        each.attrib.pop(ID, None)
-    return copied
 
 
 def _labels(element: Element) -> Iterator[tuple[str, str]]:
@@ -272,16 +226,16 @@ def _labels(element: Element) -> Iterator[tuple[str, str]]:
 def _describe(staff: Element) -> None:
     """Key, meter and name of a staff as attributes."""
     for child in [*staff]:
-        for old, new in ATTRIBUTES.get(_name(child), {}).items():
+        for old, new in ATTRIBUTES.get(name_of(child), {}).items():
             value = child.get(old)
-            if value is not None and (_name(child) != "keySig" or SIGNATURE.fullmatch(value)):
+            if value is not None and (name_of(child) != "keySig" or SIGNATURE.fullmatch(value)):
                 staff.set(new, value)
-    staff[:] = [child for child in staff if _name(child) not in ATTRIBUTES]
+    staff[:] = [child for child in staff if name_of(child) not in ATTRIBUTES]
     if SIGNATURE.fullmatch(signed := staff.get("keysig", "")):  # of MEI 5
         staff.attrib.setdefault("key.sig", signed)
     if (sign := SIGNS.get(staff.get("meter.sym", ""))) and staff.get("meter.count") is None:
         staff.attrib |= dict(zip(("meter.count", "meter.unit"), sign, strict=True))
-    semitones = round(_number(staff.get("trans.semi")))
+    semitones = round(number_of(staff.get("trans.semi")))
     for attribute in ("trans.semi", "trans.diat"):
         steps = staff.attrib.pop(attribute, "")
     if semitones:  # music21 knows none of 0
@@ -307,15 +261,6 @@ def _brace(root: Element) -> None:
                 staff.set(BRACE, str(n))
 
 
-def _measures(section: Element) -> Iterator[Element]:
-    """Measures and what changes between them, without sections and endings around them."""
-    for child in section:
-        if _name(child) in ("section", "ending"):
-            yield from _measures(child)
-        elif _name(child) not in LAYOUT:
-            yield child
-
-
 def _tie(root: Element) -> None:
     """Ties as attributes of the notes."""
     notes = {note.get(ID): note for note in root.iter(f"{{{SCHEMA}}}note")}
@@ -328,13 +273,13 @@ def _tie(root: Element) -> None:
 
 def _speed(sign: Element) -> float:
     """Quarters a minute; 0 where it says none."""
-    return _number(sign.get("midi.bpm")) or _number(sign.get("mm")) * _beat(sign)
+    return number_of(sign.get("midi.bpm")) or number_of(sign.get("mm")) * _beat(sign)
 
 
 def _beat(sign: Element) -> float:
     """The quarters of the note that a mark names."""
-    dots = min(max(_number(sign.get("mm.dots")), 0.0), 4.0)
-    return float(4 / (_number(sign.get("mm.unit")) or 4) * (2 - 0.5**dots))
+    dots = min(max(number_of(sign.get("mm.dots")), 0.0), 4.0)
+    return float(4 / (number_of(sign.get("mm.unit")) or 4) * (2 - 0.5**dots))
 
 
 def _mark(sign: Element) -> Any:
@@ -342,14 +287,6 @@ def _mark(sign: Element) -> Any:
     from music21 import duration, tempo
 
     speed = _speed(sign)
-    if not _number(sign.get("mm")):
+    if not number_of(sign.get("mm")):
         return tempo.MetronomeMark(numberSounding=speed)
     return tempo.MetronomeMark(number=speed / _beat(sign), referent=duration.Duration(_beat(sign)))
-
-
-def _number(text: str | None) -> float:
-    try:
-        number = float(text or 0)
-    except ValueError:
-        return 0.0
-    return number if math.isfinite(number) else 0.0
