@@ -7,16 +7,19 @@ from typing import NamedTuple
 import numpy as np
 
 from musictx.errors import ConfigError, PerformanceError, TokenError, UserError, as_word
-from musictx.generate.requests import Accompany, Request
+from musictx.generate.requests import Accompany, NewMusic, Request
 from musictx.generate.score_seeds import accompanied, read_score
 from musictx.generate.score_tasks import check_files, check_kept
+from musictx.generate.seeds import heard_part
 from musictx.model.header import FREE as LICENCES
 from musictx.model.header import BundleHeader
 from musictx.model.packaged import CHORALE, HARMONISER, PIANO, SCORE, packaged_bundle
 from musictx.music.beat_grid import SWING
 from musictx.music.grid import REST, beside_grid, quantise, score_to_grid
-from musictx.music.read import read_bytes, read_tracks
+from musictx.music.project import Project
+from musictx.music.read import notation_in, read_bytes, read_tracks, whole
 from musictx.music.score import Score
+from musictx.music.ticks import Tracks
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import CHOIR_RULES, OFF
 from musictx.tokenizers.score import ScoreTokenizer
@@ -72,7 +75,7 @@ def name_bundle(
     drums: bool = False,
     *,
     played: bool = False,
-    request: Request | None = None,
+    request: NewMusic | None = None,
     pedal: bool = False,
     between: str | None = None,
     licence: str | None = None,
@@ -86,7 +89,7 @@ def name_bundle(
     choice: Choice | None = None
     seeds = [*seeds]
     for seed in seeds:
-        music = read_tracks(read_bytes(seed), seed, one_tempo=not played).merge(drums)
+        music = heard(seed, request.only if request is not None else None, drums, one_tempo=not played).merge(drums)
         found = choose_bundle(music, seed.name)
         if request is not None and (found.bundle == PIANO or request.humanize):  # humanize= is for scores
             found = score_or_piano(seed, request, pedal, between)
@@ -109,6 +112,18 @@ def name_bundle(
         )
     packaged_bundle(choice.bundle)  # raises here if the package lacks it, before a line promises it
     return choice
+
+
+def heard(seed: Path, part: str | None, drums: bool, one_tempo: bool) -> Tracks:
+    """The music of a seed, or of its one part; all of it without such a part, which another line refuses."""
+    tracks = read_tracks(data := read_bytes(seed), seed, one_tempo=one_tempo)
+    if part is None:
+        return tracks
+    project = Project(whole(data, seed), tracks.tempo_map, part, drums, notation_in(data, seed))
+    try:
+        return heard_part(project, seed, one_tempo)
+    except ConfigError:
+        return tracks
 
 
 def score_or_piano(seed: Path, request: Request, pedal: bool = False, between: str | None = None) -> Choice:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, TokenError
 from musictx.generate.batch import Batch, Progress, Take
 from musictx.generate.character import Character, bounds_of, can_hold
 from musictx.generate.chords import line_after
@@ -22,7 +22,7 @@ from musictx.generate.steering import Steering
 from musictx.model.steps import Player
 from musictx.music.beat_grid import BeatGrid
 from musictx.music.grid import STEPS_PER_QUARTER
-from musictx.music.score import Meter, merge_marked
+from musictx.music.score import Meter, Score, merge_marked
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.beat_grammar import BeatGrammar
 from musictx.tokenizers.grammar import build_grammar
@@ -203,7 +203,10 @@ class Drawing:
             if gap.grid is not None:
                 new = gap.grid.put_on(score.select(is_new), prompt.meter, gap.from_s, OFF_GRID_S)
                 score, is_new = merge_marked(score.select(~is_new), new)
-            music = Continuation(score, gap.from_s, take.stopped, mean_log_p, prompt.unheard, is_new, gap.to_s)
+            lines = _lines(score, self.tokenizer)
+            music = Continuation(
+                score, gap.from_s, take.stopped, mean_log_p, prompt.unheard, is_new, gap.to_s, lines=lines
+            )
         else:
             music = _decode(take, prompt, self.tokenizer, self.request.length, self.grids[i], self.begins_s[i])
         music = replace(music, held=take.held)
@@ -222,6 +225,14 @@ def new_from_s(prompt: Prompt, grid: BeatGrid | None) -> float:
     places_s = grid.lines_s(prompt.meter, prompt.start_s)
     near = float(places_s[np.abs(places_s - prompt.start_s).argmin()])
     return near if abs(near - prompt.start_s) <= OFF_GRID_S else prompt.start_s
+
+
+def _lines(score: Score, tokenizer: Tokenizer) -> tuple[Score, ...]:
+    """The voices of a filled score, if the model has voices."""
+    try:
+        return tuple(tokenizer.lines(tokenizer.encode(score), score.quarter_s)) if tokenizer.voices else ()
+    except TokenError:  # a note that rings into the gap beside four new ones
+        return ()
 
 
 def _decode(

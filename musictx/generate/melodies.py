@@ -12,6 +12,7 @@ from musictx.errors import ConfigError, TokenError, UserError
 from musictx.files import stem_of
 from musictx.generate.primer import borders_s
 from musictx.generate.requests import FARTHEST, Accompany
+from musictx.generate.seeds import heard_part
 from musictx.model.packaged import seed_path
 from musictx.music.grid import (
     N_VOICES,
@@ -83,10 +84,7 @@ def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     written, remarks = notation_in(data, path), list[str]()
     project = Project(whole(data, path), tracks.tempo_map, request.only, notation=written)
     if request.only is not None:
-        try:
-            tracks = read_tracks(project.alone(), path, one_tempo=True)
-        except ConfigError as error:
-            raise error.of(path) from None
+        tracks = heard_part(project, path, one_tempo=True)
     if tracks.tempo_map.changes:
         remarks.append(f"{path}: it is heard at its first tempo, since the model counts beats")
     if remark := tracks.remark():

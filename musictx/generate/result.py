@@ -1,6 +1,7 @@
 """A model's piece of music: its notes, facts about them, and its files."""
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from musictx.generate.continuation import Continuation, notes_after
 from musictx.music.beat_grid import bars_of
 from musictx.music.bridge import join_files
 from musictx.music.gap import GapNotes, fill_in
-from musictx.music.grid import STEPS_PER_QUARTER, VOICE_NAMES
+from musictx.music.grid import STEPS_PER_QUARTER, VOICE_NAMES, in_steps
 from musictx.music.midi_file import Event
 from musictx.music.notation.midi import from_midi
 from musictx.music.notation.notation import MUSICXML, Losses, Notation
@@ -23,7 +24,7 @@ from musictx.music.project import NAME, Line, Project
 from musictx.music.read import read_tracks
 from musictx.music.repairs import say_repairs
 from musictx.music.score import UNITS, Bars, Meter, Score
-from musictx.music.voice_parts import in_parts
+from musictx.music.voice_parts import homes_of, in_parts
 from musictx.music.write import MIDI
 from musictx.viz import sound
 from musictx.viz.sound import write_wav
@@ -144,12 +145,33 @@ class Music(Continuation):
         is_new = np.asarray(self.is_new, dtype=bool)
         new, others = (place.at(self.score.select(mask)) for mask in (is_new, ~is_new))
         return GapNotes(
-            place.project.by_register(new),
+            self.new_by_voice(place) or place.project.by_register(new),
             others,
             self.new_from_s + place.later_s,
             self.new_to_s + place.later_s,
             place.step_s,
         )
+
+    def new_by_voice(self, place: Place) -> list[tuple[int, Score]]:
+        """The new notes of a gap by the parts of their voices; [] where one has no part of its own."""
+        is_new, voices = np.asarray(self.is_new, dtype=bool), np.array(self.voice_of_notes)
+        old = {name: place.at(self.score.select((voices == name) & ~is_new)) for name in VOICE_NAMES}
+        homes = homes_of(place.project, old)
+        if any(name not in homes for name in voices[is_new].tolist()):
+            return []
+        new = {name: place.at(self.score.select((voices == name) & is_new)) for name in homes}
+        return [(homes[name], notes) for name, notes in new.items() if len(notes)]
+
+    @property
+    def voice_of_notes(self) -> list[str]:
+        """The voice that sings each note, "" for none; of a unison each note has another."""
+        names, seen = list[str](), Counter[tuple[int, int]]()
+        sung = [(name, *in_steps(line), line.pitch) for name, line in zip(VOICE_NAMES, self.lines, strict=False)]
+        for step, pitch in zip(in_steps(self.score)[0].tolist(), self.score.pitch.tolist(), strict=True):
+            singers = [name for name, on, off, of in sung if ((on <= step) & (step < off) & (of == pitch)).any()]
+            names += singers[seen[step, pitch] :][:1] or singers[-1:] or [""]
+            seen[step, pitch] += 1
+        return names
 
     @property
     def bars(self) -> Bars | None:

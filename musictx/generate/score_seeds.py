@@ -157,6 +157,7 @@ def continued(seed: ScoreSeed, part: Region, length: Length) -> tuple[ScoreSeed,
     first = until(seed, part)
     old, is_whole = first.notation, first is seed
     bar = meter_of_rest(old)
+    slots = free_slots(seed)
     count, most = bars_of(length, old, bar), most_bars(len(seed.used))
     if count > most:
         most_s = int(most * bar.full / _units_a_second(old))
@@ -164,7 +165,8 @@ def continued(seed: ScoreSeed, part: Region, length: Length) -> tuple[ScoreSeed,
         why = f"{count} new bars for {len(seed.used)} part{'s' * (len(seed.used) != 1)}"
         hint = "then go on with the result"
         raise ConfigError(f"Length.{name}", got=got, why=why, allowed=f"at most {allowed}", hint=hint).of(seed.file)
-    return first, more_bars(old, seed.slots, count, fill=is_whole)
+    template = more_bars(old, seed.slots, count, fill=is_whole)
+    return first, replace(template, free=frozenset(each for each in template.free if each[0] in slots))
 
 
 def more_bars(old: Notation, slots: tuple[int | None, ...], count: int, fill: bool = True) -> Template:
@@ -218,7 +220,7 @@ def with_gap(seed: ScoreSeed, from_bar: int, to_bar: int) -> Template:
 
 
 def free_slots(seed: ScoreSeed) -> list[int]:
-    """The slots that a gap empties. Raises ConfigError for a part that is not there."""
+    """The slots that get new music. Raises ConfigError for a part that is not there."""
     if seed.project.part is None:
         return seed.used
     try:

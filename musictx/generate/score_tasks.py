@@ -103,7 +103,7 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, given: byte
     request = check_kept(request)
     remarks = list[str]()
     try:
-        seed = read_score(file, tokenizer, request.only if isinstance(request, Fill) else None, given)
+        seed = read_score(file, tokenizer, request.only if isinstance(request, NewMusic) else None, given)
     except PerformanceError as error:
         if isinstance(request, Accompany):
             raise
@@ -158,7 +158,6 @@ def _unkept(request: Request) -> Iterator[tuple[str, object, object, str]]:
         yield "from_s", cut, None, "a score is heard from its beginning, so seed_bars= and seed_seconds= end it too"
         yield "seed_from", part.side, usual.side, "a score is heard from its beginning"
         yield "start", part.start.replace("bar", AUTO), usual.start, "new bars begin at a bar line"
-        yield "part", request.only, None, "a score goes on with all its parts"
     elif isinstance(request, Fill):
         for name in ("from_s", "to_s"):
             yield name, getattr(request, name), None, "a gap in a score has whole bars, from_bar= and to_bar="

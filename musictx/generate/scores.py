@@ -28,6 +28,7 @@ from musictx.tokenizers.vocab import Ids
 FREE = -1  # in a script: ids are drawn until the one after it
 SPARE = 16  # times the ids of its script, which a row has room for
 FAR, FEW = 12, 4  # semitones beyond the notes of a part; so many notes say what it does
+HAND = 5  # notes at once, if it had no more
 SHARE = 3  # each side of a gap has at most this part of the window
 
 
@@ -53,33 +54,37 @@ class Template:
         return len(self.notation.parts) > len(self.seed.parts)
 
     def limits(self, rules: Rules, control: Control) -> Limits:
-        """What new notes keep to: a flute has one at a time, and none far from those that it had. A keyboard may have
-        any, and each part what is asked. Raises ConfigError as `Limits.after`."""
+        """What new notes keep to: a flute has one at a time, and none far from those that it had, a hand what it can
+        play; and each part what is asked. Raises ConfigError as `Limits.after`."""
         none = np.zeros(1, dtype=bool)  # meters and keys are in the script
         limits = Limits.after(self.seed, none, none, rules, self.unit_s)
         if self.has_new_parts and rules.max_still_s == AUTO:  # hands that a seed lacks have no waits of their own
             limits = replace(limits, still=max(bar.full for bar in self.notation.bars))
-        parts = zip(self.slots, self.seed.parts, strict=True) if not self.has_new_parts else ()
-        own = {
-            slot: part
-            for slot, part in parts
-            if slot is not None and part.program not in KEYBOARDS and len(part.notes) >= FEW
-        }
-        reach = dict[int, NDArray[np.bool_]]()
-        for slot, part in own.items():
-            low, high = (extreme(note.pitch for note in part.notes) for extreme in (min, max))
-            pitch = np.arange(len(limits.pitches))
-            near = limits.pitches & (low - FAR <= pitch) & (pitch <= high + FAR)
-            reach[slot] = near if near.any() else limits.pitches
-        lines = frozenset(slot for slot, part in own.items() if part.is_line)
+        parts = [*zip(self.slots, self.seed.parts, strict=True)] if not self.has_new_parts else []
+        hands = {n for staves in self.seed.keyboards for n in staves}
+        at_once, reach = dict[int, int](), dict[int, NDArray[np.bool_]]()
+        for n, (slot, part) in enumerate(parts):
+            if slot is None:
+                continue
+            is_alone = n not in hands and (part.program not in KEYBOARDS or part.is_line) and len(part.notes) >= FEW
+            at_once[slot] = part.at_once if is_alone else max(part.at_once, HAND)
+            if is_alone:
+                low, high = (extreme(note.pitch for note in part.notes) for extreme in (min, max))
+                pitch = np.arange(len(limits.pitches))
+                near = limits.pitches & (low - FAR <= pitch) & (pitch <= high + FAR)
+                reach[slot] = near if near.any() else limits.pitches
         has_more = control.polyphony is not None or control.density is not None
         return replace(
             limits,
-            lines=frozenset() if has_more else lines,
+            at_once={} if has_more else at_once or dict.fromkeys(self.drawn, HAND),
             reach=reach if control.register is None else {},
-            drawn=frozenset(slot for slot, _ in self.free),
+            drawn=self.drawn,
             span=self.span,
         )
+
+    @property
+    def drawn(self) -> frozenset[int]:
+        return frozenset(slot for slot, _ in self.free)
 
     @property
     def unit_s(self) -> float:

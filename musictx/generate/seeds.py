@@ -188,10 +188,7 @@ def read_seed(
         tracks = replace(tracks, signatures=tracks.signatures[:-1])
     project = Project(data, tracks.tempo_map, part, drums, written)
     if part is not None:
-        try:
-            tracks = read_tracks(project.alone(), path, one_tempo=tokenizer.metrical)
-        except ConfigError as error:
-            raise error.of(path) from None
+        tracks = heard_part(project, path, tokenizer.metrical)
     score = tracks.merge(drums)
     if not len(score) and len(tracks.merge(drums=True)):
         raise UserError(f"{path}: the seed has only drums", DRUMS_ALONE)
@@ -201,6 +198,14 @@ def read_seed(
     score = fit_instruments(score, tracks, tokenizer, path, drums, remarks.append)
     score = fit_range(score, tokenizer, path, remarks.append)
     return Seed(score, tracks.meter(), project, tuple(remarks))
+
+
+def heard_part(project: Project, path: Path, one_tempo: bool) -> Tracks:
+    """The tracks of a file with the notes of its one part alone. Raises ConfigError, which names the file."""
+    try:
+        return read_tracks(project.alone(), path, one_tempo=one_tempo)
+    except ConfigError as error:
+        raise error.of(path) from None
 
 
 def fit_drums(score: Score, tokenizer: Tokenizer, drums: bool, source: object, say: Callable[[str], None]) -> Score:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import permutations
 from statistics import median
 
 from musictx.music.grid import STEPS_PER_QUARTER
@@ -16,23 +17,37 @@ def in_parts(
     project: Project, seed: Mapping[str, Score], lines: Iterable[Line]
 ) -> tuple[list[Line], dict[int, list[Event]]]:
     """New events of each track, for the lines whose voice of the seed is in a part; the other lines as they are."""
-    at: dict[tuple[int, int], list[int]] = {}  # the numbers of the parts that begin a note
-    for part in project.model_parts:
-        for note in notes_in(project, part):
-            at.setdefault((step(project, note.on), note.pitch), []).append(part.number)
-    others, voices = list[Line](), dict[int, list[Score]]()
+    others, voices, homes = list[Line](), dict[int, list[Score]](), homes_of(project, seed)
     for line in lines:
-        places = [(step(project, note.on), note.pitch) for note in project.in_ticks(seed[line.name])]
-        counts = Counter(number for place in places for number in at.get(place, ()))
-        number, most = max(counts.items(), key=lambda each: each[1], default=(0, 0))
-        if 2 * most > len(places):
-            voices.setdefault(number, []).append(line.score)
+        if line.name in homes:
+            voices.setdefault(homes[line.name], []).append(line.score)
         else:
             others.append(line)
     more: dict[int, list[Event]] = {}
     for part in (each for each in project.parts if each.number in voices):
         more.setdefault(part.track, []).extend(sung(project, part, voices[part.number]))
     return others, more
+
+
+def homes_of(project: Project, seed: Mapping[str, Score]) -> dict[str, int]:
+    """The number of the part of each voice of the seed: as many parts as voices have one each, those that share most
+    notes; else it is the part of most notes of a voice."""
+    at: dict[tuple[int, int], list[int]] = {}  # the numbers of the parts that begin a note
+    for part in project.model_parts:
+        for note in notes_in(project, part):
+            at.setdefault((step(project, note.on), note.pitch), []).append(part.number)
+    places = {
+        name: [(step(project, note.on), note.pitch) for note in project.in_ticks(line)] for name, line in seed.items()
+    }
+    counts = {name: Counter(number for place in mine for number in at.get(place, ())) for name, mine in places.items()}
+    numbers = sorted({number for place in at.values() for number in place})
+    if len(numbers) == len(seed):
+        best = max(
+            permutations(numbers), key=lambda each: sum(counts[name][n] for name, n in zip(seed, each, strict=True))
+        )
+        return dict(zip(seed, best, strict=True))
+    most = {name: max(count, key=count.__getitem__) for name, count in counts.items() if count}
+    return {name: number for name, number in most.items() if 2 * counts[name][number] > len(places[name])}
 
 
 def notes_in(project: Project, part: Part) -> list[Note]:

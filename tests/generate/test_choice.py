@@ -157,6 +157,19 @@ def test_a_chorale_that_shall_be_loud_and_soft_is_a_score():
     assert name_bundle(None, [seed_path("chorale")], request=Continue(humanize=True)).bundle == "score"
 
 
+def test_one_voice_of_four_is_no_choir(tmp_path):
+    from musictx.music.grid import VOICE_NAMES, lines_of_grid
+    from musictx.music.project import Line, Project
+
+    lines = [Line(*each) for each in zip(VOICE_NAMES, lines_of_grid(CHORDS), strict=True)]
+    (tmp_path / "four.mid").write_bytes(Project.new(0.6).beside(lines))
+    played = {
+        only: name_bundle(None, [tmp_path / "four.mid"], request=Fill(from_bar=1, to_bar=1, only=only)).bundle
+        for only in (None, "alto", "4", "viola")
+    }
+    assert played == {None: "chorale", "alto": "score", "4": "score", "viola": "chorale"}  # there is no viola
+
+
 def test_whoever_asks_for_no_score_gets_none(band):
     assert name_bundle(None, [band]).bundle == "piano"
 

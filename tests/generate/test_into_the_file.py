@@ -10,7 +10,7 @@ import pytest
 from conftest import ok, refused
 
 import musictx
-from musictx.music.grid import lines_of_grid, score_to_grid
+from musictx.music.grid import in_steps, lines_of_grid, score_to_grid
 from musictx.music.midi_file import read_events
 from musictx.music.notation.midi import from_midi
 from musictx.music.notation.write import to_musicxml
@@ -180,6 +180,26 @@ def test_each_voice_goes_on_in_its_part(filling, world, tmp_path, staves):
         late = track.score.clip(hymn.merge().duration_s, track.score.duration_s)
         sounding = (late.onset_s <= late.onset_s[:, None] + 1e-6) & (late.offset_s > late.onset_s[:, None] + 1e-6)
         assert sounding.sum(1).max(initial=0) <= len(track.name)
+
+
+@pytest.mark.parametrize("crosses", [False, True])
+def test_each_voice_of_a_gap_goes_back_to_its_part(filling, world, tmp_path, crosses):
+    hymn = read_tracks(world.hymn.read_bytes(), world.hymn)
+    lines = lines_of_grid(score_to_grid(hymn.merge()), hymn.quarter_s)
+    if crosses:  # in every other bar the two violins change their places
+        odd = [in_steps(line)[0] // 16 % 2 == 1 for line in lines[:2]]
+        first, second = (lines[k].select(~odd[k]) for k in (0, 1))
+        lines[:2] = [Score.merge([first, lines[1].select(odd[1])]), Score.merge([second, lines[0].select(odd[0])])]
+    names = ("Violin I", "Violin II", "Viola", "Cello")
+    (tmp_path / "four.mid").write_bytes(Project.new(hymn.quarter_s).beside([*map(Line, names, lines)]))
+    (music,) = musictx.load(filling).fill(tmp_path / "four.mid", from_bar=2, to_bar=2)
+    now = read_tracks(music.midi(), "").tracks
+    assert tuple(track.name for track in now if len(track.score)) == names
+    for track in now:
+        steps = in_steps(track.score)[0]
+        new = track.score.select((steps >= 16) & (steps < 32))
+        assert len(new) > 4
+        assert (new.offset_s[:-1] <= new.onset_s[1:] + 1e-6).all()
 
 
 def test_bars_after_an_upbeat(world, tmp_path):

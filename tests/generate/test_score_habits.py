@@ -22,8 +22,9 @@ from musictx.tokenizers.rules import Rules
 BARS = tuple(Bar(96 * n, 4, 4) for n in range(4))
 BASS = Part("Bass", 33, tuple(Note(24 * k, 24, 28 + k % 5) for k in range(16)))
 PAD = Part("Pad", 89, tuple(Note(96 * k, 96, pitch) for k in range(4) for pitch in (60, 64, 67)))
-PIANO = Part("Piano", 0, tuple(Note(24 * k, 24, 60 + k % 5) for k in range(16)))
-BAND = Notation((BASS, PAD, PIANO), BARS, 384, tempi=(Tempo(0, 120.0),))
+PIANO = Part("Piano", 0, tuple(Note(24 * k, 24, 60 + k % 5 + 4 * high) for k in range(16) for high in (0, 1)))
+LEAD = Part("Lead", 0, tuple(Note(24 * k, 24, 70 + k % 5) for k in range(16)))  # of a track without a sound
+BAND = Notation((BASS, PAD, PIANO, LEAD), BARS, 384, tempi=(Tempo(0, 120.0),))
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +45,13 @@ def test_a_line_has_one_note_at_a_time_near_its_own_and_other_parts_more(folder,
     path = in_file(BAND, folder)
     request = Continue(PLAIN, Length(bars=6)) if kind is Continue else Fill(PLAIN, from_bar=2, to_bar=4)
     new, music = new_of(path, replace(request, random_seed=k))
-    bass = next(part for part in music.notation.parts if part.name == "Bass")
-    assert all(a.offset <= b.onset for a, b in pairwise(bass.notes))
+    parts = {part.name: part for part in music.notation.parts}
+    for name in ("Bass", "Lead"):
+        assert all(a.offset <= b.onset for a, b in pairwise(parts[name].notes))
+    assert parts["Pad"].at_once == 3
+    assert parts["Piano"].at_once <= 5
     assert all(28 - 12 <= note.pitch <= 32 + 12 for note in new["Bass"])
+    assert all(70 - 12 <= note.pitch <= 74 + 12 for note in new["Lead"])
     assert all(60 - 12 <= note.pitch <= 67 + 12 for note in new["Pad"])
 
 
@@ -61,8 +66,29 @@ def test_a_pad_and_a_keyboard_may_have_chords_and_a_keyboard_any_pitch(folder):
     assert max(pitches) > 76
 
 
+@given(st.integers(0, 99))
+@settings(max_examples=10)
+def test_no_hand_has_more_notes_at_once_than_it_can_play_or_had(folder, k):
+    crowd = tuple(Note(0, 24, 40 + n) for n in range(7))  # once
+    hands = (replace(PIANO, group=1, notes=(*LEAD.notes,)), replace(PIANO, group=1, notes=(*crowd, *PIANO.notes[2:])))
+    path = folder / "hands.musicxml"
+    path.write_bytes(to_musicxml(replace(BAND, parts=hands))[0])
+    _, music = new_of(path, Continue(PLAIN, Length(bars=6), random_seed=k))
+    assert [part.at_once for part in music.notation.parts] <= [5, 7]
+    tune = in_file(replace(BAND, parts=(replace(LEAD, program=73),)), folder)
+    _, music = new_of(tune, Accompany(PLAIN, random_seed=k))
+    assert max(part.at_once for part in music.notation.parts) <= 5
+
+
+def test_one_part_goes_on_while_the_others_rest(folder):
+    new, music = new_of(in_file(BAND, folder), Continue(PLAIN, Length(bars=6), only="Pad"))
+    assert {name for name, notes in new.items() if notes} == {"Pad"}
+    assert {note.onset >= 384 for note in new["Pad"]} == {True}
+    assert len(music.notation.bars) == 10
+
+
 def test_who_asks_for_notes_at_once_or_a_register_gets_them(folder):
-    path = in_file(BAND, folder)
+    path = in_file(replace(BAND, parts=BAND.parts[:3]), folder)
     new, _ = new_of(path, Continue(PLAIN, Length(bars=6), control=Control(polyphony=9, strength=20.0)))
     assert len({note.onset for note in new["Bass"]}) < len(new["Bass"])
     new, _ = new_of(path, Continue(PLAIN, Length(bars=6), control=Control(register=90, strength=20.0)))

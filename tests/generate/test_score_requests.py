@@ -60,16 +60,14 @@ CHANGES: dict[type[Request], Fields] = {
     Continue: ALL
     | NEW
     | {"sampling.seed_guidance": 4.0, "length.seconds": 3.0, "length.bars": 5.0, "include_seed": False}
-    | {"part.seconds": 4.0, "part.bars": 2, "part.until_s": 4.0},
+    | {"part.seconds": 4.0, "part.bars": 2, "part.until_s": 4.0, "only": "Cello"},
     Fill: ALL | NEW | {"from_bar": 3, "to_bar": 4, "only": "Cello"},
     Accompany: ALL,
 }
 NONE: Fields = {"rules.masks": False, "control.bar_seconds": 2.0, "control.loudness": 60, "control.particles": 4}
 CHORALES: Fields = {"rules.voice_order": True, "rules.voice_ranges": True, "rules.no_parallels": True}
 REFUSED: dict[type[Request], Fields] = {
-    Continue: NONE
-    | CHORALES
-    | {"length.tokens": 5, "part.side": "end", "part.start": "beat", "only": "Voice", "drums": True},
+    Continue: NONE | CHORALES | {"length.tokens": 5, "part.side": "end", "part.start": "beat", "drums": True},
     Fill: NONE
     | CHORALES
     | {"sampling.seed_guidance": 1.0, "length.seconds": 3.0, "length.bars": 2.0, "length.tokens": 3}

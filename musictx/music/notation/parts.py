@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import NamedTuple
 
 from musictx.errors import MidiError
@@ -146,6 +147,12 @@ class Part:
             overlaps += note.onset < until
             until = max(until, note.offset)
         return overlaps <= MANY_AT_ONCE * len(self.notes)
+
+    @property
+    def at_once(self) -> int:
+        """How many notes sound together at most; 1 of a line."""
+        events = sorted((at, by) for note in self.notes for at, by in ((note.onset, 1), (note.offset, -1)))
+        return 1 if self.is_line else max(accumulate(by for _, by in events))
 
     @property
     def is_wide(self) -> bool:

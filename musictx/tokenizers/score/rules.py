@@ -42,7 +42,7 @@ class Limits:
     still: int
     silence: int
     polyphony: int
-    lines: frozenset[int] = frozenset()  # slots of one note at a time
+    at_once: Mapping[int, int] = field(default_factory=dict)  # how many notes of a slot may sound together
     reach: Mapping[int, Mask] = field(default_factory=dict)  # (PITCHES,) the pitches of slots that have not all
     drawn: frozenset[int] = frozenset(range(SLOTS))  # slots of new music, which alone may not be silent for long
     span: tuple[int, int] | None = None  # where new music begins and ends
@@ -228,8 +228,12 @@ class Row:
         sounds = (onset <= self.bar[0] + places) & (offset > self.bar[0] + places)  # (N, places)
         own, pitches = sounds & (slot == self.slot), self._reach
         is_full: Mask = (sounds.sum(0) >= self.limits.polyphony) | ((own & pitches[pitch]).sum(0) >= pitches.sum())
-        free: Mask = ~(is_full | (own.any(0) & (self.slot in self.limits.lines)))
+        free: Mask = ~(is_full | (own.sum(0) >= self._at_once))
         return free
+
+    @property
+    def _at_once(self) -> int:
+        return self.limits.at_once.get(self.slot, PITCHES)
 
     @property
     def _reach(self) -> Mask:
@@ -284,7 +288,7 @@ class Row:
         sounding = [(slot, pitch) for slot, onset, offset, pitch in self.notes if onset <= moment < offset]
         own = [pitch for slot, pitch in sounding if slot == self.slot]
         legal[own] = False
-        legal &= not (own and self.slot in self.limits.lines)
+        legal &= len(own) < self._at_once
         if self.last != "LENGTH":
             legal &= len(sounding) < self.limits.polyphony
         return legal
