@@ -10,6 +10,7 @@ from musictx.music.notation.chord_symbols import ChordSymbol, symbol_named
 from musictx.music.notation.lyrics import printable
 from musictx.music.notation.mei_bars import measures_of, repeated
 from musictx.music.notation.mei_clefs import CHANGED, mark_clefs, put_clefs
+from musictx.music.notation.mei_editorial import settle
 from musictx.music.notation.mei_xml import ID, LAYOUT, SCHEMA, Element, name_of, number_of, text_of
 from musictx.music.notation.musicxml import MARK
 from musictx.music.notation.parts import MODES
@@ -39,6 +40,7 @@ HALVES = {"long": "breve", "breve": "1"}  # lengths without a number
 def for_music21(text: str, losses: Counter[str]) -> str:
     """The score with the same music, in words that music21 knows. Raises ElementTree.ParseError."""
     root = ElementTree.fromstring(text)
+    settle(root)
     losses["clefs"] += mark_clefs(root)
     for element in root.iter():
         _spell(element, losses)
