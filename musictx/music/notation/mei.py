@@ -73,7 +73,7 @@ def for_music21(text: str, losses: Counter[str]) -> str:
                 whole.extend(measures_of(child) if is_music else [child])
             elif name_of(child) not in LAYOUT:
                 kept.append(child)
-        whole[:] = [*repeated(whole, losses)]
+        whole[:] = [*repeated(whole, kept, losses)]
         score[:] = [*kept, whole]
     _tie(root)
     return ElementTree.tostring(root, "unicode")
