@@ -73,8 +73,10 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], right
         sys.stdout.write(output.getvalue())
 
 
-def write_beside(pieces: "Sequence[Music]", files: "Targets", what: str) -> None:
-    """Writes the sound and score of each piece, and a picture of all, as `files` names them."""
+def write_beside(pieces: "Sequence[Music]", files: "Targets", what: str) -> list[UserError]:
+    """Writes the sound and score of each piece, and a picture of all, as `files` names them; the reasons of scores that
+    cannot be written."""
+    errors = list[UserError]()
     for path, music in zip(files.wav, pieces, strict=False):
         music.write(path)
     for path, music in zip(files.musicxml, pieces, strict=False):
@@ -82,10 +84,18 @@ def write_beside(pieces: "Sequence[Music]", files: "Targets", what: str) -> None
             lacks = music.write(path)
             say(f"{path}: its score" + f"; {lacks}" * bool(lacks))
         except UserError as error:
-            say(f"not written: {error}")
+            errors.append(error)
     if files.png and pieces:
         from musictx.viz.piano_roll import piano_roll  # takes 0.4 s, so only those who draw wait for it
 
         panels, longest = [(m.title, m.score, m.new) for m in pieces], max(pieces, key=lambda m: m.score.duration_s)
         piano_roll(panels, files.png, bars=longest.bars, chords=[m.chords for m in pieces])
         say(f"{files.png}: {what}")
+    return errors
+
+
+def check_written(errors: list[UserError]) -> None:
+    """Raises UserError for scores that cannot be written."""
+    if errors:
+        others = f"; and {len(errors) - 1} others" if len(errors) > 1 else ""
+        raise UserError(f"not written: {errors[0].what}{others}", errors[0].hint)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from omegaconf import MISSING
 
-from musictx.commands import read_chords, write_beside
+from musictx.commands import check_written, read_chords, write_beside
 from musictx.config.command import Command
 from musictx.config.fields import setting_keys
 from musictx.config.train import AttentionConfig
@@ -152,7 +152,7 @@ def write(pieces: Sequence[Accompanied | ScoreMusic], files: Targets, alone: boo
         stopped = f"; stopped before the end: {music.stopped}" if music.stopped else ""
         say(f"{path}: {notes}{became}, {-music.mean_log_p:.3f} nats a token{stopped}")
         say(*[f"{path}: {lacks}"] * bool(lacks))
-    write_beside(pieces, files, "the melody and its voices as piano rolls")
+    check_written(write_beside(pieces, files, "the melody and its voices as piano rolls"))
 
 
 COMMAND = Command(

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from musictx.analysis.repeats import Provenance
-from musictx.commands import read_chords, write_beside
+from musictx.commands import check_written, read_chords, write_beside
 from musictx.commands.generate_settings import GenerateConfig, continue_request, fill_request
 from musictx.config.command import Command
 from musictx.config.fields import setting_keys
@@ -177,19 +177,21 @@ def draw(
     targets: dict[Path, Targets],
 ) -> None:
     """Writes and prints the new music of each beginning. Raises KeyboardInterrupt where a person stopped it."""
+    errors = list[UserError]()
     for beginning in beginnings.values():
         say(*beginning.remarks)
     with few_threads(min(config.rows_at_once, config.variations * len(beginnings))):
         music = compose()
     for (source, beginning), pieces in zip(beginnings.items(), music, strict=True):
         say(*dict.fromkeys(each for piece in pieces for each in piece.remarks if each not in beginning.remarks))
-        write(source, targets[source], pieces, opened.origins, config.alone, config.pedal)
+        errors += write(source, targets[source], pieces, opened.origins, config.alone, config.pedal)
     if is_interrupted(music, config.variations):
         say("interrupted: what existed by then is written, the rest is missing")
         raise KeyboardInterrupt
     for piece in {piece.stopped: piece for pieces in music for piece in pieces if piece.stopped}.values():
         end = "the gap was full" if piece.is_new is not None else "the asked length"
         say(f"stopped before {end}: {piece.stopped}")
+    check_written(errors)
 
 
 def check_all_read(errors: list[UserError], of: int) -> None:
@@ -227,8 +229,9 @@ def write(
     origins: "list[Provenance | Neighbours]",
     alone: bool = False,
     pedal: bool = False,
-) -> None:
-    """Writes a seed's continuations, or the fills of a gap, and prints a line of facts for each."""
+) -> list[UserError]:
+    """Writes a seed's continuations, or the fills of a gap, and prints a line of facts for each; the reasons of scores
+    that cannot be written."""
     if pieces and pieces[0].unheard:
         say(f"{source}: longer than the model looks back; it does not hear the oldest {pieces[0].unheard} tokens")
     for path, music in zip(files.midi, pieces, strict=False):
@@ -244,7 +247,7 @@ def write(
         say(*(f"{path}: {remark}" for remark in (lacks, music.beat, origin) if remark))
     renamed = [replace(m, name=path.stem) for path, m in zip(files.midi, pieces, strict=False)]
     title = "the seed and its continuations" if pieces and pieces[0].is_new is None else "what is kept and what is new"
-    write_beside(renamed, files, f"{title}, as piano rolls")
+    return write_beside(renamed, files, f"{title}, as piano rolls")
 
 
 COMMAND = Command(

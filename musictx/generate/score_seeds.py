@@ -89,13 +89,19 @@ def read_score(
     divided = notation.divided
     numbers = tuple(n for n in range(len(notation.parts)) for _ in range(1 + (n in divided)))
     notation = notation.on_two_staves()
+    asked = asked_places(project, file) if part is not None else set()
+    slots = tuple(slots_of(notation, [n for n, home in enumerate(numbers) if asked.intersection(places[home])]))
     try:
-        slots = tuple(slots_of(notation))
         tokenizer.sections(notation, slots, None)
     except TokenError as error:
         raise error.of(file) from None
     losses = Losses({kind: count for kind, count in losses.items() if not (is_midi and kind in KEPT)})
     lost = say_repairs(losses) + (say_repairs(tracks.repairs) if is_midi else [])  # notation has one list of both
+    heard = [staff for staff, slot in zip(notation.parts, slots, strict=True) if slot is not None]
+    if beside := sum(bool(staff.notes) for staff in notation.parts) - len(heard):
+        lost.append(
+            f"{beside} of {beside + len(heard)} staves, those with fewest notes, are not heard and get no new notes"
+        )
     remarks = (f"{file}, as the model hears it: {'; '.join(lost)}",) if lost else ()
     meter = replace(tracks.meter(), before=notation.first - 1)
     return ScoreSeed(file, notation, slots, numbers, places, loud, project, is_midi, meter, remarks)
@@ -223,16 +229,21 @@ def free_slots(seed: ScoreSeed) -> list[int]:
     """The slots that get new music. Raises ConfigError for a part that is not there."""
     if seed.project.part is None:
         return seed.used
-    try:
-        mine = {(part.track, part.channel) for part in seed.project.model_parts}
-    except ConfigError as error:
-        raise error.of(seed.file) from None
+    mine = asked_places(seed.project, seed.file)
     pairs = zip(seed.staves, seed.slots, strict=True)
     slots = [slot for n, slot in pairs if slot is not None and mine.intersection(seed.places[n])]
     if not slots:
         why = "it has drums, which a score lacks"
         raise ConfigError("part", got=seed.project.part, why=why, allowed="another").of(seed.file)
     return slots
+
+
+def asked_places(project: Project, file: Path) -> set[tuple[int, int]]:
+    """The tracks and channels of the asked part. Raises ConfigError for one that is not there."""
+    try:
+        return {(part.track, part.channel) for part in project.model_parts}
+    except ConfigError as error:
+        raise error.of(file) from None
 
 
 def _without(part: Part, notation: Notation, bars: Collection[int]) -> Part:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import mido
 import numpy as np
 import pytest
-from conftest import ok, refused
+from conftest import ok, refused, run
 
 import musictx
 from musictx.music.grid import in_steps, lines_of_grid, score_to_grid
@@ -68,6 +68,14 @@ def test_a_continuation_keeps_every_event_of_the_seed(world, project, tmp_path):
     assert read_events(twin.midi()).tracks == now
     twin.write(tmp_path / "twin.mid")
     assert events(tmp_path / "twin.mid") == now
+
+
+def test_a_score_that_cannot_be_written_is_an_error_and_the_music_is_there(world, tmp_path):
+    done = run(
+        ["musictx", "generate", "elise", f"bundle={world.bundle}", "length_seconds=3", "out=o.musicxml"], tmp_path
+    )
+    assert (done.returncode, "not written: " in done.stderr) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["o.mid"]
 
 
 def test_a_seed_that_is_cut_keeps_its_tempo_map_and_its_names(world, project, tmp_path):

@@ -164,3 +164,19 @@ def test_a_roll_has_the_bars_of_the_score(folder, suffix):
     spans_s = [end / 24 for _, end in music.notation.spans]
     assert bars.lines_s.tolist() == [0, *spans_s][: len(bars.lines_s)]
     assert bars.numbers[: len(spans_s)].tolist() == music.notation.numbers
+
+
+@pytest.mark.parametrize("only", [None, "Line 3"])
+def test_of_more_parts_than_the_ids_have_those_with_few_notes_rest(folder, only):
+    parts = tuple(
+        Part(f"Line {n}", 40, tuple(note._replace(pitch=50 + n) for note in LEAD.notes[: 5 + n])) for n in range(1, 21)
+    )
+    path = in_file(Notation(parts, BARS, 384), folder)
+    new, music = new_of(path, Fill(PLAIN, from_bar=2, to_bar=2, only=only))
+    assert len(new) == 14
+    assert ("Line 3" in new) == (only is not None)
+    unheard = {part.name: part.notes for part in music.notation.parts if part.name not in new}
+    assert unheard == {part.name: part.notes for part in parts if part.name not in new}
+    assert any("6 of 20 staves" in each for each in task_of(path, SCORE, Fill(PLAIN, from_bar=2, to_bar=2)).remarks)
+    hands, _ = new_of(path, Accompany(PLAIN))
+    assert hands["Piano"]

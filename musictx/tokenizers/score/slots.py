@@ -1,5 +1,7 @@
 """The places of a score's parts in its ids: a tune, the right and the left hand, and other parts."""
 
+from collections.abc import Collection
+
 from musictx.errors import TokenError
 from musictx.music.notation.notation import KEYBOARDS, Notation
 from musictx.music.notation.parts import MIDDLE_C
@@ -10,8 +12,9 @@ OCTAVE = 12
 NAMES = ("tune", "piano", "piano", *(f"part {n}" for n in range(1, SLOTS - OTHER + 1)))  # (SLOTS,)
 
 
-def slots_of(notation: Notation) -> list[int | None]:
-    """The slot of each part, None for those without notes. Raises TokenError for more than 13 others.
+def slots_of(notation: Notation, first: Collection[int] | None = None) -> list[int | None]:
+    """The slot of each part, None for those without notes. Raises TokenError for more than 13 others, unless some are
+    `first`: then these have slots, and those with most notes.
 
     The first keyboard with two staves has the hands, one with music on both before others. Of the parts that sing one
     note at a time the first is the tune, unless another lies an octave higher."""
@@ -29,6 +32,8 @@ def slots_of(notation: Notation) -> list[int | None]:
     if RIGHT not in slots and LEFT not in slots and len(others) == 1 and parts[others[0]].program in KEYBOARDS:
         n = others.pop()
         slots[n] = RIGHT if parts[n].height >= MIDDLE_C else LEFT
+    if len(others) > SLOTS - OTHER and first is not None:
+        others = sorted(sorted(others, key=lambda n: (n not in first, -len(parts[n].notes)))[: SLOTS - OTHER])
     if len(others) > SLOTS - OTHER:
         raise TokenError(f"{len(others)} parts beside a tune and two hands", f"give at most {SLOTS - OTHER}")
     for slot, n in enumerate(others, OTHER):
