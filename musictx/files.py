@@ -67,16 +67,21 @@ def check_suffix(field: str, name: str | Path, suffixes: Sequence[str]) -> None:
 
 
 NAME_OF_FILE = re.compile(
-    r"(?i)\.(midi?|smf|kar|rmi|musicxml|mxl|xml|krn|mei|abc|ly|musx?|sib|msc[xz]|gp[3-7x]?|als|flp"
-    r"|png|svg|pdf|jpe?g|gif|webp|tiff?|mp[34]|m4a|mov|webm|wav|wave|aiff?|aac|opus|flac|ogg"
-    r"|json|html?|md|txt|csv|ya?ml|safetensors|onnx|ckpt|pt|zip|gz)"
+    r"(?i)\.(midi?|smf|kar|rmi|musicxml|mxl|xml|krn|mei|abc|png|svg|pdf|jpg|gif|mp[34]|wav|flac|ogg"
+    r"|json|html|md|txt|csv|yaml|safetensors|onnx|ckpt|zip|gz)"
 )
 
 
+LETTERS = re.compile(r"\.[A-Za-z]\w{0,11}")
+
+
 def check_folder(field: str, name: str | Path, instead: Sequence[str] = ()) -> None:
-    """Raises ConfigError for a folder's name that looks like a file's; `instead` are suffixes that may end it."""
+    """Raises ConfigError for a folder's name that looks like a file's; `instead` are suffixes that may end it, and
+    beside these any suffix looks so."""
     path = Path(name)
-    if NAME_OF_FILE.fullmatch(path.suffix) and not os.path.lexists(path):  # one that is there, another line refuses
+    if (LETTERS if instead else NAME_OF_FILE).fullmatch(path.suffix) and not os.path.lexists(
+        path
+    ):  # one that is there, another line refuses
         allowed = "a folder" + f", or a name that ends in one of {', '.join(instead)}" * bool(instead)
         raise ConfigError(field, got=name, why="this is where a folder is made", allowed=allowed)
 

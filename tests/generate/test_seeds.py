@@ -78,7 +78,7 @@ def test_what_is_written_is_named_by_a_file(tmp_path):
     assert names("a.mid") == ["a.mid/h-1.mid"]  # a folder of this name stays one
     with pytest.raises(ConfigError, match=r"2 seeds need a file each: give a folder"):
         names("x.mid", seeds=("h.mid", "g.mid"))
-    for out in ("x.pdf", "x.mxl", "x.safetensors"):
+    for out in ("x.pdf", "x.mxl", "x.safetensors", "x.xyz", "x.MSCZ"):
         with pytest.raises(ConfigError, match=r"give a folder, or a name that ends in one of \.mid"):
             names(out)
 
