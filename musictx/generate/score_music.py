@@ -1,7 +1,7 @@
 """A score with its new notes, and its files: a person's MIDI file stays as it is beside them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
@@ -20,6 +20,7 @@ from musictx.music.notation.lyrics import is_lyric
 from musictx.music.notation.midi import MINOR, VELOCITY, lost_in_midi, to_midi
 from musictx.music.notation.notation import Losses, Notation
 from musictx.music.notation.parts import Note, Part
+from musictx.music.notation.swing import Swing
 from musictx.music.pedal import let_go
 from musictx.music.project import Line, Project, events_of
 from musictx.music.read import read_tracks
@@ -167,7 +168,7 @@ def into_file(
 ) -> bytes:
     """The person's MIDI file with new notes in place of those of the free bars."""
     project, tracks = seed.project, list(seed.project.file.tracks)
-    per_unit = int.from_bytes(project.file.division) / UNITS
+    per_unit, swing = int.from_bytes(project.file.division) / UNITS, seed.notation.swing
     begin, end = template.span
     if begin >= template.seed.end:  # no pedal of the seed holds what is new
         tracks = let_go(tracks, project.raw.channels, round(begin * per_unit))
@@ -187,7 +188,7 @@ def into_file(
         for k, (t, channel) in enumerate(place for place in seed.places[home] if place in asked):
             mine = [note for note in notes_of(tracks[t]) if note.channel == channel]
             gone = [note for note in mine if begin <= round(note.on / per_unit) < end]
-            more = list(events_of([] if k else _in_ticks(notes, per_unit, channel), channel))
+            more = list(events_of([] if k else _in_ticks(notes, per_unit, channel, swing), channel))
             # a note without an end would last as long as its track, which gets longer
             more += [_end_of(note) for note in mine if note.last is None and note not in gone]
             places = [n for note in gone for n in (note.first, note.last) if n is not None]
@@ -218,8 +219,10 @@ def _keys(template: Template, per_unit: float) -> list[Event]:
     ]
 
 
-def _in_ticks(notes: Iterable[tuple[Note, int]], per_unit: float, channel: int) -> list[MidiNote]:
-    ticks = ((round(note.onset * per_unit), round(note.offset * per_unit), note.pitch, loud) for note, loud in notes)
+def _in_ticks(notes: Sequence[tuple[Note, int]], per_unit: float, channel: int, swing: Swing) -> list[MidiNote]:
+    units = [[note.onset for note, _ in notes], [note.offset for note, _ in notes]]
+    on, off = np.rint(swing.played(units) * per_unit).astype(int).tolist()
+    ticks = ((a, b, note.pitch, loud) for a, b, (note, loud) in zip(on, off, notes, strict=True))
     return [MidiNote(on, max(off, on + 1), channel, pitch, velocity, 0, None) for on, off, pitch, velocity in ticks]
 
 

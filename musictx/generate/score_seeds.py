@@ -21,6 +21,7 @@ from musictx.music.notation.lyrics import cut
 from musictx.music.notation.midi import KEPT, place_of, staves_of, to_midi
 from musictx.music.notation.notation import KEYBOARDS, Losses, Notation
 from musictx.music.notation.parts import Bar, Part
+from musictx.music.notation.swing import straight
 from musictx.music.project import Project
 from musictx.music.read import kind_of_notation, read_bytes, read_tracks, score_of, whole
 from musictx.music.repairs import say_repairs
@@ -81,7 +82,7 @@ def read_score(
     tracks = read_tracks(data, file)
     midi = with_all_units(whole(data, file))
     project = Project(midi, read_tracks(midi, file).tempo_map, part, notation=None if is_midi else notation)
-    staves, _ = staves_of(project.file)
+    staves, _ = staves_of(straight(project.file)[0])
     per_unit = int.from_bytes(project.file.division) / UNITS
     struck = ((n, note) for n, staff in enumerate(staves) for note in staff.notes if is_midi)
     loud = {(n, round(note.on / per_unit), note.pitch): note.velocity for n, note in struck}
@@ -97,6 +98,7 @@ def read_score(
         raise error.of(file) from None
     losses = Losses({kind: count for kind, count in losses.items() if not (is_midi and kind in KEPT)})
     lost = say_repairs(losses) + (say_repairs(tracks.repairs) if is_midi else [])  # notation has one list of both
+    lost += [notation.swing.remark] * (is_midi and not notation.swing.is_straight)
     heard = [staff for staff, slot in zip(notation.parts, slots, strict=True) if slot is not None]
     if beside := sum(bool(staff.notes) for staff in notation.parts) - len(heard):
         lost.append(
@@ -152,9 +154,9 @@ def silent_bars(notation: Notation) -> int:
 
 
 def seconds_at(units: ArrayLike, seed: ScoreSeed) -> NDArray[np.float64]:
-    """Units in seconds of the file."""
+    """Units in seconds of the file, which may swing."""
     clock = seed.project.clock
-    return clock.seconds(np.rint(np.asarray(units) * (clock.ticks_per_quarter / UNITS)))
+    return clock.seconds(np.rint(seed.notation.swing.played(units) * (clock.ticks_per_quarter / UNITS)))
 
 
 def continued(seed: ScoreSeed, part: Region, length: Length) -> tuple[ScoreSeed, Template]:

@@ -70,6 +70,7 @@ LOSSES = {  # of scores
     "words": ("a text over a staff is left out", "{} texts over the staves are left out"),
     "repeats": ("a repeat sign is left out: the music is read once",)
     + ("{} repeat signs are left out: the music is read once",),
+    "swung": ("its swing is written straight",) * 2,
     "markers": ("a marker is left out", "{} markers are left out"),
     "pedals": ("a press of the sustain pedal is left out", "{} presses of the sustain pedal are left out"),
     "programs": ("a change of sound within a track is left out", "{} changes of sound within a track are left out"),

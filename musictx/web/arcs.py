@@ -88,7 +88,7 @@ class ScoreReader(AttentionReader):
         trace = super().trace(replace(score, quarter_s=float(UNITS)))  # a unit lasts a second
         notes, ticks = trace.score, self.clock.ticks_per_quarter / UNITS
         on_s, off_s, time_s = (
-            self.clock.seconds(np.rint(units * ticks).astype(np.int64))
+            self.clock.seconds(np.rint(self.notation.swing.played(units) * ticks).astype(np.int64))
             for units in (notes.onset_s, notes.offset_s, trace.time_s)
         )
         return trace._replace(score=replace(notes, onset_s=on_s, offset_s=off_s), time_s=time_s)

@@ -8,6 +8,7 @@ from math import inf
 from typing import NamedTuple
 
 import mido
+import numpy as np
 
 from musictx.errors import MidiError, PerformanceError
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL
@@ -17,20 +18,20 @@ from musictx.music.notation.lengths import TAIL, apart, on_grid, without_tails
 from musictx.music.notation.lyrics import LYRIC, in_midi, syllables_in
 from musictx.music.notation.notation import MOST_PARTS, Losses, Notation
 from musictx.music.notation.parts import MOST_QUARTERS, SIMPLER, UNSAID, Bar, Key, Part, Tempo, name_of
+from musictx.music.notation.swing import NEAR, Swing, nearness, straight
 from musictx.music.score import UNITS
 
 TICKS = 480  # a quarter: 20 ticks are a unit
 VELOCITY = 80
 SHARPS = ("C", "G", "D", "A", "E", "B", "F#", "C#")
 FLATS = ("C", "F", "Bb", "Eb", "Ab", "Db", "Gb", "Cb")
-NEAR = 0.1  # of a unit: how far an onset may lie from the grid, for programs that round their ticks
 LOOSE, ENOUGH = 0.25, 16  # and of a score whose notes are a little off, if so many places show it: they get the nearest
 TUPLETS = (10, 14)  # of a quarter: quintuplets and septuplets, which the grid lacks
 NAME, MARKER, UPBEAT = 0x03, 0x06, "upbeat"
 MINOR = ("minor", "aeolian", "dorian", "phrygian", "locrian")  # modes with a minor third
 SHOWN = 4 * UNITS  # how long a tempo of a MIDI file lasts that is printed
 PEDAL, DOWN, CENTRE = 64, 64, b"\x00\x40"
-KEPT = {"markers", "pedals", "programs", "bends"}  # losses of a score, not of music that goes on in its file
+KEPT = {"markers", "pedals", "programs", "bends", "swung"}  # losses of a score, not of music that goes on in its file
 
 
 def to_midi(
@@ -58,7 +59,7 @@ def to_midi(
         (at, mido.MetaMessage("set_tempo", tempo=min(round(60e6 / speed), 2**24 - 1)))
         for at, speed, _ in notation.tempi
     ]
-    file.tracks.append(_track(clock, notation.end))
+    file.tracks.append(_track(clock, notation.end, notation.swing))
     for n, part in enumerate(notation.parts):
         _, channel = place_of(n)
         events: list[tuple[int, mido.Message | mido.MetaMessage]] = [
@@ -71,7 +72,7 @@ def to_midi(
             velocity = loud.get((numbers[n], note.onset, note.pitch), VELOCITY)
             events.append((note.onset, mido.Message("note_on", channel=channel, note=note.pitch, velocity=velocity)))
             events.append((note.offset, mido.Message("note_off", channel=channel, note=note.pitch)))
-        file.tracks.append(_track(events, notation.end))
+        file.tracks.append(_track(events, notation.end, notation.swing))
     out = io.BytesIO()
     file.save(file=out)
     return out.getvalue()
@@ -106,8 +107,8 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
             source, "it counts frames of a film, not quarters, so it is no score", "give a MIDI file with a beat"
         )
     per_unit = per_quarter / UNITS
-    is_coarse = per_quarter < UNITS
-    near = NEAR if is_coarse else max(NEAR, 0.5 / per_unit + 1e-9)  # between two ticks a note is written at one of them
+    is_coarse, near = per_quarter < UNITS, nearness(per_unit)
+    file, swing = straight(file)
     staves, drums = staves_of(file)
     notes = [note for staff in staves for note in staff.notes]
     beside = [note.on for note in notes if not _is_near(note.on, per_unit, near)]
@@ -116,7 +117,7 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     total, off = len(notes), sum(not _is_tuplet(tick, per_quarter) for tick in far)
     parts = [Part(staff.name, staff.program, on_grid(staff.notes, per_unit)) for staff in staves]
     parts, unsung = with_lyrics(parts, staves, file, per_unit)
-    losses = Losses(drums=drums, finer=len(beside), lyrics=unsung)
+    losses = Losses(drums=drums, finer=len(beside), lyrics=unsung, swung=int(not swing.is_straight))
     losses.update(_unwritten(file))
     losses["shared"] = total - sum(len(part.notes) for part in parts)
     if not total:
@@ -152,6 +153,7 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
         end,
         tuple(keys) if not keys or keys[0].onset == 0 else (Key(0, 0), *keys),
         tuple(tempi) if tempi and tempi[0].onset == 0 else (UNSAID, *tempi),
+        swing=swing,
     )
     return notation, +losses
 
@@ -289,12 +291,13 @@ def _name(key: Key) -> str:
     return names[abs(fifths)] + "m" * (key.mode in MINOR)
 
 
-def _track(events: list[tuple[int, mido.Message | mido.MetaMessage]], end: int) -> mido.MidiTrack:
+def _track(events: list[tuple[int, mido.Message | mido.MetaMessage]], end: int, swing: Swing) -> mido.MidiTrack:
     """Events by time; notes end before others begin."""
     order = sorted(events, key=lambda each: (each[0], each[1].type == "note_on"))
+    ticks = np.rint(swing.played([at for at, _ in order] + [end]) * (TICKS / UNITS)).astype(int).tolist()
     track, now = mido.MidiTrack(), 0
-    for at, message in order:
-        track.append(message.copy(time=(at - now) * TICKS // UNITS))
-        now = at
-    track.append(mido.MetaMessage("end_of_track", time=max(end - now, 0) * TICKS // UNITS))
+    for tick, (_, message) in zip(ticks, order, strict=False):
+        track.append(message.copy(time=tick - now))
+        now = tick
+    track.append(mido.MetaMessage("end_of_track", time=max(ticks[-1] - now, 0)))
     return track

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from musictx.music.notation.chord_symbols import ChordSymbol, over
 from musictx.music.notation.lyrics import cut
 from musictx.music.notation.parts import MIDDLE_C, UNSAID, Bar, Key, Note, Part, Tempo, name_of
+from musictx.music.notation.swing import STRAIGHT, Swing
 
 Losses = Counter[str]  # by kinds of `LOSSES`
 MUSICXML = ".musicxml"
@@ -44,6 +45,7 @@ class Notation:
     arranger: str = ""
     rights: str = ""
     first: int = field(default=1, compare=False)  # the number of the first whole bar; an excerpt has its own
+    swing: Swing = field(default=STRAIGHT, compare=False)  # of the file that it is of
     source: Source | None = field(default=None, compare=False, repr=False)  # its bars are written again as they are
     key_from: "Notation | None" = field(
         default=None, compare=False, repr=False
