@@ -80,6 +80,14 @@ LOSSES = {  # of scores
         "a note is shortened: a staff has at most four voices",
         "{} notes are shortened: a staff has at most four voices",
     ),
+    "uneven": (
+        "a bar is shorter in one part than in another: a rest fills it",
+        "{} bars are shorter in one part than in another: rests fill them",
+    ),
+    "odd": (
+        "a bar is a little longer: no time signature has its length",
+        "{} bars are a little longer: no time signature has their lengths",
+    ),
     "lines": ("a bar line at no thirty-second is left out", "{} bar lines at no thirty-second are left out"),
 }
 REPAIRS = LOSSES | {

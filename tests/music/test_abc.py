@@ -54,8 +54,8 @@ OVERLAID = [[(0, 72), (96, 74), (144, 78), (144, 81)], [(0, 60), (96, 59), (96, 
         ("K:C\n[V:1]F2[K:G]F2|\n[V:1][M:1/4][L:1/8]F2|F2|\n", [[(0, 65), (48, 66), (96, 66), (120, 66)]], {}),
         (
             "K:C\nV:1\nZ2|C4|\nV:2\n[M:2/4]Z|[M:C]Z|E2[Q:1/4=60]E2|\n",
-            [[(192, 60)], [(144, 64), (192, 64)]],
-            {},
+            [[(192, 60)], [(192, 64), (240, 64)]],
+            {"uneven": 1},
         ),
         ("K:C\nC4|\n\nX:2\nK:C\nE4|\n\nX:3\nK:C\nE4|\n", [[(0, 60)]], {"tunes": 2}),
     ],
@@ -120,7 +120,7 @@ def test_sounds_of_abc_are_of_the_voice_before_them():
     [
         ("(10:8:10cdefgabc'd'e'|c4", [0.4] * 10 + [2]),
         ("(12cdefcd[fa]efcdz|c4", [1 / 12] * 12 + [2]),  # in the time of two
-        ("(10:4:3c2d/2e d|c4", [0.4, 0.1, 0.2, 0.5, 2]),  # of three notes alone
+        ("(10:4:3c2d/2e d|c4", [0.4, 0.1, 0.2, 0.55, 2]),  # of three notes alone; the bar ends at a thirty-second
         ("(11:4cdefgabcdef(3cde|c4", [2 / 11] * 11 + [1 / 3] * 3 + [2]),
     ],
 )

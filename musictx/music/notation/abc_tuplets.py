@@ -1,4 +1,4 @@
-"""Tuplets of ABC with more than nine notes, which music21 does not know."""
+"""Tuplets of ABC that music21 does not know: with more than nine notes, or cut by a bar line."""
 
 import re
 from fractions import Fraction
@@ -8,6 +8,7 @@ from musictx.music.notation.abc_pitches import EVENT
 MANY = re.compile(
     r"\((\d{2,3})(?![\d])(?::(\d{0,3}))?(?::(\d{0,3}))?"
 )  # notes, in the time of how many, how many have it
+UNSAID = re.compile(r"\((\d)(?!\d)(?::(\d*))?:?(?![\d:])")  # how many notes have it
 LENGTH = re.compile(r"(\d*)(/*)(\d*)")
 
 
@@ -23,7 +24,25 @@ def as_lengths(music: str, is_compound: bool) -> str:
         while left and (event := EVENT.search(music, at)):
             out, at = out + music[at : event.start()] + _times(event, factor), event.end()
             left -= not any(event.group(1, 2, 3))
+            if event[3] and not affected:
+                break
     return out + music[at:]
+
+
+def within_bars(music: str) -> str:
+    """The line with tuplets that end with their bar, where it has too few notes for them."""
+
+    def ended(found: re.Match[str]) -> str:
+        left = int(found[1])
+        for event in EVENT.finditer(music, found.end()):
+            if event[3]:
+                return f"({found[1]}:{found[2] or ''}:{int(found[1]) - left}"
+            left -= not any(event.group(1, 2))
+            if not left:
+                break
+        return found[0]
+
+    return UNSAID.sub(ended, music)
 
 
 def _times(event: re.Match[str], factor: Fraction) -> str:

@@ -12,7 +12,7 @@ from musictx.music.notation.abc_lyrics import Words
 from musictx.music.notation.abc_meters import Rests, is_compound, meter_of, signature_of, tempo_of, whole_notes
 from musictx.music.notation.abc_pitches import Pitches
 from musictx.music.notation.abc_text import plain, signs_in
-from musictx.music.notation.abc_tuplets import as_lengths
+from musictx.music.notation.abc_tuplets import as_lengths, within_bars
 
 NAME = re.compile(r'\b(?:name|nm)=(?:"([^"\n]*)"|(\S+))')
 # letters that stand for decorations, but not within a symbol: music21 takes some for notes
@@ -112,7 +112,7 @@ class Voice(Line):
         played, signs = REPEAT.subn("|", DECORATION.sub(r"\1", SLUR.sub("", music)))
         played = BARS_OF_REST.sub(self.rests.of, played)
         played = TUPLET.sub(r"(\1:3", played) if self._is_compound else played
-        played = as_lengths(played, self._is_compound)
+        played = within_bars(as_lengths(played, self._is_compound))
         self.repeats += signs
         bars, first = [bar.split("&") for bar in played.split("|")], len(self.pitches.bars) - 1
         losses["overlay"] += sum(max(len(bar) - 1 - len(self.layers), 0) for bar in bars)
@@ -168,7 +168,9 @@ class Voice(Line):
         for before, field, value in self.changes:
             following = [begin for begin in begins if begin >= onsets[before]]
             if field == "M" and following:
-                measures[begins.index(following[0])].insert(0, TimeSignature(value))
+                signed = measures[begins.index(following[0])]
+                signed.removeByClass("TimeSignature")  # of two at one place the later counts
+                signed.insert(0, TimeSignature(value))
             elif onsets[before] < onsets[-1] and field == "K":
                 signature = KeySignature(value[0])
                 put(onsets[before], signature.asKey(value[1]) if value[1] else signature)

@@ -11,6 +11,7 @@ from musictx.music.score import UNITS
 
 MOST_QUARTERS = 100_000
 MOST_BARS = 50_000
+FINEST = UNITS // 8  # the shortest part of a bar that a time signature counts
 SIMPLER = "write a meter of larger notes"
 SLOWEST, FASTEST = 5.0, 1000.0  # quarters a minute
 BEATS = {0, 6, 9, 12, 18, 24, 36, 48, 72, 96, 144}  # of marks: notes with and without a dot, or none

@@ -3,27 +3,25 @@
 import io
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
-from itertools import accumulate, pairwise
 from typing import Any
 
 from musictx.errors import MidiError
 from musictx.music.notation import mei
 from musictx.music.notation.abc_tune import each_voice
 from musictx.music.notation.abc_voices import Layer, Voice
+from musictx.music.notation.bars import bars_of, begin_together
 from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.humdrum import Spines, without_names
 from musictx.music.notation.musicxml import Transposition, for_music21, transpositions
 from musictx.music.notation.notation import MOST_PARTS, MUSIC21, Losses, Notation, Source
-from musictx.music.notation.parts import MODES, UNSAID, Bar, Key, Tempo
-from musictx.music.notation.staves import in_one_line, instruments_of, move_to_sound, staff_of, units
+from musictx.music.notation.parts import MODES, UNSAID, Key, Tempo
+from musictx.music.notation.staves import in_one_line, instruments_of, move_to_sound, staff_of, staves_of, units
 from musictx.music.notation.text import text_of
-from musictx.music.score import UNITS
 
 AS_WRITTEN = Transposition(0, 0)
-FREE, MOST_BEATS = (4, 4), 99  # the meter where nothing says one; music21 takes seconds to write thousands of beats
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
 REFERENCES = re.compile(r"(?m)^!!(?!!(?:OTL|COM|LYR|LAR|YEC):).*")  # one without a colon stops music21
 MARKS = {  # by classes of music21, what a `Notation` lacks
@@ -62,12 +60,12 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
                 move_to_sound(staff, by)
             for score in scores:
                 score.toSoundingPitch(inPlace=True)  # a copy would take as long as the reading
-            if kind in ("musicxml", "mei"):
-                for score in scores:
-                    _begin_bars_together(score)
+            if kind != "abc":  # whose bars come with what is put on; signs of others have places in even bars
+                begin_together(staves_of(scores), losses, finest=1)
             for each, score in zip(unread, scores, strict=False):
                 each.put_on(score, losses)
-            staves = [staff for score in scores for staff in getattr(score, "parts", [score])]
+            staves = staves_of(scores)
+            begin_together(staves, losses)
             moved = [each.get(0, AS_WRITTEN) for each in changes] or [AS_WRITTEN] * len(staves)
             notation = _notation(staves, symbols, moved, losses, source, chart).with_symbols_apart()
             groups = instruments_of(scores, staves, kind in ("musicxml", "abc"))
@@ -122,19 +120,6 @@ def _for_music21(
     return [text], unread.symbols, [unread]
 
 
-def _begin_bars_together(score: Any) -> None:
-    """Moves the bars of each staff to where the last staff's begin: music21 reads each staff for itself, so a bar that
-    is too long or short would shift all that follow."""
-    staves = [(part, [*part.getElementsByClass("Measure")]) for part in getattr(score, "parts", ())]
-    onsets = [[*(each.offset for each in bars), part.highestTime] for part, bars in staves]
-    if len({len(each) for each in onsets}) != 1 or onsets.count(onsets[0]) == len(onsets):
-        return
-    lengths = [max(after - before for before, after in bar) for bar in zip(*map(pairwise, onsets), strict=True)]
-    for part, bars in staves:
-        for onset, each in zip(accumulate(lengths, initial=0), bars, strict=False):
-            part.setElementOffset(each, onset)
-
-
 def _notation(
     parts: list[Any],
     named: dict[str, ChordSymbol],
@@ -154,7 +139,7 @@ def _notation(
     end = max(ends, default=0)
     longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
     flat = longest.flatten()
-    bars, end = _bars(longest, end, source)
+    bars, end = bars_of(longest, end, source)
     signatures = [tuple(_signed(part.flatten())) for part in parts]
     owned = [_keys(said, by) for said, by in zip(signatures, moved, strict=True)]
     # that of most staves: timpani have none, and horns that of C
@@ -255,44 +240,3 @@ def _changes(marks: Iterable[tuple[int, Any]]) -> list[tuple[int, Any]]:
         if not changes or changes[-1][1] != value:
             changes.append((at if changes else 0, value))
     return changes
-
-
-def _bars(part: Any, end: int, source: object) -> tuple[tuple[Bar, ...], int]:
-    """The bars of a part, and where the last one ends."""
-    bars: list[Bar] = []
-    measures = part.getElementsByClass("Measure")
-    meters = _lengths_as_meters([units(each.duration.quarterLength) for each in measures])
-    meter = None
-    for measure, free in zip(measures, meters, strict=True):
-        signature = measure.timeSignature
-        if signature is not None and not (bars and signature.style.hideObjectOnPrint):  # hidden: that of a broken bar
-            meter = signature.numerator, signature.denominator
-        bar = Bar(units(measure.offset), *(meter or free))
-        bar.check(source)
-        if bars and bars[-1].onset == bar.onset:
-            bars.pop()  # a bar without length
-        bars.append(bar)
-        last = bar.onset + units(measure.duration.quarterLength)
-    while len(bars) > 1 and bars[-1].onset >= max(last, end):  # behind the last double bar
-        bars.pop()
-    if not bars:
-        signatures = part.flatten().getElementsByClass("TimeSignature")
-        meter = next(((each.numerator, each.denominator) for each in signatures), FREE)
-        bars, last = [Bar(0, *meter)], 0
-    bars[0] = bars[0]._replace(onset=0)
-    if end > last:
-        more = bars[-1]._replace(onset=last).filled(end, source)
-        bars += [each for each in more if each.onset > bars[-1].onset]  # the last one may have no length yet
-        last = bars[-1].onset + bars[-1].full
-    return tuple(bars), max(last, bars[-1].onset + 1)
-
-
-def _lengths_as_meters(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The meter of each bar of music without one, from its length; a short first or last bar has its neighbour's."""
-    for n, length in enumerate(lengths):
-        near = lengths[abs(n - 1)] if n in (0, len(lengths) - 1) and len(lengths) > 1 else 0
-        full, unit = max(length, near), 4
-        while full * unit % (UNITS * 4) and unit < 32:
-            unit *= 2
-        beats, rest = divmod(full * unit, UNITS * 4)
-        yield (beats, unit) if 0 < beats <= MOST_BEATS and not rest else FREE

@@ -138,6 +138,11 @@ def _notes(
     return {note: tuple(sorted(voices)) for note, voices in sorted(notes.items())}
 
 
+def staves_of(scores: Iterable[Any]) -> list[Any]:
+    """All staves of some scores; a score may be one."""
+    return [staff for score in scores for staff in getattr(score, "parts", [score])]
+
+
 def units(quarters: Any) -> int:
     return round(Fraction(quarters) * UNITS)
 

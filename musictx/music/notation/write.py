@@ -11,12 +11,13 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from musictx.errors import UserError
+from musictx.music.notation.bars import on_line
 from musictx.music.notation.chord_symbols import moved
 from musictx.music.notation.lyrics import printable, sing
 from musictx.music.notation.midi import meter_of
 from musictx.music.notation.musicxml import MARK, Transposition, with_symbols
 from musictx.music.notation.notation import MUSIC21, Losses, Notation
-from musictx.music.notation.parts import UNSAID, Bar, Clef, Key, Part, Tempo
+from musictx.music.notation.parts import FINEST, UNSAID, Bar, Clef, Key, Part, Tempo
 from musictx.music.notation.spelling import Name, key_of, missing, spelled
 from musictx.music.notation.voices import Chord, Given, as_given, chords_of, in_two_lines, in_voices
 from musictx.music.score import UNITS
@@ -25,7 +26,6 @@ T = TypeVar("T", bound=tuple[Any, ...])
 MOST_BARS = 10_000  # of all staves: each takes about ten milliseconds
 ONE = (96, 72, 48, 36, 24, 18, 12, 9, 6, 3, 32, 16, 8, 4, 2, 1)  # lengths that one note head can have, in units
 TRIPLETS = {6, 12, 24, 48, 96}  # lengths of whole ones
-FINEST = UNITS // 8  # the shortest part of a bar that a time signature counts
 MOST_TRANSPOSED = 36  # semitones; none of a real instrument is farther
 LOW = 60  # mean pitch of a staff in the bass clef
 
@@ -85,8 +85,7 @@ def _of_one_name(notation: Notation) -> tuple[Part, ...]:
 def _on_lines(notation: Notation) -> tuple[Notation, Losses]:
     """Without bar lines at no thirty-second: no time signature has a bar that ends there."""
     bars = tuple(bar for bar in notation.bars if bar.onset % FINEST == 0)
-    end = -(-notation.end // FINEST) * FINEST
-    return replace(notation, bars=bars, end=end), Losses(lines=len(notation.bars) - len(bars))
+    return replace(notation, bars=bars, end=on_line(notation.end)), Losses(lines=len(notation.bars) - len(bars))
 
 
 def _staff(
