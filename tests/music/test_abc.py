@@ -188,7 +188,20 @@ def test_meters_and_keys_within_abc_count_from_their_bar():
     assert bars == [(0, 5, 8), (1, 5, 8), (6, 2, 2), (14, 2, 2), (22, 2, 2), (30, 2, 2), (38, 3, 4), (40, 3, 4)]
     assert [(key.onset // 12, key.sharps) for key in notation.keys] == [(0, 0), (30, 1), (40, 0)]
     assert [note.pitch for note in notation.parts[0].notes][-4:] == [66, 64, 60, 65]
-    assert losses == {"repeats": 2}
+    assert losses == {"repeats": 2, "sums": 1}
+
+
+@pytest.mark.parametrize(
+    ("head", "music", "beats", "sums"),
+    [
+        ("3+2+2/8", "C7|[M:(2 + 3)/8]C5|", [7, 5], 2),
+        ("0+3/8", "V:1\nC3|[M:2+2/8]C4|\nV:2\nC3|[M:2+2/8]C4|", [3, 4], 1),  # of all voices the same one
+        ("C|", "C8|", [2], 0),
+    ],
+)
+def test_a_meter_of_abc_that_is_a_sum_becomes_one_number_and_is_counted(head, music, beats, sums):
+    notation, losses = read_notation(f"X:1\nM:{head}\nL:1/8\nK:C\n{music}\n".encode(), "abc")
+    assert ([bar.numerator for bar in notation.bars], losses["sums"]) == (beats, sums)
 
 
 @pytest.mark.parametrize(("meter", "eighths"), [("6/8", 3), ("4/4", 2), ("3/4", 2), ("9/8", 3)])

@@ -8,11 +8,18 @@ MOST_RESTS = 1000  # bars
 METER = re.compile(r"\s*\(?([\d+ ]{1,40})\)?/(\d{1,3})(?!\d)")
 
 
-def meter_of(text: str) -> str:
-    """A meter as numerator and denominator, also C and (2+3)/8; "" for none."""
+def sum_of(text: str) -> str:
+    """A meter as its numerator, which may be a sum, and denominator, also C and (2+3)/8; "" for none."""
     numbers = METER.match({"C": "4/4", "C|": "2/2"}.get(text.strip(), text))
-    beats = sum(map(int, re.findall(r"\d+", numbers[1]))) if numbers else 0
-    return f"{beats}/{numbers[2]}" if numbers and 0 < beats <= MOST_BEATS and int(numbers[2]) else ""
+    beats = [int(each) for each in re.findall(r"\d+", numbers[1])] if numbers else []
+    is_one = numbers and 0 < sum(beats) <= MOST_BEATS and int(numbers[2])
+    return f"{'+'.join(str(each) for each in beats if each)}/{numbers[2]}" if numbers and is_one else ""
+
+
+def meter_of(text: str) -> str:
+    """A meter as numerator and denominator; "" for none."""
+    beats, _, unit = sum_of(text).partition("/")
+    return f"{sum(map(int, beats.split('+')))}/{unit}" if beats else ""
 
 
 def whole_notes(text: str) -> Fraction:

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from musictx.music.notation.abc_lyrics import Words
-from musictx.music.notation.abc_meters import Rests, is_compound, meter_of, signature_of, tempo_of, whole_notes
+from musictx.music.notation.abc_meters import Rests, is_compound, signature_of, sum_of, tempo_of, whole_notes
 from musictx.music.notation.abc_pitches import Pitches
 from musictx.music.notation.abc_text import plain, signs_in
 from musictx.music.notation.abc_tuplets import as_lengths, within_bars
@@ -89,7 +89,7 @@ class Voice(Line):
         """Takes a key, unit, meter or tempo from here on; whether it is one."""
         value: Any = None
         if field == "M":
-            value, self._is_compound = meter_of(words), is_compound(words)
+            value, self._is_compound = sum_of(words), is_compound(words)
             self.rests.bar = whole_notes(words) or self.rests.bar
         elif field == "Q":
             value = tempo_of(words, self.rests.unit)
