@@ -18,7 +18,15 @@ from musictx.music.notation.humdrum import Spines, without_names
 from musictx.music.notation.musicxml import Transposition, for_music21, transpositions
 from musictx.music.notation.notation import MOST_PARTS, MUSIC21, Losses, Notation, Source
 from musictx.music.notation.parts import MODES, UNSAID, Key, Tempo
-from musictx.music.notation.staves import in_one_line, instruments_of, move_to_sound, staff_of, staves_of, units
+from musictx.music.notation.staves import (
+    in_one_line,
+    instruments_of,
+    move_to_sound,
+    said_sounds,
+    staff_of,
+    staves_of,
+    units,
+)
 from musictx.music.notation.text import text_of
 
 AS_WRITTEN = Transposition(0, 0)
@@ -130,7 +138,8 @@ def _notation(
 ) -> Notation:
     if len(parts) > MOST_PARTS:
         raise MidiError(source, f"it has {len(parts)} staves, and at most {MOST_PARTS} are read", "export fewer parts")
-    staves = [staff_of(each, by.semitones, losses, source) for each, by in zip(parts, moved, strict=True)]
+    about = zip(parts, said_sounds(parts), moved, strict=True)
+    staves = [staff_of(part, sound, by.semitones, losses, source) for part, sound, by in about]
     symbols = _symbols(parts, named, losses)
     ends = [note.offset for staff in staves for note in staff.notes]
     if not ends and not (chart and symbols):

@@ -10,7 +10,7 @@ from musictx.music.notation.lyrics import syllables_of
 from musictx.music.notation.musicxml import Transposition
 from musictx.music.notation.notation import Losses
 from musictx.music.notation.parts import MOST_QUARTERS, Clef, Note, Part
-from musictx.music.notation.sounds import sound_of
+from musictx.music.notation.sounds import sounds_of
 from musictx.music.score import UNITS
 
 
@@ -33,7 +33,14 @@ def move_to_sound(staff: Any, changes: Mapping[int, Transposition]) -> None:
         inside.stream().transpose(size, inPlace=True, classFilterList=moved)
 
 
-def staff_of(part: Any, transposed: int, losses: Losses, source: object) -> Part:
+def said_sounds(parts: Sequence[Any]) -> list[int | None]:
+    """The sound of each staff that its name says."""
+    are_sung = [any(each.lyrics for each in part.flatten().notesAndRests) for part in parts]
+    return sounds_of([_name(part) for part in parts], are_sung)
+
+
+def staff_of(part: Any, sound: int | None, transposed: int, losses: Losses, source: object) -> Part:
+    """The part; `sound` is the one that its name says."""
     flat = part.flatten()
     known = _voices(part, flat)
     voices = _notes(flat.notes, known, losses, source)
@@ -41,7 +48,7 @@ def staff_of(part: Any, transposed: int, losses: Losses, source: object) -> Part
     abbreviation = in_one_line(getattr(part, "_partAbbreviation", ""))[:60]  # else music21 tells its instrument's
     return Part(
         _name(part),
-        _program(part),
+        _program(part, sound),
         (*voices,),
         lyrics,
         transposed,
@@ -155,8 +162,8 @@ def in_one_line(text: object) -> str:
     return " ".join(str(text or "").split())
 
 
-def _program(part: Any) -> int:
+def _program(part: Any, said: int | None) -> int:
     """The MIDI sound of a staff at its beginning: the file's, or the one that its name says."""
     given = [(each.offset, each.midiProgram) for each in part.flatten().getElementsByClass("Instrument")]
-    sounds = [*(sound for at, sound in given if not at), sound_of(_name(part)), *(sound for at, sound in given if at)]
+    sounds = [*(sound for at, sound in given if not at), said, *(sound for at, sound in given if at)]
     return next((int(sound) for sound in sounds if sound is not None and 0 <= sound <= 127), 0)
