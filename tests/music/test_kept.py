@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from musictx.errors import UserError
 from musictx.music.notation.kept import as_it_is, with_kept
 from musictx.music.notation.notation import Notation, Source
-from musictx.music.notation.parts import Bar, Note, Part
+from musictx.music.notation.parts import Bar, Key, Note, Part
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
 
@@ -124,6 +124,23 @@ def test_new_bars_have_the_signature_of_their_own_part():
                 [0] * (len(changed.bars) - 1)
             ] * 3
             assert read(made).parts[1].keys == read(text).parts[1].keys != read(text).keys
+
+
+@pytest.mark.parametrize("new", [(), (0,), (1,), (2,), (0, 1, 2)])
+def test_new_bars_have_no_key_beside_one_that_names_its_notes(new):
+    free = "<key><key-step>B</key-step><key-alter>-0.5</key-alter></key>"
+    first = attributes().replace("<key><fifths>0</fifths></key>", free)
+    for bars in [[first + note(), note("D"), note("E")], [attributes() + note(), first + note("D"), note("E")]]:
+        notation = read(score(bars, [attributes() + note()] * 3))
+        notation = continued(filled(notation, *new) if new else notation, 2)
+        keys = [
+            [each.tag for each in bar.findall("attributes/key/*")]
+            for bar in ElementTree.fromstring(whole(notation)).iter("measure")
+        ]
+        given = [["key-step", "key-alter"] if free in bar else ["fifths"] if "<key>" in bar else [] for bar in bars]
+        assert keys[:5] == [*given, [], []]
+        asked = replace(notation, keys=(*notation.keys, Key(384, 1)))
+        assert [key.text for key in ElementTree.fromstring(whole(asked)).findall("part")[0].iter("fifths")][-1] == "1"
 
 
 def test_a_line_that_goes_into_new_bars_ends_and_others_stay():

@@ -39,6 +39,12 @@ def leading(bar: Element) -> State:
     return held_in([first], 99)
 
 
+def free_keys(state: State, staves: int) -> State:
+    """Those of the keys that name their notes, as of a maqam: no `Notation` says them, so new bars go on in them."""
+    keys = ((place, each) for place, each in state.items() if place[0] == "key" and place[1] <= staves)
+    return {place: each for place, each in keys if each.find("key-step") is not None}
+
+
 def missing(now: State, before: State, said: State, staves: int) -> Element:
     """The attributes that bring a part from what holds now to what shall hold."""
     attributes = Element("attributes")

@@ -8,7 +8,7 @@ from itertools import accumulate
 from xml.etree import ElementTree
 
 from musictx.errors import UserError
-from musictx.music.notation.held import State, held_in, leading, missing, states
+from musictx.music.notation.held import State, free_keys, held_in, leading, missing, states
 from musictx.music.notation.musicxml import Element, by_parts
 from musictx.music.notation.notation import Notation, Source
 from musictx.music.notation.parts import Note
@@ -61,7 +61,7 @@ def with_kept(text: bytes, notation: Notation) -> bytes:
             for n, span in enumerate(notation.spans_in_units)
             if span in place and all(span in b and a[span] == b[span] for a, b in zip(heard, written, strict=True))
         }
-        joint = [*_joined(bars, new.findall("measure"), kept, _staves(old))]
+        joint = [*_joined(bars, new.findall("measure"), kept, places, _staves(old))]
         for each in bars:
             old.remove(each)
         old.extend(joint)
@@ -105,7 +105,9 @@ def _by_bar(notes: Iterable[Note], spans: Sequence[tuple[int, int]]) -> dict[tup
     return found
 
 
-def _joined(old: list[Element], new: list[Element], kept: dict[int, int], staves: int) -> Iterator[Element]:
+def _joined(
+    old: list[Element], new: list[Element], kept: dict[int, int], places: Sequence[int | None], staves: int
+) -> Iterator[Element]:
     """The bars of a part; where old and new ones meet, with what holds there."""
     _cut_lines(old, kept)
     befores = [states(bars, staves) for bars in (old, new)]
@@ -118,8 +120,14 @@ def _joined(old: list[Element], new: list[Element], kept: dict[int, int], staves
                 _open(bar)
             numbers = bar.get("number", ""), made.get("number", "")
             later = int(numbers[0]) - int(numbers[1]) if all(map(str.isdecimal, numbers)) else later
-        elif made.get("number", "").isdecimal():
-            made.set("number", str(int(made.get("number", "")) + later))
+        else:
+            place = places[n]
+            own = free_keys(leading(old[place]), staves) if place is not None and place < len(old) else {}
+            for each in bar.findall("attributes") if own else ():
+                each[:] = [one for one in each if one.tag != "key"]
+            before = before | free_keys(now, staves) | own
+            if made.get("number", "").isdecimal():
+                made.set("number", str(int(made.get("number", "")) + later))
         lacks = missing(now, before, leading(bar), staves)
         if len(lacks):
             bar.insert(next((k for k, each in enumerate(bar) if each.tag != "print"), 0), lacks)
