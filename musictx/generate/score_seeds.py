@@ -178,9 +178,11 @@ def continued(seed: ScoreSeed, part: Region, length: Length) -> tuple[ScoreSeed,
 
 
 def more_bars(old: Notation, slots: tuple[int | None, ...], count: int, fill: bool = True) -> Template:
-    """New bars for all parts with a slot, behind the last bar line; `fill` gives a last bar that is not full rests."""
+    """New bars for all parts with a slot, behind the last bar line; `fill` gives a last bar that is not full rests, but
+    for one that goes back to an upbeat."""
     last, meter = old.bars[-1], meter_of_rest(old)
-    end = max(old.end, last.onset + last.full) if fill else old.end
+    goes_back = old.source is not None and old.source.ends_in_repeat
+    end = max(old.end, last.onset + last.full) if fill and not goes_back else old.end
     bars = [meter._replace(onset=end + k * meter.full) for k in range(count)]
     notation = replace(old, bars=(*old.bars, *bars), end=end + count * meter.full)
     numbers = range(len(old.bars), len(notation.bars))

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from notated import NOTE, XML
 from projects import note as strike
 from projects import project, track
 from small_scores import PLAIN, SCORE, SONG, TUNE_NOTES, drawn, in_file, keeps, sounds
@@ -14,12 +15,13 @@ from strategies import notations
 from musictx.errors import ConfigError, UserError
 from musictx.generate.primer import Part as Region
 from musictx.generate.requests import Continue, Length
-from musictx.generate.score_seeds import bars_of, meter_of_rest, read_score
+from musictx.generate.score_seeds import bars_of, meter_of_rest, more_bars, read_score
 from musictx.generate.score_tasks import task_of
 from musictx.music.midi_file import Event, read_events
 from musictx.music.notation.midi import from_midi, to_midi
 from musictx.music.notation.notation import Notation
 from musictx.music.notation.parts import Bar, Note, Part
+from musictx.music.notation.read import read_notation
 from musictx.music.read import score_of
 
 
@@ -151,3 +153,12 @@ def test_a_variation_does_not_depend_on_the_others(tmp_path):
     one_by_one = drawn(path, Continue(PLAIN, Length(bars=2), variations=3, rows_at_once=1))
     assert [len(music.new_notes) for music in three] == [len(music.new_notes) for music in one_by_one]
     assert three[0].notation != three[1].notation
+
+
+@pytest.mark.parametrize(("line", "begins"), [('<barline><repeat direction="backward"/></barline>', 192), ("", 216)])
+def test_a_last_bar_that_goes_back_to_the_upbeat_stays_as_it_is(line, begins):
+    bars = "</measure><measure>".join(NOTE.format("C", 6 * quarters) for quarters in (1, 4, 3))
+    text = XML.replace("<beats>2", "<beats>4").format(notes=bars + line)
+    old = read_notation(text.encode(), "musicxml")[0]
+    assert more_bars(old, (0,), 2).notation.bars[3:] == (Bar(begins, 4, 4), Bar(begins + 96, 4, 4))
+    assert more_bars(old.first_bars(2), (0,), 1, fill=False).notation.bars[2:] == (Bar(120, 4, 4),)

@@ -27,6 +27,7 @@ class Source(NamedTuple):
     notes: tuple[tuple[Note, ...], ...]
     spans: tuple[tuple[int, int], ...]
     until: int  # so many bars may come back
+    ends_in_repeat: bool = False
 
 
 @dataclass(frozen=True)

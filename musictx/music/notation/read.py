@@ -82,9 +82,10 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
             notation = replace(notation, parts=parts)
             if kind == "musicxml":
                 heard = tuple(part.notes for part in notation.parts)
-                notation = replace(
-                    notation, source=Source(text, heard, tuple(notation.spans_in_units), len(notation.bars))
-                )
+                last = [bar for staff in staves for bar in staff.getElementsByClass("Measure")[-1:]]
+                repeats = any("Repeat" in bar.rightBarline.classes for bar in last if bar.rightBarline)
+                spans = tuple(notation.spans_in_units)
+                notation = replace(notation, source=Source(text, heard, spans, len(spans), repeats))
                 tablatures = [n for n, staff in enumerate(staves) if staff[clef.TabClef]]
                 notation = notation.without_doubles(tablatures, losses)
             if (about := scores[0].metadata) is not None:
