@@ -65,6 +65,11 @@ def test_an_instrument_that_transposes_is_read_as_it_sounds_and_packed_as_plain(
         assert (notation.keys, notation.tempi) == ((Key(0, 0),), (Tempo(0, 90.0),))
 
 
+def test_words_for_a_tempo_in_each_spine_are_one():
+    text = "**kern\t**kern\n*M4/4\t*M4/4\n*MM[Andante]\t*MM[Andante]\n=1\t=1\n1c\t1e\n==\t==\n*-\t*-\n"
+    assert read_notation(text.encode(), "humdrum")[1] == {"wordy": 1}
+
+
 def test_mei_is_read():
     assert notes(read_notation(MEI.encode(), "mei")[0]) == [((0, 24, 60), (24, 24, 64))]
 

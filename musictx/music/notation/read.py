@@ -164,7 +164,7 @@ def _notation(
     ]
     marks = [mark for part in parts for mark in part.flatten().getElementsByClass("TempoIndication")]
     speeds = [(units(mark.offset), _speed(mark)) for mark in marks]
-    losses["wordy"] += sum(speed is None for _, speed in speeds)
+    losses["wordy"] += len({at for at, speed in speeds if speed is None})  # of one place a mark in each staff
     heard = [(at, speed) for at, speed in reversed(speeds) if speed is not None]  # of one place the first staff's
     tempi = _changes(sorted(heard, key=lambda each: each[1][1] > 0))  # and printed marks before those that are not
     losses.update(_marks((each for part in parts for each in part.flatten()), named))
