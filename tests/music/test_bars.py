@@ -31,12 +31,11 @@ def test_bars_of_all_voices_of_abc_begin_together(upper, lower, onsets, uneven):
     assert len(notation.bars) == max(upper.count("|"), lower.count("|"))
 
 
-def test_bars_of_all_spines_begin_together_with_voices_and_words_of_the_bars():
-    spines = "**kern\t**kern\t**text\n*M4/4\t*M4/4\t*\n=1\t=1\t=1\n1C\t2.c\ta\n*\t*^\t*\n"
-    spines += "=2\t=2\t=2\t=2\n1D\t1d\t1f\tb\n=\t=\t=\t=\n*-\t*-\t*-\t*-\n"
+def test_notes_of_humdrum_that_reach_over_bar_lines_stay_in_time():
+    spines = "**kern\t**kern\n*M4/4\t*M4/4\n=1\t=1\n1C\t0c\n=2\t=2\n1D\t.\n=3\t=3\n1E\t1d\n==\t==\n*-\t*-\n"
     onsets, losses, notation = read(spines, "humdrum")
-    assert (onsets, losses) == ([[0, 96, 96], [0, 96]], {"uneven": 1})
-    assert [(each.onset, each.text) for each in notation.parts[0].lyrics] == [(0, "a"), (96, "b")]
+    assert (onsets, losses) == ([[0, 192], [0, 96, 192]], {})
+    assert [bar.onset for bar in notation.bars] == [0, 96, 192]
 
 
 TRIPLET = "(3C/D/E/ F2 (3C/D/"

@@ -35,6 +35,12 @@ def begin_together(staves: Sequence[Any], losses: Losses, finest: int = FINEST) 
             _place(staves[n], bars[n], lengths[n], [on_line(max(bar), finest) for bar in together])
 
 
+def reach_over_lines(staves: Sequence[Any]) -> bool:
+    """Whether notes are longer than their bars, as in Humdrum, where a note of two bars is written once: their times
+    are right, and lines of staves differ."""
+    return len({tuple(bar.offset for bar in staff.getElementsByClass("Measure")) for staff in staves}) > 1
+
+
 def _place(staff: Any, bars: Sequence[Any], old: Sequence[int], new: Sequence[int]) -> None:
     """Gives the bars of a staff new lengths; an upbeat stays before its line."""
     from music21.duration import Duration
@@ -67,22 +73,25 @@ def on_line(at: int, finest: int = FINEST) -> int:
     return -(-at // finest) * finest
 
 
-def bars_of(part: Any, end: int, source: object) -> tuple[tuple[Bar, ...], int]:
-    """The bars of a part, and where the last one ends."""
+def bars_of(parts: Sequence[Any], part: Any, end: int, source: object) -> tuple[tuple[Bar, ...], int]:
+    """The bars of a part, and where the last one ends. A line is where the first part begins a bar: in another a note
+    may reach over it."""
     bars: list[Bar] = []
     measures = part.getElementsByClass("Measure")
+    onsets = [[units(each.offset) for each in staff.getElementsByClass("Measure")] for staff in parts]
+    lines = [min(at) for at in zip(*(each for each in onsets if len(each) == len(measures)), strict=True)]
     meters = _lengths_as_meters([units(each.duration.quarterLength) for each in measures])
     meter = None
-    for measure, free in zip(measures, meters, strict=True):
+    for line, measure, free in zip(lines, measures, meters, strict=True):
         signature = measure.timeSignature
         if signature is not None and not (bars and signature.style.hideObjectOnPrint):  # hidden: that of a broken bar
             meter = signature.numerator, signature.denominator
-        bar = Bar(units(measure.offset), *(meter or free))
+        bar = Bar(line, *(meter or free))
         bar.check(source)
         if bars and bars[-1].onset == bar.onset:
             bars.pop()  # a bar without length
         bars.append(bar)
-        last = bar.onset + units(measure.duration.quarterLength)
+        last = units(measure.offset + measure.duration.quarterLength)
     while len(bars) > 1 and bars[-1].onset >= max(last, end):  # behind the last double bar
         bars.pop()
     if not bars:

@@ -12,7 +12,7 @@ from musictx.errors import MidiError
 from musictx.music.notation import mei
 from musictx.music.notation.abc_tune import each_voice
 from musictx.music.notation.abc_voices import Layer, Voice
-from musictx.music.notation.bars import bars_of, begin_together
+from musictx.music.notation.bars import bars_of, begin_together, reach_over_lines
 from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.humdrum import Spines, without_names
 from musictx.music.notation.musicxml import Transposition, for_music21, transpositions
@@ -68,12 +68,13 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
                 move_to_sound(staff, by)
             for score in scores:
                 score.toSoundingPitch(inPlace=True)  # a copy would take as long as the reading
-            if kind != "abc":  # whose bars come with what is put on; signs of others have places in even bars
+            if kind in ("musicxml", "mei"):  # before signs, which have places in bars
                 begin_together(staves_of(scores), losses, finest=1)
             for each, score in zip(unread, scores, strict=False):
                 each.put_on(score, losses)
             staves = staves_of(scores)
-            begin_together(staves, losses)
+            if kind != "humdrum" or not reach_over_lines(staves):
+                begin_together(staves, losses)
             moved = [each.get(0, AS_WRITTEN) for each in changes] or [AS_WRITTEN] * len(staves)
             notation = _notation(staves, symbols, moved, losses, source, chart).with_symbols_apart()
             groups = instruments_of(scores, staves, kind in ("musicxml", "abc"))
@@ -149,7 +150,7 @@ def _notation(
     end = max(ends, default=0)
     longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
     flat = longest.flatten()
-    bars, end = bars_of(longest, end, source)
+    bars, end = bars_of(parts, longest, end, source)
     signatures = [tuple(_signed(part.flatten())) for part in parts]
     owned = [_keys(said, by) for said, by in zip(signatures, moved, strict=True)]
     # that of most staves: timpani have none, and horns that of C
