@@ -70,18 +70,15 @@ NAME_OF_FILE = re.compile(
     r"(?i)\.(midi?|smf|kar|rmi|musicxml|mxl|xml|krn|mei|abc|png|svg|pdf|jpg|gif|mp[34]|wav|flac|ogg"
     r"|json|html|md|txt|csv|yaml|safetensors|onnx|ckpt|zip|gz)"
 )
-
-
-LETTERS = re.compile(r"\.[A-Za-z]\w{0,11}")
+LETTERS = re.compile(r"\.[A-Za-z]\w{0,3}")
 
 
 def check_folder(field: str, name: str | Path, instead: Sequence[str] = ()) -> None:
     """Raises ConfigError for a folder's name that looks like a file's; `instead` are suffixes that may end it, and
-    beside these any suffix looks so."""
+    beside these any short suffix looks so."""
     path = Path(name)
-    if (LETTERS if instead else NAME_OF_FILE).fullmatch(path.suffix) and not os.path.lexists(
-        path
-    ):  # one that is there, another line refuses
+    is_file = NAME_OF_FILE.fullmatch(path.suffix) or (instead and LETTERS.fullmatch(path.suffix))
+    if is_file and not os.path.lexists(path):  # one that is there, another line refuses
         allowed = "a folder" + f", or a name that ends in one of {', '.join(instead)}" * bool(instead)
         raise ConfigError(field, got=name, why="this is where a folder is made", allowed=allowed)
 

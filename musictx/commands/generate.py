@@ -186,6 +186,7 @@ def draw(
         say(*dict.fromkeys(each for piece in pieces for each in piece.remarks if each not in beginning.remarks))
         errors += write(source, targets[source], pieces, opened.origins, config.alone, config.pedal)
     if is_interrupted(music, config.variations):
+        say(*(f"not written: {error}" for error in errors))
         say("interrupted: what existed by then is written, the rest is missing")
         raise KeyboardInterrupt
     for piece in {piece.stopped: piece for pieces in music for piece in pieces if piece.stopped}.values():

@@ -89,8 +89,10 @@ def name_bundle(
     choice: Choice | None = None
     seeds = [*seeds]
     for seed in seeds:
-        music = heard(seed, request.only if request is not None else None, drums, one_tempo=not played).merge(drums)
+        music = read_tracks(read_bytes(seed), seed, one_tempo=not played).merge(drums)
         found = choose_bundle(music, seed.name)
+        if found.bundle == CHORALE and request is not None and request.only is not None:
+            found = choose_bundle(heard(seed, request.only, drums, one_tempo=not played).merge(drums), seed.name)
         if request is not None and (found.bundle == PIANO or request.humanize):  # humanize= is for scores
             found = score_or_piano(seed, request, pedal, between)
         if not len(music):  # no model plays it, so it has no voice
@@ -114,11 +116,9 @@ def name_bundle(
     return choice
 
 
-def heard(seed: Path, part: str | None, drums: bool, one_tempo: bool) -> Tracks:
-    """The music of a seed, or of its one part; all of it without such a part, which another line refuses."""
+def heard(seed: Path, part: str, drums: bool, one_tempo: bool) -> Tracks:
+    """The music of one part of a seed; all of it without such a part, which another line refuses."""
     tracks = read_tracks(data := read_bytes(seed), seed, one_tempo=one_tempo)
-    if part is None:
-        return tracks
     project = Project(whole(data, seed), tracks.tempo_map, part, drums, notation_in(data, seed))
     try:
         return heard_part(project, seed, one_tempo)

@@ -101,9 +101,7 @@ def read_score(
     lost += [notation.swing.remark] * (is_midi and not notation.swing.is_straight)
     heard = [staff for staff, slot in zip(notation.parts, slots, strict=True) if slot is not None]
     if beside := sum(bool(staff.notes) for staff in notation.parts) - len(heard):
-        lost.append(
-            f"{beside} of {beside + len(heard)} staves, those with fewest notes, are not heard and get no new notes"
-        )
+        lost.append(f"{beside} of {beside + len(heard)} staves are not heard and get no new notes")
     remarks = (f"{file}, as the model hears it: {'; '.join(lost)}",) if lost else ()
     meter = replace(tracks.meter(), before=notation.first - 1)
     return ScoreSeed(file, notation, slots, numbers, places, loud, project, is_midi, meter, remarks)

@@ -66,9 +66,10 @@ class Template:
         for n, (slot, part) in enumerate(parts):
             if slot is None:
                 continue
-            is_alone = n not in hands and (part.program not in KEYBOARDS or part.is_line) and len(part.notes) >= FEW
-            at_once[slot] = part.at_once if is_alone else max(part.at_once, HAND)
-            if is_alone:
+            is_known, is_keyboard = len(part.notes) >= FEW, part.program in KEYBOARDS
+            is_hand = n in hands or (is_keyboard and not (is_known and part.is_line))
+            at_once[slot] = max(part.at_once, HAND) if is_hand else part.at_once
+            if is_known and not is_hand:
                 low, high = (extreme(note.pitch for note in part.notes) for extreme in (min, max))
                 pitch = np.arange(len(limits.pitches))
                 near = limits.pitches & (low - FAR <= pitch) & (pitch <= high + FAR)

@@ -30,8 +30,8 @@ def in_parts(
 
 
 def homes_of(project: Project, seed: Mapping[str, Score]) -> dict[str, int]:
-    """The number of the part of each voice of the seed: as many parts as voices have one each, those that share most
-    notes; else it is the part of most notes of a voice."""
+    """The number of the part of each voice of the seed: as many parts as voices have one each, if most notes lie
+    so; else it is the part of most notes of a voice."""
     at: dict[tuple[int, int], list[int]] = {}  # the numbers of the parts that begin a note
     for part in project.model_parts:
         for note in notes_in(project, part):
@@ -42,10 +42,10 @@ def homes_of(project: Project, seed: Mapping[str, Score]) -> dict[str, int]:
     counts = {name: Counter(number for place in mine for number in at.get(place, ())) for name, mine in places.items()}
     numbers = sorted({number for place in at.values() for number in place})
     if len(numbers) == len(seed):
-        best = max(
-            permutations(numbers), key=lambda each: sum(counts[name][n] for name, n in zip(seed, each, strict=True))
-        )
-        return dict(zip(seed, best, strict=True))
+        ways = [dict(zip(seed, each, strict=True)) for each in permutations(numbers)]
+        shared = [sum(counts[name][number] for name, number in way.items()) for way in ways]
+        if 2 * max(shared) > sum(map(len, places.values())):
+            return ways[shared.index(max(shared))]
     most = {name: max(count, key=count.__getitem__) for name, count in counts.items() if count}
     return {name: number for name, number in most.items() if 2 * counts[name][number] > len(places[name])}
 

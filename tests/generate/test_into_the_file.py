@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections import Counter
 from dataclasses import replace
 
 import mido
@@ -208,6 +209,22 @@ def test_each_voice_of_a_gap_goes_back_to_its_part(filling, world, tmp_path, cro
         new = track.score.select((steps >= 16) & (steps < 32))
         assert len(new) > 4
         assert (new.offset_s[:-1] <= new.onset_s[1:] + 1e-6).all()
+
+
+def test_voices_stay_with_the_organ_beside_bells_of_a_note(filling, world, tmp_path):
+    hymn = read_tracks(world.hymn.read_bytes(), world.hymn).merge()
+    last_s = hymn.onset_s.max()
+    bells = [
+        Line(f"Bell {k}", hymn.select((hymn.onset_s == last_s) & (hymn.pitch == pitch)))
+        for k, pitch in enumerate(hymn.pitch[hymn.onset_s == last_s][:3])
+    ]
+    (tmp_path / "bells.mid").write_bytes(Project.new(hymn.quarter_s).beside([Line("Organ", hymn), *bells]))
+    (music,) = musictx.load(filling).continue_midi(tmp_path / "bells.mid", bars=2)
+    tracks = Counter[str]()
+    for track in read_tracks(music.midi(), "").tracks:
+        tracks[track.name] += len(track.score)
+    assert tracks["Organ"] > len(hymn)
+    assert [tracks[bell.name] for bell in bells] == [len(bell.score) for bell in bells]
 
 
 def test_bars_after_an_upbeat(world, tmp_path):

@@ -61,6 +61,17 @@ def test_clefs_change_where_the_next_note_of_their_staff_begins():
     assert losses == {"cue": 1, "clefs": 1}
 
 
+def test_clefs_before_rests_of_bars_and_clefs_that_no_pitch_has():
+    bass, other = '<clef shape="F" line="4"/>', '<clef shape="perc"/><clef shape="G" line="9"/><clef sameas="#x"/>'
+    notation, losses = read(
+        measure(layer(note("c", 4)), REST, REST),
+        measure(layer(bass, "<mRpt/>"), layer(bass, '<multiRest num="2"/>'), layer(other, note("c", 4)), n=2),
+        measure(layer(note("c", 4)), REST, REST, n=3),
+    )
+    assert [[clef.onset for clef in part.clefs if clef.sign == "F"] for part in notation.parts] == [[24], [24], []]
+    assert losses == {"clefs": 2}
+
+
 def test_tempi_chord_symbols_and_words_of_one_syllable():
     sung = '<verse n="1"><syl wordpos="s" con="u">one</syl></verse>'
     sung += '<verse n="2"><syl con="u" wordpos="i"><rend>a</rend></syl></verse>'

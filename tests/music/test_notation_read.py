@@ -54,7 +54,9 @@ def test_an_instrument_that_transposes_is_read_as_it_sounds_and_packed_as_plain(
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
         others = "'oboe&apos;s.xml'><rootfile full-path=\"part.xml\""
-        roots = f"<rootfile full-path='s&amp;.xml'><rootfile full-path={others}"  # no XML, as some programs write it
+        roots = (
+            f"<rootfile full-path='./a/../s%26.xml'><rootfile full-path={others}"  # no XML, as some programs write it
+        )
         file.writestr("META-INF/container.xml", roots)
         file.writestr("__MACOSX/._s.xml", b"\0\1")
         file.writestr("part.xml", "<score-partwise/>")

@@ -73,3 +73,24 @@ def test_a_file_that_swings_is_a_score_and_new_notes_swing_too(tmp_path, late):
         assert all(note.onset % 3 == 0 for part in music.notation.parts for note in part.notes)
         new_s = music.new_notes.onset_s / 0.5 * 24 % 12
         assert np.abs(new_s[:, None] - np.array([0.0, late, 12.0])).min(1).max() < 0.06
+
+
+@pytest.mark.parametrize(
+    ("bars", "is_swing"),
+    [
+        (tuple(Bar(96 * n, 4, 4) for n in range(4)), True),
+        (tuple(Bar(72 * n, 3, 4) for n in range(6)), True),
+        (tuple(Bar(84 * n, 7, 8) for n in range(5)), False),
+        ((*BARS[:3], Bar(288, 3, 8), Bar(324, 4, 4)), False),
+    ],
+)
+def test_bars_that_divide_a_pair_are_no_swing(bars, is_swing):
+    lead = replace(LEAD, notes=tuple(Note(12 * k, 12, 60 + k % 5) for k in range(32)))
+    song = replace(SONG, parts=(lead,), bars=bars, end=bars[-1].onset + bars[-1].full)
+    data = to_midi(replace(song, swing=Swing(24, 15.0)))
+    if is_swing:
+        notation, _ = from_midi(data)
+        assert (notation.parts[0].notes, notation.bars) == (lead.notes, bars)
+        assert notation.swing == Swing(24, 15.0)
+    else:
+        assert from_midi(data)[0].swing == STRAIGHT

@@ -6,6 +6,7 @@ from itertools import pairwise
 from xml.etree.ElementTree import SubElement
 
 from musictx.music.notation.mei_beats import WITHIN, Meters, with_beats
+from musictx.music.notation.mei_clefs import with_clef
 from musictx.music.notation.mei_xml import LAYOUT, SCHEMA, Copies, Element, name_of, number_of
 from musictx.music.notation.parts import MOST_BARS
 
@@ -85,7 +86,7 @@ class _Repeats:
             self._losses["unread"] += 1
             layer[:] = [Element(SPACE)]
         elif bars:
-            layer[:] = self._copies.of(self._past[-bars].get(place, ())) or [Element(SPACE)]
+            layer[:] = with_clef(self._copies.of(self._past[-bars].get(place, ())) or [Element(SPACE)], [*layer])
             if left > 1:
                 self._waiting[place] = bars, left - 1
 
@@ -108,7 +109,7 @@ def _count(measure: Element, following: Element | None) -> int:
             is_silent = is_silent and MUSIC.isdisjoint(map(name_of, layer))
             if rests:
                 counts[staff.get("n")] = int(number_of(rests[-1].get("num")))
-                layer[:] = [Element(REST)]
+                layer[:] = with_clef([Element(REST)], rests)
     later = () if following is None else following.iterfind(STAFF)
     layers = (layer for staff in later if staff.get("n") in counts for layer in staff.iterfind(LAYER))
     goes_on = following is not None and all(map(_is_blank, layers))  # others write these bars, and rest in this one

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from musictx.music.channels import DRUM_CHANNEL
-from musictx.music.midi_file import EventFile, EventTrack, notes_of
+from musictx.music.midi_file import META, Event, EventFile, EventTrack, notes_of
 from musictx.music.score import UNITS
 
 NEAR = 0.1  # of a unit: how far an onset may lie from the grid, for programs that round their ticks
@@ -66,14 +66,23 @@ def straight(file: EventFile) -> tuple[EventFile, Swing]:
     per_unit = int.from_bytes(file.division) / UNITS
     notes = [note for track in file.tracks for note in notes_of(track) if note.channel != DRUM_CHANNEL]
     swing = swing_of([note.on / per_unit for note in notes], nearness(per_unit))
-    if swing.is_straight:
-        return file, swing
+    events = (each for track in file.tracks for each in track.events)
+    if swing.is_straight or not all(_fits(each, per_unit, swing.pair) for each in events):
+        return file, STRAIGHT
     tracks = list[EventTrack]()
-    for events, end in file.tracks:
-        units = np.array([*(each.tick for each in events), end]) / per_unit
+    for mine, end in file.tracks:
+        units = np.array([*(each.tick for each in mine), end]) / per_unit
         *ticks, last = np.rint(swing.straight(units) * per_unit).astype(int).tolist()
-        tracks.append(EventTrack([e._replace(tick=at) for e, at in zip(events, ticks, strict=True)], last))
+        tracks.append(EventTrack([e._replace(tick=at) for e, at in zip(mine, ticks, strict=True)], last))
     return file._replace(tracks=tracks), swing
+
+
+def _fits(event: Event, per_unit: float, pair: int) -> bool:
+    """Whether bars from a time signature on are whole pairs, which begin with them."""
+    if event.kind != META or event.data[1] != 0x58 or len(event.data) < 5:
+        return True
+    bar = 4 * UNITS * event.data[3] / 2 ** event.data[4]
+    return not (bar % pair or round(event.tick / per_unit, 6) % pair)
 
 
 def nearness(per_unit: float) -> float:

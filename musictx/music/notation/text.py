@@ -3,6 +3,8 @@
 import io
 import re
 from html import unescape
+from posixpath import normpath
+from urllib.parse import unquote
 from zipfile import ZipFile
 
 from musictx.errors import MidiError
@@ -41,7 +43,8 @@ def _member(data: bytes, source: object) -> bytes:
             if "META-INF/container.xml" in packed.namelist():
                 with packed.open("META-INF/container.xml") as file:
                     container = file.read(2**16)
-            named = [unescape(each) for _, each in ROOTS.findall(container.decode("utf-8", "replace"))]
+            said = [unquote(unescape(each)) for _, each in ROOTS.findall(container.decode("utf-8", "replace"))]
+            named = [normpath(each).lstrip("/") for each in said]
             roots = [name for name in named if name in names]  # the first is the score, others are pictures or parts
             scores = [name for name in (*roots, *names) if name.lower().endswith((".xml", ".musicxml", ".mei"))]
             if not scores:
