@@ -11,7 +11,7 @@ import pytest
 from conftest import ok, refused, run
 
 import musictx
-from musictx.music.grid import in_steps, lines_of_grid, score_to_grid
+from musictx.music.grid import grid_to_score, in_steps, lines_of_grid, score_to_grid
 from musictx.music.midi_file import read_events
 from musictx.music.notation.midi import from_midi
 from musictx.music.notation.write import to_musicxml
@@ -211,8 +211,9 @@ def test_each_voice_of_a_gap_goes_back_to_its_part(filling, world, tmp_path, cro
         assert (new.offset_s[:-1] <= new.onset_s[1:] + 1e-6).all()
 
 
-def test_voices_stay_with_the_organ_beside_bells_of_a_note(filling, world, tmp_path):
-    hymn = read_tracks(world.hymn.read_bytes(), world.hymn).merge()
+def test_voices_stay_with_the_organ_beside_bells_of_a_note(filling, tmp_path):
+    chords = [[72, 67, 60, 48], [74, 67, 59, 43], [76, 69, 57, 45], [72, 64, 60, 48]]
+    hymn = grid_to_score(np.repeat(np.array(chords * 4), 4, axis=0))
     last_s = hymn.onset_s.max()
     bells = [
         Line(f"Bell {k}", hymn.select((hymn.onset_s == last_s) & (hymn.pitch == pitch)))
