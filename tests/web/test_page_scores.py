@@ -25,6 +25,7 @@ from musictx.music.notation.lyrics import Syllable
 from musictx.music.notation.midi import to_midi
 from musictx.music.notation.notation import Notation
 from musictx.music.notation.parts import Bar, Note, Part, Tempo
+from musictx.music.notation.swing import Swing
 from musictx.music.notation.write import to_musicxml
 from musictx.music.read import score_of
 from musictx.web import engraved
@@ -114,6 +115,17 @@ def test_arcs_of_the_note_that_is_clicked_in_a_score(studio, begun):
     assert sorted(found.onset_s.tolist()) == pytest.approx(sorted(step.score.onset_s.tolist()))
     assert studio.arcs(session, note, 0).startswith('<img alt="attention arcs" src="data:image/svg+xml')
     assert studio.arcs(begun, 3, None).startswith('<img alt="attention arcs"')
+
+
+def test_music_that_swings_goes_on_and_is_looked_at_where_it_sounds(studio):
+    late = replace(VOICE, notes=tuple(Note(6 * k, 6, 60 + k % 7) for k in range(64)))
+    swinging = Notation((late,), tuple(Bar(96 * n, 4, 4) for n in range(4)), 384, swing=Swing(12, 7.0))
+    session, _ = whole(studio.go_on(studio.upload(Session(), to_midi(swinging), "song.mid"), bars(2, 8.0), quiet))
+    assert {note[1] / 20 % 12 for note in sounds(now(session).midi)} == {0, 7}
+    assert {note.onset % 6 for part in written(session).parts for note in part.notes} == {0}
+    reader, step = studio.reader(session)
+    found = reader.trace(step.score).score
+    assert sorted(found.onset_s.tolist()) == pytest.approx(sorted(step.score.onset_s.tolist()))
 
 
 def test_a_remark_on_the_score_comes_with_new_bars(studio):
