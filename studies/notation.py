@@ -39,9 +39,9 @@ def notes(notation: Notation) -> Counter[Any]:
 
 
 def syllables(notation: Notation) -> Counter[Any]:
-    """The lyrics of each staff that has notes."""
+    """The lyrics of each staff that has notes, whichever of its voices sings them."""
     staves = [staff for staff in notation.parts if staff.notes]
-    return Counter((n, each) for n, staff in enumerate(staves) for each in staff.lyrics)
+    return Counter((n, each._replace(voice=0)) for n, staff in enumerate(staves) for each in staff.lyrics)
 
 
 def kept(before: Notation, after: Notation) -> dict[str, int]:
