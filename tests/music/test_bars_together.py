@@ -38,6 +38,11 @@ def test_notes_of_humdrum_that_reach_over_bar_lines_stay_in_time():
     assert [bar.onset for bar in notation.bars] == [0, 96, 192]
 
 
+def test_a_spine_that_lacks_time_moves_no_bar_lines():
+    spines = "**kern\t**kern\n*M4/4\t*M4/4\n=1\t=1\n2.C\t1c\n=2\t=2\n1D\t1d\n=3\t=3\n1E\t1e\n==\t==\n*-\t*-\n"
+    assert [bar.onset for bar in read(spines, "humdrum")[2].bars] == [0, 96, 192]
+
+
 TRIPLET = "(3C/D/E/ F2 (3C/D/"
 ODD = [0, 8, 16, 24, 72, 80, 90, 186]  # two units of rest before the next line
 

@@ -74,12 +74,15 @@ def on_line(at: int, finest: int = FINEST) -> int:
 
 
 def bars_of(parts: Sequence[Any], part: Any, end: int, source: object) -> tuple[tuple[Bar, ...], int]:
-    """The bars of a part, and where the last one ends. A line is where the first part begins a bar: in another a note
-    may reach over it."""
+    """The bars of a part, and where the last one ends. A line is where the first of the longest parts begins a bar: in
+    another a note may reach over it."""
     bars: list[Bar] = []
     measures = part.getElementsByClass("Measure")
-    onsets = [[units(each.offset) for each in staff.getElementsByClass("Measure")] for staff in parts]
-    lines = [min(at) for at in zip(*(each for each in onsets if len(each) == len(measures)), strict=True)]
+    ends = [staff.highestTime for staff in parts]
+    longest = [staff for staff, at in zip(parts, ends, strict=True) if at == max(ends)]
+    onsets = [[units(each.offset) for each in staff.getElementsByClass("Measure")] for staff in (*longest, part)]
+    whole = [each for each in onsets[:-1] if len(each) == len(measures)] or onsets[-1:]
+    lines = [min(at) for at in zip(*whole, strict=True)]
     meters = _lengths_as_meters([units(each.duration.quarterLength) for each in measures])
     meter = None
     for line, measure, free in zip(lines, measures, meters, strict=True):
