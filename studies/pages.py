@@ -77,7 +77,8 @@ ABOUT = {
     "fills": "![What the music after a gap saves, by the distance to it: chorales](../../studies/results/fill.png)\n\n"
     "![What the music after a gap saves, by the distance to it: piano](../../studies/results/fill-piano.png)",
     "guidance": "Figures of alive.py, and the history, were measured before `sampler.guard=true` kept new music "
-    "near its seed. What `control.` asks for is drawn without a look at the seed, so it often leads away from its key.",
+    "near its seed. What `control.` asks for is drawn without a look at the seed, so it often leads away from its key. "
+    "Fewer nats a token make no better music: of led music fewer motifs of the seed return.",
     "harmoniser": "![Harmonising by the length of the melody; time of a window by its length](../img/lengths.png)",
     "labels": "Rows of a GPU have equal steps, not equal time. Of whole pieces eight windows are read. Cells without a "
     "figure: the GPU's time was over.\n\n"
