@@ -89,10 +89,11 @@ def name_bundle(
     choice: Choice | None = None
     seeds = [*seeds]
     for seed in seeds:
-        music = read_tracks(read_bytes(seed), seed, one_tempo=not played).merge(drums)
+        tracks = read_tracks(read_bytes(seed), seed, one_tempo=not played)
+        music = tracks.merge(drums)
         found = choose_bundle(music, seed.name)
         if found.bundle == CHORALE and request is not None and request.only is not None:
-            found = choose_bundle(heard(seed, request.only, drums, one_tempo=not played).merge(drums), seed.name)
+            found = choose_bundle(heard(seed, request.only, tracks, not played).merge(drums), seed.name)
         if request is not None and (found.bundle == PIANO or request.humanize):  # humanize= is for scores
             found = score_or_piano(seed, request, pedal, between)
         if not len(music):  # no model plays it, so it has no voice
@@ -116,11 +117,11 @@ def name_bundle(
     return choice
 
 
-def heard(seed: Path, part: str, drums: bool, one_tempo: bool) -> Tracks:
+def heard(seed: Path, part: str, tracks: Tracks, one_tempo: bool) -> Tracks:
     """The music of one part of a seed; all of it without such a part, which another line refuses."""
-    tracks = read_tracks(data := read_bytes(seed), seed, one_tempo=one_tempo)
-    project = Project(whole(data, seed), tracks.tempo_map, part, drums, notation_in(data, seed))
+    data = read_bytes(seed)
     try:
+        project = Project(whole(data, seed), tracks.tempo_map, part, notation=notation_in(data, seed))
         return heard_part(project, seed, one_tempo)
     except ConfigError:
         return tracks
