@@ -26,7 +26,7 @@ from musictx.tokenizers.score import ScoreTokenizer
 
 ORNAMENTS = 0.05  # share of notes that may begin beside the grid; at most 0.012 in the chorales of music21
 FREE = "free"  # of `licence=`
-OF_VOICES = ("only", "voices", "rewrite", "from_bar", "to_bar", "transpose")  # of a request to a choir
+OF_VOICES = ("voices", "rewrite", "from_bar", "to_bar", "transpose")  # of a request to a choir
 FULL = 0.5  # share of the sounding sixteenths in which all four voices sound
 
 
@@ -92,8 +92,9 @@ def name_bundle(
         tracks = read_tracks(read_bytes(seed), seed, one_tempo=not played)
         music = tracks.merge(drums)
         found = choose_bundle(music, seed.name)
-        if found.bundle == CHORALE and request is not None and request.only is not None:
-            found = choose_bundle(heard(seed, request.only, tracks, not played).merge(drums), seed.name)
+        if request is not None and request.only is not None:
+            alone = heard(seed, request.only, tracks, not played).merge(drums)
+            found = choose_bundle(alone, seed.name) if found.bundle == CHORALE else found
         if request is not None and (found.bundle == PIANO or request.humanize):  # humanize= is for scores
             found = score_or_piano(seed, request, pedal, between)
         if not len(music):  # no model plays it, so it has no voice
@@ -118,13 +119,11 @@ def name_bundle(
 
 
 def heard(seed: Path, part: str, tracks: Tracks, one_tempo: bool) -> Tracks:
-    """The music of one part of a seed; all of it without such a part, which another line refuses."""
+    """The music of one part of a seed. Raises ConfigError without such a part."""
     data = read_bytes(seed)
-    try:
-        project = Project(whole(data, seed), tracks.tempo_map, part, notation=notation_in(data, seed))
-        return heard_part(project, seed, one_tempo)
-    except ConfigError:
-        return tracks
+    return heard_part(
+        Project(whole(data, seed), tracks.tempo_map, part, notation=notation_in(data, seed)), seed, one_tempo
+    )
 
 
 def score_or_piano(seed: Path, request: Request, pedal: bool = False, between: str | None = None) -> Choice:
@@ -132,7 +131,7 @@ def score_or_piano(seed: Path, request: Request, pedal: bool = False, between: s
 
     def check() -> None:
         check_files(between=between)
-        score = read_score(seed, ScoreTokenizer())
+        score = read_score(seed, ScoreTokenizer(), tune=request.only if isinstance(request, Accompany) else None)
         check_files(pedal)  # later: a performance is none without it either
         if isinstance(request, Accompany):
             accompanied(score)
@@ -164,11 +163,14 @@ def name_accompanist(bundle: str | None, music: Path, request: Accompany, pedal:
         return Choice(bundle, "")
     for name in OF_VOICES:
         if (value := getattr(request, name)) != getattr(Accompany, name):
-            return Choice(HARMONISER, f"{'part' if name == 'only' else name}={as_word(value)} is for choirs")
+            return Choice(HARMONISER, f"{name}={as_word(value)} is for choirs")
     for name in CHOIR_RULES:
         if getattr(request.rules, name):
             return Choice(HARMONISER, f"{name}=true is for choirs")
-    if not not_four_voices(read_tracks(read_bytes(music), music, one_tempo=True).merge()):
+    tracks = read_tracks(read_bytes(music), music, one_tempo=True)
+    if request.only is not None:
+        heard(music, request.only, tracks, one_tempo=True)  # raises here, before a line says who plays
+    if not not_four_voices(tracks.merge()):
         return Choice(HARMONISER, f"{music.name} is four voices on a grid")
     found = score_or_piano(music, request, pedal)
     return found if found.bundle == SCORE else Choice(HARMONISER, found.why)

@@ -246,7 +246,7 @@ class Model:
         """Writes the other voices around a melody; with a model of scores the hands that a score lacks.
 
         `melody` is a MIDI file, or a score in four beats a bar. Where several notes sound, the highest is the melody's.
-        A model of scores takes a file alone, and hears all of its parts.
+        A model of scores takes a file alone, and hears all of its parts; `part` is the tune.
 
         Units:
             `transpose` in semitones.

@@ -67,10 +67,15 @@ class ScoreSeed(NamedTuple):
 
 
 def read_score(
-    file: Path, tokenizer: ScoreTokenizer, part: str | None = None, given: bytes | Notation | None = None
+    file: Path,
+    tokenizer: ScoreTokenizer,
+    part: str | None = None,
+    given: bytes | Notation | None = None,
+    tune: str | None = None,
 ) -> ScoreSeed:
     """Reads a score, MIDI on a grid or notation, or what is `given` in place of the file; `part` is the only one that
-    changes. Raises UserError, which names the file."""
+    changes, `tune` the one that others go with. Raises UserError, which names the file, ConfigError for a part that is
+    not there, and for a tune with chords."""
     if isinstance(given, Notation):
         notation, losses, data, is_midi = given, Losses(), to_midi(given), False
     else:
@@ -90,8 +95,11 @@ def read_score(
     divided = notation.divided
     numbers = tuple(n for n in range(len(notation.parts)) for _ in range(1 + (n in divided)))
     notation = notation.on_two_staves()
-    asked = asked_places(project, file) if part is not None else set()
-    slots = tuple(slots_of(notation, [n for n, home in enumerate(numbers) if asked.intersection(places[home])]))
+    asked = set[tuple[int, int]]()
+    if part is not None or tune is not None:
+        asked = asked_places(project if tune is None else replace(project, part=tune), file)
+    mine = [n for n, home in enumerate(numbers) if asked.intersection(places[home])]
+    slots = tuple(slots_of(notation, mine, None if tune is None else tune_of(notation, mine, tune, file)))
     try:
         tokenizer.sections(notation, slots, None)
     except TokenError as error:
@@ -105,6 +113,15 @@ def read_score(
     remarks = (f"{file}, as the model hears it: {'; '.join(lost)}",) if lost else ()
     meter = replace(tracks.meter(), before=notation.first - 1)
     return ScoreSeed(file, notation, slots, numbers, places, loud, project, is_midi, meter, remarks)
+
+
+def tune_of(notation: Notation, staves: list[int], name: str, file: Path) -> int:
+    """The staff of the part that a person calls the tune. Raises ConfigError for drums and for chords."""
+    lines = [n for n in staves if notation.parts[n].notes and notation.parts[n].is_line]
+    if len(staves) != 1 or not lines:
+        why = "it plays several notes at once" if staves else "it has drums, which a score lacks"
+        raise ConfigError("part", got=name, why=why, allowed="a part with one note at a time").of(file)
+    return lines[0]
 
 
 def with_all_units(data: bytes) -> bytes:

@@ -103,7 +103,8 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, given: byte
     request = check_kept(request)
     remarks = list[str]()
     try:
-        seed = read_score(file, tokenizer, request.only if isinstance(request, NewMusic) else None, given)
+        named = {"tune" if isinstance(request, Accompany) else "part": getattr(request, "only", None)}
+        seed = read_score(file, tokenizer, given=given, **named)
     except PerformanceError as error:
         if isinstance(request, Accompany):
             raise
@@ -164,7 +165,6 @@ def _unkept(request: Request) -> Iterator[tuple[str, object, object, str]]:
         for name in ("seconds", "bars"):
             yield f"Length.{name}", getattr(request.length, name), None, "a gap lasts as long as its bars"
     elif isinstance(request, Accompany):
-        yield "part", request.only, None, "it is for models of chorales; a model of scores hears all parts"
         for name in ("voices", "rewrite", "from_bar", "to_bar", "transpose"):
             yield name, getattr(request, name), getattr(Accompany, name), "it is for models of chorales"
 

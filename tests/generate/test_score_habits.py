@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from small_scores import PLAIN, SCORE, in_file, player
 from test_score_requests import quiet
 
+from musictx.errors import ConfigError
+from musictx.generate.choose_bundle import name_accompanist, name_bundle
 from musictx.generate.control import Control
 from musictx.generate.requests import Accompany, Continue, Fill, Length
 from musictx.generate.score_tasks import task_of
@@ -18,6 +20,7 @@ from musictx.music.notation.parts import Bar, Note, Part, Tempo
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
 from musictx.tokenizers.rules import Rules
+from musictx.tokenizers.score.slots import LEFT, RIGHT, TUNE
 
 BARS = tuple(Bar(96 * n, 4, 4) for n in range(4))
 BASS = Part("Bass", 33, tuple(Note(24 * k, 24, 28 + k % 5) for k in range(16)))
@@ -187,3 +190,32 @@ def test_of_more_parts_than_the_ids_have_those_with_few_notes_rest(folder, only)
     assert any("6 of 20 staves" in each for each in task_of(path, SCORE, Fill(PLAIN, from_bar=2, to_bar=2)).remarks)
     hands, _ = new_of(path, Accompany(PLAIN))
     assert hands["Piano"]
+
+
+@pytest.mark.parametrize(("only", "tune"), [(None, "Lead"), ("Bass", "Bass"), ("2", "Bass"), ("Lead", "Lead")])
+@pytest.mark.parametrize("suffix", [".mid", ".musicxml"])
+def test_the_hands_go_with_the_part_that_a_person_calls_the_tune(folder, only, tune, suffix):
+    band = Notation((replace(LEAD, program=80), BASS), BARS, 384)
+    path = folder / f"band{suffix}"
+    path.write_bytes(to_midi(band) if suffix == ".mid" else to_musicxml(band)[0])
+    request = Accompany(PLAIN, only=only)
+    assert name_accompanist(None, path, request).bundle == "score"
+    task = task_of(path, SCORE, request)
+    slots = dict(zip((part.name for part in task.template.notation.parts), task.template.slots, strict=True))
+    assert [name for name, slot in slots.items() if slot == task.template.ahead == TUNE] == [tune]
+    assert {slot for slot, _ in task.template.free} == {RIGHT, LEFT}
+    assert len(task.seed.used) == 2
+
+
+def test_a_part_with_chords_is_no_tune_and_one_that_is_missing_has_no_model(folder):
+    chords = Part("Guitar", 24, tuple(note._replace(pitch=note.pitch + up) for note in LEAD.notes for up in (0, 4)))
+    path = in_file(Notation((LEAD, chords), BARS, 384), folder)
+    with pytest.raises(ConfigError, match=r"part=Guitar: it plays several notes at once"):
+        task_of(path, SCORE, Accompany(PLAIN, only="Guitar"))
+    assert name_accompanist(None, path, Accompany(PLAIN, only="Guitar")).bundle == "harmoniser"
+    for choose in (
+        lambda only: name_accompanist(None, path, Accompany(PLAIN, only=only)),
+        lambda only: name_bundle(None, [path], request=Continue(PLAIN, only=only)),
+    ):
+        with pytest.raises(ConfigError, match=r"part=Tuba: give the name or number of one: 1 .*, 2 Guitar"):
+            choose("Tuba")

@@ -12,12 +12,12 @@ OCTAVE = 12
 NAMES = ("tune", "piano", "piano", *(f"part {n}" for n in range(1, SLOTS - OTHER + 1)))  # (SLOTS,)
 
 
-def slots_of(notation: Notation, first: Collection[int] | None = None) -> list[int | None]:
+def slots_of(notation: Notation, first: Collection[int] | None = None, tune: int | None = None) -> list[int | None]:
     """The slot of each part, None for those without notes. Raises TokenError for more than 13 others, unless some are
     `first`: then these have slots, and those with most notes.
 
     The first keyboard with two staves has the hands, one with music on both before others. Of the parts that sing one
-    note at a time the first is the tune, unless another lies an octave higher."""
+    note at a time the first is the tune, unless another lies an octave higher, or a person names the `tune`."""
     parts = notation.parts
     slots: list[int | None] = [None] * len(parts)
     pairs = sorted(notation.keyboards, key=lambda pair: -sum(bool(parts[n].notes) for n in pair))
@@ -25,7 +25,9 @@ def slots_of(notation: Notation, first: Collection[int] | None = None) -> list[i
         slots[n] = hand if parts[n].notes else None
     left = [n for n, part in enumerate(parts) if part.notes and slots[n] is None]
     tunes = [n for n in left if parts[n].is_line]
-    if tunes:
+    if tune in left:
+        slots[tune] = TUNE
+    elif tunes:
         highest = max(parts[n].height for n in tunes)
         slots[next(n for n in tunes if parts[n].height > highest - OCTAVE)] = TUNE
     others = [n for n in left if slots[n] is None]
