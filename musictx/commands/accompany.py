@@ -57,8 +57,10 @@ class AccompanyConfig:
     rewrite: str | None = setting(None, "write these voices of a file with all four again, as in A; null: none")
     from_bar: int | None = setting(None, "rewrite: the first bar, counted from 1; null: all bars")
     to_bar: int | None = setting(None, "rewrite: the last bar")
-    transpose: int = setting(
-        Accompany.transpose, "the model hears the melody so many semitones higher; the output is moved back"
+    transpose: int | str = setting(
+        Accompany.transpose,
+        "models of chorales: the model hears the melody so many semitones higher, and the output is moved back; auto: "
+        "where voices sing it",
     )
     variations: int = setting(Accompany.variations, "accompaniments of the melody")
     rows_at_once: int = setting(Accompany.rows_at_once, "rows drawn together")

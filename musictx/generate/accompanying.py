@@ -113,19 +113,21 @@ def accompany_melody(
     """The requested accompaniments. Raises ConfigError, NanError and UserError."""
     assert isinstance(tokenizer, ChoraleTokenizer)  # check_request refuses others
     how: dict[str, Any] = {"meter": melody.meter, "report": report or reporting("writing voices")}
-    template = np.where(melody.grid >= 0, melody.grid + request.transpose, melody.grid)
+    template = np.where(melody.grid >= 0, melody.grid + melody.transpose, melody.grid)
     quarter_s = melody.score.quarter_s
     each, from_s = request.rows_each, melody.first * quarter_s / STEPS_PER_QUARTER
     rows = max(min(request.rows_at_once, request.variations * each), each)
     with enough_memory(rows, "give a shorter melody", each):
-        harmonisations = draw_around(template, player, tokenizer, quarter_s, request, from_s=from_s, **how)
+        harmonisations = draw_around(
+            template, player, tokenizer, quarter_s, request, from_s=from_s, higher=melody.transpose, **how
+        )
     return [_accompanied(melody, k, voices, request) for k, voices in enumerate(harmonisations, 1)]
 
 
 def _accompanied(melody: Melody, k: int, harmonisation: Harmonisation, request: Accompany) -> Accompanied:
     score, template = melody.score, melody.grid
     new = np.where(template == OPEN, harmonisation.grid, REST)
-    new[new != REST] -= request.transpose
+    new[new != REST] -= melody.transpose
     later_s = melody.first * score.quarter_s / STEPS_PER_QUARTER
     program = np.array(np.bincount(score.program).argmax() if len(score) else 0)
     voices, *lines = (
@@ -156,6 +158,6 @@ def _accompanied(melody: Melody, k: int, harmonisation: Harmonisation, request: 
         voices=voices,
         lines=tuple(lines),
         grid=whole,
-        transposed=request.transpose,
+        transposed=melody.transpose,
         melody_voices=stay,
     )

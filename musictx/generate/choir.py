@@ -91,9 +91,11 @@ def draw_around(
     *,
     meter: Meter | None = None,
     from_s: float = 0.0,
+    higher: int = 0,
     report: Report = lambda done, of: None,
 ) -> list[Harmonisation]:
-    """Writes the OPEN places of a grid (S, 4) that begins at `from_s` of the `meter`, once a variation.
+    """Writes the OPEN places of a grid (S, 4) that begins at `from_s` of the `meter` and is so many semitones `higher`
+    than the melody, once a variation.
 
     Variation k depends on the grid, the random seed and k alone. `report` gets the tokens drawn and their total, and
     may raise. Raises UserError where nothing is open, NanError, and ConfigError for impossible rules and for a grid
@@ -121,7 +123,7 @@ def draw_around(
         keys = [key for k in each for key in random_keys(request.random_seed, k, several)]
         grammar = build_grammar(tokenizer, request.rules, [before] * len(keys), [quarter_s] * len(keys))
         steering = steer_accompaniment(
-            request.control, tokenizer, before, meter, rows=len(keys), from_s=from_s, higher=request.transpose
+            request.control, tokenizer, before, meter, rows=len(keys), from_s=from_s, higher=higher
         )
         of_row = np.tile(np.arange(len(sources)), len(keys))  # (B · streams,)
         stream = Stream(

@@ -1,6 +1,6 @@
 """The melody of an `Accompany`: one line of notes, or some of four voices."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -57,6 +57,7 @@ class Melody(NamedTuple):
     project: Project | None = None  # the file
     rewrite: Rewrite | None = None
     remarks: tuple[str, ...] = ()
+    transpose: int = 0  # semitones by which the model hears it higher
 
 
 def melody_of(melody: object, request: Accompany, tokenizer: Tokenizer) -> Melody:
@@ -120,13 +121,13 @@ def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Token
         stays = [line for name, line in zip(names, lines, strict=True) if not part_of or name in request.rewrite]
         remainder = Score.merge(stays, tracks.quarter_s)
         rewrite = Rewrite(region.start * step_s, region.stop * step_s, part_of, remainder)
-    for name, line in zip(names, lines, strict=True):
-        check_range(line, path, request, tokenizer, VOICES.index(name))
+    transpose, remarks = heard_at(dict(zip(names, lines, strict=True)), path, request, tokenizer)
     score = Score.merge(lines, tracks.quarter_s)
-    remarks = list[str]()
     request.control.say(path, Score.empty(), meter, 0.0, remarks.append)
     say_beside(score, path, unheard, remarks.append)
-    return Melody(stem_of(path), score, meter, path, grid, first, rewrite=rewrite, remarks=tuple(remarks))
+    return Melody(
+        stem_of(path), score, meter, path, grid, first, rewrite=rewrite, remarks=tuple(remarks), transpose=transpose
+    )
 
 
 def voices_grid(lines: Sequence[Score], names: str, source: object) -> tuple[Grid, int, int]:
@@ -208,14 +209,13 @@ def take_melody(
 ) -> Melody:
     """One line of notes, as one voice of the grid. Raises UserError, ConfigError and TokenError."""
     score, n_others = one_line(score, source)
-    remarks = list[str]()
+    transpose, remarks = heard_at({request.voices[0]: score}, source, request, tokenizer)
     request.control.say(source, Score.empty(), meter, 0.0, remarks.append)
-    check_range(score, source, request, tokenizer, VOICES.index(request.voices[0]))
     grid, first, unheard = voices_grid([score], request.voices[0], source)
     if n_others:
         remarks.append(f"{source}: its highest {len(score)} notes are the melody, the other {n_others} are left out")
     say_beside(score, source, unheard, remarks.append)
-    return Melody(name, score, meter, file, grid, first, remarks=tuple(remarks))
+    return Melody(name, score, meter, file, grid, first, remarks=tuple(remarks), transpose=transpose)
 
 
 def say_beside(score: Score, source: object, unheard: int, say: Callable[[str], None]) -> None:
@@ -242,27 +242,38 @@ def one_line(score: Score, source: object) -> tuple[Score, int]:
     return line, len(score) - len(line)
 
 
-def check_range(score: Score, source: object, request: Accompany, tokenizer: Tokenizer, voice: int) -> None:
-    """Raises TokenError for pitches beyond the voice or, without rules.voice_ranges, beyond the vocabulary."""
+def heard_at(
+    lines: Mapping[str, Score], source: object, request: Accompany, tokenizer: Tokenizer
+) -> tuple[int, list[str]]:
+    """The semitones by which the model hears the lines of voices higher, and a remark on them. Raises TokenError for
+    pitches beyond the voices or, without rules.voice_ranges, beyond the vocabulary."""
+    voices = {VOICES.index(name): line.pitch.astype(int) for name, line in lines.items() if len(line)}
     has_range = request.rules.voice_ranges and request.rules.masks
-    low, high = VOICE_RANGES[voice] if has_range else (tokenizer.lo, tokenizer.hi)
-    pitch = score.pitch.astype(int)
-    outside = (pitch + request.transpose < low) | (pitch + request.transpose > high)
-    if not outside.any():
-        return
-    pitches = ", ".join(map(str, np.unique(pitch[outside]).tolist()))
-    advice = "give one that is nearer, or narrower"
-    if (best := nearest_within(pitch, low, high)) is not None:
-        advice = f"transpose={best} lets the model hear it there"
-    raise TokenError(
-        f"{source}: notes of pitch {pitches} ({int(outside.sum())} of {len(score)}) lie outside the "
-        f"{VOICE_NAMES[voice]}'s range {low} … {high}",
-        advice,
-    )
+    ranges = {voice: VOICE_RANGES[voice] if has_range else (tokenizer.lo, tokenizer.hi) for voice in voices}
+    best = nearest_within([(pitch, *ranges[voice]) for voice, pitch in voices.items()])
+    asked = best or 0 if isinstance(request.transpose, str) else request.transpose
+    for voice, pitch in voices.items():
+        low, high = ranges[voice]
+        outside = (pitch + asked < low) | (pitch + asked > high)
+        if outside.any():
+            pitches = ", ".join(map(str, np.unique(pitch[outside]).tolist()))
+            narrower = "give one that is narrower" + ", or rules.voice_ranges=false" * has_range
+            raise TokenError(
+                f"{source}: notes of pitch {pitches} ({int(outside.sum())} of {len(pitch)}) lie outside the "
+                f"{VOICE_NAMES[voice]}'s range {low} … {high}",
+                narrower if best is None else f"transpose={best} lets the model hear it there",
+            )
+    if not asked or not isinstance(request.transpose, str):
+        return asked, []
+    far = f"{abs(asked)} semitone{'s' * (abs(asked) > 1)} {'higher' if asked > 0 else 'lower'}"
+    return asked, [f"{source}: the model hears it {far}, where voices sing it"]
 
 
-def nearest_within(pitch: NDArray[np.integer], low: int, high: int) -> int | None:
-    """The semitones, octaves first, that move all pitches into a range; None where there are none."""
-    lowest, highest = int(pitch.min()), int(pitch.max())
-    fits = [n for n in range(FARTHEST[0], FARTHEST[1] + 1) if low <= lowest + n and highest + n <= high]
+def nearest_within(parts: Sequence[tuple[NDArray[np.integer], int, int]]) -> int | None:
+    """The semitones, octaves first, that move all pitches into their ranges; None where there are none."""
+    fits = [
+        n
+        for n in range(FARTHEST[0], FARTHEST[1] + 1)
+        if all(low <= int(pitch.min()) + n and int(pitch.max()) + n <= high for pitch, low, high in parts)
+    ]
     return min(fits, key=lambda n: (n % 12 != 0, abs(n)), default=None)

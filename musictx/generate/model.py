@@ -230,7 +230,7 @@ class Model:
         rewrite: str | None = None,
         from_bar: int | None = None,
         to_bar: int | None = None,
-        transpose: int = Accompany.transpose,
+        transpose: int | str = Accompany.transpose,
         variations: int = Accompany.variations,
         random_seed: int = Accompany.random_seed,
         temperature: float = Sampling.temperature,
@@ -249,7 +249,7 @@ class Model:
         A model of scores takes a file alone, and hears all of its parts; `part` is the tune.
 
         Units:
-            `transpose` in semitones.
+            `transpose` in semitones, or auto.
 
         Raises:
             UserError: as the command does, in one line.

@@ -225,7 +225,7 @@ class Accompany(Request):
     rewrite: str | None = None  # voices of a file with all four, which are written again
     from_bar: int | None = None  # of the rewritten bars; the first is 1, the last is included
     to_bar: int | None = None
-    transpose: int = 0  # semitones by which the model hears the melody higher
+    transpose: int | str = AUTO  # semitones by which the model hears the melody higher; auto: where voices sing it
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -246,6 +246,7 @@ class Accompany(Request):
         if bars != (None, None) and (self.rewrite is None or None in bars):
             allowed = "from_bar= with to_bar= and rewrite="
             raise ConfigError("from_bar", got=self.from_bar, why=f"to_bar={self.to_bar}", allowed=allowed)
-        if not FARTHEST[0] <= self.transpose <= FARTHEST[1]:
-            allowed = f"{FARTHEST[0]} to {FARTHEST[1]} semitones"
+        far = self.transpose
+        if far != AUTO and (isinstance(far, str) or not FARTHEST[0] <= far <= FARTHEST[1]):
+            allowed = f"{FARTHEST[0]} to {FARTHEST[1]} semitones, or auto"
             raise ConfigError("transpose", got=self.transpose, allowed=allowed)

@@ -16,18 +16,16 @@ from musictx.generate.control import Control
 from musictx.generate.draw import Drawing
 from musictx.generate.filling import fill_window
 from musictx.generate.gap import Gap, cut_gap, step_s
-from musictx.generate.melodies import nearest_within, take_melody
+from musictx.generate.melodies import take_melody
 from musictx.generate.open_player import Accompanying, Playing
 from musictx.generate.primer import ROUNDED_S, Part, Primer, choose_primer, grid_of
 from musictx.generate.requests import DEFAULT_S, MAX_SEED, TOP_P, Accompany, Continue, Fill, Length, Request, Sampling
 from musictx.generate.result import Music, Place
 from musictx.model.header import BundleHeader
 from musictx.music.beat_grid import keeps_beat
-from musictx.music.grid import VOICES
 from musictx.music.harmony import pitch_name
-from musictx.music.melody import overlaps, top_line
 from musictx.music.score import Meter, Score
-from musictx.tokenizers.rules import AUTO, VOICE_RANGES, Rules
+from musictx.tokenizers.rules import AUTO, Rules
 from musictx.web.advice import page_clauses
 from musictx.web.session import PageMusic, Step, is_number
 
@@ -228,16 +226,9 @@ def harmonise(
     turn."""
     check_most("variations", request.variations, turn.limits.variations)
     score, meter, _, project = music.reading(in_beats=True)
-    melody = top_line(score) if len(overlaps(score)) else score
-    voice_range = VOICE_RANGES[VOICES.index(request.voices[0])]
-    transpose = nearest_within(melody.pitch, *voice_range) or 0
-    request = replace(request, transpose=transpose, random_seed=turn.random_seed)
+    request = replace(request, random_seed=turn.random_seed)
     request = check_request(request, harmoniser.tokenizer, harmoniser.header, "the model here")
     line = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name)
-    remarks = [*line.remarks]
-    if transpose:
-        far = f"{abs(transpose)} semitone{'s' * (abs(transpose) > 1)}"
-        remarks.append(f"The model hears it {far} {'higher' if transpose > 0 else 'lower'}")
     line = line._replace(project=project)
     whole_s = line.score.duration_s
 
@@ -247,4 +238,4 @@ def harmonise(
         turn.report(done / of * whole_s, whole_s)
 
     takes = accompany_melody(line, harmoniser.player, harmoniser.tokenizer, request, watch)
-    return tuple(takes), " ".join(f"{page_clauses(each)}." for each in remarks)
+    return tuple(takes), " ".join(f"{page_clauses(each)}." for each in line.remarks)

@@ -70,11 +70,13 @@ def test_a_melody_of_another_register_is_heard_where_sopranos_sing(tmp_path, voi
     model = musictx.load(voices)
     low = tune((0, 1, 48), (1, 1, 50), (2, 2, 52))
     with pytest.raises(TokenError, match=r"48, 50, 52 \(3 of 3\) .* 60 … 81: transpose=12"):
-        model.accompany(low)
+        model.accompany(low, transpose=0)
     (as_sung,) = model.accompany(tune((0, 1, 60), (1, 1, 62), (2, 2, 64)))
-    (moved,) = model.accompany(low, transpose=12)
+    assert not any("semitone" in each for each in as_sung.remarks)
+    (moved,), (asked,) = model.accompany(low), model.accompany(low, transpose=12)
     assert moved.given_notes == low
-    assert moved.new_notes == as_sung.new_notes.transpose(-12)
+    assert moved.new_notes == asked.new_notes == as_sung.new_notes.transpose(-12)
+    assert any("12 semitones higher" in each for each in moved.remarks)
     wide = tune((0, 1, 30), (1, 1, 90))
     with pytest.raises(TokenError, match="60 … 81: (?!transpose)"):
         model.accompany(wide)
@@ -106,7 +108,9 @@ def test_the_melody_guides_a_model_that_has_learned_to_go_without(melody, tmp_pa
         (["melody=nowhere.mid"], "nowhere.mid: "),
         (["melody=empty.mid"], "empty.mid: no notes"),
         (["bundle=chorale"], "objective infill"),
-        (["melody=elise"], "elise.mid: notes of pitch 56, 57 (4 of 33)"),
+        (["melody=elise", "transpose=0"], "elise.mid: notes of pitch 56, 57 (4 of 33)"),
+        (["melody=gymnopedie"], "gymnopedie.mid: notes of pitch 38, 43, 57 (4 of 14)"),
+        (["transpose=high"], "transpose=high: "),
         (["sampler.seed_guidance=1"], "sampler.seed_guidance=1.0: "),
         (["sampler.guard=true"], "sampler.guard=true: "),
         (["control.density=3"], "control.density=3: "),

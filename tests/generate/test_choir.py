@@ -188,7 +188,7 @@ def test_new_voices_are_of_the_chord_of_their_moment_where_the_melody_is(where, 
     """A bar is two quarters, or four; the melody begins with one, or two sixteenths later."""
     control, line = Control(chords="C | F#", strength=20.0), parse_chords("C | F#")
     grid = grid_of(S=above(24))
-    (voices,) = drawn(grid, rules=Rules(), where=where, control=control, transpose=transpose)
+    (voices,) = drawn(grid, rules=Rules(), where={**where, "higher": transpose}, control=control)
     first, bar = (2, 8) if where else (0, 16)
     step, lower = np.nonzero(np.diff(voices.grid[:, 1:], axis=0))  # what sounds on may stay
     pitch = voices.grid[1:, 1:][step, lower]

@@ -74,14 +74,13 @@ REFUSED: dict[type[Request], Fields] = {
     | {"from_s": 1.0, "to_s": 2.0, "drums": True},
     Accompany: NONE
     | CHORALES
-    | {"only": "Voice"}
     | {"sampling.guard": True, "sampling.seed_guidance": 1.0, "rules.grid": "1/8"}
     | {"voices": "T", "rewrite": "A", "from_bar": 1, "to_bar": 2, "transpose": 2},
 }
 ELSEWHERE: dict[type[Request], set[str]] = {  # a reason for each other field
     Continue: {"rows_at_once", "part.on_beat", "sampling.guard"},  # speed; bar lines are beats; test_score_loops.py
     Fill: {"rows_at_once", "sampling.guard"},
-    Accompany: {"rows_at_once"},
+    Accompany: {"rows_at_once", "only"},  # test_score_habits.py
 }
 TOO: dict[str, Fields] = {  # what a field needs beside it
     "control.strength": {"control.key": "F# major"},
