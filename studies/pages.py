@@ -94,9 +94,7 @@ ABOUT = {
     "endings.",
     "scores": "A note is back where its staff, onset, length and pitch are the same. In MIDI a note ends where the "
     "next of its pitch begins on the same staff, so notes that two voices hold together get shorter. "
-    "The same reader reads a score both times, so a mistake that it makes twice does not show here. The figures are "
-    "from before mends of the reader: Humdrum's voices that split twice, whose notes it lost; accidentals of ABC, "
-    "which it ended with their note, and meters within its tunes; in 20 Lieder, parts whose bars were not together. "
+    "The same reader reads a score both times, so a mistake that it makes twice does not show here. "
     "All is written anew here: `musictx generate` and `render` give bars of MusicXML that have no new notes as they "
     "are.",
     "loudness": "Velocities count from 1 to 127. Intervals are over songs. The first seed's network is in musictx. "
