@@ -64,7 +64,11 @@ class Control:
     loudness: int | float | str | None = setting(
         None, "velocity of new notes, 1 to 127, or a curve; null: as the model likes"
     )
-    strength: float = setting(6.0, "how firmly: one more makes each note outside the chord 2.7 times as unlikely")
+    strength: float = setting(
+        6.0,
+        "how firmly: one more makes each note outside the chord 2.7 times as unlikely; 0 alone: chord symbols of a "
+        "score do not lead",
+    )
     particles: int | str = setting(
         AUTO,
         "so many draws side by side, of which those that had to be led least replace the others; "
@@ -74,9 +78,10 @@ class Control:
     def __post_init__(self) -> None:
         self.curves()  # before the types are compared: it says what a curve is
         check_types(self)
-        if not 0 < self.strength <= MOST_STRENGTH:
+        is_off = self.strength == 0 and not self.is_active  # for chord symbols
+        if not (0 < self.strength <= MOST_STRENGTH or is_off):
             raise ConfigError("strength", got=self.strength, allowed=f"more than 0 and at most {MOST_STRENGTH:g}")
-        for name in ("strength", "particles"):
+        for name in ("strength", "particles")[is_off:]:
             if (value := getattr(self, name)) != getattr(Control, name) and not self.is_active:
                 allowed = "key=, chords=, density=, polyphony=, register= or loudness= too"
                 raise ConfigError(name, got=value, why="nothing is asked for", allowed=allowed)

@@ -1,6 +1,8 @@
 """The chords of a score, bar by bar."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
 from math import gcd
 
 import numpy as np
@@ -12,27 +14,39 @@ from musictx.music.score import Score
 
 
 def chords_found(notation: Notation, end_bar: int, asked: str = "seed") -> str:
-    """The chords of the bars up to a bar's number, as text: those written over them, else the nearest to the notes of
-    the bar, without any notes the first chord. Raises ConfigError, with what a person `asked` for, without notes and
-    chords, and for too many bars."""
+    """The chords of the bars up to a bar's number. Raises ConfigError as `chords_between`."""
     spans = notation.spans[notation.has_upbeat : end_bar]
+    return chords_between(notation, [*(bar.onset for bar, _ in spans), *(end for _, end in spans[-1:])], asked)
+
+
+def has_symbols(notation: Notation, first: int, last: int) -> bool:
+    """Whether a known chord is written over some bars, by their places in the score, or over the bar before."""
+    begin, end = notation.bars[max(first - 1, 0)].onset, notation.spans[last][1]
+    return any(each.classes and begin <= each.onset < end for each in notation.symbols)
+
+
+def chords_between(notation: Notation, lines: Sequence[int], asked: str = "seed") -> str:
+    """The chords of bars between lines, as text: those written over them, else the nearest to the notes of the bar,
+    without any notes the first chord. Raises ConfigError, with what a person `asked` for, without notes and chords, and
+    for too many bars."""
+    spans = [*pairwise(lines)]
     allowed = f"the chords of at most {MOST_CHORDS} bars, as in 'C | Am'"
     if len(spans) > MOST_CHORDS:
         why = f"they are found in {len(spans)} bars"
         raise ConfigError("chords", got=asked, why=why, allowed=allowed)
-    end = spans[-1][1] if spans else 0
+    end = lines[-1] if lines else 0
     notes = [note for part in notation.parts for note in part.notes if note.onset < end]
     known = [str(chord_on(each.root, each.classes)) for each in notation.symbols if each.classes and each.onset < end]
     if notes:
         onset, length, pitch = np.array(sorted(notes), np.int64).T
         in_units = Score(onset * 1.0, (onset + length) * 1.0, pitch, np.full(len(pitch), 1))
-        heard = chords_by_bar(in_units, np.array([*(bar.onset for bar, _ in spans), end], np.float64)).split(" | ")
+        heard = chords_by_bar(in_units, np.array(lines, np.float64)).split(" | ")
     elif known:
         heard = known[:1] * len(spans)
     else:
         why = "no notes come before the new music" if asked == "seed" else "it has no notes"
         raise ConfigError("chords", got=asked, why=why, allowed=allowed)
-    bars = (written_chords(notation, bar.onset, end, name) for (bar, end), name in zip(spans, heard, strict=True))
+    bars = (written_chords(notation, *span, name) for span, name in zip(spans, heard, strict=True))
     return " | ".join(bars)
 
 

@@ -1,6 +1,7 @@
 """Requests for scores: continuations, fills and accompaniments by a model of bars and parts."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -13,13 +14,14 @@ from musictx.generate.control import SEED
 from musictx.generate.outcome import outcome
 from musictx.generate.primer import Part
 from musictx.generate.requests import UNSAID, Accompany, Continue, Fill, NewMusic, Own, Request
-from musictx.generate.score_chords import chords_found
+from musictx.generate.score_chords import chords_between, chords_found, has_symbols
 from musictx.generate.score_control import bar_lines, in_key
 from musictx.generate.score_music import ScoreMusic, both, fitted, loudness_of, without_seed
 from musictx.generate.score_seeds import ScoreSeed, accompanied, continued, read_score, seconds_at, with_gap
 from musictx.generate.scores import Template, check_settings, draw_parts
 from musictx.generate.seeds import find_seeds, named_apart
 from musictx.model.steps import Player
+from musictx.music.harmony import MOST_CHORDS
 from musictx.music.notation.notation import Notation
 from musictx.tokenizers.gap import knows_gaps
 from musictx.tokenizers.rules import AUTO
@@ -132,9 +134,22 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, given: byte
         except ConfigError as error:
             raise error.of(file) from None
         remarks.append(f"{file}: its chords are {request.control.chords}")
+    elif not isinstance(request, Continue) and follows_symbols(request, template):
+        chords = chords_between(seed.notation, bar_lines(template))
+        with suppress(ConfigError):  # rules leave a chord no note
+            request = replace(request, control=replace(control, chords=chords))
+            remarks.append(f"{file}: new notes follow its chord symbols; control.strength=0 leaves them free")
     if control.key is not None and isinstance(request, Continue):
         template = in_key(template, control.key)
     return Task(stem_of(file), seed, template, request, (*seed.remarks, *remarks))
+
+
+def follows_symbols(request: Request, template: Template) -> bool:
+    """Whether chord symbols over new bars lead: a person names no chords, key or scale."""
+    control, bars = request.control, [bar for _, bar in template.free]
+    is_free = control.chords is None and control.key is None and request.rules.scale is None and control.strength > 0
+    is_short = max(bars) - min(bars) < MOST_CHORDS
+    return is_free and is_short and has_symbols(template.notation, min(bars), max(bars))
 
 
 def check_kept(request: R) -> R:

@@ -28,6 +28,7 @@ PIANO, GRID = build_tokenizer("performance"), ChoraleTokenizer()
         ({"density": "0 3, 10 90"}, "density='0 3, 10 90': give 1 to 30"),
         ({"register": "C4"}, "register=C4: give 21 to 108 as a pitch"),
         ({"key": "C", "strength": 0.0}, "strength=0.0: give more than 0"),
+        ({"strength": -1.0}, "strength=-1.0: give more than 0"),
         ({"strength": 3.0}, "strength=3.0: nothing is asked for: give"),
         ({"bar_seconds": 2.0}, "bar_seconds=2.0: it is for bars: give"),
         ({"key": "H minor"}, "key='H minor': give a key such as"),

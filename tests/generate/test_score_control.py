@@ -183,6 +183,36 @@ def test_the_chords_of_a_lead_sheet_are_its_symbols(tmp_path):
         assert (len(second.split()), len(heard), len(third.split())) == (6, 1, 1)
 
 
+@pytest.mark.parametrize("request_of", [Accompany, lambda **asked: Fill(from_bar=1, to_bar=2, **asked)])
+def test_new_notes_follow_the_chord_symbols_over_them_unless_a_person_says_else(tmp_path, request_of):
+    names = {24: "F#7", 96: "B", 132: "F#7", 168: "B"}
+    named = ((at, symbol_named(name)) for at, name in names.items())
+    symbols = tuple(symbol._replace(onset=at) for at, symbol in named if symbol)
+    (path := tmp_path / "lead.musicxml").write_bytes(to_musicxml(replace(SONG, parts=(TUNE,), symbols=symbols))[0])
+    written = "F#7 | B F#7 | B"
+    music = drawn(path, request_of())
+    assert any("chord symbols" in each for each in music.remarks)
+    assert [each.name for each in music.chords] == [*names.values()][: 4 if len(bar_lines(music.template)) == 4 else 3]
+    bar = [note for note in new_notes(music) if note.onset >= 24]
+    assert share(replace(music, added={0: bar}), written, [24, 96, 168, 240]) > 0.9
+    for asked in ({"control": Control(strength=0.0)}, {"control": Control(key="C")}, {"rules": Rules(scale="C major")}):
+        free = task_of(path, SCORE, request_of(**asked))
+        assert free.request.control.chords is None
+        assert not any("chord symbols" in each for each in free.remarks)
+    own = task_of(path, SCORE, request_of(control=Control(chords="C | G")))
+    assert own.request.control.chords == "C | G"
+
+
+def test_a_symbol_long_before_a_gap_leads_nothing(tmp_path):
+    far = symbol_named("F#7")
+    assert far is not None
+    bars = tuple(Bar(96 * k, 4, 4) for k in range(4))
+    tune = Part("Voice", 52, tuple(Note(24 * k, 24, 60 + k % 3) for k in range(16)))
+    (path := tmp_path / "lead.musicxml").write_bytes(to_musicxml(Notation((tune,), bars, 384, symbols=(far,)))[0])
+    found = [task_of(path, SCORE, Fill(from_bar=k, to_bar=k)).request.control.chords for k in (1, 2, 3, 4)]
+    assert found == ["F#7", "F#7", None, None]
+
+
 def test_new_music_keeps_the_symbols_of_its_seed_and_says_that_midi_lacks_them(tmp_path):
     path, symbols = lead_sheet(tmp_path)
     for request in (Accompany(), Continue(PLAIN, Length(bars=1)), Fill(PLAIN, from_bar=2, to_bar=2)):
