@@ -164,11 +164,12 @@ class Music(Continuation):
 
     @property
     def voice_of_notes(self) -> list[str]:
-        """The voice that sings each note, "" for none; of a unison each note has another."""
+        """The voice that sings each note, "" for none; of a unison each note has another, one that begins first."""
         names, seen = list[str](), Counter[tuple[int, int]]()
         sung = [(name, *in_steps(line), line.pitch) for name, line in zip(VOICE_NAMES, self.lines, strict=False)]
         for step, pitch in zip(in_steps(self.score)[0].tolist(), self.score.pitch.tolist(), strict=True):
-            singers = [name for name, on, off, of in sung if ((on <= step) & (step < off) & (of == pitch)).any()]
+            holds = [(name, on[(on <= step) & (step < off) & (of == pitch)]) for name, on, off, of in sung]
+            singers = [name for begins in (True, False) for name, on in holds if len(on) and (step in on) == begins]
             names += singers[seen[step, pitch] :][:1] or singers[-1:] or [""]
             seen[step, pitch] += 1
         return names

@@ -18,6 +18,7 @@ from musictx.music.notation.write import to_musicxml
 from musictx.music.project import Line, Project
 from musictx.music.read import read_bytes, read_tracks, whole
 from musictx.music.score import Score
+from musictx.tokenizers.rules import Rules
 
 QUARTER = 480
 
@@ -209,6 +210,24 @@ def test_each_voice_of_a_gap_goes_back_to_its_part(filling, world, tmp_path, cro
         new = track.score.select((steps >= 16) & (steps < 32))
         assert len(new) > 4
         assert (new.offset_s[:-1] <= new.onset_s[1:] + 1e-6).all()
+
+
+def test_of_voices_in_unison_the_new_note_is_that_of_the_voice_that_begins_it(filling, world, tmp_path):
+    hymn = read_tracks(world.hymn.read_bytes(), world.hymn)
+    lines = lines_of_grid(score_to_grid(hymn.merge()), hymn.quarter_s)
+    (tmp_path / "four.mid").write_bytes(Project.new(hymn.quarter_s).beside([*map(Line, "abcd", lines)]))
+    rules = Rules(voice_order=False, voice_ranges=False, no_parallels=False)
+    pieces = musictx.load(filling).fill(tmp_path / "four.mid", from_bar=1, to_bar=2, variations=12, rules=rules)
+    held = 0
+    for music in pieces:
+        parts = {track.name: track.score for track in read_tracks(music.midi(), "").tracks if len(track.score)}
+        assert [*parts] == [*"abcd"]
+        for at, pitch in zip(music.score.onset_s, music.score.pitch, strict=True):
+            held += any(
+                ((each.pitch == pitch) & (each.onset_s < at - 0.01) & (each.offset_s > at + 0.01)).any()
+                for each in parts.values()
+            )
+    assert held
 
 
 def test_voices_stay_with_the_organ_beside_bells_of_a_note(filling, tmp_path):

@@ -273,3 +273,12 @@ def test_a_tempo_of_abc_counts_from_where_it_is_written():
     tempi = [(each.onset / 96, each.quarters_a_minute) for each in notation.tempi]
     assert tempi == [(0, 100), (1, 60), (3, 80), (4, 140)]
     assert not losses
+
+
+@pytest.mark.parametrize("before", ["", "|", "|:", "z|", "||"])
+@pytest.mark.parametrize("voices", [1, 2])
+def test_bars_of_abc_count_from_the_first_whole_one(before, voices):
+    lines = "".join(f"V:{n}\n{before}C|D E F|G A B|c2 c|d e|]\n" for n in range(voices))
+    assert read_notation(f"X:1\nM:3/4\nL:1/4\nK:C\n{lines}".encode(), "abc")[0].numbers == [
+        *range(5 + (before == "z|"))
+    ]

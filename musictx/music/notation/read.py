@@ -81,6 +81,8 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
             pairs = enumerate(zip(notation.parts, groups, strict=True))
             parts = tuple(replace(part, group=group, origin=n) for n, (part, group) in pairs)
             notation = replace(notation, parts=parts)
+            if kind == "abc":  # whose bars have no numbers
+                notation = replace(notation, first=1)
             if kind == "musicxml":
                 heard = tuple(part.notes for part in notation.parts)
                 last = [bar for staff in staves for bar in staff.getElementsByClass("Measure")[-1:]]
