@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from musictx.errors import ConfigError, PerformanceError, TokenError, UserError, as_word
-from musictx.generate.requests import Accompany, NewMusic, Request
+from musictx.generate.primer import ROUNDED_S, borders_s
+from musictx.generate.requests import Accompany, Fill, NewMusic, Request
 from musictx.generate.score_seeds import accompanied, read_score
 from musictx.generate.score_tasks import check_files, check_kept
 from musictx.generate.seeds import heard_part
@@ -18,7 +19,7 @@ from musictx.music.beat_grid import SWING
 from musictx.music.grid import REST, beside_grid, quantise, score_to_grid
 from musictx.music.project import Project
 from musictx.music.read import notation_in, read_bytes, read_tracks, whole
-from musictx.music.score import Score
+from musictx.music.score import Meter, Score
 from musictx.music.ticks import Tracks
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import CHOIR_RULES, OFF
@@ -95,7 +96,10 @@ def name_bundle(
         if request is not None and request.only is not None:
             alone = heard(seed, request.only, tracks, not played).merge(drums)
             found = choose_bundle(alone, seed.name) if found.bundle == CHORALE else found
-        if request is not None and (found.bundle == PIANO or request.humanize):  # humanize= is for scores
+        if found.bundle == CHORALE and isinstance(request, Fill) and ends_music(request, music, tracks.meter(), seed):
+            if score_or_piano(seed, request, pedal, between).bundle == SCORE:
+                found = Choice(SCORE, f"the chorale model needs music after the bars of {seed.name} that it fills")
+        elif request is not None and (found.bundle == PIANO or request.humanize):  # humanize= is for scores
             found = score_or_piano(seed, request, pedal, between)
         if not len(music):  # no model plays it, so it has no voice
             empty = found
@@ -116,6 +120,13 @@ def name_bundle(
         )
     packaged_bundle(choice.bundle)  # raises here if the package lacks it, before a line promises it
     return choice
+
+
+def ends_music(request: Fill, music: Score, meter: Meter, seed: Path) -> bool:
+    """Whether a gap in bars goes on to the end of the music. Raises ConfigError for bars that are not there."""
+    if request.from_bar is None or request.to_bar is None:
+        return False
+    return borders_s(request.from_bar, request.to_bar, music, meter, seed)[1] > music.duration_s - ROUNDED_S
 
 
 def heard(seed: Path, part: str, tracks: Tracks, one_tempo: bool) -> Tracks:

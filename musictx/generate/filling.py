@@ -80,6 +80,10 @@ def gap_in_piece(
         gap = cut_gap(seed.score, audible, from_s, to_s, seed.meter, tokenizer)
         grid = grid_of(request.rules, seed.score, seed.meter, tokenizer)
     except (ConfigError, TokenError) as error:
+        if isinstance(error, ConfigError) and error.field == "to_s" and request.to_bar is not None:
+            error = ConfigError(
+                "to_bar", got=request.to_bar, why=error.why, allowed="an earlier one, or continue the music"
+            )
         raise error.of(source) from None
     if grid is not None:
         gap = gap._replace(from_s=from_s, to_s=to_s, grid=grid)  # a bar line may lie between two steps of the clock

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from strategies import SHARED_DATA, slowing
 
+import musictx
 from musictx.errors import ConfigError, MidiError
 from musictx.generate.choose_bundle import (
     check_licence,
@@ -27,6 +28,7 @@ from musictx.music.notation.notation import Notation
 from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.read import read_midi
 from musictx.music.score import Score
+from musictx.music.write import write_midi
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import Rules
 
@@ -157,11 +159,22 @@ def test_a_chorale_that_shall_be_loud_and_soft_is_a_score():
     assert name_bundle(None, [seed_path("chorale")], request=Continue(humanize=True)).bundle == "score"
 
 
+def test_a_gap_up_to_the_end_of_a_choir_is_filled_by_the_model_that_needs_nothing_after_it(tmp_path):
+    write_midi(grid_to_score(np.tile(CHORDS, (3, 1)), 0.5), path := tmp_path / "four.mid")
+    bars = -(-3 * len(CHORDS) // 16)
+    found = [name_bundle(None, [path], request=Fill(from_bar=n, to_bar=n)) for n in (1, bars - 1, bars)]
+    assert [each.bundle for each in found] == ["chorale", "chorale", "score"]
+    with pytest.raises(ConfigError, match=f"to_bar={bars + 1}"):
+        name_bundle(None, [path], request=Fill(from_bar=1, to_bar=bars + 1))
+    with pytest.raises(ConfigError, match=f"four.mid: to_bar={bars}: the music ends"):
+        musictx.load("chorale").fill(path, from_bar=bars, to_bar=bars)
+
+
 def test_one_voice_of_four_is_no_choir(tmp_path):
     from musictx.music.grid import VOICE_NAMES, lines_of_grid
     from musictx.music.project import Line, Project
 
-    lines = [Line(*each) for each in zip(VOICE_NAMES, lines_of_grid(CHORDS), strict=True)]
+    lines = [Line(*each) for each in zip(VOICE_NAMES, lines_of_grid(np.tile(CHORDS, (2, 1))), strict=True)]
     (tmp_path / "four.mid").write_bytes(Project.new(0.6).beside(lines))
     played = {
         only: name_bundle(None, [tmp_path / "four.mid"], request=Fill(from_bar=1, to_bar=1, only=only)).bundle
