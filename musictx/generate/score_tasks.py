@@ -22,6 +22,7 @@ from musictx.generate.scores import Template, check_settings, draw_parts
 from musictx.generate.seeds import find_seeds, named_apart
 from musictx.model.steps import Player
 from musictx.music.harmony import MOST_CHORDS
+from musictx.music.notation.chord_symbols import unknown
 from musictx.music.notation.notation import Notation
 from musictx.tokenizers.gap import knows_gaps
 from musictx.tokenizers.rules import AUTO
@@ -134,11 +135,13 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, given: byte
         except ConfigError as error:
             raise error.of(file) from None
         remarks.append(f"{file}: its chords are {request.control.chords}")
+        remarks += not_known(seed, 0, seed.notation.spans[end_bar - 1][1])
     elif not isinstance(request, Continue) and follows_symbols(request, template):
         chords = chords_between(seed.notation, bar_lines(template))
         with suppress(ConfigError):  # rules leave a chord no note
             request = replace(request, control=replace(control, chords=chords))
             remarks.append(f"{file}: new notes follow its chord symbols; control.strength=0 leaves them free")
+            remarks += not_known(seed, *template.span)
     if control.key is not None and isinstance(request, Continue):
         template = in_key(template, control.key)
     return Task(stem_of(file), seed, template, request, (*seed.remarks, *remarks))
@@ -150,6 +153,15 @@ def follows_symbols(request: Request, template: Template) -> bool:
     is_free = control.chords is None and control.key is None and request.rules.scale is None and control.strength > 0
     is_short = max(bars) - min(bars) < MOST_CHORDS
     return is_free and is_short and has_symbols(template.notation, min(bars), max(bars))
+
+
+def not_known(seed: ScoreSeed, begin: int, end: int) -> list[str]:
+    """A remark on chord symbols that nobody can follow."""
+    n = unknown(each for each in seed.notation.symbols if begin <= each.onset < end)
+    were = (
+        "symbol is not known; its bar has the chord" if n == 1 else "symbols are not known; their bars have the chords"
+    )
+    return [f"{seed.file}: {n} chord {were} of the notes"] * bool(n)
 
 
 def check_kept(request: R) -> R:

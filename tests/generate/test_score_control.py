@@ -180,6 +180,7 @@ def test_the_chords_of_a_lead_sheet_are_its_symbols(tmp_path):
         assert first == "C C Dbm7b5"
         assert second.split()[:3] == ["Dbm7b5", "F", "F"]
         heard = {*second.split()[3:]}  # the chord of the notes, where the symbol is not known
+        assert any(each.startswith(f"{path}: 1 chord symbol is not known") for each in task.remarks)
         assert (len(second.split()), len(heard), len(third.split())) == (6, 1, 1)
 
 

@@ -70,9 +70,10 @@ class ChordSymbol(NamedTuple):
 
     @property
     def classes(self) -> Classes | None:
-        """Its pitch classes; None of no chord, and of a kind that is not known."""
+        """Its pitch classes; None of no chord, and of a kind that is not known, nor printed in a known way."""
         if self.kind not in KINDS:
-            return None
+            printed = symbol_named(self.root + self.text) if self.root and self.text else None
+            return printed.classes if printed and printed.kind in KINDS else None
         notes = {int(each.lstrip("b#")): SIGNS[each.rstrip("0123456789")] for each in KINDS[self.kind][0].split()}
         for value, alter, how in self.degrees:
             notes[value] = alter
@@ -80,6 +81,11 @@ class ChordSymbol(NamedTuple):
                 notes.pop(value)
         root = pitch_class(self.root[0], self.root[1:])
         return frozenset((root + STEPS[(value - 1) % 7] + alter) % 12 for value, alter in notes.items())
+
+
+def unknown(symbols: Iterable[ChordSymbol]) -> int:
+    """How many are chords of a kind that is not known."""
+    return sum(each.kind != NO_CHORD and each.classes is None for each in symbols)
 
 
 def symbol_named(name: str) -> ChordSymbol | None:
