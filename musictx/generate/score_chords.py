@@ -8,8 +8,10 @@ from math import gcd
 import numpy as np
 
 from musictx.errors import ConfigError
+from musictx.generate.tune_chords import chords_of_tune
 from musictx.music.harmony import MOST_CHORDS, chord_on, chords_by_bar
 from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Note, Part
 from musictx.music.score import Score
 
 
@@ -35,29 +37,43 @@ def chords_between(notation: Notation, lines: Sequence[int], asked: str = "seed"
         why = f"they are found in {len(spans)} bars"
         raise ConfigError("chords", got=asked, why=why, allowed=allowed)
     end = lines[-1] if lines else 0
-    notes = [note for part in notation.parts for note in part.notes if note.onset < end]
+    notes = sorted(note for part in notation.parts for note in part.notes if note.onset < end)
     known = [str(chord_on(each.root, each.classes)) for each in notation.symbols if each.classes and each.onset < end]
     if notes:
-        onset, length, pitch = np.array(sorted(notes), np.int64).T
-        in_units = Score(onset * 1.0, (onset + length) * 1.0, pitch, np.full(len(pitch), 1))
-        heard = chords_by_bar(in_units, np.array(lines, np.float64)).split(" | ")
+        heard = heard_chords(notes, lines)
     elif known:
-        heard = known[:1] * len(spans)
+        heard = [(begin, known[0]) for begin, _ in spans]
     else:
         why = "no notes come before the new music" if asked == "seed" else "it has no notes"
         raise ConfigError("chords", got=asked, why=why, allowed=allowed)
-    bars = (written_chords(notation, *span, name) for span, name in zip(spans, heard, strict=True))
-    return " | ".join(bars)
+    return " | ".join(chords_of_bar(notation, *span, heard) for span in spans)
 
 
-def written_chords(notation: Notation, onset: int, end: int, heard: str) -> str:
-    """The chords of a bar, each as long as the others: those of its symbols, and the one before; `heard` where there is
-    none, or none that is known."""
+def heard_chords(notes: Sequence[Note], lines: Sequence[int]) -> list[tuple[int, str]]:
+    """The chords that notes in their order suggest, and where each begins: of a line those that lead sheets would have,
+    of fuller music the nearest to the notes of each bar."""
+    if Part("", 0, tuple(notes)).is_line:
+        return [(at, str(chord)) for at, chord in chords_of_tune(notes, lines)]
+    onset, length, pitch = np.array(notes, np.int64).T
+    in_units = Score(onset * 1.0, (onset + length) * 1.0, pitch, np.full(len(pitch), 1))
+    return [*zip(lines[:-1], chords_by_bar(in_units, np.array(lines, np.float64)).split(" | "), strict=True)]
+
+
+def chords_of_bar(notation: Notation, onset: int, end: int, heard: Sequence[tuple[int, str]]) -> str:
+    """The chords of a bar, each as long as the others: those of its symbols, and the one before; what is `heard` where
+    there is none, or none that is known."""
     last, within = bisect_right(notation.symbols, (onset + 1,)), list[tuple[int, str]]()
-    for symbol in notation.symbols[max(last - 1, 0) : bisect_left(notation.symbols, (end,))]:
-        chord = heard if symbol.classes is None else str(chord_on(symbol.root, symbol.classes))
-        within.append((max(symbol.onset, onset), chord))
-    within = within if within and within[0][0] == onset else [(onset, heard), *within]
+    symbols = notation.symbols[max(last - 1, 0) : bisect_left(notation.symbols, (end,))]
+    said: list[tuple[int, str]] = [
+        (max(each.onset, onset), "" if each.classes is None else str(chord_on(each.root, each.classes)))
+        for each in symbols
+    ]
+    said = said if said and said[0][0] == onset else [(onset, ""), *said]
+    for (at, chord), (until, _) in zip(said, [*said[1:], (end, "")], strict=True):
+        first = bisect_right(heard, at, key=lambda each: each[0]) - 1
+        others = heard[max(first, 0) : bisect_left(heard, until, key=lambda each: each[0])]
+        within += [(at, chord)] if chord else [(max(begin, at), name) for begin, name in others]
+    within = [each for n, each in enumerate(within) if not n or each[1] != within[n - 1][1]]
     step = gcd(end - onset, *(at - onset for at, _ in within))
     places = range(onset, end, step)
     return " ".join(within[bisect_right(within, at, key=lambda each: each[0]) - 1][1] for at in places)
