@@ -136,7 +136,7 @@ def beside_score(config: AccompanyConfig, bundle: str, request: Accompany, sourc
     )
     assert isinstance(tokenizer, ScoreTokenizer)
     task = task_of(source, tokenizer, request)
-    say(*task.remarks)
+    say(*(with_keys(each, setting_keys("accompany")) for each in task.remarks))
     if own := own_settings(config.sampler, header.sampling | {"seed_guidance": None}):
         say(own)
     say(*remarks)

@@ -179,7 +179,7 @@ def draw(
     """Writes and prints the new music of each beginning. Raises KeyboardInterrupt where a person stopped it."""
     errors = list[UserError]()
     for beginning in beginnings.values():
-        say(*beginning.remarks)
+        say(*(with_keys(each, setting_keys("generate")) for each in beginning.remarks))
     with few_threads(min(config.rows_at_once, config.variations * len(beginnings))):
         music = compose()
     for (source, beginning), pieces in zip(beginnings.items(), music, strict=True):

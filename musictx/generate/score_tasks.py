@@ -127,32 +127,42 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, given: byte
         template = accompanied(seed)
         if template.ahead not in (TUNE, RIGHT):
             remarks.append(f"{file}: it has no tune and no right hand, and models learn what goes with these")
-    control = request.control
+    request, said = led(request, seed, template)
+    if request.control.key is not None and isinstance(request, Continue):
+        template = in_key(template, request.control.key)
+    return Task(stem_of(file), seed, template, request, (*seed.remarks, *remarks, *said))
+
+
+def led(request: R, seed: ScoreSeed, template: Template) -> tuple[R, list[str]]:
+    """The request with the chords that lead new notes: the seed's, if it asks for them; those over new bars, and those
+    found for a tune alone, if it asks for no chords, key or scale. And remarks on them. Raises ConfigError."""
+    control, file, old = request.control, seed.file, seed.notation
+    bars = [bar for _, bar in template.free]
     if control.chords == SEED:
-        end_bar = min(bar for _, bar in template.free) if isinstance(request, NewMusic) else len(seed.notation.bars)
         try:
-            request = replace(request, control=replace(control, chords=chords_found(seed.notation, end_bar)))
+            if isinstance(request, NewMusic):
+                lines = [0, old.spans[min(bars) - 1][1]]
+                chords = chords_found(old, min(bars))
+            else:
+                chords = chords_between(old, lines := bar_lines(template))
+            request = replace(request, control=replace(control, chords=chords))
         except ConfigError as error:
             raise error.of(file) from None
-        remarks.append(f"{file}: its chords are {request.control.chords}")
-        remarks += not_known(seed, 0, seed.notation.spans[end_bar - 1][1])
-    elif not isinstance(request, Continue) and follows_symbols(request, template):
-        chords = chords_between(seed.notation, bar_lines(template))
-        with suppress(ConfigError):  # rules leave a chord no note
-            request = replace(request, control=replace(control, chords=chords))
-            remarks.append(f"{file}: new notes follow its chord symbols; control.strength=0 leaves them free")
-            remarks += not_known(seed, *template.span)
-    if control.key is not None and isinstance(request, Continue):
-        template = in_key(template, control.key)
-    return Task(stem_of(file), seed, template, request, (*seed.remarks, *remarks))
-
-
-def follows_symbols(request: Request, template: Template) -> bool:
-    """Whether chord symbols over new bars lead: a person names no chords, key or scale."""
-    control, bars = request.control, [bar for _, bar in template.free]
+        return request, [f"{file}: its chords are {chords}", *not_known(seed, lines[0], lines[-1])]
     is_free = control.chords is None and control.key is None and request.rules.scale is None and control.strength > 0
-    is_short = max(bars) - min(bars) < MOST_CHORDS
-    return is_free and is_short and has_symbols(template.notation, min(bars), max(bars))
+    if isinstance(request, Continue) or not is_free or max(bars) - min(bars) >= MOST_CHORDS:
+        return request, []
+    if has_symbols(template.notation, min(bars), max(bars)):
+        why = "its chord symbols"
+    elif isinstance(request, Accompany) and len(seed.used) == 1 and template.ahead == TUNE:
+        why = "chords found for the tune"
+    else:
+        return request, []
+    with suppress(ConfigError):  # rules leave a chord no note
+        request = replace(request, control=replace(control, chords=chords_between(old, bar_lines(template))))
+        said = f"{file}: new notes follow {why}; strength=0 leaves them free"
+        return request, [said, *not_known(seed, *template.span)]
+    return request, []
 
 
 def not_known(seed: ScoreSeed, begin: int, end: int) -> list[str]:

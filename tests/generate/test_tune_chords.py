@@ -1,0 +1,106 @@
+"""Chords for a tune without any: literal tunes, and tunes moved to other keys."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_scores import SCORE
+
+from musictx.generate.control import Control
+from musictx.generate.requests import Accompany, Continue, Fill
+from musictx.generate.score_chords import chords_between
+from musictx.generate.score_tasks import task_of
+from musictx.generate.tune_chords import chords_of_tune, places_of, quarters_of
+from musictx.music.notation.chord_symbols import symbol_named
+from musictx.music.notation.midi import to_midi
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
+from musictx.tokenizers.rules import Rules
+
+C, F, G = (0, 4, 7, 12), (5, 9, 12, 9), (7, 11, 14, 11)
+
+
+def tune(*bars, up=60):
+    return [Note(96 * n + 24 * k, 24, up + step) for n, bar in enumerate(bars) for k, step in enumerate(bar)]
+
+
+def names(notes, lines):
+    return [str(chord) for _, chord in chords_of_tune(notes, lines)]
+
+
+def test_broken_chords_are_found_with_their_places():
+    found = chords_of_tune(tune(C, F, G, C), [0, 96, 192, 288, 384])
+    assert [at for at, _ in found] == [0, 48, 96, 144, 192, 240, 288, 336]
+    assert [str(chord) for _, chord in found][::2] in (["C", "F", "G", "C"], ["C", "F", "G7", "C"])
+
+
+def test_half_a_bar_may_have_a_chord_of_its_own_where_it_is_long():
+    assert [(each.begin, each.end, each.is_line) for each in places_of([0, 24, 120, 168, 241])] == [
+        (0, 24, True),
+        (24, 72, True),
+        (72, 120, False),
+        (120, 168, True),
+        (168, 241, True),
+    ]
+
+
+def test_a_held_note_counts_in_each_place_for_as_long_as_it_sounds():
+    quarters = quarters_of([Note(24, 96, 61)], places_of([0, 96, 192]))
+    assert quarters.sum(1).tolist() == [1.0, 2.0, 1.0, 0.0]
+    assert np.flatnonzero(quarters.sum(0)).tolist() == [1]
+
+
+@given(
+    st.lists(st.tuples(*[st.sampled_from([0, 2, 4, 5, 7, 9, 11, 12])] * 4), min_size=2, max_size=6), st.integers(1, 11)
+)
+def test_a_tune_in_another_key_has_its_chords_there(bars, semitones):
+    lines = [96 * n for n in range(len(bars) + 1)]
+    here, there = (chords_of_tune(tune(*bars, up=up), lines) for up in (60, 60 + semitones))
+    assert [((each.root + semitones) % 12, each.quality) for _, each in here] == [
+        (each.root, each.quality) for _, each in there
+    ]
+
+
+def test_silence_has_chords_too():
+    assert len(names(tune(C), [0, 96, 192, 288])) == 6
+
+
+@pytest.mark.parametrize("fuller", [False, True])
+def test_symbols_come_first_and_the_rest_is_found(fuller):
+    symbol = symbol_named("Dm")
+    assert symbol is not None
+    parts = [Part("Tune", 73, tuple(tune(C, F, G, C)))]
+    parts += [
+        Part("Organ", 19, tuple(Note(96 * n, 96, 48 + step) for n, bar in enumerate((C, F, G, C)) for step in bar[:3]))
+    ] * fuller
+    score = Notation(
+        tuple(parts), tuple(Bar(96 * n, 4, 4) for n in range(4)), 384, symbols=(symbol._replace(onset=240),)
+    )
+    bars = chords_between(score, [0, 96, 192, 288, 384]).split(" | ")
+    assert bars[0].split()[0] == "C"
+    assert bars[1].split()[0] == "F"
+    assert bars[2].split()[-1] == "Dm"
+    assert bars[2].split()[0].startswith("G")
+    assert bars[3] == "Dm"  # it goes on
+
+
+def test_hands_follow_the_chords_of_a_bare_tune_unless_a_person_says_else(tmp_path):
+    bars = tuple(Bar(96 * n, 4, 4) for n in range(6))
+    voice = Part("Tune", 73, tuple(note._replace(onset=note.onset + 192) for note in tune(C, F, G, C)))
+    bass = Part("Bass", 33, tuple(Note(96 * n, 96, 36) for n in range(6)))
+    (path := tmp_path / "tune.mid").write_bytes(to_midi(Notation((voice,), bars, 576)))
+    led = task_of(path, SCORE, Accompany())
+    assert (led.request.control.chords or "").split(" | ")[0].split()[0] == "C"  # from the tune's first bar on
+    assert any("found for the tune" in each for each in led.remarks)
+    assert led.request.control == task_of(path, SCORE, Accompany(control=Control(chords="seed"))).request.control
+    free = [
+        Accompany(control=Control(strength=0.0)),
+        Accompany(control=Control(key="C")),
+        Accompany(rules=Rules(scale="C major")),
+        Accompany(rules=Rules(lowest=61, highest=61)),  # a note that no chord has
+        Fill(from_bar=3, to_bar=3),
+        Continue(),
+    ]
+    assert [task_of(path, SCORE, request).request.control.chords for request in free] == [None] * len(free)
+    path.write_bytes(to_midi(Notation((voice, bass), bars, 576)))
+    assert task_of(path, SCORE, Accompany()).request.control.chords is None  # the bass says the harmony
