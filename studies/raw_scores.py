@@ -57,8 +57,7 @@ def in_bars(found: Any, make: Make) -> Iterator[Row]:
                 )
 
 
-SIZES = dict.fromkeys(("continuations", "fills", "hands"), " --seeds 48") | {"tune": " --scored 64"}
-SIZES["touch"] = " --files 24"
+SIZES = dict.fromkeys(("continuations", "fills", "hands"), " --seeds 48") | {"touch": " --files 24"}
 MEASURED = {
     "likelihood": ("Nats a note and a bar, validation, inputs of 1,024 ids",),
     "continuations": (
@@ -70,6 +69,19 @@ MEASURED = {
     "hands": ("Dissonance of a tune above the hands of songs", "Dissonance of tunes that have no hands of their own"),
     "touch": ("Files as people give them, 8 bars more",),
 }
+
+
+def harmonised(found: Any, make: Make) -> Iterator[Row]:
+    """The chords found for tunes, and what hands make of them."""
+    command = "python studies/tune_chords.py --tunes openewld.zip --store outputs/score_music/store"
+    each = found["validation"]
+    for part, title in {"chords": "Chords found for held-out tunes", "hands": "Hands below these tunes"}.items():
+        for line, columns in each[part].items():
+            for column, figure in ({"tunes": [each["tunes"]]} | columns).items():
+                claim = f"chords of tunes, {part}, {line}: {column}"
+                yield make(command, "score-model", claim, figure, table=title, line=line, column=column)
+    claim = "chords of tunes: share of the hands in the written chord, found less free"
+    yield make(command, "score-model", claim, each["found above free"])
 
 
 def scored(found: Any, make: Make, label: str = "score model", begin: str = "") -> Iterator[Row]:

@@ -35,7 +35,7 @@ from raw_music import (
     met,
     with_context,
 )
-from raw_scores import in_bars, played, round_trips, scored, sung_on
+from raw_scores import harmonised, in_bars, played, round_trips, scored, sung_on
 from raw_speed import SAMPLE, SAMPLE_BEFORE, TRAIN, beside, prepared
 from shared import options
 
@@ -83,6 +83,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
         begin="git show e988d7e:musictx/bundles/score.safetensors > before.safetensors; ",
     ),
     "score-measures.json": in_bars,
+    "tune-chords.json": harmonised,
     "score-choirs.json": sung_on,
     "planted/motif.json": found_again,
     "compute/compute-validation.json": by_compute,
