@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tune_chords
 
+from musictx.generate.tune_chords import Table
 from musictx.music.harmony import Chord
 
 LEAD = 'X:1\nM:4/4\nL:1/4\nK:C\n"C"c e g e|"F"f a "G7"g f|"C"e "Bdim"d "C"c2|"Am"a4|]\n'
@@ -23,7 +24,7 @@ def test_a_lead_sheet_has_the_chord_of_the_middle_of_each_place(lead):
 
 
 def test_counts_are_of_quarters_chords_and_what_follows(lead):
-    table, empty = tune_chords.count([lead]), tune_chords.Table.empty()
+    table, empty = tune_chords.count([lead]), Table.empty()
     assert (table.notes - empty.notes).sum() == pytest.approx(16.0)
     assert (table.chords - empty.chords).sum() == pytest.approx(8)
     assert table.pairs.sum() == 5  # C F G7 Bdim C Am
