@@ -44,6 +44,9 @@ class AttentionConfig:
     impl: str = setting("auto", "auto: the fastest exact one here; or reference, skew, chunked, triton")
 
 
+EPOCHS = {"cpu": 20, "cuda": 100}  # where a person gives no limit
+
+
 @dataclass
 class TrainerConfig:
     """How, where and how long to train."""
@@ -54,7 +57,9 @@ class TrainerConfig:
     devices: int = setting(1, "processes on each node")
     num_nodes: int = setting(1, "nodes, as a cluster calls its machines")
     batch_size: int = setting(MISSING, "windows in a batch, on each device")
-    max_epochs: int = setting(MISSING, "passes through the training pieces")
+    max_epochs: int | None = setting(
+        None, "passes through the training pieces; null: until max_steps, without it 20 on a CPU, 100 on a GPU"
+    )
     max_steps: int = setting(-1, "optimizer steps; -1: until max_epochs")
     accumulate: int = setting(1, "batches per optimizer step")
     optimizer: str = setting("adamw", "adamw; or muon: matrices of linear layers and cells by Muon, the rest by AdamW")
@@ -91,6 +96,18 @@ class TrainerConfig:
         False, "recompute the blocks in the backward pass: less memory, a third slower"
     )
     progress_bar: bool = setting(True, "show progress during the run")
+
+    @property
+    def epochs(self) -> int:
+        """The most passes through the training pieces; -1: steps alone end the training."""
+        if self.max_epochs is None and self.max_steps == -1:
+            return EPOCHS[self.accelerator]
+        return -1 if self.max_epochs is None else self.max_epochs
+
+    def total_steps(self, batches_per_epoch: int) -> int:
+        """Optimizer steps until the first limit."""
+        limits = [self.epochs * -(-batches_per_epoch // self.accumulate), self.max_steps]
+        return min(limit for limit in limits if limit > 0)
 
 
 @dataclass

@@ -135,6 +135,11 @@ def _run(
         say(describe_model(training.model))
         if slow := emulation(config.trainer):
             say(slow)
+        epochs, steps = config.trainer.max_epochs, config.trainer.max_steps
+        if epochs is not None and steps != -1:
+            total = config.trainer.total_steps(data.batches_per_epoch)
+            first = f"steps={steps}" if total == steps else f"epochs={epochs}"
+            say(f"of two limits, trainer.max_{first} ends the training, after {total:,} steps")
         if every is not None and not samples:
             why = f"a model of objective={config.objective} cannot continue music"
             say(f"trainer.sample_every={every}: no samples, since {why}")

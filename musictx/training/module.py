@@ -152,6 +152,4 @@ class LanguageModelTraining(L.LightningModule):
         """Optimizer steps of the run."""
         # Lightning's own estimate would set up the loader before a checkpoint says where to begin
         data = self.trainer.datamodule  # type: ignore[attr-defined]
-        per_epoch = -(-data.batches_per_epoch // self.config.accumulate)
-        total: int = per_epoch * self.config.max_epochs
-        return total if self.config.max_steps == -1 else min(total, self.config.max_steps)
+        return self.config.total_steps(data.batches_per_epoch)

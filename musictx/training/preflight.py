@@ -61,8 +61,8 @@ def _check_numbers(config: TrainConfig) -> None:
         ("ema_decay", above_0, below_1, "a share above 0 and below 1, or null for none"),
         ("length", 2, most, "2 or more"),
         ("max_steps", 1, most, "1 or more, or -1"),
-        ("validate_every patience sample_every", 1, most, "1 or more, or null"),
-        ("max_epochs batch_size accumulate checkpoint_every log_every", 1, most, "1 or more"),
+        ("max_epochs validate_every patience sample_every", 1, most, "1 or more, or null"),
+        ("batch_size accumulate checkpoint_every log_every", 1, most, "1 or more"),
         ("devices num_nodes score_batch_tokens", 1, most, "1 or more"),
     ):
         for name in names.split():

@@ -113,7 +113,7 @@ def build_trainer(config: TrainerConfig, batches_per_epoch: int, folder: str) ->
         num_nodes=config.num_nodes,
         use_distributed_sampler=False,  # GlobalBatches gives each process its share
         precision=config.precision,  # type: ignore[arg-type]
-        max_epochs=config.max_epochs,
+        max_epochs=config.epochs,
         max_steps=config.max_steps,
         accumulate_grad_batches=config.accumulate,
         gradient_clip_val=config.grad_clip,

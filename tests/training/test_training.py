@@ -7,6 +7,7 @@ import torch
 from conftest import signalled
 from runs import RECALL, config_of, curve, fit, val_nll
 
+from musictx.config.app import settings
 from musictx.config.train import LoggerConfig, TrainConfig
 from musictx.errors import ConfigError
 from musictx.model.bundle import load_bundle
@@ -163,6 +164,28 @@ def test_the_precisions_of_a_cpu_learn(world, tmp_path, precision):
 
 
 @pytest.mark.parametrize(
+    ("words", "steps"),
+    [
+        ([], 20 * 5),  # 5 steps an epoch
+        (["trainer=gpu"], 100 * 5),
+        (["trainer.max_steps=3000"], 3000),
+        (["trainer.max_epochs=30"], 30 * 5),
+        (["trainer.max_epochs=2", "trainer.max_steps=3000"], 2 * 5),
+        (["experiment=jsb"], 3000),
+    ],
+)
+def test_a_limit_that_a_person_names_decides_how_long_to_train(words, steps):
+    config = settings("train", "data.path=store", "trainer.accumulate=2", *words)
+    assert config.trainer.total_steps(batches_per_epoch=9) == steps
+
+
+def test_of_two_limits_a_line_says_which_one_ends_the_training(world, tmp_path, capsys):
+    words = ["data.windows_per_epoch=8", "trainer.validate_every=null"]  # 2 steps an epoch
+    fit(config_of(world, tmp_path / "run", *words, "trainer.max_steps=5", "trainer.max_epochs=2"))
+    assert "of two limits, trainer.max_epochs=2 ends the training, after 4 steps" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
     ("settings", "validated_after"),
     [
         ("trainer.max_steps=4 trainer.validate_every=100", [4]),
@@ -170,6 +193,7 @@ def test_the_precisions_of_a_cpu_learn(world, tmp_path, precision):
         ("trainer.max_steps=3 trainer.accumulate=3 trainer.validate_every=5", [5, 7]),  # the 4th batch ends an epoch
         ("trainer.max_steps=-1 trainer.max_epochs=2 trainer.validate_every=3", [3, 6, 8]),
         ("trainer.max_steps=6 trainer.max_epochs=9", [4, 6]),
+        ("trainer.max_steps=22 trainer.validate_every=99 data.windows_per_epoch=4", [22]),  # more than 20 epochs
     ],
 )
 def test_the_end_of_training_is_always_validated(world, tmp_path, monkeypatch, settings, validated_after):
