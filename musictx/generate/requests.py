@@ -186,6 +186,21 @@ class Continue(NewMusic):
     include_seed: bool = True  # the primer comes before the new music
 
 
+SECONDS, BARS = ("from_s", "to_s"), ("from_bar", "to_bar")  # a region: begin and end
+
+
+def given(request: Request, names: tuple[str, ...]) -> dict[str, object]:
+    """The fields that have a value."""
+    return {name: value for name in names if (value := getattr(request, name)) is not None}
+
+
+def check_pair(request: Request, pair: tuple[str, str]) -> None:
+    """Raises ConfigError for one of two fields without the other."""
+    if len(named := given(request, pair)) == 1:
+        [(name, value)], (begin, end) = named.items(), pair
+        raise ConfigError(name, got=value, allowed=f"{end if name == begin else begin}= too")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fill(NewMusic):
     """A region of a piece, or `length` of music between two. Raises ConfigError."""
@@ -209,10 +224,15 @@ class Fill(NewMusic):
 
     def check_region(self) -> None:
         """Raises ConfigError unless the region is in seconds or in bars."""
-        seconds, bars = [self.from_s, self.to_s], [self.from_bar, self.to_bar]
-        if (None in seconds) == (None in bars) or [None, None] not in (seconds, bars):
+        seconds, bars = given(self, SECONDS), given(self, BARS)
+        if seconds and bars:
+            name, value = next(iter(bars.items()))
+            why = f"{next(iter(seconds))}= is given too"
+            raise ConfigError(name, got=value, why=why, hint="give seconds or bars, and leave the others out")
+        if not seconds and not bars:
             allowed = "it with to_s=, or from_bar= with to_bar=, the region to write"
-            raise ConfigError("from_s", got=self.from_s, allowed=allowed)
+            raise ConfigError("from_s", got=None, allowed=allowed)
+        check_pair(self, SECONDS if seconds else BARS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,10 +262,9 @@ class Accompany(Request):
         if self.only is not None and (self.rewrite is not None or len(self.voices) > 1):
             why = "several voices are asked for"
             raise ConfigError("part", got=self.only, why=why, hint="leave it out, or voices= and rewrite=")
-        bars = self.from_bar, self.to_bar
-        if bars != (None, None) and (self.rewrite is None or None in bars):
-            allowed = "from_bar= with to_bar= and rewrite="
-            raise ConfigError("from_bar", got=self.from_bar, why=f"to_bar={self.to_bar}", allowed=allowed)
+        check_pair(self, BARS)
+        if self.rewrite is None and self.from_bar is not None:
+            raise ConfigError("from_bar", got=self.from_bar, why="it is for bars to rewrite", allowed="rewrite= too")
         far = self.transpose
         if far != AUTO and (isinstance(far, str) or not FARTHEST[0] <= far <= FARTHEST[1]):
             allowed = f"{FARTHEST[0]} to {FARTHEST[1]} semitones, or auto"

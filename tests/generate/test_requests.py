@@ -61,11 +61,36 @@ def test_a_number_of_numpy_is_a_number():
     assert Continue(variations=np.int64(2)).variations == 2  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("region", [{}, {"from_s": 2.0}, {"from_s": 2.0, "to_s": 3.0, "to_bar": 3}, {"from_bar": 2}])
-def test_a_fill_of_one_piece_needs_one_region(region):
-    assert refusal(Fill(**region).check_region)[0] == "from_s"
+@pytest.mark.parametrize(
+    ("region", "says"),
+    [
+        ({}, "from_s=null: give it with to_s="),
+        ({"from_s": 2.0}, "from_s=2.0: give to_s= too"),
+        ({"to_s": 2.0}, "to_s=2.0: give from_s= too"),
+        ({"from_bar": 3}, "from_bar=3: give to_bar= too"),
+        ({"to_bar": 3}, "to_bar=3: give from_bar= too"),
+        ({"from_s": 2.0, "to_s": 3.0, "to_bar": 3}, "to_bar=3: from_s= is given too: give seconds or bars"),
+        ({"to_s": 3.0, "from_bar": 3}, "from_bar=3: to_s= is given too: give seconds or bars"),
+    ],
+)
+def test_a_fill_of_one_piece_needs_one_region(region, says):
+    with pytest.raises(ConfigError, match=f"^{says}"):
+        Fill(**region).check_region()
     for whole in (Fill(from_s=1.0, to_s=2.0), Fill(from_bar=1, to_bar=2)):
         whole.check_region()
+
+
+@pytest.mark.parametrize(
+    ("bars", "says"),
+    [
+        ({"from_bar": 3}, "from_bar=3: give to_bar= too"),
+        ({"to_bar": 3, "rewrite": "A"}, "to_bar=3: give from_bar= too"),
+        ({"from_bar": 3, "to_bar": 4}, "from_bar=3: it is for bars to rewrite: give rewrite= too"),
+    ],
+)
+def test_bars_to_rewrite_have_both_ends_and_voices(bars, says):
+    with pytest.raises(ConfigError, match=f"^{says}"):
+        Accompany(**bars)
 
 
 MIN_P: Own = {"top_p": None, "min_p": 0.02}
