@@ -180,6 +180,8 @@ def check_kept(request: R) -> R:
     for name, value, usual, why in _unkept(request):
         if value != usual:
             raise ConfigError(name, got=value, why=why, hint="leave it out")
+    if isinstance(request, Continue) and (bars := request.length.bars or 0) % 1:
+        raise ConfigError("Length.bars", got=bars, why="a score goes on by whole bars", allowed="a whole number")
     return request
 
 
@@ -189,9 +191,7 @@ def _unkept(request: Request) -> Iterator[tuple[str, object, object, str]]:
         yield "drums", request.drums, NewMusic.drums, "a score has no drums"
     if isinstance(request, Continue):
         part, usual = request.part, Part()
-        bars = request.length.bars if request.length.bars and request.length.bars % 1 else None
         yield "Length.tokens", request.length.tokens, None, "a score goes on by whole bars"
-        yield "Length.bars", bars, None, "a score goes on by whole bars"
         cut = part.until_s if (part.seconds, part.bars) != (None, None) else None
         yield "from_s", cut, None, "a score is heard from its beginning, so seed_bars= and seed_seconds= end it too"
         yield "seed_from", part.side, usual.side, "a score is heard from its beginning"

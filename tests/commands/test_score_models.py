@@ -70,6 +70,7 @@ def test_accompany_adds_two_hands(place):
     ("words", "says"),
     [
         ("generate song.mid length_tokens=9", "length_tokens=9: a score goes on by whole bars: leave it out"),
+        ("generate song.mid length_bars=2.5", "length_bars=2.5: a score goes on by whole bars: give a whole number"),
         (
             "generate song.mid length_bars=100000",
             "song.mid: length_bars=100000: 100000 new bars for 2 parts",
