@@ -1,5 +1,6 @@
 """Files -> a store: splits by piece and random seed, in which near-duplicates stay together, and a summary."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -114,12 +115,17 @@ def finish(
     report = {
         "files": len(pieces) + len(dropped),
         "kept": len(pieces),
-        "dropped_by_reason": dict(Counter(reason.partition(":")[0] for _, reason in dropped).most_common()),
+        "dropped_by_reason": dict(Counter(cause(reason) for _, reason in dropped).most_common()),
         "near_duplicates": [[pieces[i].name for i in members] for members in duplicates],
         "near_duplicates_across_splits": sum(len({split_of[i] for i in members}) > 1 for members in duplicates),
         **({"seed": config.random_seed} if isinstance(config, SplitConfig) else {}),
     }
     return write_store(Path(config.out), tokenizer, corpus, splits, dropped, report, config.overwrite)
+
+
+def cause(reason: str) -> str:
+    """A reason without its details, which follow a colon or stand in brackets."""
+    return re.split(r": | \(", reason)[0]
 
 
 def check_bpe(tokenizer: TokenizerConfig) -> None:

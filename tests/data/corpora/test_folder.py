@@ -5,6 +5,7 @@ import pytest
 from musictx.config.prepare import PrepareFolderConfig, SelectConfig
 from musictx.config.train import TokenizerConfig
 from musictx.data.corpora.folder import prepare_folder
+from musictx.data.prepare import cause
 from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.music.score import Score
@@ -60,6 +61,19 @@ def test_what_is_left_out_is_listed_and_copies_stay_together(folder, tmp_path):
     assert manifest.corpus.name == "in"
     assert Store(tmp_path / "store").manifest == manifest
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in", "store"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "clause"),
+    [
+        ("no notes", "no notes"),
+        ("not a MIDI file: it begins with b'not: a (", "not a MIDI file"),
+        ("it cannot be read as notation (no element found: line 1, column 48)", "it cannot be read as notation"),
+        ("it cannot be unpacked (File is not a zip file)", "it cannot be unpacked"),
+    ],
+)
+def test_files_are_counted_by_a_whole_clause(reason, clause):
+    assert cause(reason) == clause
 
 
 @pytest.mark.parametrize(
