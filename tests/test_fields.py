@@ -7,7 +7,7 @@ import pytest
 from musictx.config.app import settings
 from musictx.config.fields import setting_keys
 from musictx.errors import ConfigError, MidiError, UserError, as_word
-from musictx.generate.requests import Continue, Sampling
+from musictx.generate.requests import Continue, Length, Sampling
 from musictx.model.transformer import TransformerConfig
 from musictx.objectives.infill import Infill
 from musictx.tokenizers import build_tokenizer
@@ -29,9 +29,25 @@ def test_the_form_of_the_sentence():
 
 
 def test_a_value_is_printed_as_it_is_whatever_it_looks_like():
-    for got in (None, True, "lr=3", "", [1, 2], "a b"):
+    for got in (None, True, "lr=3", "", [1, 2], "a b", "5", "null"):
         error = ConfigError("path", got=got, allowed="less")
         assert error.line({"path": "data.path", "lr": "trainer.lr"}) == f"data.path={as_word(got)}: give less"
+
+
+@pytest.mark.parametrize(
+    ("got", "shown"),
+    [("5", "'5'"), ("1e3", "'1e3'"), ("true", "'true'"), ("null", "'null'"), (5, "5"), (True, "true"), ("5a", "5a")],
+)
+def test_a_text_that_reads_as_a_number_is_in_quotes(got, shown):
+    assert as_word(got) == shown
+    assert as_word([got, "a"]) == f"[{shown},a]"
+
+
+def test_a_text_in_place_of_a_number_is_seen_in_the_message():
+    with pytest.raises(ConfigError, match="^seconds='5': give a number or null$"):
+        Length(seconds="5")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="^top_p='0.9': give a share"):
+        Sampling(top_p="0.9")
 
 
 @pytest.mark.parametrize("error", [ConfigError("lr", got=0.0, allowed="more", hint="x"), MidiError("a.mid", "empty")])
