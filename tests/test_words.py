@@ -265,7 +265,7 @@ def test_home_is_found_where_the_shell_leaves_it(tmp_path, monkeypatch):
         ("generate none.mid", "none.mid: no such file: "),
         ("accompany melody.mid", "melody.mid: no such file: "),
         ("render none.mid out=a.png", "none.mid: no such file: "),
-        ("inspect .", "midi=.: give a MIDI file; store= shows a store, bundle= a model"),
+        ("inspect .", "midi=.: it is a folder, and neither a store nor a run's: give a MIDI file"),
         ("prepare folder none", "path=none: "),
         ("generate temperture=1", "temperture=…: it is not a setting: did you mean sampler.temperature"),
         ("generate varations=1", "varations=…: it is not a setting: did you mean variations"),

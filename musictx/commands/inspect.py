@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from musictx.commands import print_table
 from musictx.config.command import Command
 from musictx.config.train import TokenizerConfig
 from musictx.data.prepare import print_summary
-from musictx.data.store import Store, beside_store
+from musictx.data.store import Store, beside_store, is_store
 from musictx.errors import ConfigError, UserError
 from musictx.files import all_printable, check_new, check_suffix, only_new
-from musictx.model.packaged import bundle_path, seed_path
+from musictx.model.packaged import BUNDLES, SEEDS, bundle_path, is_run, seed_path
 from musictx.music.repairs import say_repairs
 from musictx.setting import setting
 from musictx.terminal import say, shows_all
@@ -27,7 +27,12 @@ class InspectConfig:
     """musictx inspect: show a MIDI file's tracks and tokens, or the rules of four voices that it breaks. Or what a
     store has, or what a bundle says."""
 
-    midi: str | None = setting(None, "a MIDI file; or elise, gymnopedie, chorale", path=True)
+    midi: str | None = setting(
+        None,
+        "a MIDI file or a score; or elise, gymnopedie, chorale. A store, a run's folder and a bundle are known as such "
+        "without store= and bundle=",
+        path=True,
+    )
     store: str | None = setting(None, "the folder of a token store", path=True)
     rules: bool = setting(False, "of a MIDI file in four voices: where it breaks the rules of part-writing")
     beside: str | None = setting(
@@ -101,16 +106,28 @@ def print_store(path: Path, facts: dict[str, Any]) -> None:
     say("\n".join([*facts["whole"], f"{path} is sound", f"histograms: {facts['png']}"]))
 
 
+def by_kind(config: InspectConfig) -> InspectConfig:
+    """The config in which a store or a bundle, given as a word alone, has its own setting."""
+    if (word := config.midi) is None or config.store is not None or config.bundle is not None:
+        return config
+    path = Path(word)
+    if word in SEEDS:
+        return config
+    if word in BUNDLES or is_run(path) or (path.suffix.lower() in (".safetensors", ".ckpt") and not path.is_dir()):
+        return replace(config, midi=None, bundle=word)
+    return replace(config, midi=None, store=word) if is_store(path) else config
+
+
 def inspect(config: InspectConfig) -> None:
     """Prints facts of one thing. Raises UserError for none or several, MidiError, StoreError, BundleError."""
+    config = by_kind(config)
     inputs = [name for name in ("midi", "store", "bundle") if getattr(config, name) is not None]
     if len(inputs) != 1:
         got = " and ".join(f"{name}=" for name in inputs) or "nothing"
         raise UserError(f"got {got}", "give one of midi=, store= and bundle=")
-    if config.midi is not None and (
-        Path(config.midi).is_dir() or Path(config.midi).suffix in (".safetensors", ".ckpt")
-    ):
-        raise ConfigError("midi", got=config.midi, allowed="a MIDI file", hint="store= shows a store, bundle= a model")
+    if config.midi is not None and config.midi not in SEEDS and Path(config.midi).is_dir():
+        why = "it is a folder, and neither a store nor a run's"
+        raise ConfigError("midi", got=config.midi, why=why, allowed="a MIDI file, a score, a store or a bundle")
     for name, goes_with in (("out", "store"), ("rules", "midi"), ("beside", "rules")):
         if (value := getattr(config, name)) and not getattr(config, goes_with):
             raise ConfigError(name, got=value, why=f"it goes with {goes_with}=", hint="leave it out")

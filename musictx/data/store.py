@@ -92,6 +92,10 @@ def beside_store(path: Path, end: str) -> Path:
     return place.parent / f"{place.name or 'store'}-{end}"
 
 
+def is_store(path: Path) -> bool:
+    return (path / "manifest.json").is_file()
+
+
 def check_target(out: Path, overwrite: bool) -> None:
     """Raises ConfigError where a store at `out` would destroy files; called before the long work."""
     folder = next(p for p in (out, *real_path(out).parents) if p.exists())
@@ -100,7 +104,7 @@ def check_target(out: Path, overwrite: bool) -> None:
         raise ConfigError("out", got=out, why=why, allowed="another")
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
-    if not (out / "manifest.json").is_file():
+    if not is_store(out):
         raise ConfigError("out", got=out, why="it exists and is not a token store", allowed="another")
     splits = _read_manifest(out).splits  # raises for a foreign manifest
     own_files = {"manifest.json", *(f"{s}.{end}" for s in splits for end in ("ids.bin", "offsets.npy"))}
@@ -223,7 +227,7 @@ class Store:
 
 def _read_manifest(path: Path) -> Manifest:
     file = path / "manifest.json"
-    if not file.is_file():
+    if not is_store(path):
         raise StoreError(f"{path} is not a token store (no manifest.json)", "make one with musictx prepare")
     try:
         raw = json.loads(file.read_text(encoding="utf-8"))

@@ -61,12 +61,20 @@ def bundle_path(bundle: str) -> Path:
     return path
 
 
+def is_run(folder: Path) -> bool:
+    """Whether it has a run's model, or its checkpoints."""
+    return (folder / BUNDLE).is_file() or bool(_checkpoints(folder))
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    return sorted(folder.glob("checkpoints/*.ckpt"))
+
+
 def _run_bundle(folder: Path) -> Path:
     """The path of a run's model. Raises BundleError without one, and names its checkpoint if there is one."""
     if (folder / BUNDLE).is_file():
         return folder / BUNDLE
-    checkpoints = sorted(folder.glob("checkpoints/*.ckpt"))
-    if checkpoints:  # best.ckpt before last.ckpt
+    if checkpoints := _checkpoints(folder):  # best.ckpt before last.ckpt
         hint = f"resume it, musictx train resume={folder}, or give {checkpoints[0]}"
         raise BundleError(f"{folder} has no {BUNDLE}, its run is unfinished", hint)
     raise BundleError(f"{folder} is a folder without {BUNDLE}", "give the folder of a run that is finished, or a file")

@@ -141,6 +141,25 @@ def test_a_bundle_in_a_few_lines_and_as_json(world, capsys):
     assert "tokenizer_state" not in facts
 
 
+def test_a_word_is_shown_as_what_it_is(world, tmp_path, capsys, no_picture):
+    shutil.copy(world.bundle, tmp_path / "mine.safetensors")
+    (tmp_path / "stopped" / "checkpoints").mkdir(parents=True)
+    shutil.copy(world.bundle, tmp_path / "stopped" / "checkpoints" / "best.ckpt")
+    for word, said in (
+        ("harmoniser", "JSB chorales"),
+        (world.bundle.parent, "tokens: performance"),
+        (tmp_path / "mine.safetensors", "tokens: performance"),
+        (tmp_path / "stopped" / "checkpoints" / "best.ckpt", "tokens: performance"),
+        (world.store, f"{world.store} is sound"),
+        ("chorale", "chorale.mid: "),  # a seed has this name too
+    ):
+        assert said in inspected(capsys, f"midi={word}")
+    with pytest.raises(UserError, match="stopped has no model.safetensors, its run is unfinished"):
+        inspect(settings("inspect", f"midi={tmp_path / 'stopped'}"))
+    with pytest.raises(UserError, match="^rules=true: it goes with midi="):
+        inspect(settings("inspect", "midi=harmoniser", "rules=true"))
+
+
 def test_a_store_without_pieces_or_counts_is_said(world, tmp_path, no_picture):
     shutil.copytree(world.store, tmp_path / "store")
     manifest = json.loads((tmp_path / "store" / "manifest.json").read_text())
