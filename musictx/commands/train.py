@@ -19,14 +19,14 @@ from musictx.config.command import Command
 from musictx.config.fields import setting_keys
 from musictx.config.model import schema_of
 from musictx.config.train import TrainConfig
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, as_word
 from musictx.model.header import read_header
 from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.terminal import say
 from musictx.training.failure import TrainingError
 from musictx.training.fit import fit
 from musictx.training.run_folder import RunFolder
-from musictx.training.start import check_words
+from musictx.training.start import check_words, suited_to_store
 
 
 def train(*words: str, **values: Any) -> Path:
@@ -40,8 +40,7 @@ def train(*words: str, **values: Any) -> Path:
         KeyboardInterrupt: on Ctrl-C, with the model of its last steps in the folder.
     """
     typed = [*words, *_as_words(values)]
-    config = with_resume(settings("train", *words, **values), typed)
-    check_words(config, typed)
+    config = completed(settings("train", *words, **values), typed)
     bundle = fit(config)
     if not getattr(rank_zero_only, "rank", 0) and RunFolder(bundle.parent).is_unfinished:
         raise KeyboardInterrupt
@@ -58,8 +57,7 @@ def run(config: TrainConfig) -> float | None:
     """Trains, and returns the best validation NLL for a sweep to minimise."""
     hydra = HydraConfig.get()
     words = list(hydra.overrides.task)
-    config = with_resume(config, words)
-    check_words(config, words)
+    config = completed(config, words)
     one_job = hydra.mode == RunMode.MULTIRUN
     if one_job:
         folder = RunFolder(Path(config.out))
@@ -86,6 +84,18 @@ def run(config: TrainConfig) -> float | None:
     if RunFolder(bundle.parent).is_unfinished:  # Ctrl-C, and a line said so
         raise KeyboardInterrupt
     return header.val_nll
+
+
+def completed(config: TrainConfig, words: list[str]) -> TrainConfig:
+    """The settings with those of a run to resume and of the store, which a line tells. Raises ConfigError, StoreError
+    where `words` contradict them."""
+    asked = with_resume(config, words)
+    check_words(asked, words)
+    config = suited_to_store(asked, words)
+    if config != asked and not getattr(rank_zero_only, "rank", 0):
+        stretch = f" data.stretch={as_word(config.data.stretch)}" if config.data != asked.data else ""
+        say(f"tokenizer={config.tokenizer.name}{stretch}, as the store's music is written")
+    return config
 
 
 def with_resume(config: TrainConfig, words: list[str]) -> TrainConfig:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from musictx.config.model import check_settings, schema_of
 from musictx.config.train import TrainConfig
-from musictx.data.store import Manifest
+from musictx.data.store import Manifest, Store, is_store
 from musictx.errors import ConfigError, UserError
 from musictx.model.build import Model, kind_of
 from musictx.model.bundle import load_bundle
@@ -57,7 +58,21 @@ def check_words(config: TrainConfig, words: Sequence[str]) -> None:
                 has = "no such setting" if has is None else f"{name}={has}"
                 why = f"init_from={config.init_from} has {has}, and its weights fit no other model"
                 hint = f"leave {key}= out, or leave init_from= out to train from scratch"
-                raise ConfigError(key, got=value, why=why, hint=hint)
+                raise ConfigError(key, got=settings[name] if setting else value, why=why, hint=hint)
+
+
+def suited_to_store(config: TrainConfig, words: Sequence[str]) -> TrainConfig:
+    """The config with the store's tokenizer, and without stretching where that counts beats, as far as no word and no
+    experiment says otherwise. Raises StoreError for a damaged store."""
+    named = {word.lstrip("+").partition("=")[0] for word in words}
+    if "experiment" in named or not is_store(Path(config.data.path)):
+        return config
+    tokenizer = Store(config.data.path).tokenizer
+    if not named & {"tokenizer", "tokenizer.name"}:
+        config = replace(config, tokenizer=replace(config.tokenizer, name=tokenizer.name))
+    if tokenizer.metrical and not named & {"data", "data.stretch"}:
+        config = replace(config, data=replace(config.data, stretch=[1.0]))
+    return config
 
 
 def with_initial_weights(model: Model, config: TrainConfig, tokenizer: Tokenizer) -> Model:

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 import torch
-from conftest import TINY
+from conftest import QUICK, TINY
 from runs import RECURRENT, config_of, fit, val_nll
 
 from musictx.commands.train import train
 from musictx.config.app import settings
-from musictx.errors import BundleError, ConfigError
+from musictx.errors import BundleError, ConfigError, StoreError
 from musictx.model.bundle import load_bundle, save_bundle
 from musictx.model.header import read_header
 from musictx.model.packaged import packaged_bundle
@@ -17,7 +17,7 @@ from musictx.tokenizers import EventRange, build_tokenizer, with_added
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import Vocab
 from musictx.training.fit import new_model
-from musictx.training.start import check_words, merge, sized_as_bundle, with_initial_weights
+from musictx.training.start import check_words, merge, sized_as_bundle, suited_to_store, with_initial_weights
 
 
 def starting_model(config, tokenizer):
@@ -144,6 +144,32 @@ def test_what_is_the_bundles_or_no_matter_of_its_weights_may_be_given(world):
     words = ["model.d_model=16", "model.dropout=0.5", "model.n_heads=2", "trainer.lr=1", "name=model.x"]
     check_words(settings("train", f"init_from={world.bundle}", f"data.path={world.store}", *words), words)
     check_words(settings("train", "model.d_model=64", f"data.path={world.store}"), ["model.d_model=64"])
+
+
+@pytest.mark.parametrize(
+    ("words", "tokenizer", "stretch"),
+    [
+        ([], "chorale", [1.0]),
+        (["tokenizer=chorale"], "chorale", [1.0]),
+        (["data.stretch=[0.9]"], "chorale", [0.9]),
+        (["tokenizer=score"], "score", [1.0]),
+        (["tokenizer.name=performance", "data=performances"], "performance", [0.95, 0.975, 1.0, 1.025, 1.05]),
+        (["experiment=maestro"], "performance", [0.95, 0.975, 1.0, 1.025, 1.05]),
+    ],
+)
+def test_what_nobody_names_is_as_the_store_says(world, words, tokenizer, stretch):
+    config = suited_to_store(settings("train", f"data.path={world.hymn_store}", *words), words)
+    assert (config.tokenizer.name, config.data.stretch) == (tokenizer, stretch)
+
+
+def test_a_store_of_beats_is_learned_with_the_usual_settings(world, tmp_path, capsys, no_curves):
+    train(*TINY, *QUICK, data={"path": world.hymn_store}, out=tmp_path / "run")
+    said = "tokenizer=chorale data.stretch=[1.0], as the store's music is written\n"
+    assert said in capsys.readouterr().out
+    train(*TINY, *QUICK, data={"path": world.store}, out=tmp_path / "usual")
+    assert "as the store" not in capsys.readouterr().out
+    with pytest.raises(StoreError, match="was made by tokenizer chorale .*give tokenizer=chorale"):
+        train(*TINY, *QUICK, data={"path": world.hymn_store}, out=tmp_path / "other", tokenizer="performance")
 
 
 @pytest.mark.parametrize(("name", "tokenizer"), [("piano", "performance"), ("chorale", "chorale")])
