@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError, TokenError
+from musictx.errors import ConfigError, TokenError, UserError
 from musictx.generate.batch import Batch, Progress, Take
 from musictx.generate.character import Character, bounds_of, can_hold
 from musictx.generate.chords import line_after
@@ -47,6 +47,9 @@ def continue_primers(
     return drawing.continuations()
 
 
+OF_SCORES = "a model of scores writes bars of parts, and continues no notes in seconds"
+
+
 class Drawing:
     """An iterator that continues primers (None: from nothing) or fills gaps of one length; each step draws a token a
     row.
@@ -68,8 +71,7 @@ class Drawing:
     ) -> None:
         request.refuse_humanize()
         if isinstance(tokenizer, ScoreTokenizer):
-            why, hint = "a model of scores writes bars of parts", "musictx generate and accompany give it scores"
-            raise ConfigError("bundle", why=why, hint=hint)
+            raise UserError(OF_SCORES, "musictx generate and accompany give it scores")
         self.player, self.tokenizer = player, tokenizer
         has_seeds = all(isinstance(primer, Primer) for primer in primers)  # guidance is about a seed
         sampling = request.sampling.suited({**own, **({} if has_seeds else {"seed_guidance": None})})

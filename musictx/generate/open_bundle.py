@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError
+from musictx.generate.draw import OF_SCORES
 from musictx.generate.open_player import check_task, tokenizer_of
 from musictx.model.build import Model, can, describe_model, inputs_of, kind_of
 from musictx.model.bundle import load_bundle
@@ -19,6 +20,7 @@ from musictx.model.torch_steps import TorchPlayer, TorchSourcePlayer
 from musictx.model.weights import choose_weights, for_steps, on_cpu
 from musictx.system import processor
 from musictx.tokenizers import Tokenizer
+from musictx.tokenizers.score import ScoreTokenizer
 
 
 class Opened(NamedTuple):
@@ -116,7 +118,7 @@ def name_bundles(bundles: Sequence[Path], names: Sequence[str] | None, setting: 
 
 
 def common_store(path: Path, bundles: Sequence[Path]) -> Store:
-    """Opens the store. Raises BundleError for a bundle with other tokens."""
+    """Opens the store. Raises BundleError for a bundle with other tokens, and for one of scores."""
     headers = [read_header(bundle) for bundle in bundles]
     store = Store(path)
     for bundle, header in zip(bundles, headers, strict=True):
@@ -126,4 +128,7 @@ def common_store(path: Path, bundles: Sequence[Path]) -> Store:
                 f"{store.manifest.tokenizer} tokens {store.tokenizer.vocab.fingerprint}",
                 "give models and a store of the same tokens",
             )
+        if isinstance(store.tokenizer, ScoreTokenizer):
+            hint = "musictx evaluate compares likelihoods, musictx generate and accompany draw from scores"
+            raise BundleError(f"{bundle}: {OF_SCORES}", hint)
     return store

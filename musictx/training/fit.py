@@ -21,6 +21,7 @@ from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
 from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError, is_out_of_memory
+from musictx.generate.draw import OF_SCORES
 from musictx.model.build import Model, build_model, describe_model, memory_of, meta_model, model_config
 from musictx.model.bundle import load_bundle, save_bundle
 from musictx.model.header import read_header
@@ -28,6 +29,7 @@ from musictx.model.packaged import bundle_path
 from musictx.objectives import build_objective
 from musictx.terminal import say
 from musictx.tokenizers import Tokenizer
+from musictx.tokenizers.score import ScoreTokenizer
 from musictx.training.checkpoints import Checkpoints, damage_error, step_of
 from musictx.training.failure import Guard, less_memory
 from musictx.training.metrics import Metrics
@@ -123,7 +125,8 @@ def _run(
 ) -> Path:
     """Trains in the run's folder, from the start or from its last checkpoint."""
     run, objective, every = RunFolder(Path(config.out)), training.objective, config.trainer.sample_every
-    samples = every is not None and objective.inputs == ("ids",) and objective.continues
+    continues = objective.inputs == ("ids",) and objective.continues
+    samples = every is not None and continues and not isinstance(data.store.tokenizer, ScoreTokenizer)
     start: tuple[Path | None, str] = None, ""
     if trainer.is_global_zero:
         if config.init_from is not None:
@@ -141,7 +144,7 @@ def _run(
             first = f"steps={steps}" if total == steps else f"epochs={epochs}"
             say(f"of two limits, trainer.max_{first} ends the training, after {total:,} steps")
         if every is not None and not samples:
-            why = f"a model of objective={config.objective} cannot continue music"
+            why = OF_SCORES if continues else f"a model of objective={config.objective} cannot continue music"
             say(f"trainer.sample_every={every}: no samples, since {why}")
         if run.checkpoints.is_dir():
             with run.lock():  # refuse before anything in it changes

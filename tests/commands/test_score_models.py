@@ -3,10 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from conftest import ok, refused
+from conftest import QUICK, TINY, ok, refused
+from small_scores import SCORE
 from untrained import write_score_model
 
-from musictx.errors import ConfigError
+from musictx.commands.train import train
+from musictx.data.store import Corpus, Piece, write_store
+from musictx.errors import UserError
 from musictx.generate.draw import continue_primers
 from musictx.generate.open_player import open_playing
 from musictx.generate.requests import Continue
@@ -102,5 +105,21 @@ def test_a_mistake_is_one_line(place, words, says):
 
 def test_comparisons_which_hear_seconds_refuse_scores_in_a_line(place):
     player = open_playing(place / "score.safetensors")
-    with pytest.raises(ConfigError, match="bars of parts"):
+    with pytest.raises(UserError, match="^a model of scores writes bars of parts"):
         continue_primers([None], player.player, player.tokenizer, Continue())
+    pieces = [Piece(name, SCORE.encode_notation(SONG), 6.0) for name in "ab"]
+    write_store(place / "store", SCORE, Corpus("some", "CC0"), {"train": pieces, "validation": pieces}, [])
+    for words in ("compare score.safetensors out=none", "listen bundles=[score.safetensors] out=none.html"):
+        line = refused(["musictx", *words.split(), "store=store"], place)
+        assert line.startswith("error: score.safetensors: a model of scores writes bars of parts")
+        assert "musictx evaluate compares likelihoods" in line
+        assert not list(place.glob("none*"))
+
+
+def test_a_training_of_scores_says_once_that_it_draws_no_samples(tmp_path, capsys, no_curves):
+    pieces = [Piece(name, SCORE.encode_notation(SONG), 6.0) for name in "ab"]
+    write_store(tmp_path / "store", SCORE, Corpus("some", "CC0"), {"train": pieces, "validation": pieces}, [])
+    words = [*TINY, *QUICK, "trainer.sample_every=1", "trainer.progress_bar=false"]
+    train(*words, data={"path": tmp_path / "store"}, out=tmp_path / "run")
+    said = "trainer.sample_every=1: no samples, since a model of scores writes bars of parts"
+    assert capsys.readouterr().out.count(said) == 1
