@@ -17,7 +17,7 @@ from musictx.generate.choose_bundle import name_accompanist
 from musictx.generate.control import Control
 from musictx.generate.melodies import read_melody
 from musictx.generate.open_player import check_device, open_accompanying, open_playing, own_settings
-from musictx.generate.requests import Accompany, Request, Sampling
+from musictx.generate.requests import HUMANIZE, Accompany, Request, Sampling
 from musictx.generate.score_music import ScoreMusic
 from musictx.generate.score_tasks import check_files, task_of
 from musictx.generate.seeds import Targets, name_targets
@@ -67,7 +67,7 @@ class AccompanyConfig:
     random_seed: int = setting(Accompany.random_seed, "random seed: the same one gives the same music")
     alone: bool = setting(False, "write the music alone, at one tempo; false: the voices into the melody's own file")
     pedal: bool = setting(False, "write long new notes as keys and sustain pedal")
-    humanize: bool = setting(Request.humanize, "models of scores: new notes are loud and soft as people play them")
+    humanize: bool = setting(Request.humanize, HUMANIZE)
     wav: bool = setting(False, "also write the sound of each accompaniment")
     musicxml: bool = setting(False, "also write the score of each, for a notation program")
     png: bool = setting(False, "also write a picture of melody and voices")

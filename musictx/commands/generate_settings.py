@@ -7,7 +7,7 @@ from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError
 from musictx.generate.control import Control
 from musictx.generate.primer import Part
-from musictx.generate.requests import DEFAULT_S, Continue, Fill, Length, Request, Sampling
+from musictx.generate.requests import DEFAULT_S, HUMANIZE, Continue, Fill, Length, Request, Sampling
 from musictx.setting import setting
 from musictx.tokenizers.rules import Rules
 
@@ -78,7 +78,7 @@ class GenerateConfig:
     drums: bool = setting(Continue.drums, "include the seed's drums")
     alone: bool = setting(False, "write the music alone, from 0 on at one tempo; false: into the seed's own file")
     pedal: bool = setting(False, "write long new notes as keys and sustain pedal")
-    humanize: bool = setting(Request.humanize, "models of scores: new notes are loud and soft as people play them")
+    humanize: bool = setting(Request.humanize, HUMANIZE)
     wav: bool = setting(False, "also write the sound of each continuation")
     musicxml: bool = setting(False, "also write the score of each, for a notation program")
     png: bool = setting(False, "also write a picture of seed and continuations")

@@ -121,6 +121,10 @@ class Sampling:
 
 PLAIN = Sampling(top_p=None, guard=False, seed_guidance=None)  # the model's own distribution
 
+HUMANIZE = (
+    "models of scores: new notes are loud and soft as people play them, and all notes of a notation file, which have "
+    "no loudness; given notes of a MIDI file stay"
+)
 MOST_VARIATIONS = 1000
 MAX_SEED = 2**63 - 1
 FARTHEST = (-19, 21)  # semitones: every pitch of the grid, moved back, is one of MIDI's
@@ -136,7 +140,7 @@ class Request:
     random_seed: int = 0  # the same one gives the same music
     variations: int = 1
     rows_at_once: int = 16  # in one batch
-    humanize: bool = False  # loudness of new notes in a score, as people play
+    humanize: bool = False  # loudness as people play
 
     def __post_init__(self) -> None:
         check_types(self, {"only": "part"})
