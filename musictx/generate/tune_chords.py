@@ -4,6 +4,7 @@ Its table was counted in lead sheets of OpenEWLD, which are in the public domain
 tune is on each step above the roots of its chords, and which chord follows which, from the tonic.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import pairwise
@@ -70,10 +71,11 @@ def places_of(lines: Sequence[int]) -> list[Place]:
 
 def quarters_of(notes: Iterable[Note], places: Sequence[Place]) -> Floats:
     """(P, 12) how long each pitch class sounds in each place."""
-    out = np.zeros((len(places), 12))
+    out, begins = np.zeros((len(places), 12)), [place.begin for place in places]
     for note in notes:
-        for n, (begin, end, _) in enumerate(places):
-            out[n, note.pitch % 12] += max(min(note.offset, end) - max(note.onset, begin), 0) / UNITS
+        for n in range(max(bisect_right(begins, note.onset) - 1, 0), bisect_left(begins, note.offset)):
+            sounds = min(note.offset, places[n].end) - max(note.onset, places[n].begin)
+            out[n, note.pitch % 12] += max(sounds, 0) / UNITS
     return out
 
 
