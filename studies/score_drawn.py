@@ -23,8 +23,8 @@ from musictx.generate.primer import Part
 from musictx.generate.requests import Continue, Fill, Length, Own, Request
 from musictx.generate.result import Music
 from musictx.generate.score_music import ScoreMusic, new_parts
-from musictx.generate.score_seeds import more_bars
 from musictx.generate.score_tasks import Task, task_of
+from musictx.generate.score_templates import more_bars
 from musictx.generate.scores import draw_parts
 from musictx.model.steps import Player
 from musictx.music.beat_grid import BeatGrid, find_grid

@@ -10,7 +10,7 @@ from musictx.errors import BundleError, ConfigError, UserError
 from musictx.files import check_new, only_new, replacing
 from musictx.generate.open_player import check_device, open_playing
 from musictx.generate.requests import Request, Sampling
-from musictx.generate.score_seeds import more_bars
+from musictx.generate.score_templates import more_bars
 from musictx.generate.scores import draw_parts
 from musictx.model.packaged import SCORE, bundle_path
 from musictx.music.contest import NEW_BARS, PLACES, generation, read_prompt

@@ -9,8 +9,9 @@ import numpy as np
 from musictx.errors import ConfigError, PerformanceError, TokenError, UserError, as_word
 from musictx.generate.primer import ROUNDED_S, borders_s
 from musictx.generate.requests import Accompany, Fill, NewMusic, Request
-from musictx.generate.score_seeds import accompanied, read_score
+from musictx.generate.score_seeds import read_score
 from musictx.generate.score_tasks import check_files, check_kept
+from musictx.generate.score_templates import accompanied
 from musictx.generate.seeds import heard_part
 from musictx.model.header import FREE as LICENCES
 from musictx.model.header import BundleHeader

@@ -17,7 +17,8 @@ from musictx.generate.requests import UNSAID, Accompany, Continue, Fill, NewMusi
 from musictx.generate.score_chords import chords_between, chords_found, has_symbols
 from musictx.generate.score_control import bar_lines, in_key
 from musictx.generate.score_music import ScoreMusic, both, fitted, loudness_of, without_seed
-from musictx.generate.score_seeds import ScoreSeed, accompanied, continued, read_score, seconds_at, with_gap
+from musictx.generate.score_seeds import ScoreSeed, read_score, seconds_at
+from musictx.generate.score_templates import accompanied, continued, with_gap
 from musictx.generate.scores import Template, check_settings, draw_parts
 from musictx.generate.seeds import find_seeds, named_apart
 from musictx.model.steps import Player

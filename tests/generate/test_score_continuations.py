@@ -15,8 +15,9 @@ from strategies import notations
 from musictx.errors import ConfigError, UserError
 from musictx.generate.primer import Part as Region
 from musictx.generate.requests import Continue, Length
-from musictx.generate.score_seeds import bars_of, meter_of_rest, more_bars, read_score
+from musictx.generate.score_seeds import read_score
 from musictx.generate.score_tasks import task_of
+from musictx.generate.score_templates import bars_of, meter_of_rest, more_bars
 from musictx.music.midi_file import Event, read_events
 from musictx.music.notation.midi import from_midi, to_midi
 from musictx.music.notation.notation import Notation

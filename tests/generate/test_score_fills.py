@@ -15,8 +15,9 @@ from stubs import Said, Saying
 from musictx.errors import UserError
 from musictx.generate.requests import Accompany, Fill
 from musictx.generate.score_music import fitted
-from musictx.generate.score_seeds import free_slots, read_score, with_gap
+from musictx.generate.score_seeds import free_slots, read_score
 from musictx.generate.score_tasks import task_of
+from musictx.generate.score_templates import with_gap
 from musictx.generate.scores import FREE, Script
 from musictx.music.midi_file import Event, notes_of, read_events
 from musictx.music.notation.midi import from_midi
