@@ -12,7 +12,9 @@ from musictx.generate.tune_chords import chords_of_tune
 from musictx.music.harmony import MOST_CHORDS, chord_on, chords_by_bar
 from musictx.music.notation.notation import Notation
 from musictx.music.notation.parts import Note, Part
-from musictx.music.score import Score
+from musictx.music.score import UNITS, Score
+
+SIXTEENTH = UNITS // 4
 
 
 def chords_found(notation: Notation, end_bar: int, asked: str = "seed") -> str:
@@ -75,5 +77,8 @@ def chords_of_bar(notation: Notation, onset: int, end: int, heard: Sequence[tupl
         within += [(at, chord)] if chord else [(max(begin, at), name) for begin, name in others]
     within = [each for n, each in enumerate(within) if not n or each[1] != within[n - 1][1]]
     step = gcd(end - onset, *(at - onset for at, _ in within))
+    if step < SIXTEENTH and (end - onset) % SIXTEENTH == 0:  # the text has so many chords a bar
+        within = [(onset + round((at - onset) / SIXTEENTH) * SIXTEENTH, name) for at, name in within]
+        step = SIXTEENTH
     places = range(onset, end, step)
     return " ".join(within[bisect_right(within, at, key=lambda each: each[0]) - 1][1] for at in places)

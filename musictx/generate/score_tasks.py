@@ -1,7 +1,6 @@
 """Requests for scores: continuations, fills and accompaniments by a model of bars and parts."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -22,7 +21,6 @@ from musictx.generate.score_templates import accompanied, continued, with_gap
 from musictx.generate.scores import Template, check_settings, draw_parts
 from musictx.generate.seeds import find_seeds, named_apart
 from musictx.model.steps import Player
-from musictx.music.harmony import MOST_CHORDS
 from musictx.music.notation.chord_symbols import unknown
 from musictx.music.notation.notation import Notation
 from musictx.tokenizers.gap import knows_gaps
@@ -151,7 +149,7 @@ def led(request: R, seed: ScoreSeed, template: Template) -> tuple[R, list[str]]:
             raise error.of(file) from None
         return request, [f"{file}: its chords are {chords}", *not_known(seed, lines[0], lines[-1])]
     is_free = control.chords is None and control.key is None and request.rules.scale is None and control.strength > 0
-    if isinstance(request, Continue) or not is_free or max(bars) - min(bars) >= MOST_CHORDS:
+    if isinstance(request, Continue) or not is_free:
         return request, []
     if has_symbols(template.notation, min(bars), max(bars)):
         why = "its chord symbols"
@@ -159,11 +157,12 @@ def led(request: R, seed: ScoreSeed, template: Template) -> tuple[R, list[str]]:
         why = "chords found for the tune"
     else:
         return request, []
-    with suppress(ConfigError):  # rules leave a chord no note
+    try:
         request = replace(request, control=replace(control, chords=chords_between(old, bar_lines(template))))
-        said = f"{file}: new notes follow {why}; strength=0 leaves them free"
-        return request, [said, *not_known(seed, *template.span)]
-    return request, []
+    except ConfigError as error:  # rules leave a chord no note, or there are too many
+        return request, [f"{file}: {why} lead nothing, since {error.why}"]
+    said = f"{file}: new notes follow {why}; strength=0 leaves them free"
+    return request, [said, *not_known(seed, *template.span)]
 
 
 def not_known(seed: ScoreSeed, begin: int, end: int) -> list[str]:

@@ -42,7 +42,7 @@ CHORDS = (
     "notes, as in C+D+G"
 )
 NOTES = re.compile(r"(?:\+[A-G][#b]?)+")  # of a chord, after its first
-MOST_CHORDS = 1000
+MOST_CHORDS = 4000
 
 Classes = frozenset[int]  # pitch classes: 0 is C
 

@@ -54,7 +54,7 @@ def test_the_share_of_each_chord_is_the_same_without_the_seed():
 
 
 def test_a_seed_of_too_many_bars_is_refused_before_any_is_looked_at():
-    with pytest.raises(ConfigError, match="^chords=seed: .* 1000 bars"):
+    with pytest.raises(ConfigError, match="^chords=seed: .* 4000 bars"):
         Control(chords="seed", bar_seconds=0.1).chords_after(tune(), Meter(), 3600.0)
 
 

@@ -93,14 +93,25 @@ def test_hands_follow_the_chords_of_a_bare_tune_unless_a_person_says_else(tmp_pa
     assert (led.request.control.chords or "").split(" | ")[0].split()[0] == "C"  # from the tune's first bar on
     assert any("found for the tune" in each for each in led.remarks)
     assert led.request.control == task_of(path, SCORE, Accompany(control=Control(chords="seed"))).request.control
+    narrow = task_of(path, SCORE, Accompany(rules=Rules(lowest=61, highest=61)))  # a note that some chord lacks
+    assert any("lead nothing, since the rules leave none of its notes" in each for each in narrow.remarks)
     free = [
         Accompany(control=Control(strength=0.0)),
         Accompany(control=Control(key="C")),
         Accompany(rules=Rules(scale="C major")),
-        Accompany(rules=Rules(lowest=61, highest=61)),  # a note that no chord has
+        Accompany(rules=Rules(lowest=61, highest=61)),
         Fill(from_bar=3, to_bar=3),
         Continue(),
     ]
     assert [task_of(path, SCORE, request).request.control.chords for request in free] == [None] * len(free)
     path.write_bytes(to_midi(Notation((voice, bass), bars, 576)))
     assert task_of(path, SCORE, Accompany()).request.control.chords is None  # the bass says the harmony
+
+
+@pytest.mark.parametrize(("at", "bar"), [(11, "C C F F F F F F F F F F F F F F"), (12, "C F F F F F F F"), (48, "C F")])
+def test_a_symbol_beside_the_sixteenths_goes_to_the_nearest(at, bar):
+    c, f = symbol_named("C"), symbol_named("F")
+    assert c is not None
+    assert f is not None
+    score = Notation((Part("Tune", 73, tuple(tune(C))),), (Bar(0, 4, 4),), 96, symbols=(c, f._replace(onset=at)))
+    assert chords_between(score, [0, 96]) == bar

@@ -86,7 +86,7 @@ def test_a_key_that_does_not_exist_is_refused(name):
         ("0 C, 99999", "chords='99999': the line ends there: give more than 0 and at most 7200"),
         ("C+D | C+H", "chords=C+H: this chord is not known"),
         ("0 C, 99999 F", "chords='0 C, 99999 F': it begins"),
-        (" ".join(["C"] * 1001), "chords=…: there are 1001 chords: give at most 1000"),
+        (" ".join(["C"] * 4001), "chords=…: there are 4001 chords: give at most 4000"),
     ],
 )
 def test_a_line_of_chords_that_says_nothing_clear_is_refused(text, said):
