@@ -105,8 +105,9 @@ ABOUT = {
     "script's first lines say the rule of each figure, and three ways in which set-up alone could make it. Copies "
     "count notes in any key. The piano hears the same files, and its beat rule keeps it to the seed's grid. "
     "Hands below a tune alone follow chords that are found for it (`studies/tune_chords.py`), so they clash less with "
-    "it by their making. The chords that editors wrote over held-out lead sheets judge, too: of the time of hands more "
-    "is in these. Four draws each, first 16 bars; the table of chords is from other lead sheets.\n\n"
+    "it by their making. So the chords that editors wrote over held-out lead sheets judge, too. Chords that are merely "
+    "near the notes of each bar reach much of the gain. Four draws each, first 16 bars; the table of chords is from "
+    "other lead sheets.\n\n"
     "Four voices on a grid go to the chorale model by the rule of `score_choirs.py`: over all works it is nearer to "
     "the composers in polyphony, and the score model in nothing. On chorales of Bach it is nearer in two figures; on "
     "hymns and others each is nearer in one, the score model in density.",

@@ -80,8 +80,9 @@ def harmonised(found: Any, make: Make) -> Iterator[Row]:
             for column, figure in ({"tunes": [each["tunes"]]} | columns).items():
                 claim = f"chords of tunes, {part}, {line}: {column}"
                 yield make(command, "score-model", claim, figure, table=title, line=line, column=column)
-    claim = "chords of tunes: share of the hands in the written chord, found less free"
-    yield make(command, "score-model", claim, each["found above free"])
+    for way in ("free", "nearest"):
+        claim = f"chords of tunes: share of the hands in the written chord, found less {way}"
+        yield make(command, "score-model", claim, each[f"found above {way}"])
 
 
 def scored(found: Any, make: Make, label: str = "score model", begin: str = "") -> Iterator[Row]:

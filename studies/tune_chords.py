@@ -15,7 +15,7 @@ difference, by tunes of validation.
 
 Three ways in which set-up alone could make a difference: 1. Chords of few notes are easily in any chord: shares are of
 the hands' notes. 2. A chord near the tune's notes clashes less with it by its making: the written chords judge, too.
-3. Fewer notes: their number a bar stands beside.
+3. Any chords near the tune would do: hands are led by the nearest of each bar, too.
 """
 
 from dataclasses import replace
@@ -216,12 +216,15 @@ def main() -> None:
             runs.get(f"{facts['score']} {lead.name}", partial(row_of, lead, table, play, args.out))
             for lead in estimated(chosen, split)
         ]
-        gains = [row["hands"]["found"][MEASURED[0]] - row["hands"]["free"][MEASURED[0]] for row in rows]
+        shares = {
+            way: np.array([row["hands"][way][MEASURED[0]] for row in rows]) for way in ("found", "free", "nearest")
+        }
         facts[split] = {"tunes": len(rows)} | {
             part: {way: means([row[part][way] for row in rows]) for way in rows[0][part]}
             for part in ("chords", "hands")
         }
-        facts[split]["found above free"] = interval(gains)
+        for way in ("free", "nearest"):
+            facts[split][f"found above {way}"] = interval(shares["found"] - shares[way])
         say(f"{split}: {facts[split]}")
     facts["accompany leads"] = facts["validation"]["found above free"].low > 0
     write_json(args.out / "tune-chords.json", facts)

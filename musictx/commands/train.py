@@ -94,7 +94,8 @@ def completed(config: TrainConfig, words: list[str]) -> TrainConfig:
     config = suited_to_store(asked, words)
     if config != asked and not getattr(rank_zero_only, "rank", 0):
         stretch = f" data.stretch={as_word(config.data.stretch)}" if config.data != asked.data else ""
-        say(f"tokenizer={config.tokenizer.name}{stretch}, as the store's music is written")
+        name = f"tokenizer={config.tokenizer.name}" if config.tokenizer != asked.tokenizer else ""
+        say(f"{name}{stretch}, as the store's music is written".strip())
     return config
 
 

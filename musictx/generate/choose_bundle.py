@@ -161,7 +161,8 @@ def score_unless(check: Callable[[], object], seed: Path) -> Choice:
     except PerformanceError as error:
         return Choice(PIANO, f"{seed.name} {error.reason}")
     except ConfigError as error:
-        return Choice(PIANO, f"the model of scores cannot keep {error.field}={as_word(error.got)}")
+        why = f", since {error.why}" if error.field == "part" else ""
+        return Choice(PIANO, f"the model of scores cannot keep {error.field}={as_word(error.got)}{why}")
     except UserError as error:
         why = error.what.removeprefix(f"{seed}: ")
         return Choice(PIANO, f"the model of scores cannot play {seed.name}: {why}")
@@ -181,7 +182,9 @@ def name_accompanist(bundle: str | None, music: Path, request: Accompany, pedal:
             return Choice(HARMONISER, f"{name}=true is for choirs")
     tracks = read_tracks(read_bytes(music), music, one_tempo=True)
     if request.only is not None:
-        heard(music, request.only, tracks, one_tempo=True)  # raises here, before a line says who plays
+        alone = heard(music, request.only, tracks, one_tempo=True)  # raises here, before a line says who plays
+        if not len(alone.merge()):
+            raise ConfigError("part", got=request.only, why="it has drums alone", allowed="one with a melody").of(music)
     if not not_four_voices(tracks.merge()):
         return Choice(HARMONISER, f"{music.name} is four voices on a grid")
     found = score_or_piano(music, request, pedal)

@@ -257,7 +257,7 @@ def heard_at(
         outside = (pitch + asked < low) | (pitch + asked > high)
         if outside.any():
             pitches = ", ".join(map(str, np.unique(pitch[outside]).tolist()))
-            narrower = "give one that is narrower" + (", or rules.voice_ranges=false" if has_range else "")
+            narrower = "give one that is nearer, or narrower" + (", or rules.voice_ranges=false" if has_range else "")
             raise TokenError(
                 f"{source}: notes of pitch {pitches} ({int(outside.sum())} of {len(pitch)}) lie outside the "
                 f"{VOICE_NAMES[voice]}'s range {low} … {high}",

@@ -9,7 +9,9 @@ import numpy as np
 
 from musictx.errors import ConfigError
 from musictx.generate.tune_chords import chords_of_tune
-from musictx.music.harmony import MOST_CHORDS, chord_on, chords_by_bar
+from musictx.music.harmony import MOST_CHORDS, NO_CHORD, chord_on, chords_by_bar
+from musictx.music.notation.chord_symbols import NO_CHORD as KIND_OF_NO_CHORD
+from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.notation import Notation
 from musictx.music.notation.parts import Note, Part
 from musictx.music.score import UNITS, Score
@@ -24,9 +26,11 @@ def chords_found(notation: Notation, end_bar: int, asked: str = "seed") -> str:
 
 
 def has_symbols(notation: Notation, first: int, last: int) -> bool:
-    """Whether a known chord is written over some bars, by their places in the score, or over the bar before."""
-    begin, end = notation.bars[max(first - 1, 0)].onset, notation.spans[last][1]
-    return any(each.classes and begin <= each.onset < end for each in notation.symbols)
+    """Whether known chords are written over some bars, by their places in the score. The last one before them goes on;
+    a single one of a whole score only for a bar."""
+    known = [each.onset for each in notation.symbols if each.classes]
+    begin = notation.bars[max(first - 1, 0)].onset if len(known) == 1 else 0
+    return any(begin <= at < notation.spans[last][1] for at in known)
 
 
 def chords_between(notation: Notation, lines: Sequence[int], asked: str = "seed") -> str:
@@ -61,15 +65,19 @@ def heard_chords(notes: Sequence[Note], lines: Sequence[int]) -> list[tuple[int,
     return [*zip(lines[:-1], chords_by_bar(in_units, np.array(lines, np.float64)).split(" | "), strict=True)]
 
 
+def name_of(symbol: ChordSymbol) -> str:
+    """As a `Control` has it; "" of a chord that is not known."""
+    if symbol.classes is None:
+        return NO_CHORD if symbol.kind == KIND_OF_NO_CHORD else ""
+    return str(chord_on(symbol.root, symbol.classes))
+
+
 def chords_of_bar(notation: Notation, onset: int, end: int, heard: Sequence[tuple[int, str]]) -> str:
     """The chords of a bar, each as long as the others: those of its symbols, and the one before; what is `heard` where
     there is none, or none that is known."""
     last, within = bisect_right(notation.symbols, (onset + 1,)), list[tuple[int, str]]()
     symbols = notation.symbols[max(last - 1, 0) : bisect_left(notation.symbols, (end,))]
-    said: list[tuple[int, str]] = [
-        (max(each.onset, onset), "" if each.classes is None else str(chord_on(each.root, each.classes)))
-        for each in symbols
-    ]
+    said: list[tuple[int, str]] = [(max(each.onset, onset), name_of(each)) for each in symbols]
     said = said if said and said[0][0] == onset else [(onset, ""), *said]
     for (at, chord), (until, _) in zip(said, [*said[1:], (end, "")], strict=True):
         first = bisect_right(heard, at, key=lambda each: each[0]) - 1

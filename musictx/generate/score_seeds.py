@@ -21,7 +21,7 @@ from musictx.music.repairs import say_repairs
 from musictx.music.score import UNITS, Meter
 from musictx.music.upbeat import SIGNATURE, completes_upbeat
 from musictx.tokenizers.score import ScoreTokenizer
-from musictx.tokenizers.score.slots import slots_of
+from musictx.tokenizers.score.slots import TUNE, slots_of
 
 MOST_TICKS = 0x7FFF  # of a quarter
 
@@ -84,14 +84,20 @@ def read_score(
     struck = ((n, note) for n, staff in enumerate(staves) for note in staff.notes if is_midi)
     loud = {(n, round(note.on / per_unit), note.pitch): note.velocity for n, note in struck}
     places = [staff.places for staff in staves] if is_midi else [[place_of(n)] for n in range(len(notation.parts))]
-    divided = notation.divided
-    numbers = tuple(n for n in range(len(notation.parts)) for _ in range(1 + (n in divided)))
-    notation = notation.on_two_staves()
     asked = set[tuple[int, int]]()
     if part is not None or tune is not None:
         asked = asked_places(project if tune is None else replace(project, part=tune), file)
+    lead = None
+    if tune is not None:
+        lead = tune_of(notation, [n for n, place in enumerate(places) if asked.intersection(place)], tune, file)
+    divided = notation.divided - {lead}
+    numbers = tuple(n for n in range(len(notation.parts)) for _ in range(1 + (n in divided)))
+    notation = notation.on_two_staves(lead)
     mine = [n for n, home in enumerate(numbers) if asked.intersection(places[home])]
-    slots = tuple(slots_of(notation, mine, None if tune is None else tune_of(notation, mine, tune, file)))
+    slots = tuple(slots_of(notation, mine, None if lead is None else numbers.index(lead)))
+    if lead is not None and slots[numbers.index(lead)] != TUNE:
+        why = "it is a hand of a keyboard, and the other hand goes with it"
+        raise ConfigError("part", got=tune, why=why, hint="leave it out").of(file)
     try:
         tokenizer.sections(notation, slots, None)
     except TokenError as error:
@@ -108,7 +114,7 @@ def read_score(
 
 
 def tune_of(notation: Notation, staves: list[int], name: str, file: Path) -> int:
-    """The staff of the part that a person calls the tune. Raises ConfigError for drums and for chords."""
+    """The number of the part that a person calls the tune. Raises ConfigError for drums and for chords."""
     lines = [n for n in staves if notation.parts[n].notes and notation.parts[n].is_line]
     if len(staves) != 1 or not lines:
         why = "it plays several notes at once" if staves else "it has drums, which a score lacks"

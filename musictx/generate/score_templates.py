@@ -104,7 +104,9 @@ def accompanied(seed: ScoreSeed) -> Template:
     is a bar ahead. Raises UserError where both are there."""
     new = [slot for slot in HANDS if slot not in seed.used]
     if not new:
-        raise UserError(f"{seed.file}: it has both hands already", "give a tune or a right hand alone")
+        raise UserError(
+            f"{seed.file}: it has both hands already", "give a tune or a right hand alone, or part= that is a tune"
+        )
     old, parts, slots = seed.notation, [*seed.notation.parts], [*seed.slots]
     places, group = {n: n for n in range(len(parts))}, len(parts)  # a number that no instrument has
     are_new = [hand in new for hand in HANDS]

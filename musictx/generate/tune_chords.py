@@ -23,7 +23,7 @@ TABLE = Path(__file__).with_name("tune_chords.safetensors")
 QUALITIES = ("", "m", "7", "dim")
 KINDS = len(QUALITIES)
 CHORDS = 12 * KINDS  # chord k: root k // KINDS above the tonic, quality k % KINDS
-LONG = 3 * UNITS  # a bar of this length may have two chords
+LONG = 4 * UNITS  # a bar of this length may have two chords, if its middle is on a quarter
 SPREAD = 50.0  # pairs that are added to those of each chord, shared out as chords are
 
 Floats = NDArray[np.float64]
@@ -64,7 +64,7 @@ def places_of(lines: Sequence[int]) -> list[Place]:
     """The bars between lines; of a long one its halves."""
     places = list[Place]()
     for begin, end in pairwise(lines):
-        middle = (begin + end) // 2 if end - begin >= LONG and (end - begin) % 2 == 0 else end
+        middle = (begin + end) // 2 if end - begin >= LONG and (end - begin) % (2 * UNITS) == 0 else end
         places += [Place(begin, middle, True), *([Place(middle, end, False)] if middle < end else [])]
     return places
 
@@ -80,11 +80,14 @@ def quarters_of(notes: Iterable[Note], places: Sequence[Place]) -> Floats:
 
 
 def chords_of_tune(notes: Iterable[Note], lines: Sequence[int], table: Table | None = None) -> list[tuple[int, Chord]]:
-    """The likeliest chords of a tune between bar lines, each with the place where it begins."""
+    """The likeliest chords of a tune between bar lines, each with the place where it begins; rests keep the chord."""
     places, table = places_of(lines), table or packaged()
     quarters = quarters_of(notes, places)
-    found = max((_path(quarters, places, table, tonic, mode) for mode in (0, 1) for tonic in range(12)), key=_likely)
-    return [(place.begin, chord) for place, chord in zip(places, found[1], strict=True)]
+    sounds = np.flatnonzero(quarters.sum(1))
+    heard, at = quarters[sounds], [places[n] for n in sounds.tolist()]
+    found = max((_path(heard, at, table, tonic, mode) for mode in (0, 1) for tonic in range(12)), key=_likely)[1]
+    last = np.maximum(np.searchsorted(sounds, np.arange(len(places)), side="right") - 1, 0)
+    return [(place.begin, found[n]) for place, n in zip(places, last.tolist(), strict=True)]
 
 
 def _likely(found: tuple[float, list[Chord]]) -> float:

@@ -43,6 +43,7 @@ CHORDS = (
 )
 NOTES = re.compile(r"(?:\+[A-G][#b]?)+")  # of a chord, after its first
 MOST_CHORDS = 4000
+NO_CHORD = "N.C."  # any notes
 
 Classes = frozenset[int]  # pitch classes: 0 is C
 
@@ -102,6 +103,8 @@ class Chord:
 
 def parse_chord(name: str) -> Chord:
     """A chord by its name. Raises ConfigError."""
+    if name == NO_CHORD:
+        return replace(spelled_out(0, frozenset(range(12))), spelling=NO_CHORD)
     plain, slash, _ = name.partition("/")
     words = re.fullmatch(r"([A-G])(#{1,2}|b{1,2}|)(.*)", plain)
     if not words or (words[3] not in QUALITIES and not NOTES.fullmatch(words[3])):
@@ -206,6 +209,11 @@ def exact_chord(pitches: Sequence[int]) -> Chord:
         for quality in QUALITIES:
             if (chord := Chord(root, quality)).classes == classes:
                 return chord
+    return spelled_out(bass, classes)
+
+
+def spelled_out(bass: int, classes: Classes) -> Chord:
+    """The notes of a chord by their letters, the bass first."""
     return Chord(bass, "".join(f"+{LETTERS[each]}" for each in sorted(classes - {bass}) or [bass]))
 
 
@@ -213,4 +221,6 @@ def chord_on(root: str, classes: Classes) -> Chord:
     """The chord of these pitch classes on a root in letters, `F#`."""
     low = pitch_class(root[0], root[1:])
     chord = exact_chord([low, *(low + (each - low) % 12 for each in classes)])
+    if chord.root != low:  # the notes are a chord on another root too
+        chord = spelled_out(low, classes)
     return replace(chord, spelling=root + chord.quality)

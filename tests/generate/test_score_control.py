@@ -206,14 +206,29 @@ def test_new_notes_follow_the_chord_symbols_over_them_unless_a_person_says_else(
     assert own.request.control.chords == "C | G"
 
 
-def test_a_symbol_long_before_a_gap_leads_nothing(tmp_path):
-    far = symbol_named("F#7")
+def test_a_symbol_goes_on_but_for_the_only_one_of_a_score(tmp_path):
+    far, other = symbol_named("F#7"), symbol_named("B")
     assert far is not None
+    assert other is not None
     bars = tuple(Bar(96 * k, 4, 4) for k in range(4))
     tune = Part("Voice", 52, tuple(Note(24 * k, 24, 60 + k % 3) for k in range(16)))
     (path := tmp_path / "lead.musicxml").write_bytes(to_musicxml(Notation((tune,), bars, 384, symbols=(far,)))[0])
     found = [task_of(path, SCORE, Fill(from_bar=k, to_bar=k)).request.control.chords for k in (1, 2, 3, 4)]
     assert found == ["F#7", "F#7", None, None]
+    both = (far, other._replace(onset=288))
+    path.write_bytes(to_musicxml(Notation((tune,), bars, 384, symbols=both))[0])
+    found = [task_of(path, SCORE, Fill(from_bar=k, to_bar=k)).request.control.chords for k in (1, 2, 3, 4)]
+    assert found == ["F#7", "F#7", "F#7", "B"]
+    both = (far._replace(kind="none", root=""), other._replace(onset=96))
+    path.write_bytes(
+        to_musicxml(
+            Notation((tune,), bars, 384, symbols=(far, both[0]._replace(onset=96), both[1]._replace(onset=192)))
+        )[0]
+    )
+    led = task_of(path, SCORE, Fill(from_bar=1, to_bar=4)).request.control
+    assert led.chords == "F#7 | N.C. | B | B"
+    assert led.line is not None
+    assert len(led.line.chords[1].classes) == 12  # no chord: any note
 
 
 def test_new_music_keeps_the_symbols_of_its_seed_and_says_that_midi_lacks_them(tmp_path):

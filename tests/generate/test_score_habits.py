@@ -219,3 +219,23 @@ def test_a_part_with_chords_is_no_tune_and_one_that_is_missing_has_no_model(fold
     ):
         with pytest.raises(ConfigError, match=r"part=Tuba: give the name or number of one: 1 .*, 2 Guitar"):
             choose("Tuba")
+
+
+def test_a_wide_line_of_a_keyboard_is_one_tune_if_a_person_says_so(folder):
+    wide = replace(LEAD, notes=tuple(note._replace(pitch=48 + 24 * (n % 2)) for n, note in enumerate(LEAD.notes)))
+    for parts in ((wide,), (wide, BASS)):
+        path = in_file(Notation(parts, BARS, 384), folder)
+        task = task_of(path, SCORE, Accompany(PLAIN, only="Lead"))
+        assert task.template.ahead == TUNE
+        assert {slot for slot, _ in task.template.free} == {RIGHT, LEFT}
+        (music,) = task.draw(player(), SCORE)
+        assert music.notation.parts[0].notes == wide.notes
+
+
+def test_a_hand_beside_a_voice_is_no_tune(folder):
+    right = replace(PIANO, group=1, notes=tuple(note for note in LEAD.notes))
+    left = replace(right, notes=())
+    voice = replace(LEAD, name="Voice", program=52)
+    (path := folder / "song.musicxml").write_bytes(to_musicxml(Notation((voice, right, left), BARS, 384))[0])
+    with pytest.raises(ConfigError, match="part=Piano: it is a hand of a keyboard"):
+        task_of(path, SCORE, Accompany(PLAIN, only="Piano"))

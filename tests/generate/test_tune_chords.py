@@ -42,6 +42,15 @@ def test_half_a_bar_may_have_a_chord_of_its_own_where_it_is_long():
         (120, 168, True),
         (168, 241, True),
     ]
+    lengths = {"3/4": 72, "6/8": 72, "7/8": 84, "5/4": 120, "4/4": 96, "12/8": 144}  # a half begins on a quarter
+    assert {meter: len(places_of([0, length])) for meter, length in lengths.items()} == {
+        "3/4": 1,
+        "6/8": 1,
+        "7/8": 1,
+        "5/4": 1,
+        "4/4": 2,
+        "12/8": 2,
+    }
 
 
 def test_a_held_note_counts_in_each_place_for_as_long_as_it_sounds():
@@ -61,8 +70,12 @@ def test_a_tune_in_another_key_has_its_chords_there(bars, semitones):
     ]
 
 
-def test_silence_has_chords_too():
-    assert len(names(tune(C), [0, 96, 192, 288])) == 6
+def test_rests_keep_the_chord():
+    late = [note._replace(onset=note.onset + 192) for note in tune(C, G)]
+    found = names([*late, *(note._replace(onset=note.onset + 768) for note in late)], [96 * n for n in range(14)])
+    assert found[:4] == [found[4]] * 4
+    assert found[8:20] == [found[7]] * 12
+    assert found[24:] == [found[23]] * 2
 
 
 @pytest.mark.parametrize("fuller", [False, True])

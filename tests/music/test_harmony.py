@@ -9,6 +9,7 @@ from musictx.errors import ConfigError
 from musictx.music.harmony import (
     QUALITIES,
     Chord,
+    chord_on,
     chord_track,
     chords_by_bar,
     exact_chord,
@@ -16,8 +17,10 @@ from musictx.music.harmony import (
     nearest_chord,
     parse_chord,
     parse_chords,
+    pitch_class,
     spell,
 )
+from musictx.music.notation.chord_symbols import KINDS, ChordSymbol
 from musictx.music.score import Score
 
 BARS = np.arange(0.0, 10.0, 2.0)
@@ -161,3 +164,12 @@ def test_legato_is_no_chord():
     assert chord_track(legato) == "0 C, 2 F, 4 G, 6"
     pedal = Score.merge([legato, Score([0.0], [6.0], [36], [80])], 0.5)
     assert chord_track(pedal) == "0 C, 2 F, 4 C+D+G+B, 6"
+
+
+@given(st.sampled_from(["C", "F#", "Bb", "Db"]), st.sampled_from(sorted(KINDS)))
+def test_the_name_of_a_symbol_has_its_notes_on_its_root(root, kind):
+    symbol = ChordSymbol(0, root, kind)
+    assert symbol.classes is not None
+    chord = parse_chord(str(chord_on(root, symbol.classes)))
+    assert chord.classes == symbol.classes | {chord.root}
+    assert chord.root == pitch_class(root[0], root[1:])

@@ -241,9 +241,9 @@ class Notation:
             parts[place] = replace(upper, notes=tuple(notes), lyrics=tuple(lyrics))
         return replace(self, parts=tuple(parts), symbols=over(self.symbols, dict(enumerate(places))))
 
-    def on_two_staves(self) -> "Notation":
-        """With two staves for each keyboard that has one, and is wide."""
-        staves, divided, places = list[Part](), self.divided, dict[int, int]()
+    def on_two_staves(self, but: int | None = None) -> "Notation":
+        """With two staves for each keyboard that has one, and is wide, `but` for one part."""
+        staves, divided, places = list[Part](), self.divided - {but}, dict[int, int]()
         for n, part in enumerate(self.parts):
             places[n] = len(staves)
             if n not in divided:
