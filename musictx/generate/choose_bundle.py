@@ -161,7 +161,7 @@ def score_unless(check: Callable[[], object], seed: Path) -> Choice:
     except PerformanceError as error:
         return Choice(PIANO, f"{seed.name} {error.reason}")
     except ConfigError as error:
-        why = f", since {error.why}" if error.field == "part" else ""
+        why = f": {error.why}" if error.field == "part" else ""
         return Choice(PIANO, f"the model of scores cannot keep {error.field}={as_word(error.got)}{why}")
     except UserError as error:
         why = error.what.removeprefix(f"{seed}: ")
