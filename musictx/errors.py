@@ -59,8 +59,7 @@ LONG = 100  # letters: only objects, such as scores, have more
 
 
 def as_word(value: Any) -> str:
-    """A value as the command line accepts it, so a text in quotes where it reads as a number; Ellipsis as `…`, an
-    object with a long text as its type."""
+    """A value as the command line accepts it; Ellipsis as `…`, an object with a long text as its type."""
     if value is ... or value is None:
         return "null" if value is None else "…"
     if isinstance(value, bool):
@@ -69,19 +68,7 @@ def as_word(value: Any) -> str:
         return f"[{','.join(map(as_word, value))}]"
     if not isinstance(value, str | PathLike) and len(str(value)) > LONG:
         return type(value).__name__
-    in_quotes = _reads_otherwise(value) or (" " in str(value) and not isinstance(value, dict))
-    return f"'{value}'" if in_quotes else str(value)
-
-
-def _reads_otherwise(value: object) -> bool:
-    """Whether a text without quotes reads as a number, true, false or null."""
-    if not isinstance(value, str) or value in ("true", "false", "null"):
-        return isinstance(value, str)
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return True
+    return f"'{value}'" if " " in str(value) and not isinstance(value, dict) else str(value)
 
 
 def with_keys(text: str, keys: Mapping[str, str] | None) -> str:

@@ -59,7 +59,8 @@ def check_types(request: Any, names: Mapping[str, str] = {}) -> None:
         kinds = (*types, int) if float in types else types
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in types):
             allowed = " or ".join(WORDS.get(kind, kind.__name__) for kind in types)
-            raise ConfigError(names.get(name, name), got=value, allowed=allowed)
+            why = "it is text" if isinstance(value, str) else ""  # which may read as a number
+            raise ConfigError(names.get(name, name), got=value, why=why, allowed=allowed)
 
 
 def help_text(

@@ -29,25 +29,9 @@ def test_the_form_of_the_sentence():
 
 
 def test_a_value_is_printed_as_it_is_whatever_it_looks_like():
-    for got in (None, True, "lr=3", "", [1, 2], "a b", "5", "null"):
+    for got in (None, True, "lr=3", "", [1, 2], "a b"):
         error = ConfigError("path", got=got, allowed="less")
         assert error.line({"path": "data.path", "lr": "trainer.lr"}) == f"data.path={as_word(got)}: give less"
-
-
-@pytest.mark.parametrize(
-    ("got", "shown"),
-    [("5", "'5'"), ("1e3", "'1e3'"), ("true", "'true'"), ("null", "'null'"), (5, "5"), (True, "true"), ("5a", "5a")],
-)
-def test_a_text_that_reads_as_a_number_is_in_quotes(got, shown):
-    assert as_word(got) == shown
-    assert as_word([got, "a"]) == f"[{shown},a]"
-
-
-def test_a_text_in_place_of_a_number_is_seen_in_the_message():
-    with pytest.raises(ConfigError, match="^seconds='5': give a number or null$"):
-        Length(seconds="5")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="^top_p='0.9': give a share"):
-        Sampling(top_p="0.9")
 
 
 @pytest.mark.parametrize("error", [ConfigError("lr", got=0.0, allowed="more", hint="x"), MidiError("a.mid", "empty")])
@@ -89,3 +73,8 @@ def test_a_name_that_several_groups_have_needs_its_class():
     assert setting_keys("train")["TokenizerConfig.name"] == "tokenizer.name"
     assert (setting_keys("compare")["segment"], setting_keys("evaluate")["segment"]) == ("segment", "data.segment")
     assert (setting_keys("generate")["drums"], setting_keys("prepare_folder")["drums"]) == ("drums", "select.drums")
+
+
+def test_a_text_in_place_of_a_number_is_seen_in_the_message():
+    with pytest.raises(ConfigError, match="^seconds=5: it is text: give a number or null$"):
+        Length(seconds="5")  # type: ignore[arg-type]

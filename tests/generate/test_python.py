@@ -85,7 +85,7 @@ def test_only_a_file_has_parts(piano):
             piano.continue_midi(seed, tokens=20, part="Violin")
     with pytest.raises(ConfigError, match="^part=Violin: only a file has parts"):
         musictx.load("chorale").fill(TUNE, from_s=1, to_s=2, part="Violin")
-    with pytest.raises(ConfigError, match="elise.mid: part='9': give the name or number of one"):
+    with pytest.raises(ConfigError, match="elise.mid: part=9: give the name or number of one"):
         piano.continue_midi("elise", tokens=20, part=9)
     with pytest.raises(ConfigError, match="^part=true: give a word"):
         piano.continue_midi("elise", tokens=20, part=True)
