@@ -127,5 +127,6 @@ def test_music_of_several_instruments_through_miditok_and_bpe(tmp_path):
     made = read_midi(tmp_path / "new" / "0-1.mid", drums=True)
     assert {73, DRUMS} <= set(made.program.tolist())
     assert "store is sound" in ok(["musictx", "inspect", "store=store"], tmp_path).stdout
-    refusal = refused(["musictx", "train", "data.path=store", "out=x", *TINY, *QUICK], tmp_path)
+    other = ["musictx", "train", "data.path=store", "tokenizer=performance", "out=x", *TINY, *QUICK]
+    refusal = refused(other, tmp_path)
     assert "tokenizer miditok-remi " in refusal

@@ -198,7 +198,7 @@ def test_a_file_of_chords_is_read_where_a_person_names_it_and_nowhere_else(tmp_p
     write_midi(Score.empty(), tmp_path / "still.mid")
     with pytest.raises(MidiError, match=r"still.mid: .*no chords"):
         Control(chords=str(tmp_path / "still.mid")).read()
-    for chart, chords in ('z4|"Am"z2"D7/F#"z2|z4|', "Am | Am D7 | D7"), ('"N.C."z4|"G"z4|', "G | G"):
+    for chart, chords in ('z4|"Am"z2"D7/F#"z2|z4|', "Am | Am D7 | D7"), ('"N.C."z4|"G"z4|', "N.C. | G"):
         (tmp_path / "chart.abc").write_text(f"X:1\nM:4/4\nL:1/4\nK:C\n{chart}\n")
         assert Control(chords=str(tmp_path / "chart.abc")).read().chords == chords
     for silent in "z4|", '"N.C."z4|':

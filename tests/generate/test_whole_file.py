@@ -207,6 +207,6 @@ def test_words_of_a_packed_score_come_back(lead, tmp_path):
 
 
 def test_a_mistake_in_a_file_of_chords_names_the_file(tmp_path):
-    (tmp_path / "long.abc").write_text("X:1\nM:1/4\nL:1/4\nK:C\n" + "C|" * 1100 + "\n")
-    with pytest.raises(ConfigError, match=r"^chords=.*long\.abc: they are found in 1100 bars"):
+    (tmp_path / "long.abc").write_text("X:1\nM:1/4\nL:1/4\nK:C\n" + "C|" * 4100 + "\n")
+    with pytest.raises(ConfigError, match=r"^chords=.*long\.abc: they are found in 4100 bars"):
         Control(chords=str(tmp_path / "long.abc")).read()

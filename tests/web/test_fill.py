@@ -81,7 +81,7 @@ def test_what_has_grown_too_long_is_not_taken(studio):
     ("borders", "reason"),
     [
         ((1.0, None), "there is no region to fill:"),
-        (("1", [2]), "from_s=1: give a number"),
+        (("1", [2]), "from_s=1: it is text: give a number"),
         ((1.0, 10**400), "there is no region to fill"),
         ((3.0, 5.4), "to_s=5.4: .* 5.40 s"),
         ((0.5, 4.25), "length_s=.* at most 3"),
