@@ -3,10 +3,10 @@
     python studies/tune_chords.py --tunes openewld.zip --store outputs/score_music/store --out outputs/tune_chords
 
 A person copies `tune_chords.safetensors` from there to musictx/generate/. Lead sheets of one staff with at least
-`LEAST` known symbols count. Those that the store of scores holds out are for validation and test, so no model of scores
-has seen them; the table is counted in the others. A first trial looked at a fifth of all sheets, some held-out ones among
-them: `SPREAD` from 1 to 50, and weights of the notes from 0.5 to 1.5, changed the share of right roots by at most
-0.015.
+`LEAST` known symbols count. Those that the store of scores holds out are for validation and test, so no model of
+scores has seen them; the table is counted in the others. A first trial looked at a fifth of all sheets, some held-out
+ones among them: `SPREAD` from 1 to 50, and weights of the notes from 0.5 to 1.5, changed the share of right roots by
+at most 0.015.
 
 First the chords alone: how long a found root is the written one, and what share of the found notes is in the written
 chord. Beside it: the nearest chord to the notes of each bar, and the tonic all the time. Then hands, drawn for the
