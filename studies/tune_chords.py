@@ -43,7 +43,7 @@ from musictx.generate.open_player import open_playing
 from musictx.generate.requests import Accompany
 from musictx.generate.score_chords import chords_between
 from musictx.generate.score_tasks import task_of
-from musictx.generate.tune_chords import KINDS, TABLE, Table, chords_of_tune, places_of, quarters_of
+from musictx.generate.tune_chords import KINDS, QUALITIES, TABLE, Table, chords_of_tune, places_of, quarters_of
 from musictx.model.packaged import bundle_path
 from musictx.model.tensors import tensors_hash
 from musictx.music.harmony import Chord, chords_by_bar, parse_chord, pitch_class
@@ -147,7 +147,7 @@ def agreement(lead: Lead, chords: list[Chord]) -> dict[str, float]:
             continue
         long, mine, (root, kind) = end - begin, kind_of(chord), written
         assert mine is not None
-        theirs = Chord(root, ("", "m", "7", "dim")[kind]).classes
+        theirs = Chord(root, QUALITIES[kind]).classes
         total += long
         out["root"] += long * (chord.root == root)
         out["root and third"] += long * (chord.root == root and (mine[1] in (0, 2)) == (kind in (0, 2)))
@@ -161,7 +161,7 @@ def hands(lead: Lead, ways: dict[str, Control], play: Any, folder: Path) -> dict
     bare = replace(whole, symbols=(), source=None)
     path = folder / "tune.musicxml"
     path.write_bytes(to_musicxml(bare)[0])
-    written = [None if each is None else Chord(each[0], ("", "m", "7", "dim")[each[1]]) for each in lead.written]
+    written = [None if each is None else Chord(each[0], QUALITIES[each[1]]) for each in lead.written]
     places, out = places_of([*(bar.onset for bar in whole.bars), whole.end]), dict[str, dict[str, float]]()
     for name, control in ways.items():
         player, tokenizer, own = play

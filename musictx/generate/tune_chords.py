@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,13 +86,9 @@ def chords_of_tune(notes: Iterable[Note], lines: Sequence[int], table: Table | N
     quarters = quarters_of(notes, places)
     sounds = np.flatnonzero(quarters.sum(1))
     heard, at = quarters[sounds], [places[n] for n in sounds.tolist()]
-    found = max((_path(heard, at, table, tonic, mode) for mode in (0, 1) for tonic in range(12)), key=_likely)[1]
+    found = max((_path(heard, at, table, tonic, mode) for mode in (0, 1) for tonic in range(12)), key=itemgetter(0))[1]
     last = np.maximum(np.searchsorted(sounds, np.arange(len(places)), side="right") - 1, 0)
     return [(place.begin, found[n]) for place, n in zip(places, last.tolist(), strict=True)]
-
-
-def _likely(found: tuple[float, list[Chord]]) -> float:
-    return found[0]
 
 
 def _path(quarters: Floats, places: Sequence[Place], table: Table, tonic: int, mode: int) -> tuple[float, list[Chord]]:
