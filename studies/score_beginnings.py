@@ -15,8 +15,8 @@ from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
 from musictx.generate.open_player import Playing
 from musictx.generate.requests import Continue
-from musictx.generate.score_templates import more_bars
-from musictx.generate.scores import Template, draw_parts
+from musictx.generate.score_templates import Template, more_bars
+from musictx.generate.scores import draw_parts
 from musictx.music.notation.parts import Note, Part
 from musictx.music.score import Score
 from musictx.tokenizers.score import ScoreTokenizer

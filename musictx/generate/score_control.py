@@ -19,7 +19,8 @@ from musictx.tokenizers.score.rules import Row
 from musictx.tokenizers.score.tokens import LENGTHS, MOST_LONG
 
 if TYPE_CHECKING:
-    from musictx.generate.scores import AroundParts, Template
+    from musictx.generate.score_templates import Template
+    from musictx.generate.scores import AroundParts
 
 ALL: Classes = frozenset(range(12))
 

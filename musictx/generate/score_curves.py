@@ -17,7 +17,7 @@ from musictx.tokenizers.score.rules import Row
 from musictx.tokenizers.score.tokens import MOST_UNITS
 
 if TYPE_CHECKING:
-    from musictx.generate.scores import Template
+    from musictx.generate.score_templates import Template
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from musictx.errors import ConfigError
 from musictx.generate.humanize import LOUDEST, touches_of
 from musictx.generate.result import Music
 from musictx.generate.score_seeds import ScoreSeed, seconds_at
-from musictx.generate.scores import Template
+from musictx.generate.score_templates import Template
 from musictx.music import midi_file as midi
 from musictx.music.midi_file import Event, EventFile, EventTrack, meta, notes_of, read_events, with_events, write_events
 from musictx.music.midi_file import Note as MidiNote

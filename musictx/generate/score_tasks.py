@@ -17,8 +17,8 @@ from musictx.generate.score_chords import chords_between, chords_found, has_symb
 from musictx.generate.score_control import bar_lines, in_key
 from musictx.generate.score_music import ScoreMusic, both, fitted, loudness_of, without_seed
 from musictx.generate.score_seeds import ScoreSeed, read_score, seconds_at
-from musictx.generate.score_templates import accompanied, continued, with_gap
-from musictx.generate.scores import Template, check_settings, draw_parts
+from musictx.generate.score_templates import Template, accompanied, continued, with_gap
+from musictx.generate.scores import check_settings, draw_parts
 from musictx.generate.seeds import find_seeds, named_apart
 from musictx.model.steps import Player
 from musictx.music.notation.chord_symbols import unknown

@@ -1,22 +1,91 @@
-"""What is to be drawn in a person's score: more bars, a gap, or the hands beside a tune."""
+"""A score without the music that is to be drawn: more bars, a gap, or the hands beside a tune."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, UserError
+from musictx.generate.control import Control
 from musictx.generate.primer import Part as Region
-from musictx.generate.requests import DEFAULT_S, Length
+from musictx.generate.requests import DEFAULT_S, MOST_TOKENS, Length
 from musictx.generate.score_seeds import ScoreSeed, free_slots, silent_bars, until
-from musictx.generate.scores import Template, most_bars
 from musictx.music.notation.chord_symbols import over
 from musictx.music.notation.lyrics import cut
 from musictx.music.notation.notation import KEYBOARDS, Notation
 from musictx.music.notation.parts import Bar, Part
 from musictx.music.score import UNITS
+from musictx.tokenizers.rules import AUTO, Rules
+from musictx.tokenizers.score.rules import Limits
 from musictx.tokenizers.score.slots import LEFT, RIGHT, TUNE
 
+SPARE = 16  # times the ids of its script, which a row has room for
+FAR, FEW = 12, 4  # semitones beyond the notes of a part; so many notes say what it does
+HAND = 5  # notes at once, if it had no more
 HANDS, NEW_PARTS = (RIGHT, LEFT), ("Piano", "Accompaniment")  # the second name where the first is taken
+
+
+@dataclass(frozen=True)
+class Template:
+    """A score without the music that is to be drawn."""
+
+    notation: Notation  # each keyboard on two staves
+    slots: tuple[int | None, ...]  # of the staves; None: not in the ids
+    free: frozenset[tuple[int, int]]  # the slots and bars to draw
+    ahead: int | None  # the slot that is a bar ahead
+    seed: Notation  # new notes have its limits
+    goes_on: bool = False  # behind its last bar; else the piece ends there
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where the bars to draw begin and end."""
+        bars = [bar for _, bar in self.free]
+        return self.notation.bars[min(bars)].onset, self.notation.spans[max(bars)][1]
+
+    @property
+    def has_new_parts(self) -> bool:
+        """Whether it has staves that the seed lacks, as an accompaniment does."""
+        return len(self.notation.parts) > len(self.seed.parts)
+
+    def limits(self, rules: Rules, control: Control) -> Limits:
+        """What new notes keep to: a flute has one at a time, and none far from those that it had, a hand what it can
+        play; and each part what is asked. Raises ConfigError as `Limits.after`."""
+        none = np.zeros(1, dtype=bool)  # meters and keys are in the script
+        limits = Limits.after(self.seed, none, none, rules, self.unit_s)
+        if self.has_new_parts and rules.max_still_s == AUTO:  # hands that a seed lacks have no waits of their own
+            limits = replace(limits, still=max(bar.full for bar in self.notation.bars))
+        parts = [*zip(self.slots, self.seed.parts, strict=True)] if not self.has_new_parts else []
+        hands = {n for staves in self.seed.keyboards for n in staves}
+        at_once, reach = dict[int, int](), dict[int, NDArray[np.bool_]]()
+        for n, (slot, part) in enumerate(parts):
+            if slot is None:
+                continue
+            is_known, is_keyboard = len(part.notes) >= FEW, part.program in KEYBOARDS
+            is_hand = n in hands or (is_keyboard and not (is_known and part.is_line))
+            at_once[slot] = max(part.at_once, HAND) if is_hand else part.at_once
+            if is_known and not is_hand:
+                low, high = (extreme(note.pitch for note in part.notes) for extreme in (min, max))
+                pitch = np.arange(len(limits.pitches))
+                near = limits.pitches & (low - FAR <= pitch) & (pitch <= high + FAR)
+                reach[slot] = near if near.any() else limits.pitches
+        has_more = control.polyphony is not None or control.density is not None
+        return replace(
+            limits,
+            at_once={} if has_more else at_once or dict.fromkeys(self.drawn, HAND),
+            reach=reach if control.register is None else {},
+            drawn=self.drawn,
+            span=self.span,
+        )
+
+    @property
+    def drawn(self) -> frozenset[int]:
+        return frozenset(slot for slot, _ in self.free)
+
+    @property
+    def unit_s(self) -> float:
+        return 60 / self.notation.tempi[0].quarters_a_minute / UNITS
 
 
 def continued(seed: ScoreSeed, part: Region, length: Length) -> tuple[ScoreSeed, Template]:
@@ -47,7 +116,12 @@ def more_bars(old: Notation, slots: tuple[int | None, ...], count: int, fill: bo
     notation = replace(old, bars=(*old.bars, *bars), end=end + count * meter.full)
     numbers = range(len(old.bars), len(notation.bars))
     free = frozenset((slot, n) for slot in slots if slot is not None for n in numbers)
-    return Template(notation, slots, free, TUNE, old)
+    return Template(notation, slots, free, TUNE, old, goes_on=True)
+
+
+def most_bars(parts: int) -> int:
+    """The most new bars of so many parts at once: a row has room for its script and all that is drawn."""
+    return MOST_TOKENS // (SPARE * (3 + 2 * parts))  # a meter, a key and an end; each part's beginning and its music
 
 
 def meter_of_rest(notation: Notation) -> Bar:

@@ -10,86 +10,22 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, Take
-from musictx.generate.control import Control
 from musictx.generate.engine import BatchRow, begin_stream, enough_memory
 from musictx.generate.requests import MOST_TOKENS, UNSAID, Accompany, Fill, NewMusic, Own, Request
 from musictx.generate.score_control import ScoreSteering, check_control
 from musictx.generate.score_loops import Loop
+from musictx.generate.score_templates import SPARE, Template
 from musictx.model.steps import Player, newest
-from musictx.music.notation.notation import KEYBOARDS, Notation
+from musictx.music.notation.notation import Notation
 from musictx.music.notation.parts import Note
-from musictx.music.score import UNITS
 from musictx.tokenizers.gap import knows_gaps, read_first
-from musictx.tokenizers.rules import AUTO, CHOIR_RULES, Rules
+from musictx.tokenizers.rules import CHOIR_RULES
 from musictx.tokenizers.score import ScoreTokenizer
-from musictx.tokenizers.score.rules import Limits, Row
+from musictx.tokenizers.score.rules import Row
 from musictx.tokenizers.vocab import Ids
 
 FREE = -1  # in a script: ids are drawn until the one after it
-SPARE = 16  # times the ids of its script, which a row has room for
-FAR, FEW = 12, 4  # semitones beyond the notes of a part; so many notes say what it does
-HAND = 5  # notes at once, if it had no more
 SHARE = 3  # each side of a gap has at most this part of the window
-
-
-@dataclass(frozen=True)
-class Template:
-    """A score without the music that is to be drawn."""
-
-    notation: Notation  # each keyboard on two staves
-    slots: tuple[int | None, ...]  # of the staves; None: not in the ids
-    free: frozenset[tuple[int, int]]  # the slots and bars to draw
-    ahead: int | None  # the slot that is a bar ahead
-    seed: Notation  # new notes have its limits
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """Where the bars to draw begin and end."""
-        bars = [bar for _, bar in self.free]
-        return self.notation.bars[min(bars)].onset, self.notation.spans[max(bars)][1]
-
-    @property
-    def has_new_parts(self) -> bool:
-        """Whether it has staves that the seed lacks, as an accompaniment does."""
-        return len(self.notation.parts) > len(self.seed.parts)
-
-    def limits(self, rules: Rules, control: Control) -> Limits:
-        """What new notes keep to: a flute has one at a time, and none far from those that it had, a hand what it can
-        play; and each part what is asked. Raises ConfigError as `Limits.after`."""
-        none = np.zeros(1, dtype=bool)  # meters and keys are in the script
-        limits = Limits.after(self.seed, none, none, rules, self.unit_s)
-        if self.has_new_parts and rules.max_still_s == AUTO:  # hands that a seed lacks have no waits of their own
-            limits = replace(limits, still=max(bar.full for bar in self.notation.bars))
-        parts = [*zip(self.slots, self.seed.parts, strict=True)] if not self.has_new_parts else []
-        hands = {n for staves in self.seed.keyboards for n in staves}
-        at_once, reach = dict[int, int](), dict[int, NDArray[np.bool_]]()
-        for n, (slot, part) in enumerate(parts):
-            if slot is None:
-                continue
-            is_known, is_keyboard = len(part.notes) >= FEW, part.program in KEYBOARDS
-            is_hand = n in hands or (is_keyboard and not (is_known and part.is_line))
-            at_once[slot] = max(part.at_once, HAND) if is_hand else part.at_once
-            if is_known and not is_hand:
-                low, high = (extreme(note.pitch for note in part.notes) for extreme in (min, max))
-                pitch = np.arange(len(limits.pitches))
-                near = limits.pitches & (low - FAR <= pitch) & (pitch <= high + FAR)
-                reach[slot] = near if near.any() else limits.pitches
-        has_more = control.polyphony is not None or control.density is not None
-        return replace(
-            limits,
-            at_once={} if has_more else at_once or dict.fromkeys(self.drawn, HAND),
-            reach=reach if control.register is None else {},
-            drawn=self.drawn,
-            span=self.span,
-        )
-
-    @property
-    def drawn(self) -> frozenset[int]:
-        return frozenset(slot for slot, _ in self.free)
-
-    @property
-    def unit_s(self) -> float:
-        return 60 / self.notation.tempi[0].quarters_a_minute / UNITS
 
 
 class Script(NamedTuple):
@@ -103,12 +39,18 @@ class Script(NamedTuple):
     @classmethod
     def of(cls, template: Template, tokenizer: ScoreTokenizer) -> "Script":
         """Raises TokenError for a score that the ids lack."""
-        groups = tokenizer.sections(template.notation, template.slots, template.ahead)
-        is_free = [any((each.slot, each.bar) in template.free for each in group) for group in groups]
+        notation, free = template.notation, template.free
+        if template.goes_on:  # without a bar ahead of it the last new bar would be an ending
+            after = notation.bars[-1]._replace(onset=notation.end)
+            free |= {(slot, bar + 1) for slot, bar in free if bar + 1 == len(notation.bars)}
+            notation = replace(notation, bars=(*notation.bars, after), end=notation.end + after.full)
+        groups = tokenizer.sections(notation, template.slots, template.ahead)
+        groups = groups[: len(groups) - template.goes_on]  # of the bar after, only what is ahead
+        is_free = [any((each.slot, each.bar) in free for each in group) for group in groups]
         first, last = is_free.index(True), len(groups) - is_free[::-1].index(True)
         ids, places = list[int](), dict[int, tuple[int, int]]()
         for section in (section for group in groups[first:last] for section in group):
-            if section.slot is not None and (section.slot, section.bar) in template.free:
+            if section.slot is not None and (section.slot, section.bar) in free:
                 places[len(ids) + 1] = section.slot, section.bar
                 ids += [section.ids[0], FREE]
             else:
@@ -266,11 +208,6 @@ def draw_parts(
     return out
 
 
-def most_bars(parts: int) -> int:
-    """The most new bars of so many parts at once: a row has room for its script and all that is drawn."""
-    return MOST_TOKENS // (SPARE * (3 + 2 * parts))  # a meter, a key and an end; each part's beginning and its music
-
-
 def _read(take: Take, script: Script, notation: Notation, tokenizer: ScoreTokenizer) -> Drawn:
     """The notes of a row; they end with the last of the drawn bars in a line."""
     drawn: dict[tuple[int, int], list[int]] = {place: [] for place in script.places.values()}
@@ -285,9 +222,11 @@ def _read(take: Take, script: Script, notation: Notation, tokenizer: ScoreTokeni
         k = following(script.ids, k, i)
     spans, notes = notation.spans, dict[int, list[Note]]()
     ends: dict[tuple[int, int], int] = {}
-    for slot, bar in sorted(drawn, reverse=True):
+    inside = sorted(place for place in drawn if place[1] < len(spans))  # not what is ahead of the last bar
+    for slot, bar in reversed(inside):
         ends[slot, bar] = ends.get((slot, bar + 1), spans[bar][1])
-    for (slot, bar), ids in sorted(drawn.items()):
+    for slot, bar in inside:
+        ids = drawn[slot, bar]
         placed, _, _ = tokenizer.placed(np.array([0, tokenizer.part0 + slot, *ids]))
         for each in placed:
             onset = spans[bar][0].onset + each.note.onset

@@ -24,6 +24,10 @@ from musictx.music.notation.notation import Notation
 from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.notation.read import read_notation
 from musictx.music.read import score_of
+from musictx.tokenizers.rules import Rules
+
+
+STILL = Rules(max_still_s=None)  # a limit that counts the new bars where nothing sounds before
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +55,19 @@ def test_a_continuation_keeps_every_note_of_the_file(folder, score, division, ba
         assert read_events(music.midi()).tracks[0] == read_events(path.read_bytes()).tracks[0]
     assert keeps(music, task_of(path, SCORE, Continue(PLAIN, Length(bars=bars))).template)
     assert other.notation.bars == music.notation.bars
+
+
+@given(notations(), st.integers(1, 2), st.integers(1, 2), st.integers(0, 99))
+@settings(max_examples=15)
+def test_a_bar_is_the_same_whatever_bars_come_after_it(folder, score, bars, more, k):
+    path = in_file(score, folder)
+    short, long = (
+        drawn(path, Continue(PLAIN, Length(bars=n), random_seed=k, rules=STILL))[0] for n in (bars, bars + more)
+    )
+    end = short.notation.end
+    for part, longer in zip(short.notation.parts, long.notation.parts, strict=True):
+        cut = [note._replace(length=min(note.length, end - note.onset)) for note in longer.notes if note.onset < end]
+        assert [*part.notes] == sorted(cut)
 
 
 @given(notations(), st.integers(1, 4), st.integers(0, 99))

@@ -255,7 +255,7 @@ def test_new_bars_have_the_key_and_its_signature(song):
     script = Script.of(task.template, SCORE)
     three = SCORE.vocab.id("KEY", 10)
     is_key = [i for i in script.ids if SCORE.key0 <= i < SCORE.ahead0]
-    assert is_key == [three] * 4
+    assert is_key == [three] * 5  # the bars, and the one after them
     assert SCORE.vocab.id("KEY", 7) in script.before
     assert three not in script.before
     music = drawn(song, request)
