@@ -26,7 +26,6 @@ from musictx.music.notation.read import read_notation
 from musictx.music.read import score_of
 from musictx.tokenizers.rules import Rules
 
-
 STILL = Rules(max_still_s=None)  # a limit that counts the new bars where nothing sounds before
 
 
