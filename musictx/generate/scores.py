@@ -41,9 +41,9 @@ class Script(NamedTuple):
         """Raises TokenError for a score that the ids lack."""
         notation, free = template.notation, template.free
         if template.goes_on:  # without a bar ahead of it the last new bar would be an ending
-            after = notation.bars[-1]._replace(onset=notation.end)
+            extra = notation.bars[-1]._replace(onset=notation.end)
             free |= {(slot, bar + 1) for slot, bar in free if bar + 1 == len(notation.bars)}
-            notation = replace(notation, bars=(*notation.bars, after), end=notation.end + after.full)
+            notation = replace(notation, bars=(*notation.bars, extra), end=notation.end + extra.full)
         groups = tokenizer.sections(notation, template.slots, template.ahead)
         groups = groups[: len(groups) - template.goes_on]  # of the bar after, only what is ahead
         is_free = [any((each.slot, each.bar) in free for each in group) for group in groups]
