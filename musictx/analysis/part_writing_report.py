@@ -112,7 +112,7 @@ def rates(grids: Iterable[Grid]) -> dict[str, float]:
 def place(finding: Finding, meter: Meter) -> dict[str, Any]:
     """Bar, beat and voices of a finding; an upbeat is bar 0."""
     at_s = finding.step * meter.quarter_s / STEPS_PER_QUARTER
-    lines_s = meter.bars_s(at_s + meter.bar_s)
+    lines_s, numbers = meter.numbered(at_s + meter.bar_s)
     bar = int(np.searchsorted(lines_s, at_s + 1e-6, side="right"))
     beat = 1 + (at_s - lines_s[bar - 1]) / (4 * meter.quarter_s / meter.signature[1])
-    return {"bar": bar - meter.first_bar(lines_s), "beat": round(float(beat), 3), "voices": finding.voices}
+    return {"bar": int(numbers[bar - 1]), "beat": round(float(beat), 3), "voices": finding.voices}

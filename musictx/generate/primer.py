@@ -123,11 +123,11 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part(), grid: BeatGri
     left_out_s = end_s if is_cut and part.until_s is None else None
     start_s, stop_s = 0.0, end_s
     if part.bars is not None:
-        lines = meter.bars_s(end_s)
-        bar = meter.first_bar(lines) + part.bars
+        lines, numbers = meter.numbered(end_s)
+        bar = int(np.searchsorted(numbers, numbers[min(meter.first_bar(lines), len(lines) - 1)] + part.bars))
         start_s, stop_s = float(lines[0]), float(lines[min(bar, len(lines) - 1)])
         if from_end:
-            start_s, stop_s = float(lines[max(len(lines) - 1 - part.bars, 0)]), float(lines[-1])
+            start_s, stop_s = float(lines[np.searchsorted(numbers, numbers[-1] - part.bars)]), float(lines[-1])
             stop_s = end_s if is_cut else stop_s
     elif part.seconds is not None:
         start_s, stop_s = (max(end_s - part.seconds, 0.0), end_s) if from_end else (0.0, min(part.seconds, end_s))
@@ -144,13 +144,16 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part(), grid: BeatGri
 
 
 def borders_s(first: int, last: int, score: Score, meter: Meter, source: object) -> tuple[float, float]:
-    """The borders of bars in seconds; bar 1 follows an upbeat. Raises ConfigError, which names the source."""
-    lines = meter.bars_s(score.duration_s)
-    lines = lines[meter.first_bar(lines) :]
-    if not 1 <= first <= last < len(lines):
-        allowed = f"bars from 1 to {len(lines) - 1}"
+    """The borders of bars in seconds, by their numbers; bar 1 follows an upbeat. Raises ConfigError, which names the
+    source."""
+    lines, numbers = meter.numbered(score.duration_s)
+    own = numbers[meter.first_bar(lines) : -1]
+    least, most = (int(own[0]), int(own[-1])) if len(own) else (1, 0)
+    if not least <= first <= last <= most:
+        allowed = f"bars from {least} to {most}"
         raise ConfigError("from_bar", got=first, why=f"to_bar={last}", allowed=allowed).of(source)
-    return float(lines[first - 1]), float(lines[last])
+    begin, end = np.searchsorted(numbers, first), min(np.searchsorted(numbers, last, side="right"), len(lines) - 1)
+    return float(lines[begin]), float(lines[end])
 
 
 def _beat(at_s: float, score: Score) -> float:

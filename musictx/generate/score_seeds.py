@@ -1,5 +1,6 @@
 """A person's scores as seeds."""
 
+from bisect import bisect_left
 from dataclasses import replace
 from math import gcd
 from pathlib import Path
@@ -109,7 +110,7 @@ def read_score(
     if beside := sum(bool(staff.notes) for staff in notation.parts) - len(heard):
         lost.append(f"{beside} of {beside + len(heard)} staves are not heard and get no new notes")
     remarks = (f"{file}, as the model hears it: {'; '.join(lost)}",) if lost else ()
-    meter = replace(tracks.meter(), before=notation.first - 1)
+    meter = replace(tracks, numbers=notation.numbered).meter()
     return ScoreSeed(file, notation, slots, numbers, places, loud, project, is_midi, meter, remarks)
 
 
@@ -141,7 +142,8 @@ def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
     an end beyond the music, UserError for seconds without notes."""
     old = seed.notation
     if part.bars is not None:
-        count = part.bars + max(silent_bars(old), old.has_upbeat)
+        first = max(silent_bars(old), old.has_upbeat)
+        count = bisect_left(old.numbers, old.numbers[min(first, len(old.bars) - 1)] + part.bars)
     else:
         seconds = part.seconds if part.seconds is not None else part.until_s
         lines_s = seconds_at([end for _, end in old.spans], seed)

@@ -114,8 +114,12 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, given: byte
     if isinstance(request, Continue):
         whole = seed
         seed, template = continued(seed, request.part, request.length)
-        if (later := seed.later_meters) and later > whole.completes_upbeat:  # that last one is of no other meter
-            beats, unit = template.notation.bars[-1][1:]
+        beats, unit = template.notation.bars[-1][1:]
+        if seed.is_midi:  # a last signature that completes the upbeat is of no other meter
+            has_later = seed.later_meters > whole.completes_upbeat
+        else:
+            has_later = any(bar[1:] != (beats, unit) for bar in whole.notation.bars[len(seed.notation.bars) :])
+        if has_later:
             remarks.append(f"{file}: new bars are in {beats}/{unit}, also where the file says a later meter")
     elif isinstance(request, Fill):
         template = with_gap(seed, request.from_bar or 0, request.to_bar or 0)

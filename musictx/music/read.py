@@ -3,6 +3,7 @@
 import os
 import stat
 from collections import Counter
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -62,7 +63,8 @@ def read_tracks(data: bytes, source: object, *, one_tempo: bool = False) -> Trac
     try:
         repairs: Counter[str] = Counter()
         raw = read_raw(whole_chunks(data, source, repairs), repairs)
-        return tracks_in_seconds(raw, one_tempo)
+        written = notation_in(data, source)
+        return replace(tracks_in_seconds(raw, one_tempo), numbers=None if written is None else written.numbered)
     except MemoryError:
         raise MidiError(source, "it needs more memory than is allowed") from None
     except ValueError as error:

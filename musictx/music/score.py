@@ -179,7 +179,7 @@ class Meter:
     whole_s: float | None = None  # of bar 1, after an upbeat; None: the notes keep to no bar lines
     units_s: NDArray[np.float64] | None = field(default=None, compare=False)  # (U,) a file's twenty-fourths of quarters
     beats: NDArray[np.float64] | None = field(default=None, compare=False)  # (K,) quarters a beat, of each bar
-    before: int = 0  # bars of the whole before the first line of its part
+    numbers: NDArray[np.int64] | None = None  # (K,) of the bars after `lines_s`; None: from 1 on, 0 is an upbeat
 
     def __eq__(self, other: object) -> bool:
         """Whether the bars are the same."""
@@ -217,20 +217,21 @@ class Meter:
     def numbered(self, until_s: float) -> Bars:
         """All bar lines up to one at or after `until_s`."""
         lines = self.bars_s(until_s)
-        return Bars(lines, np.arange(len(lines)) + 1 + self.before - self.first_bar(lines))
+        own = np.arange(1, 2) - self.first_bar(lines) if self.numbers is None else self.numbers
+        later = own[-1] + np.arange(1, max(len(lines) - len(own), 0) + 1)
+        return Bars(lines, np.concatenate([own, later])[: len(lines)])
 
     def part(self, start_s: float, end_s: float) -> Meter:
         """The bars from `start_s`, its time 0, to `end_s` and after."""
         units_s = self._units()[0] - start_s
         if self.lines_s is None:
             return replace(self, units_s=units_s)
-        lines = self.bars_s(max(end_s, float(self.lines_s[-1])))
+        lines, numbers = self.numbered(max(end_s, float(self.lines_s[-1])))
         first = max(int(np.searchsorted(lines, start_s + 1e-6, side="right")) - 1, 0)
-        before = self.before + max(first - self.first_bar(lines), 0)
         whole_s = None if self.whole_s is None else self.whole_s - start_s
         beats = None if self.beats is None else self.beats[min(first, len(self.beats) - 1) :]
         moved = lines[first:] - start_s
-        return replace(self, lines_s=moved, whole_s=whole_s, units_s=units_s, before=before, beats=beats)
+        return replace(self, lines_s=moved, whole_s=whole_s, units_s=units_s, numbers=numbers[first:], beats=beats)
 
     def beats_s(self, until_s: float) -> NDArray[np.float64]:
         """The beats in seconds up to one at or after `until_s`."""

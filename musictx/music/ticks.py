@@ -122,6 +122,7 @@ class Tracks:
     tempo_map: "TempoMap"
     signatures: Ticks = field(default_factory=lambda: np.zeros((0, 3), np.int64))
     repairs: Counter[str] = field(default_factory=Counter)  # what is wrong in the file, by kinds of `REPAIRS`
+    numbers: Ticks | None = None  # (B, 2) of notation: twenty-fourths of quarters, and the bar's number from there on
 
     @property
     def quarter_s(self) -> float:
@@ -140,7 +141,7 @@ class Tracks:
     def meter(self) -> Meter:
         """The bars of the file."""
         end_s = max((track.score.duration_s for track in self.tracks), default=0.0)
-        meter = self.tempo_map.meter(self.signatures, end_s)
+        meter = self._numbered(self.tempo_map.meter(self.signatures, end_s))
         onset_s = np.unique((self.merge() or self.merge(drums=True)).onset_s)
         if meter.lines_s is None or not len(onset_s):
             return meter
@@ -152,6 +153,14 @@ class Tracks:
         first, line, after = self.tempo_map.quarters(np.array([onset_s[0], lines[k + 1], lines[k + 2]]))
         is_upbeat = line - first < (after - line) / 2 - CLOSE_S
         return replace(meter, whole_s=float(lines[k + is_upbeat]))
+
+    def _numbered(self, meter: Meter) -> Meter:
+        """With the numbers that notation gives its bars."""
+        if self.numbers is None or meter.lines_s is None:
+            return meter
+        lines, (begins, numbers) = np.rint(meter.quarters(meter.lines_s) * UNITS), self.numbers.T
+        at = np.maximum(np.searchsorted(begins, lines, side="right") - 1, 0)
+        return replace(meter, numbers=numbers[at] + np.cumsum(lines > begins[-1]))
 
 
 class TempoMap:

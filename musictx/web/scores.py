@@ -35,7 +35,7 @@ def as_score(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
     reading = music.reading(in_beats=False)
     heard = music._replace(score=reading.score, meter=reading.meter, project=reading.project)
     seed = read_score(Path(music.name), tokenizer, given=music.written or Step(heard).midi)
-    meter = replace(heard.meter, before=seed.notation.first - 1)
+    meter = replace(heard.meter, numbers=seed.meter.numbers)
     note = " ".join(filter(None, [reading.remarks, *(f"{each}." for each in seed.remarks)]))
     return heard._replace(notation=seed.notation, meter=meter, project=seed.project, note=note, seconds_reading=reading)
 

@@ -8,6 +8,9 @@ from itertools import accumulate, groupby, pairwise
 from threading import Lock
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from musictx.music.notation.chord_symbols import ChordSymbol, over
 from musictx.music.notation.lyrics import cut
 from musictx.music.notation.parts import MIDDLE_C, UNSAID, Bar, Key, Note, Part, Tempo, name_of
@@ -85,6 +88,12 @@ class Notation:
             rest *= completes
             numbers.append(numbers[-1] + (not completes))
         return numbers
+
+    @property
+    def numbered(self) -> NDArray[np.int64]:
+        """(B + 1, 2) where each bar begins and its number, and the end with the number that follows."""
+        numbers = self.numbers
+        return np.array([*zip((bar.onset for bar in self.bars), numbers, strict=True), (self.end, numbers[-1] + 1)])
 
     def first_bars(self, count: int) -> "Notation":
         """The first `count` bars; notes end with them."""

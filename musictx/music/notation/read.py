@@ -183,14 +183,19 @@ def _notation(
         tuple(Tempo.within(at, *speed) for at, speed in tempi) or (UNSAID,),
         tuple(sorted(symbols, key=lambda each: each.onset)),  # of one place as they are written
     )
-    return replace(notation, first=_first_number(longest, notation))
+    return replace(notation, first=_first_number(longest, notation, losses))
 
 
-def _first_number(part: Any, notation: Notation) -> int:
-    """The number that the first whole bar has in the file, where it goes on from there as on a page; else 1."""
+def _first_number(part: Any, notation: Notation, losses: Losses) -> int:
+    """The number that the first whole bar has in the file, where it goes on from there as on a page; else 1. Broken
+    bars say nothing: programs count them differently."""
     numbers = [each.number for each in part.getElementsByClass("Measure")]
-    later = {number - ours for number, ours in zip(numbers, notation.numbers, strict=False) if ours}
-    return 1 + max(*later, 0) if len(numbers) == len(notation.bars) and len(later) == 1 else 1
+    if len(numbers) != len(notation.bars):
+        return 1
+    pairs = zip(numbers, notation.numbers, notation.spans, strict=True)
+    later = {number - ours for number, ours, (bar, end) in pairs if number and end == bar.onset + bar.full}
+    losses["numbers"] += len(later) > 1
+    return 1 + max(*later, 0) if len(later) == 1 else 1
 
 
 def _signed(flat: Any) -> list[tuple[int, tuple[int, str]]]:
