@@ -14,6 +14,7 @@ from musictx.generate.score_seeds import read_score, seconds_at
 from musictx.generate.score_templates import continued, with_gap
 from musictx.music.read import read_tracks
 
+TIME = "<time><beats>4</beats><beat-type>4</beat-type></time>"
 REPEAT = '<barline location="{}"><repeat direction="{}"/></barline>'
 
 
@@ -34,13 +35,14 @@ def written(bars):
     for k, (number, quarters) in enumerate(bars):
         is_second = k > 0 and bars[k - 1][0] == number
         name = f'"X{number}" implicit="yes"' if is_second else f'"{number}"'
-        before = "" if k else "<attributes><divisions>1</divisions><time><beats>4</beats><beat-type>4</beat-type></time></attributes>"
+        before = "" if k else f"<attributes><divisions>1</divisions>{TIME}</attributes>"
         before += REPEAT.format("left", "forward") * is_second
         note = f"<note><pitch><step>{'CDEFGAB'[k % 7]}</step><octave>5</octave></pitch><duration>1</duration></note>"
         after = REPEAT.format("right", "backward") * (k + 1 < len(bars) and bars[k + 1][0] == number)
         xml.append(f"<measure number={name}>{before}{note * quarters}{after}</measure>")
     head = '<score-part id="P1"><part-name>Oboe</part-name></score-part>'
-    return f'<score-partwise version="4.0"><part-list>{head}</part-list><part id="P1">{"".join(xml)}</part></score-partwise>'
+    body = f'<part-list>{head}</part-list><part id="P1">{"".join(xml)}</part>'
+    return f'<score-partwise version="4.0">{body}</score-partwise>'
 
 
 @pytest.fixture(scope="module")
