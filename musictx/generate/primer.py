@@ -152,8 +152,8 @@ def borders_s(first: int, last: int, score: Score, meter: Meter, source: object)
     if not least <= first <= last <= most:
         allowed = f"bars from {least} to {most}"
         raise ConfigError("from_bar", got=first, why=f"to_bar={last}", allowed=allowed).of(source)
-    begin, end = np.searchsorted(numbers, first), min(np.searchsorted(numbers, last, side="right"), len(lines) - 1)
-    return float(lines[begin]), float(lines[end])
+    begin, end = np.searchsorted(numbers, first), np.searchsorted(numbers, last, side="right")
+    return float(lines[begin]), float(lines[: end + 1][-1])
 
 
 def _beat(at_s: float, score: Score) -> float:

@@ -1,8 +1,9 @@
 """A score without the music that is to be drawn: more bars, a gap, or the hands beside a tune."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +16,14 @@ from musictx.generate.score_seeds import ScoreSeed, free_slots, silent_bars, unt
 from musictx.music.notation.chord_symbols import over
 from musictx.music.notation.lyrics import cut
 from musictx.music.notation.notation import KEYBOARDS, Notation
-from musictx.music.notation.parts import Bar, Part
+from musictx.music.notation.parts import Bar, Key, Part, Tempo
 from musictx.music.score import UNITS
 from musictx.tokenizers.rules import AUTO, Rules
 from musictx.tokenizers.score.rules import Limits
 from musictx.tokenizers.score.slots import LEFT, RIGHT, TUNE
 
+C = TypeVar("C", Key, Tempo)
+CLOSING, MOST_CLOSING = 1 / 3, 4  # of the usual onsets of a bar; bars
 SPARE = 16  # times the ids of its script, which a row has room for
 FAR, FEW = 12, 4  # semitones beyond the notes of a part; so many notes say what it does
 HAND = 5  # notes at once, if it had no more
@@ -122,6 +125,44 @@ def more_bars(old: Notation, slots: tuple[int | None, ...], count: int, fill: bo
 def most_bars(parts: int) -> int:
     """The most new bars of so many parts at once: a row has room for its script and all that is drawn."""
     return MOST_TOKENS // (SPARE * (3 + 2 * parts))  # a meter, a key and an end; each part's beginning and its music
+
+
+def closing_bars(notation: Notation) -> int:
+    """How many last bars end a finished piece: so few onsets that a model goes on with long notes, or with none."""
+    lines = [bar.onset for bar in notation.bars]
+    moments = {note.onset for part in notation.parts for note in part.notes}
+    onsets = np.bincount([bisect_right(lines, at) - 1 for at in moments], minlength=len(lines))  # (B,)
+    is_slow = onsets <= CLOSING * np.median(onsets[onsets > 0])
+    most = min(MOST_CLOSING, len(lines) // 3)
+    return next((n for n in range(most) if not is_slow[-1 - n]), most)
+
+
+def without_closing(template: Template) -> Template:
+    """A score that goes on, as the model hears it: without the bars that end it."""
+    old, count = template.notation, closing_bars(template.seed)
+    last = min(bar for _, bar in template.free)
+    if not count:
+        return template
+    begin, end = old.bars[last - count].onset, old.bars[last].onset
+
+    def moved(at: int) -> int:
+        return at - (end - begin) if at >= end else min(at, begin)
+
+    def latest(changes: Iterable[C]) -> tuple[C, ...]:
+        return tuple({(at := moved(each.onset)): each._replace(onset=at) for each in changes}.values())
+
+    notation = replace(
+        old,
+        parts=tuple(part.until(begin) for part in old.parts),
+        bars=tuple(bar._replace(onset=moved(bar.onset)) for bar in (*old.bars[: last - count], *old.bars[last:])),
+        end=moved(old.end),
+        keys=latest(old.keys),
+        tempi=latest(old.tempi),
+        symbols=(),
+        source=None,
+    )
+    free = frozenset((slot, bar - count) for slot, bar in template.free)
+    return replace(template, notation=notation, free=free)
 
 
 def meter_of_rest(notation: Notation) -> Bar:

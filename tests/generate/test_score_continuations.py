@@ -17,7 +17,7 @@ from musictx.generate.primer import Part as Region
 from musictx.generate.requests import Continue, Length
 from musictx.generate.score_seeds import read_score
 from musictx.generate.score_tasks import task_of
-from musictx.generate.score_templates import bars_of, meter_of_rest, more_bars
+from musictx.generate.score_templates import bars_of, closing_bars, meter_of_rest, more_bars
 from musictx.music.midi_file import Event, read_events
 from musictx.music.notation.midi import from_midi, to_midi
 from musictx.music.notation.notation import Notation
@@ -179,3 +179,47 @@ def test_a_last_bar_that_goes_back_to_the_upbeat_stays_as_it_is(line, begins):
     old = read_notation(text.encode(), "musicxml")[0]
     assert more_bars(old, (0,), 2).notation.bars[3:] == (Bar(begins, 4, 4), Bar(begins + 96, 4, 4))
     assert more_bars(old.first_bars(2), (0,), 1, fill=False).notation.bars[2:] == (Bar(120, 4, 4),)
+
+
+def played(*onsets_of_bars):
+    """Bars of 4/4 whose notes begin at so many sixteenths."""
+    bars = tuple(Bar(96 * n, 4, 4) for n in range(len(onsets_of_bars)))
+    notes = [Note(96 * n + 6 * k, 6, 60 + k) for n, count in enumerate(onsets_of_bars) for k in range(count)]
+    return Notation((Part("Piano", 0, tuple(notes)),), bars, 96 * len(bars))
+
+
+@pytest.mark.parametrize(
+    ("onsets", "count"),
+    [
+        ((8, 8, 8, 8, 8, 8), 0),
+        ((8, 8, 8, 8, 8, 2), 1),
+        ((8, 8, 8, 8, 8, 3), 0),
+        ((8, 8, 8, 8, 1, 0), 2),
+        ((8, 1, 8, 8, 8, 8), 0),
+        ((8, 8, 8, 1, 1, 1), 2),  # at most a third of the bars
+        ((8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 1, 1, 1, 1, 1), 4),
+        ((3, 0, 3, 0, 3, 0, 3), 0),
+        ((8, 1), 0),
+    ],
+)
+def test_an_ending_is_the_last_bars_with_few_onsets(onsets, count):
+    assert closing_bars(played(*onsets)) == count
+
+
+def new_notes(music):
+    begin = music.template.span[0]
+    return [
+        [note._replace(onset=note.onset - begin) for note in part.notes if note.onset >= begin]
+        for part in music.notation.parts
+    ]
+
+
+@given(st.lists(st.integers(5, 9), min_size=4, max_size=6), st.integers(0, 99))
+@settings(max_examples=15)
+def test_music_goes_on_as_if_a_piece_had_no_ending(folder, onsets, k):
+    request = Continue(PLAIN, Length(bars=2), random_seed=k, rules=STILL)
+    (whole,) = drawn(in_file(played(*onsets), folder), request)
+    (ended,) = drawn(path := in_file(played(*onsets, 1), folder), request)
+    assert new_notes(ended) == new_notes(whole)
+    assert ended.template.span[0] == whole.template.span[0] + 96
+    assert not sounds(path.read_bytes()) - sounds(ended.midi())

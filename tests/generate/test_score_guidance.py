@@ -42,7 +42,7 @@ class Listening(Saying):
 
 
 def test_seed_guidance_compares_with_the_last_bar_alone(tmp_path):
-    early = Part("Piano", 0, (*(Note(24 * k, 24, 60 + k % 3) for k in range(9)), Note(240, 72, 80)))
+    early = Part("Piano", 0, (*(Note(24 * k, 24, 60 + k % 3) for k in range(9)), Note(216, 24, 79), Note(240, 72, 80)))
     bars = tuple(Bar(72 * k, 3, 4) for k in range(5))
     path = in_file(Notation((early,), bars[:4], 312), tmp_path)
     few, counts = Rules(max_polyphony=2), list[float]()
