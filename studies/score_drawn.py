@@ -165,8 +165,8 @@ def touched(work: Work, score: ScoreModel, folder: Path) -> dict[str, Row]:
 
 
 def touch(music: ScoreMusic) -> Row:
-    """Whether music came, stood still where its seed does not, or began with the seed's last bar once more; and how
-    many bars of the seed are the bar before once more."""
+    """Whether music came, stood still where its seed does not, or began with the seed's last bar once more; how many
+    bars of the seed are the bar before once more; and notes a unit of time beside the seed's."""
     begin, end = music.template.span
     length_s = (end - begin) * UNIT_S
     new = music.score.clip(music.new_from_s, music.new_from_s + length_s)
@@ -182,6 +182,7 @@ def touch(music: ScoreMusic) -> Row:
         "last bar again": again[-1],
         "seed's bars again": [sum(again[:-1]), len(again) - 1],
         "stopped": music.stopped,
+        "pace": len(new) / length_s / (len(music.score.clip(0.0, music.new_from_s)) / music.new_from_s),
     }
 
 

@@ -28,7 +28,9 @@ hands: hands drawn for 16 bars of a tune. Dissonant is a tune 1, 2, 6, 10 or 11 
   3. A shared key is half of it: another song's hands stand beside it, in this key, meter and mode.
 touch: whole files, and their first and last 8 bars. Stuck is a wait of over 3 s for a note. 1. Music may rest: the seed
   has no such wait. 2. Composers repeat bars: how often the seed's own come again at once stands beside it. 3. A file
-  that is refused or stays silent would do nothing wrong: both are counted.
+  that is refused or stays silent would do nothing wrong: both are counted. The third of the onsets that makes a bar an
+  ending was taken from a quarter, a third and a half, by how often it finds one in whole pieces of this split and not
+  in cut ones; before it, 8 of its songs went on at 0.64 of their pace, 10 of 24 draws at under half.
 """
 
 from collections.abc import Callable, Sequence

@@ -146,5 +146,7 @@ def touch(rows: Rows) -> list[Table]:
             "stuck": sum(x["stuck"] for x in drawn),
             "begin with the last bar again": ratio([float(x["last bar again"]) for x in drawn]),
             "the seed's own bars that come again at once": ratio(again, of),
+            "notes a second over the seed's": ratio([x["pace"] for x in drawn]),
+            "under half the seed's": ratio([float(x["pace"] < 1 / 2) for x in drawn]),
         }
     return [("continued", found)]
