@@ -1,6 +1,7 @@
 """The choice of a packaged model: chorale for four voices on a grid, score for other scores, piano for all else."""
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from musictx.music.beat_grid import SWING
 from musictx.music.grid import REST, beside_grid, quantise, score_to_grid
 from musictx.music.project import Project
 from musictx.music.read import notation_in, read_bytes, read_tracks, whole
-from musictx.music.score import Meter, Score
+from musictx.music.score import DRUMS, Meter, Score
 from musictx.music.ticks import Tracks
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import CHOIR_RULES, OFF
@@ -43,14 +44,33 @@ class Choice(NamedTuple):
         return f"no bundle= is given: the {self.bundle} model inside musictx plays, since {self.why}"
 
 
-def choose_bundle(music: Score, name: object) -> Choice:
-    """The model for the music called `name`, and the reason."""
-    otherwise = not_four_voices(music)
+def choose_bundle(music: Score, name: object, parts: Sequence[Score] = ()) -> Choice:
+    """The model for the music called `name` and its parts, also drums, and the reason."""
+    otherwise = not_four_voices(music) or not_a_choir(parts)
     if otherwise:
         return Choice(PIANO, f"{name} is not four voices on a grid: {otherwise}")
     beside = int(beside_grid(music).sum())
     but = f", except for {beside} of its {len(music)} notes" if beside else ""
     return Choice(CHORALE, f"{name} is four voices on a grid{but}")
+
+
+def not_a_choir(parts: Sequence[Score]) -> str:
+    """The reason why parts with four voices together are a band, as a singer with chords below; "" if they are none."""
+    if any(len(part) and part.program[0] == DRUMS for part in parts):
+        return "it has drums"
+    heard = [part for part in parts if len(part)]
+    counts = Counter(voices_of(part) for part in heard)
+    is_even = counts[1] >= 4 or counts[2] >= 2 or counts[4] >= 1  # beside these, others may double them
+    if is_even or len({int(part.program[0]) for part in heard}) < 2:  # one keyboard may divide them as it likes
+        return ""
+    return "of its parts, some play chords and some play lines"
+
+
+def voices_of(part: Score) -> int:
+    """How many notes a part usually has at once."""
+    at_s = np.unique(part.onset_s)
+    began, ended = (np.searchsorted(np.sort(each), at_s, "right") for each in (part.onset_s, part.offset_s))
+    return int(np.median(began - ended))
 
 
 def not_four_voices(music: Score) -> str:
@@ -93,7 +113,7 @@ def name_bundle(
     for seed in seeds:
         tracks = read_tracks(read_bytes(seed), seed, one_tempo=not played)
         music = tracks.merge(drums)
-        found = choose_bundle(music, seed.name)
+        found = choose_bundle(music, seed.name, [track.score for track in tracks.tracks])
         if request is not None and request.only is not None:
             alone = heard(seed, request.only, tracks, not played).merge(drums)
             found = choose_bundle(alone, seed.name) if found.bundle == CHORALE else found
@@ -185,7 +205,7 @@ def name_accompanist(bundle: str | None, music: Path, request: Accompany, pedal:
         alone = heard(music, request.only, tracks, one_tempo=True)  # raises here, before a line says who plays
         if not len(alone.merge()):
             raise ConfigError("part", got=request.only, why="it has drums alone", allowed="one with a melody").of(music)
-    if not not_four_voices(tracks.merge()):
+    if choose_bundle(tracks.merge(), music.name, [track.score for track in tracks.tracks]).bundle == CHORALE:
         return Choice(HARMONISER, f"{music.name} is four voices on a grid")
     found = score_or_piano(music, request, pedal)
     return found if found.bundle == SCORE else Choice(HARMONISER, found.why)

@@ -32,4 +32,5 @@ def reading_of(tracks: Tracks, data: bytes, remarks: str = "") -> Reading:
         remarks += " The model does not hear its drums; they sound."
     if pedal := tracks.remark():
         remarks += f" {pedal[0].upper()}{pedal[1:]}."
-    return Reading(tracks.merge(), tracks.meter(), remarks.strip(), Project(whole(data), tracks.tempo_map))
+    project, parts = Project(whole(data), tracks.tempo_map), tuple(track.score for track in tracks.tracks)
+    return Reading(tracks.merge(), tracks.meter(), remarks.strip(), project, parts)

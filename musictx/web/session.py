@@ -33,6 +33,7 @@ class Reading(NamedTuple):
     meter: Meter
     remarks: str = ""
     project: Project | None = None
+    parts: tuple[Score, ...] = ()  # also drums
 
 
 class PageMusic(NamedTuple):

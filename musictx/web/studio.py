@@ -210,7 +210,8 @@ class Studio:
 
     def _choice(self, music: PageMusic, is_played: bool) -> tuple[str, str]:
         """The model that suits the music, and the reason: a model of scores takes them from the piano."""
-        choice, of_scores = choose_bundle(music.reading(in_beats=True).score, music.name), self.of_scores
+        reading, of_scores = music.reading(in_beats=True), self.of_scores
+        choice = choose_bundle(reading.score, music.name, reading.parts)
         if choice.bundle != PIANO or of_scores is None:
             return choice
         choice = score_unless(lambda: self.for_model(music, of_scores), Path(music.name))

@@ -88,6 +88,27 @@ def test_four_voices_on_a_grid_are_what_the_encoding_takes(music, reason):
     assert ("1 of its 65 notes" in choice.why) == (len(music) == 65)  # the first with an ornament
 
 
+@pytest.mark.parametrize(
+    ("parts", "bundle"),
+    [
+        ([([0], 52), ([1], 52), ([2], 52), ([3], 52)], "chorale"),
+        ([([0], 40), ([1], 40), ([2], 41), ([3], 42)], "chorale"),
+        ([([0, 1], 52), ([2, 3], 19)], "chorale"),
+        ([([0, 1, 2, 3], 19)], "chorale"),
+        ([([0, 1, 2], 0), ([3], 0)], "chorale"),  # a keyboard
+        ([([0], 52), ([1], 52), ([2], 52), ([3], 52), ([0, 1], 0), ([2, 3], 0)], "chorale"),  # and a rehearsal piano
+        ([([0], 73), ([1, 2], 24), ([3], 32)], "piano"),
+        ([([0], 52), ([1, 2, 3], 89)], "piano"),
+        ([([0], 40), ([1], 40), ([2], 41), ([3], 42), ([0], 128)], "piano"),  # drums
+    ],
+)
+def test_a_band_in_four_voices_is_no_choir(parts, bundle):
+    voice = [grid_to_score(np.where(np.arange(4) == v, CHORDS, -1).astype(np.int16)) for v in range(4)]
+    merged = [(Score.merge([voice[v] for v in voices], 0.6), program) for voices, program in parts]
+    scores = [replace(part, program=np.full(len(part), program)) for part, program in merged]
+    assert choose_bundle(HYMN, "it", scores).bundle == bundle
+
+
 def test_a_chorale_that_slows_down_is_continued_as_it_is_written(tmp_path):
     path = slowing(HYMN, tmp_path / "slow.mid")
     assert "3 of 10 notes" in not_four_voices(read_midi(path))
