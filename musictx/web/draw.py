@@ -225,7 +225,7 @@ def harmonise(
     """The accompaniments, and remarks on the melody. Raises UserError for an impossible request, and at the end of the
     turn."""
     check_most("variations", request.variations, turn.limits.variations)
-    score, meter, _, project = music.reading(in_beats=True)
+    score, meter, _, project, _ = music.reading(in_beats=True)
     request = replace(request, random_seed=turn.random_seed)
     request = check_request(request, harmoniser.tokenizer, harmoniser.header, "the model here")
     line = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name)

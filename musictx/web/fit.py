@@ -62,7 +62,7 @@ def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
     else beyond the vocabulary."""
     if plays_scores(tokenizer):
         return as_score(music, tokenizer)
-    score, meter, note, project = music.reading(tokenizer.metrical)
+    score, meter, note, project, _ = music.reading(tokenizer.metrical)
     try:
         score, beyond = in_range(score, tokenizer)
     except UserError as error:
