@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,8 @@ NARROW = 6  # times as far apart are places at least, or all music would be near
 LEAST_S = 0.02  # between places: two steps of a clock, or neighbours would be one
 MOST_QUARTERS = 10**6  # whose places are listed
 SHARE = 0.95  # of the moments at which notes begin are on the grid
+EXACT_S, MOSTLY = 0.002, 0.75  # or so many exactly, as after a partial quantise, and nearly all others around it:
+AROUND, AROUND_S = 4, 0.04  # times as far apart are places at least
 FEWEST = 4  # moments: fewer are on a grid by chance
 
 
@@ -56,14 +59,16 @@ class BeatGrid(NamedTuple):
         ends = moves & (score.offset_s > score.onset_s) & (self.ends | (np.abs(lines[off] - score.offset_s) <= off_s))
         return replace(score, onset_s=onset_s, offset_s=np.where(ends, lines[off], score.offset_s))
 
-    def has(self, at_s: NDArray[np.float64], meter: Meter) -> bool:
-        """Whether nearly all moments are on the grid."""
+    def has(self, at_s: NDArray[np.float64], meter: Meter, loosely: bool = False) -> bool:
+        """Whether nearly all moments are on the grid; `loosely` is enough for most, and the others around it."""
         quarters = np.floor(meter.quarters(at_s))
         # not the first tempo: that of a count-in may be another
         quarter_s = float(np.median(meter.seconds(quarters + 1) - meter.seconds(quarters)))
         spacing_s = quarter_s * float(np.diff([*self.places, UNITS]).min()) / UNITS
-        near = self.away_s(meter, at_s) <= min(NEAR_S, spacing_s / NARROW)
-        return spacing_s >= LEAST_S and bool(near.mean() >= SHARE)
+        away_s = self.away_s(meter, at_s)
+        near_s = min(AROUND_S, spacing_s / AROUND) if loosely else min(NEAR_S, spacing_s / NARROW)
+        is_exact = not loosely or (away_s <= EXACT_S).mean() >= MOSTLY
+        return spacing_s >= LEAST_S and bool(is_exact and (away_s <= near_s).mean() >= SHARE)
 
     def away_s(self, meter: Meter, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """The distance of moments from the nearest place."""
@@ -85,8 +90,9 @@ def find_grid(score: Score, meter: Meter) -> BeatGrid | None:
     if len(moments) < FEWEST:
         return None
     first, *others = map(grid_by_name, GRIDS)
-    for grid in (first, *swing_grids(moments, meter), *others):
-        if grid.has(moments, meter):
+    grids = (first, *swing_grids(moments, meter), *others)
+    for loosely, grid in product((False, True), grids):
+        if grid.has(moments, meter, loosely):
             return grid._replace(ends=grid.has(score.offset_s, meter))
     return None
 

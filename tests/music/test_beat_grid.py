@@ -55,6 +55,19 @@ def test_few_notes_are_no_grid_and_small_errors_are():
     assert find_grid(music(np.abs(rubato)), Meter(0.5)) is None
 
 
+@pytest.mark.parametrize("chance", range(5))
+@pytest.mark.parametrize("name", ["1/8", "1/16", "1/8t", "1/16+1/8t"])
+def test_a_grid_is_found_where_most_notes_are_exact_and_the_others_around_it(name, chance):
+    rng = np.random.default_rng(chance)
+    onset_s = moments(Meter(0.5), GRIDS[name], 32, chance)
+    some = rng.random(len(onset_s)) < 0.2
+    spacing_s = 0.5 * np.diff([*GRIDS[name], UNITS]).min() / UNITS
+    loose = np.abs(onset_s + some * rng.choice([-1, 1], len(onset_s)) * min(0.03, spacing_s / 5))
+    assert find_grid(music(loose), Meter(0.5)) == grid_by_name(name)._replace(ends=False)
+    every = np.abs(onset_s + rng.choice([-1, 1], len(onset_s)) * min(0.03, spacing_s / 5))
+    assert find_grid(music(every), Meter(0.5)) != grid_by_name(name)._replace(ends=False)
+
+
 @given(st.sampled_from([*GRIDS, SWING]), st.sampled_from([Meter(0.5), Meter(0.43), SLOWING]), st.integers(0, 999))
 def test_times_of_the_clock_become_exact_places(name, meter, chance):
     """The clock has steps of 10 ms; a score of rounded places is put on them again, and only what is new."""
