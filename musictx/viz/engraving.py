@@ -21,9 +21,8 @@ LONG = 60_000  # verovio's longest page: pictures are one
 STYLE = {"scale": 40, "header": "none", "footer": "none", "svgViewBox": True, "breaks": "auto", "systemDivider": "none"}
 WIDTH = {".png": 1240, ".pdf": 2480}  # pixels: 150 and 300 to the inch
 FORMATS = (".svg", ".png", ".pdf")
-UNPRINTED = re.compile(  # verovio prints such degrees; few fonts have the glyph of a metronome mark
-    r'(?s)<degree print-object="no">.*?</degree>'
-    r"|<direction-type\b(?:(?!</direction-type>).)*<metronome.*?</direction-type>"
+UNPRINTED = re.compile(  # verovio prints them
+    r'(?s)<(degree|metronome)\b[^>]* print-object="no".*?</\1>'
 )
 TEXT = "STIXGeneral"  # of matplotlib: as wide as Times, for which verovio leaves room, and on all systems
 FONT = re.compile(r"url\(data:application/font-woff2[^,)]*;base64,([^)]+)\)")

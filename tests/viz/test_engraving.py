@@ -1,0 +1,33 @@
+"""Pages of notation: marks that a score has are printed, and those that it hides are not."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+from notated import NOTE, XML
+from PIL import Image
+
+from musictx.viz.engraving import engrave, pages_of
+
+MARK = XML.format(notes=NOTE.format("C", 12)).replace("<per-minute>90", "<per-minute>{}")
+HIDDEN = MARK.replace("<metronome>", '<metronome print-object="no">')
+
+
+def text_of(page):
+    return re.sub(r"\s+", "", re.sub("<style.*?</style>|<[^>]*>", "", page, flags=re.DOTALL))
+
+
+@pytest.mark.parametrize("speed", [90, 57])
+def test_a_page_has_the_mark_of_a_tempo_unless_it_is_hidden(speed):
+    (page,), (other,) = (pages_of(each.format(speed).encode(), is_long=True) for each in (MARK, HIDDEN))
+    assert f"={speed}" in text_of(page)
+    assert "=" not in text_of(other)
+
+
+def test_a_picture_has_the_note_of_a_tempo(tmp_path):
+    ink = list[int]()
+    for unit in ("quarter", "whole"):  # one is black, the other has no stem
+        engrave(MARK.replace("quarter", unit).format(90).encode(), path := tmp_path / f"{unit}.png")
+        ink.append(int((np.asarray(Image.open(io.BytesIO(path.read_bytes())).convert("L"))[:120] < 128).sum()))
+    assert ink[0] != ink[1]
