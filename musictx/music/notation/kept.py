@@ -12,6 +12,7 @@ from musictx.music.notation.held import State, free_keys, held_in, leading, miss
 from musictx.music.notation.musicxml import Element, by_parts
 from musictx.music.notation.notation import Notation, Source
 from musictx.music.notation.parts import Note
+from musictx.music.notation.piece_signs import give_signs, is_tempo, open_up
 
 DRAWN = {"slur", "wedge", "octave-shift", "pedal", "dashes", "bracket", "glissando", "slide", "wavy-line"}
 STYLES = {"measure-repeat", "beat-repeat", "slash"}  # of bars; without an end until the last
@@ -39,23 +40,25 @@ def with_kept(text: bytes, notation: Notation) -> bytes:
     place = {span: n for n, span in enumerate(source.spans[: source.until])}
     places = [place.get(span) for span in notation.spans_in_units]
     old_of = {tuple(range(begin, begin + _staves(old))): old for begin, old in zip(begins, olds, strict=False)}
-    lines = [[bar.findall("barline") for bar in old.findall("measure")] for old in olds]
     present = {part.origin for part in notation.parts}
+    origins = [[at for n in mine if (at := notation.parts[n].origin) is not None] for mine in staves]
     parts = list[tuple[Element, Element]]()  # each new one and the old one, or itself
-    for new, mine in zip(news, staves, strict=True):
-        origins = [origin for n in mine if (origin := notation.parts[n].origin) is not None]
-        old = old_of.get(tuple(origins)) if len(origins) == len(mine) else None
-        if old is None and len(mine) == len(origins) == 1 and origins[0] + 1 not in present:
-            old = old_of.get((origins[0], origins[0] + 1))  # the second is tablature, empty in new bars
+    for new, mine, its in zip(news, staves, origins, strict=True):
+        old = old_of.get(tuple(its)) if len(its) == len(mine) else None
+        if old is None and len(mine) == len(its) == 1 and its[0] + 1 not in present:
+            old = old_of.get((its[0], its[0] + 1))  # the second is tablature, empty in new bars
         parts.append((new, new if old is None else old))
-        _copy_lines(lines[0 if old is None else olds.index(old)], new.findall("measure"), places)
-        if old is None:
+    first = deepcopy(olds[0].findall("measure"))
+    paced = {n for new, old in parts if old is not new for n, bar in enumerate(old) if any(map(is_tempo, bar))}
+    for (new, old), mine, its in zip(parts, staves, origins, strict=True):
+        bars = [] if old is new else old.findall("measure")
+        give_signs(new.findall("measure"), places, bars or first, bars, paced)
+        if old is new:
             continue
-        bars = old.findall("measure")
         # the last one of a part with fewer than the others may be longer than its span
         whole = source.spans[: len(bars) - (len(bars) < len(source.spans))]
         heard = [_by_bar(notation.parts[n].notes, notation.spans_in_units) for n in mine]
-        written = [_by_bar(source.notes[n], whole) for n in origins]
+        written = [_by_bar(source.notes[n], whole) for n in its]
         kept = {
             n: place[span]
             for n, span in enumerate(notation.spans_in_units)
@@ -117,7 +120,7 @@ def _joined(
         bar, before = (old[kept[n]], befores[0][kept[n]]) if n in kept else (made, befores[1][n])
         if n in kept:
             if n + 1 < len(new):
-                _open(bar)
+                open_up(bar)
             numbers = bar.get("number", ""), made.get("number", "")
             later = int(numbers[0]) - int(numbers[1]) if all(map(str.isdecimal, numbers)) else later
         else:
@@ -133,31 +136,6 @@ def _joined(
             bar.insert(next((k for k, each in enumerate(bar) if each.tag != "print"), 0), lacks)
         now = before | held_in([bar], staves)
         yield bar
-
-
-def _copy_lines(old: Sequence[list[Element]], new: Sequence[Element], places: Sequence[int | None]) -> None:
-    """Gives new bars in the places of old ones the lines of these: repeats and endings are those of all parts."""
-    for n, (bar, place) in enumerate(zip(new, places, strict=True)):
-        if place is None or place >= len(old):
-            continue
-        for line in bar.findall("barline"):
-            bar.remove(line)
-        for line in map(deepcopy, old[place]):
-            bar.insert(0 if line.get("location") == "left" else len(bar), line)
-        if n + 1 < len(new):
-            _open(bar)
-        elif bar.find("barline") is None:
-            ElementTree.SubElement(ElementTree.SubElement(bar, "barline"), "bar-style").text = "light-heavy"
-
-
-def _open(bar: Element) -> None:
-    """Takes the final double line from a bar that others follow."""
-    for line in bar.findall("barline"):
-        style = line.find("bar-style")
-        if style is not None and style.text == "light-heavy" and line.find("repeat") is None:
-            line.remove(style)
-            if not len(line):
-                bar.remove(line)
 
 
 def _cut_lines(bars: Sequence[Element], kept: dict[int, int]) -> None:

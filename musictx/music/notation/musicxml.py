@@ -1,7 +1,8 @@
 """MusicXML in the form that music21 reads: ordered by parts, cue notes as rests, full bars, chord symbols as words."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 from xml.etree import ElementTree
 
@@ -82,19 +83,29 @@ def _silence(note: Element, parent: Element) -> None:
 
 def _fill(bar: Element) -> None:
     """A rest in place of the `forward` that ends a bar, behind all notes: music21 would end the bar before it."""
-    now = end = 0.0
-    longest: tuple[float, Element] | None = None
-    for each in bar:
-        length = float(each.findtext("duration") or 0)
-        if each.tag == "forward" and (longest is None or now + length > longest[0]):
-            longest = now + length, each
-        now += {"note": length, "forward": length, "backup": -length}.get(each.tag, 0.0) * (each.find("chord") is None)
-        end = max(end, now) if each.tag == "note" else end
+    end = Fraction(0)
+    longest: tuple[Fraction, Element] | None = None
+    for _, until, each in timed(bar, Fraction(1)):
+        if each.tag == "forward" and (longest is None or until > longest[0]):
+            longest = until, each
+        end = max(end, until) if each.tag == "note" else end
     if longest is not None and longest[0] > end:
         rest = longest[1]
         rest.tag = "note"
         rest.set("print-object", "no")
         rest.insert(0, Element("rest"))
+
+
+def timed(bar: Element, divisions: Fraction) -> Iterator[tuple[Fraction, Fraction, Element]]:
+    """Each element of a bar, in quarters from when to when: what takes no time ends where it begins, a `backup` before.
+    Lengths count `divisions` of a quarter until the bar says others."""
+    now = Fraction(0)
+    for each in bar:
+        divisions = Fraction(float(each.findtext("divisions") or divisions))
+        takes = {"note": 1, "forward": 1, "backup": -1}.get(each.tag, 0) * (each.find("chord") is None)
+        begin = now + Fraction(float(each.findtext("offset") or 0)) / divisions
+        now += takes * Fraction(float(each.findtext("duration") or 0)) / divisions
+        yield (begin, now, each) if takes else (begin, begin, each)
 
 
 def by_parts(score: Element) -> None:
