@@ -65,3 +65,34 @@ def test_a_tempo_of_a_part_that_is_gone_or_below_a_new_one_is_said_once():
         made = whole(filled(replace(notation, parts=parts), 0, 1))
         assert made.count("<metronome") == 2
         assert read(made).tempi == notation.tempi
+
+
+def numbers_of(text):
+    parts = ElementTree.fromstring(text).findall("part")
+    return [[(bar.get("number"), bar.get("implicit")) for bar in part.findall("measure")] for part in parts]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "after"),
+    [
+        (("1", "2", "X1", "3"), "4"),
+        (("1", "3", "4", "4a"), "5"),
+        (("0", "1", "2", "X2"), "3"),
+        (("7", "8", "9", "9"), "10"),
+    ],
+)
+@pytest.mark.parametrize("new", [(), (2,), (3,), (0, 1), (0, 1, 2, 3)])
+def test_new_bars_have_the_numbers_of_those_in_whose_places_they_are(numbers, after, new):
+    bars = [attributes() + note(), note("D"), note("E"), note("F")]
+    text = score(bars, bars)
+    for old, number in zip("1234", numbers, strict=True):
+        hidden = ' implicit="yes"' * number.startswith("X")
+        text = text.replace(f'<measure number="{old}">', f'<measure @="{number}"{hidden}>')
+    text = text.replace("@", "number")
+    notation = read(text)
+    first, second = numbers_of(whole(filled(notation, *new) if new else notation))
+    assert first == second == numbers_of(text)[0]
+    longer = numbers_of(whole(continued(filled(notation, *new) if new else notation)))
+    assert longer[0] == longer[1]
+    assert longer[0][:4] == first
+    assert longer[0][4][0] == after

@@ -115,22 +115,17 @@ def _joined(
     _cut_lines(old, kept)
     befores = [states(bars, staves) for bars in (old, new)]
     now: State = {}
-    later = 0  # than the number that a new bar has
     for n, made in enumerate(new):
         bar, before = (old[kept[n]], befores[0][kept[n]]) if n in kept else (made, befores[1][n])
         if n in kept:
             if n + 1 < len(new):
                 open_up(bar)
-            numbers = bar.get("number", ""), made.get("number", "")
-            later = int(numbers[0]) - int(numbers[1]) if all(map(str.isdecimal, numbers)) else later
         else:
             place = places[n]
             own = free_keys(leading(old[place]), staves) if place is not None and place < len(old) else {}
             for each in bar.findall("attributes") if own else ():
                 each[:] = [one for one in each if one.tag != "key"]
             before = before | free_keys(now, staves) | own
-            if made.get("number", "").isdecimal():
-                made.set("number", str(int(made.get("number", "")) + later))
         lacks = missing(now, before, leading(bar), staves)
         if len(lacks):
             bar.insert(next((k for k, each in enumerate(bar) if each.tag != "print"), 0), lacks)

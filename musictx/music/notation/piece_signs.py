@@ -1,4 +1,4 @@
-"""What belongs to a piece and not to the notes of a bar: its lines, breaks, tempi, jumps, rehearsal marks."""
+"""What belongs to a piece and not to the notes of a bar: its number, lines, breaks, tempi, jumps, rehearsal marks."""
 
 import re
 from collections.abc import Container, Iterator, Sequence
@@ -12,6 +12,7 @@ from musictx.music.notation.musicxml import Element, timed
 MARKS = {"rehearsal", "segno", "coda", "metronome"}
 PLAYED = {"tempo", "dacapo", "dalsegno", "tocoda", "fine", "segno", "coda"}  # of `sound`
 PACE = re.compile(r"(?i)\b(?:tempo|mosso|rit|riten\w*|ritard\w*|rall\w*|accel\w*)\b")  # music21 knows Andante
+NUMBER = re.compile(r"^[0-9]{1,9}")  # of 4a too; none of X1
 
 
 def give_signs(
@@ -21,9 +22,10 @@ def give_signs(
     own: Sequence[Element],
     paced: Container[int],
 ) -> None:
-    """Gives new bars in the places of old ones the lines of those that are `given`, which all parts
-    share, and the breaks, tempi, jumps and rehearsal marks of those of their `own` part. Bars that are `paced` have
-    their tempi there."""
+    """Gives new bars in the places of old ones the numbers and lines of those that are `given`, which all parts share,
+    and the breaks, tempi, jumps and rehearsal marks of those of their `own` part. Bars that are `paced` have their
+    tempi there."""
+    _number(new, places, given)
     before = [_divisions(each) for each in states(own, 1)]
     now = [_divisions(each) for each in states(new, 1)[1:]]
     for n, (bar, place) in enumerate(zip(new, places, strict=True)):
@@ -41,6 +43,24 @@ def give_signs(
             open_up(bar)
         elif bar.find("barline") is None:
             ElementTree.SubElement(ElementTree.SubElement(bar, "barline"), "bar-style").text = "light-heavy"
+
+
+def _number(new: Sequence[Element], places: Sequence[int | None], given: Sequence[Element]) -> None:
+    """Gives new bars the numbers of the old ones in their places; those behind go on from there."""
+    later, last = 0, None
+    for bar, place in zip(new, places, strict=True):
+        number = bar.get("number", "")
+        ours = int(number.rstrip("a"))
+        if place is None or place >= len(given):
+            bar.set("number", number.replace(f"{ours}", f"{ours + later}"))
+            continue
+        for name in ("number", "implicit"):
+            bar.attrib.pop(name, None)
+            if name in given[place].attrib:
+                bar.set(name, given[place].attrib[name])
+        said = NUMBER.match(bar.get("number", ""))
+        last = int(said[0]) if said else last  # X1 does not count
+        later = later if last is None else last - ours
 
 
 def open_up(bar: Element) -> None:
