@@ -95,6 +95,7 @@ def test_what_the_grid_lacks_gets_the_nearest_place_and_is_counted():
 
 
 MARK = "<metronome><beat-unit>quarter</beat-unit>{}<per-minute>{}</per-minute></metronome>"
+MODULATION = "<metronome><beat-unit>quarter</beat-unit><beat-unit>quarter</beat-unit><beat-unit-dot/></metronome>"
 
 
 @pytest.mark.parametrize(
@@ -105,6 +106,9 @@ MARK = "<metronome><beat-unit>quarter</beat-unit>{}<per-minute>{}</per-minute></
         (MARK.format("", "lento"), (120.0,), 1),
         ("<words>Allegro</words></direction-type><sound tempo='77'/><direction-type><words/>", (77.0,), 0),
         (MARK.format("", 100000), (1000.0,), 0),
+        (MODULATION + "</direction-type><sound tempo='90'/><direction-type><words/>", (90.0,), 0),
+        (MARK.format("", "fast") + "</direction-type><sound tempo='90'/><direction-type><words/>", (90.0,), 0),
+        (MODULATION, (120.0,), 1),
     ],
 )
 def test_a_tempo_is_a_number_also_one_that_is_only_played(marks, tempi, wordy):

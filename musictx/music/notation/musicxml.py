@@ -15,6 +15,12 @@ MARKED = re.compile(
     rf"<direction\b[^>]*>((?:(?!</direction>).)*?)<words\b[^>]*>{MARK}(\d+)</words>(.*?)</direction>", re.DOTALL
 )
 TEMPO = re.compile(r"(<per-minute\b[^>]*>)[^<\d]*(\d+(?:\.\d+)?)[^<]*<")  # ca. 60, which music21 takes for words
+# as of a metric modulation: its number is that of the sound beside it
+UNNUMBERED = re.compile(
+    r"<metronome\b(?:(?!</metronome>|<per-minute\b[^>]*>\s*\d).){0,2000}</metronome>"
+    r"(?=(?:(?!</direction>).){0,2000}<sound\b[^>]*\btempo=)",
+    re.DOTALL,
+)
 EXTENDER = re.compile(r"</text>\s*<extend\b")  # figures of a bass have some too
 PLACE = re.compile(r"<offset\b.*?</offset>|<staff>.*?</staff>", re.DOTALL)
 TRANSPOSES = re.compile(r"<transpose[\s>]")
@@ -50,7 +56,7 @@ def for_music21(text: str, losses: Losses) -> tuple[str, dict[str, ChordSymbol]]
 
     Counts signs that music21 skips, cue notes, which another part plays, and each symbol until it is found. Raises
     ParseError for text that is no XML."""
-    text = TEMPO.sub(r"\1\2<", text)
+    text = UNNUMBERED.sub("<words/>", TEMPO.sub(r"\1\2<", text))
     losses["figures"] += text.count("<figured-bass")
     losses["extenders"] += len(EXTENDER.findall(text))
     if not any(tag in text for tag in ("<cue", "<score-timewise", "<harmony", "<forward")):
