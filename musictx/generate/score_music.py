@@ -79,6 +79,7 @@ def without_seed(music: ScoreMusic) -> ScoreMusic:
                 lyrics=(),
                 voices={},
                 clefs=tuple(each._replace(onset=0) for each in part.clefs[-1:]),
+                transposed=tuple(each._replace(onset=0) for each in part.transposed[-1:]),
                 keys=part.keys and tuple(each._replace(onset=0) for each in part.keys[-1:]),
             )
             for part in old.parts

@@ -14,7 +14,7 @@ from musictx.errors import ConfigError
 from musictx.generate.control import Control
 from musictx.music.midi_file import CONTROL, Event, read_events, with_events, write_events
 from musictx.music.notation.lyrics import Syllable
-from musictx.music.notation.parts import Part
+from musictx.music.notation.parts import Part, Transposed
 from musictx.music.notation.read import read_notation
 from musictx.music.project import Line, Project
 from musictx.music.read import read_tracks
@@ -174,9 +174,9 @@ def test_what_is_written_again_loses_its_words_alone(tmp_path):
 def test_staves_of_one_name_keep_their_own_words(tmp_path):
     given = read_notation(CHOIR.encode(), "abc")[0]
     rests = Part("Voice", 0, (), (Syllable(0, 1, "lost"),))
-    moved = replace(given.parts[2], transposed=-2)
+    moved = replace(given.parts[2], transposed=(Transposed(0, -2),))
     given = replace(given, parts=(rests, *given.parts[:2], moved, given.parts[3]))
-    bare = replace(given, parts=tuple(replace(each, lyrics=(), transposed=0) for each in given.parts[1:]), symbols=())
+    bare = replace(given, parts=tuple(replace(each, lyrics=(), transposed=()) for each in given.parts[1:]), symbols=())
     whole, lost = bare.with_texts(given, np.inf, np.inf)
     assert (whole.parts, lost) == (given.parts[1:], 1)
     assert whole.symbols == tuple(each._replace(staff=max(each.staff - 1, 0)) for each in given.symbols)

@@ -98,10 +98,11 @@ def scores(draw):
     keys = draw(st.lists(st.integers(-4, 4), min_size=count, max_size=count))
     parts = []
     for _ in range(draw(st.integers(1, 2))):
-        semitones = draw(st.sampled_from([0, 0, -2, -3]))
+        instruments = draw(st.sampled_from([[0], [-2], [-3], [-2, -3, -9, 2]]))
         bars = []
         for beats, sharps in zip(meters, keys, strict=True):
             divisions, clef = draw(st.sampled_from([1, 2, 6])), draw(st.sampled_from(["G2", "F4", "C3"]))
+            semitones = draw(st.sampled_from(instruments))  # a player may change the instrument
             own = sharps - 12 * round(semitones * 7 / 12) * -1 - 7 * semitones if semitones else sharps
             said = attributes(divisions, own, beats, clef, semitones)
             length = divisions * beats
@@ -121,6 +122,7 @@ def test_whichever_bars_are_new_the_score_says_the_same(made, more):
     again = read(whole(notation))
     assert again == read(to_musicxml(notation, "new")[0].decode())
     assert [part.clefs for part in again.parts] == [part.clefs for part in notation.parts]
+    assert [part.transposed for part in again.parts] == [part.transposed for part in notation.parts]
     old = [bars_of(text, n) for n in range(len(notation.parts))]
     new = [bars_of(whole(notation), n) for n in range(len(notation.parts))]
     for n, (before, after) in enumerate(zip(old, new, strict=True)):

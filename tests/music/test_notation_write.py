@@ -21,7 +21,7 @@ from musictx.errors import UserError
 from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.midi import from_midi, to_midi
 from musictx.music.notation.notation import Notation
-from musictx.music.notation.parts import MODES, Bar, Clef, Key, Note, Part, Tempo
+from musictx.music.notation.parts import MODES, Bar, Clef, Key, Note, Part, Tempo, Transposed
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.spelling import spelled
 from musictx.music.notation.voices import chords_of, in_voices
@@ -98,8 +98,8 @@ def test_without_a_tempo_none_is_written():
 
 
 def test_a_staff_without_a_clef_has_one_for_the_notes_that_its_player_reads():
-    guitar = Part("Guitar", 24, (Note(0, 96, 50),), transposed=-12)
-    notation = Notation((guitar, replace(guitar, name="Bass", transposed=0)), (Bar(0, 4, 4),), 96)
+    guitar = Part("Guitar", 24, (Note(0, 96, 50),), transposed=(Transposed(0, -12),))
+    notation = Notation((guitar, replace(guitar, name="Bass", transposed=())), (Bar(0, 4, 4),), 96)
     found, _ = read_notation(to_musicxml(notation)[0], "musicxml")
     assert [part.clefs for part in found.parts] == [(Clef(0, "G", 2),), (Clef(0, "F", 4),)]
 
@@ -242,7 +242,8 @@ def test_a_keyboard_has_two_staves_of_one_instrument_and_a_choir_none():
 )
 def test_a_transposing_staff_is_written_as_its_player_reads_it(semitones, step, sharps):
     notes = tuple(Note(24 * k, 24, 72 + k % 2) for k in range(4))
-    parts = Part("Tune", 0, notes), Part("Clarinet", 71, notes, transposed=semitones)
+    moved = (Transposed(0, semitones),) if semitones else ()
+    parts = Part("Tune", 0, notes), Part("Clarinet", 71, notes, transposed=moved)
     symbols = (ChordSymbol(0, "G", "dominant"),)
     notation = Notation(parts, (Bar(0, 4, 4),), 96, keys=(Key(0, 1),), symbols=symbols)
     text, losses = to_musicxml(notation)
@@ -251,13 +252,13 @@ def test_a_transposing_staff_is_written_as_its_player_reads_it(semitones, step, 
     assert re.findall(r"<fifths>(-?\d)</fifths>", own) == [str(sharps)]
     again, more = read_notation(text, "musicxml")
     assert [part.notes for part in again.parts] == [notes, notes]
-    assert [part.transposed for part in again.parts] == [0, semitones]
+    assert [part.transposed for part in again.parts] == [(), moved]
     assert (again.keys, [each.root for each in again.symbols]) == (notation.keys, [each.root for each in symbols])
     assert not losses + more
     many = replace(notation, keys=(Key(0, 6),))  # with more than seven signs it is written as it sounds
     again, _ = read_notation(to_musicxml(many)[0], "musicxml")
     assert (again.keys, again.parts[1].notes) == (many.keys, notes)
-    far = replace(notation, parts=(replace(parts[1], transposed=999),))
+    far = replace(notation, parts=(replace(parts[1], transposed=(Transposed(0, 999),)),))
     again, _ = read_notation(to_musicxml(far)[0], "musicxml")
     assert ([part.notes for part in again.parts], [each.root for each in again.symbols]) == ([notes], ["G"])
     alone = replace(notation, parts=parts[1:])
@@ -297,10 +298,10 @@ def test_two_voices_of_abc_are_one_instrument_in_a_brace_alone():
 @pytest.mark.parametrize("place", range(4))
 def test_chord_symbols_come_back_over_their_staff(place):
     parts = (
-        Part("Alto Sax", 65, LINE, transposed=-9, group=0),
+        Part("Alto Sax", 65, LINE, transposed=(Transposed(0, -9),), group=0),
         Part("Piano", 0, LINE, group=1),
         Part("Piano", 0, LINE, group=1),
-        Part("Guitar", 24, LINE, transposed=-12, group=3),
+        Part("Guitar", 24, LINE, transposed=(Transposed(0, -12),), group=3),
     )
     symbols = (ChordSymbol(0, "C", "major", staff=place), ChordSymbol(36, "G", "dominant", bass="B", staff=place))
     assert _again(Notation(parts, (Bar(0, 4, 4),), 96, symbols=symbols)).symbols == symbols

@@ -185,6 +185,7 @@ class Notation:
                 lyrics=tuple(each._replace(onset=each.onset + onset) for each in part.lyrics),
                 clefs=tuple(each._replace(onset=each.onset + onset) for each in part.clefs),
                 keys=part.keys and tuple(each._replace(onset=each.onset + onset) for each in part.keys),
+                transposed=tuple(each._replace(onset=each.onset + onset) for each in part.transposed),
                 voices={each._replace(onset=each.onset + onset): voice for each, voice in part.voices.items()},
             )
             for n, part in enumerate(other.parts)

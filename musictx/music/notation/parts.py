@@ -93,6 +93,13 @@ class Clef(NamedTuple):
     octaves: int = 0
 
 
+class Transposed(NamedTuple):
+    """From where on a staff sounds so many semitones above the notes that players read; a clarinet in B flat -2."""
+
+    onset: int
+    semitones: int
+
+
 @dataclass(frozen=True)
 class Part:
     """A staff: its name, instrument (General MIDI, 0 is a piano), notes as they sound, and lyrics in order."""
@@ -101,7 +108,7 @@ class Part:
     program: int
     notes: tuple[Note, ...]
     lyrics: tuple[Syllable, ...] = ()
-    transposed: int = 0  # semitones that it sounds above the notes that players read; a clarinet in B flat -2
+    transposed: tuple[Transposed, ...] = ()  # where a player changes the instrument, several
     clefs: tuple[Clef, ...] = field(default=(), compare=False)  # without one the notes say it
     # neighbours of one instrument share it; None: the file does not say, as MIDI, whose music may be equal
     group: int | None = field(default=None, compare=False)
@@ -117,6 +124,10 @@ class Part:
         """The onset and pitch of each note."""
         return {(note.onset, note.pitch) for note in self.notes}
 
+    def transposed_at(self, onset: int) -> int:
+        """The semitones that it sounds there above the notes that players read."""
+        return next((each.semitones for each in reversed(self.transposed) if each.onset <= onset), 0)
+
     def until(self, end: int) -> "Part":
         """What begins before `end`; notes end there."""
         before = [n for n in self.notes if n.onset < end]
@@ -128,7 +139,8 @@ class Part:
         clefs = tuple(each for each in self.clefs if each.onset < end)
         keys = self.keys and tuple(each for each in self.keys if each.onset < end)
         lyrics = cut(self.lyrics, lambda at: at < end)
-        return replace(self, notes=notes, lyrics=lyrics, clefs=clefs, voices=voices, keys=keys)
+        moved = tuple(each for each in self.transposed if each.onset < end)
+        return replace(self, notes=notes, lyrics=lyrics, clefs=clefs, voices=voices, keys=keys, transposed=moved)
 
     def is_above(self, other: "Part") -> bool:
         """Whether it is the higher hand: each has music, and this one lies higher."""

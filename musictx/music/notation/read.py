@@ -3,7 +3,7 @@
 import io
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.humdrum import Spines, without_names
 from musictx.music.notation.musicxml import Transposition, for_music21, transpositions
 from musictx.music.notation.notation import MOST_PARTS, MUSIC21, Losses, Notation, Source
-from musictx.music.notation.parts import MODES, UNSAID, Key, Tempo
+from musictx.music.notation.parts import MODES, UNSAID, Key, Tempo, Transposed
 from musictx.music.notation.staves import (
     in_one_line,
     instruments_of,
@@ -29,7 +29,6 @@ from musictx.music.notation.staves import (
 )
 from musictx.music.notation.text import text_of
 
-AS_WRITTEN = Transposition(0, 0)
 HINT = "pip install 'musictx[score]'; or export MIDI from the notation program"
 REFERENCES = re.compile(r"(?m)^!!(?!!(?:OTL|COM|LYR|LAR|YEC):).*")  # one without a colon stops music21
 MARKS = {  # by classes of music21, what a `Notation` lacks
@@ -75,7 +74,7 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
             staves = staves_of(scores)
             if kind != "humdrum" or not reach_over_lines(staves):
                 begin_together(staves, losses)
-            moved = [each.get(0, AS_WRITTEN) for each in changes] or [AS_WRITTEN] * len(staves)
+            moved = changes or [dict[int, Transposition]()] * len(staves)
             notation = _notation(staves, symbols, moved, losses, source, chart).with_symbols_apart()
             groups = instruments_of(scores, staves, kind in ("musicxml", "abc"))
             pairs = enumerate(zip(notation.parts, groups, strict=True))
@@ -135,7 +134,7 @@ def _for_music21(
 def _notation(
     parts: list[Any],
     named: dict[str, ChordSymbol],
-    moved: Sequence[Transposition],
+    moved: Sequence[Mapping[int, Transposition]],
     losses: Losses,
     source: object,
     chart: bool,
@@ -143,7 +142,7 @@ def _notation(
     if len(parts) > MOST_PARTS:
         raise MidiError(source, f"it has {len(parts)} staves, and at most {MOST_PARTS} are read", "export fewer parts")
     about = zip(parts, said_sounds(parts), moved, strict=True)
-    staves = [staff_of(part, sound, by.semitones, losses, source) for part, sound, by in about]
+    staves = [staff_of(part, sound, by, losses, source) for part, sound, by in about]
     symbols = _symbols(parts, named, losses)
     ends = [note.offset for staff in staves for note in staff.notes]
     if not ends and not (chart and symbols):
@@ -154,9 +153,9 @@ def _notation(
     flat = longest.flatten()
     bars, end = bars_of(parts, longest, end, source)
     signatures = [tuple(_signed(part.flatten())) for part in parts]
-    owned = [_keys(said, by) for said, by in zip(signatures, moved, strict=True)]
+    owned = [_keys(said, staff.transposed) for said, staff in zip(signatures, staves, strict=True)]
     # that of most staves: timpani have none, and horns that of C
-    plain = [n for n, by in enumerate(moved) if not by.semitones % 12]
+    plain = [n for n, staff in enumerate(staves) if not any(each.semitones % 12 for each in staff.transposed)]
     voters = plain if any(signatures[n] for n in plain) or not any(signatures) else []
     votes = [owned[n] for n in voters or range(len(parts)) if signatures[n] or not any(signatures)]
     keys = max(votes, key=lambda each: (votes.count(each), each == owned[parts.index(longest)]))
@@ -207,10 +206,11 @@ def _signed(flat: Any) -> list[tuple[int, tuple[int, str]]]:
     ]
 
 
-def _keys(signed: Sequence[tuple[int, tuple[int, str]]], by: Transposition) -> tuple[Key, ...]:
+def _keys(signed: Sequence[tuple[int, tuple[int, str]]], moved: Sequence[Transposed]) -> tuple[Key, ...]:
     """The signatures of a staff, from the beginning on; without one its player reads that of C."""
-    unsigned = (0, (by.fifths, ""))
-    changes = _changes(signed if any(at == 0 for at, _ in signed) else [unsigned, *signed])
+    read = {0: 0} | {each.onset: Transposition.usual(each.semitones).fifths for each in moved}
+    unsigned = [(at, (fifths, "")) for at, fifths in read.items()][: 1 if signed else None]
+    changes = _changes(signed if any(at == 0 for at, _ in signed) else [*unsigned, *signed])
     return tuple(Key(at, max(-7, min(sharps, 7)), mode) for at, (sharps, mode) in changes)
 
 

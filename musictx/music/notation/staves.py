@@ -9,7 +9,7 @@ from musictx.errors import MidiError
 from musictx.music.notation.lyrics import syllables_of
 from musictx.music.notation.musicxml import Transposition
 from musictx.music.notation.notation import Losses
-from musictx.music.notation.parts import MOST_QUARTERS, Clef, Note, Part
+from musictx.music.notation.parts import MOST_QUARTERS, Clef, Note, Part, Transposed
 from musictx.music.notation.sounds import sounds_of
 from musictx.music.score import UNITS
 
@@ -39,8 +39,8 @@ def said_sounds(parts: Sequence[Any]) -> list[int | None]:
     return sounds_of([_name(part) for part in parts], are_sung)
 
 
-def staff_of(part: Any, sound: int | None, transposed: int, losses: Losses, source: object) -> Part:
-    """The part; `sound` is the one that its name says."""
+def staff_of(part: Any, sound: int | None, moved: Mapping[int, Transposition], losses: Losses, source: object) -> Part:
+    """The part; `sound` is the one that its name says, and it was `moved` to where it sounds, from which bar on."""
     flat = part.flatten()
     known = _voices(part, flat)
     voices = _notes(flat.notes, known, losses, source)
@@ -51,7 +51,7 @@ def staff_of(part: Any, sound: int | None, transposed: int, losses: Losses, sour
         _program(part, sound),
         (*voices,),
         lyrics,
-        transposed,
+        tuple(_transposed(part, moved)),
         tuple(_clefs(flat)),
         voices=voices if known else {},
         abbreviation=abbreviation,
@@ -69,6 +69,14 @@ def _voices(part: Any, flat: Any) -> dict[int, int]:
     alone = 1 if part.voices else min(numbers.values(), default=1)  # of bars with one voice
     ranks = {number: rank for rank, number in enumerate(sorted({*numbers.values(), alone}), 1)}
     return {id(each): ranks[numbers.get(id(each), alone)] for each in flat.notesAndRests} if numbers else {}
+
+
+def _transposed(part: Any, moved: Mapping[int, Transposition]) -> Iterator[Transposed]:
+    """The transpositions of a staff, where they change."""
+    lines, last = [units(bar.offset) for bar in part.getElementsByClass("Measure")], 0
+    for n, by in sorted(moved.items()):
+        if by.semitones != last:
+            yield Transposed(lines[n], last := by.semitones)
 
 
 def _clefs(flat: Any) -> Iterator[Clef]:

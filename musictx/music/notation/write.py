@@ -1,6 +1,7 @@
 """Notation -> MusicXML, by music21: voices, ties, rests, beams."""
 
 import io
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
@@ -15,10 +16,11 @@ from musictx.music.notation.bars import on_line
 from musictx.music.notation.chord_symbols import moved
 from musictx.music.notation.lyrics import printable, sing
 from musictx.music.notation.midi import meter_of
-from musictx.music.notation.musicxml import MARK, Transposition, with_symbols
+from musictx.music.notation.musicxml import MARK, with_symbols
 from musictx.music.notation.notation import MUSIC21, Losses, Notation
 from musictx.music.notation.parts import FINEST, UNSAID, Bar, Clef, Key, Part, Tempo
 from musictx.music.notation.spelling import Name, key_of, missing, spelled
+from musictx.music.notation.transposing import fifths_at, key_at, within_signs
 from musictx.music.notation.voices import Chord, Given, as_given, chords_of, in_two_lines, in_voices
 from musictx.music.score import UNITS
 
@@ -26,7 +28,7 @@ T = TypeVar("T", bound=tuple[Any, ...])
 MOST_BARS = 10_000  # of all staves: each takes about ten milliseconds
 ONE = (96, 72, 48, 36, 24, 18, 12, 9, 6, 3, 32, 16, 8, 4, 2, 1)  # lengths that one note head can have, in units
 TRIPLETS = {6, 12, 24, 48, 96}  # lengths of whole ones
-MOST_TRANSPOSED = 36  # semitones; none of a real instrument is farther
+INSTRUMENT = re.compile(rb'\s*<instrument id="[^"]*" ?/>')  # of notes: a staff has one sound, which needs no name
 LOW = 60  # mean pitch of a staff in the bass clef
 
 
@@ -50,7 +52,7 @@ def to_musicxml(notation: Notation, title: str = "") -> tuple[bytes, Losses]:
     names = spelled(notation)
     notation, losses = _on_lines(notation)
     notation = replace(notation, parts=_of_one_name(notation))
-    parts = [_within_signs(part, notation.keys) for part in notation.parts]
+    parts = [within_signs(part, notation.keys) for part in notation.parts]
     staves = [_staff(part, names[n], notation, losses, n) for n, part in enumerate(parts)]
     for staff in staves:
         score.insert(0, staff)
@@ -59,17 +61,8 @@ def to_musicxml(notation: Notation, title: str = "") -> tuple[bytes, Losses]:
         score.insert(0, layout.StaffGroup([staves[n] for n in same], symbol="brace", name=name))
     with MUSIC21, redirect_stderr(io.StringIO()):  # music21's remarks on more instruments than MIDI has channels
         text: bytes = GeneralObjectExporter(score).parse()
-    symbols = tuple(moved(each, -Transposition.usual(parts[each.staff].transposed).fifths) for each in notation.symbols)
-    return with_symbols(text, symbols), +losses
-
-
-def _within_signs(part: Part, keys: Sequence[Key]) -> Part:
-    """The part; written as it sounds where its player would read more than seven signs, and where no instrument is so
-    far away."""
-    fifths = Transposition.usual(part.transposed).fifths
-    keys = keys if part.keys is None else part.keys
-    is_real = abs(part.transposed) <= MOST_TRANSPOSED and all(abs(each.sharps - fifths) <= 7 for each in keys)
-    return part if is_real else replace(part, transposed=0)
+    symbols = tuple(moved(each, -fifths_at(parts[each.staff], each.onset)) for each in notation.symbols)
+    return INSTRUMENT.sub(b"", with_symbols(text, symbols)), +losses
 
 
 def _of_one_name(notation: Notation) -> tuple[Part, ...]:
@@ -95,17 +88,14 @@ def _staff(
     losses: Losses,
     place: int,
 ) -> Any:
-    from music21 import expressions, instrument, interval, meter, stream
+    from music21 import expressions, interval, meter, stream
     from music21.stream.enums import ShowNumber
 
     staff = stream.PartStaff()
     staff.partName, staff.partAbbreviation = printable(part.name), printable(part.abbreviation)
-    played = instrument.instrumentFromMidiProgram(part.program)
-    played.partName, played.instrumentAbbreviation = staff.partName, staff.partAbbreviation
-    played.transposition = None
+    staff.insert(0, played := _played(part))
     if part.transposed:  # written as its player reads it
-        played.transposition, staff.atSoundingPitch = interval.Interval(part.transposed), True
-    staff.insert(0, played)
+        staff.atSoundingPitch = True
     exact = chords_of(part.notes, names)
     chords = sorted((chord for voice in in_voices(exact) for chord in voice), reverse=True)
     losses["voices"] += len(part.notes) - (_lengths(exact) & _lengths(chords)).total()
@@ -113,7 +103,7 @@ def _staff(
     sounding: list[Chord] = []
     is_low = any(place in same[1:] for same in notation.instruments)  # where no note says it
     if part.notes:
-        is_low = part.height - part.transposed < LOW
+        is_low = part.height - part.transposed_at(0) < LOW
     guessed = Clef(0, "F", 4) if is_low else Clef(0, "G", 2)
     clefs = part.clefs if part.clefs and not part.clefs[0].onset else (guessed, *part.clefs)
     keys = notation.keys if part.keys is None else part.keys
@@ -142,6 +132,12 @@ def _staff(
         while chords and chords[-1].onset < end:
             sounding.append(chords.pop())
         signs: list[Clef | Key] = [*within(clefs, bar.onset, end), *within(keys, bar.onset, end)]
+        for change in within(part.transposed, bar.onset, end)[-1:]:
+            if bar.onset:
+                staff.insert(Fraction(bar.onset, UNITS), played := _played(part))
+            played.transposition = interval.Interval(change.semitones)
+            if not within(keys, bar.onset, bar.onset + 1):  # players read another for the same
+                signs.append(key_at(keys, bar.onset))
         voices = _fill(measure, sounding, given, bar, end, {sign.onset for sign in signs})
         sing(voices, within(part.lyrics, bar.onset, end), bar.onset, losses)
         # these come after the notes, which are appended behind all that is there
@@ -159,6 +155,15 @@ def _staff(
         staff.append(measure)
     measure.rightBarline = "final"
     return staff
+
+
+def _played(part: Part) -> Any:
+    from music21 import instrument
+
+    played = instrument.instrumentFromMidiProgram(part.program)
+    played.partName, played.instrumentAbbreviation = printable(part.name), printable(part.abbreviation)
+    played.transposition = None
+    return played
 
 
 def within(signs: Sequence[T], begin: int, end: int) -> Sequence[T]:
