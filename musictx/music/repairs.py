@@ -32,6 +32,7 @@ LOSSES = {  # of scores
     ),
     "tablatures": ("a staff of tablature has the notes of another", "{} staves of tablature have the notes of others"),
     "hidden": ("a note that is not printed is left out", "{} notes that are not printed are left out"),
+    "sounds": ("another sound of a part is left out", "{} other sounds of parts are left out"),
     "clefs": ("a change of clef is left out", "{} changes of clef are left out"),
     "cue": ("a cue note is left out", "{} cue notes are left out"),
     "overlay": (

@@ -1,7 +1,11 @@
 """Sounds of parts, by their names."""
 
-import pytest
+from collections import Counter
 
+import pytest
+from kept_bars import attributes, note, score
+
+from musictx.music.notation.read import read_notation
 from musictx.music.notation.sounds import sound_of, sounds_of
 
 PIANO, VOICE = 0, 53
@@ -97,3 +101,16 @@ def test_a_part_with_the_name_of_a_voice_is_one_of_those_around_it(names, sounds
     assert sounds_of(parts, [False] * len(parts)) == sounds
     voices = [VOICE if sound_of(name) == VOICE else sound for name, sound in zip(parts, sounds, strict=True)]
     assert sounds_of(parts, [True] * len(parts)) == voices
+
+
+@pytest.mark.parametrize(("program", "others"), [(66, 1), (74, 0)])
+def test_another_sound_of_a_part_is_counted(program, others):
+    sounds = "".join(
+        f'<midi-instrument id="P0-I{n}"><midi-program>{sound}</midi-program></midi-instrument>'
+        for n, sound in ((1, 74), (2, program))
+    )
+    alto = note().replace("<voice>", '<instrument id="P0-I2"/><voice>')
+    text = score([attributes() + note(), alto], [attributes() + note(), note()])
+    notation, losses = read_notation(text.replace("</score-part>", f"{sounds}</score-part>", 1).encode(), "musicxml")
+    assert notation.parts[0].program == 73
+    assert losses == Counter({"sounds": others} if others else {})

@@ -54,12 +54,12 @@ class Transposition(NamedTuple):
 def for_music21(text: str, losses: Losses) -> tuple[str, dict[str, ChordSymbol]]:
     """The text of a score, its tempi as numbers alone, and the chord symbols that words in it stand for.
 
-    Counts signs that music21 skips, cue notes, which another part plays, and each symbol until it is found. Raises
-    ParseError for text that is no XML."""
+    Counts signs and sounds that music21 skips, cue notes, which another part plays, and each symbol until it is found.
+    Raises ParseError for text that is no XML."""
     text = UNNUMBERED.sub("<words/>", TEMPO.sub(r"\1\2<", text))
     losses["figures"] += text.count("<figured-bass")
     losses["extenders"] += len(EXTENDER.findall(text))
-    if not any(tag in text for tag in ("<cue", "<score-timewise", "<harmony", "<forward")):
+    if not any(tag in text for tag in ("<cue", "<score-timewise", "<harmony", "<forward", "<instrument ")):
         return text, {}
     score = ElementTree.fromstring(text)  # entities are refused before
     for parent in [*score.iter()]:
@@ -69,12 +69,25 @@ def for_music21(text: str, losses: Losses) -> tuple[str, dict[str, ChordSymbol]]
                 _silence(note, parent)
     if score.tag == "score-timewise":
         by_parts(score)
+    losses["sounds"] += _other_sounds(score)
     symbols: dict[str, ChordSymbol] = {}
     for part in score.findall("part"):
         _mark(part, symbols, losses)
         for bar in part.findall("measure"):
             _fill(bar)
     return ElementTree.tostring(score, encoding="unicode"), symbols
+
+
+def _other_sounds(score: Element) -> int:
+    """The sounds that notes name beside the first one of their part, which alone is read."""
+    others = 0
+    for about in score.iterfind("part-list/score-part"):
+        sounds = {each.get("id"): each.findtext("midi-program") for each in about.iterfind("midi-instrument")}
+        mine = (part for part in score.iterfind("part") if len(sounds) > 1 and part.get("id") == about.get("id"))
+        notes = [note for part in mine for note in part.iterfind("measure/note") if note.find("pitch") is not None]
+        named = {sounds.get(each.get("id")) for note in notes for each in note.iterfind("instrument")}
+        others += len(named - {None, next(iter(sounds.values()), None)})
+    return others
 
 
 def _silence(note: Element, parent: Element) -> None:
