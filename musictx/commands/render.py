@@ -74,7 +74,7 @@ def draw(score: Score, meter: Meter, config: RenderConfig) -> None:
 
 def render_score(data: bytes, source: Path, out: Path) -> None:
     """Writes a score as notation; prints the repairs of a MIDI file, and the losses of the score."""
-    notation, losses = score_of(data, source)
+    notation, losses = score_of(data, source, chart=True)  # a page needs no pitches
     if notation.source is not None:  # MusicXML stays as it is
         engraving.write_score(as_it_is(notation.source), out)
         say(f"{out}: {notation.size}")

@@ -97,16 +97,16 @@ def kind_of_notation(data: bytes, source: object) -> str:
 
 
 def notation_in(data: bytes, source: object, chart: bool = False) -> Notation | None:
-    """Notation as it is written, of a `chart` also one of chord symbols alone; None for a MIDI file."""
+    """Notation as it is written, of a `chart` also one of chord symbols or drums alone; None for a MIDI file."""
     data = unwrap(data, MOST_BYTES)
     kind = kind_of_notation(data, source)
     return _notation(data, kind, str(source), chart)[0] if kind else None
 
 
-def score_of(data: bytes, source: object) -> tuple[Notation, Losses]:
-    """Notation as it is written, or a MIDI file as notation; and its losses. Raises MidiError."""
+def score_of(data: bytes, source: object, chart: bool = False) -> tuple[Notation, Losses]:
+    """Notation as it is written, also a `chart`, or a MIDI file as notation; and its losses. Raises MidiError."""
     if kind := kind_of_notation(data, source):
-        return _notation(data, kind, str(source))
+        return _notation(data, kind, str(source), chart)
     try:
         return from_midi(whole(data, source), source)
     except ValueError as error:

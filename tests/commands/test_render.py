@@ -6,6 +6,7 @@ import shutil
 import pytest
 import soundfile
 from conftest import ok
+from notated import XML
 from strategies import forget_pedal
 
 from musictx.commands.render import render
@@ -32,6 +33,25 @@ def test_a_score_becomes_midi_and_says_what_midi_lacks(tmp_path, capsys):
     assert line == f"{tmp_path / 'new' / 'a.mid'}: 3 notes, 4.00 s"
     tracks = read_tracks((tmp_path / "new" / "a.mid").read_bytes(), "a.mid")
     assert (tracks.merge().pitch.tolist(), tracks.meter().signature) == ([72, 74, 76], (3, 4))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("d.musicxml", XML.format(notes="<note><unpitched/><duration>12</duration></note>")),
+        ("c.abc", 'X:1\nL:1/4\nK:G\n"C"z4|"G7"z4|\n'),
+    ],
+)
+def test_drums_and_chord_symbols_alone_are_a_page_and_a_file(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    for out, options in (("a.svg", ["score=true"]), ("a.musicxml", [])):
+        render(settings("render", f"midi={tmp_path / name}", f"out={tmp_path / out}", *options))
+        made = (tmp_path / out).read_text()
+        assert ("<svg" in made) == (out == "a.svg")
+    assert made.count("<unpitched") == text.count("<unpitched")
+    assert made.count("<harmony") == text.count('"') // 2 * (name == "c.abc")
+    with pytest.raises(UserError, match="no notes"):
+        read_tracks(text.encode(), name).merge()
 
 
 def test_bars_a_continuation_and_a_pedal_that_the_file_forgets(world, tmp_path, capsys):

@@ -47,7 +47,7 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
     """The score and its losses; `kind` is music21's name of the format.
 
     Repeats are as they are written, once. Raises MidiError, which names `source`, also for a score without notes; that
-    of a `chart` may have chord symbols alone.
+    of a `chart` may have chord symbols or drums alone.
     """
     try:
         from music21 import clef, converter
@@ -145,7 +145,7 @@ def _notation(
     staves = [staff_of(part, sound, by, losses, source) for part, sound, by in about]
     symbols = _symbols(parts, named, losses)
     ends = [note.offset for staff in staves for note in staff.notes]
-    if not ends and not (chart and symbols):
+    if not ends and not (chart and (symbols or losses["unpitched"])):
         unpitched = " with a pitch" * (losses["unpitched"] > 0)
         raise MidiError(source, f"it has no notes{unpitched}", "give a score with notes")
     end = max(ends, default=0)

@@ -67,7 +67,7 @@ def spelled(notation: Notation) -> list[list[Name]]:
     with _importing():
         from partitura.musicanalysis import estimate_spelling
     table, parts = _table(notation)
-    found = estimate_spelling(table)
+    found = estimate_spelling(table) if parts else []  # of chord symbols alone
     places = np.array([FIFTHS.index(each["step"]) - 1 + 7 * int(each["alter"]) for each in found])  # (N,) fifths from C
     begins, onset = [key.onset for key in notation.keys], table["onset_beat"] * UNITS
     of_key = np.array([max(bisect_right(begins, at) - 1, 0) for at in onset])  # (N,)
