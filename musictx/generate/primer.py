@@ -1,6 +1,6 @@
 """The primer, the part of a seed that a model continues, and its prompt, the ids."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -124,10 +124,11 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part(), grid: BeatGri
     start_s, stop_s = 0.0, end_s
     if part.bars is not None:
         lines, numbers = meter.numbered(end_s)
-        bar = int(np.searchsorted(numbers, numbers[min(meter.first_bar(lines), len(lines) - 1)] + part.bars))
-        start_s, stop_s = float(lines[0]), float(lines[min(bar, len(lines) - 1)])
+        begins = lines[np.unique(numbers, return_index=True)[1]]  # a number may stand for two parts of one bar
+        bar = meter.first_bar(begins) + part.bars
+        start_s, stop_s = float(lines[0]), float(begins[bar] if bar < len(begins) else lines[-1])
         if from_end:
-            start_s, stop_s = float(lines[np.searchsorted(numbers, numbers[-1] - part.bars)]), float(lines[-1])
+            start_s, stop_s = float(begins[max(len(begins) - 1 - part.bars, 0)]), float(lines[-1])
             stop_s = end_s if is_cut else stop_s
     elif part.seconds is not None:
         start_s, stop_s = (max(end_s - part.seconds, 0.0), end_s) if from_end else (0.0, min(part.seconds, end_s))
@@ -147,13 +148,19 @@ def borders_s(first: int, last: int, score: Score, meter: Meter, source: object)
     """The borders of bars in seconds, by their numbers; bar 1 follows an upbeat. Raises ConfigError, which names the
     source."""
     lines, numbers = meter.numbered(score.duration_s)
-    own = numbers[meter.first_bar(lines) : -1]
-    least, most = (int(own[0]), int(own[-1])) if len(own) else (1, 0)
-    if not least <= first <= last <= most:
-        allowed = f"bars from {least} to {most}"
-        raise ConfigError("from_bar", got=first, why=f"to_bar={last}", allowed=allowed).of(source)
+    check_bars(first, last, numbers[meter.first_bar(lines) : -1].tolist(), source)
     begin, end = np.searchsorted(numbers, first), np.searchsorted(numbers, last, side="right")
     return float(lines[begin]), float(lines[: end + 1][-1])
+
+
+def check_bars(first: int, last: int, numbers: Collection[int], source: object) -> None:
+    """Raises ConfigError, which names the source, for bars that are not among those of these numbers."""
+    if first <= last and {first, last} <= {*numbers}:
+        return
+    least, most = (min(numbers), max(numbers)) if numbers else (1, 0)
+    gone = [str(number) for number in range(least, most) if number not in numbers]
+    allowed = f"bars from {least} to {most}" + f"; the page has no {', '.join(gone[:9])}" * bool(gone)
+    raise ConfigError("from_bar", got=first, why=f"to_bar={last}", allowed=allowed).of(source)
 
 
 def _beat(at_s: float, score: Score) -> float:

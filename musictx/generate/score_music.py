@@ -90,6 +90,7 @@ def without_seed(music: ScoreMusic) -> ScoreMusic:
         tempi=tuple(tempo._replace(onset=0) for tempo in old.tempi[-1:]),
         symbols=(),
         first=1,
+        printed=(),
         source=None,
         key_from=None if old.keys else old.key_from or template.seed,
     )

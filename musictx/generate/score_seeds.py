@@ -143,7 +143,8 @@ def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
     old = seed.notation
     if part.bars is not None:
         first = max(silent_bars(old), old.has_upbeat)
-        count = bisect_left(old.numbers, old.numbers[min(first, len(old.bars) - 1)] + part.bars)
+        following = [*dict.fromkeys(old.numbers[min(first, len(old.bars) - 1) :])][part.bars :]
+        count = bisect_left(old.numbers, following[0]) if following else len(old.bars)
     else:
         seconds = part.seconds if part.seconds is not None else part.until_s
         lines_s = seconds_at([end for _, end in old.spans], seed)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from musictx.errors import ConfigError, UserError
 from musictx.generate.control import Control
 from musictx.generate.primer import Part as Region
+from musictx.generate.primer import check_bars
 from musictx.generate.requests import DEFAULT_S, MOST_TOKENS, Length
 from musictx.generate.score_seeds import ScoreSeed, free_slots, silent_bars, until
 from musictx.music.notation.chord_symbols import over
@@ -191,10 +192,7 @@ def with_gap(seed: ScoreSeed, from_bar: int, to_bar: int) -> Template:
     """A score without some bars, of all parts or of the one that `read_score` was given; bar 1 follows an upbeat.
     Raises ConfigError for bars and parts that are not there."""
     old = seed.notation
-    most = old.numbers[-1]
-    if not old.first <= from_bar <= to_bar <= most:
-        why, allowed = f"to_bar={to_bar}", f"bars from {old.first} to {most}"
-        raise ConfigError("from_bar", got=from_bar, why=why, allowed=allowed).of(seed.file)
+    check_bars(from_bar, to_bar, old.numbers[old.has_upbeat :], seed.file)
     bars = range(bisect_left(old.numbers, from_bar), bisect_right(old.numbers, to_bar))
     slots = free_slots(seed)
     free = frozenset((slot, n) for slot in slots for n in bars)

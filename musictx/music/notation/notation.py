@@ -49,6 +49,7 @@ class Notation:
     arranger: str = ""
     rights: str = ""
     first: int = field(default=1, compare=False)  # the number of the first whole bar; an excerpt has its own
+    printed: tuple[int, ...] = field(default=(), compare=False)  # the numbers that a file gives its bars; others go on
     swing: Swing = field(default=STRAIGHT, compare=False)  # of the file that it is of
     source: Source | None = field(default=None, compare=False, repr=False)  # its bars are written again as they are
     key_from: "Notation | None" = field(
@@ -79,14 +80,14 @@ class Notation:
 
     @property
     def numbers(self) -> list[int]:
-        """The number of each bar: an upbeat's is the one before `first`; both parts of a bar that a repeat sign divides
-        have the same."""
-        numbers, rest = [self.first - self.has_upbeat], 0
-        for (before, begin), (bar, end) in pairwise(self.spans):
+        """The number of each bar, as printed; else an upbeat's is the one before `first`, and both parts of a bar that
+        a repeat sign divides have the same."""
+        numbers, rest = [*self.printed[:1]] or [self.first - self.has_upbeat], 0
+        for n, ((before, begin), (bar, end)) in enumerate(pairwise(self.spans), 1):
             rest = before.full - (begin - before.onset) if not rest else 0  # what the bar before lacks
             completes = numbers[-1] >= self.first and before[1:] == bar[1:] and 0 < rest == end - bar.onset
             rest *= completes
-            numbers.append(numbers[-1] + (not completes))
+            numbers.append(self.printed[n] if n < len(self.printed) else numbers[-1] + (not completes))
         return numbers
 
     @property

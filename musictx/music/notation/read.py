@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from musictx.errors import MidiError
@@ -80,8 +81,8 @@ def read_notation(data: bytes, kind: str, source: object = "", chart: bool = Fal
             pairs = enumerate(zip(notation.parts, groups, strict=True))
             parts = tuple(replace(part, group=group, origin=n) for n, (part, group) in pairs)
             notation = replace(notation, parts=parts)
-            if kind == "abc":  # whose bars have no numbers
-                notation = replace(notation, first=1)
+            if kind != "abc":  # whose bars have no numbers
+                notation = _as_numbered(notation, staves, losses)
             if kind == "musicxml":
                 heard = tuple(part.notes for part in notation.parts)
                 last = [bar for staff in staves for bar in staff.getElementsByClass("Measure")[-1:]]
@@ -174,7 +175,7 @@ def _notation(
     for line in flat.getElementsByClass("Barline"):
         losses["doubles"] += line.type not in PLAIN and "Repeat" not in line.classes and line.offset < flat.highestTime
     losses["sums"] += sum(len(each.displaySequence) > 1 for each in flat.getElementsByClass("TimeSignature"))
-    notation = Notation(
+    return Notation(
         tuple(staves),
         bars,
         end,
@@ -182,19 +183,22 @@ def _notation(
         tuple(Tempo.within(at, *speed) for at, speed in tempi) or (UNSAID,),
         tuple(sorted(symbols, key=lambda each: each.onset)),  # of one place as they are written
     )
-    return replace(notation, first=_first_number(longest, notation, losses))
 
 
-def _first_number(part: Any, notation: Notation, losses: Losses) -> int:
-    """The number that the first whole bar has in the file, where it goes on from there as on a page; else 1. Broken
-    bars say nothing: programs count them differently."""
-    numbers = [each.number for each in part.getElementsByClass("Measure")]
+def _as_numbered(notation: Notation, parts: Sequence[Any], losses: Losses) -> Notation:
+    """With the numbers that the file gives its bars. Where they fall, as of movements, bars are counted from 1; where
+    some have none, from the number of the first whole bar, if all others go on from there."""
+    longest = max(parts, key=lambda part: len(part.getElementsByClass("Measure")))
+    numbers = [each.number for each in longest.getElementsByClass("Measure")]
     if len(numbers) != len(notation.bars):
-        return 1
+        return notation
+    if all(numbers[1:]):
+        falls = any(after < before for before, after in pairwise(numbers))
+        losses["numbers"] += falls
+        return notation if falls else replace(notation, printed=tuple(numbers), first=numbers[notation.has_upbeat])
     pairs = zip(numbers, notation.numbers, notation.spans, strict=True)
     later = {number - ours for number, ours, (bar, end) in pairs if number and end == bar.onset + bar.full}
-    losses["numbers"] += len(later) > 1
-    return 1 + max(*later, 0) if len(later) == 1 else 1
+    return replace(notation, first=1 + max(*later, 0)) if len(later) == 1 else notation
 
 
 def _signed(flat: Any) -> list[tuple[int, tuple[int, str]]]:
