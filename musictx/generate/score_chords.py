@@ -20,8 +20,10 @@ SIXTEENTH = UNITS // 4
 
 
 def chords_found(notation: Notation, end_bar: int, asked: str = "seed") -> str:
-    """The chords of the bars up to a bar's number. Raises ConfigError as `chords_between`."""
-    spans = notation.spans[notation.has_upbeat : end_bar]
+    """The chords of the bars up to a bar's number, without silence before them. Raises ConfigError as
+    `chords_between`."""
+    first = 0 if notation.symbols else notation.silent_bars  # symbols may stand over rests
+    spans = notation.spans[max(first, notation.has_upbeat) : end_bar]
     return chords_between(notation, [*(bar.onset for bar, _ in spans), *(end for _, end in spans[-1:])], asked)
 
 

@@ -142,7 +142,7 @@ def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
     an end beyond the music, UserError for seconds without notes."""
     old = seed.notation
     if part.bars is not None:
-        first = max(silent_bars(old), old.has_upbeat)
+        first = max(old.silent_bars, old.has_upbeat)
         following = [*dict.fromkeys(old.numbers[min(first, len(old.bars) - 1) :])][part.bars :]
         count = bisect_left(old.numbers, following[0]) if following else len(old.bars)
     else:
@@ -161,12 +161,6 @@ def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
     project = seed.project.until(float(seconds_at(end, seed)))
     loud = {place: velocity for place, velocity in seed.loud.items() if place[1] < end}
     return seed._replace(notation=notation, project=project, loud=loud)
-
-
-def silent_bars(notation: Notation) -> int:
-    """How many bars are before the first note, as in a DAW."""
-    first = min(note.onset for part in notation.parts for note in part.notes)
-    return sum(end <= first for _, end in notation.spans)
 
 
 def seconds_at(units: ArrayLike, seed: ScoreSeed) -> NDArray[np.float64]:

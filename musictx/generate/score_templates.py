@@ -13,7 +13,7 @@ from musictx.generate.control import Control
 from musictx.generate.primer import Part as Region
 from musictx.generate.primer import check_bars
 from musictx.generate.requests import DEFAULT_S, MOST_TOKENS, Length
-from musictx.generate.score_seeds import ScoreSeed, free_slots, silent_bars, until
+from musictx.generate.score_seeds import ScoreSeed, free_slots, until
 from musictx.music.notation.chord_symbols import over
 from musictx.music.notation.lyrics import cut
 from musictx.music.notation.notation import KEYBOARDS, Notation
@@ -236,7 +236,7 @@ def accompanied(seed: ScoreSeed) -> Template:
         name = next(name for name in NEW_PARTS if name not in {part.name for part in parts[-1:]})
         parts += [Part(name, 0, (), group=group)] * 2
         slots += new
-    first = silent_bars(old) if seed.is_midi else 0  # a bar of rests is written for a purpose
+    first = old.silent_bars if seed.is_midi else 0  # a bar of rests is written for a purpose
     free = frozenset((slot, n) for slot in new for n in range(first, len(old.bars)))
     whole = replace(old, parts=tuple(parts), symbols=over(old.symbols, places))
     heard = replace(old, parts=tuple(part for part in old.parts if part.notes))  # a hand in an empty staff is new too

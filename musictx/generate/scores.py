@@ -29,12 +29,14 @@ SHARE = 3  # each side of a gap has at most this part of the window
 
 
 class Script(NamedTuple):
-    """Ids before the first free bar (A,), then those of free groups with FREE, and ids after the last one (C,)."""
+    """Ids before the first free bar (A,), then those of free groups with FREE, and ids after the last one (C,). They
+    begin with music, or with what is free: after silence a model goes on with silence."""
 
     before: Ids
     ids: list[int]
     places: dict[int, tuple[int, int]]  # the slot and the bar of each FREE
     after: Ids
+    begin: int  # where its first bar begins in the score, in units
 
     @classmethod
     def of(cls, template: Template, tokenizer: ScoreTokenizer) -> "Script":
@@ -44,7 +46,8 @@ class Script(NamedTuple):
             extra = notation.bars[-1]._replace(onset=notation.end)
             free |= {(slot, bar + 1) for slot, bar in free if bar + 1 == len(notation.bars)}
             notation = replace(notation, bars=(*notation.bars, extra), end=notation.end + extra.full)
-        groups = tokenizer.sections(notation, template.slots, template.ahead)
+        start = min(notation.silent_bars, *(bar for _, bar in free))
+        groups = tokenizer.sections(notation, template.slots, template.ahead, start)
         groups = groups[: len(groups) - template.goes_on]  # of the bar after, only what is ahead
         is_free = [any((each.slot, each.bar) in free for each in group) for group in groups]
         first, last = is_free.index(True), len(groups) - is_free[::-1].index(True)
@@ -57,7 +60,7 @@ class Script(NamedTuple):
                 ids += section.ids
         sides = ([i for group in side for each in group for i in each.ids] for side in (groups[:first], groups[last:]))
         before, after = (np.array(side, np.uint16) for side in sides)
-        return cls(before, ids, places, after)
+        return cls(before, ids, places, after, notation.bars[start].onset)
 
     def context(self, tokenizer: ScoreTokenizer, window: int | None, period: int) -> NDArray[np.int64]:
         """(P,) BOS and the bars before that the window holds; those after come first, if the ids can say that."""
@@ -180,7 +183,7 @@ def draw_parts(
     sampling = request.sampling.suited({**own, **({} if has_seed else {"seed_guidance": None})})
     script, window = Script.of(template, tokenizer), window or player.window
     limits = template.limits(request.rules, request.control)
-    row = Row(tokenizer, limits)
+    row = Row(tokenizer, limits, now=(script.begin, script.begin))
     for i in script.before.tolist():
         row.take(i)
     context = script.context(tokenizer, window, max(player.cycle, tokenizer.group))

@@ -55,7 +55,7 @@ ALL: Fields = {  # they change the music of each request
     "variations": 2,
     "humanize": True,
 }
-NEW: Fields = {"rules.grid": "1/16t", "window": 16, "max_tokens": 8}
+NEW: Fields = {"rules.grid": "1/16t", "window": 8, "max_tokens": 8}
 CHANGES: dict[type[Request], Fields] = {
     Continue: ALL
     | NEW

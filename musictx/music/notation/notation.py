@@ -79,6 +79,12 @@ class Notation:
         return len(self.bars) > 1 and self.bars[1].onset < self.bars[0].full
 
     @property
+    def silent_bars(self) -> int:
+        """How many bars are before the first note, as in a DAW; 0 without notes."""
+        first = min((note.onset for part in self.parts for note in part.notes), default=0)
+        return sum(end <= first for _, end in self.spans)
+
+    @property
     def numbers(self) -> list[int]:
         """The number of each bar, as printed; else an upbeat's is the one before `first`, and both parts of a bar that
         a repeat sign divides have the same."""

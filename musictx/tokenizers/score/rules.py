@@ -116,6 +116,11 @@ class Row:
         return bool(self.order) and len(self.seen) + self.is_over == len(self.order)
 
     @property
+    def is_first(self) -> bool:
+        """Whether no bar comes before this one."""
+        return self.before[0] == self.before[1]
+
+    @property
     def bar(self) -> tuple[int, int]:
         """The bar of the part under way."""
         return self.before if self.ahead is not None and self.slot != self.ahead else self.now
@@ -193,7 +198,7 @@ class Row:
         if self.order:
             slot = self.order[len(self.seen) + self.is_over]
             mask[(t.ahead0 if slot == ahead else t.part0) + slot] = True
-        elif self.seen and ahead is not None and not self.before[1]:
+        elif self.seen and ahead is not None and self.is_first:
             pass  # the first bar has only the part that is ahead
         elif self.seen or ahead is None:
             last = max((slot for slot in self.seen if slot != ahead), default=-1)
@@ -215,7 +220,7 @@ class Row:
         by = self._strike_by()
         places = np.arange(self.at + 1, max(min(self.bar[1] - self.bar[0], by + 1), self.at + 1))
         mask[t.at0 + places] = self.limits.places[places % UNITS] & self._has_room(places)
-        is_first_ahead = self.ahead is not None and not self.before[1]  # it has only the part that is ahead
+        is_first_ahead = self.ahead is not None and self.is_first  # it has only the part that is ahead
         may_end = self.is_whole or (not self.order and (is_first_ahead or self.ahead is None or len(self.seen) > 1))
         if may_end:
             mask[t.bar] = by >= MOST_UNITS or not mask[t.at0 : t.long0].any()

@@ -97,8 +97,11 @@ class ScoreTokenizer(Tokenizer):
         groups = self.sections(notation, slots_of(notation), ahead)
         return np.array([i for group in groups for section in group for i in section.ids], dtype=np.uint16)
 
-    def sections(self, notation: Notation, slots: Sequence[int | None], ahead: int | None) -> list[list[Section]]:
-        """The stream up to each BAR, of the staves that have a slot. Raises TokenError as `encode_notation`."""
+    def sections(
+        self, notation: Notation, slots: Sequence[int | None], ahead: int | None, start: int = 0
+    ) -> list[list[Section]]:
+        """The stream from bar `start` on, up to each BAR, of the staves that have a slot. Raises TokenError as
+        `encode_notation`."""
         staves = {slot: part.notes for part, slot in zip(notation.parts, slots, strict=True) if slot is not None}
         bars = list(self._bars(notation))
         music = {slot: _bar_by_bar(staves[slot], notation.bars) for slot in sorted(staves)}  # of each slot, bar by bar
@@ -109,11 +112,11 @@ class ScoreTokenizer(Tokenizer):
             return Section([begin + slot, *self._events(music[slot][n], notation.bars[n].onset)], slot, n)
 
         groups = list[list[Section]]()
-        for n in range(len(bars) + leads):
+        for n in range(start, len(bars) + leads):
             group = [Section(bars[n])] if n < len(bars) else []
             if first is not None and n < len(bars):
                 group.append(part(self.ahead0, first, n))
-            if (own := n - leads) >= 0:
+            if (own := n - leads) >= start:
                 group += [part(self.part0, slot, own) for slot in others]
             groups.append([*group, Section([self.bar])])
         return groups
