@@ -14,6 +14,7 @@ from musictx.generate.result import Music
 from musictx.generate.score_seeds import ScoreSeed, seconds_at
 from musictx.generate.score_templates import Template
 from musictx.music import midi_file as midi
+from musictx.music.channel_use import rest_events
 from musictx.music.midi_file import Event, EventFile, EventTrack, meta, notes_of, read_events, with_events, write_events
 from musictx.music.midi_file import Note as MidiNote
 from musictx.music.notation.lyrics import is_lyric
@@ -191,6 +192,8 @@ def into_file(
             mine = [note for note in notes_of(tracks[t]) if note.channel == channel]
             gone = [note for note in mine if begin <= round(note.on / per_unit) < end]
             more = list(events_of([] if k else _in_ticks(notes, per_unit, channel, swing), channel))
+            if more and begin >= template.seed.end:
+                more = [*rest_events(tracks, channel, round(begin * per_unit), goes_on=True), *more]
             # a note without an end would last as long as its track, which gets longer
             more += [_end_of(note) for note in mine if note.last is None and note not in gone]
             places = [n for note in gone for n in (note.first, note.last) if n is not None]

@@ -1,7 +1,9 @@
 """A file's use of a MIDI channel, and its state where new notes come."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import count
+from statistics import median_high
 
 from musictx.music import midi_file as midi
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL, NOTES_OFF, SOUND_OFF
@@ -16,6 +18,8 @@ BEGINS = {0: 0, 32: 0, 7: 100, 8: 64, 10: 64, 5: 0, 65: 0, 91: 40, 93: 0}  # con
 DATA = 6  # the control that sets the reach of bends
 REACH = (101, 0), (100, 0), (DATA, 2), (38, 0), (101, 127), (100, 127)  # two semitones
 RESTS = {1: 0, 11: 127, PEDAL: 0, 66: 0, 67: 0}  # modulation, expression and pedals at rest
+USUAL = {1: 0, 7: 100, 11: 127}  # modulation, volume and expression, which a part has in its own way
+LEVELS = (7, 11)
 
 
 def place_for(
@@ -88,10 +92,26 @@ def lasts(tracks: Sequence[EventTrack], channel: int, on: int, off: int) -> bool
     return not is_cut and not is_down(tracks, channel, off, off + 1)
 
 
-def rest_events(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[Event]:
-    """Events that end a channel's pedals, bends and fades."""
-    out = []
-    for control, rest in RESTS.items():
+def usual_of(tracks: Sequence[EventTrack], channel: int, tick: int, control: int) -> int:
+    """A control for a part that goes on at a tick: the median of its values where the channel's notes began, since a
+    fade is short beside what it ends. A level that has risen stays."""
+    events = sorted((e for track in tracks for e in track.events if e.channel == channel and e.tick <= tick), key=_tick)
+    moves = [e for e in events if e.kind == midi.CONTROL and e.data[1] == control]
+    values, ticks = [USUAL[control], *(e.data[2] for e in moves)], [e.tick for e in moves]
+    usual = median_high([values[bisect_right(ticks, e.tick)] for e in events if e.begins] or values[-1:])
+    return max(usual, values[-1]) if control in LEVELS else usual
+
+
+def _tick(event: Event) -> int:
+    return event.tick
+
+
+def rest_events(tracks: Sequence[EventTrack], channel: int, tick: int, *, goes_on: bool = False) -> list[Event]:
+    """Events that end a channel's pedals, bends and fades; a part that `goes_on` there is as loud as before a fade."""
+    out, rests = [], RESTS
+    if goes_on:
+        rests = RESTS | {control: usual_of(tracks, channel, tick, control) for control in USUAL}
+    for control, rest in rests.items():
         if value_of(tracks, channel, tick, midi.CONTROL, control, rest) != rest:
             out.append(Event(tick, bytes([midi.CONTROL | channel, control, rest])))
     if last_of(tracks, channel, tick, midi.BEND)[1:] not in (b"", CENTRE):
@@ -117,13 +137,16 @@ def reset_events(tracks: Sequence[EventTrack], channel: int, tick: int) -> list[
 
 
 def sound_of(tracks: Sequence[EventTrack], like: int | None, channel: int, program: int, tick: int) -> list[Event]:
-    """Events that give a channel the volume of another, and its bank and place where both play this program."""
-    if like is None or like == channel:
+    """Events that give a channel the volume of another before a fade, and its bank and place where both play this
+    program."""
+    if like is None:
         return []
-    kept = SOUND if value_of(tracks, like, tick, midi.PROGRAM) == program else VOLUME
+    kept = SOUND if like != channel and value_of(tracks, like, tick, midi.PROGRAM) == program else VOLUME
     values = ((control, last_of(tracks, like, tick, midi.CONTROL, control)) for control in kept)
+    said = {control: data[-1] for control, data in values if data}
+    said |= {control: usual_of(tracks, like, tick, control) for control in VOLUME if control in said}
     to = midi.CONTROL | channel % CHANNELS
-    return [Event(tick, bytes([to, control, data[-1]])) for control, data in values if data]
+    return [Event(tick, bytes([to, control, value])) for control, value in said.items()]
 
 
 def is_free(note: Note, channel: int, sounding: Sequence[Note], new: Sequence[Note]) -> bool:

@@ -140,9 +140,13 @@ class Project:
         ends = lifts(self.raw.channels, join)
         if new:
             new[0] = with_events(new[0], [], [lift for lift in ends if lift not in new[0].events])
+        elif more:
+            words = [meta(0, midi.TEXT, text)] if text else []
+            tracks[min(more)] = with_events(tracks[min(more)], [], [*words, *ends])
         for t, events in more.items():
-            words = [meta(0, midi.TEXT, text)] if text and not new and t == min(more) else []
-            tracks[t] = with_events(tracks[t], [], [*words, *([] if new or t != min(more) else ends), *events])
+            channels = sorted({e.channel for e in events if e.channel is not None})
+            rest = [e for channel in channels for e in rest_events(tracks, channel, join, goes_on=True)]
+            tracks[t] = with_events(tracks[t], [], [*rest, *events])
         if not seed:
             tracks = [EventTrack([e for e in t.events if e.channel is None], t.end) for t in tracks]
         return midi.write_events(self.file._replace(tracks=tracks + new))
