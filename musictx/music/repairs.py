@@ -89,7 +89,7 @@ LOSSES = {  # of scores
         "a bar is a little longer: no time signature has its length",
         "{} bars are a little longer: no time signature has their lengths",
     ),
-    "numbers": ("its bars are counted from 1, since its own numbers begin anew",) * 2,
+    "numbers": ("its bars are counted from 1, since its own numbers fall or are no numbers of bars",) * 2,
     "lines": ("a bar line at no thirty-second is left out", "{} bar lines at no thirty-second are left out"),
 }
 REPAIRS = LOSSES | {

@@ -194,6 +194,8 @@ def test_other_music_has_no_source():
         ((5, 7, 9), [5, 7, 9]),
         ((0, 1, 2), [0, 1, 2]),  # of whole bars
         ((1, 2, 1), [1, 2, 3]),  # a second movement
+        ((1, 2, 2**70), [1, 2, 3]),
+        ((-2, -1, 0), [1, 2, 3]),
     ],
 )
 def test_bars_have_the_numbers_of_the_page(numbers, own):

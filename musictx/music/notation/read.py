@@ -18,7 +18,7 @@ from musictx.music.notation.chord_symbols import ChordSymbol
 from musictx.music.notation.humdrum import Spines, without_names
 from musictx.music.notation.musicxml import Transposition, for_music21, transpositions
 from musictx.music.notation.notation import MOST_PARTS, MUSIC21, Losses, Notation, Source
-from musictx.music.notation.parts import MODES, UNSAID, Key, Tempo, Transposed
+from musictx.music.notation.parts import MODES, MOST_BARS, UNSAID, Key, Tempo, Transposed
 from musictx.music.notation.staves import (
     in_one_line,
     instruments_of,
@@ -193,9 +193,10 @@ def _as_numbered(notation: Notation, parts: Sequence[Any], losses: Losses) -> No
     if len(numbers) != len(notation.bars):
         return notation
     if all(numbers[1:]):
-        falls = any(after < before for before, after in pairwise(numbers))
-        losses["numbers"] += falls
-        return notation if falls else replace(notation, printed=tuple(numbers), first=numbers[notation.has_upbeat])
+        if not 0 <= numbers[0] <= numbers[-1] <= MOST_BARS or any(a > b for a, b in pairwise(numbers)):
+            losses["numbers"] += 1
+            return notation
+        return replace(notation, printed=tuple(numbers), first=numbers[notation.has_upbeat])
     pairs = zip(numbers, notation.numbers, notation.spans, strict=True)
     later = {number - ours for number, ours, (bar, end) in pairs if number and end == bar.onset + bar.full}
     return replace(notation, first=1 + max(*later, 0)) if len(later) == 1 else notation
