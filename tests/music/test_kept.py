@@ -1,5 +1,6 @@
 """Bars of a person's MusicXML that come back as they are, beside new ones."""
 
+import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -327,3 +328,14 @@ def test_after_a_hidden_meter_none_is_shown():
         made = ElementTree.fromstring(whole(filled(read(score(bars)), new)))
         first, *others = [time.get("print-object") for time in made.iter("time")]
         assert (first, {*others} <= {"no"}) == (None, True)
+
+
+def test_new_notes_name_the_sound_that_the_part_has_there():
+    named = [f'<instrument id="P0-I{n}"/>' for n in (1, 2)]
+    bars = [attributes() + note(more=named[0]), note(more=named[0]), note(more=named[1])]
+    given = read(score(bars, [attributes() + note()] + [note()] * 2))
+    ids = [re.findall(r'instrument id="P0-I(\d)"', bar) for bar in bars_of(whole(continued(given)))]
+    assert ids == [["1"], ["1"], ["2"], ["2"]]
+    ids = [re.findall(r'instrument id="P0-I(\d)"', bar) for bar in bars_of(whole(filled(given, 1)))]
+    assert ids == [["1"], ["1"], ["2"]]
+    assert "instrument" not in "".join(bars_of(whole(continued(given)), part=1))

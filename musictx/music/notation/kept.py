@@ -115,6 +115,7 @@ def _joined(
     _cut_lines(old, kept)
     befores = [states(bars, staves) for bars in (old, new)]
     now: State = {}
+    sound = ""  # of the last note that names one
     for n, made in enumerate(new):
         bar, before = (old[kept[n]], befores[0][kept[n]]) if n in kept else (made, befores[1][n])
         if n in kept:
@@ -126,11 +127,22 @@ def _joined(
             for each in bar.findall("attributes") if own else ():
                 each[:] = [one for one in each if one.tag != "key"]
             before = before | free_keys(now, staves) | own
+            if sound:
+                _name_sound(bar, sound)
         lacks = missing(now, before, leading(bar), staves)
         if len(lacks):
             bar.insert(next((k for k, each in enumerate(bar) if each.tag != "print"), 0), lacks)
         now = before | held_in([bar], staves)
+        sound = [sound, *(each.get("id", "") for each in bar.iterfind("note/instrument"))][-1]
         yield bar
+
+
+def _name_sound(bar: Element, sound: str) -> None:
+    """Gives new notes of a part with several sounds that of those before: without a name some programs play none."""
+    for note in bar.findall("note"):
+        at = sum(each.tag in ("chord", "pitch", "rest", "duration", "tie") for each in note)
+        if note.find("instrument") is None and note.find("rest") is None:
+            note.insert(at, Element("instrument", id=sound))
 
 
 def _cut_lines(bars: Sequence[Element], kept: dict[int, int]) -> None:
