@@ -10,7 +10,7 @@ from musictx.files import stem_of
 from musictx.generate.draw import Drawing
 from musictx.generate.engine import enough_memory
 from musictx.generate.gap import Gap, step_s
-from musictx.generate.primer import ANY_MOMENT, Primer, choose_primer, grid_of, say_grid
+from musictx.generate.primer import ANY_MOMENT, Primer, bar_numbers, choose_primer, grid_of, say_grid
 from musictx.generate.requests import UNSAID, Continue, Own
 from musictx.generate.result import Music, Place
 from musictx.generate.seeds import Seed, find_seeds, fit_drums, fit_range, fit_voices, named_apart, read_seed
@@ -84,6 +84,8 @@ def take_primer(
         primer = choose_primer(seed.score, seed.meter, replace(request.part, on_beat=tokenizer.voices > 0), grid)
     except UserError as error:
         raise error.of(source) from None
+    for remark in request.part.beyond(len(bar_numbers(seed.score, seed.meter)), seed.score.duration_s):
+        say(f"{source}: {remark}")
     if grid is not None and request.rules.grid == AUTO:
         say(f"{source}: {say_grid(grid)}; {ANY_MOMENT}")
     if primer.left_out_s is not None:

@@ -72,6 +72,14 @@ class Part:
         if self.side not in ENDS:
             raise ConfigError("seed_from", got=self.side, allowed=f"one of {', '.join(ENDS)}")
 
+    def beyond(self, bars: int, end_s: float) -> list[str]:
+        """A remark on music that has less than this part."""
+        if self.bars is not None and self.bars > bars:
+            return [f"it has {bars} bar{'s' * (bars != 1)}, fewer than seed_bars={self.bars}"]
+        if self.seconds is not None and self.seconds > end_s + ROUNDED_S:
+            return [f"it ends at {end_s:.2f} s, before seed_seconds={self.seconds:g}"]
+        return []
+
 
 def grid_of(rules: Rules, score: Score, meter: Meter, tokenizer: Tokenizer) -> BeatGrid | None:
     """The grid of new notes; None for any moment, or the encoding's own grid. Raises ConfigError for one that the
@@ -144,11 +152,17 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part(), grid: BeatGri
     return Primer(primer, stop_s - start_s, meter.part(start_s, stop_s), left_out_s, start_s, grid)
 
 
+def bar_numbers(score: Score, meter: Meter) -> list[int]:
+    """The numbers of a score's bars, without an upbeat."""
+    lines, numbers = meter.numbered(score.duration_s)
+    return [*dict.fromkeys(numbers[meter.first_bar(lines) : -1].tolist())]
+
+
 def borders_s(first: int, last: int, score: Score, meter: Meter, source: object) -> tuple[float, float]:
     """The borders of bars in seconds, by their numbers; bar 1 follows an upbeat. Raises ConfigError, which names the
     source."""
     lines, numbers = meter.numbered(score.duration_s)
-    check_bars(first, last, numbers[meter.first_bar(lines) : -1].tolist(), source)
+    check_bars(first, last, bar_numbers(score, meter), source)
     begin, end = np.searchsorted(numbers, first), np.searchsorted(numbers, last, side="right")
     return float(lines[begin]), float(lines[: end + 1][-1])
 

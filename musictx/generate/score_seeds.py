@@ -140,20 +140,21 @@ def with_all_units(data: bytes) -> bytes:
 def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
     """The first bars of a score, as many as `part` says; bar 1 follows an upbeat, and silence. Raises ConfigError for
     an end beyond the music, UserError for seconds without notes."""
-    old = seed.notation
+    old, lines_s = seed.notation, seconds_at([end for _, end in seed.notation.spans], seed)
+    first = min(max(old.silent_bars, old.has_upbeat), len(old.bars) - 1)
+    numbers = [*dict.fromkeys(old.numbers[first:])]
     if part.bars is not None:
-        first = max(old.silent_bars, old.has_upbeat)
-        following = [*dict.fromkeys(old.numbers[min(first, len(old.bars) - 1) :])][part.bars :]
+        following = numbers[part.bars :]
         count = bisect_left(old.numbers, following[0]) if following else len(old.bars)
     else:
         seconds = part.seconds if part.seconds is not None else part.until_s
-        lines_s = seconds_at([end for _, end in old.spans], seed)
         if part.until_s is not None and part.until_s > lines_s[-1] + ROUNDED_S:
             allowed = f"more than 0 and at most {lines_s[-1]:.2f}, where the music ends"
             raise ConfigError("from_s", got=part.until_s, allowed=allowed).of(seed.file)
         count = len(old.bars) if seconds is None else int((lines_s < seconds - ON_LINE_S).sum()) + 1
     if count >= len(old.bars):
-        return seed
+        less = part.beyond(len(numbers), float(lines_s[-1]))
+        return seed._replace(remarks=(*seed.remarks, *(f"{seed.file}: {remark}" for remark in less)))
     notation = old.first_bars(count)
     end = notation.end
     if not any(each.notes for each in notation.parts):

@@ -96,7 +96,7 @@ def continued(seed: ScoreSeed, part: Region, length: Length) -> tuple[ScoreSeed,
     """The part of a score that goes on, and new bars for all its staves. Raises UserError for bars without notes,
     ConfigError for too many new ones."""
     first = until(seed, part)
-    old, is_whole = first.notation, first is seed
+    old, is_whole = first.notation, first.notation is seed.notation
     bar = meter_of_rest(old)
     slots = free_slots(seed)
     count, most = bars_of(length, old, bar), most_bars(len(seed.used))
