@@ -49,6 +49,9 @@ class InspectConfig:
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
 
 
+WIDEST = 40  # letters of a track's name, so that a line of the table stays a line
+
+
 def print_midi(facts: dict[str, Any]) -> None:
     say(f"{facts['file']}: {facts['seconds']:.2f} s, {facts['quarters_per_minute']:g} quarters a minute")
     for remark in say_repairs(Counter(facts["discarded"])):
@@ -57,7 +60,8 @@ def print_midi(facts: dict[str, Any]) -> None:
     for track in facts["tracks"]:
         pitches = f"{track['lowest']} … {track['highest']}" if track["notes"] else ""
         pedal = f"{track['pedal_presses']}" + (f", {n} not heard" if (n := track["pedal_forgotten"]) else "")
-        rows.append((track["part"], track["name"], track["program"], track["notes"], pitches, pedal))
+        name = track["name"] if len(track["name"]) <= WIDEST else f"{track['name'][: WIDEST - 1]}…"
+        rows.append((track["part"], name, track["program"], track["notes"], pitches, pedal))
     print_table(["part", "track", "program", "notes", "pitches", "pedal presses"], rows, right=4)
     if facts["tokens"] is None:
         say(f"cannot be written in {facts['tokenizer']} tokens: {facts['why_not']}")

@@ -77,6 +77,15 @@ def test_scores_show_their_own_bars_and_parts(tmp_path, capsys):
     assert "and back: 4 of 4 notes" in out
 
 
+@pytest.mark.parametrize("letters", [40, 41, 300])
+def test_a_long_name_is_short_in_the_table_and_whole_as_json(letters, tmp_path, capsys):
+    path = tmp_path / "long.mid"
+    path.write_bytes(to_midi(Notation((Part("Q" * letters, 0, (Note(0, 24, 60),)),), (Bar(0, 4, 4),), 96)))
+    shown = re.findall("Q+…?", inspected(capsys, f"midi={path}"))
+    assert shown == ["Q" * 40 if letters == 40 else "Q" * 39 + "…"]
+    assert json.loads(inspected(capsys, f"midi={path}", "json=true"))["tracks"][0]["name"] == "Q" * letters
+
+
 def test_round_trip_counts_what_is_lost():
     twice = Score([0.0, 0.004, 1.0], [0.5, 0.5, 2.0], [60, 60, 60], [80, 80, 81])
     assert round_trip(twice, build_tokenizer("performance").normalise(twice)) == {
