@@ -109,8 +109,8 @@ ABOUT = {
     "near the notes of each bar reach much of the gain. Four draws each, first 16 bars; the table of chords is from "
     "other lead sheets.\n\n"
     "Four voices on a grid go to the chorale model by the rule of `score_choirs.py`: over all works it is nearer to "
-    "the composers in polyphony, and the score model in nothing. On chorales of Bach it is nearer in two figures; on "
-    "hymns and others each is nearer in one, the score model in density.",
+    "the composers in parallel fifths, and the score model in nothing. On chorales of Bach it is nearer in polyphony; "
+    "on hymns and others each is nearer in one, the score model in density.",
     "speed": "Intervals are all that was measured, over turns.\n\n"
     "![Tokens a second of one row by the ids before it: musictx, Hugging Face's GPT-2, and the limit](sampling.png)\n\n"
     "*One row from the piano model's size, medians and all turns.*",
