@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ ON_LINE_S = 0.02  # a note that ends so little after a line ends on it
 ANY_MOMENT = "rules.grid=off for any moment"
 ROUNDED_S = 0.01  # a time that a line printed may be so much later than what it means
 AMOUNTS = ("seconds", "bars")
+MOST_SAID = 9  # numbers of bars in a message
 BARE = 17  # tokens at the seed's end that both streams of seed guidance read
 
 
@@ -169,11 +171,12 @@ def borders_s(first: int, last: int, score: Score, meter: Meter, source: object)
 
 def check_bars(first: int, last: int, numbers: Collection[int], source: object) -> None:
     """Raises ConfigError, which names the source, for bars that are not among those of these numbers."""
-    if first <= last and {first, last} <= {*numbers}:
+    there = {*numbers}
+    if first <= last and {first, last} <= there:
         return
     least, most = (min(numbers), max(numbers)) if numbers else (1, 0)
-    gone = [str(number) for number in range(least, most) if number not in numbers]
-    allowed = f"bars from {least} to {most}" + f"; the page has no {', '.join(gone[:9])}" * bool(gone)
+    gone = [str(number) for number in islice((n for n in range(least, most) if n not in there), MOST_SAID)]
+    allowed = f"bars from {least} to {most}" + f"; the page has no {', '.join(gone)}" * bool(gone)
     raise ConfigError("from_bar", got=first, why=f"to_bar={last}", allowed=allowed).of(source)
 
 

@@ -17,7 +17,7 @@ from musictx.generate.score_chords import chords_between, chords_found, has_symb
 from musictx.generate.score_control import bar_lines, in_key
 from musictx.generate.score_music import ScoreMusic, both, fitted, loudness_of, without_seed
 from musictx.generate.score_seeds import ScoreSeed, read_score, seconds_at
-from musictx.generate.score_templates import Template, accompanied, closing_bars, continued, with_gap, without_closing
+from musictx.generate.score_templates import Template, accompanied, continued, with_gap, without_closing
 from musictx.generate.scores import check_settings, draw_parts
 from musictx.generate.seeds import find_seeds, named_apart
 from musictx.model.steps import Player
@@ -52,8 +52,9 @@ class Task(NamedTuple):
         from_s, to_s = seconds_at(template.span, seed).tolist()
         lines_s, music = seconds_at(bar_lines(template), seed), list[ScoreMusic]()
         bars_s = seconds_at([*(bar.onset for bar in template.notation.bars), template.notation.end], seed)
-        meter = seed.meter if seed.meter.lines_s is None else replace(seed.meter, lines_s=bars_s)
-        heard = without_closing(template) if template.goes_on else template
+        meter, numbers = seed.meter, template.notation.numbered[:, 1]
+        meter = meter if meter.lines_s is None else replace(meter, lines_s=bars_s, numbers=numbers)
+        heard = without_closing(template)
         drawn = draw_parts(heard, player, tokenizer, self.request, own=own, window=window, report=report)
         later = template.span[0] - heard.span[0]
         for k, each in enumerate(drawn, 1):
@@ -124,9 +125,13 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, given: byte
             has_later = any(bar[1:] != (beats, unit) for bar in whole.notation.bars[len(seed.notation.bars) :])
         if has_later:
             remarks.append(f"{file}: new bars are in {beats}/{unit}, also where the file says a later meter")
-        if n := closing_bars(seed.notation):
+        if n := template.closing:
             bars = "its last bar is" if n == 1 else f"its last {n} bars are"
             remarks.append(f"{file}: a finished piece: {bars} not heard, so that new music does not end too")
+            speeds = [(tempo.onset, tempo.quarters_a_minute) for tempo in seed.notation.tempi]
+            before = [speed for at, speed in speeds if at < seed.notation.bars[-n].onset]
+            if before[-1:] not in ([], [speeds[-1][1]]):
+                remarks.append(f"{file}: new bars keep the tempo of the ending")
     elif isinstance(request, Fill):
         template = with_gap(seed, request.from_bar or 0, request.to_bar or 0)
         last = max(bar for _, bar in template.free)

@@ -41,6 +41,7 @@ class Template:
     ahead: int | None  # the slot that is a bar ahead
     seed: Notation  # new notes have its limits
     goes_on: bool = False  # behind its last bar; else the piece ends there
+    closing: int = 0  # bars before the new ones that are not heard
 
     @property
     def span(self) -> tuple[int, int]:
@@ -97,7 +98,8 @@ def continued(seed: ScoreSeed, part: Region, length: Length) -> tuple[ScoreSeed,
     ConfigError for too many new ones."""
     first = until(seed, part)
     old, is_whole = first.notation, first.notation is seed.notation
-    bar = meter_of_rest(old)
+    closing = closing_bars(old) if is_whole else 0  # one that a person cuts has no ending
+    bar = meter_of_rest(old, closing)
     slots = free_slots(seed)
     count, most = bars_of(length, old, bar), most_bars(len(seed.used))
     if count > most:
@@ -106,21 +108,23 @@ def continued(seed: ScoreSeed, part: Region, length: Length) -> tuple[ScoreSeed,
         why = f"{count} new bars for {len(seed.used)} part{'s' * (len(seed.used) != 1)}"
         hint = "then go on with the result"
         raise ConfigError(f"Length.{name}", got=got, why=why, allowed=f"at most {allowed}", hint=hint).of(seed.file)
-    template = more_bars(old, seed.slots, count, fill=is_whole)
+    template = more_bars(old, seed.slots, count, is_whole, closing)
     return first, replace(template, free=frozenset(each for each in template.free if each[0] in slots))
 
 
-def more_bars(old: Notation, slots: tuple[int | None, ...], count: int, fill: bool = True) -> Template:
-    """New bars for all parts with a slot, behind the last bar line; `fill` gives a last bar that is not full rests, but
-    for one that goes back to an upbeat."""
-    last, meter = old.bars[-1], meter_of_rest(old)
+def more_bars(
+    old: Notation, slots: tuple[int | None, ...], count: int, fill: bool = True, closing: int = 0
+) -> Template:
+    """New bars for all parts with a slot, behind the last bar line, in the meter before `closing` bars that end a
+    piece. `fill` gives a last bar that is not full rests, but for one that goes back to an upbeat."""
+    last, meter = old.bars[-1], meter_of_rest(old, closing)
     goes_back = old.source is not None and old.source.ends_in_repeat
     end = max(old.end, last.onset + last.full) if fill and not goes_back else old.end
     bars = [meter._replace(onset=end + k * meter.full) for k in range(count)]
     notation = replace(old, bars=(*old.bars, *bars), end=end + count * meter.full)
     numbers = range(len(old.bars), len(notation.bars))
     free = frozenset((slot, n) for slot in slots if slot is not None for n in numbers)
-    return Template(notation, slots, free, TUNE, old, goes_on=True)
+    return Template(notation, slots, free, TUNE, old, goes_on=True, closing=closing)
 
 
 def most_bars(parts: int) -> int:
@@ -129,21 +133,22 @@ def most_bars(parts: int) -> int:
 
 
 def closing_bars(notation: Notation) -> int:
-    """How many last bars end a finished piece: so few onsets that a model goes on with long notes, or with none."""
+    """How many last bars end a finished piece: silence, and so few onsets that a model goes on with long notes."""
     lines = [bar.onset for bar in notation.bars]
     moments = {note.onset for part in notation.parts for note in part.notes}
     onsets = np.bincount([bisect_right(lines, at) - 1 for at in moments], minlength=len(lines))  # (B,)
-    is_slow = onsets <= CLOSING * np.median(onsets[onsets > 0])
-    most = min(MOST_CLOSING, len(lines) // 3)
-    return next((n for n in range(most) if not is_slow[-1 - n]), most)
+    sounding = np.trim_zeros(onsets, "b")
+    is_slow = sounding <= CLOSING * np.median(onsets[onsets > 0])
+    most = min(MOST_CLOSING, len(sounding) // 3)
+    return len(onsets) - len(sounding) + next((n for n in range(most) if not is_slow[-1 - n]), most)
 
 
 def without_closing(template: Template) -> Template:
     """A score that goes on, as the model hears it: without the bars that end it."""
-    old, count = template.notation, closing_bars(template.seed)
-    last = min(bar for _, bar in template.free)
+    old, count = template.notation, template.closing
     if not count:
         return template
+    last = min(bar for _, bar in template.free)
     begin, end = old.bars[last - count].onset, old.bars[last].onset
 
     def moved(at: int) -> int:
@@ -166,10 +171,11 @@ def without_closing(template: Template) -> Template:
     return replace(template, notation=notation, free=free)
 
 
-def meter_of_rest(notation: Notation) -> Bar:
-    """A bar of the meter in which a score goes on: the last, unless the last bar only completes the upbeat, as MIDI has
-    it."""
-    bars, last = notation.bars, notation.bars[-1]
+def meter_of_rest(notation: Notation, closing: int = 0) -> Bar:
+    """A bar of the meter in which a score goes on: the last before `closing` bars, unless it only completes the upbeat,
+    as MIDI has it."""
+    bars = notation.bars[: len(notation.bars) - closing]
+    last = bars[-1]
     if len(bars) > 2 and last[1:] != bars[-2][1:] and bars[1].onset + last.full == bars[-2].full:
         return bars[-2]
     return last

@@ -219,9 +219,10 @@ def _read(take: Take, script: Script, notation: Notation, tokenizer: ScoreTokeni
         if k == len(script.ids):
             break
         if script.ids[k] == FREE:
-            log_p.append(p)
+            slot, bar = script.places[k]
+            log_p += [p] * (bar < len(notation.spans))
             if i != script.ids[k + 1]:
-                drawn[script.places[k]].append(i)
+                drawn[slot, bar].append(i)
         k = following(script.ids, k, i)
     spans, notes = notation.spans, dict[int, list[Note]]()
     ends: dict[tuple[int, int], int] = {}

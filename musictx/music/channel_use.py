@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import count
+from itertools import count, pairwise
 from statistics import median_high
 
 from musictx.music import midi_file as midi
@@ -94,12 +94,16 @@ def lasts(tracks: Sequence[EventTrack], channel: int, on: int, off: int) -> bool
 
 def usual_of(tracks: Sequence[EventTrack], channel: int, tick: int, control: int) -> int:
     """A control for a part that goes on at a tick: the median of its values where the channel's notes began, since a
-    fade is short beside what it ends. A level that has risen stays."""
+    fade is short beside what it ends; of a level the highest until the next note, as notes swell. One that has risen
+    stays."""
     events = sorted((e for track in tracks for e in track.events if e.channel == channel and e.tick <= tick), key=_tick)
     moves = [e for e in events if e.kind == midi.CONTROL and e.data[1] == control]
     values, ticks = [USUAL[control], *(e.data[2] for e in moves)], [e.tick for e in moves]
-    usual = median_high([values[bisect_right(ticks, e.tick)] for e in events if e.begins] or values[-1:])
-    return max(usual, values[-1]) if control in LEVELS else usual
+    begins = [bisect_right(ticks, e.tick) for e in events if e.begins] or [len(ticks)]
+    if control not in LEVELS:
+        return median_high(values[k] for k in begins)
+    highest = (max(values[k : end + 1]) for k, end in pairwise([*begins, len(ticks)]))
+    return max(median_high(highest), values[-1])
 
 
 def _tick(event: Event) -> int:

@@ -179,7 +179,7 @@ class Meter:
     whole_s: float | None = None  # of bar 1, after an upbeat; None: the notes keep to no bar lines
     units_s: NDArray[np.float64] | None = field(default=None, compare=False)  # (U,) a file's twenty-fourths of quarters
     beats: NDArray[np.float64] | None = field(default=None, compare=False)  # (K,) quarters a beat, of each bar
-    numbers: NDArray[np.int64] | None = None  # (K,) of the bars after `lines_s`; None: from 1 on, 0 is an upbeat
+    numbers: NDArray[np.int64] | None = field(default=None, compare=False)  # (K,) of the bars; None: from 1 on
 
     def __eq__(self, other: object) -> bool:
         """Whether the bars are the same."""

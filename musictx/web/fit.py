@@ -54,7 +54,8 @@ def cut_reading(reading: Reading, end_s: float) -> Reading:
     score = reading.score.clip(0.0, end_s)
     if score == reading.score:
         return reading
-    return reading._replace(score=score, project=reading.project.until(end_s) if reading.project is not None else None)
+    project = None if reading.project is None else reading.project.until(end_s)
+    return reading._replace(score=score, project=project, parts=tuple(each.clip(0.0, end_s) for each in reading.parts))
 
 
 def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:

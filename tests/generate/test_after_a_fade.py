@@ -88,3 +88,8 @@ def test_a_part_without_fades_gets_no_events(tmp_path):
     seed = faded([])
     old, new = (read_events(data).tracks[1] for data in (seed.data, by_scores(seed, tmp_path)))
     assert len(new.events) - len(old.events) == 2 * (len(notes_of(new)) - len(notes_of(old)))
+
+
+def test_notes_that_swell_and_fade_each_leave_the_level_of_their_swell(tmp_path):
+    moves = [control(96 * k + at, 11, value) for k in range(16) for at, value in ((0, 20), (40, 108), (88, 20))]
+    assert state(by_scores(faded(moves), tmp_path), END)[CONTROL, 11] == 108

@@ -23,7 +23,7 @@ def pages(draw):
     """Bars of 4/4 as a file has them: (printed number, quarters), of which some are two halves of one bar."""
     first, bars = draw(st.sampled_from([1, 1, 17])), list[tuple[int, int]]()
     if draw(st.booleans()):
-        bars.append((first - 1, 1))
+        bars.append((first - 1, 1))  # some programs call it X and the next number
     for k in range(draw(st.integers(2, 5))):
         halves = draw(st.sampled_from([(4,), (4,), (3, 1), (2, 2)])) if k else (4,)
         bars += [(first, quarters) for quarters in halves]
@@ -35,7 +35,8 @@ def written(bars):
     xml = list[str]()
     for k, (number, quarters) in enumerate(bars):
         is_second = k > 0 and bars[k - 1][0] == number
-        name = f'"X{number}" implicit="yes"' if is_second else f'"{number}"'
+        is_first = quarters == 1 and not k
+        name = '"X1" implicit="yes"' if is_second or (is_first and number == 0) else f'"{number}"'
         before = "" if k else f"<attributes><divisions>1</divisions>{TIME}</attributes>"
         before += REPEAT.format("left", "forward") * is_second
         note = f"<note><pitch><step>{'CDEFGAB'[k % 7]}</step><octave>5</octave></pitch><duration>1</duration></note>"
@@ -79,5 +80,12 @@ def test_all_models_count_the_bars_of_a_seed_alike(page, bars, count):
     mine = sorted({number for number, _ in bars if number >= first})[:count]
     end = sum(quarters for number, quarters in bars if number <= mine[-1]) / 2
     assert choose_primer(tracks.merge(), tracks.meter(), Region(bars=count)).end_s == end
-    cut, _ = continued(seed, Region(bars=count), Length(bars=1))
+    cut, template = continued(seed, Region(bars=count), Length(bars=2))
     assert seconds_at([cut.notation.end], seed).tolist() == [end]
+    assert template.notation.numbers[-2:] == [mine[-1] + 1, mine[-1] + 2]
+
+
+def test_numbers_far_apart_take_no_time(page):
+    page.write_text(written([(1, 4), (2, 4), (40_000, 4)]))
+    with pytest.raises(ConfigError, match="no 3, 4, 5, 6, 7, 8, 9, 10, 11$"):
+        with_gap(read_score(page, SCORE), 7, 7)

@@ -21,7 +21,7 @@ from musictx.generate.score_templates import bars_of, closing_bars, meter_of_res
 from musictx.music.midi_file import Event, read_events
 from musictx.music.notation.midi import from_midi, to_midi
 from musictx.music.notation.notation import Notation
-from musictx.music.notation.parts import Bar, Note, Part
+from musictx.music.notation.parts import Bar, Note, Part, Tempo
 from musictx.music.notation.read import read_notation
 from musictx.music.read import score_of
 from musictx.tokenizers.rules import Rules
@@ -200,6 +200,8 @@ def played(*onsets_of_bars):
         ((8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 1, 1, 1, 1, 1), 4),
         ((3, 0, 3, 0, 3, 0, 3), 0),
         ((8, 1), 0),
+        ((8, 8, 8, 8, 8, 8, 1, 0, 0, 0, 0, 0), 6),
+        ((8, 8, 8, 0, 0), 2),
     ],
 )
 def test_an_ending_is_the_last_bars_with_few_onsets(onsets, count):
@@ -223,3 +225,21 @@ def test_music_goes_on_as_if_a_piece_had_no_ending(folder, onsets, k):
     assert new_notes(ended) == new_notes(whole)
     assert ended.template.span[0] == whole.template.span[0] + 96
     assert not sounds(path.read_bytes()) - sounds(ended.midi())
+
+
+def test_an_ending_in_another_meter_is_not_that_of_new_bars_and_its_tempo_is_said(folder):
+    piece = played(*[8] * 5, 1)
+    short = replace(piece, bars=(*piece.bars[:5], Bar(480, 2, 4)), end=528)
+    (music,) = drawn(in_file(short, folder), Continue(PLAIN, Length(bars=2)))
+    assert [bar[1:] for bar in music.notation.bars[6:]] == [(4, 4)] * 2
+    for last, is_said in ((120.0, False), (40.0, True)):
+        slow = replace(piece, tempi=(Tempo(0, 120.0), Tempo(480, last)))
+        said = task_of(in_file(slow, folder), SCORE, Continue(PLAIN, Length(bars=2))).remarks
+        assert any("tempo of the ending" in each for each in said) == is_said
+
+
+def test_a_part_that_a_person_cuts_has_no_ending(folder):
+    path = in_file(played(8, 8, 8, 2, 8, 8, 8, 8), folder)
+    task = task_of(path, SCORE, Continue(PLAIN, Length(bars=1), part=Region(bars=4)))
+    assert task.template.closing == 0
+    assert not any("finished" in each for each in task.remarks)

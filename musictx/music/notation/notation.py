@@ -113,6 +113,7 @@ class Notation:
             source=source,
             parts=tuple(part.until(end) for part in self.parts),
             bars=self.bars[:count],
+            printed=self.printed[:count],
             end=end,
             keys=tuple(each for each in self.keys if each.onset < end),
             tempi=tuple(each for each in self.tempi if each.onset < end),

@@ -196,6 +196,8 @@ def _as_numbered(notation: Notation, parts: Sequence[Any], losses: Losses) -> No
         if not 0 <= numbers[0] <= numbers[-1] <= MOST_BARS or any(a > b for a, b in pairwise(numbers)):
             losses["numbers"] += 1
             return notation
+        if notation.has_upbeat:  # some programs give it the number of the bar after it
+            numbers[0] = min(numbers[0], numbers[1] - 1)
         return replace(notation, printed=tuple(numbers), first=numbers[notation.has_upbeat])
     pairs = zip(numbers, notation.numbers, notation.spans, strict=True)
     later = {number - ours for number, ours, (bar, end) in pairs if number and end == bar.onset + bar.full}
