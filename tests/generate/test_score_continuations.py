@@ -41,7 +41,7 @@ def test_a_continuation_keeps_every_note_of_the_file(folder, score, division, ba
     seed, _ = from_midi(path.read_bytes())
     music, other = drawn(path, Continue(PLAIN, Length(bars=bars), random_seed=k, variations=2), window=window)
     assert not music.stopped
-    meter = meter_of_rest(seed)
+    meter = meter_of_rest(seed, closing_bars(seed))
     assert music.notation.bars[: len(seed.bars)] == seed.bars
     assert [bar[1:] for bar in music.notation.bars[len(seed.bars) :]] == [meter[1:]] * bars
     assert music.notation.end == seed.end + bars * meter.full
