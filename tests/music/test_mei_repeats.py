@@ -60,7 +60,7 @@ def test_two_bars_again(sign, other):
     last = measure(other or "", layer(note("g", 4)), REST, n=5)
     if other is None:
         last = last.replace('<staff n="1"></staff>', "")
-    notation, losses = read(*bars, again, last, bars[0])
+    notation, losses = read(*bars, again, last, bars[0].replace('n="1"', 'n="6"', 1))
     assert heard(notation)[0] == [(24 * n, 24, pitch) for n, pitch in enumerate([60, 62, 64, 62, 64, 60])]
     assert heard(notation)[1] == [(24 * n, 24, 67) for n in range(6)]
     assert losses == {}
