@@ -35,6 +35,7 @@ from musictx.music.score import UNITS, Score
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.tokenizers.score.slots import LEFT, TUNE
 
+ENDED = "whole, ending heard"
 FINE = BeatGrid("twenty-fourths", tuple(range(UNITS)))
 
 
@@ -148,14 +149,18 @@ def leaps(notation: Notation, slots: Sequence[int | None], begin: int, end: int)
 
 
 def touched(work: Work, score: ScoreModel, folder: Path) -> dict[str, Row]:
-    """What a person meets first: a whole file, its first and its last bars, continued by the defaults."""
+    """What a person meets first: a whole file, its first and its last bars, continued by the defaults; and the whole
+    file with its ending heard."""
     bars = len(work.notation.bars)
     forms = {"whole": work, "first bars": work.cut(0, work.upbeat + SEED), "last bars": work.cut(bars - SEED, bars)}
+    forms[ENDED] = work
     found = dict[str, Row]()
     for form, part in forms.items():
         file = part.write(folder / form.replace(" ", "-") / work.file_name)
         try:
-            music = score.draw(score.task(file, Continue()))
+            task = score.task(file, Continue())
+            template = replace(task.template, closing=0) if form == ENDED else task.template
+            music = score.draw(task._replace(template=template))
         except UserError as error:
             found[form] = {"refused": str(error)}
             continue
